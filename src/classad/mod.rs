@@ -1,0 +1,1 @@
+//! The ClassAd language: values, expressions, ads, evaluation, matching, and every form ads are written in.

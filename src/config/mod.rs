@@ -1,0 +1,1 @@
+//! The macro configuration: statements, conditions, includes, templates, expansion, typed values with their origin.

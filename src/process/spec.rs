@@ -1,0 +1,145 @@
+//! The full description of a child process before it exists.
+
+use std::path::PathBuf;
+
+use bstr::BString;
+
+/// A child to be made. Nothing is inherited by accident: environment, descriptors, mask and limits are all given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChildSpec {
+    /// The file to execute; never searched for in PATH.
+    pub program: PathBuf,
+    /// All arguments, `argv[0]` first.
+    pub argv: Vec<BString>,
+    /// The whole environment, each entry `NAME=value`, in order.
+    pub env: Vec<BString>,
+    /// Working directory; entered under the new identity.
+    pub cwd: Option<PathBuf>,
+    /// The account it runs as; `None` keeps the caller's.
+    pub identity: Option<Identity>,
+    /// Descriptors 0, 1 and 2.
+    pub stdio: [Stdio; 3],
+    /// Session and process group.
+    pub session: Session,
+    /// File mode mask.
+    pub umask: u32,
+    /// Added to the nice value.
+    pub nice: i32,
+    /// Resource limits set before exec.
+    pub limits: Vec<Limit>,
+    /// Whether SIGPIPE stays ignored, as HTCondor leaves it for jobs and hooks.
+    pub ignore_sigpipe: bool,
+    /// Signals that stay blocked, as HTCondor leaves them for hooks (quirk `hooks-spawned-as-daemons`).
+    pub blocked_signals: Vec<i32>,
+    /// Directories bound over others in a private mount namespace: (source, target); needs root.
+    pub mounts: Vec<(PathBuf, PathBuf)>,
+}
+
+impl ChildSpec {
+    /// A child that runs `program` with that path as its only argument, an empty environment, /dev/null for its
+    /// descriptors, in its own session.
+    pub fn new(program: impl Into<PathBuf>) -> Self {
+        use std::os::unix::ffi::OsStrExt;
+        let program = program.into();
+        let argv = vec![BString::from(program.as_os_str().as_bytes())];
+        ChildSpec {
+            program,
+            argv,
+            env: Vec::new(),
+            cwd: None,
+            identity: None,
+            stdio: [Stdio::Null, Stdio::Null, Stdio::Null],
+            session: Session::Own,
+            umask: 0o022,
+            nice: 0,
+            limits: Vec::new(),
+            ignore_sigpipe: false,
+            blocked_signals: Vec::new(),
+            mounts: Vec::new(),
+        }
+    }
+}
+
+/// An account as the kernel knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// User id.
+    pub uid: u32,
+    /// Primary group id.
+    pub gid: u32,
+    /// Supplementary groups.
+    pub groups: Vec<u32>,
+}
+
+/// What a descriptor of the child is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stdio {
+    /// `/dev/null`.
+    Null,
+    /// Not open at all, as HTCondor leaves it in some hooks (quirk `closed-stdio`).
+    Closed,
+    /// The caller's own descriptor of that number.
+    Inherit,
+    /// Standard input only: these bytes, then end of file. Written without ever blocking the caller.
+    Bytes(Vec<u8>),
+    /// Standard output or error only: read by the caller, at most `limit` bytes; then the pipe is closed.
+    Capture {
+        /// Bytes kept.
+        limit: usize,
+    },
+    /// Standard output or error only: read by the caller line by line as it comes, without a total limit.
+    Lines {
+        /// A longer line is delivered in pieces of this many bytes.
+        longest: usize,
+    },
+    /// A file, opened under the child's identity.
+    File {
+        /// Its path.
+        path: PathBuf,
+        /// Opened for writing (created, mode 0666 less umask) rather than reading.
+        write: bool,
+        /// Emptied first.
+        truncate: bool,
+        /// Every write goes to the end.
+        append: bool,
+    },
+}
+
+/// Session and process group of a child.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Session {
+    /// Those of the caller.
+    Inherit,
+    /// A new process group in the caller's session.
+    Group,
+    /// A new session.
+    Own,
+}
+
+/// One resource limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limit {
+    /// Which.
+    pub kind: LimitKind,
+    /// Soft value; `None` is unlimited.
+    pub soft: Option<u64>,
+    /// Hard value: `None` leaves the present one.
+    pub hard: Option<u64>,
+}
+
+/// The resource limits the starter sets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LimitKind {
+    /// Size of core files in bytes.
+    Core,
+    /// Processor seconds.
+    Cpu,
+    /// Size of a written file in bytes.
+    FileSize,
+    /// Data segment in bytes.
+    Data,
+    /// Stack in bytes.
+    Stack,
+    /// Address space in bytes.
+    AddressSpace,
+}

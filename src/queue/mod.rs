@@ -1,0 +1,1 @@
+//! Stored ads: queue logs, history files, spool directories.

@@ -1,0 +1,1 @@
+//! The job router as a pure machine: routes, choice, limits, the life of a routed job.

@@ -1,0 +1,1 @@
+//! Carries out what the machines ask for: slots, starters, routers and single hooks, live or simulated.

@@ -1,0 +1,1 @@
+//! The starter as a pure machine: one job with its hooks, sandbox, updates and outcome.

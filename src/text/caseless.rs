@@ -1,0 +1,48 @@
+//! Comparison of names without regard to ASCII case: the one place where it is written.
+//!
+//! Attribute names, configuration names and keywords all compare like C's `strcasecmp` in the C locale.
+
+use std::cmp::Ordering;
+use std::hash::Hasher;
+
+/// Whether two names are the same.
+pub fn eq(a: &[u8], b: &[u8]) -> bool {
+    a.eq_ignore_ascii_case(b)
+}
+
+/// Orders two names as `strcasecmp` does: by lower-cased bytes, a prefix first.
+pub fn cmp(a: &[u8], b: &[u8]) -> Ordering {
+    let lower = |bytes: &[u8], at: usize| bytes[at].to_ascii_lowercase();
+    let common = a.len().min(b.len());
+    (0..common)
+        .map(|at| lower(a, at).cmp(&lower(b, at)))
+        .find(|order| order.is_ne())
+        .unwrap_or_else(|| a.len().cmp(&b.len()))
+}
+
+/// Whether `text` begins with `prefix`.
+pub fn starts_with(text: &[u8], prefix: &[u8]) -> bool {
+    text.len() >= prefix.len() && eq(&text[..prefix.len()], prefix)
+}
+
+/// Feeds a name to a hasher so that equal names hash alike.
+pub fn hash(name: &[u8], state: &mut impl Hasher) {
+    for byte in name {
+        state.write_u8(byte.to_ascii_lowercase());
+    }
+    state.write_u8(0xff);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_compare_like_strcasecmp() {
+        assert!(eq(b"JobUniverse", b"jobuniverse"));
+        assert!(!eq(b"Job", b"JobU"));
+        assert_eq!(cmp(b"Job", b"jobu"), Ordering::Less);
+        assert_eq!(cmp(b"a_", b"aB"), Ordering::Less);
+        assert!(starts_with(b"SLOT_TYPE_1", b"slot_"));
+    }
+}

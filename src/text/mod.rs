@@ -1,0 +1,9 @@
+//! Small text tools that every room shares: spans into sources, caseless comparison, list wildcards, quantities,
+//! and the two quoting languages of job arguments and environments.
+//!
+//! Text is bytes here. HTCondor never looks at encodings, so nothing is ever re-encoded.
+
+pub mod caseless;
+pub mod span;
+
+pub use span::{Position, Span};

@@ -1,0 +1,70 @@
+//! Where a piece of text stands in its source.
+
+/// A half-open range of byte offsets into one source text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Span {
+    /// Offset of the first byte.
+    pub start: u32,
+    /// Offset one past the last byte.
+    pub end: u32,
+}
+
+/// A line and column, both counted from 1; columns count bytes, as editors in the C locale do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Position {
+    /// Line number from 1.
+    pub line: u32,
+    /// Byte column from 1.
+    pub column: u32,
+}
+
+impl Span {
+    /// Makes the span from `start` up to but not including `end`.
+    pub fn new(start: usize, end: usize) -> Self {
+        let clamp = |offset: usize| u32::try_from(offset).unwrap_or(u32::MAX);
+        Span { start: clamp(start), end: clamp(end.max(start)) }
+    }
+
+    /// The empty span at `offset`: a place between two bytes.
+    pub fn at(offset: usize) -> Self {
+        Span::new(offset, offset)
+    }
+
+    /// The smallest span that covers both.
+    pub fn join(self, other: Span) -> Self {
+        Span { start: self.start.min(other.start), end: self.end.max(other.end) }
+    }
+
+    /// The bytes of `source` that the span covers; empty where the span lies outside.
+    pub fn slice(self, source: &[u8]) -> &[u8] {
+        source.get(self.start as usize..self.end as usize).unwrap_or_default()
+    }
+
+    /// Line and column of the start of the span within `source`.
+    pub fn position(self, source: &[u8]) -> Position {
+        let before = &source[..source.len().min(self.start as usize)];
+        let line = memchr::memchr_iter(b'\n', before).count() + 1;
+        let column = before.len() - memchr::memrchr(b'\n', before).map_or(0, |newline| newline + 1) + 1;
+        let clamp = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        Position { line: clamp(line), column: clamp(column) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn position_counts_lines_and_columns_from_one() {
+        let text = b"ab\ncd";
+        assert_eq!(Span::at(0).position(text), Position { line: 1, column: 1 });
+        assert_eq!(Span::at(4).position(text), Position { line: 2, column: 2 });
+        assert_eq!(Span::at(99).position(text), Position { line: 2, column: 3 });
+    }
+
+    #[test]
+    fn a_span_outside_its_source_is_empty() {
+        assert_eq!(Span::new(3, 9).slice(b"ab"), b"");
+        assert_eq!(Span::new(1, 2).slice(b"ab"), b"b");
+    }
+}

@@ -1,0 +1,1 @@
+//! The ad transform language of routes and access points.

@@ -1,0 +1,1 @@
+//! Job events as text, XML and JSON.

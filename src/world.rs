@@ -1,0 +1,164 @@
+//! Everything outside the process that evaluation, configuration or a transform may ask for, behind one trait.
+//!
+//! The real one stands in `os`; tests bring their own. No room in L1 to L4 other than `os` reaches outside in any
+//! other way, which is what makes them testable and repeatable.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use bstr::BString;
+
+use crate::process::Exit;
+use crate::time::Now;
+
+/// The outside world.
+pub trait World {
+    /// Both clocks.
+    fn now(&self) -> Now;
+
+    /// The local zone at a point of time.
+    fn zone(&self, epoch: i64) -> Zone;
+
+    /// The next 64 random bits.
+    fn random(&self) -> u64;
+
+    /// The value of an environment variable.
+    fn env(&self, name: &OsStr) -> Option<OsString>;
+
+    /// All environment variables in the order of `environ`.
+    fn environment(&self) -> Vec<(OsString, OsString)>;
+
+    /// The content of a file, at most `limit` bytes of it where one is given.
+    fn read_file(&self, path: &Path, limit: Option<u64>) -> io::Result<Vec<u8>>;
+
+    /// The names in a directory, in no particular order, without `.` and `..`.
+    fn list_dir(&self, path: &Path) -> io::Result<Vec<OsString>>;
+
+    /// What `stat` says of a path; it follows links.
+    fn stat(&self, path: &Path) -> io::Result<FileStatus>;
+
+    /// The path with all links resolved.
+    fn real_path(&self, path: &Path) -> io::Result<PathBuf>;
+
+    /// Whether the process may execute the file at `path` (`access` with X_OK).
+    fn may_execute(&self, path: &Path) -> bool;
+
+    /// The working directory.
+    fn current_dir(&self) -> io::Result<PathBuf>;
+
+    /// Runs a command to its end, bounded in time and output.
+    fn run(&self, command: &Command) -> io::Result<CommandOutput>;
+
+    /// The account of that name.
+    fn account_by_name(&self, name: &[u8]) -> Option<Account>;
+
+    /// The account with that user id.
+    fn account_by_uid(&self, uid: u32) -> Option<Account>;
+
+    /// Effective user id of the process.
+    fn effective_uid(&self) -> u32;
+
+    /// What is to be known of the machine; measured when first asked for.
+    fn machine(&self) -> Machine;
+}
+
+/// The offset of local time at some moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Zone {
+    /// Seconds east of Greenwich.
+    pub offset: i32,
+    /// Abbreviation, such as `CET`.
+    pub abbreviation: String,
+    /// Whether daylight saving is in force.
+    pub daylight_saving: bool,
+}
+
+/// What `stat` tells of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileStatus {
+    /// The kind of file.
+    pub kind: FileKind,
+    /// Permission bits with set-id and sticky bits (`st_mode & 0o7777`).
+    pub mode: u32,
+    /// Owner.
+    pub uid: u32,
+    /// Group.
+    pub gid: u32,
+    /// Size in bytes.
+    pub size: u64,
+    /// Modification time in seconds since the epoch.
+    pub modified: i64,
+}
+
+/// The kinds of file that matter here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileKind {
+    /// A regular file.
+    File,
+    /// A directory.
+    Directory,
+    /// A pipe, socket or device.
+    Other,
+}
+
+/// A command to run to its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Command {
+    /// The program and its arguments. A program without a slash is looked up in PATH.
+    pub argv: Vec<BString>,
+    /// What it reads.
+    pub stdin: Vec<u8>,
+    /// Whether its stderr is mixed into its output.
+    pub merge_stderr: bool,
+    /// When it is killed.
+    pub timeout: Duration,
+    /// How much of its output is kept, in bytes; more is an error of kind `FileTooLarge`.
+    pub output_limit: usize,
+}
+
+/// What came of a command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommandOutput {
+    /// How it ended.
+    pub exit: Exit,
+    /// What it wrote.
+    pub stdout: Vec<u8>,
+}
+
+/// One line of the password file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Account {
+    /// Login name.
+    pub name: BString,
+    /// User id.
+    pub uid: u32,
+    /// Primary group id.
+    pub gid: u32,
+    /// Home directory.
+    pub home: BString,
+}
+
+/// Facts of the machine that configuration and slots are made from (reference: `config.md` 13, `slots.md` 5).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Machine {
+    /// Name of the host without its domain.
+    pub host: String,
+    /// Fully qualified name where one is known, else the name.
+    pub full_host: String,
+    /// Address used by default.
+    pub ip_address: String,
+    /// `uname -s`, `uname -m`, `uname -r`.
+    pub uname: [String; 3],
+    /// Logical processors the process may use.
+    pub cpus: u32,
+    /// Physical cores among them.
+    pub cores: u32,
+    /// Physical memory in bytes.
+    pub memory: u64,
+    /// Swap space in bytes.
+    pub swap: u64,
+    /// `ID`, `VERSION_ID` and `PRETTY_NAME` of os-release; empty where missing.
+    pub os_release: [String; 3],
+}
