@@ -1,0 +1,260 @@
+//! The event stream of the runners: one record for everything worth telling, as a readable line or as a JSON line.
+//!
+//! Schema of a JSON line: an object with `time` (seconds since the epoch, a number with microseconds), `event` (a word
+//! of [`Kind`]) and those of `slot`, `state`, `activity`, `hook`, `pid`, `job` (`cluster.proc`), `verdict`, `exit`,
+//! `reason` that apply; absent keys do not. New keys may come; those here keep their meaning.
+//!
+//! | event | keys | meaning |
+//! |---|---|---|
+//! | `start`, `stop` | reason | the runner begins, has ended |
+//! | `state` | slot state activity reason | the slot changed into this state and activity |
+//! | `hook-start` | slot hook pid | a hook was started |
+//! | `hook-end` | slot hook pid exit | it ended |
+//! | `hook-failed` | slot hook reason | it could not be started, ran too long, or what it wrote to stderr |
+//! | `verdict` | slot hook job verdict reason | what an answer was taken for |
+//! | `claim` | slot reason | a claim begins or is given up; never its secret |
+//! | `starter` | slot job pid exit | a starter was spawned (no exit), or ended |
+//! | `job` | slot job exit verdict | the job of a starter is over: `exited N`, `signalled N`, or not started |
+//! | `warning` | slot reason | anything a user should look at; quirks are named by their id |
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+
+use crate::time::Now;
+
+/// What kind of thing happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// The runner begins.
+    Start,
+    /// The runner has ended.
+    Stop,
+    /// A slot changed its state or activity.
+    State,
+    /// A hook was started.
+    HookStart,
+    /// A hook ended.
+    HookEnd,
+    /// A hook could not be started, ran too long or complained.
+    HookFailed,
+    /// What a hook's answer was taken for.
+    Verdict,
+    /// A claim begins or is given up.
+    Claim,
+    /// A starter was spawned or ended.
+    Starter,
+    /// A job is over.
+    Job,
+    /// Something a user should look at.
+    Warning,
+}
+
+impl Kind {
+    fn word(self) -> &'static str {
+        match self {
+            Kind::Start => "start",
+            Kind::Stop => "stop",
+            Kind::State => "state",
+            Kind::HookStart => "hook started",
+            Kind::HookEnd => "hook ended",
+            Kind::HookFailed => "hook failed",
+            Kind::Verdict => "verdict",
+            Kind::Claim => "claim",
+            Kind::Starter => "starter",
+            Kind::Job => "job",
+            Kind::Warning => "warning",
+        }
+    }
+}
+
+/// One event. Make it with [`Event::new`] and the setters that apply.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Event {
+    /// Seconds since the epoch.
+    pub time: f64,
+    /// What kind of thing happened.
+    #[serde(rename = "event")]
+    pub kind: Kind,
+    /// Slot id, such as `slot1` or `slot1_2`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slot: Option<String>,
+    /// State of the slot.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<&'static str>,
+    /// Activity of the slot.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub activity: Option<&'static str>,
+    /// Type of the hook, such as `FETCH_WORK`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hook: Option<&'static str>,
+    /// Process id of hook, starter or job.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+    /// The job as `cluster.proc`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub job: Option<String>,
+    /// What was decided.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<String>,
+    /// How a process ended: `exited N` or `signalled N`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exit: Option<String>,
+    /// Why, in words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+impl Event {
+    /// An event of this kind at this time, with nothing else known.
+    pub fn new(now: Now, kind: Kind) -> Self {
+        Event {
+            time: now.epoch_f64(),
+            kind,
+            slot: None,
+            state: None,
+            activity: None,
+            hook: None,
+            pid: None,
+            job: None,
+            verdict: None,
+            exit: None,
+            reason: None,
+        }
+    }
+
+    /// Sets the slot.
+    pub fn slot(mut self, slot: impl Into<String>) -> Self {
+        self.slot = Some(slot.into());
+        self
+    }
+
+    /// Sets state and activity.
+    pub fn state(mut self, state: &'static str, activity: &'static str) -> Self {
+        (self.state, self.activity) = (Some(state), Some(activity));
+        self
+    }
+
+    /// Sets the type of hook.
+    pub fn hook(mut self, hook: &'static str) -> Self {
+        self.hook = Some(hook);
+        self
+    }
+
+    /// Sets the process id.
+    pub fn pid(mut self, pid: u32) -> Self {
+        self.pid = Some(pid);
+        self
+    }
+
+    /// Sets the job.
+    pub fn job(mut self, job: impl Into<String>) -> Self {
+        self.job = Some(job.into());
+        self
+    }
+
+    /// Sets the verdict.
+    pub fn verdict(mut self, verdict: impl Into<String>) -> Self {
+        self.verdict = Some(verdict.into());
+        self
+    }
+
+    /// Sets how a process ended.
+    pub fn exit(mut self, exit: impl Into<String>) -> Self {
+        self.exit = Some(exit.into());
+        self
+    }
+
+    /// Sets the reason.
+    pub fn reason(mut self, reason: impl Into<String>) -> Self {
+        self.reason = Some(reason.into());
+        self
+    }
+
+    /// The readable line, without its newline: `slot1: state: Claimed/Busy: reason`. Control characters are escaped, so
+    /// that an event is one line whatever a hook wrote.
+    pub fn readable(&self) -> String {
+        let mut line = String::new();
+        if let Some(slot) = &self.slot {
+            line += slot;
+            line += ": ";
+        }
+        line += self.kind.word();
+        let mut part = |lead: &str, text: &str| {
+            line += lead;
+            text.chars()
+                .for_each(|c| if c.is_control() { line.extend(c.escape_default()) } else { line.push(c) });
+        };
+        if let (Some(state), Some(activity)) = (self.state, self.activity) {
+            part(" ", state);
+            part("/", activity);
+        }
+        self.hook.into_iter().for_each(|hook| part(" ", hook));
+        self.job.iter().for_each(|job| part(" job ", job));
+        self.pid.into_iter().for_each(|pid| part(" pid ", &pid.to_string()));
+        [&self.verdict, &self.exit, &self.reason].into_iter().flatten().for_each(|text| part(": ", text));
+        line
+    }
+}
+
+/// Where events go: readable lines to one writer, JSON lines to another. Writing never stops a runner: a writer that
+/// fails is dropped, and the failure is told once through the other.
+pub struct EventStream {
+    readable: Option<Box<dyn Write>>,
+    json: Option<Box<dyn Write>>,
+    prefix: String,
+}
+
+impl EventStream {
+    /// A stream to these writers. `prefix` stands before each readable line (`htc-slot-run: `).
+    pub fn new(prefix: &str, readable: Option<Box<dyn Write>>, json: Option<Box<dyn Write>>) -> Self {
+        EventStream { readable, json, prefix: prefix.to_owned() }
+    }
+
+    /// Tells one event.
+    pub fn tell(&mut self, event: &Event) {
+        if let Some(writer) = &mut self.json
+            && let Err(error) = write_json(writer, event)
+        {
+            self.json = None;
+            self.line(&format!("warning: events are no longer written: {error}"));
+        }
+        self.line(&event.readable());
+    }
+
+    fn line(&mut self, text: &str) {
+        if let Some(writer) = &mut self.readable
+            && writeln!(writer, "{}{text}", self.prefix).and_then(|()| writer.flush()).is_err()
+        {
+            self.readable = None;
+        }
+    }
+}
+
+fn write_json(writer: &mut dyn Write, event: &Event) -> io::Result<()> {
+    let mut line = serde_json::to_vec(event)?;
+    line.push(b'\n');
+    writer.write_all(&line)?;
+    writer.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_is_one_line_whatever_a_hook_wrote() {
+        let event = Event::new(Now::at_epoch(7), Kind::HookFailed)
+            .slot("slot1")
+            .hook("FETCH_WORK")
+            .reason("a\nb\u{1b}");
+        assert_eq!(event.readable(), "slot1: hook failed FETCH_WORK: a\\nb\\u{1b}");
+        assert_eq!(
+            serde_json::to_string(&event).ok().as_deref(),
+            Some(
+                r#"{"time":7.0,"event":"hook-failed","slot":"slot1","hook":"FETCH_WORK","reason":"a\nb\u001b"}"#
+            )
+        );
+    }
+}

@@ -1,0 +1,55 @@
+//! The id of a claim: who holds it may use the slot, so its last part is a secret (`claim.cpp`, class ClaimId).
+
+use std::fmt;
+
+use bstr::{BString, ByteSlice};
+
+/// `<address>#<start time>#<sequence>#<key>`. Printing it, also for debugging, leaves the key out.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ClaimId(BString);
+
+impl ClaimId {
+    /// Makes the id of claim number `sequence` of an execution point that began at `start` (epoch seconds).
+    ///
+    /// `key` is the secret: 256 random bits, in hexadecimal in the id.
+    pub fn new(address: &str, start: i64, sequence: u64, key: [u64; 4]) -> Self {
+        let key: String = key.iter().map(|word| format!("{word:016x}")).collect();
+        ClaimId(format!("{address}#{start}#{sequence}#{key}").into())
+    }
+
+    /// The whole id with its secret: only for the stdin of hooks.
+    pub fn secret(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// The id up to its last `#`, then `#...`: the attribute PublicClaimId, logs and events.
+    pub fn public(&self) -> String {
+        let end = self.0.rfind_byte(b'#').map_or(0, |at| at);
+        format!("{}#...", self.0[..end].as_bstr())
+    }
+}
+
+impl fmt::Debug for ClaimId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.public())
+    }
+}
+
+impl fmt::Display for ClaimId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.public())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn printing_a_claim_id_never_shows_its_secret() {
+        let id = ClaimId::new("<127.0.0.1:9618?addrs=127.0.0.1-9618>", 1795217630, 2, [0xabcdef; 4]);
+        assert_eq!(id.to_string(), "<127.0.0.1:9618?addrs=127.0.0.1-9618>#1795217630#2#...");
+        assert!(!format!("{id:?}").contains("abcdef"));
+        assert!(id.secret().ends_with(b"abcdef"));
+    }
+}
