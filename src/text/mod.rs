@@ -3,7 +3,13 @@
 //!
 //! Text is bytes here. HTCondor never looks at encodings, so nothing is ever re-encoded.
 
+pub mod arguments;
+pub mod caret;
 pub mod caseless;
+pub mod environment;
+pub mod list;
+pub mod number;
+pub mod quantity;
 pub mod span;
 
 pub use span::{Position, Span};

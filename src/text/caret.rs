@@ -1,0 +1,154 @@
+//! A place in a source text as people read it: `file:line:column`, the line, and a caret under it.
+
+use std::fmt;
+
+use bstr::ByteSlice;
+
+use super::Span;
+
+/// Columns of a line that are shown at most; a longer line is cut around the caret.
+const WIDEST: usize = 100;
+
+/// A source text with a name and a place in it.
+#[derive(Clone, Copy, Debug)]
+pub struct Caret<'a> {
+    /// The file's name as the user knows it, or a word such as `expression`.
+    pub source: &'a str,
+    /// The whole text.
+    pub text: &'a [u8],
+    /// The place.
+    pub span: Span,
+}
+
+/// Where a place stands, apart from its text: for rooms that keep lines rather than whole files.
+#[derive(Clone, Copy, Debug)]
+pub struct LineCaret<'a> {
+    /// The file's name as the user knows it.
+    pub source: &'a str,
+    /// Line number from 1.
+    pub line: u32,
+    /// The line's text without its end.
+    pub text: &'a [u8],
+    /// The place within the line.
+    pub span: Span,
+}
+
+impl<'a> Caret<'a> {
+    /// The line on which the place begins.
+    pub fn line(&self) -> LineCaret<'a> {
+        let start = (self.span.start as usize).min(self.text.len());
+        let first = memchr::memrchr(b'\n', &self.text[..start]).map_or(0, |newline| newline + 1);
+        let last =
+            memchr::memchr(b'\n', &self.text[start..]).map_or(self.text.len(), |length| start + length);
+        let end = (self.span.end as usize).clamp(start, last.max(start));
+        LineCaret {
+            source: self.source,
+            line: self.span.position(self.text).line,
+            text: &self.text[first..last],
+            span: Span::new(start - first, end - first),
+        }
+    }
+}
+
+/// `file:line:column` and nothing else.
+impl fmt::Display for Caret<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.line(), f)
+    }
+}
+
+/// `file:line:column` and nothing else.
+impl fmt::Display for LineCaret<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}", self.source, self.line, self.span.start + 1)
+    }
+}
+
+impl LineCaret<'_> {
+    /// The message behind its place, then the line and the caret under it, each indented by four blanks. No newline
+    /// at the end.
+    ///
+    /// Control characters are shown as `?` or a blank, so that the caret stands right and nothing odd reaches a
+    /// terminal; bytes that are no UTF-8 are shown as the replacement character.
+    pub fn render(&self, message: &str) -> String {
+        let (line, marks) = self.excerpt();
+        format!("{self}: {message}\n    {line}\n    {marks}")
+    }
+
+    /// The two lines of the excerpt.
+    fn excerpt(&self) -> (String, String) {
+        let start = (self.span.start as usize).min(self.text.len());
+        let end = (self.span.end as usize).clamp(start, self.text.len());
+        let before: Vec<char> = printable(&self.text[..start]).collect();
+        let marked: Vec<char> = printable(&self.text[start..end]).collect();
+        let after: Vec<char> = printable(&self.text[end..]).collect();
+
+        let cut = if before.len() > WIDEST / 2 && before.len() + marked.len() + after.len() > WIDEST {
+            before.len() - WIDEST / 2
+        } else {
+            0
+        };
+        let mut line: String = if cut > 0 { "...".to_owned() } else { String::new() };
+        line.extend(&before[cut..]);
+        let column = line.chars().count();
+        line.extend(marked.iter().chain(&after).take(WIDEST.saturating_sub(column)));
+        if before.len() - cut + marked.len() + after.len() > WIDEST {
+            line.push_str("...");
+        }
+        let under = marked.len().clamp(1, WIDEST.saturating_sub(column).max(1));
+        let marks = format!("{}^{}", " ".repeat(column), "~".repeat(under - 1));
+        (line.trim_end().to_owned(), marks)
+    }
+}
+
+impl Caret<'_> {
+    /// See [`LineCaret::render`].
+    pub fn render(&self, message: &str) -> String {
+        self.line().render(message)
+    }
+}
+
+fn printable(text: &[u8]) -> impl Iterator<Item = char> {
+    text.chars().map(|c| match c {
+        '\t' | '\r' => ' ',
+        c if c.is_control() => '?',
+        c => c,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_caret_stands_under_the_place() {
+        let text = b"A = 1\n\tSTART = (a &&\nB = 2\n";
+        let caret = Caret { source: "conf", text, span: Span::new(17, 19) };
+        assert_eq!(caret.to_string(), "conf:2:12");
+        assert_eq!(caret.render("oh"), "conf:2:12: oh\n     START = (a &&\n               ^~");
+    }
+
+    #[test]
+    fn a_place_at_the_end_of_the_text_still_has_a_line() {
+        let caret = Caret { source: "f", text: b"ab", span: Span::new(2, 9) };
+        assert_eq!(caret.render("m"), "f:1:3: m\n    ab\n      ^");
+        let caret = Caret { source: "f", text: b"", span: Span::at(7) };
+        assert_eq!(caret.render("m"), "f:1:1: m\n    \n    ^");
+    }
+
+    #[test]
+    fn a_long_line_is_cut_around_the_caret() {
+        let text = [b'x'; 5000];
+        let caret = Caret { source: "f", text: &text, span: Span::new(3000, 3001) };
+        let shown = caret.render("m");
+        assert!(shown.lines().all(|line| line.len() < 120), "{shown}");
+        let marks = shown.lines().nth(2).unwrap();
+        assert_eq!(marks.find('^'), Some(4 + 3 + 50));
+    }
+
+    #[test]
+    fn control_characters_and_bad_bytes_do_not_reach_the_terminal() {
+        let caret = Caret { source: "f", text: b"a\x1b[2J\xff b", span: Span::new(6, 7) };
+        assert_eq!(caret.render("m"), "f:1:7: m\n    a?[2J\u{fffd} b\n          ^");
+    }
+}
