@@ -1,0 +1,145 @@
+//! Codes that say why a job is held or vacated (attributes `HoldReasonCode`, `VacateReasonCode`).
+
+/// Defines the codes with their numbers and documentation in one table.
+macro_rules! codes {
+    ($($name:ident = $number:literal, $line:literal;)*) => {
+        /// Why a job is held, or from 1000 on, why it is sent back (reference: `condor_holdcodes.h`).
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum HoldCode {
+            $(#[doc = $line] $name = $number,)*
+        }
+
+        impl HoldCode {
+            /// All codes in the order of their numbers.
+            pub const ALL: &[HoldCode] = &[$(HoldCode::$name),*];
+
+            /// The reference's name.
+            pub fn name(self) -> &'static str {
+                match self { $(HoldCode::$name => stringify!($name),)* }
+            }
+
+            /// What it means, in words.
+            pub fn line(self) -> &'static str {
+                match self { $(HoldCode::$name => $line,)* }
+            }
+        }
+    };
+}
+
+codes! {
+    Unspecified = 0, "No reason was given";
+    UserRequest = 1, "`condor_hold`";
+    GlobusGramError = 2, "Obsolete: Globus";
+    JobPolicy = 3, "`PeriodicHold` or `OnExitHold` was true";
+    CorruptedCredential = 4, "Obsolete: a credential is broken";
+    JobPolicyUndefined = 5, "A policy expression of the job was undefined";
+    FailedToCreateProcess = 6, "The job could not be executed; the subcode is errno";
+    UnableToOpenOutput = 7, "Its output file could not be opened";
+    UnableToOpenInput = 8, "Its input file could not be opened";
+    UnableToOpenOutputStream = 9, "Its output stream could not be opened";
+    UnableToOpenInputStream = 10, "Its input stream could not be opened";
+    InvalidTransferAck = 11, "The other side of a transfer answered nonsense";
+    TransferOutputError = 12, "Output files could not be transferred";
+    TransferInputError = 13, "Input files could not be transferred";
+    IwdError = 14, "`Iwd` cannot be entered";
+    SubmittedOnHold = 15, "Submitted with `hold = true`";
+    SpoolingInput = 16, "Its input is still being spooled";
+    JobShadowMismatch = 17, "The shadow is too old for the job";
+    InvalidTransferGoAhead = 18, "A transfer was not allowed to begin";
+    HookPrepareJobFailure = 19, "A prepare hook failed; the subcode is its status, minus a signal, or 0";
+    MissedDeferredExecutionTime = 20, "The time to start at is past";
+    StartdHeldJob = 21, "`WANT_HOLD` of the execution point";
+    UnableToInitUserLog = 22, "The log of the job cannot be written";
+    FailedToAccessUserAccount = 23, "The account of the user cannot be used";
+    NoCompatibleShadow = 24, "No shadow fits";
+    InvalidCronSettings = 25, "The cron settings of the job are wrong";
+    SystemPolicy = 26, "`SYSTEM_PERIODIC_HOLD` was true";
+    SystemPolicyUndefined = 27, "A policy expression of the system was undefined";
+    MaxTransferInputSizeExceeded = 32, "More input than is allowed";
+    MaxTransferOutputSizeExceeded = 33, "More output than is allowed";
+    JobOutOfResources = 34, "Memory (subcode 102) or disk (104) ran out";
+    InvalidDockerImage = 35, "The image of the container cannot be used";
+    FailedToCheckpoint = 36, "A checkpoint failed";
+    PreScriptFailed = 43, "The pre command failed";
+    PostScriptFailed = 44, "The post command failed";
+    SingularityTestFailed = 45, "The container runtime failed its test";
+    JobDurationExceeded = 46, "Longer than `AllowedJobDuration`";
+    JobExecuteExceeded = 47, "Executed longer than `AllowedExecuteDuration`";
+    HookShadowPrepareJobFailure = 48, "The prepare hook of the shadow failed";
+    CannotSwitchPrimaryGroup = 49, "The primary group cannot be set";
+    JobPolicyVacate = 1000, "A policy expression of the job vacates it";
+    SystemPolicyVacate = 1001, "A policy expression of the system vacates it";
+    ShadowException = 1002, "The shadow failed";
+    JobNotStarted = 1003, "The job could not be started";
+    UserVacateJob = 1004, "`condor_vacate_job`";
+    JobShouldRequeue = 1005, "Back into the queue after it ended";
+    FailedToActivateClaim = 1006, "The claim could not be activated";
+    StarterError = 1007, "The starter failed";
+    ReconnectFailed = 1008, "No connection within the lease";
+    ClaimDeactivated = 1009, "The claim was deactivated";
+    StartdVacateCommand = 1010, "`condor_vacate`";
+    StartdPreemptExpression = 1011, "`PREEMPT` was true";
+    StartdException = 1012, "The startd failed";
+    StartdShutdown = 1013, "The startd shuts down";
+    StartdDraining = 1014, "The execution point drains";
+    StartdCoalesce = 1015, "Slots are being coalesced";
+    StartdHibernate = 1016, "The machine hibernates";
+    StartdReleaseCommand = 1017, "The claim was released";
+    StartdPreemptingClaimRank = 1018, "A job of better rank preempts";
+    StartdPreemptingClaimUserPrio = 1019, "A user of better priority preempts";
+    VMError = 1020, "The virtual machine failed";
+    ContainerError = 1021, "The container failed";
+    ScheddVacate = 1022, "The schedd vacates it";
+    JobRemoved = 1023, "It was removed while it ran";
+    ScratchDirError = 1024, "The scratch directory could not be used";
+    SuccessfulCheckpoint = 1025, "It checkpointed and is to start again";
+}
+
+impl HoldCode {
+    /// The value of `HoldReasonCode` or `VacateReasonCode`.
+    pub fn number(self) -> i64 {
+        self as i64
+    }
+
+    /// The code with that number.
+    pub fn from_number(number: i64) -> Option<Self> {
+        Self::ALL.iter().copied().find(|code| code.number() == number)
+    }
+}
+
+/// What becomes of a job that ended with a code and a subcode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It waits until somebody releases it.
+    Hold,
+    /// It goes back to idle and is tried again.
+    Vacate,
+}
+
+/// Whether codes hold a job or send it back (`shouldVacateJobBasedOnCodes`): codes up to 0 and from 1000 on, and
+/// subcodes down from -1000, send it back.
+pub fn outcome_of_codes(code: i64, subcode: i64) -> Outcome {
+    if code <= 0 || code >= 1000 || subcode <= -1000 { Outcome::Vacate } else { Outcome::Hold }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_keep_their_numbers() {
+        assert_eq!(HoldCode::HookPrepareJobFailure.number(), 19);
+        assert_eq!(HoldCode::from_number(1011), Some(HoldCode::StartdPreemptExpression));
+        assert_eq!(HoldCode::from_number(-1), None);
+        assert!(HoldCode::ALL.windows(2).all(|pair| pair[0] < pair[1]));
+    }
+
+    #[test]
+    fn a_code_from_1000_on_or_a_subcode_below_sends_the_job_back() {
+        assert_eq!(outcome_of_codes(190, 0), Outcome::Hold);
+        assert_eq!(outcome_of_codes(0, 0), Outcome::Vacate);
+        assert_eq!(outcome_of_codes(1000, 0), Outcome::Vacate);
+        assert_eq!(outcome_of_codes(13, -1001), Outcome::Vacate);
+        assert_eq!(outcome_of_codes(19, -9), Outcome::Hold);
+    }
+}

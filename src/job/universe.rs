@@ -1,0 +1,111 @@
+//! Universes: the kinds of environment a job runs in.
+
+use std::fmt;
+
+use crate::text::caseless;
+
+/// The universes (attribute `JobUniverse`; reference: `condor_universe.cpp`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Universe {
+    /// 1: obsolete.
+    Standard = 1,
+    /// 2: obsolete.
+    Pipe = 2,
+    /// 3: obsolete.
+    Linda = 3,
+    /// 4: obsolete.
+    Pvm = 4,
+    /// 5: an ordinary program, in a container or not.
+    Vanilla = 5,
+    /// 6: obsolete.
+    Pvmd = 6,
+    /// 7: run by the schedd, at once.
+    Scheduler = 7,
+    /// 8: obsolete.
+    Mpi = 8,
+    /// 9: handed to another batch system.
+    Grid = 9,
+    /// 10: a class for the Java virtual machine.
+    Java = 10,
+    /// 11: several machines at once.
+    Parallel = 11,
+    /// 12: run by a starter beside the schedd.
+    Local = 12,
+    /// 13: a virtual machine.
+    Vm = 13,
+}
+
+impl Universe {
+    /// All universes in the order of their numbers.
+    pub const ALL: [Universe; 13] = [
+        Universe::Standard,
+        Universe::Pipe,
+        Universe::Linda,
+        Universe::Pvm,
+        Universe::Vanilla,
+        Universe::Pvmd,
+        Universe::Scheduler,
+        Universe::Mpi,
+        Universe::Grid,
+        Universe::Java,
+        Universe::Parallel,
+        Universe::Local,
+        Universe::Vm,
+    ];
+
+    /// The value of `JobUniverse`.
+    pub fn number(self) -> i64 {
+        self as i64
+    }
+
+    /// The universe with that number.
+    pub fn from_number(number: i64) -> Option<Self> {
+        Self::ALL.into_iter().find(|universe| universe.number() == number)
+    }
+
+    /// Its name with a capital, as messages show it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Universe::Standard => "Standard",
+            Universe::Pipe => "Pipe",
+            Universe::Linda => "Linda",
+            Universe::Pvm => "PVM",
+            Universe::Vanilla => "Vanilla",
+            Universe::Pvmd => "PVMD",
+            Universe::Scheduler => "Scheduler",
+            Universe::Mpi => "MPI",
+            Universe::Grid => "Grid",
+            Universe::Java => "Java",
+            Universe::Parallel => "Parallel",
+            Universe::Local => "Local",
+            Universe::Vm => "VM",
+        }
+    }
+
+    /// The universe with that name, in any case. `docker` is vanilla with a topping and no name of this list.
+    pub fn from_name(name: &[u8]) -> Option<Self> {
+        Self::ALL.into_iter().find(|universe| caseless::eq(universe.name().as_bytes(), name))
+    }
+}
+
+impl fmt::Display for Universe {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_and_names_go_both_ways() {
+        for universe in Universe::ALL {
+            assert_eq!(Universe::from_number(universe.number()), Some(universe));
+            assert_eq!(Universe::from_name(universe.name().to_uppercase().as_bytes()), Some(universe));
+        }
+        assert_eq!(Universe::Vm.number(), 13);
+        assert_eq!(Universe::from_number(14), None);
+        assert_eq!(Universe::from_name(b"docker"), None);
+    }
+}
