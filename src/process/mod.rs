@@ -1,7 +1,9 @@
 //! What a child process is to be and how it ended: plain data, no system call. `os` carries it out.
 
 mod exit;
+mod signal;
 mod spec;
 
 pub use exit::{Exit, Usage};
+pub use signal::{signal_description, signal_name, signal_number};
 pub use spec::{ChildSpec, Identity, Limit, LimitKind, Session, Stdio};

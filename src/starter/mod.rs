@@ -1,1 +1,21 @@
 //! The starter as a pure machine: one job with its hooks, sandbox, updates and outcome.
+//!
+//! [`Event`] and [`Action`] are the whole interface of the machine: the runner tells what happened, the machine says
+//! what is to be done. What the machine is made from (the job's ad, the account, the configuration) is read by pure
+//! functions as well, so that the same code runs live, simulated and in `htc-hook-test`.
+//!
+//! ```text
+//! Begin -> MakeScratch -> (update hook) -> prepare hook -> deferral -> PreCmd -> job -> updates ... -> job ended
+//!       -> PostCmd -> exit hook -> result ad -> RemoveScratch -> Finish
+//! ```
+//!
+//! Any failure before the job runs takes the short way to the exit hook with `evict`; requests (signals) may come at any
+//! moment. Reference: `starter.cpp`, `job_info_communicator.cpp`, `os_proc.cpp`.
+
+mod action;
+mod event;
+mod failure;
+
+pub use action::{Action, Call, CallId, File, JobProcess, LogEvent, Notice, StandardFile, Standing};
+pub use event::{Event, FamilyUsage, Request, Vacate};
+pub use failure::{StartFailure, hold_code};

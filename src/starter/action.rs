@@ -1,0 +1,243 @@
+//! What the machine asks for.
+
+use std::path::PathBuf;
+
+use bstr::BString;
+
+use super::failure::StartFailure;
+use crate::process::{Exit, Limit};
+use crate::quirks::Quirk;
+use crate::time::Tick;
+
+/// One thing to be done. The runner does them in the order given and reports with the events named.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action {
+    /// Make the scratch directory of the set-up and these files in it, owned by the job's account; make it the working
+    /// directory of the program. Answer: `ScratchMade` or `ScratchFailed`.
+    MakeScratch {
+        /// The files.
+        files: Vec<File>,
+    },
+    /// Replace a file in the scratch directory. Answer: nothing, or `WriteFailed`.
+    WriteFile(File),
+    /// Start a hook. Answer: `CallStarted` and later `CallEnded`, or `CallFailed`.
+    Call(Call),
+    /// Start the job, PreCmd or PostCmd. Answer: `ProcessStarted` and later `ProcessEnded`, or `ProcessFailed`.
+    StartProcess(Box<JobProcess>),
+    /// Measure the job's family. Answer: `Measured`.
+    Measure,
+    /// Send a signal to the job's own process. One that cannot be sent kills the family.
+    SignalJob(i32),
+    /// SIGKILL to the job's family.
+    KillFamily,
+    /// SIGSTOP to the job's family.
+    StopFamily,
+    /// SIGCONT to the job's family.
+    ContinueFamily,
+    /// SIGKILL to all hooks that still run; nothing is reported of them any more.
+    KillCalls,
+    /// Wake the machine then with `Timeout`; replaces the time asked for before. `None`: never.
+    WakeAt(Option<Tick>),
+    /// Replace the file of `-job-update-ad`, if there is one.
+    WriteUpdateAd(Vec<u8>),
+    /// Append to the file of `-job-output-ad`, if there is one.
+    WriteResultAd(Vec<u8>),
+    /// An event for the job's own log (`StarterUserLog`).
+    Log(LogEvent),
+    /// Tell the user.
+    Tell(Notice),
+    /// Remove the scratch directory. Answer: `ScratchRemoved`.
+    RemoveScratch,
+    /// The end: nothing follows.
+    Finish {
+        /// The status of the program as the reference has it.
+        status: u8,
+        /// How it stands with the job.
+        standing: Standing,
+        /// The job's ad with its outcome merged in, as bytes; `None` when the job was not started.
+        outcome: Option<Vec<u8>>,
+    },
+}
+
+/// How a job ended for those who ask the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// The job ran and ended so.
+    Ran(Exit),
+    /// The job was not started.
+    NotStarted,
+}
+
+/// Tells calls of hooks apart; never used twice by one machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CallId(pub u32);
+
+/// One call of a hook.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// Which.
+    pub id: CallId,
+    /// Type, such as `PREPARE_JOB`.
+    pub hook: &'static str,
+    /// The path as configured; relative ones lie in the starter's working directory.
+    pub path: PathBuf,
+    /// Arguments after the path.
+    pub arguments: Vec<BString>,
+    /// What it reads.
+    pub stdin: Vec<u8>,
+    /// Variables put over those of the starter.
+    pub environment: Vec<(BString, BString)>,
+    /// Whether its output is wanted (the reference closes descriptors 1 and 2 otherwise).
+    pub output: bool,
+}
+
+/// A file in the scratch directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct File {
+    /// Its name there.
+    pub name: &'static str,
+    /// Its content.
+    pub bytes: Vec<u8>,
+}
+
+/// A process under the job's account: the job, or a script around it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JobProcess {
+    /// The file to execute.
+    pub program: PathBuf,
+    /// All arguments, the first one included.
+    pub argv: Vec<BString>,
+    /// The whole environment without ancestor markers, `NAME=value` in byte order.
+    pub environment: Vec<BString>,
+    /// Working directory.
+    pub cwd: PathBuf,
+    /// Standard input, output and error.
+    pub files: [StandardFile; 3],
+    /// Nice value.
+    pub nice: i32,
+    /// Resource limits.
+    pub limits: Vec<Limit>,
+    /// Directories bound over others: (source below the scratch directory, target). Those whose target is no directory
+    /// are left out by the runner.
+    pub mounts: Vec<(PathBuf, PathBuf)>,
+    /// What failures name as the command.
+    pub command: BString,
+    /// What failures show as its arguments: V2 raw, without the first one.
+    pub arguments_shown: BString,
+    /// Whether `.job_wrapper_failure` is looked for at its end, and as which account.
+    pub wrapped: bool,
+}
+
+/// One of a process's standard files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StandardFile {
+    /// `/dev/null`.
+    Null,
+    /// The starter's own descriptor of that number.
+    Own,
+    /// A file opened under the job's account.
+    Path {
+        /// Its path; relative ones lie in the scratch directory.
+        path: PathBuf,
+        /// Whether an output is emptied first.
+        truncate: bool,
+    },
+}
+
+/// What belongs into the job's own log (starter.md 20).
+#[derive(Clone, Debug, PartialEq)]
+pub enum LogEvent {
+    /// 001: about to execute.
+    Execute,
+    /// 004: ended on request.
+    Evicted {
+        /// Its end.
+        exit: Exit,
+    },
+    /// 005: ended by itself.
+    Terminated {
+        /// Its end.
+        exit: Exit,
+        /// Seconds of processor time, user and system.
+        cpu: (u64, u64),
+        /// A core file was left.
+        core: bool,
+    },
+    /// 010: stopped.
+    Suspended {
+        /// Processes of the family.
+        processes: u32,
+    },
+    /// 011: continued.
+    Continued,
+    /// 021: a failure.
+    Error {
+        /// What failed.
+        failure: StartFailure,
+        /// False: a message only.
+        critical: bool,
+    },
+}
+
+/// What a user should be told.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Notice {
+    /// A hook runs.
+    HookStarted {
+        /// Type.
+        hook: &'static str,
+        /// Process.
+        pid: u32,
+    },
+    /// A hook ended.
+    HookEnded {
+        /// Type.
+        hook: &'static str,
+        /// How.
+        exit: Exit,
+    },
+    /// A hook failed, ran too long, or complained.
+    HookFailed {
+        /// Type.
+        hook: &'static str,
+        /// Why.
+        reason: String,
+    },
+    /// What the answer of a hook was taken for.
+    Verdict {
+        /// Type.
+        hook: &'static str,
+        /// The verdict in a word or two.
+        verdict: &'static str,
+        /// Why.
+        reason: String,
+    },
+    /// The job runs.
+    JobStarted {
+        /// Process.
+        pid: u32,
+    },
+    /// The job was stopped or goes on.
+    JobSuspended(bool),
+    /// The job ended.
+    JobEnded {
+        /// How.
+        exit: Exit,
+        /// What had been asked for, if anything: `evict`, `remove`, `hold`.
+        asked: Option<&'static str>,
+    },
+    /// The job was not started.
+    NotStarted {
+        /// Why.
+        reason: String,
+    },
+    /// Anything else worth a look.
+    Warning(String),
+    /// A real pool would have behaved otherwise here.
+    Quirk {
+        /// Which.
+        quirk: Quirk,
+        /// What was done instead.
+        reason: String,
+    },
+}

@@ -1,0 +1,142 @@
+//! What the machine is told.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use bstr::BString;
+
+use super::action::CallId;
+use super::failure::StartFailure;
+use crate::process::Exit;
+
+/// One thing that happened. Failures are events: the machine decides what follows.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    /// Everything is read; go.
+    Begin,
+    /// The scratch directory and the files in it are made.
+    ScratchMade,
+    /// They could not be made; whatever was made of them is removed by `RemoveScratch` as usual.
+    ScratchFailed {
+        /// What could not be done and why.
+        reason: String,
+    },
+    /// A file of `Action::WriteFiles` could not be written.
+    WriteFailed {
+        /// Which.
+        path: PathBuf,
+        /// The system's reason.
+        reason: String,
+    },
+    /// A hook runs.
+    CallStarted {
+        /// Which call.
+        call: CallId,
+        /// Its process.
+        pid: u32,
+    },
+    /// A hook could not be executed; `CallEnded` does not follow.
+    CallFailed {
+        /// Which call.
+        call: CallId,
+        /// Why.
+        reason: String,
+    },
+    /// A hook ended.
+    CallEnded {
+        /// Which call.
+        call: CallId,
+        /// How.
+        exit: Exit,
+        /// What it wrote, where it was wanted.
+        stdout: Vec<u8>,
+        /// Whether the output reached its limit and was cut.
+        cut: bool,
+        /// What it complained of.
+        stderr: Vec<u8>,
+    },
+    /// The process of a `StartProcess` runs (its exec succeeded).
+    ProcessStarted {
+        /// Its process id.
+        pid: u32,
+    },
+    /// It could not be started.
+    ProcessFailed(StartFailure),
+    /// It ended; what it left behind is gone.
+    ProcessEnded {
+        /// How.
+        exit: Exit,
+        /// What its whole family used; the counts of processes are those before the rest was killed.
+        usage: FamilyUsage,
+        /// Whether a core file was found and renamed.
+        core: bool,
+        /// The text of `.job_wrapper_failure`, if there is one.
+        wrapper_failure: Option<BString>,
+    },
+    /// The answer to `Action::Measure`.
+    Measured(FamilyUsage),
+    /// A signal or command asks for something.
+    Asked(Request),
+    /// The time of the last `WakeAt` has come.
+    Timeout,
+    /// The answer to `RemoveScratch`.
+    ScratchRemoved {
+        /// What could not be removed.
+        remains: Vec<PathBuf>,
+    },
+}
+
+/// What can be asked of a starter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// SIGTERM: end softly.
+    Graceful(Option<Vacate>),
+    /// SIGQUIT: end at once.
+    Fast(Option<Vacate>),
+    /// SIGUSR1: the job is removed.
+    Remove,
+    /// The job is held (by a schedd; no signal means it).
+    Hold,
+    /// SIGTSTP (ours; the reference has a command): stop the job.
+    Suspend,
+    /// SIGCONT: continue it.
+    Continue,
+}
+
+/// Why a slot vacates its job: what the slot runner puts into `vacate.ad` before it signals.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Vacate {
+    /// VacateReason.
+    pub reason: BString,
+    /// VacateReasonCode: 1010 a command, 1011 PREEMPT, 1013 shutdown, 1014 draining.
+    pub code: i64,
+    /// VacateReasonSubCode.
+    pub subcode: i64,
+}
+
+/// What the family of a job's processes has used so far, those that have ended included.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct FamilyUsage {
+    /// Processes alive.
+    pub processes: u32,
+    /// Processor time in user mode.
+    pub user: Duration,
+    /// Processor time in the kernel.
+    pub system: Duration,
+    /// The largest total of virtual memory seen, in KiB.
+    pub max_image_kib: u64,
+    /// The present total of resident memory, in KiB.
+    pub resident_kib: u64,
+    /// The present total of proportional memory, in KiB, where it is known.
+    pub proportional_kib: Option<u64>,
+    /// Bytes read from block devices.
+    pub block_read_bytes: u64,
+    /// Bytes written to block devices.
+    pub block_write_bytes: u64,
+    /// Read operations, where they are counted.
+    pub block_reads: u64,
+    /// Write operations.
+    pub block_writes: u64,
+    /// Whether a control group holds the family.
+    pub cgroup: bool,
+}

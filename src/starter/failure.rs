@@ -1,0 +1,52 @@
+//! Why a job could not be started, in the reference's words and with its hold codes.
+
+use bstr::BString;
+
+/// A job that was not started. Without a shadow nobody is told but the event stream and the starter's user log; the codes
+/// are kept for jobs that have one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StartFailure {
+    /// The text of the reference.
+    pub text: BString,
+    /// Hold code; 0 where the reference has none.
+    pub code: i64,
+    /// Hold subcode, mostly the system's error number.
+    pub subcode: i64,
+    /// Whether 25.14 says nothing of it but in its log (quirk `start-failure-silent`).
+    pub silent: bool,
+}
+
+impl StartFailure {
+    /// A failure that 25.14 reports.
+    pub fn new(text: impl Into<BString>, code: i64, subcode: i64) -> Self {
+        StartFailure { text: text.into(), code, subcode, silent: false }
+    }
+
+    /// A failure that 25.14 tells to nobody: bad arguments, bad environment, missing wrapper.
+    pub fn silent(text: impl Into<BString>) -> Self {
+        StartFailure {
+            text: text.into(),
+            code: hold_code::FAILED_TO_CREATE_PROCESS,
+            subcode: 0,
+            silent: true,
+        }
+    }
+}
+
+/// The hold codes that the starter produces (`condor_holdcodes.h`).
+pub mod hold_code {
+    /// The job, its PreCmd or PostCmd could not be executed; the subcode is the error number.
+    pub const FAILED_TO_CREATE_PROCESS: i64 = 6;
+    /// Standard output or error could not be opened.
+    pub const UNABLE_TO_OPEN_OUTPUT: i64 = 7;
+    /// Standard input could not be opened.
+    pub const UNABLE_TO_OPEN_INPUT: i64 = 8;
+    /// A prepare hook failed; the subcode is its status.
+    pub const HOOK_PREPARE_JOB_FAILURE: i64 = 19;
+    /// PreCmd did not end as promised.
+    pub const PRE_SCRIPT_FAILED: i64 = 43;
+    /// PostCmd did not end as promised.
+    pub const POST_SCRIPT_FAILED: i64 = 44;
+    /// The scratch directory could not be made (a vacate code: no hold).
+    pub const SCRATCH_DIR_ERROR: i64 = 1024;
+}
