@@ -4,12 +4,15 @@
 //! Text is bytes here. HTCondor never looks at encodings, so nothing is ever re-encoded.
 
 pub mod arguments;
+pub mod calendar;
 pub mod caret;
 pub mod caseless;
 pub mod environment;
 pub mod list;
 pub mod number;
+pub mod printf;
 pub mod quantity;
 pub mod span;
+pub mod strftime;
 
 pub use span::{Position, Span};

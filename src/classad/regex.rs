@@ -1,0 +1,436 @@
+//! Regular expressions in the reference's dialect: PCRE2 on bytes, unanchored.
+//!
+//! `regexp()` and its relatives, patterns of transforms and map files all come here. The safe crate hides compile
+//! options and match options that the reference uses, therefore this file speaks to the library itself; it is one of
+//! the two files that may. No match takes more than ten million steps (the library's own limit, which the reference
+//! keeps) nor more than [`HEAP_KIB`] of memory: a pattern that explodes is an error, never a hang.
+
+#![allow(unsafe_code)]
+
+use std::cell::Cell;
+use std::ffi::c_int;
+use std::fmt;
+use std::ops::Range;
+use std::ptr::{self, NonNull};
+use std::rc::Rc;
+
+use bstr::BString;
+use pcre2_sys as c;
+use rustc_hash::FxHashMap;
+
+/// Memory for one match, in KiB. The reference allows 20 GB, which is a hang of its own kind.
+pub const HEAP_KIB: u32 = 512 * 1024;
+
+/// How a pattern is read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Options {
+    bits: u32,
+}
+
+impl Options {
+    /// Nothing special: letters count, `^` and `$` are the ends of the text, `.` is no newline.
+    pub const NONE: Options = Options { bits: 0 };
+    /// Letters match in either case.
+    pub const CASELESS: Options = Options { bits: c::PCRE2_CASELESS };
+    /// `^` and `$` match at lines.
+    pub const MULTILINE: Options = Options { bits: c::PCRE2_MULTILINE };
+    /// `.` matches a newline.
+    pub const DOTALL: Options = Options { bits: c::PCRE2_DOTALL };
+    /// White space and comments in the pattern are ignored.
+    pub const EXTENDED: Options = Options { bits: c::PCRE2_EXTENDED };
+    /// Quantifiers take as little as they can.
+    pub const UNGREEDY: Options = Options { bits: c::PCRE2_UNGREEDY };
+    /// A match must begin where the search begins.
+    pub const ANCHORED: Options = Options { bits: c::PCRE2_ANCHORED };
+
+    /// Both together.
+    #[must_use]
+    pub const fn with(self, other: Options) -> Options {
+        Options { bits: self.bits | other.bits }
+    }
+
+    /// The options named by the letters `i m s x`, other letters ignored (fnCall.cpp, regexp_helper).
+    pub fn from_letters(letters: &[u8]) -> Options {
+        letters.iter().fold(Options::NONE, |options, letter| match letter {
+            b'i' => options.with(Options::CASELESS),
+            b'm' => options.with(Options::MULTILINE),
+            b's' => options.with(Options::DOTALL),
+            b'x' => options.with(Options::EXTENDED),
+            _ => options,
+        })
+    }
+}
+
+/// A pattern that does not compile.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message} at byte {offset} of the pattern")]
+pub struct PatternError {
+    /// PCRE2's number, which messages of transforms quote.
+    pub code: i32,
+    /// Where in the pattern, in bytes.
+    pub offset: usize,
+    /// PCRE2's text.
+    pub message: String,
+}
+
+/// A match that was given up: the limits of steps or memory were reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the match was given up (PCRE2 {code}): the pattern takes too many steps on this text")]
+pub struct MatchError {
+    /// PCRE2's number.
+    pub code: i32,
+}
+
+/// Restrictions of one search.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Search {
+    /// Where in the subject the search begins.
+    pub start: usize,
+    /// The match must begin there and must not be empty (the step after an empty match of a global replacement).
+    pub anchored_not_empty: bool,
+    /// An empty match does not count.
+    pub not_empty: bool,
+}
+
+/// A compiled pattern.
+pub struct Regex {
+    code: NonNull<c::pcre2_code_8>,
+    groups: usize,
+    uses: Cell<u32>,
+    jitted: Cell<bool>,
+    scratch: Cell<Option<Scratch>>,
+}
+
+/// What a match needs to work in; kept for the next one.
+struct Scratch {
+    data: NonNull<c::pcre2_match_data_8>,
+    context: NonNull<c::pcre2_match_context_8>,
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // SAFETY: both were made by `Scratch::new`, belong to this value alone and are freed once.
+        unsafe {
+            c::pcre2_match_data_free_8(self.data.as_ptr());
+            c::pcre2_match_context_free_8(self.context.as_ptr());
+        }
+    }
+}
+
+impl Drop for Regex {
+    fn drop(&mut self) {
+        // SAFETY: `code` was made by `pcre2_compile_8`, belongs to this value alone and is freed once.
+        unsafe { c::pcre2_code_free_8(self.code.as_ptr()) }
+    }
+}
+
+// SAFETY: the compiled code and the scratch are heap objects without ties to a thread; `Regex` owns them alone, and
+// its cells make it impossible to share it between threads without moving it.
+unsafe impl Send for Regex {}
+
+impl fmt::Debug for Regex {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Regex({} groups)", self.groups)
+    }
+}
+
+/// The groups of a match: group 0 is the whole of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Captures {
+    groups: Vec<Option<Range<usize>>>,
+}
+
+impl Captures {
+    /// Where the whole match stands in the subject.
+    pub fn whole(&self) -> Range<usize> {
+        self.groups.first().cloned().flatten().unwrap_or(0..0)
+    }
+
+    /// Groups up to the highest that took part, as PCRE2 counts its return value.
+    pub fn len(&self) -> usize {
+        self.groups.len()
+    }
+
+    /// Whether there is no group at all; never the case for a match.
+    pub fn is_empty(&self) -> bool {
+        self.groups.is_empty()
+    }
+
+    /// Where a group stands; none when it took no part.
+    pub fn group(&self, number: usize) -> Option<Range<usize>> {
+        self.groups.get(number).cloned().flatten()
+    }
+}
+
+/// A subject up to this length may be matched by compiled machine code; see [`Regex::find`].
+const SHORT_SUBJECT: usize = 64;
+/// Uses after which compiling to machine code repays itself.
+const JIT_AFTER: u32 = 64;
+/// What compiled machine code may spend before the interpreter, which counts as the reference does, takes over.
+const JIT_STEPS: u32 = 20_000;
+/// The library's default, which the reference keeps.
+const STEPS: u32 = 10_000_000;
+
+impl Regex {
+    /// Compiles a pattern.
+    pub fn compile(pattern: &[u8], options: Options) -> Result<Regex, PatternError> {
+        let mut code: c_int = 0;
+        let mut offset: usize = 0;
+        // SAFETY: pattern pointer and length describe a live slice (a dangling pointer is allowed for length 0 and
+        // PCRE2 does not read it), the two out-pointers are live, a null context means defaults.
+        let compiled = unsafe {
+            c::pcre2_compile_8(
+                pattern.as_ptr(),
+                pattern.len(),
+                options.bits,
+                &raw mut code,
+                &raw mut offset,
+                ptr::null_mut(),
+            )
+        };
+        let Some(compiled) = NonNull::new(compiled) else {
+            return Err(PatternError { code, offset, message: message(code) });
+        };
+        let mut groups: u32 = 0;
+        // SAFETY: `compiled` is live and PCRE2_INFO_CAPTURECOUNT writes one u32.
+        unsafe {
+            c::pcre2_pattern_info_8(compiled.as_ptr(), c::PCRE2_INFO_CAPTURECOUNT, (&raw mut groups).cast());
+        }
+        Ok(Regex {
+            code: compiled,
+            groups: groups as usize,
+            uses: Cell::new(0),
+            jitted: Cell::new(false),
+            scratch: Cell::new(None),
+        })
+    }
+
+    /// Number of groups in the pattern, the whole match not counted.
+    pub fn groups(&self) -> usize {
+        self.groups
+    }
+
+    /// Whether the pattern matches anywhere in `subject`.
+    pub fn is_match(&self, subject: &[u8]) -> Result<bool, MatchError> {
+        self.find(subject, Search::default(), |found| found.is_some())
+    }
+
+    /// The first match of a search.
+    pub fn captures(&self, subject: &[u8], search: Search) -> Result<Option<Captures>, MatchError> {
+        self.find(subject, search, |found| {
+            found.map(|offsets| Captures {
+                groups: offsets
+                    .chunks_exact(2)
+                    .map(|pair| (pair[0] != usize::MAX).then(|| pair[0]..pair[1].max(pair[0])))
+                    .collect(),
+            })
+        })
+    }
+
+    /// Runs the search and shows the offsets of the groups to `read`.
+    ///
+    /// Machine code counts fewer steps than the interpreter. So that the same texts fail as in the reference, which
+    /// interprets, it is used for short subjects only and only as long as few steps suffice.
+    fn find<T>(
+        &self,
+        subject: &[u8],
+        search: Search,
+        read: impl FnOnce(Option<&[usize]>) -> T,
+    ) -> Result<T, MatchError> {
+        let scratch = match self.scratch.take() {
+            Some(scratch) => scratch,
+            None => Scratch::new(self)?,
+        };
+        let mut options = 0;
+        if search.anchored_not_empty {
+            options |= c::PCRE2_NOTEMPTY_ATSTART | c::PCRE2_ANCHORED;
+        }
+        if search.not_empty {
+            options |= c::PCRE2_NOTEMPTY;
+        }
+        let quick = options == 0 && subject.len() <= SHORT_SUBJECT && self.jit();
+        let mut status = c::PCRE2_ERROR_MATCHLIMIT;
+        if quick {
+            status = self.run(&scratch, subject, search.start, options, JIT_STEPS);
+        }
+        if !quick || (status < 0 && status != c::PCRE2_ERROR_NOMATCH) {
+            status = self.run(&scratch, subject, search.start, options | c::PCRE2_NO_JIT, STEPS);
+        }
+        let answer = if status == c::PCRE2_ERROR_NOMATCH {
+            Ok(read(None))
+        } else if let Ok(count @ 1..) = usize::try_from(status) {
+            // SAFETY: the match data is live and holds at least `count` pairs of offsets, all written by the
+            // successful match; nothing writes to them while the slice lives.
+            let offsets = unsafe {
+                let pointer = c::pcre2_get_ovector_pointer_8(scratch.data.as_ptr());
+                std::slice::from_raw_parts(pointer, count * 2)
+            };
+            Ok(read(Some(offsets)))
+        } else {
+            Err(MatchError { code: status })
+        };
+        self.scratch.set(Some(scratch));
+        answer
+    }
+
+    fn run(&self, scratch: &Scratch, subject: &[u8], start: usize, options: u32, steps: u32) -> c_int {
+        // SAFETY: code, data and context are live and belong together; subject pointer and length describe a live
+        // slice; an offset beyond its end is refused by PCRE2 itself (PCRE2_ERROR_BADOFFSET).
+        unsafe {
+            c::pcre2_set_match_limit_8(scratch.context.as_ptr(), steps);
+            c::pcre2_match_8(
+                self.code.as_ptr(),
+                subject.as_ptr(),
+                subject.len(),
+                start,
+                options,
+                scratch.data.as_ptr(),
+                scratch.context.as_ptr(),
+            )
+        }
+    }
+
+    /// Counts uses and compiles to machine code when that will repay itself.
+    fn jit(&self) -> bool {
+        let uses = self.uses.get().saturating_add(1);
+        self.uses.set(uses);
+        if uses == JIT_AFTER {
+            // SAFETY: `code` is live, and no match runs on it: a match never calls back into this type.
+            let status = unsafe { c::pcre2_jit_compile_8(self.code.as_ptr(), c::PCRE2_JIT_COMPLETE) };
+            self.jitted.set(status == 0);
+        }
+        self.jitted.get()
+    }
+}
+
+impl Scratch {
+    fn new(regex: &Regex) -> Result<Scratch, MatchError> {
+        let no_memory = MatchError { code: c::PCRE2_ERROR_NOMEMORY };
+        // SAFETY: the code is live; a null general context means the default allocator.
+        let data = unsafe { c::pcre2_match_data_create_from_pattern_8(regex.code.as_ptr(), ptr::null_mut()) };
+        // SAFETY: as above.
+        let context = unsafe { c::pcre2_match_context_create_8(ptr::null_mut()) };
+        match (NonNull::new(data), NonNull::new(context)) {
+            (Some(data), Some(context)) => {
+                // SAFETY: the context is live.
+                unsafe { c::pcre2_set_heap_limit_8(context.as_ptr(), HEAP_KIB) };
+                Ok(Scratch { data, context })
+            }
+            (data, context) => {
+                // SAFETY: each pointer was just made, is live and is freed once.
+                unsafe {
+                    if let Some(data) = data {
+                        c::pcre2_match_data_free_8(data.as_ptr());
+                    }
+                    if let Some(context) = context {
+                        c::pcre2_match_context_free_8(context.as_ptr());
+                    }
+                }
+                Err(no_memory)
+            }
+        }
+    }
+}
+
+/// PCRE2's text of an error number.
+fn message(code: i32) -> String {
+    let mut buffer = [0u8; 256];
+    // SAFETY: pointer and length describe the live buffer; PCRE2 ends the text with a zero byte within it.
+    let length = unsafe { c::pcre2_get_error_message_8(code, buffer.as_mut_ptr(), buffer.len()) };
+    let length = usize::try_from(length).unwrap_or(0).min(buffer.len());
+    String::from_utf8_lossy(&buffer[..length]).into_owned()
+}
+
+/// Compiled patterns by their text, so that a constraint over many ads compiles its pattern once. Bounded: a queue
+/// whose every ad brings its own pattern cannot fill the memory.
+#[derive(Debug, Default)]
+pub struct RegexCache {
+    patterns: FxHashMap<(BString, Options), Option<Rc<Regex>>>,
+}
+
+/// Patterns kept at most.
+const KEPT: usize = 256;
+
+impl RegexCache {
+    /// The compiled pattern; none where it does not compile, which is remembered as well.
+    pub fn get(&mut self, pattern: &[u8], options: Options) -> Option<Rc<Regex>> {
+        let key = (BString::from(pattern), options);
+        if let Some(known) = self.patterns.get(&key) {
+            return known.clone();
+        }
+        if self.patterns.len() >= KEPT {
+            self.patterns.clear();
+        }
+        let compiled = Regex::compile(pattern, options).ok().map(Rc::new);
+        self.patterns.insert(key, compiled.clone());
+        compiled
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn regex(pattern: &str, letters: &str) -> Regex {
+        Regex::compile(pattern.as_bytes(), Options::from_letters(letters.as_bytes())).expect("a good pattern")
+    }
+
+    #[test]
+    fn options_are_those_of_the_letters() {
+        assert_eq!(regex("^B", "im").is_match(b"a\nb"), Ok(true));
+        assert_eq!(regex("^B", "m").is_match(b"a\nb"), Ok(false));
+        assert_eq!(regex("a.b", "s").is_match(b"a\nb"), Ok(true));
+        assert_eq!(regex("a b # c", "x").is_match(b"ab"), Ok(true));
+    }
+
+    #[test]
+    fn a_bad_pattern_says_what_and_where() {
+        let error = Regex::compile(b"a(b", Options::NONE).expect_err("no closing parenthesis");
+        assert_eq!((error.code, error.offset), (114, 3));
+        assert!(error.message.contains("parenthesis"), "{}", error.message);
+    }
+
+    #[test]
+    fn groups_that_took_no_part_are_none() {
+        let captures =
+            regex("(a)|(b)|(c)", "").captures(b"xb", Search::default()).expect("no limit").expect("match");
+        assert_eq!(captures.len(), 3);
+        assert_eq!((captures.group(0), captures.group(1), captures.group(2)), (Some(1..2), None, Some(1..2)));
+    }
+
+    #[test]
+    fn a_pattern_that_explodes_is_given_up_the_same_way_after_many_uses() {
+        let bomb = regex("(a+)+$", "");
+        let subject = [&b"a".repeat(40)[..], b"b"].concat();
+        assert!(bomb.is_match(&subject).is_err());
+        for _ in 0..JIT_AFTER {
+            assert_eq!(bomb.is_match(b"aaa"), Ok(true));
+        }
+        assert!(bomb.is_match(&subject).is_err());
+    }
+
+    #[test]
+    fn the_answer_is_the_same_with_and_without_machine_code() {
+        let pattern = regex("^(ali|bo)(ce|b)$", "");
+        for _ in 0..2 * JIT_AFTER {
+            assert_eq!(pattern.is_match(b"alice"), Ok(true));
+            assert_eq!(pattern.is_match(b"alicex"), Ok(false));
+            assert_eq!(pattern.is_match(b""), Ok(false));
+        }
+    }
+
+    #[test]
+    fn an_offset_beyond_the_end_is_an_error() {
+        assert!(regex("a", "").captures(b"b", Search { start: 2, ..Search::default() }).is_err());
+    }
+
+    #[test]
+    fn the_cache_is_bounded_and_remembers_bad_patterns() {
+        let mut cache = RegexCache::default();
+        assert!(cache.get(b"(", Options::NONE).is_none());
+        for number in 0..3 * KEPT {
+            assert!(cache.get(format!("x{number}").as_bytes(), Options::NONE).is_some());
+        }
+        assert!(cache.patterns.len() <= KEPT);
+    }
+}
