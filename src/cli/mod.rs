@@ -1,1 +1,13 @@
 //! The programs: command lines, tables, messages, exit statuses. The only room that prints or exits.
+//!
+//! One file a program, named like it without `htc-`; each defines a `pub const PROGRAM: Program` and is entered in
+//! [`PROGRAMS`], from which man pages, completions and the tests of the common command line are made.
+
+pub mod common;
+pub mod compat;
+pub mod generate;
+
+use common::Program;
+
+/// All programs, in the order of their names.
+pub const PROGRAMS: &[&Program] = &[];

@@ -1,0 +1,132 @@
+//! Colours: only on a terminal, never where NO_COLOR is set, always where the user says so.
+
+use std::fmt::{self, Display};
+use std::io::IsTerminal;
+
+/// When output is coloured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum When {
+    /// On a terminal, unless NO_COLOR is set or TERM is `dumb`.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// Wraps words in escape sequences, or leaves them alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Painter {
+    on: bool,
+}
+
+impl Painter {
+    /// A painter that leaves everything alone.
+    pub fn plain() -> Self {
+        Painter { on: false }
+    }
+
+    /// The painter for standard output.
+    pub fn stdout(when: When) -> Self {
+        Painter { on: decide(when, std::io::stdout().is_terminal(), env) }
+    }
+
+    /// The painter for standard error.
+    pub fn stderr(when: When) -> Self {
+        Painter { on: decide(when, std::io::stderr().is_terminal(), env) }
+    }
+
+    /// Emphasis.
+    pub fn bold<T: Display>(self, text: T) -> Painted<T> {
+        self.paint("1", text)
+    }
+
+    /// What is right.
+    pub fn good<T: Display>(self, text: T) -> Painted<T> {
+        self.paint("32", text)
+    }
+
+    /// What is wrong.
+    pub fn bad<T: Display>(self, text: T) -> Painted<T> {
+        self.paint("31", text)
+    }
+
+    /// What to look at.
+    pub fn warn<T: Display>(self, text: T) -> Painted<T> {
+        self.paint("33", text)
+    }
+
+    /// What matters less.
+    pub fn dim<T: Display>(self, text: T) -> Painted<T> {
+        self.paint("2", text)
+    }
+
+    fn paint<T: Display>(self, code: &'static str, text: T) -> Painted<T> {
+        Painted { code: self.on.then_some(code), text }
+    }
+}
+
+/// A word in its colour. Width and alignment of a format apply to the word alone.
+#[derive(Clone, Copy, Debug)]
+pub struct Painted<T> {
+    code: Option<&'static str>,
+    text: T,
+}
+
+impl<T: Display> Display for Painted<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.code {
+            Some(code) => {
+                write!(f, "\x1b[{code}m")?;
+                self.text.fmt(f)?;
+                f.write_str("\x1b[0m")
+            }
+            None => self.text.fmt(f),
+        }
+    }
+}
+
+fn env(name: &str) -> Option<String> {
+    std::env::var_os(name).map(|value| value.to_string_lossy().into_owned())
+}
+
+fn decide(when: When, terminal: bool, env: impl Fn(&str) -> Option<String>) -> bool {
+    match when {
+        When::Always => true,
+        When::Never => false,
+        When::Auto => {
+            // https://no-color.org: present and not empty.
+            let refused = env("NO_COLOR").is_some_and(|value| !value.is_empty());
+            terminal && !refused && env("TERM").is_some_and(|term| term != "dumb")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colour_wants_a_terminal_that_can_and_a_user_who_does_not_refuse() {
+        let env = |no_color: &'static str, term: &'static str| {
+            move |name: &str| match name {
+                "NO_COLOR" => Some(no_color.to_owned()),
+                "TERM" => Some(term.to_owned()),
+                _ => None,
+            }
+        };
+        assert!(decide(When::Auto, true, env("", "xterm")));
+        assert!(!decide(When::Auto, true, env("1", "xterm")));
+        assert!(!decide(When::Auto, true, env("", "dumb")));
+        assert!(!decide(When::Auto, false, env("", "xterm")));
+        assert!(decide(When::Always, false, env("1", "dumb")));
+        assert!(!decide(When::Never, true, env("", "xterm")));
+    }
+
+    #[test]
+    fn padding_counts_the_word_alone() {
+        assert_eq!(format!("{:<4}|", Painter::plain().bad("ab")), "ab  |");
+        assert_eq!(format!("{:<4}|", Painter { on: true }.bad("ab")), "\x1b[31mab  \x1b[0m|");
+    }
+}

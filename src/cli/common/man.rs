@@ -1,0 +1,117 @@
+//! Man pages, made from a program's clap definition and its texts.
+
+use std::io::{self, Write};
+
+use clap::{Arg, Command};
+use clap_mangen::Man;
+use clap_mangen::roff::{Inline, Roff, bold, roman};
+
+use super::Status;
+use super::program::Program;
+
+/// The man page of a program in troff.
+///
+/// # Errors
+/// None that a `Vec` could give.
+pub fn man_page(program: &Program) -> io::Result<Vec<u8>> {
+    let command = (program.command)();
+    let mut page = Vec::new();
+    let man = Man::new(command.clone())
+        .title(program.name.to_uppercase())
+        .source(format!("htc-hooks {}", env!("CARGO_PKG_VERSION")))
+        .manual("User Commands");
+    man.render_title(&mut page)?;
+    man.render_name_section(&mut page)?;
+    man.render_synopsis_section(&mut page)?;
+
+    let mut roff = Roff::default();
+    roff.control("SH", ["DESCRIPTION"]);
+    paragraphs(&mut roff, program.manual.description);
+    write_roff(&roff, &mut page)?;
+
+    man.render_options_section(&mut page)?;
+
+    let mut roff = Roff::default();
+    verbs(&mut roff, &command);
+    examples(&mut roff, program);
+    terms(&mut roff, "EXIT STATUS", Status::TABLE);
+    environment(&mut roff, program);
+    if !program.manual.files.is_empty() {
+        terms(&mut roff, "FILES", program.manual.files);
+    }
+    roff.control("SH", ["DIFFERENCES"]);
+    paragraphs(&mut roff, program.manual.differences);
+    write_roff(&roff, &mut page)?;
+    Ok(page)
+}
+
+fn write_roff(roff: &Roff, page: &mut Vec<u8>) -> io::Result<()> {
+    page.write_all(roff.to_roff().as_bytes())
+}
+
+fn paragraphs(roff: &mut Roff, texts: &[&str]) {
+    for text in texts {
+        roff.control("PP", []).text([roman(*text)]);
+    }
+}
+
+fn terms(roff: &mut Roff, heading: &str, terms: &[(&str, &str)]) {
+    roff.control("SH", [heading]);
+    for (term, meaning) in terms {
+        roff.control("TP", []).text([bold(*term)]).text([roman(*meaning)]);
+    }
+}
+
+fn verbs(roff: &mut Roff, command: &Command) {
+    if !command.has_subcommands() {
+        return;
+    }
+    roff.control("SH", ["VERBS"]);
+    for verb in command.get_subcommands().filter(|verb| !verb.is_hide_set()) {
+        let mut head: Vec<Inline> = vec![bold(verb.get_name())];
+        for operand in verb.get_positionals() {
+            head.push(roman(format!(" {operand}")));
+        }
+        let about = verb.get_long_about().or_else(|| verb.get_about());
+        roff.control("TP", []).text(head);
+        roff.text([roman(about.map(ToString::to_string).unwrap_or_default())]);
+        let own = |arg: &&Arg| !arg.is_positional() && !arg.is_hide_set() && !is_help(arg);
+        for option in verb.get_arguments().filter(own) {
+            let help = option.get_long_help().or_else(|| option.get_help());
+            roff.control("RS", []).control("TP", []).text([bold(spelling(option))]);
+            roff.text([roman(help.map(ToString::to_string).unwrap_or_default())]).control("RE", []);
+        }
+    }
+}
+
+fn is_help(arg: &Arg) -> bool {
+    matches!(arg.get_id().as_str(), "help" | "help-all")
+}
+
+fn spelling(arg: &Arg) -> String {
+    let names = [arg.get_short().map(|c| format!("-{c}")), arg.get_long().map(|long| format!("--{long}"))];
+    let mut text = names.into_iter().flatten().collect::<Vec<_>>().join(", ");
+    if arg.get_action().takes_values() {
+        for name in arg.get_value_names().unwrap_or_default() {
+            text.push_str(&format!(" {name}"));
+        }
+    }
+    text
+}
+
+fn examples(roff: &mut Roff, program: &Program) {
+    roff.control("SH", ["EXAMPLES"]);
+    for example in program.manual.examples {
+        roff.control("TP", []).text([bold(example.line)]).text([roman(example.what)]);
+    }
+}
+
+fn environment(roff: &mut Roff, program: &Program) {
+    const COMMON: &[(&str, &str)] = &[
+        ("CONDOR_CONFIG", "The configuration file, or ONLY_ENV for none."),
+        ("_CONDOR_NAME", "Overrides the knob NAME, in any case."),
+        ("NO_COLOR", "If set and not empty, no colours unless --color always."),
+    ];
+    let all: Vec<_> = program.manual.environment.iter().chain(COMMON).copied().collect();
+    terms(roff, "ENVIRONMENT", &all);
+}

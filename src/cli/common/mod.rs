@@ -1,0 +1,33 @@
+//! What all programs share: reading the command line, options that mean the same everywhere, exit statuses, messages,
+//! colours, tables, progress, and the two ends of a pipe.
+//!
+//! A program is a [`Program`]: a clap definition, a function, and the names of condor tools it also answers to. Its
+//! `main` is [`Program::main`], which turns every outcome into one message and one [`Status`].
+
+mod color;
+mod events;
+mod man;
+mod normalise;
+mod options;
+mod pipe;
+mod problem;
+mod program;
+mod progress;
+mod status;
+mod table;
+mod values;
+
+pub use color::{Painter, When};
+pub use events::EventSink;
+pub use man::man_page;
+pub use normalise::normalise;
+pub use options::{
+    AdFormat, ClockOptions, ConfigOptions, EventsOptions, InputOptions, OutputOptions, QuirksOptions,
+};
+pub use pipe::{Input, Output, pipe_ends};
+pub use problem::Problem;
+pub use program::{Compat, Example, Manual, Program, Session, command};
+pub use progress::Progress;
+pub use status::Status;
+pub use table::{Align, Column, table};
+pub use values::EventsTo;

@@ -1,0 +1,285 @@
+//! The habits of HTCondor's users, turned into what clap reads: one dash before a whole word (`-constraint`), any
+//! unambiguous beginning of it (`-cons`), values that begin with a dash, and suffixes (`-af:h`, `-long:json`).
+//!
+//! A suffix of an option with values becomes its first value, colon included (`-af:h Name` is `--af :h Name`); a suffix
+//! of a flag must be another flag (`-long:json` is `--json`).
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+
+use clap::{Arg, Command};
+
+use super::Problem;
+
+/// Rewrites the words behind the program's name. What it does not know it hands on, so that clap's own message with
+/// its suggestion is seen.
+///
+/// # Errors
+/// The beginning of several options, or a suffix that makes no sense.
+pub fn normalise(command: &Command, words: &[OsString]) -> Result<Vec<OsString>, Problem> {
+    let mut command = command.clone();
+    command.build();
+    let mut here = &command;
+    let mut positionals = 0;
+    let mut out = Vec::with_capacity(words.len());
+    let mut words = words.iter().peekable();
+    while let Some(word) = words.next() {
+        let bytes = word.as_bytes();
+        if bytes == b"--" {
+            out.push(word.clone());
+            break;
+        }
+        let Some(name) = dashed_name(bytes) else {
+            if let Some(verb) = word.to_str().and_then(|word| here.find_subcommand(word)) {
+                here = verb;
+                positionals = 0;
+            } else {
+                positionals += 1;
+                if is_rest(here, positionals) {
+                    out.push(word.clone());
+                    break;
+                }
+            }
+            out.push(word.clone());
+            continue;
+        };
+        let parts = Parts::of(name);
+        match find(here, bytes, parts.name)? {
+            Found::Option(option) => push_option(&mut out, here, option, &parts, &mut words)?,
+            Found::Unknown => out.push(as_long(word, here)),
+        }
+    }
+    out.extend(words.cloned());
+    Ok(out)
+}
+
+/// The word behind one or two dashes, unless it is a number, an expression or a lone dash.
+fn dashed_name(word: &[u8]) -> Option<&[u8]> {
+    let name = word.strip_prefix(b"-")?;
+    let name = name.strip_prefix(b"-").unwrap_or(name);
+    name.first().is_some_and(u8::is_ascii_alphabetic).then_some(name)
+}
+
+/// An option as typed, without its dashes: `name`, `name:suffix`, `name=value`.
+struct Parts<'a> {
+    name: &'a [u8],
+    suffix: Option<&'a [u8]>,
+    value: Option<&'a [u8]>,
+}
+
+impl<'a> Parts<'a> {
+    fn of(text: &'a [u8]) -> Self {
+        match text.iter().position(|byte| matches!(byte, b':' | b'=')) {
+            None => Parts { name: text, suffix: None, value: None },
+            Some(at) if text[at] == b':' => {
+                Parts { name: &text[..at], suffix: Some(&text[at + 1..]), value: None }
+            }
+            Some(at) => Parts { name: &text[..at], suffix: None, value: Some(&text[at + 1..]) },
+        }
+    }
+}
+
+enum Found<'a> {
+    Option(&'a Arg),
+    Unknown,
+}
+
+fn names(arg: &Arg) -> impl Iterator<Item = String> {
+    let long = arg.get_long().map(str::to_owned);
+    let aliases = arg.get_all_aliases().unwrap_or_default();
+    long.into_iter().chain(aliases.into_iter().map(str::to_owned))
+}
+
+fn is_short(arg: &Arg, letter: u8) -> bool {
+    let letter = char::from(letter);
+    arg.get_short() == Some(letter) || arg.get_all_short_aliases().unwrap_or_default().contains(&letter)
+}
+
+fn find<'a>(command: &'a Command, word: &[u8], name: &[u8]) -> Result<Found<'a>, Problem> {
+    let options = || command.get_arguments().filter(|arg| !arg.is_positional());
+    if let Some(arg) = options().find(|arg| names(arg).any(|known| known.as_bytes() == name)) {
+        return Ok(Found::Option(arg));
+    }
+    let two_dashes = word.starts_with(b"--");
+    if let ([letter], false) = (name, two_dashes)
+        && let Some(arg) = options().find(|arg| is_short(arg, *letter))
+    {
+        return Ok(Found::Option(arg));
+    }
+    let begins = |arg: &&Arg| names(arg).any(|known| known.as_bytes().starts_with(name));
+    let mut candidates: Vec<&Arg> = options().filter(begins).collect();
+    candidates.dedup_by_key(|arg| arg.get_id().clone());
+    match candidates.as_slice() {
+        [] => Ok(Found::Unknown),
+        [only] => Ok(Found::Option(only)),
+        several => {
+            let list: Vec<String> =
+                several.iter().filter_map(|arg| arg.get_long()).map(|long| format!("--{long}")).collect();
+            let typed = String::from_utf8_lossy(word).into_owned();
+            Err(Problem::usage(format!("option '{typed}' could be {}", list.join(" or ")))
+                .hint("type more letters of it"))
+        }
+    }
+}
+
+/// Whether the positional of this number swallows all words that follow, options included.
+fn is_rest(command: &Command, number: usize) -> bool {
+    command
+        .get_positionals()
+        .find(|arg| arg.get_index() == Some(number))
+        .is_some_and(Arg::is_trailing_var_arg_set)
+}
+
+fn long_or_short(arg: &Arg) -> OsString {
+    match (arg.get_long(), arg.get_short()) {
+        (Some(long), _) => OsString::from(format!("--{long}")),
+        (None, Some(short)) => OsString::from(format!("-{short}")),
+        (None, None) => OsString::new(),
+    }
+}
+
+fn joined(option: &OsStr, value: &[u8]) -> OsString {
+    let mut word = option.as_bytes().to_vec();
+    word.push(b'=');
+    word.extend_from_slice(value);
+    OsString::from_vec(word)
+}
+
+fn push_option<'a>(
+    out: &mut Vec<OsString>,
+    command: &Command,
+    arg: &Arg,
+    parts: &Parts<'_>,
+    words: &mut std::iter::Peekable<impl Iterator<Item = &'a OsString>>,
+) -> Result<(), Problem> {
+    let option = long_or_short(arg);
+    let takes = arg.get_num_args().unwrap_or_default();
+    if let Some(value) = parts.value {
+        out.push(joined(&option, value));
+        return Ok(());
+    }
+    if takes.max_values() == 0 {
+        match parts.suffix {
+            None => out.push(option),
+            Some(suffix) => out.push(flag_of_suffix(command, &option, suffix)?),
+        }
+        return Ok(());
+    }
+    if takes.max_values() == 1 {
+        match parts.suffix {
+            // A value that begins with a dash reaches clap only when it is tied to its option.
+            None if takes.min_values() == 1 => match words.next() {
+                Some(value) => out.push(joined(&option, value.as_bytes())),
+                None => out.push(option),
+            },
+            None => out.push(option),
+            Some(suffix) => out.push(joined(&option, &[b":", suffix].concat())),
+        }
+        return Ok(());
+    }
+    out.push(option);
+    if let Some(suffix) = parts.suffix {
+        out.push(OsString::from_vec([b":", suffix].concat()));
+    }
+    for _ in 0..takes.min_values() {
+        if words.peek().is_some_and(|word| dashed_name(word.as_bytes()).is_none()) {
+            out.extend(words.next().cloned());
+        }
+    }
+    Ok(())
+}
+
+fn flag_of_suffix(command: &Command, option: &OsStr, suffix: &[u8]) -> Result<OsString, Problem> {
+    let is_flag = |arg: &&Arg| arg.get_num_args().unwrap_or_default().max_values() == 0;
+    command
+        .get_arguments()
+        .filter(is_flag)
+        .find(|arg| arg.get_long().is_some_and(|long| long.as_bytes() == suffix))
+        .map(long_or_short)
+        .ok_or_else(|| {
+            let suffix = String::from_utf8_lossy(suffix);
+            Problem::usage(format!("option '{}' has no form ':{suffix}'", option.to_string_lossy()))
+        })
+}
+
+/// An unknown word with one dash gets its second, so that clap suggests a name rather than splitting it into letters;
+/// a bundle of known letters stays one.
+fn as_long(word: &OsStr, command: &Command) -> OsString {
+    let bytes = word.as_bytes();
+    let bundle = bytes[1..].iter().all(|&letter| command.get_arguments().any(|arg| is_short(arg, letter)));
+    if bytes.starts_with(b"--") || bundle || bytes.len() == 2 {
+        return word.to_owned();
+    }
+    OsString::from_vec([b"-", bytes].concat())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::ArgAction;
+
+    fn command() -> Command {
+        Command::new("t")
+            .arg(Arg::new("config").long("config-file").num_args(1).global(true))
+            .arg(Arg::new("color").long("color").num_args(1))
+            .arg(Arg::new("constraint").long("constraint").alias("con").num_args(1))
+            .arg(Arg::new("long").long("long").short('l').action(ArgAction::SetTrue))
+            .arg(Arg::new("json").long("json").action(ArgAction::SetTrue))
+            .arg(Arg::new("af").long("autoformat").alias("af").num_args(1..))
+            .arg(Arg::new("limit").long("limit").num_args(1))
+            .subcommand(
+                Command::new("run")
+                    .arg(Arg::new("once").long("once").action(ArgAction::SetTrue))
+                    .arg(Arg::new("command").num_args(1..).trailing_var_arg(true)),
+            )
+    }
+
+    fn give(line: &str) -> String {
+        let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+        match normalise(&command(), &words) {
+            Ok(words) => words.join(OsStr::new(" ")).to_string_lossy().into_owned(),
+            Err(problem) => problem.to_string(),
+        }
+    }
+
+    #[test]
+    fn one_dash_and_unambiguous_beginnings_are_enough() {
+        assert_eq!(give("-constraint x>1"), "--constraint=x>1");
+        assert_eq!(give("-conf f -json"), "--config-file=f --json");
+        assert_eq!(give("--js -l"), "--json --long");
+        assert_eq!(give("-con -5"), "--constraint=-5");
+        assert_eq!(give("-co x"), "option '-co' could be --config-file or --color or --constraint");
+        assert_eq!(give("--limit=3 a"), "--limit=3 a");
+    }
+
+    #[test]
+    fn numbers_and_what_follows_two_dashes_stay() {
+        assert_eq!(give("-1 - -- -json"), "-1 - -- -json");
+        assert_eq!(give("-limit -1"), "--limit=-1");
+    }
+
+    #[test]
+    fn suffixes_are_flags_or_first_values() {
+        assert_eq!(give("-af:hV Owner Cmd -l"), "--autoformat :hV Owner Cmd --long");
+        assert_eq!(give("-af Owner"), "--autoformat Owner");
+        assert_eq!(give("-long:json"), "--json");
+        assert_eq!(give("-long:blue"), "option '--long' has no form ':blue'");
+    }
+
+    #[test]
+    fn a_verb_has_options_of_its_own_and_the_common_ones() {
+        assert_eq!(give("run -on -config f"), "run --once --config-file=f");
+        assert_eq!(give("run -once sh -c -once"), "run --once sh -c -once");
+        // The first operand that is a command ends our options.
+        assert_eq!(give("run hook -once"), "run hook -once");
+    }
+
+    #[test]
+    fn what_nobody_knows_is_left_to_clap() {
+        assert_eq!(give("-jsno"), "--jsno");
+        assert_eq!(give("-z"), "-z");
+        assert_eq!(give("-limit"), "--limit");
+        let words = [OsString::from_vec(b"-\xff".to_vec())];
+        assert_eq!(normalise(&command(), &words).unwrap(), words);
+    }
+}

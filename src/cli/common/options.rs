@@ -1,0 +1,163 @@
+//! Options that mean the same in all programs, in groups: a program flattens the groups that it carries out.
+
+use std::fs::File;
+use std::io::{BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::Context;
+use clap::Args;
+
+use super::values::{self, EventsTo};
+use super::{EventSink, Input, Problem, When};
+use crate::quirks::Quirks;
+
+/// Where the configuration comes from.
+#[derive(Args, Clone, Debug, Default)]
+pub struct ConfigOptions {
+    /// Read this configuration instead of CONDOR_CONFIG's
+    #[arg(long, value_name = "FILE", global = true, help_heading = "Configuration")]
+    pub config_file: Option<PathBuf>,
+    /// Set a knob above all files; may be repeated
+    #[arg(long, value_name = "NAME=VALUE", value_parser = values::assignment, global = true,
+          help_heading = "Configuration")]
+    pub set_knob: Vec<(String, String)>,
+    /// Ignore _CONDOR_* variables of the environment
+    #[arg(long, global = true, help_heading = "Configuration")]
+    pub no_env: bool,
+}
+
+/// What is read.
+#[derive(Args, Clone, Debug, Default)]
+pub struct InputOptions {
+    /// Read ads from FILE; '-' is standard input
+    #[arg(long, value_name = "FILE", default_value = "-", global = true, help_heading = "Input")]
+    pub ads: PathBuf,
+    /// Fail at the first malformed ad instead of reporting it
+    #[arg(long, global = true, help_heading = "Input")]
+    pub strict_input: bool,
+}
+
+impl InputOptions {
+    /// Opens `--ads`, and gives the name that messages use for it.
+    ///
+    /// # Errors
+    /// The file cannot be opened.
+    pub fn open(&self, stdin: Input) -> anyhow::Result<(BufReader<Box<dyn Read>>, String)> {
+        open_input(&self.ads, stdin)
+    }
+}
+
+/// Opens a file, or standard input for `-`, and gives the name that messages use for it.
+///
+/// # Errors
+/// The file cannot be opened, or is a directory.
+pub(crate) fn open_input(path: &Path, stdin: Input) -> anyhow::Result<(BufReader<Box<dyn Read>>, String)> {
+    let (read, name): (Box<dyn Read>, _) = if path == Path::new("-") {
+        (Box::new(stdin), "standard input".to_owned())
+    } else {
+        let problem = || Problem::unreadable(format!("cannot read '{}'", path.display()));
+        let file = File::open(path).with_context(problem)?;
+        if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
+            return Err(problem().caused_by(std::io::Error::from(std::io::ErrorKind::IsADirectory)).into());
+        }
+        (Box::new(file), path.display().to_string())
+    };
+    Ok((BufReader::with_capacity(Input::BLOCK, read), name))
+}
+
+/// The form of ads on standard output.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AdFormat {
+    /// `Name = value` lines.
+    #[default]
+    Long,
+    /// One JSON array.
+    Json,
+    /// One JSON object a line.
+    Jsonl,
+}
+
+/// How results are written.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub struct OutputOptions {
+    /// Write ads as 'Name = value' lines
+    #[arg(long, short = 'l', global = true, help_heading = "Output", overrides_with_all = ["json", "jsonl"])]
+    pub long: bool,
+    /// Write one JSON array
+    #[arg(long, global = true, help_heading = "Output", overrides_with_all = ["long", "jsonl"])]
+    pub json: bool,
+    /// Write one JSON object a line
+    #[arg(long, global = true, help_heading = "Output", overrides_with_all = ["long", "json"])]
+    pub jsonl: bool,
+    /// Say nothing but results and errors
+    #[arg(long, short = 'q', global = true, help_heading = "Output")]
+    pub quiet: bool,
+    /// Use colours: auto, always or never
+    #[arg(
+        long,
+        value_name = "WHEN",
+        default_value = "auto",
+        hide_default_value = true,
+        hide_possible_values = true,
+        global = true,
+        help_heading = "Output"
+    )]
+    pub color: When,
+}
+
+impl OutputOptions {
+    /// The form asked for, if any was.
+    pub fn format(&self) -> Option<AdFormat> {
+        match self {
+            OutputOptions { long: true, .. } => Some(AdFormat::Long),
+            OutputOptions { json: true, .. } => Some(AdFormat::Json),
+            OutputOptions { jsonl: true, .. } => Some(AdFormat::Jsonl),
+            _ => None,
+        }
+    }
+}
+
+/// What makes results repeatable.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub struct ClockOptions {
+    /// Take T for the present: seconds since 1970 or a date
+    #[arg(long, value_name = "T", value_parser = values::point_of_time, global = true,
+          help_heading = "Behaviour")]
+    pub now: Option<i64>,
+    /// Begin random() with this number
+    #[arg(long, value_name = "N", global = true, help_heading = "Behaviour")]
+    pub seed: Option<u64>,
+}
+
+/// Which behaviour is wanted where HTCondor 25.14 and its manual differ.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub struct QuirksOptions {
+    /// 'reference' does exactly as HTCondor 25.14 where it breaks its manual
+    #[arg(long, value_name = "none|reference", value_parser = values::quirks, default_value = "none",
+          hide_default_value = true, global = true, help_heading = "Behaviour")]
+    pub quirks: Quirks,
+}
+
+/// How long hooks may take and where events go.
+#[derive(Args, Clone, Debug, Default)]
+pub struct EventsOptions {
+    /// Write JSON events to FILE or fd:N
+    #[arg(long, value_name = "FILE|fd:N", value_parser = values::events_to, global = true,
+          help_heading = "Output")]
+    events: Option<EventsTo>,
+    /// Give up after this many seconds (exit status 124)
+    #[arg(long, value_name = "SECONDS", value_parser = values::seconds, global = true,
+          help_heading = "Behaviour")]
+    pub timeout: Option<Duration>,
+}
+
+impl EventsOptions {
+    /// Opens `--events`, if it was given.
+    ///
+    /// # Errors
+    /// It cannot be opened.
+    pub fn open(&self) -> anyhow::Result<Option<EventSink>> {
+        self.events.as_ref().map(EventSink::open).transpose()
+    }
+}

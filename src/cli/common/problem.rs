@@ -1,0 +1,152 @@
+//! What goes wrong, as it is told: `tool: context: cause`, the source line with a caret, a hint.
+
+use std::error::Error;
+use std::fmt;
+use std::io;
+
+use super::Status;
+use super::color::Painter;
+use crate::text::caret::{Caret, LineCaret};
+
+/// A failure with its exit status and, where there is text, the place in it. Wrap it in `anyhow` contexts freely: the
+/// status and the excerpt are found in the chain.
+#[derive(Debug)]
+pub struct Problem {
+    status: Status,
+    message: String,
+    excerpt: Option<String>,
+    hints: Vec<String>,
+    source: Option<Box<dyn Error + Send + Sync>>,
+}
+
+impl Problem {
+    /// A failure that ends the program with `status`. The message is in lower case, without a final stop.
+    pub fn new(status: Status, message: impl Into<String>) -> Self {
+        Problem { status, message: message.into(), excerpt: None, hints: Vec::new(), source: None }
+    }
+
+    /// A wrong command line.
+    pub fn usage(message: impl Into<String>) -> Self {
+        Self::new(Status::Usage, message)
+    }
+
+    /// Input or configuration that cannot be read.
+    pub fn unreadable(message: impl Into<String>) -> Self {
+        Self::new(Status::Unreadable, message)
+    }
+
+    /// The place of the mistake: `file:line:column: ` goes in front, the line and a caret below.
+    pub fn at(self, caret: &Caret<'_>) -> Self {
+        self.at_line(&caret.line())
+    }
+
+    /// The same for a line whose file is not at hand.
+    pub fn at_line(mut self, caret: &LineCaret<'_>) -> Self {
+        let rendered = caret.render(&self.message);
+        let (message, excerpt) = rendered.split_once('\n').unwrap_or((&rendered, ""));
+        self.excerpt = Some(excerpt.to_owned());
+        self.message = message.to_owned();
+        self
+    }
+
+    /// What to do about it; printed as `hint: ...`.
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into());
+        self
+    }
+
+    /// The cause, printed behind the message.
+    pub fn caused_by(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        self.source = Some(source.into());
+        self
+    }
+
+    /// The exit status.
+    pub fn status(&self) -> Status {
+        self.status
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl Error for Problem {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.source.as_deref().map(|source| source as &(dyn Error + 'static))
+    }
+}
+
+/// Whether somebody closed the pipe we wrote to: a reader such as `head` that had enough.
+pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        cause.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+    })
+}
+
+/// The status of a failure: that of the first [`Problem`] in its chain, else "the program itself failed".
+pub(crate) fn status_of(error: &anyhow::Error) -> Status {
+    find(error).map_or(Status::Failed, Problem::status)
+}
+
+fn find(error: &anyhow::Error) -> Option<&Problem> {
+    error.chain().find_map(|cause| cause.downcast_ref::<Problem>())
+}
+
+/// The whole message of a failure, with newlines.
+pub(crate) fn render(tool: &str, error: &anyhow::Error, painter: Painter) -> String {
+    let mut causes: Vec<String> = Vec::new();
+    for cause in error.chain().map(ToString::to_string) {
+        // Some libraries print their cause in their own text as well.
+        if !causes.iter().any(|before| before.ends_with(&cause)) {
+            causes.push(cause);
+        }
+    }
+    let mut text = format!("{}: {}\n", painter.bold(tool), causes.join(": "));
+    if let Some(problem) = find(error) {
+        if let Some(excerpt) = &problem.excerpt {
+            let (line, marks) = excerpt.split_once('\n').unwrap_or((excerpt, ""));
+            text.push_str(&format!("{line}\n{}\n", painter.bad(marks)));
+        }
+        for hint in &problem.hints {
+            text.push_str(&format!("{} {hint}\n", painter.bold("hint:")));
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::Span;
+
+    #[test]
+    fn status_excerpt_and_hint_are_found_below_contexts() {
+        let caret = Caret { source: "a.conf", text: b"START = (\n", span: Span::new(9, 9) };
+        let problem = Problem::unreadable("expected an operand").at(&caret).hint("close it");
+        let error = anyhow::Error::new(problem).context("reading the configuration");
+        assert_eq!(status_of(&error), Status::Unreadable);
+        assert_eq!(
+            render("htc-x", &error, Painter::plain()),
+            "htc-x: reading the configuration: a.conf:1:10: expected an operand\n    START = (\n             ^\nhint: close it\n"
+        );
+    }
+
+    #[test]
+    fn a_cause_is_told_once() {
+        let inner = io::Error::new(io::ErrorKind::NotFound, "no such file");
+        let error =
+            anyhow::Error::new(inner).context("a.ad: no such file").context(Problem::unreadable("oh"));
+        assert_eq!(render("t", &error, Painter::plain()), "t: oh: a.ad: no such file\n");
+        assert_eq!(status_of(&anyhow::anyhow!("x")), Status::Failed);
+    }
+
+    #[test]
+    fn a_closed_pipe_is_recognised_through_contexts() {
+        let error = anyhow::Error::new(io::Error::from(io::ErrorKind::BrokenPipe)).context("writing");
+        assert!(is_broken_pipe(&error));
+        assert!(!is_broken_pipe(&anyhow::anyhow!("broken pipe")));
+    }
+}

@@ -1,0 +1,224 @@
+//! From `main` to exit status: the one place where a program's outcome becomes a message and a number.
+
+use std::ffi::{OsStr, OsString};
+use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::{Arg, ArgAction, ArgMatches, Command, CommandFactory};
+
+use super::color::{Painter, When};
+use super::{Status, normalise, problem};
+
+/// One of the programs.
+#[derive(Clone, Copy, Debug)]
+pub struct Program {
+    /// Its name, `htc-...`.
+    pub name: &'static str,
+    /// Its clap definition, made by [`command`].
+    pub command: fn() -> Command,
+    /// What man page and help say beyond the options.
+    pub manual: &'static Manual,
+    /// Carries it out.
+    pub run: fn(&ArgMatches, &Session) -> anyhow::Result<Status>,
+    /// Condor tools it also answers to.
+    pub compat: &'static [Compat],
+}
+
+/// A condor tool that a program imitates when it is called by the tool's name.
+#[derive(Clone, Copy, Debug)]
+pub struct Compat {
+    /// The tool's name.
+    pub tool: &'static str,
+    /// Carries it out with all words behind `argv[0]`, by the tool's own rules, output and statuses.
+    pub run: fn(&[OsString], &Session) -> anyhow::Result<Status>,
+}
+
+/// The texts of a program's man page; its examples also stand below `--help`.
+#[derive(Clone, Copy, Debug)]
+pub struct Manual {
+    /// What it is for, one line in lower case without a stop, as in `whatis`.
+    pub about: &'static str,
+    /// DESCRIPTION: paragraphs.
+    pub description: &'static [&'static str],
+    /// EXAMPLES. They are run by a test in a copy of `tests/data/manual`.
+    pub examples: &'static [Example],
+    /// ENVIRONMENT: variables and what they do, beyond CONDOR_CONFIG, _CONDOR_* and NO_COLOR.
+    pub environment: &'static [(&'static str, &'static str)],
+    /// FILES.
+    pub files: &'static [(&'static str, &'static str)],
+    /// DIFFERENCES from HTCondor: paragraphs.
+    pub differences: &'static [&'static str],
+}
+
+/// One example: a shell line, what it shows, and how it ends.
+#[derive(Clone, Copy, Debug)]
+pub struct Example {
+    /// What it shows, in a few words.
+    pub what: &'static str,
+    /// The line as typed.
+    pub line: &'static str,
+    /// Its exit status in a copy of `tests/data/manual`.
+    pub status: u8,
+}
+
+/// What a running program knows of itself.
+#[derive(Clone, Debug)]
+pub struct Session {
+    name: String,
+    painter: Painter,
+}
+
+impl Session {
+    /// The name that stands in front of messages.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Says on standard error that something is odd; the work goes on.
+    pub fn warn(&self, message: &str) {
+        let text = format!("{}: {} {message}\n", self.name, self.painter.warn("warning:"));
+        self.tell(&text);
+    }
+
+    /// Tells a failure on standard error without ending the program.
+    pub fn report(&self, error: &anyhow::Error) {
+        self.tell(&problem::render(&self.name, error, self.painter));
+    }
+
+    /// Writes text to standard error as it is. Where that is closed nobody can be told.
+    pub fn tell(&self, text: &str) {
+        let _ = std::io::stderr().write_all(text.as_bytes());
+    }
+}
+
+/// The clap definition of a program: its derived options, and what is the same everywhere.
+pub fn command<C: CommandFactory>(name: &'static str, manual: &'static Manual) -> Command {
+    let examples: String = manual
+        .examples
+        .iter()
+        .map(|example| format!("  {}\n      {}\n", example.line, example.what))
+        .collect::<Vec<_>>()
+        .concat();
+    let command = C::command()
+        .name(name)
+        .bin_name(name)
+        .about(manual.about)
+        .version(env!("CARGO_PKG_VERSION"))
+        .infer_long_args(true)
+        .disable_help_subcommand(true)
+        .max_term_width(100)
+        .after_help(format!("Examples:\n{}", examples.trim_end()))
+        .help_template("{name}: {about}\n\n{usage-heading} {usage}\n\n{all-args}\n\n{after-help}");
+    with_help(command)
+}
+
+/// `--help` fits a screen; `--help-all` has everything.
+fn with_help(command: Command) -> Command {
+    let help = Arg::new("help")
+        .long("help")
+        .short('h')
+        .action(ArgAction::HelpShort)
+        .help("Print this help; --help-all prints all options")
+        .help_heading("Help");
+    let all = Arg::new("help-all")
+        .long("help-all")
+        .action(ArgAction::HelpLong)
+        .help("Print all options with notes")
+        .hide_short_help(true)
+        .help_heading("Help");
+    command.disable_help_flag(true).arg(help).arg(all).mut_subcommands(with_help)
+}
+
+impl Program {
+    /// The whole program: reads the command line, runs, tells what went wrong, gives the status.
+    pub fn main(&self) -> ExitCode {
+        let mut words = std::env::args_os();
+        let called = words.next().unwrap_or_default();
+        let words: Vec<OsString> = words.collect();
+        self.call(&called, &words).into()
+    }
+
+    fn call(&self, called: &OsStr, words: &[OsString]) -> Status {
+        let called = Path::new(called).file_name().and_then(OsStr::to_str).unwrap_or(self.name);
+        if let Some(compat) = self.compat.iter().find(|compat| compat.tool == called) {
+            let session = Session { name: called.to_owned(), painter: Painter::plain() };
+            return outcome((compat.run)(words, &session), &session);
+        }
+        let session = Session {
+            name: self.name.to_owned(),
+            painter: Painter::stderr(color_of(words).unwrap_or_default()),
+        };
+        outcome(self.run_words(words, &session), &session)
+    }
+
+    fn run_words(&self, words: &[OsString], session: &Session) -> anyhow::Result<Status> {
+        let command = (self.command)();
+        let normal = normalise(&command, words)?;
+        let full = std::iter::once(OsString::from(self.name)).chain(normal);
+        match command.try_get_matches_from(full) {
+            Ok(matches) => (self.run)(&matches, session),
+            Err(error) => self.clap_outcome(&error, session),
+        }
+    }
+
+    /// Help and version go to standard output with status 0, everything else is a wrong command line.
+    fn clap_outcome(&self, error: &clap::Error, session: &Session) -> anyhow::Result<Status> {
+        let text = error.render().to_string();
+        if !error.use_stderr() {
+            std::io::stdout().write_all(text.as_bytes())?;
+            return Ok(Status::Done);
+        }
+        // clap's message without its usage lines, which tell less than `--help`.
+        let text = text.strip_prefix("error: ").unwrap_or(&text);
+        let message: Vec<&str> = text
+            .lines()
+            .take_while(|line| !line.starts_with("Usage:"))
+            .filter(|line| !line.trim().is_empty() && !line.starts_with("For more information"))
+            .collect();
+        let verb = if error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+            "a verb or an argument is missing".to_owned()
+        } else {
+            message.join("\n").replace("\n  tip: ", "\nhint: ")
+        };
+        session.tell(&format!(
+            "{}: {verb}\n{} try '{} --help'\n",
+            session.painter.bold(&session.name),
+            session.painter.bold("hint:"),
+            self.name
+        ));
+        Ok(Status::Usage)
+    }
+}
+
+/// `--color` as typed, for messages about a command line that could not be read.
+fn color_of(words: &[OsString]) -> Option<When> {
+    let mut words = words.iter().map(|word| word.to_string_lossy());
+    let mut when = None;
+    while let Some(word) = words.next() {
+        let name = word.trim_start_matches('-');
+        let value = match name.split_once('=') {
+            Some(("color", value)) if word.starts_with('-') => value.to_owned(),
+            None if name == "color" && word.starts_with('-') => words.next()?.into_owned(),
+            _ => continue,
+        };
+        when = <When as clap::ValueEnum>::from_str(&value, false).ok();
+    }
+    when
+}
+
+fn outcome(result: anyhow::Result<Status>, session: &Session) -> Status {
+    let flushed = result.and_then(|status| {
+        std::io::stdout().flush()?;
+        Ok(status)
+    });
+    match flushed {
+        Ok(status) => status,
+        // A reader such as head(1) that had enough is no failure.
+        Err(error) if problem::is_broken_pipe(&error) => Status::Done,
+        Err(error) => {
+            session.report(&error);
+            problem::status_of(&error)
+        }
+    }
+}

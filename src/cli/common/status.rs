@@ -1,0 +1,87 @@
+//! Exit statuses: the same table for all programs.
+
+use std::process::ExitCode;
+
+use crate::process::Exit;
+
+/// How a program ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// 0: done, or the answer is yes.
+    Done,
+    /// 1: it ran and the answer is no; for runners, a job failed.
+    No,
+    /// 2: the command line is wrong.
+    Usage,
+    /// 3: input or configuration cannot be read.
+    Unreadable,
+    /// 4: the value is undefined.
+    Undefined,
+    /// 5: the value is an error.
+    ErrorValue,
+    /// 124: it took too long.
+    TimedOut,
+    /// 125: the program itself failed.
+    Failed,
+    /// 126: a child could not be executed.
+    NotExecutable,
+    /// 127: a child does not exist.
+    NotFound,
+    /// The status of a child that is handed on; 128 and the signal's number where a signal ended it.
+    Relayed(Exit),
+    /// A status of a condor tool, where it is imitated under its name.
+    Tool(u8),
+}
+
+impl Status {
+    /// The number.
+    pub fn code(self) -> u8 {
+        match self {
+            Status::Done => 0,
+            Status::No => 1,
+            Status::Usage => 2,
+            Status::Unreadable => 3,
+            Status::Undefined => 4,
+            Status::ErrorValue => 5,
+            Status::TimedOut => 124,
+            Status::Failed => 125,
+            Status::NotExecutable => 126,
+            Status::NotFound => 127,
+            Status::Relayed(Exit::Code(code)) => code,
+            Status::Relayed(Exit::Signal { number, .. }) => {
+                u8::try_from(number).map_or(255, |number| number.saturating_add(128))
+            }
+            Status::Tool(code) => code,
+        }
+    }
+
+    /// The table as man pages and `--help-all` print it.
+    pub const TABLE: &[(&str, &str)] = &[
+        ("0", "done, or the answer is yes"),
+        ("1", "it ran, and the answer is no (runners: a job failed)"),
+        ("2", "wrong command line"),
+        ("3", "input or configuration cannot be read"),
+        ("4", "the value is undefined"),
+        ("5", "the value is an error"),
+        ("124", "timed out"),
+        ("125", "the program itself failed"),
+        ("126, 127, 128+n", "of a child, as timeout(1) relays them"),
+    ];
+}
+
+impl From<Status> for ExitCode {
+    fn from(status: Status) -> ExitCode {
+        ExitCode::from(status.code())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_child_is_relayed_as_timeout_does() {
+        assert_eq!(Status::Relayed(Exit::Code(7)).code(), 7);
+        assert_eq!(Status::Relayed(Exit::Signal { number: 9, core_dumped: true }).code(), 137);
+    }
+}

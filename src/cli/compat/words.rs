@@ -1,0 +1,150 @@
+//! How condor tools read their words (reference: `match_prefix.cpp`): a table of options in the order of the source,
+//! each with the shortest beginning that is accepted; the first that fits wins. Two dashes want the whole name.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+
+/// How much of an option's name must be typed behind one dash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Least {
+    /// At least so many letters.
+    Letters(usize),
+    /// All of it.
+    All,
+}
+
+/// One option of a tool.
+#[derive(Clone, Copy, Debug)]
+pub struct Rule<Id: 'static> {
+    /// What the tool calls it in code.
+    pub id: Id,
+    /// Its whole name.
+    pub name: &'static str,
+    /// How much must be typed.
+    pub least: Least,
+    /// Whether `:suffix` may follow.
+    pub suffix: bool,
+}
+
+/// One word of the command line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Word<Id> {
+    /// An option of the table; its values are fetched with [`Words::value`].
+    Option {
+        /// Which.
+        id: Id,
+        /// What followed the colon; empty for a bare colon.
+        suffix: Option<OsString>,
+    },
+    /// A word with a dash that no rule knows, as typed.
+    Unknown(OsString),
+    /// A word without a dash.
+    Operand(OsString),
+}
+
+/// The words of a command line, one after the other.
+#[derive(Clone, Debug)]
+pub struct Words<'a, Id: 'static> {
+    rules: &'static [Rule<Id>],
+    rest: &'a [OsString],
+}
+
+impl<'a, Id: Copy> Words<'a, Id> {
+    /// All words behind the tool's name.
+    pub fn new(rules: &'static [Rule<Id>], words: &'a [OsString]) -> Self {
+        Words { rules, rest: words }
+    }
+
+    /// The next word as the value of an option, whatever it looks like.
+    pub fn value(&mut self) -> Option<&'a OsString> {
+        let (first, rest) = self.rest.split_first()?;
+        self.rest = rest;
+        Some(first)
+    }
+
+    /// The next word as a value, unless it begins with a dash.
+    pub fn value_without_dash(&mut self) -> Option<&'a OsString> {
+        self.rest.first().filter(|word| !word.as_bytes().starts_with(b"-"))?;
+        self.value()
+    }
+
+    fn rule(&self, word: &[u8]) -> Option<(Id, Option<OsString>)> {
+        let name = word.strip_prefix(b"-")?;
+        let (name, whole) = match name.strip_prefix(b"-") {
+            Some(name) => (name, true),
+            None => (name, false),
+        };
+        self.rules.iter().find_map(|rule| {
+            let (typed, suffix) = match name.iter().position(|&byte| byte == b':') {
+                Some(colon) if rule.suffix => (&name[..colon], Some(&name[colon + 1..])),
+                _ => (name, None),
+            };
+            let least = match rule.least {
+                Least::Letters(letters) if !whole => letters.max(1),
+                _ => rule.name.len(),
+            };
+            let fits = typed.len() >= least && rule.name.as_bytes().starts_with(typed);
+            fits.then(|| (rule.id, suffix.map(|suffix| std::ffi::OsStr::from_bytes(suffix).to_owned())))
+        })
+    }
+}
+
+impl<Id: Copy> Iterator for Words<'_, Id> {
+    type Item = Word<Id>;
+
+    fn next(&mut self) -> Option<Word<Id>> {
+        let word = self.value()?;
+        let bytes = word.as_bytes();
+        Some(match self.rule(bytes) {
+            Some((id, suffix)) => Word::Option { id, suffix },
+            None if bytes.starts_with(b"-") => Word::Unknown(word.clone()),
+            None => Word::Operand(word.clone()),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RULES: &[Rule<char>] = &[
+        Rule { id: 'c', name: "constraint", least: Least::Letters(3), suffix: false },
+        Rule { id: 'a', name: "af", least: Least::Letters(2), suffix: true },
+        Rule { id: 'd', name: "debug", least: Least::Letters(1), suffix: true },
+        Rule { id: 'v', name: "version", least: Least::All, suffix: false },
+    ];
+
+    fn first(word: &str) -> Option<char> {
+        let words = [OsString::from(word)];
+        match Words::new(RULES, &words).next() {
+            Some(Word::Option { id, .. }) => Some(id),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn a_beginning_of_the_least_length_is_enough_after_one_dash() {
+        assert_eq!(first("-con"), Some('c'));
+        assert_eq!(first("-co"), None);
+        assert_eq!(first("-constraintx"), None);
+        assert_eq!(first("--con"), None);
+        assert_eq!(first("--constraint"), Some('c'));
+        assert_eq!(first("-d"), Some('d'));
+        assert_eq!(first("-ver"), None);
+        assert_eq!(first("-"), None);
+        assert_eq!(first("-con:x"), None);
+    }
+
+    #[test]
+    fn suffixes_and_values_are_handed_over() {
+        let words = ["-af:hV", "Owner", "-debug:", "-x", "y"].map(OsString::from);
+        let mut words = Words::new(RULES, &words);
+        assert_eq!(words.next(), Some(Word::Option { id: 'a', suffix: Some("hV".into()) }));
+        assert_eq!(words.value_without_dash(), Some(&OsString::from("Owner")));
+        assert_eq!(words.value_without_dash(), None);
+        assert_eq!(words.next(), Some(Word::Option { id: 'd', suffix: Some("".into()) }));
+        assert_eq!(words.next(), Some(Word::Unknown("-x".into())));
+        assert_eq!(words.next(), Some(Word::Operand("y".into())));
+        assert_eq!(words.next(), None);
+    }
+}
