@@ -1,0 +1,315 @@
+//! The rules of the house, read off the sources: who may import whom, who may print, where unsafe code stands.
+//! `ARCHITECTURE.md` states them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Rooms and their height. A room imports only rooms below it; equal heights do not import one another.
+const ROOMS: &[(&str, u32)] = &[
+    ("text", 0),
+    ("process", 0),
+    ("time", 0),
+    ("quirks", 0),
+    // The trait for everything outside speaks of exits and of time.
+    ("world", 5),
+    ("classad", 10),
+    ("os", 10),
+    ("config", 20),
+    ("job", 20),
+    ("transform", 30),
+    ("hook", 30),
+    ("queue", 30),
+    ("user_log", 30),
+    ("router", 40),
+    ("slot", 40),
+    ("starter", 40),
+    ("runner", 50),
+    ("cli", 60),
+];
+
+const UNSAFE_FILES: &[&str] = &["src/os/child.rs", "src/classad/regex.rs"];
+
+/// What only the rooms that meet the outside may name: `os`, `runner`, `cli`.
+const OUTSIDE: &[&str] =
+    &["std::fs", "std::net", "process::Command", "SystemTime::now", "Instant::now", "env::var", "thread::"];
+
+/// What only `cli` may name.
+const PROGRAM_ONLY: &[&str] = &[
+    "println!",
+    "print!",
+    "eprintln!",
+    "eprint!",
+    "dbg!",
+    "process::exit",
+    "io::stdout",
+    "io::stderr",
+    "anyhow::",
+    "clap::",
+];
+
+fn height(room: &str) -> Option<u32> {
+    ROOMS.iter().find(|(name, _)| *name == room).map(|(_, height)| *height)
+}
+
+/// The code of a source without comments and string contents, line by line; `None` for lines of test modules.
+fn code_lines(source: &str) -> Vec<Option<String>> {
+    let mut lines = Vec::new();
+    let mut in_tests = false;
+    let mut scanner = Scanner::default();
+    for line in source.lines() {
+        let code = scanner.strip(line);
+        // By custom tests stand last in a file.
+        in_tests |= code.trim() == "#[cfg(test)]";
+        lines.push((!in_tests).then_some(code));
+    }
+    lines
+}
+
+/// Cuts comments and the contents of strings out of code.
+#[derive(Default)]
+struct Scanner {
+    comment_depth: u32,
+    /// Inside a string: the number of `#` that close it, or `None` for an ordinary one.
+    string: Option<Option<usize>>,
+}
+
+impl Scanner {
+    fn strip(&mut self, line: &str) -> String {
+        let bytes: Vec<char> = line.chars().collect();
+        let mut code = String::new();
+        let mut at = 0;
+        let starts =
+            |at: usize, word: &str| word.chars().enumerate().all(|(i, c)| bytes.get(at + i) == Some(&c));
+        while at < bytes.len() {
+            if self.comment_depth > 0 {
+                if starts(at, "*/") {
+                    self.comment_depth -= 1;
+                    at += 2;
+                } else if starts(at, "/*") {
+                    self.comment_depth += 1;
+                    at += 2;
+                } else {
+                    at += 1;
+                }
+            } else if let Some(kind) = self.string {
+                match kind {
+                    None if bytes[at] == '\\' => at += 1,
+                    None if bytes[at] == '"' => self.string = None,
+                    Some(hashes) if bytes[at] == '"' && starts(at + 1, &"#".repeat(hashes)) => {
+                        self.string = None;
+                        at += hashes;
+                    }
+                    _ => {}
+                }
+                at += 1;
+            } else if starts(at, "//") {
+                break;
+            } else if starts(at, "/*") {
+                self.comment_depth = 1;
+                at += 2;
+            } else if starts(at, "'\"'") || starts(at, "'\\\"'") {
+                at += if bytes[at + 1] == '\\' { 4 } else { 3 };
+            } else if bytes[at] == 'r'
+                && (starts(at + 1, "\"") || starts(at + 1, "#"))
+                && !ends_in_word(&code)
+            {
+                let hashes = bytes[at + 1..].iter().take_while(|c| **c == '#').count();
+                if bytes.get(at + 1 + hashes) == Some(&'"') {
+                    self.string = Some(Some(hashes));
+                    at += hashes + 2;
+                } else {
+                    code.push('r');
+                    at += 1;
+                }
+            } else if bytes[at] == '"' {
+                self.string = Some(None);
+                at += 1;
+            } else {
+                code.push(bytes[at]);
+                at += 1;
+            }
+        }
+        code
+    }
+}
+
+fn ends_in_word(code: &str) -> bool {
+    // `br"..."` is a raw string too.
+    code.strip_suffix('b')
+        .unwrap_or(code)
+        .chars()
+        .next_back()
+        .is_some_and(|c| c.is_alphanumeric() || c == '_')
+}
+
+/// Rooms named as `crate::ROOM`, also within `crate::{a, b}`, in code.
+fn rooms_named(code: &str) -> Vec<String> {
+    let word =
+        |text: &str| -> String { text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect() };
+    let mut rooms = Vec::new();
+    for (at, _) in code.match_indices("crate::") {
+        let rest = &code[at + "crate::".len()..];
+        if let Some(list) = rest.strip_prefix('{') {
+            let list = list.split('}').next().unwrap_or_default();
+            rooms.extend(list.split(',').map(|item| word(item.trim())));
+        } else {
+            rooms.push(word(rest));
+        }
+    }
+    rooms
+}
+
+/// Everything wrong with one source file of the library.
+fn violations(path: &str, source: &str) -> Vec<String> {
+    let inside = path.strip_prefix("src/").unwrap_or(path);
+    let room = inside.split(['/', '.']).next().unwrap_or_default();
+    if matches!(room, "lib" | "bin") {
+        return Vec::new();
+    }
+    let Some(own) = height(room) else {
+        return vec![format!("{path}: room '{room}' is not in the table of layers")];
+    };
+    let lines = code_lines(source);
+    let mut found = Vec::new();
+    let mut say = |line: usize, what: String| found.push(format!("{path}:{}: {what}", line + 1));
+    for (number, code) in lines.iter().enumerate() {
+        let Some(code) = code else { continue };
+        for other in rooms_named(code).iter().filter(|other| *other != room) {
+            match height(other) {
+                None => {}
+                Some(height) if height >= own => say(number, format!("'{room}' may not import '{other}'")),
+                Some(_) if other == "os" && own < 50 => say(number, format!("'{room}' may not import 'os'")),
+                Some(_) => {}
+            }
+        }
+        // `super::super::` out of the room would go round the rule.
+        let depth = inside.trim_end_matches(".rs").trim_end_matches("/mod").split('/').count();
+        if code.contains(&"super::".repeat(depth)) {
+            say(number, "'super' leads out of the room; use 'crate::'".to_owned());
+        }
+        let is_unsafe = code.split(|c: char| !(c.is_alphanumeric() || c == '_')).any(|word| word == "unsafe");
+        if is_unsafe && !UNSAFE_FILES.contains(&path) {
+            say(number, "unsafe code".to_owned());
+        }
+        if let Some(name) = PROGRAM_ONLY.iter().find(|name| room != "cli" && code.contains(**name)) {
+            say(number, format!("only 'cli' may name '{name}'"));
+        }
+        if !matches!(room, "os" | "runner" | "cli") {
+            for name in OUTSIDE.iter().filter(|name| code.contains(**name)) {
+                say(number, format!("'{name}' goes round the World"));
+            }
+        }
+    }
+    found
+}
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// All files below a directory, without hidden ones and build results.
+fn files_below(directory: &Path, files: &mut Vec<PathBuf>) {
+    let Ok(entries) = fs::read_dir(directory) else { return };
+    for entry in entries.flatten() {
+        let path = entry.path();
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name == "target" || name == ".git" {
+            continue;
+        }
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            files_below(&path, files);
+        } else {
+            files.push(path);
+        }
+    }
+}
+
+fn sources() -> Vec<(String, String)> {
+    let mut files = Vec::new();
+    files_below(&root().join("src"), &mut files);
+    let mut sources: Vec<_> = files
+        .into_iter()
+        .filter(|path| path.extension().is_some_and(|extension| extension == "rs"))
+        .filter_map(|path| {
+            let name = path.strip_prefix(root()).ok()?.to_string_lossy().into_owned();
+            Some((name, fs::read_to_string(&path).ok()?))
+        })
+        .collect();
+    sources.sort();
+    sources
+}
+
+#[test]
+fn every_source_keeps_the_rules_of_its_layer() {
+    let sources = sources();
+    assert!(sources.len() > 20, "the sources were not found");
+    let found: Vec<String> = sources.iter().flat_map(|(path, text)| violations(path, text)).collect();
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+#[test]
+fn long_files_are_listed_and_very_long_ones_refused() {
+    let lengths = sources().into_iter().map(|(path, text)| (text.lines().count(), path));
+    let mut long: Vec<_> = lengths.filter(|(lines, _)| *lines > 600).collect();
+    long.sort();
+    for (lines, path) in long.iter().rev() {
+        println!("{path}: {lines} lines: which two things is it?");
+    }
+    assert!(long.iter().all(|(lines, _)| *lines <= 1000), "{long:?}");
+}
+
+#[test]
+fn programs_are_three_lines() {
+    for (path, text) in sources().iter().filter(|(path, _)| path.starts_with("src/bin/")) {
+        let lines = text.lines().filter(|line| !line.trim().is_empty() && !line.trim().starts_with("//"));
+        let lines = lines.filter(|line| !line.starts_with("use "));
+        assert!(lines.count() <= 3, "{path} holds more than its hand-over to cli");
+    }
+}
+
+#[test]
+fn nothing_committed_names_the_place_it_was_written_in() {
+    // Built from pieces, so that this file is clean itself.
+    let words = [["/wo", "rk/"], ["/opt", "/ref"], ["/opt", "/venv"], ["issues", " show"], ["/root", "/"]]
+        .map(|pair| pair.concat());
+    let mut files = Vec::new();
+    files_below(&root(), &mut files);
+    let mut found = Vec::new();
+    for path in files {
+        let Ok(text) = fs::read_to_string(&path) else { continue };
+        for word in words.iter().filter(|word| text.contains(word.as_str())) {
+            found.push(format!("{}: {word}", path.display()));
+        }
+    }
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+#[test]
+fn the_rules_notice_what_they_forbid() {
+    for (path, code) in [
+        ("src/slot/a.rs", "use crate::os::child;"),
+        ("src/slot/a.rs", "use crate::{text, starter};"),
+        ("src/slot/a.rs", "let x = crate::runner::events::Event;"),
+        ("src/slot/a.rs", "use super::super::starter;"),
+        ("src/text/a.rs", "let x = std::time::SystemTime::now();"),
+        ("src/os/a.rs", "unsafe { f() }"),
+        ("src/os/a.rs", "println!(\"\");"),
+        ("src/runner/a.rs", "use anyhow::Result;"),
+        ("src/unheard/a.rs", ""),
+    ] {
+        assert_eq!(violations(path, code).len(), 1, "{path} {code}");
+    }
+    for (path, code) in [
+        (
+            "src/slot/a.rs",
+            "// use crate::os;\n/* unsafe */ let s = \"println!\"; let r = r#\"crate::os \"x\" \"#;",
+        ),
+        ("src/slot/a.rs", "use crate::config::View; use crate::hook::reply;"),
+        ("src/slot/a.rs", "use super::state; let c = '\"'; let d = \"crate::os\";"),
+        ("src/os/child.rs", "unsafe { f() }"),
+        ("src/cli/a.rs", "println!(\"\"); use anyhow::Result; use crate::os::Reactor;"),
+        ("src/slot/a.rs", "fn f() {}\n#[cfg(test)]\nmod tests { use crate::os::RealWorld; }"),
+    ] {
+        assert_eq!(violations(path, code), Vec::<String>::new());
+    }
+}
