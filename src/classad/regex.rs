@@ -7,16 +7,15 @@
 
 #![allow(unsafe_code)]
 
-use std::cell::Cell;
 use std::ffi::c_int;
 use std::fmt;
 use std::ops::Range;
 use std::ptr::{self, NonNull};
-use std::rc::Rc;
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use bstr::BString;
 use pcre2_sys as c;
-use rustc_hash::FxHashMap;
 
 /// Memory for one match, in KiB. The reference allows 20 GB, which is a hang of its own kind.
 pub const HEAP_KIB: u32 = 512 * 1024;
@@ -92,16 +91,21 @@ pub struct Search {
     pub not_empty: bool,
 }
 
-/// A compiled pattern.
+/// A compiled pattern. It may be used from several threads at once.
 pub struct Regex {
-    code: NonNull<c::pcre2_code_8>,
+    code: Code,
+    /// The same as machine code, made when enough use has been seen; none where the machine has no compiler for it.
+    fast: OnceLock<Option<Code>>,
     groups: usize,
-    uses: Cell<u32>,
-    jitted: Cell<bool>,
-    scratch: Cell<Option<Scratch>>,
+    uses: AtomicU32,
+    /// Where the last match worked, kept for the next one; null while one uses it.
+    scratch: AtomicPtr<Scratch>,
 }
 
-/// What a match needs to work in; kept for the next one.
+/// Owner of compiled code.
+struct Code(NonNull<c::pcre2_code_8>);
+
+/// What a match needs to work in.
 struct Scratch {
     data: NonNull<c::pcre2_match_data_8>,
     context: NonNull<c::pcre2_match_context_8>,
@@ -117,16 +121,27 @@ impl Drop for Scratch {
     }
 }
 
-impl Drop for Regex {
+impl Drop for Code {
     fn drop(&mut self) {
-        // SAFETY: `code` was made by `pcre2_compile_8`, belongs to this value alone and is freed once.
-        unsafe { c::pcre2_code_free_8(self.code.as_ptr()) }
+        // SAFETY: made by `pcre2_compile_8` or `pcre2_code_copy_8`, belongs to this value alone and is freed once.
+        unsafe { c::pcre2_code_free_8(self.0.as_ptr()) }
     }
 }
 
-// SAFETY: the compiled code and the scratch are heap objects without ties to a thread; `Regex` owns them alone, and
-// its cells make it impossible to share it between threads without moving it.
-unsafe impl Send for Regex {}
+impl Drop for Regex {
+    fn drop(&mut self) {
+        let kept = *self.scratch.get_mut();
+        if !kept.is_null() {
+            // SAFETY: the pointer came from `Box::into_raw` in `keep` and nobody else holds it any more.
+            drop(unsafe { Box::from_raw(kept) });
+        }
+    }
+}
+
+// SAFETY: compiled code is a heap object without ties to a thread, and PCRE2 only reads it while matching.
+unsafe impl Send for Code {}
+// SAFETY: as above; compiling to machine code, which writes, is done on a copy before that copy is shared.
+unsafe impl Sync for Code {}
 
 impl fmt::Debug for Regex {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -197,11 +212,11 @@ impl Regex {
             c::pcre2_pattern_info_8(compiled.as_ptr(), c::PCRE2_INFO_CAPTURECOUNT, (&raw mut groups).cast());
         }
         Ok(Regex {
-            code: compiled,
+            code: Code(compiled),
+            fast: OnceLock::new(),
             groups: groups as usize,
-            uses: Cell::new(0),
-            jitted: Cell::new(false),
-            scratch: Cell::new(None),
+            uses: AtomicU32::new(0),
+            scratch: AtomicPtr::new(ptr::null_mut()),
         })
     }
 
@@ -237,9 +252,9 @@ impl Regex {
         search: Search,
         read: impl FnOnce(Option<&[usize]>) -> T,
     ) -> Result<T, MatchError> {
-        let scratch = match self.scratch.take() {
+        let scratch = match self.kept() {
             Some(scratch) => scratch,
-            None => Scratch::new(self)?,
+            None => Box::new(Scratch::new(self)?),
         };
         let mut options = 0;
         if search.anchored_not_empty {
@@ -248,13 +263,13 @@ impl Regex {
         if search.not_empty {
             options |= c::PCRE2_NOTEMPTY;
         }
-        let quick = options == 0 && subject.len() <= SHORT_SUBJECT && self.jit();
+        let fast = if options == 0 && subject.len() <= SHORT_SUBJECT { self.fast() } else { None };
         let mut status = c::PCRE2_ERROR_MATCHLIMIT;
-        if quick {
-            status = self.run(&scratch, subject, search.start, options, JIT_STEPS);
+        if let Some(fast) = fast {
+            status = run(fast, &scratch, subject, search.start, options, JIT_STEPS);
         }
-        if !quick || (status < 0 && status != c::PCRE2_ERROR_NOMATCH) {
-            status = self.run(&scratch, subject, search.start, options | c::PCRE2_NO_JIT, STEPS);
+        if fast.is_none() || (status < 0 && status != c::PCRE2_ERROR_NOMATCH) {
+            status = run(&self.code, &scratch, subject, search.start, options, STEPS);
         }
         let answer = if status == c::PCRE2_ERROR_NOMATCH {
             Ok(read(None))
@@ -269,37 +284,61 @@ impl Regex {
         } else {
             Err(MatchError { code: status })
         };
-        self.scratch.set(Some(scratch));
+        self.keep(scratch);
         answer
     }
 
-    fn run(&self, scratch: &Scratch, subject: &[u8], start: usize, options: u32, steps: u32) -> c_int {
-        // SAFETY: code, data and context are live and belong together; subject pointer and length describe a live
-        // slice; an offset beyond its end is refused by PCRE2 itself (PCRE2_ERROR_BADOFFSET).
-        unsafe {
-            c::pcre2_set_match_limit_8(scratch.context.as_ptr(), steps);
-            c::pcre2_match_8(
-                self.code.as_ptr(),
-                subject.as_ptr(),
-                subject.len(),
-                start,
-                options,
-                scratch.data.as_ptr(),
-                scratch.context.as_ptr(),
-            )
+    fn kept(&self) -> Option<Box<Scratch>> {
+        let kept = self.scratch.swap(ptr::null_mut(), Ordering::Acquire);
+        // SAFETY: a pointer that is not null came from `Box::into_raw` in `keep`; the swap made it ours alone.
+        (!kept.is_null()).then(|| unsafe { Box::from_raw(kept) })
+    }
+
+    fn keep(&self, scratch: Box<Scratch>) {
+        let other = self.scratch.swap(Box::into_raw(scratch), Ordering::AcqRel);
+        if !other.is_null() {
+            // SAFETY: as in `kept`: another thread put its own back meanwhile, and the swap made that ours.
+            drop(unsafe { Box::from_raw(other) });
         }
     }
 
-    /// Counts uses and compiles to machine code when that will repay itself.
-    fn jit(&self) -> bool {
-        let uses = self.uses.get().saturating_add(1);
-        self.uses.set(uses);
-        if uses == JIT_AFTER {
-            // SAFETY: `code` is live, and no match runs on it: a match never calls back into this type.
-            let status = unsafe { c::pcre2_jit_compile_8(self.code.as_ptr(), c::PCRE2_JIT_COMPLETE) };
-            self.jitted.set(status == 0);
+    /// The machine code, once there was enough use to repay compiling it.
+    fn fast(&self) -> Option<&Code> {
+        if let Some(fast) = self.fast.get() {
+            return fast.as_ref();
         }
-        self.jitted.get()
+        if self.uses.fetch_add(1, Ordering::Relaxed) < JIT_AFTER {
+            return None;
+        }
+        self.fast
+            .get_or_init(|| {
+                // SAFETY: the code is live; a copy is a new object that belongs to us.
+                let copy = unsafe { c::pcre2_code_copy_8(self.code.0.as_ptr()) };
+                let copy = Code(NonNull::new(copy)?);
+                // SAFETY: nobody else knows of the copy yet, so writing to it disturbs no match.
+                let status = unsafe { c::pcre2_jit_compile_8(copy.0.as_ptr(), c::PCRE2_JIT_COMPLETE) };
+                (status == 0).then_some(copy)
+            })
+            .as_ref()
+    }
+}
+
+/// One run of the matcher, of at most so many steps.
+fn run(code: &Code, scratch: &Scratch, subject: &[u8], start: usize, options: u32, steps: u32) -> c_int {
+    // SAFETY: code, data and context are live; the data was made for this pattern; subject pointer and length describe
+    // a live slice; an offset beyond its end is refused by PCRE2 itself (PCRE2_ERROR_BADOFFSET). Data and context are
+    // used by nobody else: their owner is borrowed from a box that was taken out of the shared place.
+    unsafe {
+        c::pcre2_set_match_limit_8(scratch.context.as_ptr(), steps);
+        c::pcre2_match_8(
+            code.0.as_ptr(),
+            subject.as_ptr(),
+            subject.len(),
+            start,
+            options,
+            scratch.data.as_ptr(),
+            scratch.context.as_ptr(),
+        )
     }
 }
 
@@ -307,7 +346,8 @@ impl Scratch {
     fn new(regex: &Regex) -> Result<Scratch, MatchError> {
         let no_memory = MatchError { code: c::PCRE2_ERROR_NOMEMORY };
         // SAFETY: the code is live; a null general context means the default allocator.
-        let data = unsafe { c::pcre2_match_data_create_from_pattern_8(regex.code.as_ptr(), ptr::null_mut()) };
+        let data =
+            unsafe { c::pcre2_match_data_create_from_pattern_8(regex.code.0.as_ptr(), ptr::null_mut()) };
         // SAFETY: as above.
         let context = unsafe { c::pcre2_match_context_create_8(ptr::null_mut()) };
         match (NonNull::new(data), NonNull::new(context)) {
@@ -341,29 +381,38 @@ fn message(code: i32) -> String {
     String::from_utf8_lossy(&buffer[..length]).into_owned()
 }
 
-/// Compiled patterns by their text, so that a constraint over many ads compiles its pattern once. Bounded: a queue
-/// whose every ad brings its own pattern cannot fill the memory.
+/// Compiled patterns by their text, kept with the expression that uses them, so that a constraint over many ads
+/// compiles its pattern once. Bounded: patterns that come from the ads themselves cannot fill the memory.
 #[derive(Debug, Default)]
-pub struct RegexCache {
-    patterns: FxHashMap<(BString, Options), Option<Rc<Regex>>>,
+pub struct Cache {
+    entries: Mutex<Vec<Entry>>,
+}
+
+/// A pattern and what it compiled to; none where it does not compile.
+#[derive(Debug)]
+struct Entry {
+    pattern: BString,
+    options: Options,
+    regex: Option<Arc<Regex>>,
 }
 
 /// Patterns kept at most.
-const KEPT: usize = 256;
+const KEPT: usize = 16;
 
-impl RegexCache {
+impl Cache {
     /// The compiled pattern; none where it does not compile, which is remembered as well.
-    pub fn get(&mut self, pattern: &[u8], options: Options) -> Option<Rc<Regex>> {
-        let key = (BString::from(pattern), options);
-        if let Some(known) = self.patterns.get(&key) {
-            return known.clone();
+    pub fn get(&self, pattern: &[u8], options: Options) -> Option<Arc<Regex>> {
+        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = entries.iter().find(|entry| entry.pattern == pattern && entry.options == options)
+        {
+            return known.regex.clone();
         }
-        if self.patterns.len() >= KEPT {
-            self.patterns.clear();
+        if entries.len() >= KEPT {
+            entries.clear();
         }
-        let compiled = Regex::compile(pattern, options).ok().map(Rc::new);
-        self.patterns.insert(key, compiled.clone());
-        compiled
+        let regex = Regex::compile(pattern, options).ok().map(Arc::new);
+        entries.push(Entry { pattern: pattern.into(), options, regex: regex.clone() });
+        regex
     }
 }
 
@@ -420,17 +469,32 @@ mod tests {
     }
 
     #[test]
+    fn one_pattern_serves_several_threads() {
+        let pattern = regex("^(ali|bo)(ce|b)$", "");
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..1000 {
+                        assert_eq!(pattern.is_match(b"alice"), Ok(true));
+                        assert_eq!(pattern.is_match(b"bobby"), Ok(false));
+                    }
+                });
+            }
+        });
+    }
+
+    #[test]
     fn an_offset_beyond_the_end_is_an_error() {
         assert!(regex("a", "").captures(b"b", Search { start: 2, ..Search::default() }).is_err());
     }
 
     #[test]
     fn the_cache_is_bounded_and_remembers_bad_patterns() {
-        let mut cache = RegexCache::default();
+        let cache = Cache::default();
         assert!(cache.get(b"(", Options::NONE).is_none());
         for number in 0..3 * KEPT {
             assert!(cache.get(format!("x{number}").as_bytes(), Options::NONE).is_some());
         }
-        assert!(cache.patterns.len() <= KEPT);
+        assert!(cache.entries.lock().expect("not poisoned").len() <= KEPT);
     }
 }
