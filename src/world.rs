@@ -162,3 +162,63 @@ pub struct Machine {
     /// `ID`, `VERSION_ID` and `PRETTY_NAME` of os-release; empty where missing.
     pub os_release: [String; 3],
 }
+
+/// A world whose clock stands still, everything else being as in the world it is made from: what an evaluation inside a
+/// machine sees.
+pub struct Frozen<'a> {
+    /// Where everything but the time comes from.
+    pub world: &'a dyn World,
+    /// What the clock shows.
+    pub now: Now,
+}
+
+impl World for Frozen<'_> {
+    fn now(&self) -> Now {
+        self.now
+    }
+    fn zone(&self, epoch: i64) -> Zone {
+        self.world.zone(epoch)
+    }
+    fn random(&self) -> u64 {
+        self.world.random()
+    }
+    fn env(&self, name: &OsStr) -> Option<OsString> {
+        self.world.env(name)
+    }
+    fn environment(&self) -> Vec<(OsString, OsString)> {
+        self.world.environment()
+    }
+    fn read_file(&self, path: &Path, limit: Option<u64>) -> io::Result<Vec<u8>> {
+        self.world.read_file(path, limit)
+    }
+    fn list_dir(&self, path: &Path) -> io::Result<Vec<OsString>> {
+        self.world.list_dir(path)
+    }
+    fn stat(&self, path: &Path) -> io::Result<FileStatus> {
+        self.world.stat(path)
+    }
+    fn real_path(&self, path: &Path) -> io::Result<PathBuf> {
+        self.world.real_path(path)
+    }
+    fn may_execute(&self, path: &Path) -> bool {
+        self.world.may_execute(path)
+    }
+    fn current_dir(&self) -> io::Result<PathBuf> {
+        self.world.current_dir()
+    }
+    fn run(&self, command: &Command) -> io::Result<CommandOutput> {
+        self.world.run(command)
+    }
+    fn account_by_name(&self, name: &[u8]) -> Option<Account> {
+        self.world.account_by_name(name)
+    }
+    fn account_by_uid(&self, uid: u32) -> Option<Account> {
+        self.world.account_by_uid(uid)
+    }
+    fn effective_uid(&self) -> u32 {
+        self.world.effective_uid()
+    }
+    fn machine(&self) -> Machine {
+        self.world.machine()
+    }
+}

@@ -1,1 +1,27 @@
-//! The kernel: children, signals, pipes, families, accounts, mounts, files. Knows no slot and no hook.
+//! The kernel: children, signals, pipes, process families, accounts, files. It knows processes and knows no slot.
+//!
+//! [`Reactor`] is the one loop of a program; [`RealWorld`] is what evaluation and configuration see of the outside.
+//! `unsafe` stands in `child` alone.
+
+pub mod accounting;
+mod child;
+pub mod clock;
+mod event;
+pub mod family;
+pub mod files;
+pub mod identity;
+mod machine;
+pub mod mounts;
+mod pipes;
+pub mod process_table;
+mod reactor;
+mod real_world;
+mod running;
+mod signals;
+mod spawn;
+mod spawn_error;
+
+pub use event::{Captured, ChildId, Event, Given, Leftover, Stream, Token};
+pub use reactor::{Interest, Reactor, Whom};
+pub use real_world::RealWorld;
+pub use spawn_error::{SpawnError, Stage};

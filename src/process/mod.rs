@@ -6,4 +6,4 @@ mod spec;
 
 pub use exit::{Exit, Usage};
 pub use signal::{signal_description, signal_name, signal_number};
-pub use spec::{ChildSpec, Identity, Limit, LimitKind, Session, Stdio};
+pub use spec::{Ancestor, ChildSpec, Identity, LeftBehind, Limit, LimitKind, Session, Stdio};

@@ -1,6 +1,7 @@
 //! The full description of a child process before it exists.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use bstr::BString;
 
@@ -33,6 +34,36 @@ pub struct ChildSpec {
     pub blocked_signals: Vec<i32>,
     /// Directories bound over others in a private mount namespace: (source, target); needs root.
     pub mounts: Vec<(PathBuf, PathBuf)>,
+    /// Control groups (directories) that it enters.
+    pub cgroups: Vec<PathBuf>,
+    /// Further descriptors of the caller that stay open under their number; all others are closed.
+    pub kept: Vec<i32>,
+    /// Adds HTCondor's ancestor marker to the environment, after those of older generations.
+    pub ancestor: Option<Ancestor>,
+    /// How long its pipes are read on after its end when something it left behind still holds them. Zero, as for all
+    /// hooks: what has been written by then counts, nothing later.
+    pub drain: Duration,
+    /// What becomes of processes that it leaves behind.
+    pub left_behind: LeftBehind,
+}
+
+/// The changing part of `_CONDOR_ANCESTOR_<parent's pid>=<child's pid>:<time>:<random>`, by which members of a process
+/// family are known (`env.cpp`, pidenvid). The pids are put in when the child is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ancestor {
+    /// Seconds since the epoch.
+    pub time: i64,
+    /// Any number.
+    pub random: u32,
+}
+
+/// What becomes of the processes that a child leaves behind when it ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LeftBehind {
+    /// They are killed before its end is reported: hooks of startd and router, jobs.
+    Killed,
+    /// They live on until the caller kills them or shuts down: hooks of starter and shadow.
+    Kept,
 }
 
 impl ChildSpec {
@@ -56,6 +87,11 @@ impl ChildSpec {
             ignore_sigpipe: false,
             blocked_signals: Vec::new(),
             mounts: Vec::new(),
+            cgroups: Vec::new(),
+            kept: Vec::new(),
+            ancestor: None,
+            drain: Duration::ZERO,
+            left_behind: LeftBehind::Killed,
         }
     }
 }
@@ -92,7 +128,14 @@ pub enum Stdio {
         /// A longer line is delivered in pieces of this many bytes.
         longest: usize,
     },
-    /// A file, opened under the child's identity.
+    /// Standard output or error only: handed to the caller piece by piece as it comes.
+    Pieces,
+    /// Standard error only: wherever standard output goes.
+    Stdout,
+    /// Another descriptor of the caller.
+    Descriptor(i32),
+    /// A file, opened under the child's identity, relative to the caller's working directory. A FIFO is opened without
+    /// waiting for its other end.
     File {
         /// Its path.
         path: PathBuf,

@@ -1,0 +1,108 @@
+//! What the processes of a family use together, in the measures the starter publishes.
+
+use std::fs;
+use std::time::Duration;
+
+use rustc_hash::FxHashMap;
+
+use super::process_table::Process;
+
+/// The use of a family at one moment; processor time includes members that have ended meanwhile.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FamilyUsage {
+    /// The members' pids, the child first.
+    pub pids: Vec<i32>,
+    /// Processor time in user mode.
+    pub user: Duration,
+    /// Processor time in the kernel.
+    pub system: Duration,
+    /// Virtual size of all members in KiB.
+    pub image_kib: u64,
+    /// The largest `image_kib` of all samples so far.
+    pub max_image_kib: u64,
+    /// Resident size of all members in KiB; shared pages count for each.
+    pub resident_kib: u64,
+}
+
+/// Adds up samples of one family over time.
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    /// Last seen processor ticks of each live member.
+    live: FxHashMap<(i32, u64), [u64; 2]>,
+    gone: [u64; 2],
+    max_image_kib: u64,
+}
+
+impl Tally {
+    /// Takes a sample of all live members.
+    pub(super) fn sample(&mut self, members: &[Process]) -> FamilyUsage {
+        let now: FxHashMap<_, _> = members.iter().map(|one| ((one.pid, one.started), one.ticks)).collect();
+        for (key, ticks) in self.live.drain() {
+            if !now.contains_key(&key) {
+                self.gone = [self.gone[0] + ticks[0], self.gone[1] + ticks[1]];
+            }
+        }
+        let sum = |index: usize| now.values().map(|ticks| ticks[index]).sum::<u64>() + self.gone[index];
+        let image_kib = members.iter().map(|one| one.virtual_size / 1024).sum();
+        self.max_image_kib = self.max_image_kib.max(image_kib);
+        let usage = FamilyUsage {
+            pids: members.iter().map(|one| one.pid).collect(),
+            user: ticks(sum(0)),
+            system: ticks(sum(1)),
+            image_kib,
+            max_image_kib: self.max_image_kib,
+            resident_kib: members.iter().map(|one| one.resident_pages * page_kib()).sum(),
+        };
+        self.live = now;
+        usage
+    }
+}
+
+/// The proportional resident size of a process in KiB, shared pages divided among their users; `None` if unreadable.
+pub fn proportional_kib(pid: i32) -> Option<u64> {
+    let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
+    text.lines().find_map(|line| line.strip_prefix("Pss:")?.split_ascii_whitespace().next()?.parse().ok())
+}
+
+fn ticks(count: u64) -> Duration {
+    let per_second = sysconf(nix::unistd::SysconfVar::CLK_TCK).unwrap_or(100);
+    Duration::from_micros(count.saturating_mul(1_000_000) / per_second.max(1))
+}
+
+fn page_kib() -> u64 {
+    sysconf(nix::unistd::SysconfVar::PAGE_SIZE).unwrap_or(4096) / 1024
+}
+
+fn sysconf(variable: nix::unistd::SysconfVar) -> Option<u64> {
+    u64::try_from(nix::unistd::sysconf(variable).ok().flatten()?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn process(pid: i32, user: u64, virtual_size: u64) -> Process {
+        Process {
+            pid,
+            command: "x".into(),
+            state: b'S',
+            parent: 1,
+            group: 1,
+            session: 1,
+            ticks: [user, 0],
+            started: 7,
+            virtual_size,
+            resident_pages: 1,
+        }
+    }
+
+    #[test]
+    fn time_of_members_that_have_ended_stays_in_the_sum() {
+        let mut tally = Tally::default();
+        let first = tally.sample(&[process(10, 100, 4096), process(11, 50, 8192)]);
+        assert_eq!((first.image_kib, first.pids), (12, vec![10, 11]));
+        let second = tally.sample(&[process(10, 120, 4096)]);
+        assert_eq!(second.user, ticks(170));
+        assert_eq!((second.image_kib, second.max_image_kib), (4, 12));
+    }
+}

@@ -1,0 +1,483 @@
+//! Making a child and reaping one: the few system calls that need `unsafe`.
+//!
+//! The child is made with `clone(CLONE_VM | CLONE_VFORK)`, as `posix_spawn` does it: nothing of the parent's memory
+//! is copied however large it is, and the parent sleeps until the child has executed its program or given up. So the
+//! child reports a failure by writing into memory that both see, which makes "could not be executed" and "exited
+//! with 127" two different facts. Everything the child needs is made beforehand; between clone and exec it allocates
+//! nothing, takes no lock and calls nothing but thin wrappers of system calls.
+
+#![allow(unsafe_code)]
+
+use std::ffi::{CString, c_char, c_int, c_void};
+use std::io;
+use std::ptr;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use nix::libc;
+
+use crate::process::{Identity, LimitKind, Session, Usage};
+
+use super::spawn_error::Stage;
+
+/// What becomes of one of the child's first three descriptors.
+pub(super) enum Standard {
+    /// Not open.
+    Closed,
+    /// A duplicate of this descriptor of ours.
+    From(c_int),
+    /// The same as descriptor 1.
+    Stdout,
+    /// This file, opened by the child under its own identity.
+    Open {
+        /// Its path.
+        path: CString,
+        /// Flags of `open`.
+        flags: c_int,
+    },
+}
+
+/// A resource limit as the kernel takes it; the hard value is read from the present limit where it is `None`.
+pub(super) struct RawLimit {
+    /// Which.
+    pub(super) kind: LimitKind,
+    /// Soft value, `RLIM_INFINITY` for none.
+    pub(super) soft: u64,
+    /// Hard value.
+    pub(super) hard: Option<u64>,
+}
+
+/// The ancestor marker, whose text needs the child's own pid.
+pub(super) struct Marker {
+    /// Where in `Plan::env` it stands.
+    pub(super) place: usize,
+    /// `_CONDOR_ANCESTOR_<parent>=`.
+    pub(super) before: Vec<u8>,
+    /// `:<time>:<random>`.
+    pub(super) after: Vec<u8>,
+}
+
+/// All that the child does, made before it exists.
+pub(super) struct Plan {
+    pub(super) program: CString,
+    pub(super) argv: Vec<CString>,
+    pub(super) env: Vec<CString>,
+    pub(super) marker: Option<Marker>,
+    pub(super) session: Session,
+    /// Open `cgroup.procs` files to write `0` into.
+    pub(super) cgroups: Vec<c_int>,
+    /// Directories bound over others.
+    pub(super) mounts: Vec<(CString, CString)>,
+    pub(super) limits: Vec<RawLimit>,
+    /// The nice value wanted, if it is to change.
+    pub(super) nice: Option<c_int>,
+    pub(super) umask: u32,
+    pub(super) identity: Option<Identity>,
+    pub(super) standard: [Standard; 3],
+    /// Descriptors that stay open under their own number.
+    pub(super) kept: Vec<c_int>,
+    pub(super) cwd: Option<CString>,
+    pub(super) blocked: Vec<c_int>,
+    pub(super) ignore_sigpipe: bool,
+}
+
+/// The children made here and not yet reaped. One for the process, as the kernel's own table is: it tells a child that
+/// somebody waits for from an orphan that came to us, so that reaping the latter never steals the status of the former.
+static MADE: Mutex<Vec<i32>> = Mutex::new(Vec::new());
+
+fn made() -> MutexGuard<'static, Vec<i32>> {
+    MADE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether the process is a child made here that has not been reaped.
+pub(super) fn is_made(pid: i32) -> bool {
+    made().contains(&pid)
+}
+
+/// Room for the child's stack between clone and exec.
+pub(super) struct Stack(Vec<u128>);
+
+impl Stack {
+    pub(super) fn new() -> Self {
+        Stack(vec![0; 64 * 1024 / size_of::<u128>()])
+    }
+}
+
+/// Where a child gave up, why, and at which of several files.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Failure {
+    pub(super) stage: Stage,
+    pub(super) errno: c_int,
+    pub(super) index: usize,
+}
+
+/// What the child sees of the plan: pointers, so that it needs no allocation.
+struct Shared<'a> {
+    plan: &'a Plan,
+    argv: Vec<*const c_char>,
+    env: Vec<*const c_char>,
+    marker: Vec<u8>,
+    limits: Vec<(c_int, libc::rlimit)>,
+    mask: libc::sigset_t,
+    failure: Option<Failure>,
+}
+
+/// Starts the child. The outer error is that of `clone` itself.
+pub(super) fn start(plan: &Plan, stack: &mut Stack) -> io::Result<Result<i32, Failure>> {
+    let mut shared = Shared {
+        plan,
+        argv: pointers(&plan.argv),
+        env: pointers(&plan.env),
+        marker: Vec::new(),
+        limits: plan.limits.iter().map(raw_limit).collect(),
+        mask: signal_set(&plan.blocked),
+        failure: None,
+    };
+    if let Some(marker) = &plan.marker {
+        shared.marker = vec![0; marker.before.len() + marker.after.len() + 24];
+        shared.marker[..marker.before.len()].copy_from_slice(&marker.before);
+        shared.env[marker.place] = shared.marker.as_ptr().cast();
+    }
+    // SAFETY: an all-zero set is valid storage for sigfillset and pthread_sigmask, which fill it.
+    let (mut all, mut before): (libc::sigset_t, libc::sigset_t) =
+        unsafe { (std::mem::zeroed(), std::mem::zeroed()) };
+    // No handler of ours may run in the child, which shares our memory.
+    // SAFETY: the pointers are to live locals.
+    unsafe {
+        libc::sigfillset(&mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
+    }
+    let top = stack.0.as_mut_ptr_range().end;
+    // Held over the call, so that nobody takes the new child for an orphan.
+    let mut made = made();
+    let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
+    // SAFETY: the stack outlives the call, since CLONE_VFORK keeps us here until the child has left it; `shared` is
+    // used by the child alone meanwhile. `child_main` does not return and does not unwind.
+    let pid = unsafe { libc::clone(child_main, top.cast(), flags, (&raw mut shared).cast()) };
+    let error = io::Error::last_os_error();
+    // SAFETY: `before` was filled above.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &before, ptr::null_mut()) };
+    if pid < 0 {
+        return Err(error);
+    }
+    // SAFETY: the child wrote through a raw pointer that the compiler does not know of.
+    match unsafe { ptr::read_volatile(&raw const shared.failure) } {
+        None => {
+            made.push(pid);
+            Ok(Ok(pid))
+        }
+        Some(failure) => {
+            drop(made);
+            while let Err(error) = wait(pid, true) {
+                if error.raw_os_error() != Some(libc::EINTR) {
+                    break;
+                }
+            }
+            Ok(Err(failure))
+        }
+    }
+}
+
+fn pointers(texts: &[CString]) -> Vec<*const c_char> {
+    texts.iter().map(|text| text.as_ptr()).chain([ptr::null()]).collect()
+}
+
+fn raw_limit(limit: &RawLimit) -> (c_int, libc::rlimit) {
+    let kind = match limit.kind {
+        LimitKind::Core => libc::RLIMIT_CORE,
+        LimitKind::Cpu => libc::RLIMIT_CPU,
+        LimitKind::FileSize => libc::RLIMIT_FSIZE,
+        LimitKind::Data => libc::RLIMIT_DATA,
+        LimitKind::Stack => libc::RLIMIT_STACK,
+        LimitKind::AddressSpace => libc::RLIMIT_AS,
+    };
+    let mut present = libc::rlimit { rlim_cur: limit.soft, rlim_max: libc::RLIM_INFINITY };
+    // SAFETY: `present` is a live local.
+    unsafe { libc::getrlimit(kind, &mut present) };
+    let hard = limit.hard.unwrap_or(present.rlim_max);
+    (kind as c_int, libc::rlimit { rlim_cur: limit.soft.min(hard), rlim_max: hard })
+}
+
+fn signal_set(signals: &[c_int]) -> libc::sigset_t {
+    // SAFETY: zero is valid storage; sigemptyset and sigaddset only write into it, bad numbers are refused.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&mut set);
+        for &signal in signals {
+            libc::sigaddset(&mut set, signal);
+        }
+        set
+    }
+}
+
+/// The child. Only async-signal-safe calls from here on: no allocation, no panic, no return.
+extern "C" fn child_main(argument: *mut c_void) -> c_int {
+    // SAFETY: `start` passes a `Shared` that lives until we exec or exit; it does not touch it meanwhile.
+    let shared = unsafe { &mut *argument.cast::<Shared<'_>>() };
+    let failure = match prepare(shared) {
+        Err(failure) => failure,
+        Ok(()) => {
+            // SAFETY: all three are null-terminated and alive.
+            unsafe { libc::execve(shared.plan.program.as_ptr(), shared.argv.as_ptr(), shared.env.as_ptr()) };
+            failed(Stage::Execute, 0)
+        }
+    };
+    // SAFETY: volatile, since nobody else is seen to read it.
+    unsafe {
+        ptr::write_volatile(&raw mut shared.failure, Some(failure));
+        libc::_exit(127)
+    }
+}
+
+/// The failure of the call just made.
+fn failed(stage: Stage, index: usize) -> Failure {
+    // SAFETY: errno is ours while the parent sleeps.
+    Failure { stage, errno: unsafe { *libc::__errno_location() }, index }
+}
+
+/// Turns a system call's result into ours.
+fn check(result: c_int, stage: Stage, index: usize) -> Result<(), Failure> {
+    if result < 0 { Err(failed(stage, index)) } else { Ok(()) }
+}
+
+fn prepare(shared: &mut Shared<'_>) -> Result<(), Failure> {
+    let plan = shared.plan;
+    default_signals(plan.ignore_sigpipe);
+    // SAFETY: plain system calls on values that live in the plan.
+    unsafe {
+        match plan.session {
+            Session::Inherit => {}
+            Session::Group => check(libc::setpgid(0, 0), Stage::Session, 0)?,
+            Session::Own => check(libc::setsid(), Stage::Session, 0)?,
+        }
+        for (index, &group) in plan.cgroups.iter().enumerate() {
+            check(libc::write(group, c"0".as_ptr().cast(), 1) as c_int, Stage::Cgroup, index)?;
+        }
+        if !plan.mounts.is_empty() {
+            bind(&plan.mounts)?;
+        }
+        for (index, (kind, limit)) in shared.limits.iter().enumerate() {
+            check(libc::setrlimit(*kind as libc::__rlimit_resource_t, limit), Stage::Limit, index)?;
+        }
+        if let Some(nice) = plan.nice {
+            check(libc::setpriority(libc::PRIO_PROCESS, 0, nice), Stage::Nice, 0)?;
+        }
+        libc::umask(plan.umask);
+        if let Some(identity) = &plan.identity {
+            // Raw calls: the library's own would try to change all threads of the parent, too.
+            let groups = identity.groups.as_ptr();
+            check(
+                libc::syscall(libc::SYS_setgroups, identity.groups.len(), groups) as c_int,
+                Stage::Identity,
+                0,
+            )?;
+            let gid = identity.gid;
+            check(libc::syscall(libc::SYS_setresgid, gid, gid, gid) as c_int, Stage::Identity, 1)?;
+            let uid = identity.uid;
+            check(libc::syscall(libc::SYS_setresuid, uid, uid, uid) as c_int, Stage::Identity, 2)?;
+        }
+    }
+    descriptors(plan)?;
+    // SAFETY: as above.
+    unsafe {
+        if let Some(cwd) = &plan.cwd {
+            check(libc::chdir(cwd.as_ptr()), Stage::WorkingDirectory, 0)?;
+        }
+        if let Some(marker) = &plan.marker {
+            finish_marker(&mut shared.marker, marker, libc::getpid());
+        }
+        check(libc::sigprocmask(libc::SIG_SETMASK, &shared.mask, ptr::null_mut()), Stage::Execute, 0)
+    }
+}
+
+/// All signals at their default; handlers would be reset by exec, ignored ones would not.
+fn default_signals(ignore_sigpipe: bool) {
+    for signal in 1..=64 {
+        let ignore = signal == libc::SIGPIPE && ignore_sigpipe;
+        // SAFETY: neither value is a handler that could run; numbers that do not exist are refused.
+        unsafe { libc::signal(signal, if ignore { libc::SIG_IGN } else { libc::SIG_DFL }) };
+    }
+}
+
+/// A private mount namespace with directories bound over others.
+fn bind(mounts: &[(CString, CString)]) -> Result<(), Failure> {
+    let none = ptr::null();
+    // SAFETY: plain system calls on strings that live in the plan.
+    unsafe {
+        check(libc::unshare(libc::CLONE_NEWNS), Stage::Mount, 0)?;
+        // Otherwise our mounts would show in the parent's namespace on machines where / is shared.
+        let flags = libc::MS_REC | libc::MS_SLAVE;
+        check(libc::mount(none, c"/".as_ptr(), none, flags, ptr::null()), Stage::Mount, 0)?;
+        for (index, (source, target)) in mounts.iter().enumerate() {
+            let flags = libc::MS_BIND | libc::MS_REC;
+            check(
+                libc::mount(source.as_ptr(), target.as_ptr(), none, flags, ptr::null()),
+                Stage::Mount,
+                index,
+            )?;
+        }
+    }
+    Ok(())
+}
+
+/// Puts the three standard descriptors in place and closes everything else at exec.
+fn descriptors(plan: &Plan) -> Result<(), Failure> {
+    const STAGES: [Stage; 3] = [Stage::Stdin, Stage::Stdout, Stage::Stderr];
+    let mut sources = [-1; 3];
+    // SAFETY: plain system calls; the descriptor table is the child's own.
+    unsafe {
+        for ((standard, source), stage) in plan.standard.iter().zip(&mut sources).zip(STAGES) {
+            *source = match standard {
+                Standard::Closed | Standard::Stdout => continue,
+                // One of the first three might be overwritten before it is its turn.
+                Standard::From(descriptor) if *descriptor < 3 => {
+                    libc::fcntl(*descriptor, libc::F_DUPFD_CLOEXEC, 3)
+                }
+                Standard::From(descriptor) => *descriptor,
+                Standard::Open { path, flags } => open(path, *flags),
+            };
+            check(*source, stage, 0)?;
+            if *source < 3 {
+                *source = libc::fcntl(*source, libc::F_DUPFD_CLOEXEC, 3);
+                check(*source, stage, 0)?;
+            }
+        }
+        for ((target, source), stage) in (0..).zip(sources).zip(STAGES) {
+            if matches!(plan.standard[target as usize], Standard::Stdout) {
+                check(libc::dup2(1, target), stage, 0)?;
+            } else if source < 0 {
+                libc::close(target);
+            } else {
+                check(libc::dup2(source, target), stage, 0)?;
+            }
+        }
+        close_the_rest();
+        for &descriptor in &plan.kept {
+            libc::fcntl(descriptor, libc::F_SETFD, 0);
+        }
+    }
+    Ok(())
+}
+
+/// Opens a file for the child without waiting for the other end of a FIFO, since the supervisor waits for us.
+fn open(path: &CString, flags: c_int) -> c_int {
+    // SAFETY: plain system calls.
+    unsafe {
+        let descriptor =
+            libc::open(path.as_ptr(), flags | libc::O_NONBLOCK | libc::O_NOCTTY | libc::O_CLOEXEC, 0o666);
+        if descriptor >= 0 {
+            libc::fcntl(descriptor, libc::F_SETFL, flags & libc::O_APPEND);
+        }
+        descriptor
+    }
+}
+
+fn close_the_rest() {
+    const CLOSE_RANGE_CLOEXEC: c_int = 4;
+    // SAFETY: plain system calls.
+    unsafe {
+        if libc::syscall(libc::SYS_close_range, 3, u32::MAX, CLOSE_RANGE_CLOEXEC) < 0 {
+            let mut limit = libc::rlimit { rlim_cur: 1024, rlim_max: 1024 };
+            libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit);
+            for descriptor in 3..limit.rlim_cur.min(65_536) as c_int {
+                libc::fcntl(descriptor, libc::F_SETFD, libc::FD_CLOEXEC);
+            }
+        }
+    }
+}
+
+/// Puts the child's pid into the text of the ancestor marker.
+fn finish_marker(text: &mut [u8], marker: &Marker, pid: i32) {
+    let mut digits = [0u8; 12];
+    let mut first = digits.len();
+    let mut rest = pid.unsigned_abs();
+    for place in digits.iter_mut().rev() {
+        *place = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        first -= 1;
+        if rest == 0 {
+            break;
+        }
+    }
+    let tail = digits.iter().skip(first).chain(&marker.after).chain(&[0]);
+    for (place, byte) in text.iter_mut().skip(marker.before.len()).zip(tail) {
+        *place = *byte;
+    }
+}
+
+/// A process that has ended.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reaped {
+    /// As `waitpid` packs it.
+    pub(super) status: i32,
+    pub(super) usage: Usage,
+}
+
+/// Reaps the process: the only place that waits. `None` when it has not ended; ECHILD when it is no child of ours.
+pub(super) fn wait(pid: i32, block: bool) -> io::Result<Option<Reaped>> {
+    let mut status = 0;
+    // Held over the call, so that a new child with the same pid is not forgotten.
+    let guard = (!block).then(made);
+    // SAFETY: zero is a valid rusage; the pointers are to live locals.
+    let (reaped, usage) = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        let options = if block { 0 } else { libc::WNOHANG };
+        (libc::wait4(pid, &mut status, options, &mut usage), usage)
+    };
+    match reaped {
+        0 => Ok(None),
+        reaped if reaped < 0 => Err(io::Error::last_os_error()),
+        reaped => {
+            if let Some(mut made) = guard {
+                made.retain(|&other| other != reaped);
+            }
+            Ok(Some(Reaped { status, usage: plain_usage(&usage) }))
+        }
+    }
+}
+
+fn plain_usage(usage: &libc::rusage) -> Usage {
+    let time = |time: libc::timeval| {
+        Duration::new(time.tv_sec.unsigned_abs(), time.tv_usec.unsigned_abs() as u32 * 1000)
+    };
+    Usage {
+        user: time(usage.ru_utime),
+        system: time(usage.ru_stime),
+        max_rss_kib: usage.ru_maxrss.unsigned_abs(),
+        block_reads: usage.ru_inblock.unsigned_abs(),
+        block_writes: usage.ru_oublock.unsigned_abs(),
+    }
+}
+
+/// Sends any signal number, real-time ones and senseless ones included; a negative pid is a process group.
+pub(super) fn send(pid: i32, signal: i32) -> io::Result<()> {
+    // SAFETY: a plain system call.
+    if unsafe { libc::kill(pid, signal) } < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// A descriptor that becomes readable when the process ends.
+pub(super) fn pidfd(pid: i32) -> io::Result<std::os::fd::OwnedFd> {
+    use std::os::fd::FromRawFd;
+    // SAFETY: a plain system call; the descriptor is new and nobody else's.
+    unsafe {
+        let descriptor = libc::syscall(libc::SYS_pidfd_open, pid, 0);
+        if descriptor < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(std::os::fd::OwnedFd::from_raw_fd(descriptor as c_int))
+    }
+}
+
+/// Our own nice value.
+pub(super) fn nice() -> i32 {
+    // SAFETY: a plain system call; −1 as an error cannot happen for ourselves.
+    unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) }
+}
+
+/// A descriptor of the caller by its number.
+///
+/// Used only for numbers the user gave (`Stdio::Descriptor`), to learn whether they are open.
+pub(super) fn is_open(descriptor: i32) -> bool {
+    // SAFETY: a plain system call.
+    unsafe { libc::fcntl(descriptor, libc::F_GETFD) >= 0 }
+}

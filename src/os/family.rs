@@ -1,0 +1,72 @@
+//! Which processes belong to a child, also after they have left its session, its group and its environment.
+//!
+//! We are a child subreaper, so no descendant can leave our tree: what loses its parent becomes our own child. Such an
+//! orphan is known again by having been seen before below the child, by its session or group, or by HTCondor's ancestor
+//! marker in its environment. One that shed all of them belongs to the only child that can have made it, if there is
+//! only one.
+
+use rustc_hash::FxHashSet;
+
+use super::child;
+use super::process_table::{self, Process};
+
+/// What a child's processes are known by.
+#[derive(Debug)]
+pub(super) struct Family {
+    /// The child itself.
+    pub(super) pid: i32,
+    /// Whether it was made the leader of its own session or group.
+    pub(super) leader: bool,
+    /// Its ancestor marker.
+    pub(super) marker: Option<Vec<u8>>,
+    /// Those seen below it so far, by pid and start time.
+    seen: FxHashSet<(i32, u64)>,
+}
+
+impl Family {
+    pub(super) fn new(pid: i32, leader: bool, marker: Option<Vec<u8>>) -> Self {
+        Family { pid, leader, marker, seen: FxHashSet::default() }
+    }
+
+    /// Whether the orphan was made by this child or a descendant of it.
+    pub(super) fn claims(&self, orphan: &Process) -> bool {
+        self.seen.contains(&(orphan.pid, orphan.started))
+            || (self.leader && (orphan.session == self.pid || orphan.group == self.pid))
+            || self.marker.as_ref().is_some_and(|marker| process_table::has_variable(orphan.pid, marker))
+    }
+
+    /// The live processes below the child, without it, remembered for later.
+    pub(super) fn below(&mut self) -> Vec<Process> {
+        let mut found = process_table::descendants(self.pid);
+        found.retain(|process| !process.is_zombie());
+        self.seen.extend(found.iter().map(|process| (process.pid, process.started)));
+        found
+    }
+
+    /// Adds an orphan and everything below it to `found`, remembering them.
+    pub(super) fn adopt(&mut self, orphan: Process, found: &mut Vec<Process>) {
+        let mut all = process_table::descendants(orphan.pid);
+        all.push(orphan);
+        all.retain(|process| !process.is_zombie());
+        self.seen.extend(all.iter().map(|process| (process.pid, process.started)));
+        found.extend(all);
+    }
+}
+
+/// Our orphans: children that nobody here made. Those that have ended are reaped on the way.
+pub(super) fn orphans() -> Vec<Process> {
+    let own = std::process::id() as i32;
+    let mut live = Vec::new();
+    for pid in process_table::adopted(own) {
+        if child::is_made(pid) {
+            continue;
+        }
+        match process_table::read(pid) {
+            Some(process) if process.is_zombie() => drop(child::wait(pid, false)),
+            // A program of the same process that is run by other means shows as a fork of us until it executes.
+            Some(process) if process.parent == own => live.push(process),
+            _ => {}
+        }
+    }
+    live
+}

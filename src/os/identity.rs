@@ -1,0 +1,81 @@
+//! Accounts of the machine, and whether we may become them.
+
+use std::ffi::CString;
+
+use bstr::{BString, ByteSlice};
+use nix::unistd::{Gid, Uid, User};
+
+use crate::process::Identity;
+use crate::world::Account;
+
+/// The account of that name.
+pub fn by_name(name: &[u8]) -> Option<Account> {
+    User::from_name(name.to_str().ok()?).ok().flatten().map(account)
+}
+
+/// The account with that user id.
+pub fn by_uid(uid: u32) -> Option<Account> {
+    User::from_uid(Uid::from_raw(uid)).ok().flatten().map(account)
+}
+
+fn account(user: User) -> Account {
+    use std::os::unix::ffi::OsStringExt;
+    Account {
+        name: BString::from(user.name),
+        uid: user.uid.as_raw(),
+        gid: user.gid.as_raw(),
+        home: BString::from(user.dir.into_os_string().into_vec()),
+    }
+}
+
+/// The account with all its groups, as a child takes it on.
+pub fn of_account(account: &Account) -> Identity {
+    let gid = Gid::from_raw(account.gid);
+    let groups = CString::new(account.name.as_slice())
+        .ok()
+        .and_then(|name| nix::unistd::getgrouplist(&name, gid).ok())
+        .unwrap_or_else(|| vec![gid]);
+    Identity { uid: account.uid, gid: account.gid, groups: groups.into_iter().map(Gid::as_raw).collect() }
+}
+
+/// A bare pair of ids without further groups, as `CONDOR_IDS` gives it.
+pub fn of_ids(uid: u32, gid: u32) -> Identity {
+    Identity { uid, gid, groups: vec![gid] }
+}
+
+/// Our own effective user id.
+pub fn effective_uid() -> u32 {
+    nix::unistd::geteuid().as_raw()
+}
+
+/// Whether children may be given another account: we are root, and not root without the right to it, as in some
+/// containers.
+pub fn may_switch() -> bool {
+    const SETGID_AND_SETUID: u64 = (1 << 6) | (1 << 7);
+    effective_uid() == 0 && capabilities() & SETGID_AND_SETUID == SETGID_AND_SETUID
+}
+
+/// Our effective capabilities as the kernel numbers them; all of root's where they cannot be read.
+pub(super) fn capabilities() -> u64 {
+    std::fs::read_to_string("/proc/self/status")
+        .ok()
+        .and_then(|text| {
+            let value = text.lines().find_map(|line| line.strip_prefix("CapEff:"))?;
+            u64::from_str_radix(value.trim(), 16).ok()
+        })
+        .unwrap_or(if effective_uid() == 0 { u64::MAX } else { 0 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn root_is_known_by_name_and_number() {
+        let root = by_name(b"root").unwrap();
+        assert_eq!(root.uid, 0);
+        assert_eq!(by_uid(0).unwrap().uid, 0);
+        assert!(of_account(&root).groups.contains(&root.gid));
+        assert_eq!(by_name(b"no such\xff account"), None);
+    }
+}

@@ -1,0 +1,200 @@
+//! The processes that descend from us, as `/proc` shows them.
+//!
+//! We are a child subreaper, so whatever a child leaves behind becomes a child of ours: no descendant can leave the
+//! tree, whatever it does to its session, its group or its environment.
+
+use std::fs;
+use std::io::Read;
+use std::path::Path;
+
+use bstr::BString;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// One process, from the fields of `/proc/<pid>/stat` that are of use here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Process {
+    /// Its id.
+    pub pid: i32,
+    /// Name of the program, at most 15 bytes.
+    pub command: BString,
+    /// State letter: `R`, `S`, `D`, `T`, `Z`, ...
+    pub state: u8,
+    /// Its parent.
+    pub parent: i32,
+    /// Its process group.
+    pub group: i32,
+    /// Its session.
+    pub session: i32,
+    /// Clock ticks of user and system time.
+    pub ticks: [u64; 2],
+    /// When it was started, in clock ticks after boot: tells two users of a pid apart.
+    pub started: u64,
+    /// Virtual size in bytes.
+    pub virtual_size: u64,
+    /// Resident pages.
+    pub resident_pages: u64,
+}
+
+impl Process {
+    /// Whether it has ended and only waits to be reaped.
+    pub fn is_zombie(&self) -> bool {
+        matches!(self.state, b'Z' | b'X' | b'x')
+    }
+}
+
+/// Reads one process; `None` when it is gone.
+pub fn read(pid: i32) -> Option<Process> {
+    let mut text = Vec::with_capacity(512);
+    fs::File::open(format!("/proc/{pid}/stat")).ok()?.read_to_end(&mut text).ok()?;
+    parse_stat(&text)
+}
+
+fn parse_stat(text: &[u8]) -> Option<Process> {
+    // The name may hold blanks and brackets: it ends at the last closing one.
+    let open = memchr::memchr(b'(', text)?;
+    let close = memchr::memrchr(b')', text)?;
+    let pid = std::str::from_utf8(text.get(..open)?).ok()?.trim().parse().ok()?;
+    let rest = std::str::from_utf8(text.get(close + 1..)?).ok()?;
+    let mut fields = rest.split_ascii_whitespace();
+    let state = *fields.next()?.as_bytes().first()?;
+    let numbers: Vec<i64> = fields.take(21).map(|field| field.parse().unwrap_or(0)).collect();
+    let number = |index: usize| numbers.get(index).copied();
+    let id = |index: usize| number(index).and_then(|value| i32::try_from(value).ok());
+    Some(Process {
+        pid,
+        command: BString::from(text.get(open + 1..close)?),
+        state,
+        parent: id(0)?,
+        group: id(1)?,
+        session: id(2)?,
+        ticks: [number(10)?.unsigned_abs(), number(11)?.unsigned_abs()],
+        started: number(18)?.unsigned_abs(),
+        virtual_size: number(19)?.unsigned_abs(),
+        resident_pages: number(20)?.unsigned_abs(),
+    })
+}
+
+/// All processes that descend from `root`, itself left out, parents before their children, zombies included.
+///
+/// Follows the kernel's lists of children where it keeps them (CONFIG_PROC_CHILDREN), else looks through all of `/proc`.
+pub fn descendants(root: i32) -> Vec<Process> {
+    let Some(first) = children(root) else { return descendants_by_parent(root) };
+    let mut found = Vec::new();
+    let mut waiting = first;
+    let mut seen = FxHashSet::default();
+    while let Some(pid) = waiting.pop() {
+        if !seen.insert(pid) {
+            continue;
+        }
+        if let Some(process) = read(pid) {
+            found.push(process);
+            waiting.extend(children(pid).unwrap_or_default());
+        }
+    }
+    found
+}
+
+/// The children of a process; `None` where the kernel keeps no list of them. Those of all its threads.
+pub fn children(pid: i32) -> Option<Vec<i32>> {
+    let mut found = Vec::new();
+    let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else { return Some(found) };
+    for thread in threads.flatten() {
+        match fs::read(thread.path().join("children")) {
+            Ok(text) => found.extend(numbers(&text)),
+            Err(_) if thread.path().exists() => return None,
+            Err(_) => {}
+        }
+    }
+    Some(found)
+}
+
+/// The children of our main thread: that is where the kernel puts orphans when we are their reaper.
+pub(super) fn adopted(own: i32) -> Vec<i32> {
+    match fs::read(format!("/proc/{own}/task/{own}/children")) {
+        Ok(text) => numbers(&text).collect(),
+        Err(_) => {
+            descendants_by_parent(own).iter().filter(|one| one.parent == own).map(|one| one.pid).collect()
+        }
+    }
+}
+
+fn numbers(text: &[u8]) -> impl Iterator<Item = i32> {
+    text.split(u8::is_ascii_whitespace).filter_map(|word| std::str::from_utf8(word).ok()?.parse().ok())
+}
+
+fn descendants_by_parent(root: i32) -> Vec<Process> {
+    let mut known: FxHashMap<i32, Process> = pids().filter_map(read).map(|one| (one.pid, one)).collect();
+    let mut children: FxHashMap<i32, Vec<i32>> = FxHashMap::default();
+    for process in known.values() {
+        children.entry(process.parent).or_default().push(process.pid);
+    }
+    let mut found = Vec::new();
+    let mut waiting = vec![root];
+    while let Some(pid) = waiting.pop() {
+        for child in children.remove(&pid).unwrap_or_default() {
+            waiting.push(child);
+            found.extend(known.remove(&child));
+        }
+    }
+    found
+}
+
+/// The numeric names in `/proc`.
+fn pids() -> impl Iterator<Item = i32> {
+    fs::read_dir("/proc")
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str().and_then(|name| name.parse().ok()))
+}
+
+/// Whether a process has the variable `text` (`NAME=value`) in the environment it was started with.
+pub(super) fn has_variable(pid: i32, text: &[u8]) -> bool {
+    // An environment is bounded by the kernel, but at several megabytes.
+    let mut environment = Vec::new();
+    let Ok(file) = fs::File::open(format!("/proc/{pid}/environ")) else { return false };
+    if file.take(4 << 20).read_to_end(&mut environment).is_err() {
+        return false;
+    }
+    environment.split(|&byte| byte == 0).any(|variable| variable == text)
+}
+
+/// Whether a process has the pipe or file of this inode open.
+pub(super) fn holds(pid: i32, inode: u64) -> bool {
+    let pipe = format!("pipe:[{inode}]");
+    let Ok(descriptors) = fs::read_dir(format!("/proc/{pid}/fd")) else { return false };
+    descriptors
+        .flatten()
+        .any(|entry| fs::read_link(entry.path()).is_ok_and(|target| target == Path::new(&pipe)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_with_blanks_and_brackets_does_not_shift_the_fields() {
+        let text =
+            b"17 (a) b (c) S 1 17 17 0 -1 4194560 1 0 0 0 5 6 0 0 20 0 1 0 900 4096 3 18446744073709551615";
+        let process = parse_stat(text).unwrap();
+        assert_eq!(process.command, "a) b (c");
+        assert_eq!((process.pid, process.parent, process.group, process.session), (17, 1, 17, 17));
+        assert_eq!((process.ticks, process.started), ([5, 6], 900));
+        assert_eq!((process.virtual_size, process.resident_pages), (4096, 3));
+        assert_eq!(parse_stat(b"17 (cut"), None);
+    }
+
+    #[test]
+    fn both_ways_of_finding_descendants_agree_on_a_process_without_any() {
+        // pid 1 of a container or machine always descends from nobody, and we descend from it or it is us.
+        let own = std::process::id() as i32;
+        assert!(own == 1 || descendants_by_parent(1).iter().any(|one| one.pid == own));
+    }
+
+    #[test]
+    fn this_process_is_found() {
+        let own = read(std::process::id() as i32).unwrap();
+        assert_eq!(own.pid, std::process::id() as i32);
+        assert!(own.resident_pages > 0 && own.virtual_size > 0);
+    }
+}

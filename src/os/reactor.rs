@@ -1,0 +1,321 @@
+//! The one loop of a program: children, their pipes, signals, watched descriptors and deadlines become [`Event`]s.
+//!
+//! Nothing here ever waits for a child that does not read, write, close or die, and no buffer grows with what a child
+//! writes, except to the limit that its specification states.
+
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+use nix::errno::Errno;
+use nix::libc;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use rustc_hash::FxHashMap;
+
+use crate::process::{ChildSpec, Session};
+use crate::time::Tick;
+
+use super::accounting::FamilyUsage;
+use super::child::{self, Reaped};
+use super::clock;
+use super::event::{ChildId, Event, Token};
+use super::family;
+use super::running::{Kept, Progress, Running};
+use super::signals::Signals;
+use super::spawn::Spawner;
+use super::spawn_error::SpawnError;
+
+/// Which processes of a child a signal is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whom {
+    /// The child alone.
+    Process,
+    /// Its process group, when it leads one of its own; else the child alone.
+    Group,
+    /// The child and all that descends from it.
+    Family,
+}
+
+/// What a watched descriptor is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Interest {
+    /// Data to read, a connection to accept, or the end.
+    Read,
+    /// Room to write.
+    Write,
+}
+
+struct Watched {
+    token: Token,
+    descriptor: OwnedFd,
+    interest: Interest,
+}
+
+/// How often one looks again at processes that have been killed and are not gone yet.
+const LOOK_AGAIN: Duration = Duration::from_millis(2);
+
+/// The loop. One for a program; children, signal handlers and orphans are its own.
+pub struct Reactor {
+    spawner: Spawner,
+    signals: Signals,
+    running: FxHashMap<ChildId, Running>,
+    /// Children that have ended and left processes behind which live on.
+    kept: Vec<Kept>,
+    watched: Vec<Watched>,
+    ready: VecDeque<Event>,
+    buffer: Vec<u8>,
+    next_number: u64,
+}
+
+impl Reactor {
+    /// Makes the loop, which from now on reports these signals as events instead of dying of them, and makes the
+    /// process the reaper of its orphaned descendants.
+    ///
+    /// # Errors
+    /// When a descriptor or a handler cannot be had; a signal that cannot be handled (KILL, STOP, SEGV, ...).
+    pub fn new(signals: &[i32]) -> io::Result<Self> {
+        let numbers: Vec<i32> = signals.iter().copied().chain([libc::SIGCHLD]).collect();
+        // Fails only on kernels older than 3.4; then orphans are found by what they carry alone.
+        let _ = nix::sys::prctl::set_child_subreaper(true);
+        Ok(Reactor {
+            spawner: Spawner::new()?,
+            signals: Signals::new(&numbers)?,
+            running: FxHashMap::default(),
+            kept: Vec::new(),
+            watched: Vec::new(),
+            ready: VecDeque::new(),
+            buffer: vec![0; 64 * 1024],
+            next_number: 0,
+        })
+    }
+
+    /// Makes a child. When it returns the program has been executed, or it has not and the error says why.
+    ///
+    /// # Errors
+    /// Every step of making it, exec included; nothing of the child is left then.
+    pub fn spawn(&mut self, spec: ChildSpec) -> Result<ChildId, SpawnError> {
+        let leader = spec.session != Session::Inherit;
+        let (left_behind, drain) = (spec.left_behind, spec.drain);
+        let spawned = self.spawner.spawn(spec)?;
+        let child = ChildId(self.number());
+        self.running.insert(child, Running::new(spawned, leader, left_behind, drain));
+        Ok(child)
+    }
+
+    fn number(&mut self) -> u64 {
+        self.next_number += 1;
+        self.next_number
+    }
+
+    /// The pid of a child that has not been reported as finished.
+    pub fn pid(&self, child: ChildId) -> Option<i32> {
+        self.running.get(&child).map(|running| running.family.pid)
+    }
+
+    /// The children that have not been reported as finished.
+    pub fn children(&self) -> impl Iterator<Item = ChildId> {
+        self.running.keys().copied()
+    }
+
+    /// Sends a signal. A child that is gone is no error.
+    ///
+    /// For a family SIGKILL is repeated until no member is found that has not got it, so that one cannot fork its way out.
+    pub fn kill(&mut self, child: ChildId, signal: i32, whom: Whom) {
+        let alone = self.running.len() == 1;
+        if let Some(running) = self.running.get_mut(&child) {
+            running.kill(signal, whom, alone);
+        } else if let Some(kept) = self.kept.iter_mut().find(|kept| kept.child == child) {
+            kept.kill(signal);
+        }
+    }
+
+    /// What the child's family uses now; `None` once the child has ended.
+    pub fn usage(&mut self, child: ChildId) -> Option<FamilyUsage> {
+        let alone = self.running.len() == 1;
+        self.running.get_mut(&child).and_then(|running| running.usage(alone))
+    }
+
+    /// Reports with [`Event::Readable`] when `descriptor` can be read or written, as often as `next` is called while it
+    /// can. The descriptor is duplicated.
+    ///
+    /// # Errors
+    /// When it cannot be duplicated.
+    pub fn watch(&mut self, descriptor: BorrowedFd<'_>, interest: Interest) -> io::Result<Token> {
+        let descriptor = descriptor.try_clone_to_owned()?;
+        let token = Token(self.number());
+        self.watched.push(Watched { token, descriptor, interest });
+        Ok(token)
+    }
+
+    /// Ends a watch.
+    pub fn unwatch(&mut self, token: Token) {
+        self.watched.retain(|watched| watched.token != token);
+        self.ready.retain(|event| *event != Event::Readable(token));
+    }
+
+    /// Waits for the next event, at most until the deadline; for ever when there is none.
+    ///
+    /// # Errors
+    /// When `poll` itself fails, which it does not for lack of anything to wait for.
+    pub fn next(&mut self, deadline: Option<Tick>) -> io::Result<Event> {
+        loop {
+            if let Some(event) = self.ready.pop_front() {
+                return Ok(event);
+            }
+            let late = deadline.is_some_and(|deadline| clock::tick() >= deadline);
+            self.turn(if late { Some(clock::tick()) } else { deadline })?;
+            if late && self.ready.is_empty() {
+                return Ok(Event::Timeout);
+            }
+        }
+    }
+
+    /// Polls once and handles what came.
+    fn turn(&mut self, deadline: Option<Tick>) -> io::Result<()> {
+        let ending = self.running.values().filter_map(Running::wants_to_look).min();
+        let deadline = [deadline, ending].into_iter().flatten().min();
+        let ready = self.wait(deadline)?;
+        let mut descriptors = ready.into_iter();
+        let mut chld = false;
+        if descriptors.by_ref().take(self.signals.descriptors().count()).filter(|&ready| ready).count() > 0 {
+            for signal in self.signals.take() {
+                if signal == libc::SIGCHLD {
+                    chld = true;
+                } else {
+                    self.ready.push_back(Event::Signal(signal));
+                }
+            }
+        }
+        for watched in &self.watched {
+            if descriptors.next() == Some(true) {
+                self.ready.push_back(Event::Readable(watched.token));
+            }
+        }
+        for (&child, running) in &mut self.running {
+            let flags = running.pipes().map(|pipe| pipe.is_some() && descriptors.next() == Some(true));
+            running.transfer(child, flags, &mut self.buffer, &mut self.ready);
+        }
+        if chld {
+            self.reap();
+        }
+        self.finish();
+        Ok(())
+    }
+
+    /// Waits for any descriptor; tells for each, in the order signals, watched, pipes, whether it is ready.
+    fn wait(&self, deadline: Option<Tick>) -> io::Result<Vec<bool>> {
+        let read = PollFlags::POLLIN;
+        let mut set: Vec<PollFd<'_>> = self.signals.descriptors().map(|fd| PollFd::new(fd, read)).collect();
+        set.extend(self.watched.iter().map(|watched| {
+            let flags = match watched.interest {
+                Interest::Read => read,
+                Interest::Write => PollFlags::POLLOUT,
+            };
+            PollFd::new(watched.descriptor.as_fd(), flags)
+        }));
+        for running in self.running.values() {
+            let [stdin, stdout, stderr] = running.pipes();
+            set.extend(stdin.map(|fd| PollFd::new(fd, PollFlags::POLLOUT)));
+            set.extend([stdout, stderr].into_iter().flatten().map(|fd| PollFd::new(fd, read)));
+        }
+        loop {
+            let timeout = match deadline {
+                None => PollTimeout::NONE,
+                // Rounded up, so that we are not early and turn in circles for the last millisecond.
+                Some(deadline) => {
+                    let left = deadline.since(clock::tick()).as_micros().div_ceil(1000);
+                    PollTimeout::try_from(left.min(i32::MAX as u128) as i32).unwrap_or(PollTimeout::MAX)
+                }
+            };
+            match poll(&mut set, timeout) {
+                Ok(_) => return Ok(set.iter().map(|one| one.any().unwrap_or(true)).collect()),
+                Err(Errno::EINTR) => {}
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+    }
+
+    fn reap(&mut self) {
+        for running in self.running.values_mut().filter(|running| running.ended.is_none()) {
+            match child::wait(running.family.pid, false) {
+                Ok(Some(reaped)) => running.ended = Some(reaped),
+                Ok(None) => {}
+                // Somebody else in this process has waited for it. Its status is lost, but it must not be waited for.
+                Err(_) => running.ended = Some(Reaped { status: 0xff00, usage: Default::default() }),
+            }
+        }
+        self.kept.retain_mut(|kept| !kept.is_empty());
+        // It was an orphan that ended: looking for orphans reaps it.
+        drop(family::orphans());
+    }
+
+    /// Reports the children that have finished.
+    fn finish(&mut self) {
+        let ended = self.running.values().filter(|running| running.ended.is_some()).count();
+        if ended == 0 {
+            return;
+        }
+        let others = self.running.len() - ended;
+        let candidates: Vec<ChildId> = self
+            .running
+            .iter()
+            .filter(|(_, running)| running.may_finish())
+            .map(|(&child, _)| child)
+            .collect();
+        for child in candidates {
+            let orphans = family::orphans();
+            // Nobody else can have made an orphan that carries no mark at all.
+            let alone = others == 0 && ended == 1 && self.kept.is_empty();
+            let orphans =
+                orphans.into_iter().filter(|orphan| !self.claimed_by_other(child, orphan)).collect();
+            let Some(running) = self.running.get_mut(&child) else { continue };
+            let again = clock::tick().plus(LOOK_AGAIN);
+            match running.finish(child, orphans, alone, again, &mut self.buffer, &mut self.ready) {
+                Progress::Waiting => {}
+                Progress::Finished(event, kept) => {
+                    self.running.remove(&child);
+                    self.kept.extend(kept);
+                    self.ready.push_back(*event);
+                }
+            }
+        }
+    }
+
+    fn claimed_by_other(&self, child: ChildId, orphan: &super::process_table::Process) -> bool {
+        self.running.iter().any(|(&other, running)| other != child && running.family.claims(orphan))
+            || self.kept.iter().any(|kept| kept.family.claims(orphan))
+    }
+
+    /// Kills whatever still runs below us on behalf of any child, kept leftovers included, and waits until it is gone, at
+    /// most `patience`. For the end of a program; no event comes of it.
+    pub fn kill_all(&mut self, patience: Duration) {
+        let deadline = clock::tick().plus(patience);
+        loop {
+            let alone = self.running.len() == 1;
+            for running in self.running.values_mut() {
+                running.kill(libc::SIGKILL, Whom::Family, alone);
+            }
+            for kept in &mut self.kept {
+                kept.kill(libc::SIGKILL);
+            }
+            self.reap();
+            let orphans = family::orphans();
+            let claims = |running: &Running| orphans.iter().any(|orphan| running.family.claims(orphan));
+            self.running.retain(|_, running| running.ended.is_none() || claims(running));
+            if (self.running.is_empty() && self.kept.is_empty()) || clock::tick() >= deadline {
+                return;
+            }
+            // A SIGCHLD ends the wait at once.
+            let pause = clock::tick().plus(LOOK_AGAIN);
+            drop(self.wait(Some(pause)));
+            drop(self.signals.take());
+        }
+    }
+}
+
+impl Drop for Reactor {
+    fn drop(&mut self) {
+        self.kill_all(Duration::from_secs(1));
+    }
+}

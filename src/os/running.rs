@@ -1,0 +1,335 @@
+//! One child from its spawn until it is reported: its pipes, its end, and what it leaves behind.
+
+use std::collections::VecDeque;
+use std::os::fd::BorrowedFd;
+use std::time::Duration;
+
+use nix::libc;
+use nix::sys::stat::fstat;
+
+use crate::process::{Exit, LeftBehind};
+use crate::time::Tick;
+
+use super::accounting::{FamilyUsage, Tally};
+use super::child::{self, Reaped};
+use super::clock;
+use super::event::{Captured, ChildId, Event, Given, Leftover, Stream};
+use super::family::{self, Family};
+use super::pipes::{Read1, Reader, Writer};
+use super::process_table::{self, Process};
+use super::reactor::Whom;
+use super::spawn::Spawned;
+
+/// How long killed processes are waited for before they are reported as not killed (stuck in the kernel).
+const KILL_PATIENCE: Duration = Duration::from_secs(5);
+
+/// How much of a stream is read after the child's end at most: pipes hold no more than 1 MiB.
+const LAST_READ: usize = 1 << 20;
+
+/// A child that has not been reported as finished.
+pub(super) struct Running {
+    pub(super) family: Family,
+    pub(super) ended: Option<Reaped>,
+    stdin: Option<Writer>,
+    given: Given,
+    outputs: [Option<Reader>; 2],
+    left_behind: LeftBehind,
+    drain: Duration,
+    ending: Option<Ending>,
+    tally: Tally,
+}
+
+/// What is known and still waited for after the child's own end.
+struct Ending {
+    since: Tick,
+    look_again: Tick,
+    leftovers: Vec<Leftover>,
+    /// Some of them have been killed and may not be gone yet.
+    killing: bool,
+}
+
+/// How far a child that has ended has got.
+pub(super) enum Progress {
+    /// Something it left behind still has to die, or its pipes to be drained.
+    Waiting,
+    /// All done.
+    Finished(Box<Event>, Option<Kept>),
+}
+
+/// A child that has been reported, some of whose processes live on.
+pub(super) struct Kept {
+    pub(super) child: ChildId,
+    pub(super) family: Family,
+}
+
+impl Kept {
+    fn members(&mut self) -> Vec<Process> {
+        let mut found = Vec::new();
+        for orphan in family::orphans() {
+            if self.family.claims(&orphan) {
+                self.family.adopt(orphan, &mut found);
+            }
+        }
+        found
+    }
+
+    pub(super) fn is_empty(&mut self) -> bool {
+        self.members().is_empty()
+    }
+
+    pub(super) fn kill(&mut self, signal: i32) {
+        for member in self.members() {
+            drop(child::send(member.pid, signal));
+        }
+    }
+}
+
+impl Running {
+    pub(super) fn new(spawned: Spawned, leader: bool, left_behind: LeftBehind, drain: Duration) -> Self {
+        let mut running = Running {
+            family: Family::new(spawned.pid, leader, spawned.marker),
+            ended: None,
+            stdin: spawned.stdin,
+            given: Given::default(),
+            outputs: [spawned.stdout, spawned.stderr],
+            left_behind,
+            drain,
+            ending: None,
+            tally: Tally::default(),
+        };
+        // Most inputs fit into the pipe, and the reader is saved a turn.
+        running.write();
+        running
+    }
+
+    /// What to wait for: stdin, stdout, stderr.
+    pub(super) fn pipes(&self) -> [Option<BorrowedFd<'_>>; 3] {
+        let output = |index: usize| self.outputs[index].as_ref().and_then(Reader::descriptor);
+        [self.stdin.as_ref().and_then(Writer::descriptor), output(0), output(1)]
+    }
+
+    fn write(&mut self) {
+        if let Some(stdin) = &mut self.stdin {
+            stdin.write();
+            let (offered, taken) = stdin.progress();
+            self.given = Given { offered, taken };
+        }
+    }
+
+    /// Moves bytes through the pipes that are ready.
+    pub(super) fn transfer(
+        &mut self,
+        child: ChildId,
+        flags: [bool; 3],
+        buffer: &mut [u8],
+        events: &mut VecDeque<Event>,
+    ) {
+        if flags[0] {
+            self.write();
+        }
+        for (index, ready) in flags[1..].iter().enumerate() {
+            if *ready {
+                self.read(child, index, buffer, events);
+            }
+        }
+    }
+
+    /// Reads one output once; whether there may be more.
+    fn read(
+        &mut self,
+        child: ChildId,
+        index: usize,
+        buffer: &mut [u8],
+        events: &mut VecDeque<Event>,
+    ) -> Option<usize> {
+        let reader = self.outputs[index].as_mut()?;
+        reader.descriptor()?;
+        let (parts, count) = match reader.read(buffer) {
+            Read1::Parts(parts, count) => (parts, Some(count)),
+            Read1::Blocked => (Vec::new(), None),
+            Read1::Ended(parts) => (parts, None),
+        };
+        let pieces = reader.is_pieces();
+        events.extend(parts.into_iter().map(|part| part_event(child, index, part, pieces)));
+        count
+    }
+
+    /// The processes that are or descend from this child, orphans included; `alone` gives it those without any mark.
+    fn members(&mut self, alone: bool) -> Vec<Process> {
+        let mut found = Vec::new();
+        if self.ended.is_none() {
+            found.extend(process_table::read(self.family.pid));
+            found.extend(self.family.below());
+        }
+        for orphan in family::orphans() {
+            if alone || self.family.claims(&orphan) {
+                self.family.adopt(orphan, &mut found);
+            }
+        }
+        found
+    }
+
+    pub(super) fn usage(&mut self, alone: bool) -> Option<FamilyUsage> {
+        if self.ended.is_some() {
+            return None;
+        }
+        let members = self.members(alone);
+        Some(self.tally.sample(&members))
+    }
+
+    pub(super) fn kill(&mut self, signal: i32, whom: Whom, alone: bool) {
+        let pid = self.family.pid;
+        match whom {
+            Whom::Family => {
+                // Each round finds what was forked while the last one ran; a member that has got the signal stays put.
+                let rounds = if signal == libc::SIGKILL { 50 } else { 1 };
+                let mut sent = rustc_hash::FxHashSet::default();
+                for _ in 0..rounds {
+                    let members = self.members(alone);
+                    let fresh: Vec<_> =
+                        members.iter().filter(|one| sent.insert((one.pid, one.started))).collect();
+                    if fresh.is_empty() {
+                        break;
+                    }
+                    for member in fresh {
+                        drop(child::send(member.pid, signal));
+                    }
+                }
+            }
+            _ if self.ended.is_some() => {}
+            Whom::Group if self.family.leader => drop(child::send(-pid, signal)),
+            Whom::Group | Whom::Process => drop(child::send(pid, signal)),
+        }
+    }
+
+    /// When an ended child is to be looked at again though nothing happens.
+    pub(super) fn wants_to_look(&self) -> Option<Tick> {
+        self.ending.as_ref().map(|ending| ending.look_again)
+    }
+
+    /// Whether the child has ended and it is time to look how far that has got.
+    pub(super) fn may_finish(&self) -> bool {
+        let open = || self.outputs.iter().flatten().any(|output| output.descriptor().is_some());
+        match (&self.ended, &self.ending) {
+            (None, _) => false,
+            (Some(_), None) => true,
+            (Some(_), Some(ending)) => ending.killing || !open() || clock::tick() >= ending.look_again,
+        }
+    }
+
+    /// Takes the end of the child as far as it goes.
+    pub(super) fn finish(
+        &mut self,
+        child: ChildId,
+        orphans: Vec<Process>,
+        alone: bool,
+        look_again: Tick,
+        buffer: &mut [u8],
+        events: &mut VecDeque<Event>,
+    ) -> Progress {
+        let now = clock::tick();
+        let mut members = Vec::new();
+        for orphan in orphans {
+            if alone || self.family.claims(&orphan) {
+                self.family.adopt(orphan, &mut members);
+            }
+        }
+        let mut ending = self.ending.take().unwrap_or(Ending {
+            since: now,
+            look_again,
+            leftovers: Vec::new(),
+            killing: false,
+        });
+        ending.look_again = look_again;
+        for member in &members {
+            if !ending.leftovers.iter().any(|known| known.pid == member.pid) {
+                ending.leftovers.push(self.leftover(member));
+            }
+        }
+        self.stdin = None;
+        if self.left_behind == LeftBehind::Killed && !members.is_empty() {
+            for member in &members {
+                drop(child::send(member.pid, libc::SIGKILL));
+            }
+            if now.since(ending.since) < KILL_PATIENCE {
+                ending.killing = true;
+                self.ending = Some(ending);
+                return Progress::Waiting;
+            }
+        }
+        ending.killing = false;
+        for leftover in &mut ending.leftovers {
+            leftover.killed = !members.iter().any(|member| member.pid == leftover.pid);
+        }
+        for index in 0..2 {
+            let mut room = LAST_READ;
+            while let Some(count) = self.read(child, index, buffer, events) {
+                room = room.saturating_sub(count.max(1));
+                if room == 0 {
+                    break;
+                }
+            }
+        }
+        let open = self.outputs.iter().flatten().any(|output| output.descriptor().is_some());
+        if open && now.since(ending.since) < self.drain {
+            ending.look_again = ending.since.plus(self.drain);
+            self.ending = Some(ending);
+            return Progress::Waiting;
+        }
+        let kept = (!members.is_empty()).then(|| {
+            let family = std::mem::replace(&mut self.family, Family::new(0, false, None));
+            Kept { child, family }
+        });
+        Progress::Finished(Box::new(self.report(child, ending.leftovers, events)), kept)
+    }
+
+    fn leftover(&self, member: &Process) -> Leftover {
+        let holds = |index: usize| {
+            let inode = self.outputs[index]
+                .as_ref()
+                .and_then(Reader::descriptor)
+                .and_then(|descriptor| fstat(descriptor).ok())
+                .map(|status| status.st_ino);
+            inode.is_some_and(|inode| process_table::holds(member.pid, inode))
+        };
+        Leftover {
+            pid: member.pid,
+            command: member.command.clone(),
+            holds_stdout: holds(0),
+            holds_stderr: holds(1),
+            killed: false,
+        }
+    }
+
+    fn report(&mut self, child: ChildId, left_behind: Vec<Leftover>, events: &mut VecDeque<Event>) -> Event {
+        let reaped = self.ended.unwrap_or(Reaped { status: 0, usage: Default::default() });
+        let mut captured = [Captured::default(), Captured::default()];
+        for (index, output) in self.outputs.iter_mut().enumerate() {
+            let Some(mut reader) = output.take() else { continue };
+            let held = reader.descriptor().is_some();
+            let pieces = reader.is_pieces();
+            events.extend(reader.close().into_iter().map(|part| part_event(child, index, part, pieces)));
+            captured[index] = reader.captured(held);
+        }
+        let [stdout, stderr] = captured;
+        Event::Exited {
+            child,
+            // A stop is not reported by the wait we make, so that every status is an end.
+            exit: Exit::from_raw(reaped.status).unwrap_or(Exit::Code(255)),
+            usage: reaped.usage,
+            stdin: self.given,
+            stdout,
+            stderr,
+            left_behind,
+        }
+    }
+}
+
+fn part_event(child: ChildId, index: usize, part: bstr::BString, pieces: bool) -> Event {
+    let stream = if index == 0 { Stream::Stdout } else { Stream::Stderr };
+    if pieces {
+        Event::Piece { child, stream, bytes: part.into() }
+    } else {
+        Event::Line { child, stream, line: part }
+    }
+}

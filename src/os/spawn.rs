@@ -1,0 +1,226 @@
+//! From the description of a child to the plan that it carries out: all pipes, texts and pointers are made here.
+
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use bstr::BString;
+use nix::errno::Errno;
+use nix::fcntl::{OFlag, open};
+use nix::libc;
+use nix::sys::stat::Mode;
+
+use crate::process::{Ancestor, ChildSpec, Stdio};
+
+use super::child::{self, Failure, Marker, Plan, RawLimit, Stack, Standard};
+use super::pipes::{Pipe, Reader, Sink, Writer, set_nonblocking};
+use super::spawn_error::{SpawnError, Stage};
+
+/// A child that runs, with our ends of its pipes.
+pub(super) struct Spawned {
+    pub(super) pid: i32,
+    pub(super) stdin: Option<Writer>,
+    pub(super) stdout: Option<Reader>,
+    pub(super) stderr: Option<Reader>,
+    /// The text of its ancestor marker, by which its family is known.
+    pub(super) marker: Option<Vec<u8>>,
+}
+
+/// What is kept from one spawn to the next.
+pub(super) struct Spawner {
+    stack: Stack,
+    null: OwnedFd,
+}
+
+impl Spawner {
+    pub(super) fn new() -> io::Result<Self> {
+        let null = open("/dev/null", OFlag::O_RDWR | OFlag::O_CLOEXEC, Mode::empty())?;
+        Ok(Spawner { stack: Stack::new(), null })
+    }
+
+    /// Makes the child.
+    pub(super) fn spawn(&mut self, spec: ChildSpec) -> Result<Spawned, SpawnError> {
+        let program = spec.program.clone();
+        let at = |stage, errno| SpawnError::new(stage, &program, errno);
+        let pipe_error = |errno| SpawnError::new(Stage::Pipe, &program, errno);
+
+        // Ends that the child gets; closed here once it has them.
+        let mut theirs: Vec<OwnedFd> = Vec::new();
+        let mut stdin = None;
+        let mut outputs = [None, None];
+        let mut standard = [Standard::Closed, Standard::Closed, Standard::Closed];
+        for (number, stdio) in (0..).zip(spec.stdio) {
+            standard[number] = match stdio {
+                Stdio::Null => Standard::From(self.null.as_raw_fd()),
+                Stdio::Closed => Standard::Closed,
+                Stdio::Inherit => inherited(number as i32),
+                Stdio::Descriptor(descriptor) => inherited(descriptor),
+                Stdio::Bytes(bytes) => {
+                    let pipe = Pipe::new().map_err(pipe_error)?;
+                    set_nonblocking(&pipe.write).map_err(pipe_error)?;
+                    stdin = Some(Writer::new(pipe.write, bytes));
+                    keep(&mut theirs, pipe.read)
+                }
+                Stdio::Capture { .. } | Stdio::Lines { .. } | Stdio::Pieces | Stdio::Stdout
+                    if number == 0 =>
+                {
+                    return Err(at(Stage::Stdin, Errno::EINVAL));
+                }
+                Stdio::Stdout => Standard::Stdout,
+                Stdio::Capture { .. } | Stdio::Lines { .. } | Stdio::Pieces => {
+                    let pipe = Pipe::new().map_err(pipe_error)?;
+                    set_nonblocking(&pipe.read).map_err(pipe_error)?;
+                    outputs[number - 1] = Some(Reader::new(pipe.read, sink(&stdio)));
+                    keep(&mut theirs, pipe.write)
+                }
+                Stdio::File { path, write, truncate, append } => {
+                    let access = if write { libc::O_WRONLY | libc::O_CREAT } else { libc::O_RDONLY };
+                    let truncate = if truncate { libc::O_TRUNC } else { 0 };
+                    let append = if append { libc::O_APPEND } else { 0 };
+                    Standard::Open {
+                        path: text(path.as_os_str().as_bytes(), &program)?,
+                        flags: access | truncate | append,
+                    }
+                }
+            };
+        }
+
+        let mut cgroups = Vec::new();
+        for directory in &spec.cgroups {
+            let path = directory.join("cgroup.procs");
+            let file = open(&path, OFlag::O_WRONLY | OFlag::O_CLOEXEC, Mode::empty())
+                .map_err(|errno| SpawnError::new(Stage::Cgroup, directory, errno))?;
+            cgroups.push(file);
+        }
+
+        let mut env = texts(&spec.env, &program)?;
+        let marker = spec.ancestor.map(|ancestor| insert_marker(&mut env, ancestor));
+        let plan = Plan {
+            program: text(program.as_os_str().as_bytes(), &program)?,
+            argv: texts(&spec.argv, &program)?,
+            env,
+            marker,
+            session: spec.session,
+            cgroups: cgroups.iter().map(AsRawFd::as_raw_fd).collect(),
+            mounts: spec
+                .mounts
+                .iter()
+                .map(|(source, target)| {
+                    Ok((
+                        text(source.as_os_str().as_bytes(), source)?,
+                        text(target.as_os_str().as_bytes(), target)?,
+                    ))
+                })
+                .collect::<Result<_, SpawnError>>()?,
+            limits: spec
+                .limits
+                .iter()
+                .map(|limit| RawLimit {
+                    kind: limit.kind,
+                    soft: limit.soft.unwrap_or(libc::RLIM_INFINITY),
+                    hard: limit.hard,
+                })
+                .collect(),
+            nice: (spec.nice != 0).then(|| child::nice().saturating_add(spec.nice).min(19)),
+            umask: spec.umask,
+            identity: spec.identity,
+            standard,
+            kept: spec.kept,
+            cwd: spec.cwd.as_ref().map(|cwd| text(cwd.as_os_str().as_bytes(), cwd)).transpose()?,
+            blocked: spec.blocked_signals,
+            ignore_sigpipe: spec.ignore_sigpipe,
+        };
+        let started = child::start(&plan, &mut self.stack).map_err(|error| {
+            at(Stage::Process, Errno::from_raw(error.raw_os_error().unwrap_or(libc::EAGAIN)))
+        })?;
+        let pid = started.map_err(|failure| explain(failure, &plan, &program, &spec.cgroups))?;
+        let marker = plan.marker.map(|marker| {
+            let mut text = marker.before;
+            text.extend_from_slice(pid.to_string().as_bytes());
+            text.extend_from_slice(&marker.after);
+            text
+        });
+        let [stdout, stderr] = outputs;
+        Ok(Spawned { pid, stdin, stdout, stderr, marker })
+    }
+}
+
+fn keep(theirs: &mut Vec<OwnedFd>, end: OwnedFd) -> Standard {
+    let standard = Standard::From(end.as_raw_fd());
+    theirs.push(end);
+    standard
+}
+
+/// A descriptor of ours; closed in the child if it is not open here.
+fn inherited(descriptor: i32) -> Standard {
+    if child::is_open(descriptor) { Standard::From(descriptor) } else { Standard::Closed }
+}
+
+fn sink(stdio: &Stdio) -> Sink {
+    match stdio {
+        Stdio::Capture { limit } => Sink::Capture { limit: *limit, captured: Vec::new(), cut: false },
+        Stdio::Lines { longest } => Sink::Lines { longest: *longest, begun: Vec::new() },
+        _ => Sink::Pieces,
+    }
+}
+
+fn text(bytes: &[u8], path: &Path) -> Result<CString, SpawnError> {
+    CString::new(bytes).map_err(|_| SpawnError::new(Stage::Text, path, Errno::EINVAL))
+}
+
+fn texts(list: &[BString], program: &Path) -> Result<Vec<CString>, SpawnError> {
+    list.iter().map(|item| text(item, program)).collect()
+}
+
+/// Makes room for the marker behind those of older generations, as `env.cpp` orders them.
+fn insert_marker(env: &mut Vec<CString>, ancestor: Ancestor) -> Marker {
+    let older = |text: &CString| text.as_bytes().starts_with(b"_CONDOR_ANCESTOR_");
+    let place = env.iter().take_while(|text| older(text)).count();
+    env.insert(place, CString::default());
+    Marker {
+        place,
+        before: format!("_CONDOR_ANCESTOR_{}=", std::process::id()).into_bytes(),
+        after: format!(":{}:{}", ancestor.time, ancestor.random).into_bytes(),
+    }
+}
+
+/// Turns the child's report into an error that names the file.
+fn explain(failure: Failure, plan: &Plan, program: &Path, cgroups: &[std::path::PathBuf]) -> SpawnError {
+    let path = |text: &CString| Path::new(std::ffi::OsStr::from_bytes(text.as_bytes())).to_owned();
+    let standard = |number: usize| match &plan.standard[number] {
+        Standard::Open { path: file, .. } => path(file),
+        Standard::Closed | Standard::From(_) | Standard::Stdout => program.to_owned(),
+    };
+    let concerned = match failure.stage {
+        Stage::Stdin => standard(0),
+        Stage::Stdout => standard(1),
+        Stage::Stderr => standard(2),
+        Stage::WorkingDirectory => plan.cwd.as_ref().map_or_else(|| program.to_owned(), path),
+        Stage::Cgroup => cgroups.get(failure.index).cloned().unwrap_or_default(),
+        Stage::Mount => {
+            plan.mounts.get(failure.index).map_or_else(|| program.to_owned(), |(_, target)| path(target))
+        }
+        _ => program.to_owned(),
+    };
+    let errno = Errno::from_raw(failure.errno);
+    let mut error = SpawnError::new(failure.stage, &concerned, errno);
+    if failure.stage == Stage::Execute && errno == Errno::ENOENT {
+        // Under a relative path the child looked elsewhere than we do.
+        let file = plan.cwd.as_ref().map_or_else(|| program.to_owned(), |cwd| path(cwd).join(program));
+        error.interpreter = missing_interpreter(&file);
+    }
+    error
+}
+
+/// The interpreter of a script that itself exists.
+fn missing_interpreter(file: &Path) -> Option<BString> {
+    use std::io::Read;
+    let mut head = Vec::new();
+    std::fs::File::open(file).ok()?.take(256).read_to_end(&mut head).ok()?;
+    // Split as the kernel does it, which takes a carriage return for part of the name.
+    let line = head.strip_prefix(b"#!")?.split(|&byte| byte == b'\n').next()?;
+    let mut words = line.split(|&byte| byte == b' ' || byte == b'\t').filter(|word| !word.is_empty());
+    words.next().map(BString::from)
+}

@@ -1,0 +1,107 @@
+//! Why a child could not be made.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use bstr::{BString, ByteSlice};
+use nix::errno::Errno;
+
+/// A child that was not made. "Could not be executed" and "exited with 127" are different facts: this is the first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SpawnError {
+    /// What was being done.
+    pub stage: Stage,
+    /// The file or directory concerned.
+    pub path: PathBuf,
+    /// The interpreter of the first line (`#!`), when it is that which is missing.
+    pub interpreter: Option<BString>,
+    pub(super) errno: Errno,
+}
+
+/// The steps of making a child, in their order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Stage {
+    /// An argument, variable or path holds a NUL byte.
+    Text,
+    /// Making a pipe.
+    Pipe,
+    /// Making the process.
+    Process,
+    /// A new session or process group.
+    Session,
+    /// Entering a control group.
+    Cgroup,
+    /// Binding a directory over another.
+    Mount,
+    /// A resource limit.
+    Limit,
+    /// The nice value.
+    Nice,
+    /// Changing the account.
+    Identity,
+    /// Opening standard input.
+    Stdin,
+    /// Opening standard output.
+    Stdout,
+    /// Opening standard error.
+    Stderr,
+    /// Entering the working directory.
+    WorkingDirectory,
+    /// Executing the program.
+    Execute,
+}
+
+impl SpawnError {
+    pub(super) fn new(stage: Stage, path: &Path, errno: Errno) -> Self {
+        SpawnError { stage, path: path.to_owned(), interpreter: None, errno }
+    }
+
+    /// The number of the system's error.
+    pub fn errno(&self) -> i32 {
+        self.errno as i32
+    }
+
+    /// The system's text for the error, as `strerror` gives it.
+    pub fn reason(&self) -> &'static str {
+        self.errno.desc()
+    }
+}
+
+impl fmt::Display for SpawnError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = self.path.display();
+        match self.stage {
+            Stage::Text => write!(f, "a NUL byte in an argument, variable or path of '{path}'"),
+            Stage::Pipe => write!(f, "cannot make a pipe for '{path}'"),
+            Stage::Process => write!(f, "cannot make a process for '{path}'"),
+            Stage::Session => write!(f, "cannot make a session for '{path}'"),
+            Stage::Cgroup => write!(f, "cannot enter the control group '{path}'"),
+            Stage::Mount => write!(f, "cannot mount over '{path}'"),
+            Stage::Limit => write!(f, "cannot set a resource limit for '{path}'"),
+            Stage::Nice => write!(f, "cannot set the nice value of '{path}'"),
+            Stage::Identity => write!(f, "cannot change the account for '{path}'"),
+            Stage::Stdin => write!(f, "cannot open '{path}' as standard input"),
+            Stage::Stdout => write!(f, "cannot open '{path}' as standard output"),
+            Stage::Stderr => write!(f, "cannot open '{path}' as standard error"),
+            Stage::WorkingDirectory => write!(f, "cannot enter the directory '{path}'"),
+            Stage::Execute => match &self.interpreter {
+                Some(name) if name.ends_with(b"\r") => write!(
+                    f,
+                    "cannot execute '{path}': its first line ends with a carriage return (CRLF), so that the system \
+                     looks for an interpreter '{}\\r'; convert the file to Unix line ends",
+                    name.trim_end().as_bstr()
+                ),
+                Some(name) => {
+                    write!(f, "cannot execute '{path}': there is no interpreter '{}'", name.as_bstr())
+                }
+                None => write!(f, "cannot execute '{path}'"),
+            },
+        }
+    }
+}
+
+impl std::error::Error for SpawnError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.errno)
+    }
+}

@@ -1,0 +1,420 @@
+//! What children do to the loop, and what it does to them.
+
+use bstr::ByteSlice;
+use htc_hooks::os::{Event, Leftover, Stage, Stream, Whom};
+use htc_hooks::process::{Ancestor, ChildSpec, Exit, Identity, LeftBehind, Session, Stdio};
+
+use crate::sandbox::{Sandbox, is_alive, write_executable};
+
+struct Ended {
+    exit: Exit,
+    stdout: String,
+    stderr: String,
+    cut: bool,
+    held: bool,
+    taken: usize,
+    left: Vec<Leftover>,
+}
+
+fn ended(event: Event) -> Ended {
+    match event {
+        Event::Exited { exit, stdout, stderr, stdin, left_behind, .. } => Ended {
+            exit,
+            stdout: stdout.bytes.to_str_lossy().into_owned(),
+            stderr: stderr.bytes.to_str_lossy().into_owned(),
+            cut: stdout.cut,
+            held: stdout.held,
+            taken: stdin.taken,
+            left: left_behind,
+        },
+        other => panic!("not an end: {other:?}"),
+    }
+}
+
+fn run(script: &str) -> Ended {
+    let mut sandbox = Sandbox::new();
+    let spec = sandbox.shell(script);
+    ended(sandbox.run(spec))
+}
+
+#[test]
+fn output_and_status_arrive() {
+    let end = run("echo out; echo err >&2; exit 7");
+    assert_eq!((end.exit, end.stdout.as_str(), end.stderr.as_str()), (Exit::Code(7), "out\n", "err\n"));
+    assert!(end.left.is_empty());
+}
+
+#[test]
+fn ten_megabytes_of_input_go_through_and_come_back() {
+    let mut sandbox = Sandbox::new();
+    let mut spec = sandbox.shell("cat");
+    let bytes: Vec<u8> = (0..10 << 20).map(|index| (index % 251) as u8).collect();
+    spec.stdio[0] = Stdio::Bytes(bytes.clone());
+    spec.stdio[1] = Stdio::Capture { limit: 20 << 20 };
+    let Event::Exited { stdout, stdin, .. } = sandbox.run(spec) else { panic!("no end") };
+    assert!(stdout.bytes == bytes);
+    assert_eq!((stdin.offered, stdin.taken), (bytes.len(), bytes.len()));
+}
+
+#[test]
+fn a_child_that_reads_nothing_of_ten_megabytes_just_ends() {
+    let mut sandbox = Sandbox::new();
+    let mut spec = sandbox.shell("exit 0");
+    spec.stdio[0] = Stdio::Bytes(vec![b'x'; 10 << 20]);
+    let end = ended(sandbox.run(spec));
+    assert_eq!(end.exit, Exit::Code(0));
+    assert!(end.taken < 10 << 20);
+}
+
+#[test]
+fn a_flood_is_cut_at_the_limit_and_the_child_gets_a_broken_pipe() {
+    let end = run("exec yes 0123456789");
+    assert_eq!(end.exit, Exit::Signal { number: 13, core_dumped: false });
+    assert_eq!(end.stdout.len(), 10_240);
+    assert!(end.cut);
+}
+
+#[test]
+fn with_sigpipe_ignored_a_flood_gets_an_error_instead() {
+    let mut sandbox = Sandbox::new();
+    let mut spec = sandbox.shell("yes 2>/dev/null; echo after $? >&2; exit 5");
+    spec.ignore_sigpipe = true;
+    let end = ended(sandbox.run(spec));
+    assert_eq!((end.exit, end.stderr.as_str()), (Exit::Code(5), "after 1\n"));
+}
+
+#[test]
+fn a_gigabyte_of_lines_passes_in_bounded_memory() {
+    let mut sandbox = Sandbox::new();
+    let mut spec = sandbox.shell("head -c 1073741824 /dev/zero");
+    spec.stdio[1] = Stdio::Lines { longest: 4096 };
+    spec.stdio[2] = Stdio::Null;
+    let child = sandbox.spawn(spec);
+    let before = peak_kib();
+    let mut total = 0;
+    loop {
+        match sandbox.next() {
+            Event::Line { child: from, stream, line } => {
+                assert_eq!((from, stream), (child, Stream::Stdout));
+                total += line.len();
+            }
+            event => {
+                assert_eq!(ended(event).exit, Exit::Code(0));
+                break;
+            }
+        }
+    }
+    assert_eq!(total, 1 << 30);
+    let grown = peak_kib() - before;
+    assert!(grown < 16 * 1024, "peak memory grew by {grown} KiB");
+}
+
+fn peak_kib() -> u64 {
+    let text = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.split_whitespace().next().unwrap().parse().unwrap()
+}
+
+#[test]
+fn a_child_that_closes_its_pipes_and_goes_on_is_waited_for() {
+    let end = run("echo a; exec 0<&- 1>&- 2>&-; sleep 0.2; exit 9");
+    assert_eq!((end.exit, end.stdout.as_str()), (Exit::Code(9), "a\n"));
+}
+
+#[test]
+fn a_grandchild_that_holds_stdout_is_killed_and_told() {
+    let end = run("sleep 1000 & until grep -q sleep /proc/$!/comm; do :; done; echo $!; exit 3");
+    assert_eq!(end.exit, Exit::Code(3));
+    let pid: i32 = end.stdout.trim().parse().unwrap();
+    assert_eq!(end.left.len(), 1);
+    assert_eq!((end.left[0].pid, end.left[0].command.as_bstr()), (pid, "sleep".into()));
+    assert!(end.left[0].holds_stdout && end.left[0].holds_stderr && end.left[0].killed);
+    assert!(!is_alive(pid));
+    assert!(!end.held, "its death closed the pipe");
+}
+
+#[test]
+fn a_kept_grandchild_lives_until_the_family_is_killed_and_is_not_waited_for() {
+    let mut sandbox = Sandbox::new();
+    let mut spec = sandbox.shell("sleep 1000 & echo $!");
+    spec.left_behind = LeftBehind::Kept;
+    let child = sandbox.spawn(spec);
+    let end = ended(sandbox.next());
+    let pid: i32 = end.stdout.trim().parse().unwrap();
+    assert!(end.held && !end.left[0].killed && is_alive(pid));
+    sandbox.reactor.kill(child, 9, Whom::Family);
+    sandbox.reactor.kill_all(crate::sandbox::LONG);
+    assert!(!is_alive(pid));
+}
+
+#[test]
+fn nothing_is_left_when_the_reactor_goes() {
+    let mut sandbox = Sandbox::new();
+    let mut spec = sandbox.shell("sleep 1000 & echo $!; exec sleep 1000");
+    spec.stdio[1] = Stdio::Lines { longest: 100 };
+    spec.stdio[2] = Stdio::Null;
+    let child = sandbox.spawn(spec);
+    let Event::Line { line, .. } = sandbox.next() else { panic!("no line") };
+    let grandchild: i32 = line.to_str().unwrap().parse().unwrap();
+    let pid = sandbox.reactor.pid(child).unwrap();
+    assert!(is_alive(grandchild) && is_alive(pid));
+    drop(sandbox);
+    assert!(!is_alive(grandchild) && !is_alive(pid));
+}
+
+#[test]
+fn a_daemon_that_forks_twice_into_its_own_session_is_found_by_its_marker() {
+    let mut sandbox = Sandbox::new();
+    // The pipe of the inner cat tells that setsid has happened before the child ends.
+    let mut spec = sandbox.shell(
+        "(setsid sh -c 'echo $$; exec sleep 1000' 2>&1 >&3 &) 3>daemon; while [ ! -s daemon ]; do :; done",
+    );
+    spec.ancestor = Some(Ancestor { time: 1, random: 2 });
+    let other = sandbox.shell("exec sleep 1000");
+    let bystander = sandbox.spawn(other);
+    let end = ended(sandbox.run(spec));
+    let pid: i32 = std::fs::read_to_string(sandbox.path("daemon")).unwrap().trim().parse().unwrap();
+    assert_eq!(end.left.iter().map(|left| left.pid).collect::<Vec<_>>(), [pid]);
+    assert!(!is_alive(pid));
+    assert!(is_alive(sandbox.reactor.pid(bystander).unwrap()));
+}
+
+#[test]
+fn a_daemon_without_any_mark_is_found_when_nobody_else_can_have_made_it() {
+    let mut sandbox = Sandbox::new();
+    let spec =
+        sandbox.shell("(env -i setsid /bin/sh -c 'echo $$; exec sleep 1000' >daemon 2>&1 &); while [ ! -s daemon ]; do :; done");
+    let end = ended(sandbox.run(spec));
+    let pid: i32 = std::fs::read_to_string(sandbox.path("daemon")).unwrap().trim().parse().unwrap();
+    assert_eq!(end.left.len(), 1);
+    assert!(!is_alive(pid));
+}
+
+#[test]
+fn a_fork_storm_is_killed_to_the_last() {
+    let end = run("i=0; while [ $i -lt 200 ]; do sleep 1000 & i=$((i+1)); done; echo started");
+    assert_eq!(end.stdout, "started\n");
+    assert_eq!(end.left.len(), 200);
+    assert!(end.left.iter().all(|left| left.killed && !is_alive(left.pid)));
+}
+
+#[test]
+fn a_family_that_ignores_sigterm_dies_of_sigkill() {
+    let mut sandbox = Sandbox::new();
+    let mut spec = sandbox.shell("trap '' TERM; (echo ready; while :; do sleep 1000; done) & wait");
+    spec.stdio[1] = Stdio::Lines { longest: 100 };
+    let child = sandbox.spawn(spec);
+    assert!(matches!(sandbox.next(), Event::Line { .. }));
+    sandbox.reactor.kill(child, 15, Whom::Process);
+    let now = htc_hooks::os::clock::tick();
+    let timeout = sandbox.reactor.next(Some(now.plus(std::time::Duration::from_millis(30)))).unwrap();
+    assert_eq!(timeout, Event::Timeout);
+    sandbox.reactor.kill(child, 9, Whom::Family);
+    assert_eq!(ended(sandbox.next()).exit, Exit::Signal { number: 9, core_dumped: false });
+}
+
+#[test]
+fn a_child_that_stops_itself_is_no_end_and_can_be_killed() {
+    let mut sandbox = Sandbox::new();
+    let mut spec = sandbox.shell("echo stopping; kill -STOP $$; echo never");
+    spec.stdio[1] = Stdio::Lines { longest: 100 };
+    let child = sandbox.spawn(spec);
+    assert!(matches!(sandbox.next(), Event::Line { .. }));
+    let pid = sandbox.reactor.pid(child).unwrap();
+    while htc_hooks::os::process_table::read(pid).unwrap().state != b'T' {
+        std::thread::yield_now();
+    }
+    sandbox.reactor.kill(child, 9, Whom::Group);
+    assert_eq!(ended(sandbox.next()).exit, Exit::Signal { number: 9, core_dumped: false });
+}
+
+#[test]
+fn killing_itself_is_death_by_that_signal() {
+    assert_eq!(run("kill -SEGV $$").exit.shell_status(), 139);
+    assert_eq!(run("kill -KILL $$").exit, Exit::Signal { number: 9, core_dumped: false });
+}
+
+#[test]
+fn failing_to_execute_and_exiting_with_127_are_different() {
+    assert_eq!(run("exit 127").exit, Exit::Code(127));
+    let mut sandbox = Sandbox::new();
+    let error = sandbox.reactor.spawn(ChildSpec::new(sandbox.path("missing"))).unwrap_err();
+    assert_eq!((error.stage, error.errno()), (Stage::Execute, 2));
+    assert_eq!(error.interpreter, None);
+}
+
+#[test]
+fn each_reason_not_to_execute_is_told() {
+    let mut sandbox = Sandbox::new();
+    let mut error = |name: &str, text: &[u8], mode: u32| {
+        use std::os::unix::fs::PermissionsExt;
+        let path = sandbox.path(name);
+        write_executable(&path, text);
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+        sandbox.reactor.spawn(ChildSpec::new(path)).unwrap_err()
+    };
+    let missing = error("interpreter", b"#!/no/such/shell -x\n", 0o755);
+    assert_eq!(missing.interpreter.unwrap(), "/no/such/shell");
+    let crlf = error("crlf", b"#!/bin/sh\r\necho\r\n", 0o755);
+    assert_eq!(crlf.interpreter.unwrap(), "/bin/sh\r");
+    assert_eq!(error("empty", b"", 0o755).errno(), 8);
+    assert_eq!(error("text", b"echo\n", 0o755).errno(), 8);
+    assert_eq!(error("mode", b"#!/bin/sh\n", 0o644).errno(), 13);
+    let home = sandbox.home.path().to_owned();
+    assert_eq!(sandbox.reactor.spawn(ChildSpec::new(home)).unwrap_err().errno(), 13);
+}
+
+#[test]
+fn a_file_open_for_writing_is_busy() {
+    let mut sandbox = Sandbox::new();
+    let path = sandbox.script("busy", "#!/bin/sh\n");
+    // Binaries are refused as text is: the kernel looks at the file before its first line.
+    let writer = std::fs::OpenOptions::new().append(true).open(&path).unwrap();
+    assert_eq!(sandbox.reactor.spawn(ChildSpec::new(&path)).unwrap_err().errno(), 26);
+    drop(writer);
+}
+
+#[test]
+fn a_nul_byte_in_an_argument_is_refused_before_anything_is_made() {
+    let mut sandbox = Sandbox::new();
+    let mut spec = sandbox.shell("true");
+    spec.argv.push(b"a\0b".into());
+    assert_eq!(sandbox.reactor.spawn(spec).unwrap_err().stage, Stage::Text);
+}
+
+#[test]
+fn environment_descriptors_mask_umask_and_groups_are_exactly_as_specified() {
+    let mut sandbox = Sandbox::new();
+    let mut spec = sandbox.shell("env | sort; ls /proc/self/fd | tr '\\n' ' '; umask; ps -o pid=,pgid=,sid= -p $$ | tr -s ' '; echo $$");
+    spec.env.push("B=2".into());
+    spec.umask = 0o027;
+    spec.session = Session::Own;
+    let end = ended(sandbox.run(spec));
+    let lines: Vec<&str> = end.stdout.lines().collect();
+    assert!(lines.contains(&"B=2") && !end.stdout.contains("HOME="), "{}", end.stdout);
+    assert!(end.stdout.contains("0 1 2 3 0027"), "{}", end.stdout);
+    let pid = lines.last().unwrap();
+    assert!(end.stdout.contains(&format!("{pid} {pid} {pid}")), "{}", end.stdout);
+}
+
+#[test]
+fn only_the_wanted_signals_are_blocked_or_ignored() {
+    let mut sandbox = Sandbox::new();
+    let mut spec = ChildSpec::new("/bin/grep");
+    spec.argv = ["grep", "-E", "Sig(Blk|Ign)", "/proc/self/status"].map(Into::into).to_vec();
+    spec.stdio[1] = Stdio::Capture { limit: 1000 };
+    spec.blocked_signals = vec![15];
+    spec.ignore_sigpipe = true;
+    let text = ended(sandbox.run(spec)).stdout;
+    let mask = |name: &str| {
+        let line = text.lines().find(|line| line.starts_with(name)).unwrap();
+        // Signals 32 and 33 are the C library's own.
+        u64::from_str_radix(line[name.len()..].trim(), 16).unwrap() & !(3 << 31)
+    };
+    assert_eq!((mask("SigBlk:"), mask("SigIgn:")), (1 << 14, 1 << 12));
+}
+
+#[test]
+fn closed_descriptors_are_closed() {
+    let mut sandbox = Sandbox::new();
+    let mut spec = sandbox
+        .shell("for f in 0 1 2; do [ -e /proc/self/fd/$f ] && printf $f >> open; done; echo x >> done");
+    spec.stdio = [Stdio::Closed, Stdio::Closed, Stdio::Closed];
+    sandbox.run(spec);
+    // printf's redirection takes a free number, so only what is open before it counts.
+    assert!(sandbox.path("done").exists());
+    assert!(!sandbox.path("open").exists());
+}
+
+#[test]
+fn the_ancestor_marker_stands_behind_older_ones_with_the_childs_pid() {
+    let mut sandbox = Sandbox::new();
+    let mut spec = sandbox.shell("tr '\\0' '\\n' < /proc/self/environ; echo $$");
+    spec.env.insert(0, "_CONDOR_ANCESTOR_1=2:3:4".into());
+    spec.ancestor = Some(Ancestor { time: 1700000000, random: 77 });
+    let end = ended(sandbox.run(spec));
+    let lines: Vec<&str> = end.stdout.lines().collect();
+    let pid = lines.last().unwrap();
+    let own = std::process::id();
+    assert!(lines.contains(&"_CONDOR_ANCESTOR_1=2:3:4"));
+    assert!(
+        lines.contains(&format!("_CONDOR_ANCESTOR_{own}={pid}:1700000000:77").as_str()),
+        "{}",
+        end.stdout
+    );
+}
+
+#[test]
+fn another_account_is_taken_on_with_its_groups() {
+    if !htc_hooks::os::identity::may_switch() {
+        println!("skipped: changing the account needs root");
+        return;
+    }
+    let mut sandbox = Sandbox::new();
+    let mut spec = sandbox.shell("id -u; id -g; id -G");
+    std::fs::set_permissions(sandbox.home.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755))
+        .unwrap();
+    spec.identity = Some(Identity { uid: 4711, gid: 4712, groups: vec![4712, 4713] });
+    assert_eq!(ended(sandbox.run(spec)).stdout, "4711\n4712\n4712 4713\n");
+}
+
+#[test]
+fn output_files_are_opened_by_the_child_and_a_fifo_blocks_nobody() {
+    let mut sandbox = Sandbox::new();
+    let mut spec = sandbox.shell("echo out; echo err >&2");
+    let file = sandbox.path("log");
+    spec.stdio[1] = Stdio::File { path: file.clone(), write: true, truncate: true, append: false };
+    spec.stdio[2] = Stdio::Stdout;
+    sandbox.run(spec);
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "out\nerr\n");
+    let fifo = sandbox.path("fifo");
+    nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let mut spec = sandbox.shell("true");
+    spec.stdio[1] = Stdio::File { path: fifo, write: true, truncate: false, append: false };
+    let error = sandbox.reactor.spawn(spec).unwrap_err();
+    assert_eq!((error.stage, error.errno()), (Stage::Stdout, nix::libc::ENXIO));
+}
+
+#[test]
+fn the_use_of_a_family_is_measured() {
+    let mut sandbox = Sandbox::new();
+    let mut spec = sandbox.shell("sleep 1000 & echo ready; wait");
+    spec.stdio[1] = Stdio::Lines { longest: 100 };
+    let child = sandbox.spawn(spec);
+    assert!(matches!(sandbox.next(), Event::Line { .. }));
+    let usage = sandbox.reactor.usage(child).unwrap();
+    assert_eq!(usage.pids.len(), 2);
+    assert!(usage.resident_kib > 0 && usage.image_kib >= usage.resident_kib);
+}
+
+#[test]
+fn a_drained_pipe_gives_what_a_grandchild_still_writes() {
+    let mut sandbox = Sandbox::new();
+    let mut spec = sandbox.shell("(while [ ! -e go ]; do :; done; echo late) & exit 0");
+    spec.left_behind = LeftBehind::Kept;
+    spec.drain = crate::sandbox::LONG;
+    sandbox.spawn(spec);
+    let soon = htc_hooks::os::clock::tick().plus(std::time::Duration::from_millis(20));
+    assert_eq!(sandbox.reactor.next(Some(soon)).unwrap(), Event::Timeout);
+    std::fs::write(sandbox.path("go"), "").unwrap();
+    assert_eq!(ended(sandbox.next()).stdout, "late\n");
+}
+
+#[test]
+fn many_children_at_once_are_each_reported_once() {
+    let mut sandbox = Sandbox::new();
+    let script = sandbox.script("many", "#!/bin/sh\nread line; echo \"$line\"; exit ${line#*.}\n");
+    let mut wanted = std::collections::BTreeMap::new();
+    for number in 0..100u8 {
+        let mut spec = ChildSpec::new(&script);
+        spec.stdio =
+            [Stdio::Bytes(format!("n.{number}\n").into()), Stdio::Capture { limit: 100 }, Stdio::Null];
+        wanted.insert(sandbox.spawn(spec), number);
+    }
+    while !wanted.is_empty() {
+        let Event::Exited { child, exit, stdout, .. } = sandbox.next() else { panic!("not an end") };
+        let number = wanted.remove(&child).unwrap();
+        assert_eq!(exit, Exit::Code(number));
+        assert_eq!(stdout.bytes, format!("n.{number}\n").into_bytes());
+    }
+}

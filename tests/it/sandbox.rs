@@ -1,0 +1,83 @@
+//! An empty directory for scripts, and a reactor that has the process to itself.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use htc_hooks::os::{ChildId, Event, Reactor, clock};
+use htc_hooks::process::{ChildSpec, Stdio};
+use htc_hooks::time::Tick;
+
+/// Orphans come to the process, not to a thread: tests that make some take turns.
+static TURN: Mutex<()> = Mutex::new(());
+
+/// How long a test waits for what must happen.
+pub(crate) const LONG: Duration = Duration::from_secs(60);
+
+pub(crate) struct Sandbox {
+    pub(crate) home: tempfile::TempDir,
+    pub(crate) reactor: Reactor,
+    _turn: MutexGuard<'static, ()>,
+}
+
+impl Sandbox {
+    pub(crate) fn new() -> Self {
+        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        let reactor = Reactor::new(&[]).unwrap();
+        Sandbox { home: tempfile::tempdir().unwrap(), reactor, _turn: turn }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.home.path().join(name)
+    }
+
+    /// Writes an executable file.
+    pub(crate) fn script(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.path(name);
+        write_executable(&path, text.as_bytes());
+        path
+    }
+
+    /// A child that runs the shell script with its outputs captured.
+    pub(crate) fn shell(&self, text: &str) -> ChildSpec {
+        let number = std::fs::read_dir(self.home.path()).unwrap().count();
+        let mut spec =
+            ChildSpec::new(self.script(&format!("script{number}"), &format!("#!/bin/sh\n{text}\n")));
+        spec.env = vec!["PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin".into()];
+        spec.cwd = Some(self.home.path().to_owned());
+        spec.stdio = [Stdio::Null, Stdio::Capture { limit: 10_240 }, Stdio::Capture { limit: 10_240 }];
+        spec
+    }
+
+    pub(crate) fn spawn(&mut self, spec: ChildSpec) -> ChildId {
+        self.reactor.spawn(spec).unwrap()
+    }
+
+    pub(crate) fn deadline() -> Tick {
+        clock::tick().plus(LONG)
+    }
+
+    pub(crate) fn next(&mut self) -> Event {
+        let event = self.reactor.next(Some(Self::deadline())).unwrap();
+        assert_ne!(event, Event::Timeout, "nothing happened in {LONG:?}");
+        event
+    }
+
+    /// Runs the child to its end.
+    pub(crate) fn run(&mut self, spec: ChildSpec) -> Event {
+        self.spawn(spec);
+        self.next()
+    }
+}
+
+/// Writes an executable file.
+pub(crate) fn write_executable(path: &Path, text: &[u8]) {
+    std::fs::write(path, text).unwrap();
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// Whether a process is there and not a zombie.
+pub(crate) fn is_alive(pid: i32) -> bool {
+    htc_hooks::os::process_table::read(pid).is_some_and(|process| !process.is_zombie())
+}
