@@ -1,0 +1,88 @@
+//! The accounts of the recordings (condor, alice, bob), made for the length of a replay only.
+//!
+//! As root the program under test runs in a mount namespace of its own, in which the password and group files have
+//! these accounts besides those of the machine, and in a name space of its own for the host name. Nothing outside sees
+//! them. Where that cannot be done, everything runs as the caller and assertions about identity are left out.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use super::Result;
+
+/// Name, uid = gid and home of each account.
+pub const RECORDED: [(&str, u32, &str); 3] =
+    [("condor", 64, "/home/condor"), ("alice", 1501, "/home/alice"), ("bob", 1502, "/home/bob")];
+
+/// Host name inside.
+const HOST: &str = "htcreplay";
+
+/// What this machine lets us do.
+#[derive(Clone, Debug)]
+pub struct Accounts {
+    /// Whether the recorded accounts exist for the program under test.
+    pub own: bool,
+    /// The host name it sees.
+    pub host: String,
+}
+
+impl Accounts {
+    /// Finds out; what must be left out is said.
+    pub fn probe(left_out: &mut Vec<String>) -> Self {
+        let real = fs::read_to_string("/proc/sys/kernel/hostname")
+            .map_or_else(|_| "localhost".to_owned(), |name| name.trim().to_owned());
+        let root = nix::unistd::geteuid().is_root();
+        let separate = root
+            && Command::new("unshare")
+                .args([
+                    "--mount",
+                    "--uts",
+                    "sh",
+                    "-c",
+                    "mount --bind /etc/passwd /etc/passwd && hostname htcreplay",
+                ])
+                .output()
+                .is_ok_and(|output| output.status.success());
+        if !separate {
+            let why = if root { "no mount namespace can be made here" } else { "the caller is not root" };
+            left_out.push(format!(
+                "uid, gid, groups and home directory of hooks and jobs ({why}; everything runs as the caller)"
+            ));
+        }
+        Accounts { own: separate, host: if separate { HOST.to_owned() } else { real } }
+    }
+
+    /// Writes the files that [`Accounts::command`] puts in place.
+    pub fn prepare(&self, directory: &Path) -> Result<()> {
+        if !self.own {
+            return Ok(());
+        }
+        let write = |file: &str, line: &dyn Fn(&str, u32, &str) -> String| {
+            let mut text = fs::read_to_string(format!("/etc/{file}")).unwrap_or_default();
+            text = text
+                .lines()
+                .filter(|old| !RECORDED.iter().any(|(name, ..)| old.starts_with(&format!("{name}:"))))
+                .map(|old| format!("{old}\n"))
+                .collect();
+            RECORDED.iter().for_each(|(name, id, home)| text += &line(name, *id, home));
+            let path = directory.join(file);
+            fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))
+        };
+        write("passwd", &|name, id, home| format!("{name}:x:{id}:{id}::{home}:/bin/sh\n"))?;
+        write("group", &|name, id, _| format!("{name}:x:{id}:\n"))
+    }
+
+    /// A command that runs `program` where the accounts exist. Its arguments are added by the caller.
+    pub fn command(&self, directory: &Path, program: &Path) -> Command {
+        if !self.own {
+            return Command::new(program);
+        }
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "--uts", "sh", "-c"]);
+        command.arg(format!(
+            "mount --bind \"$0/passwd\" /etc/passwd && mount --bind \"$0/group\" /etc/group && hostname {HOST} && exec \"$@\""
+        ));
+        command.arg(directory).arg(program);
+        command
+    }
+}

@@ -1,0 +1,130 @@
+//! One call of a hook or a job, recorded then or now, and what belongs together.
+
+use std::collections::BTreeMap;
+
+/// Facts of a call by name: descriptors, identity, limits.
+pub type Meta = BTreeMap<String, String>;
+
+/// One call.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// How messages name it: the name of its record.
+    pub label: String,
+    /// Name of the hook's file, such as FARM_HOOK_FETCH_WORK, or of the job.
+    pub name: String,
+    pub start: f64,
+    pub pid: i64,
+    pub ppid: i64,
+    pub argv: Vec<String>,
+    pub exit: Option<String>,
+    pub env: Option<Vec<(String, String)>>,
+    pub stdin: Option<Vec<u8>>,
+    pub stdout: Vec<u8>,
+    pub job_ad: Option<Vec<u8>>,
+    pub machine_ad: Option<Vec<u8>>,
+    pub meta: Meta,
+}
+
+impl Call {
+    /// Whether it is a job, not a hook.
+    pub fn is_job(&self) -> bool {
+        !self.name.contains("_HOOK_") && self.argv.first().is_some_and(|path| path.contains("/job.d/"))
+    }
+
+    /// The type of hook (`FETCH_WORK`), or `job`.
+    pub fn kind(&self) -> String {
+        if self.is_job() {
+            return "job".to_owned();
+        }
+        let name = self.name.rsplit("_HOOK_").next().unwrap_or(&self.name);
+        // A hook whose file is named otherwise (bad paths) is known by what it reads and is told.
+        if name != self.name {
+            return name.to_owned();
+        }
+        match self.argv.get(1).map(String::as_str) {
+            Some("accept" | "reject") => "REPLY_FETCH".to_owned(),
+            Some("exit" | "evict" | "remove" | "hold") => "JOB_EXIT".to_owned(),
+            _ if self.slot().is_some() => "FETCH_WORK".to_owned(),
+            _ => "other".to_owned(),
+        }
+    }
+
+    /// The slot that a startd hook was called for.
+    pub fn slot(&self) -> Option<String> {
+        let stdin = self.stdin.as_deref()?;
+        value(stdin, "Name")
+            .filter(|_| value(stdin, "SlotID").is_some())
+            .map(|name| name.trim_matches('"').split('@').next().unwrap_or_default().to_owned())
+    }
+
+    /// The job the call is about, as `cluster.proc`: in what it printed (fetch), read, or had as `.job.ad`.
+    pub fn job(&self) -> Option<String> {
+        let text = match self.kind().as_str() {
+            "FETCH_WORK" => Some(self.stdout.as_slice()),
+            "job" => self.job_ad.as_deref(),
+            _ => self.stdin.as_deref(),
+        }?;
+        let cluster = value(text, "ClusterId")?;
+        Some(format!("{cluster}.{}", value(text, "ProcId").unwrap_or_else(|| "?".to_owned())))
+    }
+}
+
+/// The text of an attribute in long form; the last line for a name wins.
+pub fn value(ad: &[u8], name: &str) -> Option<String> {
+    let text = String::from_utf8_lossy(ad);
+    text.lines()
+        .filter_map(|line| line.split_once('='))
+        .filter(|(left, _)| left.trim().eq_ignore_ascii_case(name))
+        .next_back()
+        .map(|(_, right)| right.trim().to_owned())
+}
+
+/// Calls about one job, in order of start.
+pub struct JobCalls<'a> {
+    pub job: String,
+    /// Calls that the caller waits for, and jobs.
+    pub main: Vec<&'a Call>,
+    /// Calls that nobody waits for.
+    pub updates: Vec<&'a Call>,
+}
+
+/// Sorts calls by job. Fetches that brought nothing belong to none and are returned apart.
+pub fn by_job(calls: &[Call]) -> (Vec<JobCalls<'_>>, Vec<&Call>) {
+    let mut groups: Vec<JobCalls<'_>> = Vec::new();
+    let mut idle = Vec::new();
+    let mut by_starter: BTreeMap<i64, String> = BTreeMap::new();
+    for call in calls {
+        if let Some(job) = call.job()
+            && !matches!(call.kind().as_str(), "FETCH_WORK" | "REPLY_FETCH")
+        {
+            by_starter.entry(call.ppid).or_insert(job);
+        }
+    }
+    for call in calls {
+        let kind = call.kind();
+        if kind == "FETCH_WORK" && call.stdout.iter().all(u8::is_ascii_whitespace) {
+            idle.push(call);
+            continue;
+        }
+        let known =
+            call.job().or_else(|| by_starter.get(&call.ppid).cloned().filter(|_| kind != "FETCH_WORK"));
+        let job = known.or_else(|| {
+            // A job without starter hooks and without a copy of its ad: that of the fetch before it that has no job yet.
+            (kind == "job")
+                .then(|| groups.iter().find(|group| group.main.iter().all(|other| !other.is_job())))
+                .flatten()
+                .map(|group| group.job.clone())
+        });
+        let job = job.unwrap_or_else(|| "?".to_owned());
+        let index = match groups.iter().position(|group| group.job == job) {
+            Some(index) => index,
+            None => {
+                groups.push(JobCalls { job, main: Vec::new(), updates: Vec::new() });
+                groups.len() - 1
+            }
+        };
+        let group = &mut groups[index];
+        if kind == "UPDATE_JOB_INFO" { group.updates.push(call) } else { group.main.push(call) }
+    }
+    (groups, idle)
+}

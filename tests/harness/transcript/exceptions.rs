@@ -1,0 +1,87 @@
+//! The written list of differences that must be, each with its reason.
+
+use serde::Deserialize;
+
+use super::Result;
+
+/// The list itself.
+const LIST: &str = include_str!("exceptions.toml");
+
+/// All exceptions.
+#[derive(Debug, Deserialize)]
+pub struct Exceptions {
+    exception: Vec<Exception>,
+}
+
+/// One exception.
+#[derive(Debug, Deserialize)]
+pub struct Exception {
+    /// Places it is about: `slot-ad`, `job-ad`, `result-ad`, `machine-ad`, `env`, `fact`, each optionally followed by a
+    /// dot and the kind of call (`env.FETCH_WORK`, `fact.job`).
+    places: Vec<String>,
+    /// Names, with `*` as wildcard at either end.
+    names: Vec<String>,
+    /// What may differ.
+    allow: Allow,
+    /// Why it must.
+    #[allow(dead_code, reason = "it is there for people; a test sees that it is not empty")]
+    reason: String,
+    /// Only in these scenarios (prefixes); everywhere when empty.
+    #[serde(default)]
+    scenarios: Vec<String>,
+}
+
+/// What may differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Allow {
+    /// The value; the name must be on both sides.
+    Value,
+    /// It may be missing on our side; where it is there the values must be equal.
+    Missing,
+    /// It may be on our side only.
+    Extra,
+    /// Everything about it.
+    Anything,
+}
+
+impl Exceptions {
+    /// Reads the list.
+    pub fn load() -> Result<Self> {
+        toml::from_str(LIST).map_err(|error| format!("exceptions.toml: {error}"))
+    }
+
+    /// Whether a difference of this kind is allowed at this place.
+    pub fn allow(&self, scenario: &str, place: &str, name: &str, wanted: Allow) -> bool {
+        self.exception.iter().any(|exception| {
+            (exception.allow == wanted || exception.allow == Allow::Anything)
+                && exception
+                    .places
+                    .iter()
+                    .any(|listed| place == listed || place.split('.').next() == Some(listed.as_str()))
+                && (exception.scenarios.is_empty()
+                    || exception.scenarios.iter().any(|prefix| scenario.starts_with(prefix)))
+                && exception.names.iter().any(|pattern| matches(pattern, name))
+        })
+    }
+}
+
+fn matches(pattern: &str, name: &str) -> bool {
+    match (pattern.strip_prefix('*'), pattern.strip_suffix('*')) {
+        _ if pattern == "*" => true,
+        (Some(end), None) => name.len() >= end.len() && name.to_lowercase().ends_with(&end.to_lowercase()),
+        (None, Some(start)) => name.to_lowercase().starts_with(&start.to_lowercase()),
+        _ => pattern.eq_ignore_ascii_case(name),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_exception_has_a_reason() {
+        let list = Exceptions::load().unwrap();
+        assert!(list.exception.iter().all(|exception| exception.reason.len() > 10));
+    }
+}

@@ -1,0 +1,192 @@
+//! Replays recorded sessions of the real daemons against `htc-slot-run` and `htc-starter-run`.
+//!
+//! A scenario directory holds a whole configuration, the behaviours of its hooks and jobs, and a record of every call
+//! the real daemons made (README.md beside the recordings describes the format). The harness lays the same files out
+//! in a fresh directory, lets our program run as long as the daemons ran, does to it what was done to them, records
+//! what its hooks got, and compares: argv, standard input attribute by attribute, environment, descriptors, identity,
+//! order, resulting ads, states of the slots. What must differ stands in `exceptions.toml`, each with its reason.
+
+mod accounts;
+mod calls;
+mod compare;
+mod exceptions;
+mod normalise;
+mod play;
+mod recorded;
+mod scenario;
+mod stage;
+mod states;
+
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+pub use compare::Difference;
+
+/// What the harness says instead of panicking: one sentence with the path it is about.
+pub type Result<T> = std::result::Result<T, String>;
+
+/// How a replay is run.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Directory of the programs under test.
+    pub programs: PathBuf,
+    /// How many scenarios run at once; they sleep most of the time.
+    pub parallel: usize,
+    /// Keep the directories that scenarios ran in, and say where they are.
+    pub keep: bool,
+    /// Compare only calls of this type of hook.
+    pub only: Option<String>,
+}
+
+/// What came of one scenario.
+#[derive(Debug)]
+pub struct Outcome {
+    /// Name of the scenario.
+    pub name: String,
+    /// How many calls, attributes and states were compared.
+    pub compared: compare::Counts,
+    /// Every difference that no exception covers.
+    pub differences: Vec<Difference>,
+    /// Assertions that could not be made here, and why.
+    pub left_out: Vec<String>,
+    /// Why the scenario could not be replayed at all.
+    pub skipped: Option<String>,
+    /// How long it ran.
+    pub took: Duration,
+    /// Where it ran, when that was kept.
+    pub kept: Option<PathBuf>,
+}
+
+/// Replays these scenario directories; outcomes come in the order of the directories.
+pub fn replay(scenarios: &[PathBuf], options: &Options) -> Vec<Outcome> {
+    let next = AtomicUsize::new(0);
+    let done: Mutex<Vec<(usize, Outcome)>> = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..options.parallel.clamp(1, scenarios.len().max(1)) {
+            scope.spawn(|| {
+                loop {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(directory) = scenarios.get(index) else { break };
+                    let outcome = replay_one(directory, options);
+                    if let Ok(mut done) = done.lock() {
+                        done.push((index, outcome));
+                    }
+                }
+            });
+        }
+    });
+    let mut done = done.into_inner().unwrap_or_default();
+    done.sort_by_key(|(index, _)| *index);
+    done.into_iter().map(|(_, outcome)| outcome).collect()
+}
+
+fn replay_one(directory: &Path, options: &Options) -> Outcome {
+    let begun = Instant::now();
+    let name = directory.file_name().unwrap_or(directory.as_os_str()).to_string_lossy().into_owned();
+    let mut outcome = Outcome {
+        name,
+        compared: compare::Counts::default(),
+        differences: Vec::new(),
+        left_out: Vec::new(),
+        skipped: None,
+        took: Duration::ZERO,
+        kept: None,
+    };
+    if let Err(reason) = fill(directory, options, &mut outcome) {
+        outcome.skipped = Some(reason);
+    }
+    outcome.took = begun.elapsed();
+    outcome
+}
+
+fn fill(directory: &Path, options: &Options, outcome: &mut Outcome) -> Result<()> {
+    let scenario = scenario::Scenario::read(directory)?;
+    if let Some(reason) = scenario.not_ours() {
+        return Err(reason);
+    }
+    let accounts = accounts::Accounts::probe(&mut outcome.left_out);
+    let stage = stage::Stage::build(&scenario, &accounts)?;
+    let played = play::play(&scenario, &stage, &accounts, &options.programs)?;
+    let calls = recorded::read(&stage)?;
+    let exceptions = exceptions::Exceptions::load()?;
+    let comparison = compare::Comparison {
+        scenario: &scenario,
+        accounts: &accounts,
+        exceptions: &exceptions,
+        only: options.only.as_deref(),
+    };
+    let (counts, differences) = comparison.compare(&calls, &played);
+    outcome.compared = counts;
+    outcome.differences = differences;
+    if options.keep {
+        outcome.kept = Some(stage.keep());
+    }
+    Ok(())
+}
+
+/// The command line `transcript [--programs DIR] [--parallel N] [--keep] [--only HOOK] DIR...`: replays and reports.
+/// True when nothing differed.
+pub fn main(arguments: &[String]) -> Result<bool> {
+    let mut options = Options { programs: PathBuf::new(), parallel: 8, keep: false, only: None };
+    let mut directories = Vec::new();
+    let mut rest = arguments.iter();
+    while let Some(argument) = rest.next() {
+        let mut value = || rest.next().cloned().ok_or_else(|| format!("{argument} needs a value"));
+        match argument.as_str() {
+            "--programs" => options.programs = PathBuf::from(value()?),
+            "--parallel" => {
+                options.parallel = value()?.parse().map_err(|_| "--parallel needs a number".to_owned())?
+            }
+            "--only" => options.only = Some(value()?),
+            "--keep" => options.keep = true,
+            directory => directories.push(PathBuf::from(directory)),
+        }
+    }
+    if directories.is_empty() {
+        return Err("no scenario directory given: transcript DIR...".to_owned());
+    }
+    if options.programs.as_os_str().is_empty() {
+        options.programs = play::find_programs()?;
+    }
+    let outcomes = replay(&directories, &options);
+    Ok(report(&outcomes))
+}
+
+/// Prints what came of the scenarios; true when nothing differed and nothing was skipped for a fault of ours.
+pub fn report(outcomes: &[Outcome]) -> bool {
+    let mut left_out: Vec<&str> = Vec::new();
+    for outcome in outcomes {
+        left_out.extend(outcome.left_out.iter().map(String::as_str));
+        if let Some(kept) = &outcome.kept {
+            println!("{}: ran in {}", outcome.name, kept.display());
+        }
+        for difference in &outcome.differences {
+            println!("{}: {difference}", outcome.name);
+        }
+    }
+    left_out.sort_unstable();
+    left_out.dedup();
+    left_out.iter().for_each(|line| println!("left out: {line}"));
+    let mut total = 0;
+    for outcome in outcomes {
+        match &outcome.skipped {
+            Some(reason) => println!("{:<34} SKIPPED  {reason}", outcome.name),
+            None => println!(
+                "{:<34} {}  {} calls, {} values, {} states compared, {} differences, {:.1} s",
+                outcome.name,
+                if outcome.differences.is_empty() { "ok      " } else { "DIFFERS " },
+                outcome.compared.calls,
+                outcome.compared.values,
+                outcome.compared.states,
+                outcome.differences.len(),
+                outcome.took.as_secs_f64()
+            ),
+        }
+        total += outcome.differences.len();
+    }
+    let skipped = outcomes.iter().filter(|outcome| outcome.skipped.is_some()).count();
+    println!("{} scenarios, {skipped} skipped, {total} differences", outcomes.len());
+    total == 0
+}

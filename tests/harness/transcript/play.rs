@@ -1,0 +1,257 @@
+//! Runs our program as long as the daemons ran, and does to it what was done to them.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use super::Result;
+use super::accounts::Accounts;
+use super::scenario::{Case, Scenario};
+use super::stage::Stage;
+
+/// What a run left besides the records of calls.
+#[derive(Debug, Default)]
+pub struct Played {
+    /// How the slot runner ended, and its stderr.
+    pub exit: String,
+    pub stderr: String,
+    /// Events of the slot runner, one JSON object each.
+    pub events: Vec<serde_json::Value>,
+    /// What each case of the starter printed, and how it ended.
+    pub cases: Vec<(String, Vec<u8>, String, String)>,
+    /// What is left in EXECUTE.
+    pub left: Vec<String>,
+    /// Things done to the daemons that could not be done here.
+    pub not_done: Vec<String>,
+}
+
+/// Finds the programs beside the running example, building them when cargo runs it.
+pub fn find_programs() -> Result<PathBuf> {
+    let own = std::env::current_exe().map_err(|error| format!("the path of this program: {error}"))?;
+    let profile = own.parent().and_then(Path::parent).ok_or("this program stands in no target directory")?;
+    if let Some(cargo) = std::env::var_os("CARGO") {
+        let mut build = Command::new(cargo);
+        build.args(["build", "--quiet", "--bins"]);
+        match profile.file_name().and_then(|name| name.to_str()) {
+            Some("debug") | None => {}
+            Some(name) => drop(build.args(["--profile", name])),
+        }
+        let status = build.status().map_err(|error| format!("cargo build: {error}"))?;
+        if !status.success() {
+            return Err("cargo build of the programs failed".to_owned());
+        }
+    }
+    if profile.join("htc-starter-run").exists() || profile.join("htc-slot-run").exists() {
+        return Ok(profile.to_owned());
+    }
+    Err(format!("no htc-slot-run in {}: build the programs first, or give --programs DIR", profile.display()))
+}
+
+/// Plays the scenario.
+pub fn play(scenario: &Scenario, stage: &Stage, accounts: &Accounts, programs: &Path) -> Result<Played> {
+    let mut played = Played::default();
+    if scenario.cases.is_empty() {
+        slot_runner(scenario, stage, accounts, programs, &mut played)?;
+    } else {
+        for case in &scenario.cases {
+            starter(scenario, stage, accounts, programs, case, &mut played)?;
+        }
+    }
+    if let Ok(entries) = fs::read_dir(stage.local.join("execute")) {
+        played.left =
+            entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    }
+    Ok(played)
+}
+
+fn command(scenario: &Scenario, stage: &Stage, accounts: &Accounts, program: &Path) -> Command {
+    let mut command = accounts.command(stage.top(), program);
+    command.env_clear().envs(scenario.daemon_environment());
+    command.env("CONDOR_CONFIG", stage.local.join("condor_config"));
+    command
+}
+
+fn slot_runner(
+    scenario: &Scenario,
+    stage: &Stage,
+    accounts: &Accounts,
+    programs: &Path,
+    played: &mut Played,
+) -> Result<()> {
+    let program = programs.join("htc-slot-run");
+    let events = stage.top().join("events.jsonl");
+    let errors = stage.top().join("stderr");
+    let file = File::create(&errors).map_err(|error| format!("{}: {error}", errors.display()))?;
+    let mut child = command(scenario, stage, accounts, &program)
+        .args(["--quirks", "reference", "--events"])
+        .arg(&events)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(file)
+        .spawn()
+        .map_err(|error| format!("{}: {error}", program.display()))?;
+    let begun = Instant::now();
+    let mut stopped = false;
+    for action in &scenario.actions {
+        let due = begun + Duration::from_secs_f64(action.at);
+        if !wait_until(&mut child, due)? {
+            break;
+        }
+        stopped |= perform(&action.what, &child, played);
+    }
+    if !stopped {
+        signal(&child, Signal::SIGTERM);
+    }
+    let end = wait(child, Duration::from_secs(60))?;
+    played.exit = end;
+    played.stderr = fs::read_to_string(&errors).unwrap_or_default();
+    let lines = fs::read_to_string(&events).unwrap_or_default();
+    played.events = lines.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    if played.events.is_empty() && played.exit != "exited 0" {
+        let why: Vec<&str> = played.stderr.lines().take(3).collect();
+        return Err(format!("htc-slot-run {}: {}", played.exit, why.join(" / ")));
+    }
+    Ok(())
+}
+
+/// Does one thing; true when it ends the program.
+fn perform(what: &str, child: &Child, played: &mut Played) -> bool {
+    if what.starts_with("stop: SIGTERM") {
+        signal(child, Signal::SIGTERM);
+        return true;
+    }
+    if let Some((name, target)) = what.strip_prefix("send ").and_then(|rest| rest.split_once(" to ")) {
+        let Ok(number) = name.parse::<Signal>() else { return false };
+        if target.contains("starter") {
+            for starter in descendants(child.id(), "htc-starter-run") {
+                let _ = kill(Pid::from_raw(starter), number);
+            }
+        } else {
+            signal(child, number);
+        }
+        return false;
+    }
+    let Some(tool) = what.strip_prefix("run ") else { return false };
+    let words: Vec<&str> = tool.split(' ').collect();
+    match words.first().copied() {
+        // What the master does to the startd when these tools ask it.
+        Some("condor_off") if words.contains(&"-fast") => signal(child, Signal::SIGQUIT),
+        Some("condor_off") => signal(child, Signal::SIGTERM),
+        Some("condor_reconfig") => signal(child, Signal::SIGHUP),
+        Some("condor_status" | "condor_q" | "condor_rm") => {}
+        _ => played.not_done.push(tool.to_owned()),
+    }
+    false
+}
+
+fn signal(child: &Child, signal: Signal) {
+    // Where accounts are our own, `unshare` and `sh` have become the program by exec: the pid is its own.
+    let _ = kill(Pid::from_raw(child.id() as i32), signal);
+}
+
+fn descendants(root: u32, program: &str) -> Vec<i32> {
+    let mut parents: Vec<(i32, i32, String)> = Vec::new();
+    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else {
+            continue;
+        };
+        let Ok(stat) = fs::read_to_string(entry.path().join("stat")) else { continue };
+        let parent = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(1)?.parse().ok());
+        let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        let first =
+            String::from_utf8_lossy(line.split(|byte| *byte == 0).next().unwrap_or_default()).into_owned();
+        parents.push((pid, parent.unwrap_or(0), first));
+    }
+    let mut found = vec![root as i32];
+    let mut at = 0;
+    while let Some(parent) = found.get(at).copied() {
+        found.extend(parents.iter().filter(|(_, of, _)| *of == parent).map(|(pid, ..)| *pid));
+        at += 1;
+    }
+    found.retain(|pid| parents.iter().any(|(one, _, line)| one == pid && line.ends_with(program)));
+    found
+}
+
+/// Waits until the time is reached; false when the program ended before.
+fn wait_until(child: &mut Child, due: Instant) -> Result<bool> {
+    loop {
+        if child.try_wait().map_err(|error| format!("waiting: {error}"))?.is_some() {
+            return Ok(false);
+        }
+        let left = due.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Ok(true);
+        }
+        std::thread::sleep(left.min(Duration::from_millis(50)));
+    }
+}
+
+/// Waits for the end, at most so long; then kills.
+fn wait(mut child: Child, limit: Duration) -> Result<String> {
+    if wait_until(&mut child, Instant::now() + limit)? {
+        signal(&child, Signal::SIGKILL);
+        let _ = child.wait();
+        return Ok(format!("killed after {} s", limit.as_secs()));
+    }
+    let status = child.wait().map_err(|error| format!("waiting: {error}"))?;
+    Ok(ended(status))
+}
+
+fn ended(status: std::process::ExitStatus) -> String {
+    use std::os::unix::process::ExitStatusExt;
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exited {code}"),
+        (_, Some(signal)) => format!("signalled {signal}"),
+        _ => "ended".to_owned(),
+    }
+}
+
+fn starter(
+    scenario: &Scenario,
+    stage: &Stage,
+    accounts: &Accounts,
+    programs: &Path,
+    case: &Case,
+    played: &mut Played,
+) -> Result<()> {
+    let program = programs.join("htc-starter-run");
+    let mut command = command(scenario, stage, accounts, &program);
+    command.args(["--quirks", "reference"]);
+    for argument in case.argv.iter().skip(1) {
+        let argument = stage.fill_in(argument.as_bytes());
+        command.arg(String::from_utf8_lossy(&argument).into_owned());
+    }
+    let out = stage.top().join("case.stdout");
+    let errors = stage.top().join("case.stderr");
+    let create = |path: &Path| File::create(path).map_err(|error| format!("{}: {error}", path.display()));
+    let mut child = command
+        .current_dir(stage.local.join("iwd"))
+        .stdin(Stdio::piped())
+        .stdout(create(&out)?)
+        .stderr(create(&errors)?)
+        .spawn()
+        .map_err(|error| format!("{}: {error}", program.display()))?;
+    let begun = Instant::now();
+    if let Some(mut stdin) = child.stdin.take() {
+        // A starter that refuses its arguments never reads: a broken pipe is an answer, not a fault.
+        let _ = stdin.write_all(&stage.fill_in(&case.stdin));
+    }
+    for (at, name) in &case.signals {
+        if !wait_until(&mut child, begun + Duration::from_secs_f64(*at))? {
+            break;
+        }
+        if let Ok(number) = name.parse::<Signal>() {
+            signal(&child, number);
+        }
+    }
+    let end = wait(child, Duration::from_secs(60))?;
+    let printed = fs::read(&out).unwrap_or_default();
+    let complained = fs::read_to_string(&errors).unwrap_or_default();
+    played.cases.push((case.name.clone(), stage.take_out(&printed), end, complained));
+    Ok(())
+}

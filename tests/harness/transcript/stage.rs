@@ -1,0 +1,211 @@
+//! Lays a scenario out in a fresh directory, as it was before the daemons started.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, chown, symlink};
+use std::path::{Path, PathBuf};
+
+use super::Result;
+use super::accounts::Accounts;
+use super::scenario::{LayoutEntry, Scenario};
+
+/// The recorder that stands where hooks and jobs are expected.
+const RECORDER: &str = include_str!("recorder.sh");
+
+/// A directory in which one scenario runs: `local` is LOCAL_DIR, `records` what our recorder wrote.
+pub struct Stage {
+    top: tempfile::TempDir,
+    /// LOCAL_DIR.
+    pub local: PathBuf,
+    /// Stands for the installation.
+    pub release: PathBuf,
+    host: String,
+}
+
+impl Stage {
+    /// Makes the directory.
+    pub fn build(scenario: &Scenario, accounts: &Accounts) -> Result<Self> {
+        let top = tempfile::Builder::new()
+            .prefix("htc-replay-")
+            .tempdir()
+            .map_err(|error| format!("a fresh directory: {error}"))?;
+        let stage = Stage {
+            local: top.path().join("local"),
+            release: top.path().join("release"),
+            host: accounts.host.clone(),
+            top,
+        };
+        mode(stage.top.path(), 0o755)?;
+        for directory in ["local", "records", "release", "release/sbin", "release/bin"] {
+            make(&stage.top.path().join(directory))?;
+        }
+        mode(&stage.records(), 0o1777)?;
+        accounts.prepare(stage.top.path())?;
+        for directory in [
+            "log",
+            "spool",
+            "execute",
+            "lock",
+            "run",
+            "state",
+            "passwords.d",
+            "tokens.d",
+            "hook.d",
+            "job.d",
+            "iwd",
+        ] {
+            make(&stage.local.join(directory))?;
+        }
+        mode(&stage.local.join("state"), 0o1777)?;
+        if accounts.own {
+            for directory in ["log", "spool", "execute", "lock", "run"] {
+                owner(&stage.local.join(directory), 64, 64)?;
+            }
+        }
+        let config = read(&scenario.directory.join("condor_config"))?;
+        if config.windows(7).any(|window| window == b"hook.w/") {
+            // World-writable directories with a good hook in them: the path check looks at the directory too.
+            make(&stage.local.join("hook.w"))?;
+            stage.recorder(&stage.local.join("hook.w/hook"), 0o755)?;
+            mode(&stage.local.join("hook.w"), 0o777)?;
+        }
+        write(&stage.local.join("condor_config"), &stage.fill_in(&config))?;
+        copy_tree(&scenario.directory.join("scripts"), &stage.local.join("scripts"), &stage)?;
+        make(&stage.local.join("scripts/queue/.taken"))?;
+        for entry in &scenario.layout {
+            stage.lay(scenario, entry, accounts)?;
+        }
+        Ok(stage)
+    }
+
+    fn lay(&self, scenario: &Scenario, entry: &LayoutEntry, accounts: &Accounts) -> Result<()> {
+        let path = self.local.join(&entry.path);
+        match entry.kind {
+            'd' => make(&path)?,
+            'l' => {
+                let target = self.fill_in(entry.link.as_deref().unwrap_or_default().as_bytes());
+                let target = PathBuf::from(String::from_utf8_lossy(&target).into_owned());
+                let _ = fs::remove_file(&path);
+                return symlink(&target, &path).map_err(|error| format!("{}: {error}", path.display()));
+            }
+            _ if path.is_file() => {}
+            _ => self.file(scenario, entry, &path)?,
+        }
+        mode(&path, entry.mode)?;
+        if accounts.own { owner(&path, entry.uid, entry.gid) } else { Ok(()) }
+    }
+
+    fn file(&self, scenario: &Scenario, entry: &LayoutEntry, path: &Path) -> Result<()> {
+        if let Some(parent) = path.parent() {
+            make(parent)?;
+        }
+        let recorded = scenario.directory.join(&entry.path);
+        if recorded.is_file() {
+            return write(path, &self.fill_in(&read(&recorded)?));
+        }
+        // The recorder was one binary, so that its size tells it from everything else.
+        if entry.size > 10_000 && entry.path.contains(".d/") {
+            return self.recorder(path, entry.mode);
+        }
+        let text: &[u8] = match path.file_name().and_then(|name| name.to_str()) {
+            Some("nointerp") => b"#!/no/such/interpreter\n",
+            Some("noshebang") => b"echo no shebang ran\n",
+            _ => b"",
+        };
+        write(path, text)
+    }
+
+    fn recorder(&self, path: &Path, bits: u32) -> Result<()> {
+        write(path, RECORDER.replace("@TOP@", &self.top.path().to_string_lossy()).as_bytes())?;
+        mode(path, bits)
+    }
+
+    /// Where our recorder writes.
+    pub fn records(&self) -> PathBuf {
+        self.top.path().join("records")
+    }
+
+    /// The directory around everything.
+    pub fn top(&self) -> &Path {
+        self.top.path()
+    }
+
+    /// Replaces the placeholders of a recording by what they are here.
+    pub fn fill_in(&self, bytes: &[u8]) -> Vec<u8> {
+        let local = self.local.to_string_lossy();
+        let release = self.release.to_string_lossy();
+        let mut out = bytes.to_vec();
+        for (placeholder, value) in
+            [("@LOCAL_DIR@", &*local), ("@RELEASE_DIR@", &*release), ("@HOST@", self.host.as_str())]
+        {
+            out = replace(&out, placeholder.as_bytes(), value.as_bytes());
+        }
+        out
+    }
+
+    /// The other way round.
+    pub fn take_out(&self, bytes: &[u8]) -> Vec<u8> {
+        let local = self.local.to_string_lossy();
+        let release = self.release.to_string_lossy();
+        let mut out = bytes.to_vec();
+        for (placeholder, value) in
+            [("@LOCAL_DIR@", &*local), ("@RELEASE_DIR@", &*release), ("@HOST@", self.host.as_str())]
+        {
+            out = replace(&out, value.as_bytes(), placeholder.as_bytes());
+        }
+        out
+    }
+
+    /// Leaves the directory where it is.
+    pub fn keep(self) -> PathBuf {
+        self.top.keep()
+    }
+}
+
+/// Replaces every occurrence; bytes stay bytes.
+fn replace(bytes: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut rest = bytes;
+    while let Some(at) = rest.windows(from.len().max(1)).position(|window| window == from) {
+        out.extend_from_slice(&rest[..at]);
+        out.extend_from_slice(to);
+        rest = &rest[at + from.len()..];
+    }
+    out.extend_from_slice(rest);
+    out
+}
+
+fn copy_tree(from: &Path, to: &Path, stage: &Stage) -> Result<()> {
+    make(to)?;
+    let Ok(entries) = fs::read_dir(from) else { return Ok(()) };
+    for entry in entries.flatten() {
+        let target = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy_tree(&entry.path(), &target, stage)?;
+        } else {
+            write(&target, &stage.fill_in(&read(&entry.path())?))?;
+            mode(&target, 0o755)?;
+        }
+    }
+    Ok(())
+}
+
+fn make(path: &Path) -> Result<()> {
+    fs::create_dir_all(path).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+fn read(path: &Path) -> Result<Vec<u8>> {
+    fs::read(path).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Result<()> {
+    fs::write(path, bytes).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+fn mode(path: &Path, bits: u32) -> Result<()> {
+    fs::set_permissions(path, fs::Permissions::from_mode(bits))
+        .map_err(|error| format!("{}: {error}", path.display()))
+}
+
+fn owner(path: &Path, uid: u32, gid: u32) -> Result<()> {
+    chown(path, Some(uid), Some(gid)).map_err(|error| format!("{}: {error}", path.display()))
+}
