@@ -72,8 +72,9 @@ impl Accounts {
         write("group", &|name, id, _| format!("{name}:x:{id}:\n"))
     }
 
-    /// A command that runs `program` where the accounts exist. Its arguments are added by the caller.
-    pub fn command(&self, directory: &Path, program: &Path) -> Command {
+    /// A command that runs `program` where the accounts exist, as root or as the account given. Its arguments are added
+    /// by the caller.
+    pub fn command(&self, directory: &Path, program: &Path, uid: Option<u32>) -> Command {
         if !self.own {
             return Command::new(program);
         }
@@ -82,7 +83,12 @@ impl Accounts {
         command.arg(format!(
             "mount --bind \"$0/passwd\" /etc/passwd && mount --bind \"$0/group\" /etc/group && hostname {HOST} && exec \"$@\""
         ));
-        command.arg(directory).arg(program);
+        command.arg(directory);
+        if let Some(uid) = uid {
+            let id = uid.to_string();
+            command.args(["setpriv", "--reuid", &id, "--regid", &id, "--clear-groups"]);
+        }
+        command.arg(program);
         command
     }
 }

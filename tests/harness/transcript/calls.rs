@@ -74,8 +74,7 @@ pub fn value(ad: &[u8], name: &str) -> Option<String> {
     let text = String::from_utf8_lossy(ad);
     text.lines()
         .filter_map(|line| line.split_once('='))
-        .filter(|(left, _)| left.trim().eq_ignore_ascii_case(name))
-        .next_back()
+        .rfind(|(left, _)| left.trim().eq_ignore_ascii_case(name))
         .map(|(_, right)| right.trim().to_owned())
 }
 
@@ -89,8 +88,10 @@ pub struct JobCalls<'a> {
 }
 
 /// Sorts calls by job. Fetches that brought nothing belong to none and are returned apart.
-pub fn by_job(calls: &[Call]) -> (Vec<JobCalls<'_>>, Vec<&Call>) {
-    let mut groups: Vec<JobCalls<'_>> = Vec::new();
+///
+/// With `cases` (name and start, in order) a case takes the place of the job: one run of a starter is one group.
+pub fn by_job<'a>(calls: &'a [Call], cases: &[(String, f64)]) -> (Vec<JobCalls<'a>>, Vec<&'a Call>) {
+    let mut groups: Vec<JobCalls<'a>> = Vec::new();
     let mut idle = Vec::new();
     let mut by_starter: BTreeMap<i64, String> = BTreeMap::new();
     for call in calls {
@@ -106,12 +107,14 @@ pub fn by_job(calls: &[Call]) -> (Vec<JobCalls<'_>>, Vec<&Call>) {
             idle.push(call);
             continue;
         }
-        let known =
-            call.job().or_else(|| by_starter.get(&call.ppid).cloned().filter(|_| kind != "FETCH_WORK"));
+        let case = cases.iter().rev().find(|(_, start)| *start <= call.start).map(|(name, _)| name.clone());
+        let known = case
+            .or_else(|| call.job())
+            .or_else(|| by_starter.get(&call.ppid).cloned().filter(|_| kind != "FETCH_WORK"));
         let job = known.or_else(|| {
-            // A job without starter hooks and without a copy of its ad: that of the fetch before it that has no job yet.
+            // A job without starter hooks and without a copy of its ad: that of the latest fetch that has no job yet.
             (kind == "job")
-                .then(|| groups.iter().find(|group| group.main.iter().all(|other| !other.is_job())))
+                .then(|| groups.iter().rev().find(|group| group.main.iter().all(|other| !other.is_job())))
                 .flatten()
                 .map(|group| group.job.clone())
         });

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -22,12 +22,23 @@ pub struct Played {
     pub stderr: String,
     /// Events of the slot runner, one JSON object each.
     pub events: Vec<serde_json::Value>,
-    /// What each case of the starter printed, and how it ended.
-    pub cases: Vec<(String, Vec<u8>, String, String)>,
+    /// What came of each case of the starter.
+    pub cases: Vec<PlayedCase>,
     /// What is left in EXECUTE.
     pub left: Vec<String>,
     /// Things done to the daemons that could not be done here.
     pub not_done: Vec<String>,
+}
+
+/// One run of the starter by hand.
+#[derive(Debug)]
+pub struct PlayedCase {
+    pub name: String,
+    /// When it began, in seconds since the epoch, as the records of calls have it.
+    pub start: f64,
+    pub stdout: Vec<u8>,
+    pub stderr: String,
+    pub exit: String,
 }
 
 /// Finds the programs beside the running example, building them when cargo runs it.
@@ -70,7 +81,7 @@ pub fn play(scenario: &Scenario, stage: &Stage, accounts: &Accounts, programs: &
 }
 
 fn command(scenario: &Scenario, stage: &Stage, accounts: &Accounts, program: &Path) -> Command {
-    let mut command = accounts.command(stage.top(), program);
+    let mut command = accounts.command(stage.top(), program, scenario.daemon_uid());
     command.env_clear().envs(scenario.daemon_environment());
     command.env("CONDOR_CONFIG", stage.local.join("condor_config"));
     command
@@ -229,6 +240,7 @@ fn starter(
     let out = stage.top().join("case.stdout");
     let errors = stage.top().join("case.stderr");
     let create = |path: &Path| File::create(path).map_err(|error| format!("{}: {error}", path.display()));
+    let epoch = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
     let mut child = command
         .current_dir(stage.local.join("iwd"))
         .stdin(Stdio::piped())
@@ -252,6 +264,12 @@ fn starter(
     let end = wait(child, Duration::from_secs(60))?;
     let printed = fs::read(&out).unwrap_or_default();
     let complained = fs::read_to_string(&errors).unwrap_or_default();
-    played.cases.push((case.name.clone(), stage.take_out(&printed), end, complained));
+    played.cases.push(PlayedCase {
+        name: case.name.clone(),
+        start: epoch,
+        stdout: stage.take_out(&printed),
+        stderr: complained,
+        exit: end,
+    });
     Ok(())
 }

@@ -58,7 +58,7 @@ fn meta(facts: &str, status: &str, limits: &str) -> (i64, Meta) {
     let mut next = || lines.next().unwrap_or_default();
     meta.insert("umask".to_owned(), next().to_owned());
     let stat = next();
-    // Fields after the command name, which may hold blanks: state ppid pgrp session ... nice is the 17th.
+    // As in /proc/self/stat: after the name in brackets come state, parent, process group and session.
     let fields: Vec<&str> = stat.rsplit_once(')').map_or("", |(_, rest)| rest).split_whitespace().collect();
     let number = |index: usize| fields.get(index).and_then(|field| field.parse::<i64>().ok()).unwrap_or(0);
     let pid: i64 = stat.split(' ').next().and_then(|field| field.parse().ok()).unwrap_or(0);
@@ -66,7 +66,6 @@ fn meta(facts: &str, status: &str, limits: &str) -> (i64, Meta) {
     let whose = |id: i64| if id == pid { "own".to_owned() } else { "parent".to_owned() };
     meta.insert("pgid".to_owned(), whose(number(2)));
     meta.insert("sid".to_owned(), whose(number(3)));
-    meta.insert("nice".to_owned(), number(16).to_string());
     meta.insert("cwd".to_owned(), normalise::scratch(next()));
     for fd in 0..=2 {
         meta.insert(format!("fd {fd}"), descriptor(next()));

@@ -44,6 +44,8 @@ pub struct Action {
 #[derive(Clone, Debug)]
 pub struct Case {
     pub name: String,
+    /// When it began, in seconds since the start of the recording.
+    pub start: f64,
     pub argv: Vec<String>,
     pub stdin: Vec<u8>,
     pub stdout: Vec<u8>,
@@ -88,6 +90,12 @@ impl Scenario {
             );
         }
         None
+    }
+
+    /// The ordinary account that the daemons ran as, if they did not run as root: that of LOCAL_DIR.
+    pub fn daemon_uid(&self) -> Option<u32> {
+        let top = self.layout.iter().find(|entry| entry.path.is_empty())?;
+        (top.uid != 0).then_some(top.uid)
     }
 
     /// The environment the daemons were started with, as far as a startd hook shows it.
@@ -289,7 +297,7 @@ fn facts(meta: &Value) -> Meta {
             facts.insert(key.to_owned(), plain(value));
         }
     }
-    for key in ["uid", "gid", "groups", "nice", "SigBlk", "SigIgn"] {
+    for key in ["uid", "gid", "groups", "SigBlk", "SigIgn"] {
         if let Some(value) = meta.get(key) {
             facts.insert(key.to_owned(), plain(value));
         }
@@ -345,6 +353,7 @@ fn cases(directory: &Path, actions: &[Action]) -> Result<Vec<Case>> {
             stdout: fs::read(path.join("stdout")).unwrap_or_default(),
             exit: text(&path.join("exit"))?.trim().to_owned(),
             signals,
+            start,
             name,
         });
     }

@@ -3,13 +3,14 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use super::Result;
 use super::accounts::Accounts;
 use super::scenario::{LayoutEntry, Scenario};
 
 /// The recorder that stands where hooks and jobs are expected.
-const RECORDER: &str = include_str!("recorder.sh");
+const RECORDER: &str = include_str!("recorder.c");
 
 /// A directory in which one scenario runs: `local` is LOCAL_DIR, `records` what our recorder wrote.
 pub struct Stage {
@@ -40,6 +41,7 @@ impl Stage {
         }
         mode(&stage.records(), 0o1777)?;
         accounts.prepare(stage.top.path())?;
+        stage.compile()?;
         for directory in [
             "log",
             "spool",
@@ -58,7 +60,8 @@ impl Stage {
         mode(&stage.local.join("state"), 0o1777)?;
         if accounts.own {
             for directory in ["log", "spool", "execute", "lock", "run"] {
-                owner(&stage.local.join(directory), 64, 64)?;
+                let id = scenario.daemon_uid().unwrap_or(64);
+                owner(&stage.local.join(directory), id, id)?;
             }
         }
         let config = read(&scenario.directory.join("condor_config"))?;
@@ -73,6 +76,11 @@ impl Stage {
         make(&stage.local.join("scripts/queue/.taken"))?;
         for entry in &scenario.layout {
             stage.lay(scenario, entry, accounts)?;
+        }
+        // The listing names the directory of the queue only as a heading: it belonged to whoever owned what is in it.
+        let inside = scenario.layout.iter().find(|entry| entry.path.starts_with("scripts/queue/"));
+        if let Some(entry) = inside.filter(|_| accounts.own) {
+            owner(&stage.local.join("scripts/queue"), entry.uid, entry.gid)?;
         }
         Ok(stage)
     }
@@ -114,8 +122,26 @@ impl Stage {
         write(path, text)
     }
 
+    /// Compiles the recorder for this directory, once.
+    fn compile(&self) -> Result<()> {
+        let source = self.top.path().join("recorder.c");
+        write(&source, RECORDER.as_bytes())?;
+        let output = Command::new("cc")
+            .args(["-O1", "-w"])
+            .arg(format!("-DTOP=\"{}\"", self.top.path().display()))
+            .arg("-o")
+            .args([self.top.path().join("recorder"), source])
+            .output()
+            .map_err(|error| format!("cc (the recorder is written in C): {error}"))?;
+        if output.status.success() {
+            return Ok(());
+        }
+        Err(format!("cc: {}", String::from_utf8_lossy(&output.stderr)))
+    }
+
     fn recorder(&self, path: &Path, bits: u32) -> Result<()> {
-        write(path, RECORDER.replace("@TOP@", &self.top.path().to_string_lossy()).as_bytes())?;
+        let from = self.top.path().join("recorder");
+        fs::copy(&from, path).map_err(|error| format!("{}: {error}", path.display()))?;
         mode(path, bits)
     }
 
