@@ -112,9 +112,10 @@ pub fn by_job<'a>(calls: &'a [Call], cases: &[(String, f64)]) -> (Vec<JobCalls<'
             .or_else(|| call.job())
             .or_else(|| by_starter.get(&call.ppid).cloned().filter(|_| kind != "FETCH_WORK"));
         let job = known.or_else(|| {
-            // A job without starter hooks and without a copy of its ad: that of the latest fetch that has no job yet.
-            (kind == "job")
-                .then(|| groups.iter().rev().find(|group| group.main.iter().all(|other| !other.is_job())))
+            // A record whose ad was left out belongs to the latest fetch that has no such call yet.
+            let lacks = |group: &&JobCalls<'a>| group.main.iter().all(|other| other.kind() != kind);
+            matches!(kind.as_str(), "job" | "REPLY_FETCH")
+                .then(|| groups.iter().rev().find(lacks))
                 .flatten()
                 .map(|group| group.job.clone())
         });

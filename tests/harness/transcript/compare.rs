@@ -166,8 +166,7 @@ impl Comparison<'_> {
         }
         if raced {
             let of_slot = |difference: &Difference| {
-                let name = difference.what.rsplit(' ').next().unwrap_or_default();
-                matches!(name, "Name" | "SlotID" | "_CONDOR_SLOT" | "JobStarts")
+                difference.what.starts_with("slot-ad") || difference.what.ends_with("_CONDOR_SLOT")
             };
             let mut index = 0;
             findings.differences.retain(|difference| {

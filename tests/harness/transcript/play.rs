@@ -237,8 +237,9 @@ fn starter(
         let argument = stage.fill_in(argument.as_bytes());
         command.arg(String::from_utf8_lossy(&argument).into_owned());
     }
-    let out = stage.top().join("case.stdout");
-    let errors = stage.top().join("case.stderr");
+    let directory = stage.local.join("cases").join(&case.name);
+    fs::create_dir_all(&directory).map_err(|error| format!("{}: {error}", directory.display()))?;
+    let (out, errors) = (directory.join("stdout"), directory.join("stderr"));
     let create = |path: &Path| File::create(path).map_err(|error| format!("{}: {error}", path.display()));
     let epoch = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
     let mut child = command
