@@ -1,4 +1,0 @@
-//! The forms ads are written in: long, new, JSON, XML.
-
-pub mod long;
-pub mod new;
