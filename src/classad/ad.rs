@@ -1,0 +1,617 @@
+//! Ads: attributes by name, with the spelling of names kept and an optional chained parent.
+
+use std::fmt;
+use std::sync::Arc;
+
+use bstr::{BStr, BString, ByteSlice};
+
+use super::expr::{Expr, Repr};
+use super::lexer;
+use super::name::{self, AttrName};
+use super::parser::{Dialect, ParseError};
+use super::tree::{Node, NodeId, Tree};
+use super::value::Value;
+
+/// An ad: a set of attributes with unevaluated values.
+///
+/// Names compare without case and keep the spelling they were first inserted with. The order of attributes is never
+/// observable: printing sorts them.
+///
+/// ```
+/// use htc_hooks::classad::{ClassAd, Value};
+/// let mut ad = ClassAd::new();
+/// ad.set("Owner", "ana");
+/// ad.insert_line(b"RequestCpus = 2 + 2").unwrap();
+/// assert!(ad.contains("OWNER"));
+/// assert_eq!(ad.get("requestcpus").unwrap().unparse(), "2 + 2");
+/// assert_eq!(ad.literal("owner"), Some(Value::from("ana")));
+/// ```
+#[derive(Clone, Default)]
+pub struct ClassAd {
+    /// Names and string literals.
+    text: Vec<u8>,
+    /// Hash of each name, beside the entries so that a search touches little memory.
+    hashes: Vec<u32>,
+    entries: Vec<Entry>,
+    /// From a certain size on, where to find the entry of a hash.
+    index: Option<Box<Index>>,
+    /// Bytes of the text that belong to no entry any more.
+    dead: usize,
+    parent: Option<Arc<ClassAd>>,
+}
+
+#[derive(Clone, Debug)]
+struct Entry {
+    start: u32,
+    len: u32,
+    value: Slot,
+}
+
+/// The value of an attribute: scalars stand in the ad itself, all else in a tree.
+#[derive(Clone, Debug)]
+pub(crate) enum Slot {
+    Undefined,
+    Error,
+    Bool(bool),
+    Int(i64),
+    Real(f64),
+    Str { start: u32, len: u32 },
+    Expr(NodeId, Arc<Tree>),
+}
+
+/// Open addressing by hash, at most half full.
+#[derive(Clone, Debug)]
+struct Index {
+    slots: Vec<u32>,
+}
+
+const EMPTY: u32 = u32::MAX;
+/// Up to this many attributes a look at all hashes is faster than an index.
+const INDEX_FROM: usize = 64;
+
+impl Index {
+    fn build(hashes: &[u32]) -> Self {
+        let mut index = Index { slots: vec![EMPTY; (hashes.len() * 4).next_power_of_two()] };
+        for (at, hash) in hashes.iter().enumerate() {
+            index.place(*hash, at as u32);
+        }
+        index
+    }
+
+    fn place(&mut self, hash: u32, entry: u32) {
+        let mask = self.slots.len() - 1;
+        let mut at = hash as usize & mask;
+        while self.slots[at] != EMPTY {
+            at = (at + 1) & mask;
+        }
+        self.slots[at] = entry;
+    }
+
+    /// The entries that may have this hash.
+    fn candidates(&self, hash: u32) -> impl Iterator<Item = usize> + '_ {
+        let mask = self.slots.len() - 1;
+        let mut at = hash as usize & mask;
+        std::iter::from_fn(move || {
+            let entry = self.slots[at];
+            at = (at + 1) & mask;
+            (entry != EMPTY).then_some(entry as usize)
+        })
+    }
+}
+
+/// Why a line of a long ad cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LineError {
+    /// There is no `=`.
+    #[error("no `=` in the line; write `Name = value`")]
+    NoEquals,
+    /// There is nothing before the `=`.
+    #[error("no name before the `=`")]
+    NoName,
+    /// The value does not begin with an expression. Spans count from the start of the line.
+    #[error("bad value: {0}")]
+    Value(ParseError),
+}
+
+impl LineError {
+    /// The error with the line and a caret where there is a place to point at.
+    pub fn render(&self, line: &[u8]) -> String {
+        match self {
+            LineError::Value(error) => error.render(line),
+            other => other.to_string(),
+        }
+    }
+}
+
+impl ClassAd {
+    /// An empty ad.
+    pub fn new() -> Self {
+        ClassAd::default()
+    }
+
+    fn name_of(&self, at: usize) -> &[u8] {
+        let entry = &self.entries[at];
+        &self.text[entry.start as usize..entry.start as usize + entry.len as usize]
+    }
+
+    fn find(&self, wanted: &[u8], hash: u32) -> Option<usize> {
+        let same = |at: usize| self.hashes[at] == hash && self.name_of(at).eq_ignore_ascii_case(wanted);
+        if let Some(index) = &self.index {
+            return index.candidates(hash).find(|at| same(*at));
+        }
+        // Eight at a time without an exit in between: the compiler makes two vector comparisons of it.
+        let mut base = 0;
+        let mut chunks = self.hashes.chunks_exact(8);
+        for chunk in &mut chunks {
+            if chunk.iter().fold(false, |any, other| any | (*other == hash))
+                && let Some(at) = (base..base + 8).find(|at| same(*at))
+            {
+                return Some(at);
+            }
+            base += 8;
+        }
+        (base..self.hashes.len()).find(|at| same(*at))
+    }
+
+    /// The value of an attribute, with the hash of its name known.
+    pub(crate) fn slot(&self, wanted: &[u8], hash: u32) -> Option<&Slot> {
+        self.find(wanted, hash).map(|at| &self.entries[at].value)
+    }
+
+    /// The text of a string literal.
+    pub(crate) fn slot_text(&self, start: u32, len: u32) -> &[u8] {
+        &self.text[start as usize..start as usize + len as usize]
+    }
+
+    pub(crate) fn slot_expr(&self, slot: &Slot) -> Expr {
+        Expr(match slot {
+            Slot::Undefined => Repr::Scalar(Value::Undefined),
+            Slot::Error => Repr::Scalar(Value::Error),
+            Slot::Bool(b) => Repr::Scalar(Value::Bool(*b)),
+            Slot::Int(i) => Repr::Scalar(Value::Int(*i)),
+            Slot::Real(r) => Repr::Scalar(Value::Real(*r)),
+            Slot::Str { start, len } => Repr::Scalar(Value::Str(self.slot_text(*start, *len).into())),
+            Slot::Expr(root, tree) => Repr::Node(Arc::clone(tree), *root),
+        })
+    }
+
+    /// The expression of an attribute; the chained parent is asked where the ad itself has none.
+    pub fn get(&self, name: impl AsRef<[u8]>) -> Option<Expr> {
+        let name = name.as_ref();
+        let hash = name::hash(name);
+        match self.slot(name, hash) {
+            Some(slot) => Some(self.slot_expr(slot)),
+            None => self.parent.as_ref()?.get(name),
+        }
+    }
+
+    /// The expression of an attribute of this ad itself, its chained parent left out.
+    pub fn get_own(&self, name: impl AsRef<[u8]>) -> Option<Expr> {
+        let name = name.as_ref();
+        self.slot(name, name::hash(name)).map(|slot| self.slot_expr(slot))
+    }
+
+    /// The value of an attribute that is written as a literal; nothing is evaluated.
+    pub fn literal(&self, name: impl AsRef<[u8]>) -> Option<Value> {
+        self.get(name)?.as_literal()
+    }
+
+    /// The text of an attribute that is a string literal; nothing is evaluated or copied.
+    pub fn string(&self, name: impl AsRef<[u8]>) -> Option<&BStr> {
+        let name = name.as_ref();
+        match self.slot(name, name::hash(name)) {
+            Some(Slot::Str { start, len }) => Some(self.slot_text(*start, *len).as_bstr()),
+            Some(_) => None,
+            None => self.parent.as_ref()?.string(name),
+        }
+    }
+
+    /// Whether the ad or its chained parent has the attribute.
+    pub fn contains(&self, name: impl AsRef<[u8]>) -> bool {
+        let name = name.as_ref();
+        self.slot(name, name::hash(name)).is_some()
+            || self.parent.as_ref().is_some_and(|parent| parent.contains(name))
+    }
+
+    /// Sets an attribute. A repeated name replaces the value and keeps the old spelling.
+    pub fn insert(&mut self, name: impl AsRef<[u8]>, value: Expr) {
+        let slot = match value.0 {
+            Repr::Scalar(value) => self.scalar_slot(&value),
+            Repr::Node(tree, root) => Slot::Expr(root, tree),
+        };
+        self.put(name.as_ref(), slot);
+    }
+
+    /// Sets an attribute to a value.
+    pub fn set(&mut self, name: impl AsRef<[u8]>, value: impl Into<Value>) {
+        let value = value.into();
+        let slot = match &value {
+            Value::List(_) | Value::Ad(_) | Value::AbsTime(_) | Value::RelTime(_) => {
+                return self.insert(name, Expr::literal(value));
+            }
+            scalar => self.scalar_slot(scalar),
+        };
+        self.put(name.as_ref(), slot);
+    }
+
+    fn scalar_slot(&mut self, value: &Value) -> Slot {
+        match value {
+            Value::Error => Slot::Error,
+            Value::Bool(b) => Slot::Bool(*b),
+            Value::Int(i) => Slot::Int(*i),
+            Value::Real(r) => Slot::Real(*r),
+            Value::Str(text) => {
+                let (start, len) = self.push_text(text);
+                Slot::Str { start, len }
+            }
+            _ => Slot::Undefined,
+        }
+    }
+
+    fn push_text(&mut self, bytes: &[u8]) -> (u32, u32) {
+        if self.dead > 4096 && self.dead * 2 > self.text.len() {
+            self.compact();
+        }
+        let start = self.text.len() as u32;
+        self.text.extend_from_slice(bytes);
+        (start, bytes.len() as u32)
+    }
+
+    /// Copies the text that is still used together.
+    fn compact(&mut self) {
+        let old = std::mem::take(&mut self.text);
+        let mut text = Vec::with_capacity(old.len() - self.dead);
+        let mut keep = |start: &mut u32, len: u32| {
+            let bytes = &old[*start as usize..*start as usize + len as usize];
+            *start = text.len() as u32;
+            text.extend_from_slice(bytes);
+        };
+        for entry in &mut self.entries {
+            keep(&mut entry.start, entry.len);
+            if let Slot::Str { start, len } = &mut entry.value {
+                keep(start, *len);
+            }
+        }
+        self.text = text;
+        self.dead = 0;
+    }
+
+    fn put(&mut self, wanted: &[u8], value: Slot) {
+        let hash = name::hash(wanted);
+        if let Some(at) = self.find(wanted, hash) {
+            if let Slot::Str { len, .. } = self.entries[at].value {
+                self.dead += len as usize;
+            }
+            self.entries[at].value = value;
+            return;
+        }
+        // Compacting would lose the text that the new value points into, so the name is added without it.
+        let start = self.text.len() as u32;
+        self.text.extend_from_slice(wanted);
+        self.hashes.push(hash);
+        self.entries.push(Entry { start, len: wanted.len() as u32, value });
+        let count = self.entries.len();
+        match &mut self.index {
+            Some(index) if count * 2 <= index.slots.len() => index.place(hash, count as u32 - 1),
+            None if count <= INDEX_FROM => {}
+            _ => self.index = Some(Box::new(Index::build(&self.hashes))),
+        }
+    }
+
+    /// Takes one line `Name = value` of a long ad (hooks.md 2.5): leading white space is skipped, the name ends at the
+    /// first `=`, any name is taken, text behind a complete expression is ignored.
+    ///
+    /// # Errors
+    /// Says what is wrong; the ad is left as it was.
+    pub fn insert_line(&mut self, line: &[u8]) -> Result<AttrName, LineError> {
+        let line = match memchr::memchr(0, line) {
+            Some(end) => &line[..end],
+            None => line,
+        };
+        let start = line.iter().take_while(|b| super::numbers::is_space(**b)).count();
+        let equals = start + memchr::memchr(b'=', &line[start..]).ok_or(LineError::NoEquals)?;
+        let blanks = line[start..equals].iter().rev().take_while(|b| **b == b' ').count();
+        let name = &line[start..equals - blanks];
+        if name.is_empty() {
+            return Err(LineError::NoName);
+        }
+        let value = equals + 1 + line[equals + 1..].iter().take_while(|b| **b == b' ').count();
+        self.insert_old(name, &line[value..]).map_err(|mut error| {
+            let shift = u32::try_from(value).unwrap_or(u32::MAX);
+            error.span.start = error.span.start.saturating_add(shift);
+            error.span.end = error.span.end.saturating_add(shift);
+            LineError::Value(error)
+        })?;
+        Ok(AttrName::from(name))
+    }
+
+    /// Sets an attribute to the expression that a text of the old syntax begins with.
+    pub(crate) fn insert_old(&mut self, name: &[u8], text: &[u8]) -> Result<(), ParseError> {
+        let slot = match plain_literal(text) {
+            Some(Plain::Str(inner)) => {
+                let (start, len) = self.push_text(inner);
+                Slot::Str { start, len }
+            }
+            Some(Plain::Int(i)) => Slot::Int(i),
+            Some(Plain::Real(r)) => Slot::Real(r),
+            Some(Plain::Bool(b)) => Slot::Bool(b),
+            None => {
+                let (expr, _) = Expr::parse_prefix(text, Dialect::old_syntax())?;
+                self.insert(name, expr);
+                return Ok(());
+            }
+        };
+        self.put(name, slot);
+        Ok(())
+    }
+
+    /// Removes an attribute and returns its expression. As in the reference, an attribute that the chained parent has
+    /// is then hidden by `undefined` (reference: `ClassAd::Delete`).
+    pub fn remove(&mut self, name: impl AsRef<[u8]>) -> Option<Expr> {
+        let name = name.as_ref();
+        let removed = self.find(name, name::hash(name)).map(|at| {
+            let expr = self.slot_expr(&self.entries[at].value);
+            self.dead += self.entries[at].len as usize;
+            if let Slot::Str { len, .. } = self.entries[at].value {
+                self.dead += len as usize;
+            }
+            self.hashes.swap_remove(at);
+            self.entries.swap_remove(at);
+            if self.index.is_some() {
+                self.index = Some(Box::new(Index::build(&self.hashes)));
+            }
+            expr
+        });
+        if self.parent.as_ref().is_some_and(|parent| parent.contains(name)) {
+            self.set(name, Value::Undefined);
+        }
+        removed
+    }
+
+    /// Removes all attributes and the chain.
+    pub fn clear(&mut self) {
+        self.text.clear();
+        self.hashes.clear();
+        self.entries.clear();
+        self.index = None;
+        self.dead = 0;
+        self.parent = None;
+    }
+
+    /// How many attributes the ad itself has.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether the ad itself has no attribute.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// The names of the ad's own attributes, in no particular order.
+    pub fn names(&self) -> impl ExactSizeIterator<Item = &BStr> + '_ {
+        (0..self.entries.len()).map(|at| self.name_of(at).as_bstr())
+    }
+
+    /// The ad's own attributes, in no particular order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&BStr, Expr)> + '_ {
+        (0..self.entries.len())
+            .map(|at| (self.name_of(at).as_bstr(), self.slot_expr(&self.entries[at].value)))
+    }
+
+    pub(crate) fn slots(&self) -> impl ExactSizeIterator<Item = (&[u8], &Slot)> + '_ {
+        (0..self.entries.len()).map(|at| (self.name_of(at), &self.entries[at].value))
+    }
+
+    /// The ad's own attributes sorted bytewise by name, upper case first: the order of the "job ad print".
+    pub fn sorted(&self) -> Vec<(&BStr, Expr)> {
+        let mut all: Vec<_> = self.iter().collect();
+        all.sort_unstable_by(|a, b| a.0.cmp(b.0));
+        all
+    }
+
+    /// The ad's own attributes by length of name, then caselessly: the order of the new form.
+    pub fn in_ad_order(&self) -> Vec<(&BStr, Expr)> {
+        let mut all: Vec<_> = self.iter().collect();
+        all.sort_unstable_by(|a, b| name::ad_order(a.0, b.0));
+        all
+    }
+
+    /// Inserts all attributes of another ad itself, its chain left out.
+    pub fn update(&mut self, other: &ClassAd) {
+        for (name, slot) in other.slots() {
+            let slot = match slot {
+                Slot::Str { start, len } => {
+                    let (start, len) = self.push_text(other.slot_text(*start, *len));
+                    Slot::Str { start, len }
+                }
+                other => other.clone(),
+            };
+            self.put(name, slot);
+        }
+    }
+
+    /// Chains the ad to another: what the ad does not have is looked up there. `None` ends the chain.
+    pub fn chain(&mut self, parent: Option<Arc<ClassAd>>) {
+        self.parent = parent;
+    }
+
+    /// The ad that this one is chained to.
+    pub fn parent(&self) -> Option<&Arc<ClassAd>> {
+        self.parent.as_ref()
+    }
+
+    /// A copy with the chain resolved: all attributes of the parents that the ad does not have itself.
+    #[must_use]
+    pub fn flattened_chain(&self) -> ClassAd {
+        match &self.parent {
+            None => self.clone(),
+            Some(parent) => {
+                let mut all = parent.flattened_chain();
+                all.update(self);
+                all
+            }
+        }
+    }
+
+    /// The ad of a node of kind ad.
+    pub(crate) fn from_node(tree: &Arc<Tree>, id: NodeId) -> ClassAd {
+        let mut ad = ClassAd::new();
+        if let Node::Ad { first, count } = tree.node(id) {
+            for field in tree.fields(first, count) {
+                ad.insert(tree.name_bytes(field.name), Expr::from_tree(tree, field.node));
+            }
+        }
+        ad
+    }
+
+    /// Reads an ad of the new form: `[ a = 1; b = 2 ]`. Text behind it is an error.
+    ///
+    /// # Errors
+    /// Says where the text stops being an ad.
+    pub fn parse_new(text: &[u8], dialect: Dialect) -> Result<ClassAd, ParseError> {
+        let (ad, used) = super::format::new::parse_prefix(text, dialect)?;
+        super::format::new::expect_end(text, used, dialect)?;
+        Ok(ad)
+    }
+
+    /// The new form on one line.
+    pub fn unparse(&self) -> BString {
+        let mut out = Vec::new();
+        super::unparse::ad(self, super::unparse::Form::New, &mut out);
+        out.into()
+    }
+}
+
+/// A literal that needs no parser.
+pub(crate) enum Plain<'t> {
+    Str(&'t [u8]),
+    Int(i64),
+    Real(f64),
+    Bool(bool),
+}
+
+/// Reads the commonest values of long ads without the parser; `None` means that the parser has to look.
+pub(crate) fn plain_literal(text: &[u8]) -> Option<Plain<'_>> {
+    match *text.first()? {
+        b'"' => {
+            let inner = &text[1..];
+            let end = memchr::memchr(b'"', inner)?;
+            let closed = end + 1 == inner.len() && (end == 0 || inner[end - 1] != b'\\');
+            closed.then(|| Plain::Str(&inner[..end]))
+        }
+        b'0'..=b'9' | b'-' => plain_number(text),
+        b't' | b'T' if text.eq_ignore_ascii_case(b"true") => Some(Plain::Bool(true)),
+        b'f' | b'F' if text.eq_ignore_ascii_case(b"false") => Some(Plain::Bool(false)),
+        _ => None,
+    }
+}
+
+fn plain_number(text: &[u8]) -> Option<Plain<'static>> {
+    let digits = if text[0] == b'-' { &text[1..] } else { text };
+    let whole = digits.iter().take_while(|b| b.is_ascii_digit()).count();
+    if whole == 0 || (digits[0] == b'0' && whole > 1) {
+        return None;
+    }
+    if whole == digits.len() {
+        return (whole <= 18).then(|| Plain::Int(lexer::integer(text)));
+    }
+    if digits[whole] != b'.' {
+        return None;
+    }
+    let fraction = &digits[whole + 1..];
+    if fraction.is_empty() || !fraction.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    std::str::from_utf8(text).ok()?.parse().ok().map(Plain::Real)
+}
+
+/// The same attributes with the same expressions; names without case, the chain left out.
+impl PartialEq for ClassAd {
+    fn eq(&self, other: &Self) -> bool {
+        self.len() == other.len()
+            && self.iter().all(|(name, expr)| other.get_own(name).is_some_and(|theirs| theirs == expr))
+    }
+}
+
+impl fmt::Debug for ClassAd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.sorted().iter().map(|(name, expr)| (name, expr))).finish()
+    }
+}
+
+impl<N: AsRef<[u8]>, V: Into<Value>> FromIterator<(N, V)> for ClassAd {
+    fn from_iter<I: IntoIterator<Item = (N, V)>>(attributes: I) -> Self {
+        let mut ad = ClassAd::new();
+        for (name, value) in attributes {
+            ad.set(name, value);
+        }
+        ad
+    }
+}
+
+impl From<&ClassAd> for BString {
+    fn from(ad: &ClassAd) -> Self {
+        ad.unparse()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_line_of_a_name_wins_under_its_first_spelling() {
+        let mut ad = ClassAd::new();
+        ad.insert_line(b"  Foo = 1").unwrap();
+        ad.insert_line(b"FOO = \"x\"").unwrap();
+        assert_eq!(ad.len(), 1);
+        assert_eq!(ad.names().next().unwrap(), "Foo");
+        assert_eq!(ad.string("foo").unwrap(), "x");
+    }
+
+    #[test]
+    fn thousands_of_attributes_are_found_after_removals() {
+        let mut ad = ClassAd::new();
+        for i in 0..3000 {
+            ad.set(format!("Name{i}"), i);
+        }
+        for i in (0..3000).step_by(3) {
+            assert!(ad.remove(format!("nAME{i}")).is_some());
+        }
+        for i in 0..3000 {
+            assert_eq!(ad.contains(format!("NAME{i}")), i % 3 != 0, "{i}");
+        }
+    }
+
+    #[test]
+    fn replaced_strings_do_not_pile_up() {
+        let mut ad = ClassAd::new();
+        for i in 0..100_000 {
+            ad.set("A", format!("some longer text {i}"));
+        }
+        assert!(ad.text.len() < 20_000);
+        assert_eq!(ad.string("a").unwrap(), "some longer text 99999");
+    }
+
+    #[test]
+    fn removing_hides_what_the_chained_parent_has() {
+        let mut base = ClassAd::new();
+        base.set("A", 1);
+        let mut ad = ClassAd::new();
+        ad.chain(Some(Arc::new(base)));
+        assert!(ad.contains("a"));
+        assert!(ad.remove("a").is_none());
+        assert_eq!(ad.literal("a"), Some(Value::Undefined));
+    }
+
+    #[test]
+    fn bad_lines_say_why() {
+        let mut ad = ClassAd::new();
+        assert_eq!(ad.insert_line(b"junk"), Err(LineError::NoEquals));
+        assert_eq!(ad.insert_line(b" = 3"), Err(LineError::NoName));
+        assert!(matches!(ad.insert_line(b"A = "), Err(LineError::Value(_))));
+        assert!(ad.insert_line(b"A B = 1 )( junk").is_ok());
+        assert!(ad.is_empty() || ad.contains("a b"));
+    }
+}

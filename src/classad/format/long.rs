@@ -1,0 +1,101 @@
+//! Ads in the long form: a line `Name = value` for each attribute (classad.md 11).
+
+use std::borrow::Cow;
+
+use crate::classad::unparse::{self, Form};
+use crate::classad::{AttrName, ClassAd, LineError, is_private};
+
+/// In which order attributes are printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    /// By the bytes of their names, upper case first: `-long` of the tools, the "job ad print" of hooks.
+    #[default]
+    Bytes,
+    /// Without regard to case: the writer of many ads.
+    Caseless,
+    /// By length of name, then caselessly: the order ads themselves have (Python's `printOld`).
+    Ad,
+}
+
+/// What a long ad looks like. The default is the "job ad print".
+#[derive(Clone, Debug, Default)]
+pub struct PrintOptions {
+    /// The order of attributes.
+    pub order: Order,
+    /// Print secrets such as `ClaimId` as well.
+    pub private: bool,
+    /// Leave the chained parent out.
+    pub own_only: bool,
+    /// Quote names that are no identifiers, as Python's `printOld` does.
+    pub quote_names: bool,
+    /// Print these attributes only, spelled as the ad spells them.
+    pub only: Option<Vec<AttrName>>,
+}
+
+/// The "job ad print": sorted by bytes, secrets left out, the chained parent merged in
+/// (reference: `sPrintAd`, compat_classad.cpp).
+///
+/// ```
+/// use htc_hooks::classad::{ClassAd, format::long};
+/// let (ad, errors) = long::parse(b"b = 1 + 1\nA = \"x\"\nClaimId = \"secret\"\n");
+/// assert!(errors.is_empty());
+/// assert_eq!(long::print(&ad), b"A = \"x\"\nb = 1 + 1\n");
+/// ```
+pub fn print(ad: &ClassAd) -> Vec<u8> {
+    print_with(ad, &PrintOptions::default())
+}
+
+/// The long form with a choice of order and attributes.
+pub fn print_with(ad: &ClassAd, options: &PrintOptions) -> Vec<u8> {
+    let mut out = Vec::new();
+    push(ad, options, &mut out);
+    out
+}
+
+/// Appends the long form of an ad.
+pub fn push(ad: &ClassAd, options: &PrintOptions, out: &mut Vec<u8>) {
+    let ad = match ad.parent() {
+        Some(_) if !options.own_only => Cow::Owned(ad.flattened_chain()),
+        _ => Cow::Borrowed(ad),
+    };
+    let mut slots: Vec<_> = ad
+        .slots()
+        .filter(|(name, _)| options.private || !is_private(name))
+        .filter(|(name, _)| {
+            options
+                .only
+                .as_ref()
+                .is_none_or(|only| only.iter().any(|wanted| *wanted == AttrName::from(*name)))
+        })
+        .collect();
+    match options.order {
+        Order::Bytes => slots.sort_unstable_by(|a, b| a.0.cmp(b.0)),
+        Order::Caseless => slots.sort_unstable_by(|a, b| crate::text::caseless::cmp(a.0, b.0)),
+        Order::Ad => slots.sort_unstable_by(|a, b| crate::classad::name::ad_order(a.0, b.0)),
+    }
+    for (name, slot) in slots {
+        if options.quote_names {
+            unparse::name(name, out);
+        } else {
+            out.extend_from_slice(name);
+        }
+        out.extend_from_slice(b" = ");
+        unparse::slot(&ad, slot, Form::Old, out);
+        out.push(b'\n');
+    }
+}
+
+/// Reads the lines of one long ad. Blank lines and lines that begin with `#` are skipped; a line that is no attribute
+/// is reported and the lines behind it are read all the same.
+pub fn parse(text: &[u8]) -> (ClassAd, Vec<LineError>) {
+    let mut ad = ClassAd::new();
+    let mut errors = Vec::new();
+    for line in text.split(|byte| *byte == b'\n') {
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        match line.iter().find(|byte| !byte.is_ascii_whitespace()) {
+            None | Some(b'#') => {}
+            Some(_) => errors.extend(ad.insert_line(line).err()),
+        }
+    }
+    (ad, errors)
+}

@@ -1,0 +1,603 @@
+//! Bytes into tokens (classad.md 3; reference: lexer.cpp).
+
+use super::numbers::{is_space, strtod};
+use super::parser::Dialect;
+use super::tree::Text;
+
+/// The kinds of token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Kind {
+    End,
+    Bad,
+    Identifier,
+    Undefined,
+    Error,
+    Boolean,
+    Integer,
+    Real,
+    String,
+    Selection,
+    Multiply,
+    Divide,
+    Modulus,
+    Plus,
+    Minus,
+    BitNot,
+    Not,
+    BitXor,
+    BitAnd,
+    BitOr,
+    And,
+    Or,
+    Less,
+    LessEqual,
+    Greater,
+    GreaterEqual,
+    ShiftLeft,
+    ShiftRight,
+    ShiftRightZero,
+    Bound,
+    Equal,
+    NotEqual,
+    Is,
+    Isnt,
+    Question,
+    Colon,
+    Elvis,
+    Semicolon,
+    Comma,
+    OpenBox,
+    CloseBox,
+    OpenParenthesis,
+    CloseParenthesis,
+    OpenBrace,
+    CloseBrace,
+}
+
+/// What is wrong with a token of kind [`Kind::Bad`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BadToken {
+    /// A byte that begins no token.
+    Byte,
+    /// A string or quoted name without its closing quote.
+    Unterminated,
+    /// A comment without its end.
+    Comment,
+    /// An escape that would put a NUL byte into a string.
+    Nul,
+    /// A number with a leading zero, or one that ends too soon (`1.`, `1e`).
+    Number,
+    /// `=?` without `=`.
+    Operator,
+}
+
+/// The token under the cursor. Which fields mean something depends on the kind.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Token {
+    pub(crate) kind: Kind,
+    /// Where it begins and ends in the source.
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+    /// Text of identifiers and strings: offset into source followed by `extra`.
+    pub(crate) text: Text,
+    pub(crate) integer: i64,
+    pub(crate) real: f64,
+    pub(crate) boolean: bool,
+    /// A JSON string that was written between escaped slashes.
+    pub(crate) quoted_expression: bool,
+    pub(crate) bad: BadToken,
+}
+
+/// The cursor over one text.
+#[derive(Debug)]
+pub(crate) struct Lexer<'s> {
+    source: &'s [u8],
+    at: usize,
+    dialect: Dialect,
+    pub(crate) token: Token,
+    /// Kind of the token before, for the folding of minus signs.
+    last: Kind,
+    /// Where the token before ended.
+    pub(crate) last_end: usize,
+    /// Texts that differ from how they were written (escapes, joined strings); they stand behind the source.
+    pub(crate) extra: Vec<u8>,
+}
+
+impl<'s> Lexer<'s> {
+    /// Starts at the first token. A NUL byte ends the text.
+    pub(crate) fn new(source: &'s [u8], dialect: Dialect) -> Self {
+        let source = match memchr::memchr(0, source) {
+            Some(end) => &source[..end],
+            None => source,
+        };
+        let token = Token {
+            kind: Kind::End,
+            start: 0,
+            end: 0,
+            text: Text { start: 0, len: 0 },
+            integer: 0,
+            real: 0.0,
+            boolean: false,
+            quoted_expression: false,
+            bad: BadToken::Byte,
+        };
+        let mut lexer =
+            Lexer { source, at: 0, dialect, token, last: Kind::End, last_end: 0, extra: Vec::new() };
+        lexer.advance();
+        lexer
+    }
+
+    pub(crate) fn source(&self) -> &'s [u8] {
+        self.source
+    }
+
+    /// The text of an identifier or string.
+    pub(crate) fn bytes(&self, text: Text) -> &[u8] {
+        let (start, len) = (text.start as usize, text.len as usize);
+        match start.checked_sub(self.source.len()) {
+            None => &self.source[start..start + len],
+            Some(_) if len == 0 => &[],
+            Some(start) => &self.extra[start..start + len],
+        }
+    }
+
+    fn peek(&self, ahead: usize) -> u8 {
+        self.source.get(self.at + ahead).copied().unwrap_or(0)
+    }
+
+    /// Moves to the next token.
+    pub(crate) fn advance(&mut self) {
+        self.last = self.token.kind;
+        self.last_end = self.token.end;
+        let mut byte;
+        loop {
+            byte = self.peek(0);
+            if is_space(byte) {
+                self.at += 1;
+            } else if byte == b'/' {
+                match self.peek(1) {
+                    b'/' => {
+                        self.at += memchr::memchr(b'\n', &self.source[self.at..])
+                            .unwrap_or(self.source.len() - self.at);
+                    }
+                    b'*' => match memchr::memmem::find(&self.source[self.at + 2..], b"*/") {
+                        Some(length) => self.at += length + 4,
+                        None => {
+                            // The reference marks the error but leaves the token before in place (lexer.cpp
+                            // LoadToken), so that a repeated closing parenthesis may even complete a call.
+                            self.token.start = self.at;
+                            self.at = self.source.len();
+                            self.token.end = self.at;
+                            self.token.bad = BadToken::Comment;
+                            self.last = Kind::Bad;
+                            return;
+                        }
+                    },
+                    _ => break,
+                }
+            } else {
+                break;
+            }
+        }
+        let start = self.at;
+        self.token.start = start;
+        let kind = match byte {
+            0 => Kind::End,
+            b'a'..=b'z' | b'A'..=b'Z' | b'_' => self.word(start),
+            b'0'..=b'9' | b'.' => self.number(start),
+            b'-' if !matches!(
+                self.last,
+                Kind::Integer
+                    | Kind::Real
+                    | Kind::Boolean
+                    | Kind::String
+                    | Kind::Undefined
+                    | Kind::Error
+                    | Kind::Identifier
+                    | Kind::Selection
+                    | Kind::CloseBox
+                    | Kind::CloseParenthesis
+                    | Kind::CloseBrace
+            ) =>
+            {
+                self.number(start)
+            }
+            b'"' | b'\'' => self.string(byte),
+            _ => self.punctuation(byte),
+        };
+        self.token.kind = kind;
+        self.token.end = self.at;
+    }
+
+    fn bad(&mut self, bad: BadToken) -> Kind {
+        self.token.bad = bad;
+        Kind::Bad
+    }
+
+    fn word(&mut self, start: usize) -> Kind {
+        let rest = &self.source[start..];
+        let length =
+            rest.iter().position(|b| !(b.is_ascii_alphanumeric() || *b == b'_')).unwrap_or(rest.len());
+        let word = &rest[..length];
+        self.at = start + length;
+        self.token.text = Text { start: start as u32, len: length as u32 };
+        let is = |reserved: &[u8]| word.eq_ignore_ascii_case(reserved);
+        match length {
+            2 if is(b"is") => Kind::Is,
+            4 if is(b"true") => {
+                self.token.boolean = true;
+                Kind::Boolean
+            }
+            4 if is(b"isnt") => Kind::Isnt,
+            4 if self.dialect.json && is(b"null") => Kind::Undefined,
+            5 if is(b"false") => {
+                self.token.boolean = false;
+                Kind::Boolean
+            }
+            5 if is(b"error") => Kind::Error,
+            9 if !self.dialect.json && is(b"undefined") => Kind::Undefined,
+            _ => Kind::Identifier,
+        }
+    }
+
+    /// Numbers, and the dot of a selection (reference: tokenizeNumber).
+    fn number(&mut self, start: usize) -> Kind {
+        let mut first = self.peek(0);
+        self.at += 1;
+        if first == b'-' {
+            match self.peek(0) {
+                digit @ b'0'..=b'9' => {
+                    first = digit;
+                    self.at += 1;
+                }
+                b'.' if self.peek(1).is_ascii_digit() => {}
+                _ => return Kind::Minus,
+            }
+        }
+        let mut real = false;
+        let mut number = true;
+        if first == b'0' {
+            if matches!(self.peek(0), b'x' | b'X') {
+                self.at += 1;
+                if !self.peek(0).is_ascii_hexdigit() {
+                    return self.bad(BadToken::Number);
+                }
+                while self.peek(0).is_ascii_hexdigit() {
+                    self.at += 1;
+                }
+            } else {
+                let mut decimal_only = false;
+                while self.peek(0).is_ascii_digit() {
+                    decimal_only |= self.peek(0) > b'7';
+                    self.at += 1;
+                }
+                if matches!(self.peek(0), b'.' | b'e' | b'E') {
+                    real = true;
+                } else if decimal_only {
+                    return self.bad(BadToken::Number);
+                }
+            }
+        } else if first.is_ascii_digit() {
+            while self.peek(0).is_ascii_digit() {
+                self.at += 1;
+            }
+            real = matches!(self.peek(0), b'.' | b'e' | b'E');
+        } else {
+            number = false;
+        }
+        if first == b'.' || self.peek(0) == b'.' {
+            if self.peek(0) == b'.' {
+                self.at += 1;
+            }
+            if self.peek(0).is_ascii_digit() {
+                real = true;
+                while self.peek(0).is_ascii_digit() {
+                    self.at += 1;
+                }
+            } else if number {
+                return self.bad(BadToken::Number);
+            } else {
+                return Kind::Selection;
+            }
+        }
+        if real && matches!(self.peek(0), b'e' | b'E') {
+            self.at += 1;
+            if matches!(self.peek(0), b'+' | b'-') {
+                self.at += 1;
+            }
+            if !self.peek(0).is_ascii_digit() {
+                return self.bad(BadToken::Number);
+            }
+            while self.peek(0).is_ascii_digit() {
+                self.at += 1;
+            }
+        }
+        let text = &self.source[start..self.at];
+        if real {
+            self.token.real = strtod(text).0;
+            return Kind::Real;
+        }
+        if (self.dialect.condor || self.dialect.json) && text[0] == b'0' && text.len() > 1 {
+            return self.bad(BadToken::Number);
+        }
+        self.token.integer = integer(text);
+        Kind::Integer
+    }
+
+    fn string(&mut self, quote: u8) -> Kind {
+        self.at += 1;
+        let complete = if self.dialect.old_strings { self.old_string(quote) } else { self.new_string(quote) };
+        match complete {
+            Some(_) if quote == b'"' => Kind::String,
+            Some(_) => Kind::Identifier,
+            None => Kind::Bad,
+        }
+    }
+
+    /// A string of the new syntax: escapes, and adjacent literals joined.
+    fn new_string(&mut self, quote: u8) -> Option<()> {
+        let start = self.at;
+        let mut raw: Option<Vec<u8>> = None;
+        let mut escapes = false;
+        let mut piece = start;
+        loop {
+            let rest = &self.source[self.at..];
+            let Some(stop) = memchr::memchr2(quote, b'\\', rest) else {
+                self.at = self.source.len();
+                self.token.bad = BadToken::Unterminated;
+                return None;
+            };
+            self.at += stop;
+            if rest[stop] == b'\\' {
+                escapes = true;
+                self.at = (self.at + 2).min(self.source.len());
+                continue;
+            }
+            let end = self.at;
+            self.at += 1;
+            let mut next = self.at;
+            while is_space(self.source.get(next).copied().unwrap_or(0)) {
+                next += 1;
+            }
+            if self.source.get(next) == Some(&quote) {
+                raw.get_or_insert_default().extend_from_slice(&self.source[piece..end]);
+                self.at = next + 1;
+                piece = self.at;
+                continue;
+            }
+            if raw.is_none() && !escapes {
+                self.token.quoted_expression = false;
+                self.token.text = Text { start: start as u32, len: (end - start) as u32 };
+                return Some(());
+            }
+            let mut raw = raw.unwrap_or_default();
+            raw.extend_from_slice(&self.source[piece..end]);
+            let from = self.extra.len();
+            if self.dialect.json {
+                self.token.quoted_expression =
+                    raw.len() >= 4 && raw.starts_with(b"\\/") && raw.ends_with(b"\\/");
+                if !unescape_json(&raw, &mut self.extra) {
+                    self.token.bad = BadToken::Nul;
+                    return None;
+                }
+            } else if !unescape(&raw, &mut self.extra) {
+                self.token.bad = BadToken::Nul;
+                return None;
+            }
+            self.token.text =
+                Text { start: (self.source.len() + from) as u32, len: (self.extra.len() - from) as u32 };
+            return Some(());
+        }
+    }
+
+    /// A string of the old syntax: a backslash is special only before a quote that does not end the line.
+    fn old_string(&mut self, quote: u8) -> Option<()> {
+        let start = self.at;
+        let mut piece = start;
+        let mut own: Option<usize> = None;
+        // A quote directly behind an escaped quote closes the string even if a backslash came before.
+        let mut fresh = start;
+        loop {
+            let Some(stop) = memchr::memchr(quote, &self.source[self.at..]) else {
+                self.at = self.source.len();
+                self.token.bad = BadToken::Unterminated;
+                return None;
+            };
+            let end = self.at + stop;
+            let escaped = end > fresh && self.source[end - 1] == b'\\';
+            let more = !matches!(self.source.get(end + 1), None | Some(b'\n'));
+            self.at = end + 1;
+            if escaped && more {
+                own.get_or_insert(self.extra.len());
+                self.extra.extend_from_slice(&self.source[piece..end - 1]);
+                self.extra.push(quote);
+                piece = end + 1;
+                fresh = end + 1;
+                continue;
+            }
+            self.token.text = match own {
+                None => Text { start: start as u32, len: (end - start) as u32 },
+                Some(from) => {
+                    self.extra.extend_from_slice(&self.source[piece..end]);
+                    Text { start: (self.source.len() + from) as u32, len: (self.extra.len() - from) as u32 }
+                }
+            };
+            return Some(());
+        }
+    }
+
+    fn punctuation(&mut self, byte: u8) -> Kind {
+        let (kind, length) = match byte {
+            b'*' => (Kind::Multiply, 1),
+            b'/' => (Kind::Divide, 1),
+            b'%' => (Kind::Modulus, 1),
+            b'+' => (Kind::Plus, 1),
+            b'-' => (Kind::Minus, 1),
+            b'~' => (Kind::BitNot, 1),
+            b'^' => (Kind::BitXor, 1),
+            b':' => (Kind::Colon, 1),
+            b';' => (Kind::Semicolon, 1),
+            b',' => (Kind::Comma, 1),
+            b'[' => (Kind::OpenBox, 1),
+            b']' => (Kind::CloseBox, 1),
+            b'(' => (Kind::OpenParenthesis, 1),
+            b')' => (Kind::CloseParenthesis, 1),
+            b'{' => (Kind::OpenBrace, 1),
+            b'}' => (Kind::CloseBrace, 1),
+            b'&' if self.peek(1) == b'&' => (Kind::And, 2),
+            b'&' => (Kind::BitAnd, 1),
+            b'|' if self.peek(1) == b'|' => (Kind::Or, 2),
+            b'|' => (Kind::BitOr, 1),
+            b'<' => match self.peek(1) {
+                b'=' => (Kind::LessEqual, 2),
+                b'<' => (Kind::ShiftLeft, 2),
+                _ => (Kind::Less, 1),
+            },
+            b'>' => match (self.peek(1), self.peek(2)) {
+                (b'=', _) => (Kind::GreaterEqual, 2),
+                (b'>', b'>') => (Kind::ShiftRightZero, 3),
+                (b'>', _) => (Kind::ShiftRight, 2),
+                _ => (Kind::Greater, 1),
+            },
+            b'=' => match (self.peek(1), self.peek(2)) {
+                (b'=', _) => (Kind::Equal, 2),
+                (b'?', b'=') => (Kind::Is, 3),
+                (b'?', _) => {
+                    self.at += 2;
+                    return self.bad(BadToken::Operator);
+                }
+                (b'!', b'=') => (Kind::Isnt, 3),
+                _ => (Kind::Bound, 1),
+            },
+            b'!' if self.peek(1) == b'=' => (Kind::NotEqual, 2),
+            b'!' => (Kind::Not, 1),
+            b'?' => {
+                let mut next = self.at + 1;
+                while is_space(self.source.get(next).copied().unwrap_or(0)) {
+                    next += 1;
+                }
+                if self.source.get(next) == Some(&b':') {
+                    (Kind::Elvis, next + 1 - self.at)
+                } else {
+                    (Kind::Question, 1)
+                }
+            }
+            _ => {
+                self.at += 1;
+                return self.bad(BadToken::Byte);
+            }
+        };
+        self.at += length;
+        kind
+    }
+}
+
+/// The decimal digits that a text begins with, as `std::from_chars` reads them: 0 where they do not fit.
+pub(crate) fn integer(text: &[u8]) -> i64 {
+    let (negative, digits) = match text.first() {
+        Some(b'-') => (true, &text[1..]),
+        _ => (false, text),
+    };
+    let mut value: i64 = 0;
+    for digit in digits.iter().take_while(|b| b.is_ascii_digit()) {
+        let digit = i64::from(digit - b'0');
+        let next = value
+            .checked_mul(10)
+            .and_then(|v| if negative { v.checked_sub(digit) } else { v.checked_add(digit) });
+        match next {
+            Some(next) => value = next,
+            None => return 0,
+        }
+    }
+    value
+}
+
+/// Resolves the escapes of the new syntax. `false` when one of them makes a NUL byte.
+pub(crate) fn unescape(raw: &[u8], out: &mut Vec<u8>) -> bool {
+    let octal = |at: usize| raw.get(at).filter(|b| (b'0'..=b'7').contains(*b)).map(|b| u32::from(b - b'0'));
+    let mut at = 0;
+    while at < raw.len() {
+        let byte = raw[at];
+        at += 1;
+        if byte != b'\\' || at == raw.len() {
+            out.push(byte);
+            continue;
+        }
+        let escape = raw[at];
+        at += 1;
+        out.push(match escape {
+            b'a' => 7,
+            b'b' => 8,
+            b'f' => 12,
+            b'n' => b'\n',
+            b'r' => b'\r',
+            b't' => b'\t',
+            b'v' => 11,
+            b'0'..=b'7' => {
+                let mut value = u32::from(escape - b'0');
+                if let Some(second) = octal(at) {
+                    value = value * 8 + second;
+                    at += 1;
+                    if value < 0o40
+                        && let Some(third) = octal(at)
+                    {
+                        value = value * 8 + third;
+                        at += 1;
+                    }
+                }
+                if value == 0 {
+                    return false;
+                }
+                value as u8
+            }
+            other => other,
+        });
+    }
+    true
+}
+
+/// Resolves the escapes of JSON strings, with the reference's own idea of `\u` (classad.md 13).
+pub(crate) fn unescape_json(raw: &[u8], out: &mut Vec<u8>) -> bool {
+    let mut at = 0;
+    while at < raw.len() {
+        let byte = raw[at];
+        at += 1;
+        if byte != b'\\' || at == raw.len() {
+            out.push(byte);
+            continue;
+        }
+        let escape = raw[at];
+        at += 1;
+        match escape {
+            b'b' => out.push(8),
+            b'f' => out.push(12),
+            b'n' => out.push(b'\n'),
+            b'r' => out.push(b'\r'),
+            b't' => out.push(b'\t'),
+            b'u' => {
+                let Some(digits) = raw.get(at..at + 4) else { return false };
+                let Some(code) = digits
+                    .iter()
+                    .try_fold(0u32, |sum, digit| Some(sum * 16 + (*digit as char).to_digit(16)?))
+                    .filter(|code| *code != 0)
+                else {
+                    return false;
+                };
+                at += 4;
+                if code < 0x80 {
+                    out.push(code as u8);
+                } else if code < 0x800 {
+                    out.push((code >> 6) as u8);
+                    out.push((code & 0x11) as u8);
+                } else {
+                    out.push((code >> 12) as u8);
+                    out.push((code >> 6 | 0x11) as u8);
+                    out.push((code | 0x11) as u8);
+                }
+            }
+            other => out.push(other),
+        }
+    }
+    true
+}
