@@ -9,27 +9,21 @@ use std::process::ExitCode;
 #[path = "../tests/harness/mod.rs"]
 mod harness;
 
-use harness::golden;
-
 /// What runs the files of one kind; true when everything agreed.
-type Run = fn(&[String]) -> Result<bool, String>;
+type Kind = fn(&[String]) -> Result<bool, String>;
 
-/// The kinds that are not golden cases, one record a line.
-const OTHERS: &[(&str, Run)] = &[("transcript", harness::transcript::main)];
+/// Every kind of file and what runs it.
+const KINDS: &[(&str, Kind)] = &[("transcript", harness::transcript::main)];
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let Some((name, files)) = arguments.split_first() else {
+    let Some((kind, files)) = arguments.split_first() else {
         return usage("no kind of corpus given");
     };
-    let ran = if let Some(kind) = golden::Kind::named(name) {
-        golden::main(kind, files)
-    } else if let Some((_, run)) = OTHERS.iter().find(|(other, _)| other == name) {
-        run(files)
-    } else {
-        return usage(&format!("unknown kind of corpus {name:?}"));
+    let Some((_, run)) = KINDS.iter().find(|(name, _)| name == kind) else {
+        return usage(&format!("unknown kind of corpus {kind:?}"));
     };
-    match ran {
+    match run(files) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
         Err(message) => usage(&message),
@@ -37,8 +31,7 @@ fn main() -> ExitCode {
 }
 
 fn usage(message: &str) -> ExitCode {
-    let golden = golden::KINDS.iter().map(|kind| kind.name);
-    let kinds: Vec<&str> = golden.chain(OTHERS.iter().map(|(name, _)| *name)).collect();
+    let kinds: Vec<&str> = KINDS.iter().map(|(name, _)| *name).collect();
     eprintln!("corpus: {message}");
     eprintln!("usage: corpus KIND FILE...   (kinds: {})", kinds.join(", "));
     ExitCode::from(2)
