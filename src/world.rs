@@ -33,6 +33,9 @@ pub trait World {
     /// The content of a file, at most `limit` bytes of it where one is given.
     fn read_file(&self, path: &Path, limit: Option<u64>) -> io::Result<Vec<u8>>;
 
+    /// Writes a new file or replaces the content of one; a new one has mode 0666 less the umask.
+    fn write_file(&self, path: &Path, content: &[u8]) -> io::Result<()>;
+
     /// The names in a directory, in no particular order, without `.` and `..`.
     fn list_dir(&self, path: &Path) -> io::Result<Vec<OsString>>;
 
@@ -190,6 +193,9 @@ impl World for Frozen<'_> {
     }
     fn read_file(&self, path: &Path, limit: Option<u64>) -> io::Result<Vec<u8>> {
         self.world.read_file(path, limit)
+    }
+    fn write_file(&self, path: &Path, content: &[u8]) -> io::Result<()> {
+        self.world.write_file(path, content)
     }
     fn list_dir(&self, path: &Path) -> io::Result<Vec<OsString>> {
         self.world.list_dir(path)

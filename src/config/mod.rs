@@ -1,1 +1,33 @@
 //! The macro configuration: statements, conditions, includes, templates, expansion, typed values with their origin.
+//!
+//! [`Config::load`] reads all sources in the reference's order; [`Config::view`] answers questions as one subsystem
+//! would ask them. The language itself ([`lines`], [`statement`], [`condition`], [`expand`]) is shared with transforms
+//! and routes, which bring their own [`MacroSource`].
+
+pub mod command;
+pub mod condition;
+pub mod defaults;
+pub(crate) mod detected;
+pub(crate) mod evaluate;
+pub mod expand;
+pub(crate) mod filename;
+pub(crate) mod format;
+pub(crate) mod functions;
+pub mod lines;
+pub mod load;
+pub mod macro_set;
+pub(crate) mod nearest;
+pub mod parse;
+pub mod reference;
+pub(crate) mod sources;
+pub mod statement;
+pub(crate) mod table;
+pub mod template;
+pub mod version;
+pub mod view;
+
+pub use command::CommandPolicy;
+pub use expand::{ExpandError, MacroSource, Message};
+pub use load::{Config, ConfigError, ErrorPlace, LoadOptions, Warning};
+pub use macro_set::{Definition, Entry, Found, MacroSet, Place, SourceId, Who};
+pub use view::{Origin, Setting, ValueError, View};

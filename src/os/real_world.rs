@@ -105,6 +105,10 @@ impl World for RealWorld {
         Ok(content)
     }
 
+    fn write_file(&self, path: &Path, content: &[u8]) -> io::Result<()> {
+        fs::write(path, content)
+    }
+
     fn list_dir(&self, path: &Path) -> io::Result<Vec<OsString>> {
         fs::read_dir(path)?.map(|entry| Ok(entry?.file_name())).collect()
     }

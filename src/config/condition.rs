@@ -1,0 +1,429 @@
+//! `if`, `elif`, `else`, `endif` (`config.md` 6; `config.cpp`, `ConfigIfStack`, `Test_config_if_expression`).
+
+use std::fmt;
+
+use bstr::{BStr, BString};
+
+use crate::config::evaluate;
+use crate::config::expand::{self, ExpandError, MacroSource, Message};
+use crate::config::template::{self, is_space, trim_end, trim_start};
+use crate::config::version;
+use crate::text::caseless;
+use crate::text::number::real_prefix;
+use crate::world::World;
+
+/// How many `if`s may be open at once.
+pub const MAX_IFS: usize = 63;
+
+/// Why a condition is none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ConditionError {
+    /// `version` without a version of two numbers.
+    BadVersion,
+    /// `defined use` with a blank in its argument.
+    BlankInUse,
+    /// `defined` with something that is neither name, truth value nor number.
+    BadDefined,
+    /// Operators, parentheses, strings and so on.
+    Complex,
+    /// A word that is no truth value.
+    NoCondition,
+    /// In an ad: the expression gives false, or no truth value.
+    FalseInAd,
+    /// Its references could not be expanded.
+    Expansion(ExpandError),
+}
+
+/// The reference's words.
+impl fmt::Display for ConditionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            ConditionError::BadVersion => "the version literal is invalid",
+            ConditionError::BlankInUse => "defined use meta argument with internal spaces will never match",
+            ConditionError::BadDefined => "defined argument must be param name, boolean, or number",
+            ConditionError::Complex => "complex conditionals are not supported",
+            ConditionError::NoCondition => "expression is not a conditional",
+            ConditionError::FalseInAd => "",
+            ConditionError::Expansion(error) => return error.fmt(f),
+        })
+    }
+}
+
+impl std::error::Error for ConditionError {}
+
+/// A line of the `if` family that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum IfError {
+    /// The condition of an `if` or `elif`.
+    Condition {
+        /// `if` or `elif`.
+        keyword: &'static str,
+        /// The condition as written.
+        condition: BString,
+        /// What is wrong with it.
+        reason: ConditionError,
+    },
+    /// More than [`MAX_IFS`] open at once.
+    TooDeep,
+    /// `else`, `elif` or `endif` without an `if`.
+    Unmatched(&'static str),
+    /// `else` or `elif` behind an `else`.
+    AfterElse(&'static str),
+}
+
+/// The reference's words.
+impl fmt::Display for IfError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            IfError::Condition { keyword, condition, reason } => {
+                write!(f, "{condition} is not a valid {keyword} condition")?;
+                match reason {
+                    ConditionError::FalseInAd => Ok(()),
+                    reason => write!(f, " because {reason}"),
+                }
+            }
+            IfError::TooDeep => f.write_str("if nesting too deep!"),
+            IfError::Unmatched(keyword) => write!(f, "{keyword} without matching if"),
+            IfError::AfterElse(keyword) => write!(f, "{keyword} is not allowed after else"),
+        }
+    }
+}
+
+impl std::error::Error for IfError {}
+
+/// One open `if`.
+#[derive(Clone, Copy, Debug)]
+struct Level {
+    /// Whether the present branch is taken.
+    taken: bool,
+    /// Whether any branch so far was.
+    any_taken: bool,
+    /// Whether `else` was seen.
+    in_else: bool,
+}
+
+/// The `if`s that are open at a line. Each file and each template has its own.
+#[derive(Clone, Debug, Default)]
+pub struct IfStack {
+    levels: Vec<Level>,
+}
+
+impl IfStack {
+    /// No `if` open.
+    pub fn new() -> Self {
+        IfStack::default()
+    }
+
+    /// Whether statements at this place count.
+    pub fn enabled(&self) -> bool {
+        self.levels.iter().all(|level| level.taken)
+    }
+
+    /// Whether no `if` is open.
+    pub fn is_empty(&self) -> bool {
+        self.levels.is_empty()
+    }
+
+    /// Deals with a line if it is one of the four keywords; `None` if it is not.
+    pub fn line(
+        &mut self,
+        line: &[u8],
+        source: &dyn MacroSource,
+        world: &dyn World,
+        report: &mut dyn FnMut(Message),
+    ) -> Option<Result<(), IfError>> {
+        let (keyword, rest) = if_keyword(line)?;
+        Some(match keyword {
+            "if" => self.begin_if(rest, source, world, report),
+            "elif" => self.begin_elif(rest, source, world, report),
+            "else" => self.begin_else(),
+            _ => self.levels.pop().map(|_| ()).ok_or(IfError::Unmatched("endif")),
+        })
+    }
+
+    fn begin_if(
+        &mut self,
+        condition: &[u8],
+        source: &dyn MacroSource,
+        world: &dyn World,
+        report: &mut dyn FnMut(Message),
+    ) -> Result<(), IfError> {
+        // The condition of a disabled `if` is not looked at.
+        let taken = self.enabled() && check("if", condition, source, world, report)?;
+        if self.levels.len() >= MAX_IFS {
+            return Err(IfError::TooDeep);
+        }
+        self.levels.push(Level { taken, any_taken: taken, in_else: false });
+        Ok(())
+    }
+
+    fn begin_elif(
+        &mut self,
+        condition: &[u8],
+        source: &dyn MacroSource,
+        world: &dyn World,
+        report: &mut dyn FnMut(Message),
+    ) -> Result<(), IfError> {
+        let outer = self.levels.len().saturating_sub(1);
+        let surroundings = self.levels[..outer].iter().all(|level| level.taken);
+        // A stray `elif` evaluates its condition before it is found to be one.
+        let open = self.levels.last().is_none_or(|level| !level.any_taken);
+        let taken = open && surroundings && check("elif", condition, source, world, report)?;
+        let level = self.levels.last_mut().ok_or(IfError::Unmatched("elif"))?;
+        if level.in_else {
+            return Err(IfError::AfterElse("elif"));
+        }
+        level.taken = taken;
+        level.any_taken |= taken;
+        Ok(())
+    }
+
+    fn begin_else(&mut self) -> Result<(), IfError> {
+        let level = self.levels.last_mut().ok_or(IfError::Unmatched("else"))?;
+        if level.in_else {
+            return Err(IfError::AfterElse("else"));
+        }
+        level.in_else = true;
+        level.taken = !level.any_taken;
+        Ok(())
+    }
+}
+
+/// The keyword of a line of the `if` family and what follows it.
+pub fn if_keyword(line: &[u8]) -> Option<(&'static str, &[u8])> {
+    ["if", "else", "elif", "endif"].into_iter().find_map(|keyword| {
+        let follows = line.get(keyword.len()).is_none_or(|&b| is_space(b));
+        (caseless::starts_with(line, keyword.as_bytes()) && follows)
+            .then(|| (keyword, trim_start(&line[keyword.len()..])))
+    })
+}
+
+fn check(
+    keyword: &'static str,
+    condition: &[u8],
+    source: &dyn MacroSource,
+    world: &dyn World,
+    report: &mut dyn FnMut(Message),
+) -> Result<bool, IfError> {
+    test(condition, source, world, report).map_err(|reason| IfError::Condition {
+        keyword,
+        condition: condition.into(),
+        reason,
+    })
+}
+
+/// Whether a condition holds.
+///
+/// # Errors
+/// A condition of a kind that the language does not have.
+pub fn test(
+    condition: &[u8],
+    source: &dyn MacroSource,
+    world: &dyn World,
+    report: &mut dyn FnMut(Message),
+) -> Result<bool, ConditionError> {
+    let expanded;
+    let mut text = condition;
+    let has_dollar = memchr::memchr(b'$', condition).is_some();
+    if has_dollar {
+        expanded = expand::expand(condition, source, world, report).map_err(ConditionError::Expansion)?;
+        text = trim_end(&expanded);
+    }
+    text = trim_start(text);
+    let negated = text.first() == Some(&b'!');
+    if negated {
+        text = trim_start(&text[1..]);
+    }
+    if has_dollar && text.is_empty() {
+        return Ok(negated);
+    }
+    evaluate_condition(text, source, world).map(|holds| holds != negated)
+}
+
+/// What a condition looks like (`Characterize_config_if_expression`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Empty,
+    Number,
+    Boolean,
+    Identifier,
+    Version,
+    Defined,
+    Macro,
+    Complex,
+}
+
+const SPACE: u32 = 0x01;
+const DIGIT: u32 = 0x02;
+const ALPHA: u32 = 0x04;
+const IDENT: u32 = 0x08;
+const COMPARE: u32 = 0x10;
+const SUM: u32 = 0x20;
+const MONEY: u32 = 0x100;
+const COLON: u32 = 0x200;
+const OTHER: u32 = 0x400;
+const FLOAT: u32 = 0x1000;
+const MACRO: u32 = 0x2000;
+
+/// The kinds of characters of a text.
+fn characters(text: &[u8]) -> u32 {
+    let mut set = 0;
+    for (at, &byte) in text.iter().enumerate() {
+        let next = text.get(at + 1).copied();
+        set |= match byte {
+            b'0'..=b'9' => DIGIT,
+            b'.' if set == DIGIT || next.is_none_or(|b| b.is_ascii_digit()) => FLOAT,
+            b'.' => IDENT,
+            b'e' | b'E' if set & !FLOAT == DIGIT => FLOAT,
+            b'-' | b'+' if set == DIGIT | FLOAT => 0,
+            b'-' | b'+' => SUM,
+            b'a'..=b'z' | b'A'..=b'Z' => ALPHA,
+            b'_' | b'/' => IDENT,
+            b'<'..=b'>' => COMPARE,
+            b'!' if next == Some(b'=') => COMPARE,
+            b'$' if next == Some(b'(') => MONEY | MACRO,
+            b'$' => MONEY,
+            b':' => COLON,
+            byte if is_space(byte) => match next {
+                Some(next) if !is_space(next) => SPACE,
+                _ => 0,
+            },
+            _ => OTHER,
+        };
+    }
+    set
+}
+
+fn kind(text: &[u8], keywords: bool) -> Kind {
+    let text = trim_start(text);
+    if text.is_empty() {
+        return Kind::Empty;
+    }
+    let set = characters(text.strip_prefix(b"-").unwrap_or(text));
+    let is_word = |word: &[u8]| caseless::eq(trim_end(text), word);
+    let begins = |word: &[u8]| {
+        caseless::starts_with(text, word) && text.get(word.len()).is_none_or(|b| !b.is_ascii_alphanumeric())
+    };
+    const WORD: u32 = ALPHA;
+    match set {
+        0 => Kind::Empty,
+        _ if set & !FLOAT == DIGIT => Kind::Number,
+        WORD if is_word(b"true") || is_word(b"false") => Kind::Boolean,
+        WORD if keywords && is_word(b"version") => Kind::Version,
+        WORD if keywords && is_word(b"defined") => Kind::Defined,
+        _ if is_identifier(set) => Kind::Identifier,
+        _ if set & !FLOAT == ALPHA | SPACE | COMPARE | DIGIT => match keywords && begins(b"version") {
+            true => Kind::Version,
+            false => Kind::Complex,
+        },
+        _ if is_definition(set) => match keywords && begins(b"defined") {
+            true => Kind::Defined,
+            false => Kind::Complex,
+        },
+        _ if set & MACRO != 0 && set & !(MONEY | IDENT | ALPHA | DIGIT | MACRO | COLON) == 0 => Kind::Macro,
+        _ => Kind::Complex,
+    }
+}
+
+/// Letters with digits, `_`, `/` and dots in certain mixtures.
+fn is_identifier(set: u32) -> bool {
+    [0, DIGIT, DIGIT | FLOAT, IDENT, IDENT | DIGIT, IDENT | DIGIT | FLOAT]
+        .iter()
+        .any(|more| set == ALPHA | more)
+}
+
+/// What may stand behind `defined`.
+fn is_definition(set: u32) -> bool {
+    [0, COLON, IDENT, IDENT | COLON, DIGIT, DIGIT | IDENT, DIGIT | FLOAT, DIGIT | IDENT | FLOAT]
+        .iter()
+        .any(|more| set == ALPHA | SPACE | more)
+}
+
+/// `yes`, `t`, `no` and `f`, which look like names.
+fn crufty_boolean(text: &[u8]) -> Option<bool> {
+    let text = trim_end(text);
+    let is = |word: &[u8]| caseless::eq(text, word);
+    if is(b"yes") || is(b"t") {
+        return Some(true);
+    }
+    (is(b"no") || is(b"f")).then_some(false)
+}
+
+fn evaluate_condition(
+    text: &[u8],
+    source: &dyn MacroSource,
+    world: &dyn World,
+) -> Result<bool, ConditionError> {
+    match kind(text, true) {
+        Kind::Number => Ok(is_not_zero(text)),
+        Kind::Boolean => Ok(caseless::eq(trim_end(text), b"true")),
+        Kind::Identifier => crufty_boolean(text).ok_or(ConditionError::NoCondition),
+        Kind::Version => version::holds(&text[b"version".len()..]).ok_or(ConditionError::BadVersion),
+        Kind::Defined => is_defined(trim_start(&text[b"defined".len()..]), source),
+        Kind::Complex => match source.ad() {
+            // The reference takes a true expression for a condition that holds and a false one for no condition.
+            Some(ad) => match evaluate::truth(text, ad, world) {
+                Some(true) => Ok(true),
+                Some(false) => Err(ConditionError::FalseInAd),
+                None => Err(ConditionError::Complex),
+            },
+            None => Err(ConditionError::Complex),
+        },
+        Kind::Empty | Kind::Macro => Err(ConditionError::NoCondition),
+    }
+}
+
+/// C's `atof` is not zero.
+fn is_not_zero(text: &[u8]) -> bool {
+    real_prefix(text).is_some_and(|(value, _)| value != 0.0 && !value.is_nan())
+}
+
+fn is_defined(what: &[u8], source: &dyn MacroSource) -> Result<bool, ConditionError> {
+    if what.is_empty() {
+        return Ok(false);
+    }
+    match kind(what, false) {
+        Kind::Identifier => Ok(match source.raw(what) {
+            Some(value) => !value.is_empty(),
+            None => crufty_boolean(what).is_some(),
+        }),
+        Kind::Number | Kind::Boolean => Ok(true),
+        _ if caseless::starts_with(what, b"use ") => {
+            let what = trim_start(&what[b"use ".len()..]);
+            if what.iter().any(|b| matches!(b, b' ' | b'\t' | b'\r')) {
+                return Err(ConditionError::BlankInUse);
+            }
+            let (category, name) = match memchr::memchr(b':', what) {
+                Some(colon) => (&what[..colon], &what[colon + 1..]),
+                None => (what, &b""[..]),
+            };
+            Ok(match template::category(category) {
+                Some(category) => name.is_empty() || template::find(category, name).is_some(),
+                None => false,
+            })
+        }
+        _ => Err(ConditionError::BadDefined),
+    }
+}
+
+impl ConditionError {
+    /// A hint for the slips that the reference's words do not explain.
+    pub fn hint(&self, condition: &[u8]) -> Option<String> {
+        let word = BStr::new(trim_end(condition));
+        match self {
+            ConditionError::NoCondition if !word.contains(&b' ') && !word.contains(&b'$') => {
+                Some(format!("write 'if defined {word}' or 'if $({word})'"))
+            }
+            ConditionError::Complex if caseless::starts_with(condition, b"version") => {
+                Some("a blank must stand between 'version' and the operator".into())
+            }
+            ConditionError::Complex => Some(
+                "only truth values, numbers, 'defined NAME' and 'version OP N.N' are conditions; compute a truth value \
+                 with $EVAL(NAME)"
+                    .into(),
+            ),
+            ConditionError::BadVersion => Some("a version has at least two numbers, such as 25.14".into()),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! The parameters that are compiled into HTCondor: type, default value, range.
+//!
+//! The table is never copied into a macro set; a parameter that no file sets is looked up here (`config.md` 3, 9, 14).
+//! Some defaults hold for one subsystem only and are stronger than a plain setting.
+
+use std::borrow::Cow;
+use std::cmp::Ordering;
+use std::fmt;
+
+use crate::config::table::{Row, count_lines, line_starts, unescape};
+use crate::text::caseless;
+
+static TEXT: &[u8] = include_bytes!("data/defaults.tsv");
+static STARTS: [u32; count_lines(include_bytes!("data/defaults.tsv"))] =
+    line_starts(include_bytes!("data/defaults.tsv"));
+static SUBSYSTEM_TEXT: &[u8] = include_bytes!("data/subsystem-defaults.tsv");
+static SUBSYSTEM_STARTS: [u32; count_lines(include_bytes!("data/subsystem-defaults.tsv"))] =
+    line_starts(include_bytes!("data/subsystem-defaults.tsv"));
+
+/// The kinds of parameter that the table knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ParameterType {
+    /// Any text.
+    String,
+    /// A 32-bit integer.
+    Int,
+    /// A 64-bit integer.
+    Long,
+    /// A truth value.
+    Bool,
+    /// A floating-point number.
+    Double,
+    /// A path of a file or directory.
+    Path,
+}
+
+impl ParameterType {
+    /// The word `-verbose` and `-info` use.
+    pub fn name(self) -> &'static str {
+        match self {
+            ParameterType::String => "STRING",
+            ParameterType::Int => "INT",
+            ParameterType::Long => "LONG",
+            ParameterType::Bool => "BOOL",
+            ParameterType::Double => "DOUBLE",
+            ParameterType::Path => "PATH",
+        }
+    }
+}
+
+/// One entry of the table of defaults.
+#[derive(Clone, Copy)]
+pub struct Parameter {
+    row: Row,
+    index: u32,
+    subsystem: bool,
+}
+
+/// Its name.
+impl fmt::Debug for Parameter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Parameter({})", bstr::BStr::new(self.name()))
+    }
+}
+
+impl Parameter {
+    /// Its name in the table's spelling, without a subsystem.
+    pub fn name(self) -> &'static [u8] {
+        let key = self.row.key();
+        match (self.subsystem, memchr::memchr(b'.', key)) {
+            (true, Some(dot)) => &key[dot + 1..],
+            _ => key,
+        }
+    }
+
+    /// The subsystem for which the entry holds, in upper case.
+    pub fn subsystem(self) -> Option<&'static [u8]> {
+        let key = self.row.key();
+        memchr::memchr(b'.', key).filter(|_| self.subsystem).map(|dot| &key[..dot])
+    }
+
+    /// The place of the entry in its table; entries of a subsystem have their own table.
+    pub fn index(self) -> usize {
+        self.index as usize
+    }
+
+    /// The type of its value.
+    pub fn kind(self) -> ParameterType {
+        match self.row.field(1) {
+            b"int" => ParameterType::Int,
+            b"long" => ParameterType::Long,
+            b"bool" => ParameterType::Bool,
+            b"double" => ParameterType::Double,
+            b"path" => ParameterType::Path,
+            _ => ParameterType::String,
+        }
+    }
+
+    /// The raw text of the default; empty when there is none.
+    pub fn default(self) -> Cow<'static, [u8]> {
+        unescape(self.row.field(2))
+    }
+
+    /// Smallest and largest value as the table writes them.
+    pub fn range(self) -> Option<(&'static [u8], &'static [u8])> {
+        let range = self.row.field(3);
+        let comma = memchr::memchr(b',', range)?;
+        Some((&range[..comma], &range[comma + 1..]))
+    }
+
+    /// Whether the table gives the entry `flag`: `const`, `never`, `restart`, `expr`, `expert` and so on.
+    pub fn has_flag(self, flag: &str) -> bool {
+        self.row.field(4).split(|&byte| byte == b',').any(|word| word == flag.as_bytes())
+    }
+
+    /// The parts of HTCondor that read it, as the table lists them.
+    pub fn readers(self) -> &'static [u8] {
+        self.row.field(5)
+    }
+}
+
+/// All parameters in order of their names, entries of single subsystems left out.
+pub fn all() -> impl DoubleEndedIterator<Item = Parameter> + ExactSizeIterator {
+    STARTS.iter().enumerate().map(|(index, &start)| Parameter {
+        row: Row::at(TEXT, start),
+        index: index as u32,
+        subsystem: false,
+    })
+}
+
+/// The general entries whose names begin with `prefix`, in order.
+pub fn with_prefix(prefix: &[u8]) -> impl Iterator<Item = Parameter> {
+    let first = STARTS.partition_point(|&start| caseless::cmp(Row::at(TEXT, start).key(), prefix).is_lt());
+    STARTS[first..]
+        .iter()
+        .enumerate()
+        .map(move |(more, &start)| Parameter {
+            row: Row::at(TEXT, start),
+            index: (first + more) as u32,
+            subsystem: false,
+        })
+        .take_while(move |parameter| caseless::starts_with(parameter.name(), prefix))
+}
+
+/// The general entry of the table called `name`.
+pub fn find(name: &[u8]) -> Option<Parameter> {
+    let index = STARTS.binary_search_by(|&start| caseless::cmp(Row::at(TEXT, start).key(), name)).ok()?;
+    Some(Parameter { row: Row::at(TEXT, STARTS[index]), index: index as u32, subsystem: false })
+}
+
+/// The entry of `name` in the table of one subsystem. Only the part of `subsystem` before its first dot counts.
+pub fn find_in_subsystem(subsystem: &[u8], name: &[u8]) -> Option<Parameter> {
+    let subsystem = &subsystem[..memchr::memchr(b'.', subsystem).unwrap_or(subsystem.len())];
+    let index = SUBSYSTEM_STARTS
+        .binary_search_by(|&start| {
+            let key = Row::at(SUBSYSTEM_TEXT, start).key();
+            let dot = memchr::memchr(b'.', key).unwrap_or(key.len());
+            match caseless::cmp(&key[..dot], subsystem) {
+                Ordering::Equal => caseless::cmp(key.get(dot + 1..).unwrap_or_default(), name),
+                other => other,
+            }
+        })
+        .ok()?;
+    let row = Row::at(SUBSYSTEM_TEXT, SUBSYSTEM_STARTS[index]);
+    Some(Parameter { row, index: index as u32, subsystem: true })
+}
+
+/// The entry that holds for `name` without any context: `P.Y` is Y of subsystem P where there is such an entry, else
+/// the general entry (`config.md` 9.2, steps 6 and 7).
+pub fn find_qualified(name: &[u8]) -> Option<Parameter> {
+    let of_subsystem = memchr::memchr(b'.', name)
+        .and_then(|dot| find_in_subsystem(&name[..dot], name.get(dot + 1..).unwrap_or_default()));
+    of_subsystem.or_else(|| find(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_are_sorted_for_the_binary_search() {
+        let names: Vec<_> = all().map(|p| p.name().to_ascii_lowercase()).collect();
+        assert!(names.is_sorted());
+        assert!(names.len() > 1_100);
+        for &start in &SUBSYSTEM_STARTS {
+            let key = Row::at(SUBSYSTEM_TEXT, start).key();
+            assert!(find_qualified(key).is_some_and(|p| p.subsystem), "{:?}", bstr::BStr::new(key));
+        }
+    }
+
+    #[test]
+    fn names_compare_without_case_and_escapes_are_resolved() {
+        assert_eq!(find(b"startd_Debug").map(|p| p.name()), Some(&b"STARTD_DEBUG"[..]));
+        assert!(find(b"NO_SUCH_KNOB").is_none());
+        let regexp = find(b"LOCAL_CONFIG_DIR_EXCLUDE_REGEXP").unwrap().default();
+        assert!(regexp.starts_with(br"^((\..*)|(.*\.pl)"), "{:?}", bstr::BStr::new(&regexp));
+        assert_eq!(find(b"COLLECTOR_PORT").unwrap().range(), Some((&b"0"[..], &b"65535"[..])));
+    }
+
+    #[test]
+    fn a_subsystem_has_defaults_of_its_own() {
+        let entry = find_in_subsystem(b"master.x", b"pid_snapshot_interval").unwrap();
+        assert_eq!(entry.default().as_ref(), b"60");
+        assert_eq!(entry.subsystem(), Some(&b"MASTER"[..]));
+    }
+}

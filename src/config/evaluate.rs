@@ -1,0 +1,104 @@
+//! Values of parameters as numbers, truth values and strings: literals first, then ClassAd expressions
+//! (`config.md` 12; `param_functions.cpp`, `string_is_long_param` and its sisters).
+
+use bstr::BString;
+
+use crate::classad::{ClassAd, Expr, Value};
+use crate::config::template::{trim, trim_end};
+use crate::text::number::{integer_prefix, real_prefix};
+use crate::world::World;
+
+/// A whole number: digits with white space around them, else an expression that gives an integer, a real (cut) or a
+/// truth value.
+pub(crate) fn to_integer(text: &[u8], world: &dyn World) -> Option<i64> {
+    integer(text, world).value()
+}
+
+/// A real: what C's `strtod` reads, else an expression that gives a number or a truth value.
+pub(crate) fn to_real(text: &[u8], world: &dyn World) -> Option<f64> {
+    real(text, world).value()
+}
+
+/// A truth value: `true`, `false`, `1` or `0`, else an expression that gives a truth value or a number.
+pub(crate) fn to_boolean(text: &[u8], world: &dyn World) -> Option<bool> {
+    match &trim_end(text).to_ascii_lowercase()[..] {
+        b"true" | b"1" => Some(true),
+        b"false" | b"0" => Some(false),
+        _ => value(text, None, world)?.truth(),
+    }
+}
+
+/// What a text is as a number.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Number<T> {
+    /// This number.
+    Value(T),
+    /// Neither a number nor an expression.
+    Unparsable,
+    /// An expression that gives no number.
+    Otherwise,
+}
+
+impl<T> Number<T> {
+    fn value(self) -> Option<T> {
+        match self {
+            Number::Value(value) => Some(value),
+            Number::Unparsable | Number::Otherwise => None,
+        }
+    }
+}
+
+/// As [`to_integer`], and tells what is wrong.
+pub(crate) fn integer(text: &[u8], world: &dyn World) -> Number<i64> {
+    match integer_prefix(text) {
+        Some((value, end)) if trim(&text[end..]).is_empty() => Number::Value(value),
+        _ => evaluated(text, world, |value| match value {
+            Value::Int(value) => Some(*value),
+            Value::Real(value) => Some(*value as i64),
+            Value::Bool(value) => Some(i64::from(*value)),
+            _ => None,
+        }),
+    }
+}
+
+/// As [`to_real`], and tells what is wrong.
+pub(crate) fn real(text: &[u8], world: &dyn World) -> Number<f64> {
+    match real_prefix(text) {
+        Some((value, end)) if trim(&text[end..]).is_empty() => Number::Value(value),
+        _ => evaluated(text, world, |value| match value {
+            Value::Int(value) => Some(*value as f64),
+            Value::Real(value) => Some(*value),
+            Value::Bool(value) => Some(f64::from(u8::from(*value))),
+            _ => None,
+        }),
+    }
+}
+
+fn evaluated<T>(text: &[u8], world: &dyn World, number: impl Fn(&Value) -> Option<T>) -> Number<T> {
+    match value(text, None, world) {
+        None => Number::Unparsable,
+        Some(value) => number(&value).map_or(Number::Otherwise, Number::Value),
+    }
+}
+
+/// The value of an expression in an ad, an empty one if none is given; `None` if it does not parse.
+fn value(text: &[u8], _ad: Option<&ClassAd>, _world: &dyn World) -> Option<Value> {
+    let expr = Expr::parse(text).ok()?;
+    Some(expr.as_literal().unwrap_or(Value::Undefined))
+}
+
+/// The string that an expression gives; `None` if it is no expression or gives something else.
+pub(crate) fn to_string(text: &[u8], world: &dyn World) -> Option<BString> {
+    value(text, None, world)?.as_str().map(BString::from)
+}
+
+/// The text of what an expression gives, strings without quotes; `None` if it is no expression.
+pub(crate) fn to_text(text: &[u8], ad: Option<&ClassAd>, world: &dyn World) -> Option<BString> {
+    let value = value(text, ad, world)?;
+    Some(value.as_str().map_or_else(|| value.unparse(), BString::from))
+}
+
+/// The truth value of an expression in an ad; `None` if it gives none.
+pub(crate) fn truth(text: &[u8], ad: &ClassAd, world: &dyn World) -> Option<bool> {
+    value(text, Some(ad), world)?.truth()
+}

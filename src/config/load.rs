@@ -1,0 +1,324 @@
+//! Reading a whole configuration: options, the result, and what is said when it fails.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use bstr::{BString, ByteSlice};
+
+use crate::config::command::CommandPolicy;
+use crate::config::macro_set::{MacroSet, SourceId, Who};
+use crate::config::parse::Skipped;
+use crate::config::view::View;
+use crate::text::Span;
+use crate::text::caret::LineCaret;
+use crate::world::World;
+
+/// What to read and how.
+#[derive(Clone, Debug)]
+pub struct LoadOptions {
+    /// The root file; else `CONDOR_CONFIG` and the usual places. `ONLY_ENV` means no files.
+    pub file: Option<PathBuf>,
+    /// Whether `_CONDOR_...` variables count.
+    pub environment: bool,
+    /// Settings that go over everything else: name and raw value.
+    pub overlay: Vec<(Vec<u8>, Vec<u8>)>,
+    /// Whether commands that the configuration names are run.
+    pub commands: CommandPolicy,
+    /// Whether the texts of sources and the definitions left out by conditions are kept, for carets and stories.
+    pub keep_texts: bool,
+    /// Whether settings equal to their defaults are kept (`-summary`, `-writeconfig`).
+    pub keep_defaults: bool,
+    /// Whether each replacement of a value is recorded in its order (`-trace`).
+    pub record_replacements: bool,
+    /// A source that is read as if it stood at the end of LOCAL_CONFIG_FILE.
+    pub extra_local_file: Option<BString>,
+    /// Whether the user's own file (`~/.condor/user_config`) is read.
+    pub user_file: bool,
+}
+
+impl Default for LoadOptions {
+    fn default() -> Self {
+        LoadOptions {
+            file: None,
+            environment: true,
+            overlay: Vec::new(),
+            commands: CommandPolicy::Refused,
+            keep_texts: false,
+            keep_defaults: false,
+            record_replacements: false,
+            extra_local_file: None,
+            user_file: true,
+        }
+    }
+}
+
+/// Something that was said while a configuration was read and did not stop it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Warning {
+    /// The reference's words where it has any.
+    pub text: BString,
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.text, f)
+    }
+}
+
+/// Where in a source an error stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ErrorPlace {
+    /// The source.
+    pub source: SourceId,
+    /// Its name.
+    pub name: BString,
+    /// The physical line, from 1.
+    pub line: u32,
+    /// The text of that line.
+    pub text: BString,
+    /// The place within it.
+    pub span: Span,
+    /// The files that included it and the lines they did it on, innermost first.
+    pub included_from: Vec<(BString, u32)>,
+}
+
+/// A configuration that could not be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfigError {
+    /// Everything the reference would have written to stderr, in its words, warnings before the error included.
+    pub lines: Vec<BString>,
+    /// How many of `lines` are warnings that came before.
+    pub warnings: usize,
+    /// Where it stands, if in a source.
+    pub place: Option<Box<ErrorPlace>>,
+    /// What to do about it.
+    pub hint: Option<String>,
+    /// The reference's exit status, 1 mostly.
+    pub status: u8,
+}
+
+impl ConfigError {
+    /// The reference's text on stderr, warnings included.
+    pub fn reference_text(&self) -> Vec<u8> {
+        let mut text = Vec::new();
+        for line in &self.lines {
+            text.extend_from_slice(line);
+            text.push(b'\n');
+        }
+        text
+    }
+
+    /// The line in question with a caret under it, the files that included it, and the hint; empty if there is
+    /// nothing to show.
+    pub fn explanation(&self) -> String {
+        let mut text = String::new();
+        if let Some(place) = &self.place {
+            let name = place.name.to_str_lossy();
+            let caret = LineCaret { source: &name, line: place.line, text: &place.text, span: place.span };
+            let shown = caret.render("here");
+            text.push_str(&shown);
+            for (file, line) in &place.included_from {
+                text.push_str(&format!("\n    included from {file}:{line}"));
+            }
+        }
+        if let Some(hint) = &self.hint {
+            if !text.is_empty() {
+                text.push('\n');
+            }
+            text.push_str("hint: ");
+            text.push_str(hint);
+        }
+        text
+    }
+}
+
+/// The reference's words, then the place and the hint.
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut first = true;
+        for line in self.lines.iter().skip(self.warnings) {
+            if !first {
+                writeln!(f)?;
+            }
+            first = false;
+            fmt::Display::fmt(line, f)?;
+        }
+        let more = self.explanation();
+        if !more.is_empty() {
+            write!(f, "\n{more}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for ConfigError {}
+
+/// A configuration that was read.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// All definitions.
+    pub set: MacroSet,
+    /// For whom it was read; statements may depend on it.
+    pub who: Who,
+    /// The root file, if there was one.
+    pub root: Option<BString>,
+    /// The other files and commands in the order in which `-config` lists them.
+    pub local_sources: Vec<BString>,
+    /// Definitions that conditions left out, if texts are kept.
+    pub skipped: Vec<Skipped>,
+}
+
+/// What came of an attempt: as much of the configuration as could be read, all that was said, and why it stopped.
+#[derive(Debug)]
+pub struct Attempt {
+    /// The configuration as far as it came.
+    pub config: Config,
+    /// What was said and did not stop it, in order.
+    pub warnings: Vec<Warning>,
+    /// What stopped it.
+    pub error: Option<ConfigError>,
+}
+
+impl Config {
+    /// Reads all sources in the reference's order (`config.md` 3).
+    ///
+    /// # Errors
+    /// A source that cannot be read, or a statement that is wrong: the error carries the reference's words, the place
+    /// and a hint.
+    pub fn load(
+        world: &dyn World,
+        who: &Who,
+        options: &LoadOptions,
+    ) -> Result<(Config, Vec<Warning>), ConfigError> {
+        let Attempt { config, warnings, error } = Config::attempt(world, who, options);
+        match error {
+            Some(error) => Err(error),
+            None => Ok((config, warnings)),
+        }
+    }
+
+    /// As [`Config::load`], for those who want what was read before an error, too.
+    pub fn attempt(world: &dyn World, who: &Who, options: &LoadOptions) -> Attempt {
+        let mut loader = Loader::new(world, who, options);
+        let result = loader.read_all();
+        let Loader { set, who, messages, root, local_sources, skipped, .. } = loader;
+        let config = Config { set, who, root, local_sources, skipped };
+        let warnings = messages.iter().filter(|said| !said.is_error);
+        let warnings: Vec<Warning> = warnings.map(|said| Warning { text: said.text.clone() }).collect();
+        let error = result.err().map(|failure| ConfigError {
+            warnings: messages.iter().take_while(|said| !said.is_error).count(),
+            lines: messages.into_iter().map(|said| said.text).collect(),
+            place: failure.place,
+            hint: failure.hint,
+            status: failure.status,
+        });
+        Attempt { config, warnings, error }
+    }
+
+    /// The values as the subsystem for which it was read sees them. What expansion asks of the outside (time, chance,
+    /// environment, facts of the machine) comes from `world`.
+    pub fn view<'a>(&'a self, world: &'a dyn World) -> View<'a> {
+        View::new(&self.set, self.who.clone(), world)
+    }
+
+    /// The values as a slot sees them: settings of the slot (`SLOT1_NAME`) go before those of its type
+    /// (`SLOT_TYPE_1_NAME`), these before the plain ones.
+    pub fn for_slot<'a>(&'a self, slot_type: Option<u32>, slot_id: &str, world: &'a dyn World) -> View<'a> {
+        self.view(world).for_slot(slot_type, slot_id)
+    }
+}
+
+/// What a statement or source that stops the reading leaves to say; the lines before are in [`Loader::messages`].
+#[derive(Clone, Debug)]
+pub(crate) struct Stop {
+    /// The line at which reading stopped.
+    pub(crate) line: u32,
+    /// What follows the trailer.
+    pub(crate) reason: BString,
+    /// Where it stands.
+    pub(crate) place: Option<Box<ErrorPlace>>,
+    /// What to do about it.
+    pub(crate) hint: Option<String>,
+    /// The reference's exit status.
+    pub(crate) status: u8,
+}
+
+impl Stop {
+    pub(crate) fn new(line: u32) -> Stop {
+        Stop { line, reason: BString::default(), place: None, hint: None, status: 1 }
+    }
+
+    pub(crate) fn reason(mut self, reason: impl Into<BString>) -> Stop {
+        self.reason = reason.into();
+        self
+    }
+
+    pub(crate) fn at(mut self, place: ErrorPlace) -> Stop {
+        self.place = Some(Box::new(place));
+        self
+    }
+
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Stop {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+/// One line for stderr.
+#[derive(Clone, Debug)]
+pub(crate) struct Said {
+    pub(crate) text: BString,
+    pub(crate) is_error: bool,
+}
+
+/// A configuration while it is read.
+pub(crate) struct Loader<'a> {
+    pub(crate) set: MacroSet,
+    pub(crate) who: Who,
+    pub(crate) world: &'a dyn World,
+    pub(crate) options: &'a LoadOptions,
+    pub(crate) messages: Vec<Said>,
+    /// The line reached in the source that is being read.
+    pub(crate) last_line: u32,
+    pub(crate) root: Option<BString>,
+    pub(crate) local_sources: Vec<BString>,
+    pub(crate) skipped: Vec<Skipped>,
+}
+
+impl<'a> Loader<'a> {
+    fn new(world: &'a dyn World, who: &Who, options: &'a LoadOptions) -> Self {
+        let mut set = MacroSet::new();
+        set.keep_defaults = options.keep_defaults;
+        set.keep_texts = options.keep_texts;
+        set.record_replacements = options.record_replacements;
+        Loader {
+            set,
+            who: who.clone(),
+            world,
+            options,
+            messages: Vec::new(),
+            last_line: 0,
+            root: None,
+            local_sources: Vec::new(),
+            skipped: Vec::new(),
+        }
+    }
+
+    /// Something to say that does not stop the reading.
+    pub(crate) fn warn(&mut self, text: impl Into<BString>) {
+        self.messages.push(Said { text: text.into(), is_error: false });
+    }
+
+    /// A line of what will stop the reading.
+    pub(crate) fn error_line(&mut self, text: impl Into<BString>) {
+        self.messages.push(Said { text: text.into(), is_error: true });
+    }
+
+    /// Keeps a source's text if wanted.
+    pub(crate) fn keep_text(&mut self, source: SourceId, text: &[u8]) {
+        if self.options.keep_texts {
+            self.set.set_text(source, Arc::from(text));
+        }
+    }
+}

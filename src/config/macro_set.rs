@@ -1,0 +1,403 @@
+//! What the sources have set: names, raw values, and where each definition stands and what it replaced.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use bstr::{BStr, BString};
+use rustc_hash::FxHashMap;
+
+use crate::config::defaults::{self, Parameter};
+use crate::config::detected::Detected;
+use crate::config::template::{self, Template};
+use crate::text::caseless;
+use crate::world::World;
+
+/// The number of a source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SourceId(pub(crate) u32);
+
+impl SourceId {
+    /// Measured from machine and process.
+    pub const DETECTED: SourceId = SourceId(0);
+    /// Compiled in.
+    pub const DEFAULT: SourceId = SourceId(1);
+    /// `_CONDOR_...` variables.
+    pub const ENVIRONMENT: SourceId = SourceId(2);
+    /// Given on the command line (`--set-knob`).
+    pub const OVERLAY: SourceId = SourceId(3);
+}
+
+/// What kind of place a source is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SourceKind {
+    /// Not a file: detected, default, environment, overlay, or the name of an `AUTO_USE` parameter.
+    Special,
+    /// A file.
+    File,
+    /// The output of a command.
+    Command,
+}
+
+/// One opened source.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// Its name as it was opened; a command ends in ` |`.
+    pub name: BString,
+    /// What it is.
+    pub kind: SourceKind,
+    /// Which source included it, and on which line.
+    pub included_from: Option<(SourceId, u32)>,
+    /// Its text, kept on request for carets.
+    pub text: Option<Arc<[u8]>>,
+}
+
+/// Where a template put a definition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TemplateLine {
+    /// The template's place in the table.
+    pub index: u32,
+    /// The line within its body from 0, blank lines not counted.
+    pub line: i32,
+}
+
+/// Where a definition stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The source.
+    pub source: SourceId,
+    /// The line as the reference counts; `None` in sources without lines.
+    pub line: Option<u32>,
+    /// The template that a `use` on that line put in.
+    pub template: Option<TemplateLine>,
+    /// Where the logical line begins in the source's text.
+    pub offset: u32,
+}
+
+impl Place {
+    pub(crate) fn special(source: SourceId) -> Self {
+        Place { source, line: None, template: None, offset: 0 }
+    }
+}
+
+/// One definition of a name.
+#[derive(Clone, Debug)]
+pub struct Definition {
+    /// The name as spelled there.
+    pub name: BString,
+    /// The value, self references put in.
+    pub raw: BString,
+    /// Where it stands.
+    pub place: Place,
+    /// Whether the raw value is that of the table of defaults.
+    pub matches_default: bool,
+}
+
+/// A name with everything that was said about it.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// The spelling that output shows: that of the first definition.
+    pub name: BString,
+    /// The definition that counts.
+    pub current: Definition,
+    /// The definitions it replaced, oldest first.
+    pub replaced: Vec<Definition>,
+    /// The general parameter that the name, without its prefix, stands for.
+    pub parameter: Option<Parameter>,
+}
+
+impl Entry {
+    /// The raw value.
+    pub fn raw(&self) -> &BStr {
+        self.current.raw.as_ref()
+    }
+}
+
+/// The subsystem and local name for which values are looked up.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Who {
+    /// Such as `STARTD`; empty for none.
+    pub subsystem: BString,
+    /// The name after `-local-name`; empty for none.
+    pub local_name: BString,
+}
+
+/// What a look-up found.
+#[derive(Clone, Copy)]
+pub enum Found<'a> {
+    /// A definition of a source.
+    Set(&'a Entry),
+    /// A fact of the machine or the process.
+    Detected {
+        /// Its name.
+        name: &'static str,
+        /// Its value.
+        value: &'a BStr,
+    },
+    /// An entry of the table of defaults.
+    Default(Parameter),
+}
+
+impl<'a> Found<'a> {
+    /// The raw value; `None` for a parameter of the table that has no default.
+    pub fn raw(&self) -> Cow<'a, [u8]> {
+        match self {
+            Found::Set(entry) => Cow::Borrowed(entry.raw()),
+            Found::Detected { value, .. } => Cow::Borrowed(value),
+            Found::Default(parameter) => parameter.default(),
+        }
+    }
+
+    /// The name as output shows it.
+    pub fn shown_name(&self) -> Cow<'a, [u8]> {
+        match self {
+            Found::Set(entry) => Cow::Borrowed(&entry.name),
+            Found::Detected { name, .. } => Cow::Borrowed(name.as_bytes()),
+            Found::Default(parameter) => match parameter.subsystem() {
+                Some(subsystem) => {
+                    let mut name = subsystem.to_vec();
+                    name.push(b'.');
+                    name.extend_from_slice(parameter.name());
+                    Cow::Owned(name)
+                }
+                None => Cow::Borrowed(parameter.name()),
+            },
+        }
+    }
+}
+
+/// How many bytes of replaced values are kept for those who ask.
+const MAX_HISTORY: usize = 32 * 1024 * 1024;
+
+/// All names that sources set.
+#[derive(Clone, Debug, Default)]
+pub struct MacroSet {
+    entries: Vec<Entry>,
+    displaced: Vec<u32>,
+    index: FxHashMap<BString, u32>,
+    sources: Vec<Source>,
+    history: usize,
+    /// Facts of the machine; a definition in the table goes before them.
+    pub(crate) detected: Detected,
+    /// Whether values equal to their defaults are stored (`-summary`, `-writeconfig`).
+    pub(crate) keep_defaults: bool,
+    /// Whether the texts of sources are kept.
+    pub(crate) keep_texts: bool,
+    /// How many look-ups came upon each entry; kept on request.
+    pub(crate) replacements: Vec<Replacement>,
+    /// Whether `replacements` is kept.
+    pub(crate) record_replacements: bool,
+}
+
+/// One replacement of a value by another, in the order in which they happened.
+#[derive(Clone, Debug)]
+pub struct Replacement {
+    /// The name in its new spelling.
+    pub name: BString,
+    /// The raw value before.
+    pub was: BString,
+    /// Where that value stood.
+    pub place: Place,
+}
+
+/// A name in lower case, on the stack where it is short.
+fn with_key<T>(prefix: &[u8], name: &[u8], then: impl FnOnce(&BStr) -> T) -> T {
+    let length = name.len() + if prefix.is_empty() { 0 } else { prefix.len() + 1 };
+    let mut short = [0u8; 120];
+    let mut long;
+    let key = if length <= short.len() {
+        &mut short[..length]
+    } else {
+        long = vec![0; length];
+        &mut long[..]
+    };
+    let at = length - name.len();
+    if at > 0 {
+        key[..prefix.len()].copy_from_slice(prefix);
+        key[prefix.len()] = b'.';
+    }
+    key[at..].copy_from_slice(name);
+    key.make_ascii_lowercase();
+    then(BStr::new(key))
+}
+
+impl MacroSet {
+    pub(crate) fn new() -> Self {
+        let special = |name: &str| Source {
+            name: name.into(),
+            kind: SourceKind::Special,
+            included_from: None,
+            text: None,
+        };
+        MacroSet {
+            sources: ["<Detected>", "<Default>", "<Environment>", "<Over>"].map(special).into(),
+            ..MacroSet::default()
+        }
+    }
+
+    pub(crate) fn add_source(&mut self, source: Source) -> SourceId {
+        let id = SourceId(u32::try_from(self.sources.len()).unwrap_or(u32::MAX));
+        self.sources.push(source);
+        id
+    }
+
+    pub(crate) fn set_text(&mut self, id: SourceId, text: Arc<[u8]>) {
+        if let Some(source) = self.sources.get_mut(id.0 as usize).filter(|_| self.keep_texts) {
+            source.text = Some(text);
+        }
+    }
+
+    /// All sources in the order in which they were opened, the four special ones first.
+    pub fn sources(&self) -> &[Source] {
+        &self.sources
+    }
+
+    /// One source.
+    pub fn source(&self, id: SourceId) -> &Source {
+        &self.sources[(id.0 as usize).min(self.sources.len() - 1)]
+    }
+
+    /// All entries in the order of their first definitions.
+    pub fn entries(&self) -> impl Iterator<Item = &Entry> {
+        let displaced = |at: usize| self.displaced.iter().any(|&gone| gone as usize == at);
+        self.entries.iter().enumerate().filter(move |&(at, _)| !displaced(at)).map(|(_, entry)| entry)
+    }
+
+    /// The entry of exactly that name, without defaults or prefixes.
+    pub fn exact(&self, name: &[u8]) -> Option<&Entry> {
+        self.prefixed(b"", name)
+    }
+
+    /// The entry `prefix.name`; an empty prefix is none.
+    pub fn prefixed(&self, prefix: &[u8], name: &[u8]) -> Option<&Entry> {
+        let at = with_key(prefix, name, |key| self.index.get(key).copied())?;
+        self.entries.get(at as usize)
+    }
+
+    /// Sets a name (`config.cpp`, `insert_macro`; self references are put in before). The first spelling stays; a new
+    /// plain name that has its default's value is not stored.
+    pub(crate) fn insert(&mut self, name: &[u8], raw: BString, place: Place) {
+        let parameter = parameter_of(name);
+        let matches_default = parameter.is_some_and(|parameter| same_value(&parameter.default(), &raw));
+        if let Some(at) = with_key(b"", name, |key| self.index.get(key).copied()) {
+            let entry = &mut self.entries[at as usize];
+            let definition = Definition { name: name.into(), raw, place, matches_default };
+            let mut old = std::mem::replace(&mut entry.current, definition);
+            if self.record_replacements {
+                self.replacements.push(Replacement {
+                    name: name.into(),
+                    was: old.raw.clone(),
+                    place: old.place,
+                });
+            }
+            self.history += old.raw.len() + 64;
+            if self.history > MAX_HISTORY {
+                old.raw = BString::default();
+            }
+            if self.history < 4 * MAX_HISTORY {
+                entry.replaced.push(old);
+            }
+            return;
+        }
+        if matches_default && defaults::find(name).is_some() && !self.keep_defaults {
+            return;
+        }
+        let at = self.entries.len() as u32;
+        with_key(b"", name, |key| self.index.insert(key.into(), at));
+        let shown: BString = name.into();
+        self.entries.push(Entry {
+            name: shown.clone(),
+            current: Definition { name: shown, raw, place, matches_default },
+            replaced: Vec::new(),
+            parameter,
+        });
+    }
+
+    /// Takes a name out of the table, since a detected value is put in its place.
+    pub(crate) fn displace(&mut self, name: &str) {
+        if let Some(at) = with_key(b"", name.as_bytes(), |key| self.index.remove(key)) {
+            self.displaced.push(at);
+        }
+    }
+
+    /// Definitions of names that are always detected and so had no effect.
+    pub fn displaced(&self) -> impl Iterator<Item = &Entry> {
+        self.displaced.iter().filter_map(|&at| self.entries.get(at as usize))
+    }
+
+    /// What readers of `name` get (`config.md` 9.2): local name, its defaults, subsystem, its defaults, the plain
+    /// name, the defaults.
+    pub fn find(&self, name: &[u8], context: &Who, world: &dyn World) -> Option<Found<'_>> {
+        for prefix in [&context.local_name, &context.subsystem] {
+            if prefix.is_empty() {
+                continue;
+            }
+            if let Some(entry) = self.prefixed(prefix, name) {
+                return Some(Found::Set(entry));
+            }
+            if let Some(parameter) = defaults::find_in_subsystem(prefix, name) {
+                return Some(Found::Default(parameter));
+            }
+        }
+        if let Some(entry) = self.exact(name) {
+            return Some(Found::Set(entry));
+        }
+        if let Some((name, value)) = self.detected.find(name, world) {
+            return Some(Found::Detected { name, value });
+        }
+        defaults::find_qualified(name).map(Found::Default)
+    }
+
+    /// The entry that displays of `name` are made from: as [`MacroSet::find`], without the defaults of the local name
+    /// (`config.md` 9.3).
+    pub fn find_shown(&self, name: &[u8], context: &Who, world: &dyn World) -> Option<Found<'_>> {
+        let local = &context.local_name;
+        if !local.is_empty()
+            && let Some(entry) = self.prefixed(local, name)
+        {
+            return Some(Found::Set(entry));
+        }
+        let without = Who { subsystem: context.subsystem.clone(), local_name: BString::default() };
+        self.find(name, &without, world)
+    }
+
+    /// How output names a place: `FILE, line N, use CATEGORY:NAME+K`.
+    pub fn describe(&self, place: &Place) -> BString {
+        let mut text = self.source(place.source).name.clone();
+        if let Some(line) = place.line {
+            text.extend_from_slice(format!(", line {line}").as_bytes());
+        }
+        if let Some(template) = self.template_place(place) {
+            text.extend_from_slice(b", use ");
+            text.extend_from_slice(&template);
+        }
+        text
+    }
+
+    /// The template behind a place: `CATEGORY:NAME+K`.
+    pub fn template_place(&self, place: &Place) -> Option<BString> {
+        let at = place.template?;
+        let mut text = template_name(template::by_index(at.index)?);
+        text.extend_from_slice(format!("+{}", at.line).as_bytes());
+        Some(text.into())
+    }
+}
+
+/// `CATEGORY:NAME` of a template.
+pub(crate) fn template_name(template: Template) -> Vec<u8> {
+    [template.category(), b":", template.name()].concat()
+}
+
+/// The parameter that a name stands for: that of the name itself, or of what follows its first dot
+/// (`param_default_get_id`).
+fn parameter_of(name: &[u8]) -> Option<Parameter> {
+    defaults::find(name).or_else(|| {
+        let dot = memchr::memchr(b'.', name)?;
+        defaults::find(&name[dot + 1..])
+    })
+}
+
+/// Whether a value is its default: the same bytes, or the same truth value in another case.
+fn same_value(default: &[u8], value: &[u8]) -> bool {
+    !default.is_empty() && default == value
+        || caseless::eq(default, value) && (caseless::eq(value, b"true") || caseless::eq(value, b"false"))
+}

@@ -1,0 +1,762 @@
+//! Reading one source: statements in order, into the macro set (`config.cpp`, `Parse_macros`,
+//! `Parse_config_string`).
+
+use std::borrow::Cow;
+
+use bstr::{BStr, BString};
+
+use crate::config::condition::{IfError, IfStack, if_keyword};
+use crate::config::expand::{self, ExpandError, MacroSource, Message};
+use crate::config::lines::{CommentMode, LogicalLine, LogicalLines};
+use crate::config::load::{ErrorPlace, Loader, Stop};
+use crate::config::macro_set::{MacroSet, Place, SourceId, TemplateLine, Who};
+use crate::config::statement::{self, Keyword, NoOperator, Operator, Split};
+use crate::config::template::{self, Template, is_space, trim, trim_end, trim_start};
+use crate::text::{Span, caseless};
+use crate::world::World;
+
+/// How deep includes and templates may be nested.
+pub(crate) const MAX_NESTING: u32 = 20;
+
+/// Look-ups while sources are read.
+pub(crate) struct SetSource<'a> {
+    pub(crate) set: &'a MacroSet,
+    pub(crate) who: &'a Who,
+    pub(crate) world: &'a dyn World,
+}
+
+impl MacroSource for SetSource<'_> {
+    fn raw(&self, name: &[u8]) -> Option<Cow<'_, [u8]>> {
+        self.set.find(name, self.who, self.world).map(|found| found.raw())
+    }
+
+    fn without_own_prefix<'n>(&self, name: &'n [u8]) -> Option<&'n [u8]> {
+        [&self.who.local_name, &self.who.subsystem].into_iter().find_map(|prefix| {
+            let rest = name.get(prefix.len()..)?.strip_prefix(b".")?;
+            (!prefix.is_empty() && !rest.is_empty() && caseless::starts_with(name, prefix)).then_some(rest)
+        })
+    }
+}
+
+/// A definition that a condition left out, for those who ask why a value is not what they wrote.
+#[derive(Clone, Debug)]
+pub struct Skipped {
+    /// The name as written.
+    pub name: BString,
+    /// The text behind the operator.
+    pub value: BString,
+    /// Where it stands.
+    pub place: Place,
+    /// The line of the `if`, `elif` or `else` that left it out, and its number.
+    pub condition: (BString, u32),
+}
+
+/// One source while it is read.
+struct Frame<'t> {
+    source: SourceId,
+    text: &'t [u8],
+    depth: u32,
+    ifs: IfStack,
+    /// The `if` lines that are open, kept for the story.
+    conditions: Vec<(BString, u32)>,
+    strict: bool,
+    warn_colon: bool,
+}
+
+impl Frame<'_> {
+    fn place(&self, line: u32, offset: u32) -> Place {
+        Place { source: self.source, line: Some(line), template: None, offset }
+    }
+}
+
+/// An `@=` block that is open.
+struct Block {
+    name: BString,
+    tag: BString,
+    text: Vec<u8>,
+    offset: u32,
+    /// Whether a line was added; an empty first line would not count as one.
+    opened_at: Span,
+}
+
+impl Loader<'_> {
+    pub(crate) fn source(&self) -> SetSource<'_> {
+        SetSource { set: &self.set, who: &self.who, world: self.world }
+    }
+
+    /// Expands a text in file mode; messages of functions become warnings.
+    pub(crate) fn expand(&mut self, text: &[u8]) -> Result<BString, ExpandError> {
+        if memchr::memchr(b'$', text).is_none() {
+            return Ok(text.into());
+        }
+        let mut messages = Vec::new();
+        let result = expand::expand(text, &self.source(), self.world, &mut |message| messages.push(message));
+        self.warn_messages(messages);
+        result
+    }
+
+    pub(crate) fn warn_messages(&mut self, messages: Vec<Message>) {
+        for message in messages {
+            self.warn(message.to_string());
+        }
+    }
+
+    /// Reads one text. On an error the reference's lines are in `self.errors`, and what follows the trailer in the
+    /// result.
+    pub(crate) fn parse(&mut self, source: SourceId, text: &[u8], depth: u32) -> Result<(), Stop> {
+        let mut frame = Frame {
+            source,
+            text,
+            depth,
+            ifs: IfStack::new(),
+            conditions: Vec::new(),
+            strict: false,
+            warn_colon: true,
+        };
+        let mut lines = LogicalLines::new(text);
+        let mut block: Option<Block> = None;
+        while let Some(line) = lines.next_line() {
+            let at = line.line;
+            self.last_line = at;
+            let text: &[u8] = &line.text;
+            if text.first() == Some(&b'#') || text.iter().all(|&b| is_space(b)) {
+                match &text.to_ascii_lowercase()[..] {
+                    b"#opt:oldcomment" => lines.set_comment_mode(CommentMode::Old),
+                    b"#opt:newcomment" => lines.set_comment_mode(CommentMode::New),
+                    b"#opt:strict" => frame.strict = true,
+                    _ => {}
+                }
+                continue;
+            }
+            if let Some(open) = &mut block {
+                if text.strip_prefix(b"@") == Some(&open.tag[..]) {
+                    let place = frame.place(at, open.offset);
+                    let (name, text) = (open.name.clone(), std::mem::take(&mut open.text));
+                    block = None;
+                    self.define(&name, &text, place)
+                        .map_err(|error| self.stop_expansion(&frame, &line, error))?;
+                    continue;
+                }
+                if !open.text.is_empty() {
+                    open.text.push(b'\n');
+                }
+                open.text.extend_from_slice(text);
+                continue;
+            }
+            self.statement(&mut frame, &line, &mut block)?;
+        }
+        self.last_line = lines.line();
+        let name = self.source_name(source);
+        if let Some(open) = block {
+            self.error_line(format!(
+                "Config source Found end-of-file while scanning for '@{}' in {name}",
+                open.tag
+            ));
+            let hint = format!("the block of {} ends with a line that is exactly '@{}'", open.name, open.tag);
+            return Err(Stop::new(lines.line()).at(self.place_of(&frame, open.opened_at)).hint(hint));
+        }
+        if !frame.ifs.is_empty() {
+            self.error_line(format!("Config source Error \"{name}\", Line {}: ", lines.line()));
+            let mut stop = Stop::new(lines.line()).reason("endif(s) not found before end-of-file");
+            if let Some((condition, line)) = frame.conditions.last() {
+                stop = stop.hint(format!("'{condition}' of line {line} is still open"));
+            }
+            return Err(stop);
+        }
+        Ok(())
+    }
+
+    /// One statement outside of blocks.
+    fn statement<'t>(
+        &mut self,
+        frame: &mut Frame<'t>,
+        line: &LogicalLine<'t>,
+        block: &mut Option<Block>,
+    ) -> Result<(), Stop> {
+        let mut text: &[u8] = &line.text;
+        let mut cut = 0;
+        if text.first() == Some(&b':') {
+            let before_if = text[1..].starts_with(b"if") && text.get(3).is_none_or(|&b| is_space(b));
+            if !frame.ifs.is_empty() || before_if {
+                text = &text[1..];
+                cut = 1;
+            }
+        }
+        if self.if_line(frame, line, text, cut)? {
+            return Ok(());
+        }
+        if !frame.ifs.enabled() {
+            self.note_skipped(frame, line, text);
+            return Ok(());
+        }
+        let split = match statement::split(text) {
+            Ok(split) => split,
+            Err(NoOperator::Section) => return Ok(()),
+            Err(NoOperator::Missing(at)) => {
+                let stop = Stop::new(line.line).at(self.place_in(frame, line, at + cut, at + cut + 1));
+                return Err(stop.hint(missing_operator_hint(text)));
+            }
+        };
+        match statement::keyword(&split) {
+            Some(Keyword::Use) => self.use_statement(frame, line, text, &split),
+            Some(Keyword::Error) => {
+                let shown = self.expanded(frame, line, split.value)?;
+                let name = self.source_name(frame.source);
+                self.error_line(format!("Config source Error \"{name}\", Line {}: {shown}", line.line));
+                Err(Stop::new(line.line).at(self.place_in(frame, line, cut, line.text.len())))
+            }
+            Some(Keyword::Warning) => {
+                let shown = self.expanded(frame, line, split.value)?;
+                let name = self.source_name(frame.source);
+                self.warn(format!("Config source Warning \"{name}\", Line {}: {shown}", line.line));
+                Ok(())
+            }
+            Some(Keyword::Include) => self.include_statement(frame, line, &split),
+            None => {
+                if split.operator == Operator::Colon {
+                    self.obsolete_colon(frame, line, &split)?;
+                }
+                self.assignment(frame, line, &split, block)
+            }
+        }
+    }
+
+    /// Deals with `if`, `elif`, `else` and `endif`.
+    fn if_line(
+        &mut self,
+        frame: &mut Frame<'_>,
+        line: &LogicalLine<'_>,
+        text: &[u8],
+        cut: usize,
+    ) -> Result<bool, Stop> {
+        let Some((keyword, rest)) = if_keyword(text) else {
+            return Ok(false);
+        };
+        let mut messages = Vec::new();
+        let source = SetSource { set: &self.set, who: &self.who, world: self.world };
+        let result = frame.ifs.line(text, &source, self.world, &mut |message| messages.push(message));
+        self.warn_messages(messages);
+        if let Some(Err(error)) = result {
+            let mut stop = Stop::new(line.line).reason(error.to_string());
+            let start = text.len() - rest.len() + cut;
+            let (from, to) =
+                if rest.is_empty() { (cut, cut + keyword.len()) } else { (start, line.text.len()) };
+            stop = stop.at(self.place_in(frame, line, from, to));
+            if let IfError::Condition { condition, reason, .. } = &error
+                && let Some(hint) = reason.hint(condition)
+            {
+                stop = stop.hint(hint);
+            }
+            return Err(stop);
+        }
+        match keyword {
+            "if" => frame.conditions.push((text.into(), line.line)),
+            "endif" => {
+                frame.conditions.pop();
+            }
+            _ => {
+                if let Some(last) = frame.conditions.last_mut() {
+                    *last = (text.into(), line.line);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Notes a definition in a branch that is not taken.
+    fn note_skipped(&mut self, frame: &Frame<'_>, line: &LogicalLine<'_>, text: &[u8]) {
+        if !self.options.keep_texts {
+            return;
+        }
+        let Ok(split) = statement::split(text) else {
+            return;
+        };
+        if statement::keyword(&split).is_none() && statement::is_valid_name(split.name) {
+            let place = frame.place(line.line, line.locate(0, 0).start);
+            let condition = frame.conditions.last().cloned().unwrap_or_default();
+            self.skipped.push(Skipped {
+                name: split.name.into(),
+                value: split.value.into(),
+                place,
+                condition,
+            });
+        }
+    }
+
+    /// `NAME : value`, which is `NAME = value` with a warning or, on request, an error.
+    fn obsolete_colon(
+        &mut self,
+        frame: &mut Frame<'_>,
+        line: &LogicalLine<'_>,
+        split: &Split<'_>,
+    ) -> Result<(), Stop> {
+        let mut is_error = frame.strict;
+        let mut warns = true;
+        if caseless::eq(split.name, b"RunBenchmarks") {
+            // The old default configuration was written like this.
+            warns = frame.strict;
+            if !frame.strict {
+                frame.warn_colon = false;
+            }
+            is_error = false;
+        }
+        if !warns || !frame.warn_colon && !frame.strict {
+            return Ok(());
+        }
+        let name = self.source_name(frame.source);
+        let kind = if is_error { "Error" } else { "Warning" };
+        let text = format!(
+            "Config source {kind} \"{name}\", Line {}: obsolete use of ':' for parameter assignment at {} : {}",
+            line.line,
+            BStr::new(split.name),
+            BStr::new(split.value)
+        );
+        if is_error {
+            self.error_line(text);
+            let at = self.place_in(frame, line, split.operator_at, split.operator_at + 1);
+            return Err(Stop::new(line.line).at(at).hint("write '=' in place of ':'"));
+        }
+        self.warn(text);
+        Ok(())
+    }
+
+    /// `NAME = value`, `NAME += value`, `NAME @=TAG`.
+    fn assignment(
+        &mut self,
+        frame: &Frame<'_>,
+        line: &LogicalLine<'_>,
+        split: &Split<'_>,
+        block: &mut Option<Block>,
+    ) -> Result<(), Stop> {
+        let name = self.expanded(frame, line, split.name)?;
+        if !statement::is_valid_name(&name) {
+            let source = self.source_name(frame.source);
+            self.error_line(format!(
+                "Config source Error \"{source}\", Line {}: Illegal Identifier: <{name}>",
+                line.line
+            ));
+            let bad = split.name.iter().position(|&b| !statement::is_name_byte(b)).unwrap_or(0);
+            let mut stop = Stop::new(line.line).at(self.place_in(frame, line, bad, bad + 1));
+            if let Some(hint) = bad_name_hint(split.name) {
+                stop = stop.hint(hint);
+            }
+            return Err(stop);
+        }
+        let offset = line.locate(0, 0).start;
+        if split.operator == Operator::Here {
+            let opened_at = line.locate(0, line.text.len());
+            *block = Some(Block { name, tag: split.value.into(), text: Vec::new(), offset, opened_at });
+            return Ok(());
+        }
+        let value = self.appended(&name, split);
+        self.define(&name, &value, frame.place(line.line, offset))
+            .map_err(|error| self.stop_expansion(frame, line, error))
+    }
+
+    /// The value with what `+=` puts before it.
+    fn appended<'v>(&self, name: &[u8], split: &Split<'v>) -> Cow<'v, [u8]> {
+        if !matches!(split.operator, Operator::Append { .. }) {
+            return Cow::Borrowed(split.value);
+        }
+        match self.set.find(name, &self.who, self.world).map(|found| found.raw()) {
+            Some(current) if !current.is_empty() => {
+                Cow::Owned(statement::appended(&current, split.operator, split.value))
+            }
+            _ => Cow::Borrowed(split.value),
+        }
+    }
+
+    /// Puts self references in and stores the value.
+    pub(crate) fn define(&mut self, name: &[u8], value: &[u8], place: Place) -> Result<(), ExpandError> {
+        let mut messages = Vec::new();
+        let source = SetSource { set: &self.set, who: &self.who, world: self.world };
+        let raw =
+            expand::expand_self(value, name, &source, self.world, &mut |message| messages.push(message))?;
+        let raw = BString::from(raw.into_owned());
+        self.warn_messages(messages);
+        if raw.len() > expand::MAX_LENGTH {
+            let kind = expand::ExpandErrorKind::TooLong;
+            return Err(ExpandError { kind, chain: vec![name.into()] });
+        }
+        self.set.insert(name, raw, place);
+        Ok(())
+    }
+
+    /// `use CATEGORY : NAME`.
+    fn use_statement(
+        &mut self,
+        frame: &Frame<'_>,
+        line: &LogicalLine<'_>,
+        text: &[u8],
+        split: &Split<'_>,
+    ) -> Result<(), Stop> {
+        let after = trim_start(&text[split.name.len()..]);
+        let between = &text[split.name.len()..split.operator_at];
+        // Without a blank before the colon the reference's category runs to the end of the line.
+        let category = match () {
+            () if split.words.is_empty() => &b""[..],
+            () if between.last().is_some_and(|&b| is_space(b)) => split.words,
+            () => after,
+        };
+        let category = self.expanded(frame, line, category)?;
+        let place = frame.place(line.line, line.locate(0, 0).start);
+        if let Err(stop) = self.apply_templates(category.as_ref(), split.value, place, frame.depth + 1) {
+            let name = self.source_name(frame.source);
+            self.error_line(format!(
+                "Config source Error \"{name}\", Line {}: at use {category}:{}",
+                line.line,
+                BStr::new(split.value)
+            ));
+            let start = text.len() - split.value.len();
+            let mut outer = Stop::new(line.line).at(self.place_in(frame, line, start, line.text.len()));
+            outer.hint = stop.hint;
+            return Err(outer);
+        }
+        Ok(())
+    }
+
+    /// The templates of one `use` (`config.cpp`, `read_meta_config`).
+    fn apply_templates(
+        &mut self,
+        category: &BStr,
+        names: &[u8],
+        place: Place,
+        depth: u32,
+    ) -> Result<(), Stop> {
+        if category.is_empty() {
+            self.error_line(format!("Error: use needs a keyword before : {}", BStr::new(names)));
+            return Err(Stop::new(0));
+        }
+        let plain = category.split(|&b| b == b':').next().unwrap_or_default();
+        let Some(known) = template::category(plain) else {
+            let known = "EXPERIMENTAL, FEATURE, POLICY, ROLE, SECURITY";
+            return Err(Stop::new(0).hint(format!("the categories of templates are {known}")));
+        };
+        let mut rest = names;
+        let mut last: Option<template::Use<'_>> = None;
+        while !rest.is_empty() {
+            let found = match template::next_use(rest) {
+                Some((found, after)) => {
+                    rest = after;
+                    found
+                }
+                // Only commas and blanks are left: the reference applies the name before once more.
+                None => match last.take() {
+                    Some(found) if rest.contains(&b',') => {
+                        rest = b"";
+                        found
+                    }
+                    _ => break,
+                },
+            };
+            let Some(template) = template::find(known, found.name) else {
+                self.error_line(format!(
+                    "Error: use {category}: does not recognise {}",
+                    BStr::new(found.name)
+                ));
+                let hint = nearest_template(known, found.name);
+                let stop = Stop::new(0);
+                return Err(match hint {
+                    Some(name) => stop.hint(format!("did you mean {}?", BStr::new(&name))),
+                    None => stop,
+                });
+            };
+            self.apply_template(category, template, &found, place, depth)?;
+            last = Some(found);
+        }
+        Ok(())
+    }
+
+    fn apply_template(
+        &mut self,
+        category: &BStr,
+        template: Template,
+        found: &template::Use<'_>,
+        place: Place,
+        depth: u32,
+    ) -> Result<(), Stop> {
+        let raw = template.body();
+        let body = if !found.arguments.is_empty() || template::has_arguments(&raw) {
+            match template::put_arguments(&raw, found.arguments) {
+                Ok(body) => Cow::Owned(body.into()),
+                Err(template::EndlessArguments) => {
+                    let name = BStr::new(found.name);
+                    self.error_line(format!(
+                        "Error: use {category}: {name} is given an argument that inserts itself"
+                    ));
+                    return Err(Stop::new(0));
+                }
+            }
+        } else {
+            raw
+        };
+        self.parse_template(template, &body, place, depth).map_err(|failure| {
+            let name = BStr::new(found.name);
+            match failure {
+                TemplateFailure::Invalid => self
+                    .error_line(format!("Internal Configuration Error: use {category}: {name} is invalid")),
+                TemplateFailure::TooDeep => {
+                    self.error_line(format!("Configuration Error: use {category}: {name} nesting too deep"))
+                }
+                TemplateFailure::Said => {}
+            }
+            Stop::new(0)
+        })
+    }
+
+    /// The statements of a template (`config.cpp`, `Parse_config_string`).
+    pub(crate) fn parse_template(
+        &mut self,
+        template: Template,
+        body: &[u8],
+        place: Place,
+        depth: u32,
+    ) -> Result<(), TemplateFailure> {
+        let mut ifs = IfStack::new();
+        let mut open: Option<(BString, BString, Vec<u8>)> = None;
+        let lines = body.split(|&b| b == b'\n').map(trim).filter(|line| !line.is_empty());
+        for (number, line) in (0..).zip(lines) {
+            let place =
+                Place { template: Some(TemplateLine { index: template.index(), line: number }), ..place };
+            if line.starts_with(b"#") {
+                continue;
+            }
+            if let Some((name, tag, text)) = &mut open {
+                if line.strip_prefix(b"@") == Some(&tag[..]) {
+                    let (name, text) = (name.clone(), std::mem::take(text));
+                    open = None;
+                    self.define_in_template(&name, &text, place)?;
+                    continue;
+                }
+                if !text.is_empty() {
+                    text.push(b'\n');
+                }
+                text.extend_from_slice(line);
+                continue;
+            }
+            let mut messages = Vec::new();
+            let source = SetSource { set: &self.set, who: &self.who, world: self.world };
+            let result = ifs.line(line, &source, self.world, &mut |message| messages.push(message));
+            self.warn_messages(messages);
+            match result {
+                Some(Err(_)) => return Err(TemplateFailure::Invalid),
+                Some(Ok(())) => continue,
+                None if !ifs.enabled() => continue,
+                None => {}
+            }
+            let split = statement::split(line).map_err(|_| TemplateFailure::Invalid)?;
+            match statement::keyword(&split) {
+                Some(Keyword::Use) => {
+                    if depth >= MAX_NESTING {
+                        return Err(TemplateFailure::TooDeep);
+                    }
+                    let category = BString::from(trim(split.words));
+                    let applied = self.apply_templates(category.as_ref(), split.value, place, depth + 1);
+                    applied.map_err(|_| TemplateFailure::Said)?;
+                    continue;
+                }
+                Some(Keyword::Error) => {
+                    let shown = self.expand(split.value).unwrap_or_else(|_| split.value.into());
+                    self.error_line(format!(" Error : {shown}"));
+                    return Err(TemplateFailure::Said);
+                }
+                Some(Keyword::Warning) => {
+                    let shown = self.expand(split.value).unwrap_or_else(|_| split.value.into());
+                    self.warn(format!(" Warning : {shown}"));
+                    continue;
+                }
+                _ => {}
+            }
+            if !statement::is_valid_name(split.name) {
+                return Err(TemplateFailure::Invalid);
+            }
+            if split.operator == Operator::Here {
+                open = Some((split.name.into(), split.value.into(), Vec::new()));
+                continue;
+            }
+            let value = self.appended(split.name, &split);
+            self.define_in_template(split.name, &value, place)?;
+        }
+        Ok(())
+    }
+
+    fn define_in_template(&mut self, name: &[u8], value: &[u8], place: Place) -> Result<(), TemplateFailure> {
+        self.define(name, value, place).map_err(|error| {
+            self.error_line(format!("Configuration Error: {}: {error}", BStr::new(name)));
+            TemplateFailure::Said
+        })
+    }
+
+    /// Expands a piece of a statement; an expansion without end stops reading.
+    fn expanded(&mut self, frame: &Frame<'_>, line: &LogicalLine<'_>, text: &[u8]) -> Result<BString, Stop> {
+        self.expand(text).map_err(|error| self.stop_expansion(frame, line, error))
+    }
+
+    fn stop_expansion(&self, frame: &Frame<'_>, line: &LogicalLine<'_>, error: ExpandError) -> Stop {
+        let at = self.place_in(frame, line, 0, line.text.len());
+        Stop::new(line.line).reason(error.to_string()).at(at)
+    }
+
+    /// `include : TARGET` with its options.
+    fn include_statement(
+        &mut self,
+        frame: &Frame<'_>,
+        line: &LogicalLine<'_>,
+        split: &Split<'_>,
+    ) -> Result<(), Stop> {
+        let name = self.source_name(frame.source);
+        let options = match statement::include_options(split.words) {
+            Ok(options) => options,
+            Err(more) => {
+                self.error_line(format!(
+                    "Config source Error \"{name}\", Line {}: unexpected keyword(s) '{}' after include {more}",
+                    line.line,
+                    BStr::new(split.words)
+                ));
+                let start = split.name.len() + 1;
+                let at = self.place_in(frame, line, start, split.operator_at.max(start + 1));
+                let hint = "the options of include are 'ifexist' and 'command into FILE', in lower case";
+                return Err(Stop::new(line.line).at(at).hint(hint));
+            }
+        };
+        let target = self.expanded(frame, line, split.value)?;
+        let into = match options.into {
+            Some(into) if is_piped(into) => {
+                self.error_line(format!(
+                    "Config source Error \"{name}\", Line {}, destination for 'include into' may not be a script",
+                    line.line
+                ));
+                return Err(Stop::new(line.line));
+            }
+            Some(into) => {
+                let into = self.expanded(frame, line, into)?;
+                if into.is_empty() {
+                    self.error_line(format!(
+                        "Config source Error \"{name}\", Line {}, destination for 'include into' expanded to ''",
+                        line.line
+                    ));
+                    return Err(Stop::new(line.line));
+                }
+                Some(into)
+            }
+            None => None,
+        };
+        let included_from = Some((frame.source, line.line));
+        let opened = match &into {
+            Some(into) => self.open_into(&target, options.command, into, included_from),
+            None => self.open_source(&target, options.command, included_from),
+        };
+        let mut inner_line = 0;
+        let result = match opened {
+            Ok((source, text)) => {
+                if frame.depth + 1 >= MAX_NESTING {
+                    Err(Stop::new(0).reason("includes nested too deep"))
+                } else {
+                    let shown = self.set.source(source).name.clone();
+                    self.local_sources.push(shown);
+                    let result = self.parse(source, &text, frame.depth + 1);
+                    inner_line = self.last_line;
+                    result
+                }
+            }
+            Err(_) if options.if_exists => Ok(()),
+            Err(reason) => Err(Stop::new(0).reason(reason)),
+        };
+        self.last_line = line.line;
+        result.map_err(|stop| {
+            self.error_line(format!(
+                "Config source Error \"{target}\", Line {inner_line}, Include Depth {}: {}",
+                frame.depth + 1,
+                stop.reason
+            ));
+            let mut outer = Stop::new(line.line);
+            outer.hint = stop.hint;
+            outer.place = stop.place.or_else(|| {
+                let start = line.text.len() - split.value.len();
+                Some(Box::new(self.place_in(frame, line, start, line.text.len())))
+            });
+            if let Some(place) = &mut outer.place
+                && place.source != frame.source
+            {
+                place.included_from.push((self.source_name(frame.source), line.line));
+            }
+            outer
+        })
+    }
+
+    pub(crate) fn source_name(&self, source: SourceId) -> BString {
+        self.set.source(source).name.clone()
+    }
+
+    /// The place of a range of a logical line.
+    fn place_in(&self, frame: &Frame<'_>, line: &LogicalLine<'_>, start: usize, end: usize) -> ErrorPlace {
+        let length = line.text.len();
+        self.place_of(frame, line.locate(start.min(length), end.min(length)))
+    }
+
+    fn place_of(&self, frame: &Frame<'_>, span: Span) -> ErrorPlace {
+        let start = (span.start as usize).min(frame.text.len());
+        let first = memchr::memrchr(b'\n', &frame.text[..start]).map_or(0, |newline| newline + 1);
+        let last = memchr::memchr(b'\n', &frame.text[start..]).map_or(frame.text.len(), |more| start + more);
+        ErrorPlace {
+            source: frame.source,
+            name: self.source_name(frame.source),
+            line: span.position(frame.text).line,
+            text: frame.text[first..last].into(),
+            span: Span::new(start - first, (span.end as usize).clamp(start, last.max(start)) - first),
+            included_from: Vec::new(),
+        }
+    }
+}
+
+/// Why a template could not be applied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TemplateFailure {
+    /// A statement of its body is none, with the arguments that were given.
+    Invalid,
+    /// Templates that use templates.
+    TooDeep,
+    /// It was said already.
+    Said,
+}
+
+/// Whether the last character is the one that makes a command of a source.
+pub(crate) fn is_piped(name: &[u8]) -> bool {
+    trim_end(name).last() == Some(&b'|')
+}
+
+/// What is mostly meant by a line without operator.
+fn missing_operator_hint(text: &[u8]) -> String {
+    let word = text.split(|&b| is_space(b)).next().unwrap_or_default();
+    let is = |known: &str| caseless::eq(word, known.as_bytes());
+    if ["use", "include", "error", "warning"].iter().any(|known| is(known)) {
+        return format!("a colon must follow: '{} ... : ...'", BStr::new(word));
+    }
+    if is("elseif") || is("elsif") {
+        return "write 'elif CONDITION'".into();
+    }
+    if text.starts_with(b"//") || text.starts_with(b";") {
+        return "comments begin with '#'".into();
+    }
+    if caseless::starts_with(text, b"if(") || caseless::starts_with(text, b"elif(") {
+        return "a blank must follow 'if', and conditions know no parentheses".into();
+    }
+    "expected '=', '+=' or '@=' after the name".into()
+}
+
+/// What is mostly meant by a name that is none.
+fn bad_name_hint(name: &[u8]) -> Option<&'static str> {
+    match name {
+        [.., b'+'] => Some("a blank must stand before '+='"),
+        [.., b'@'] => Some("a blank must stand before '@='"),
+        [0xef, 0xbb, 0xbf, ..] => Some("the file begins with a byte order mark: save it without"),
+        [] => Some("a name must stand before the operator"),
+        _ => Some("names are made of letters, digits, '_', '.' and '/'"),
+    }
+}
+
+/// The template of a category that is nearest to a name.
+fn nearest_template(category: &[u8], name: &[u8]) -> Option<Vec<u8>> {
+    let names = template::all().filter(|template| template.category() == category).map(Template::name);
+    crate::config::nearest::nearest(name, names).map(<[u8]>::to_vec)
+}

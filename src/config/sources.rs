@@ -1,0 +1,593 @@
+//! The sources of a configuration in their order (`config.md` 3; `condor_config.cpp`, `real_config`).
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
+
+use bstr::{BStr, BString, ByteSlice};
+
+use crate::classad::regex::{Options as RegexOptions, Regex};
+use crate::config::command::{self, Target, ends_in_bar};
+use crate::config::condition;
+use crate::config::defaults;
+use crate::config::detected::FORCED;
+use crate::config::load::{Loader, Stop};
+use crate::config::macro_set::{Place, Source, SourceId, SourceKind};
+use crate::config::template::{self, is_space};
+use crate::config::view::View;
+use crate::process::Exit;
+use crate::text::{caseless, list};
+use crate::world::FileKind;
+
+/// The largest source that is read; offsets are 32 bits wide, and nobody wrote more by hand.
+const MAX_SOURCE: u64 = 1 << 30;
+
+/// A source that was opened: its number and text, and how it ended where it is a command.
+pub(crate) struct Opened {
+    source: SourceId,
+    text: Vec<u8>,
+    exit: Option<Exit>,
+}
+
+impl Loader<'_> {
+    /// Reads everything.
+    pub(crate) fn read_all(&mut self) -> Result<(), Stop> {
+        let options = self.options;
+        let root = self.find_root()?;
+        let only_env = root.as_deref().is_some_and(|root| caseless::eq(root, b"ONLY_ENV"));
+        self.insert_identity();
+        let root = root.filter(|root| !only_env && !root.is_empty() && *root != "/dev/null");
+        if let Some(root) = root {
+            let directory = match memchr::memrchr(b'/', &root) {
+                Some(0) => &b"/"[..],
+                Some(slash) => &root[..slash],
+                None => b".",
+            };
+            self.set.insert(b"CONFIG_ROOT", directory.into(), Place::special(SourceId::DETECTED));
+            self.root = Some(root.clone());
+            self.config_source(root.as_ref(), 0, "global config source", true)?;
+        }
+        self.learn_host();
+        let directories = self.value("LOCAL_CONFIG_DIR")?;
+        if let Some(directories) = directories.as_ref().filter(|_| !only_env) {
+            self.config_directories(directories.as_ref())?;
+        }
+        self.local_files()?;
+        let now = self.value("LOCAL_CONFIG_DIR")?;
+        if let Some(now) = now.filter(|now| !only_env && Some(now) != directories.as_ref()) {
+            self.config_directories(now.as_ref())?;
+        }
+        if options.user_file && !only_env {
+            self.user_file()?;
+        }
+        if options.environment {
+            self.environment();
+        }
+        for (name, value) in &options.overlay {
+            let place = Place::special(SourceId::OVERLAY);
+            let defined = self.define(name, value, place);
+            defined.map_err(|error| Stop::new(0).reason(error.to_string()))?;
+        }
+        self.force_detected()?;
+        self.persistent()?;
+        self.domains()?;
+        self.auto_use()?;
+        for name in ["ABORT_ON_EXCEPTION", "CONDOR_FSYNC"] {
+            self.flag(name)?;
+        }
+        Ok(())
+    }
+
+    /// An expanded value, as `param()` reads it; nothing if it is empty.
+    pub(crate) fn value(&mut self, name: &str) -> Result<Option<BString>, Stop> {
+        let source = self.source();
+        let Some(raw) = crate::config::MacroSource::raw(&source, name.as_bytes()).map(|raw| raw.into_owned())
+        else {
+            return Ok(None);
+        };
+        let mut messages = Vec::new();
+        let value =
+            crate::config::expand::expand_value(name.as_bytes(), &raw, &source, self.world, &mut |message| {
+                messages.push(message)
+            });
+        self.warn_messages(messages);
+        match value {
+            Ok(value) => Ok(Some(value).filter(|value| !value.is_empty())),
+            Err(error) => {
+                self.error_line(format!("Configuration Error: {name}: {error}"));
+                Err(Stop::new(0))
+            }
+        }
+    }
+
+    /// A truth value with the reference's complaint if it is none.
+    fn flag(&mut self, name: &str) -> Result<bool, Stop> {
+        let view = View::new(&self.set, self.who.clone(), self.world);
+        match view.boolean(name) {
+            Ok(setting) => Ok(setting.is_some_and(|setting| setting.value)),
+            Err(error) => {
+                let fallback = error.fallback == b"true"[..];
+                self.warn(error.to_string());
+                Ok(fallback)
+            }
+        }
+    }
+
+    /// The root file (`find_file`): the option, else CONDOR_CONFIG, else the usual places.
+    fn find_root(&mut self) -> Result<Option<BString>, Stop> {
+        if let Some(file) = &self.options.file {
+            return Ok(Some(file.as_os_str().as_bytes().into()));
+        }
+        if let Some(file) = self.world.env(OsStr::new("CONDOR_CONFIG")) {
+            let file = BString::from(file.into_vec());
+            if caseless::eq(&file, b"ONLY_ENV") {
+                return Ok(Some(file));
+            }
+            let variable = "File specified in CONDOR_CONFIG environment variable:";
+            match self.world.stat(path(&file)) {
+                Ok(status) if status.kind == FileKind::Directory => {
+                    self.error_line(variable);
+                    self.error_line(format!("\"{file}\" is a directory.  Please specify a file."));
+                    return Err(Stop::new(0));
+                }
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    if !ends_in_bar(file.as_ref()) {
+                        self.error_line(variable);
+                        self.error_line(format!("\"{file}\" does not exist."));
+                        return Err(Stop::new(0));
+                    }
+                }
+                Err(error) => {
+                    let errno = error.raw_os_error().unwrap_or(0);
+                    self.error_line("Cannot stat file specified in CONDOR_CONFIG environment variable:");
+                    self.error_line(format!("\"{file}\", errno: {errno}"));
+                    return Err(Stop::new(0));
+                }
+            }
+            return Ok(Some(file));
+        }
+        let mut places: Vec<BString> =
+            vec!["/etc/condor/condor_config".into(), "/usr/local/etc/condor_config".into()];
+        if let Some(condor) = self.world.account_by_name(b"condor") {
+            places.push([&condor.home[..], b"/condor_config"].concat().into());
+        }
+        for place in places {
+            if self.world.read_file(path(&place), Some(1)).is_ok() {
+                return Ok(Some(place));
+            }
+        }
+        for line in [
+            "",
+            "Neither the environment variable CONDOR_CONFIG,",
+            "/etc/condor/, /usr/local/etc/, nor ~condor/ contain a condor_config source.",
+            "Either set CONDOR_CONFIG to point to a valid config source,",
+            "or put a \"condor_config\" file in /etc/condor/ /usr/local/etc/ or ~condor/",
+            "Exiting.",
+            "",
+        ] {
+            self.error_line(line);
+        }
+        Err(Stop::new(0))
+    }
+
+    /// SUBSYSTEM and LOCALNAME.
+    fn insert_identity(&mut self) {
+        let place = Place::special(SourceId::DETECTED);
+        let local = if self.who.local_name.is_empty() { &self.who.subsystem } else { &self.who.local_name };
+        let local = local.clone();
+        self.set.insert(b"SUBSYSTEM", self.who.subsystem.clone(), place);
+        self.set.insert(b"LOCALNAME", local, place);
+    }
+
+    /// Puts the host's names in, which may depend on NETWORK_HOSTNAME and DEFAULT_DOMAIN_NAME.
+    fn learn_host(&mut self) {
+        let network = self.value("NETWORK_HOSTNAME").ok().flatten().unwrap_or_default();
+        let domain = self.value("DEFAULT_DOMAIN_NAME").ok().flatten().unwrap_or_default();
+        self.set.detected.set_host(network, domain);
+        for name in ["HOSTNAME", "FULL_HOSTNAME", "TILDE"] {
+            self.displace(name);
+        }
+    }
+
+    /// Takes what files said about a detected name out of the table, if there is a detected value.
+    fn displace(&mut self, name: &'static str) {
+        if self.set.exact(name.as_bytes()).is_some()
+            && self.set.detected.find(name.as_bytes(), self.world).is_some()
+        {
+            self.set.displace(name);
+        }
+    }
+
+    /// Special values go over what sources said.
+    fn force_detected(&mut self) -> Result<(), Stop> {
+        self.learn_host();
+        self.insert_identity();
+        self.set.detected.has_process = true;
+        if self.set.exact(b"COUNT_HYPERTHREAD_CPUS").is_some() {
+            let mut count = true;
+            // The reference reads it each time it puts the values in, and complains each time.
+            for _ in 0..2 {
+                count = self.flag("COUNT_HYPERTHREAD_CPUS")?;
+            }
+            self.set.detected.set_count_hyperthreads(count);
+        }
+        for name in FORCED {
+            self.displace(name);
+        }
+        Ok(())
+    }
+
+    /// The first letter decides, else a truth value (`param_boolean_crufty`).
+    fn requires_local_files(&mut self) -> Result<bool, Stop> {
+        let name = "REQUIRE_LOCAL_CONFIG_FILE";
+        Ok(match self.value(name)?.and_then(|value| value.first().copied()) {
+            Some(b't' | b'T') => true,
+            Some(b'f' | b'F') => false,
+            _ => self.flag(name)?,
+        })
+    }
+
+    /// One source on its own (`process_config_source`).
+    fn config_source(&mut self, name: &BStr, depth: u32, kind: &str, required: bool) -> Result<(), Stop> {
+        let target = Target::new(name, false);
+        if target.command.is_none()
+            && let Err(error) = self.read_text(name)
+        {
+            if !required {
+                return Ok(());
+            }
+            self.error_line(format!("ERROR: Can't read {kind} {name}"));
+            return Err(Stop::new(0).hint(error));
+        }
+        let opened = self.open(name, false, None);
+        self.last_line = 0;
+        let result = match opened {
+            Ok(opened) => self.parse(opened.source, &opened.text, depth).and_then(|()| match opened.exit {
+                Some(exit) if !exit.is_success() => {
+                    let shown = self.source_name(opened.source);
+                    let status = exit.to_raw();
+                    self.error_line(format!("Error \"{shown}\": command terminated with exit code {status}"));
+                    Err(Stop::new(self.last_line))
+                }
+                _ => Ok(()),
+            }),
+            Err(reason) => Err(Stop::new(0).reason(reason)),
+        };
+        result.inspect_err(|stop| {
+            self.error_line(format!("Configuration Error Line {} while reading {kind} {name}", stop.line));
+            if !stop.reason.is_empty() {
+                self.error_line(stop.reason.clone());
+            }
+        })
+    }
+
+    /// Reads a file; a directory reads as nothing.
+    fn read_text(&self, name: &BStr) -> Result<Vec<u8>, String> {
+        let file = path(name);
+        if self.world.stat(file).is_ok_and(|status| status.kind == FileKind::Directory) {
+            return Ok(Vec::new());
+        }
+        match self.world.read_file(file, Some(MAX_SOURCE)) {
+            Ok(text) if text.len() as u64 >= MAX_SOURCE => Err(format!("{name} is larger than 1 GiB")),
+            Ok(text) => Ok(text),
+            Err(error) if error.raw_os_error() == Some(nix::libc::EISDIR) => Ok(Vec::new()),
+            Err(error) => Err(command::system_words(&error)),
+        }
+    }
+
+    /// Opens a file or runs a command; the error is the reference's reason.
+    fn open(
+        &mut self,
+        name: &BStr,
+        is_command: bool,
+        included_from: Option<(SourceId, u32)>,
+    ) -> Result<Opened, BString> {
+        let target = Target::new(name, is_command);
+        let kind = if target.command.is_some() { SourceKind::Command } else { SourceKind::File };
+        let source =
+            self.set.add_source(Source { name: target.shown.clone(), kind, included_from, text: None });
+        let (text, exit) = match &target.command {
+            None => {
+                let read = self.read_text(name);
+                (read.map_err(|error| BString::from(format!("can't open file {name}: {error}")))?, None)
+            }
+            Some(_) if !ends_in_bar(target.shown.as_ref()) => {
+                return Err("not a valid command, | must be at the end\n".into());
+            }
+            Some(line) => {
+                let ran = command::run(line, self.options.commands, self.world);
+                let (text, exit) = ran.map_err(|error| BString::from(error.to_string()))?;
+                (text, Some(exit))
+            }
+        };
+        self.keep_text(source, &text);
+        Ok(Opened { source, text, exit })
+    }
+
+    /// Opens the target of an `include`.
+    pub(crate) fn open_source(
+        &mut self,
+        target: &BString,
+        is_command: bool,
+        included_from: Option<(SourceId, u32)>,
+    ) -> Result<(SourceId, Vec<u8>), BString> {
+        self.open(target.as_ref(), is_command, included_from).map(|opened| (opened.source, opened.text))
+    }
+
+    /// Opens the file of `include command into FILE`, made from the command's output if it cannot be opened.
+    pub(crate) fn open_into(
+        &mut self,
+        target: &BString,
+        is_command: bool,
+        into: &BString,
+        included_from: Option<(SourceId, u32)>,
+    ) -> Result<(SourceId, Vec<u8>), BString> {
+        if let Ok(opened) = self.open(into.as_ref(), false, included_from) {
+            return Ok((opened.source, opened.text));
+        }
+        let from = Target::new(target, is_command);
+        let kind = if from.command.is_some() { SourceKind::Command } else { SourceKind::File };
+        let source =
+            self.set.add_source(Source { name: from.shown.clone(), kind, included_from, text: None });
+        let text = match &from.command {
+            None => self.read_text(target.as_ref()).map_err(|_| BString::from("can't open input file"))?,
+            Some(_) if !ends_in_bar(from.shown.as_ref()) => {
+                return Err("not a valid command, | must be at the end\n".into());
+            }
+            Some(line) => {
+                let ran = command::run(line, self.options.commands, self.world);
+                let (text, exit) = ran.map_err(|error| match error {
+                    command::CommandError::NotStarted { .. } => BString::from("not a valid command"),
+                    other => BString::from(other.to_string()),
+                })?;
+                if !exit.is_success() {
+                    return Err(format!("exited with error {}", exit.to_raw()).into());
+                }
+                text
+            }
+        };
+        let written = self.world.write_file(path(into), &text);
+        written.map_err(|_| BString::from(format!("can't open '{into}' for write")))?;
+        self.keep_text(source, &text);
+        Ok((source, text))
+    }
+
+    /// All files of the directories of a list (`process_directory`).
+    fn config_directories(&mut self, directories: &BStr) -> Result<(), Stop> {
+        let required = self.requires_local_files()?;
+        for directory in list::split(directories) {
+            for file in self.files_of(directory.as_bstr())? {
+                self.config_source(file.as_ref(), 1, "config source", required)?;
+                self.local_sources.push(file);
+            }
+        }
+        Ok(())
+    }
+
+    /// The files of a directory that are configuration, in the order in which they are read.
+    fn files_of(&mut self, directory: &BStr) -> Result<Vec<BString>, Stop> {
+        let name = "LOCAL_CONFIG_DIR_EXCLUDE_REGEXP";
+        let exclude = match self.value(name)? {
+            None => None,
+            Some(pattern) => match Regex::compile(&pattern, RegexOptions::NONE) {
+                Ok(regex) => Some(regex),
+                Err(error) => {
+                    self.error_line(format!(
+                        "ERROR \"{name} config parameter is not a valid regular expression.  Value: {pattern},  \
+                         Error Code: {}\" at line 1243 in file {}",
+                        error.code, "condor_config.cpp"
+                    ));
+                    return Err(Stop { status: 4, ..Stop::new(0) }.hint(error.to_string()));
+                }
+            },
+        };
+        let mut files = Vec::new();
+        for name in self.world.list_dir(path(directory)).unwrap_or_default() {
+            let name = name.into_vec();
+            let separator: &[u8] = if directory.ends_with(b"/") { b"" } else { b"/" };
+            let file: BString = [directory, separator, &name].concat().into();
+            let excluded = exclude.as_ref().is_some_and(|regex| regex.is_match(&name).unwrap_or(false));
+            let status = self.world.stat(path(&file));
+            if !excluded && status.is_ok_and(|status| status.kind != FileKind::Directory) {
+                files.push(file);
+            }
+        }
+        files.sort();
+        Ok(files)
+    }
+
+    /// The sources of LOCAL_CONFIG_FILE (`process_locals`), which may change it.
+    fn local_files(&mut self) -> Result<(), Stop> {
+        let required = self.requires_local_files()?;
+        let Some(mut value) = self.value("LOCAL_CONFIG_FILE")? else {
+            return Ok(());
+        };
+        let sources = |value: &BString| -> Vec<BString> {
+            match memchr::memchr(b'|', value) {
+                Some(_) => vec![value.clone()],
+                None => list::split(value).map(BString::from).collect(),
+            }
+        };
+        let mut waiting = sources(&value);
+        waiting.extend(self.options.extra_local_file.clone());
+        waiting.reverse();
+        let mut done: Vec<BString> = Vec::new();
+        while let Some(source) = waiting.pop() {
+            self.local_sources.push(source.clone());
+            self.config_source(source.as_ref(), 1, "config source", required)?;
+            done.push(source);
+            if let Some(now) = self.value("LOCAL_CONFIG_FILE")?
+                && now != value
+            {
+                waiting = sources(&now);
+                waiting.retain(|source| !done.contains(source));
+                waiting.reverse();
+                value = now;
+            }
+        }
+        Ok(())
+    }
+
+    /// The user's own file; daemons that can switch users have none.
+    fn user_file(&mut self) -> Result<(), Stop> {
+        let Some(name) = self.value("USER_CONFIG_FILE")? else {
+            return Ok(());
+        };
+        let uid = self.world.effective_uid();
+        if uid == 0 {
+            return Ok(());
+        }
+        let file: BString = match name.starts_with(b"/") {
+            true => name,
+            false => match self.world.account_by_uid(uid) {
+                Some(account) => [&account.home[..], b"/.condor/", &name].concat().into(),
+                None => return Ok(()),
+            },
+        };
+        if self.world.read_file(path(&file), Some(1)).is_err() {
+            return Ok(());
+        }
+        self.config_source(file.as_ref(), 1, "user_config source", false)?;
+        self.local_sources.push(file);
+        Ok(())
+    }
+
+    /// `_CONDOR_NAME` variables. Names are not checked; the value's `$(NAME)` is the value so far.
+    fn environment(&mut self) {
+        for (name, value) in self.world.environment() {
+            let (name, value) = (name.into_vec(), value.into_vec());
+            let Some(name) =
+                name.get(b"_CONDOR_".len()..).filter(|_| caseless::starts_with(&name, b"_CONDOR_"))
+            else {
+                continue;
+            };
+            let name = &name[..name.iter().position(|&b| is_space(b)).unwrap_or(name.len())];
+            if name.is_empty() {
+                continue;
+            }
+            let value = template::trim_start(&value);
+            // Not more than the raw text is stored when self references have no end.
+            if self.define(name, value, Place::special(SourceId::ENVIRONMENT)).is_err() {
+                self.set.insert(name, value.into(), Place::special(SourceId::ENVIRONMENT));
+            }
+        }
+    }
+
+    /// Settings made by `condor_config_val -set` (`process_persistent_configs`).
+    fn persistent(&mut self) -> Result<(), Stop> {
+        self.flag("ENABLE_RUNTIME_CONFIG")?;
+        if !self.flag("ENABLE_PERSISTENT_CONFIG")? {
+            return Ok(());
+        }
+        let subsystem = self.who.subsystem.clone();
+        let top: BString = match self.value(&format!("{subsystem}_CONFIG"))? {
+            Some(top) => top,
+            None => match self.value("PERSISTENT_CONFIG_DIR")? {
+                Some(directory) => format!("{directory}/.config.{subsystem}").into(),
+                None => return Ok(()),
+            },
+        };
+        if self.world.read_file(path(&top), Some(1)).is_err() {
+            return Ok(());
+        }
+        self.persistent_source(top.as_ref())?;
+        let admins = self.value("RUNTIME_CONFIG_ADMIN")?.unwrap_or_default();
+        let mut admins: Vec<&[u8]> = list::split(&admins).collect();
+        admins.sort_unstable();
+        admins.dedup();
+        for admin in admins {
+            let file: BString = [&top[..], b".", admin].concat().into();
+            self.persistent_source(file.as_ref())?;
+        }
+        Ok(())
+    }
+
+    /// One file of persistent settings; it must be the user's own. The reference dies of any failure without a word.
+    fn persistent_source(&mut self, name: &BStr) -> Result<(), Stop> {
+        let silent = |why: String| Stop::new(0).hint(format!("the persistent configuration {name} {why}"));
+        let status = self.world.stat(path(name)).map_err(|error| silent(command::system_words(&error)))?;
+        let wanted = self.world.effective_uid();
+        if status.uid != wanted {
+            return Err(silent(format!("belongs to user {} where {wanted} is needed", status.uid)));
+        }
+        let opened = self.open(name, false, None).map_err(|reason| silent(reason.to_string()))?;
+        self.parse(opened.source, &opened.text, 0)
+    }
+
+    /// FILESYSTEM_DOMAIN and UID_DOMAIN are never undefined.
+    fn domains(&mut self) -> Result<(), Stop> {
+        for name in ["FILESYSTEM_DOMAIN", "UID_DOMAIN"] {
+            if self.value(name)?.is_none() {
+                let host = self.value("FULL_HOSTNAME")?.unwrap_or_default();
+                self.set.insert(name.as_bytes(), host, Place::special(SourceId::DETECTED));
+            }
+        }
+        Ok(())
+    }
+
+    /// Parameters called `AUTO_USE_<CATEGORY>_<NAME>` whose value is a true condition apply that template.
+    fn auto_use(&mut self) -> Result<(), Stop> {
+        let set: Vec<BString> = self.set.entries().map(|entry| entry.name.clone()).collect();
+        let mut names: Vec<BString> = set.into_iter().filter(|name| auto_use_parts(name).is_some()).collect();
+        for parameter in defaults::with_prefix(b"AUTO_USE_") {
+            if !names.iter().any(|name| caseless::eq(name, parameter.name())) {
+                names.push(parameter.name().into());
+            }
+        }
+        names.sort_by(|a, b| caseless::cmp(a, b));
+        for name in names {
+            let Some((category, short)) = auto_use_parts(&name) else {
+                continue;
+            };
+            let Some(trigger) = self.value(&name.to_str_lossy())? else {
+                continue;
+            };
+            let mut messages = Vec::new();
+            let holds =
+                condition::test(&trigger, &self.source(), self.world, &mut |message| messages.push(message));
+            self.warn_messages(messages);
+            match holds {
+                Ok(true) => {}
+                Ok(false) => continue,
+                Err(error) => {
+                    self.warn(format!("Configuration error while interpreting {name} : {error}"));
+                    continue;
+                }
+            }
+            let Some(found) = template::find(category, short) else {
+                let (category, short) = (category.as_bstr(), short.as_bstr());
+                self.warn(format!(
+                    "Configuration error while interpreting {name} : no template named {category}:{short}"
+                ));
+                continue;
+            };
+            let source = self.set.add_source(Source {
+                name: name.clone(),
+                kind: SourceKind::Special,
+                included_from: None,
+                text: None,
+            });
+            let place = Place { line: Some(0), ..Place::special(source) };
+            let body = template::put_arguments(&found.body(), b"").unwrap_or_default();
+            // The reference ignores failures of these.
+            let _ = self.parse_template(found, &body, place, 1);
+        }
+        Ok(())
+    }
+}
+
+/// Category and name in `AUTO_USE_<CATEGORY>_<NAME>`.
+fn auto_use_parts(name: &[u8]) -> Option<(&[u8], &[u8])> {
+    let rest = name.get(b"AUTO_USE_".len()..).filter(|_| caseless::starts_with(name, b"AUTO_USE_"))?;
+    let letters = rest.iter().take_while(|b| b.is_ascii_alphabetic()).count();
+    let (category, rest) = rest.split_at(letters);
+    let short = rest.strip_prefix(b"_")?;
+    (!category.is_empty() && !short.is_empty()).then_some((category, short))
+}
+
+/// Bytes as a path.
+pub(crate) fn path(name: &[u8]) -> &Path {
+    Path::new(OsStr::from_bytes(name))
+}

@@ -1,0 +1,527 @@
+//! Typed values of parameters as one subsystem or slot sees them, with where they come from (`config.md` 9.2, 12;
+//! `condor_config.cpp`, `param`, `param_integer`, `param_boolean`, `param_double`).
+
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::fmt;
+
+use bstr::{BStr, BString, ByteSlice};
+
+use crate::classad::Expr;
+use crate::config::defaults::{Parameter, ParameterType};
+use crate::config::evaluate::{self, Number};
+use crate::config::expand::{self, ExpandError, MacroSource, Message};
+use crate::config::macro_set::{Found, MacroSet, Who};
+use crate::text::{caseless, list};
+use crate::world::World;
+
+/// Where a value stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// The parameter's name as it was found, prefix included (`STARTD.START`, `SLOT_TYPE_1_START`).
+    pub name: BString,
+    /// The file, command or `<Default>`, `<Detected>`, `<Environment>`, `<Over>`.
+    pub source: BString,
+    /// The line as the reference counts.
+    pub line: Option<u32>,
+    /// The template behind it: `CATEGORY:NAME+K`.
+    pub template: Option<BString>,
+}
+
+impl Origin {
+    /// Whether no source set the value.
+    pub fn is_default(&self) -> bool {
+        self.source == "<Default>"
+    }
+}
+
+/// `FILE, line N, use CATEGORY:NAME+K`, as the reference writes it.
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.source)?;
+        if let Some(line) = self.line {
+            write!(f, ", line {line}")?;
+        }
+        if let Some(template) = &self.template {
+            write!(f, ", use {template}")?;
+        }
+        Ok(())
+    }
+}
+
+/// A value with its story.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Setting<T> {
+    /// The value.
+    pub value: T,
+    /// Where it comes from.
+    pub origin: Origin,
+    /// The text before expansion.
+    pub raw: BString,
+}
+
+impl<T> Setting<T> {
+    /// The same setting with another value.
+    pub fn map<U>(self, then: impl FnOnce(T) -> U) -> Setting<U> {
+        Setting { value: then(self.value), origin: self.origin, raw: self.raw }
+    }
+}
+
+/// Why a value is not what was asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ValueProblem {
+    /// It cannot be expanded.
+    Expansion(ExpandError),
+    /// No truth value; the default in words.
+    NotBoolean,
+    /// It does not parse as a number or expression; the kind of number.
+    NotExpression(&'static str),
+    /// It parses but gives no number.
+    NotNumber(&'static str),
+    /// Below its smallest value.
+    TooLow(&'static str),
+    /// Above its largest value.
+    TooHigh(&'static str),
+    /// Beyond 32 bits.
+    OutOfBounds,
+    /// No ClassAd expression: what the parser says, and where.
+    Syntax(String),
+}
+
+/// A value that is not what was asked for. Tools take its `fallback` in its place; daemons stop.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ValueError(Box<ValueFailure>);
+
+impl std::ops::Deref for ValueError {
+    type Target = ValueFailure;
+
+    fn deref(&self) -> &ValueFailure {
+        &self.0
+    }
+}
+
+/// What a [`ValueError`] tells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ValueFailure {
+    /// The parameter.
+    pub name: BString,
+    /// Its expanded value.
+    pub value: BString,
+    /// What is wrong.
+    pub problem: ValueProblem,
+    /// The range in words: smallest, largest.
+    pub range: (String, String),
+    /// What the reference's tools use instead.
+    pub fallback: BString,
+    /// The default in words.
+    pub default: String,
+    /// Where the value comes from.
+    pub origin: Option<Origin>,
+}
+
+/// The reference's words, but for the line of its own source.
+impl fmt::Display for ValueError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ValueFailure { name, value, problem, range: (min, max), default, .. } = &**self;
+        let article = |kind: &str| if kind.starts_with('i') { "an" } else { "a" };
+        let rest = |what: String| {
+            format!("Please set it to {what} in the range {min} to {max} (default {default}).")
+        };
+        match problem {
+            ValueProblem::Expansion(error) => write!(f, "{name}: {error}"),
+            ValueProblem::NotBoolean => write!(
+                f,
+                "{name} in the condor configuration  is not a valid boolean (\"{value}\").  Please set it to True or \
+                 False (default is {default})"
+            ),
+            ValueProblem::NotExpression(kind) => write!(
+                f,
+                "Invalid expression for {name} ({value}) in condor configuration.  {}",
+                rest(format!("{} {kind} expression", article(kind)))
+            ),
+            ValueProblem::NotNumber(kind) => {
+                let not = if kind.starts_with('i') { "an integer" } else { "a number" };
+                write!(
+                    f,
+                    "Invalid result (not {not}) for {name} ({value}) in condor configuration.  {}",
+                    rest(format!("{} {kind} expression", article(kind)))
+                )
+            }
+            ValueProblem::TooLow(kind) => write!(
+                f,
+                "{name} in the condor configuration is too low ({value}).  {}",
+                rest(format!("{} {kind}", article(kind)))
+            ),
+            ValueProblem::TooHigh(kind) => write!(
+                f,
+                "{name} in the condor configuration is too high ({value}).  {}",
+                rest(format!("{} {kind}", article(kind)))
+            ),
+            ValueProblem::OutOfBounds => write!(
+                f,
+                "{name} in the condor configuration is out of bounds for an integer ({value}).  {}",
+                rest("an integer".into())
+            ),
+            ValueProblem::Syntax(text) => write!(f, "{name} is no ClassAd expression ({value}): {text}"),
+        }
+    }
+}
+
+impl std::error::Error for ValueError {}
+
+/// The values of a configuration as one subsystem, local name and slot sees them.
+pub struct View<'a> {
+    set: &'a MacroSet,
+    who: Who,
+    world: &'a dyn World,
+    slot_type: Option<u32>,
+    slot_id: BString,
+    messages: RefCell<Vec<Message>>,
+}
+
+impl MacroSource for View<'_> {
+    fn raw(&self, name: &[u8]) -> Option<Cow<'_, [u8]>> {
+        self.set.find(name, &self.who, self.world).map(|found| found.raw())
+    }
+}
+
+impl<'a> View<'a> {
+    /// A view of a set of definitions.
+    pub fn new(set: &'a MacroSet, who: Who, world: &'a dyn World) -> Self {
+        View {
+            set,
+            who,
+            world,
+            slot_type: None,
+            slot_id: BString::default(),
+            messages: RefCell::new(Vec::new()),
+        }
+    }
+
+    /// The view of a slot of that type: `SLOT_TYPE_<n>_NAME` goes before `NAME`, even if it is empty
+    /// (`Resource.cpp`, `SlotType::param`). Slots of no type give `None`; dynamic slots the type and id of their parent.
+    #[must_use]
+    pub fn for_slot(mut self, slot_type: Option<u32>, slot_id: &str) -> Self {
+        self.slot_type = slot_type;
+        self.slot_id = slot_id.split('_').next().unwrap_or(slot_id).into();
+        self
+    }
+
+    /// `SLOT1_NAME` for the slot of this view; only few parameters exist in that form.
+    pub fn slot_name(&self, name: &str) -> BString {
+        format!("{}_{name}", self.slot_id.to_str_lossy().to_ascii_uppercase()).into()
+    }
+
+    /// For whom values are looked up.
+    pub fn who(&self) -> &Who {
+        &self.who
+    }
+
+    /// Where values are looked up.
+    pub fn set(&self) -> &'a MacroSet {
+        self.set
+    }
+
+    /// The messages of functions that failed since the last call, in the reference's words.
+    pub fn take_messages(&self) -> Vec<Message> {
+        self.messages.take()
+    }
+
+    fn found(&self, name: &[u8]) -> Option<(Found<'a>, BString)> {
+        if let Some(number) = self.slot_type {
+            let typed = [format!("SLOT_TYPE_{number}_").as_bytes(), name].concat();
+            if let Some(found) = self.set.find(&typed, &self.who, self.world) {
+                return Some((found, typed.into()));
+            }
+        }
+        self.set.find(name, &self.who, self.world).map(|found| (found, name.into()))
+    }
+
+    /// The text before expansion. An empty one is defined, but reads as undefined.
+    pub fn raw(&self, name: &str) -> Option<Setting<BString>> {
+        let (found, _) = self.found(name.as_bytes())?;
+        let raw = BString::from(found.raw().into_owned());
+        Some(Setting { value: raw.clone(), origin: self.origin(&found), raw })
+    }
+
+    /// Where a look-up's answer stands.
+    pub fn origin(&self, found: &Found<'_>) -> Origin {
+        let name = found.shown_name().into_owned().into();
+        let special = |source: &str| Origin { name, source: source.into(), line: None, template: None };
+        match found {
+            Found::Default(_) => special("<Default>"),
+            Found::Detected { .. } => special("<Detected>"),
+            Found::Set(entry) => {
+                let place = &entry.current.place;
+                Origin {
+                    name: entry.name.clone(),
+                    source: self.set.source(place.source).name.clone(),
+                    line: place.line,
+                    template: self.set.template_place(place),
+                }
+            }
+        }
+    }
+
+    /// Whether the name has a raw value that is not empty (`if defined`, without expansion).
+    pub fn is_defined(&self, name: &str) -> bool {
+        self.found(name.as_bytes()).is_some_and(|(found, _)| !found.raw().is_empty())
+    }
+
+    /// The names that sources set, in the order of their first definitions. Defaults are in
+    /// [`defaults::all`](crate::config::defaults::all).
+    pub fn names(&self) -> impl Iterator<Item = &'a BStr> {
+        self.set.entries().map(|entry| entry.name.as_ref())
+    }
+
+    /// Expands a text as if it were a value.
+    ///
+    /// # Errors
+    /// An expansion without end.
+    pub fn expand(&self, text: &[u8]) -> Result<BString, ExpandError> {
+        expand::expand(text, self, self.world, &mut |message| self.messages.borrow_mut().push(message))
+    }
+
+    /// The expanded value; `None` if it is undefined or empty.
+    ///
+    /// # Errors
+    /// An expansion without end.
+    pub fn string(&self, name: &str) -> Result<Option<Setting<BString>>, ValueError> {
+        let Some((found, looked_up)) = self.found(name.as_bytes()) else {
+            return Ok(None);
+        };
+        let raw = BString::from(found.raw().into_owned());
+        let value = expand::expand_value(&looked_up, &raw, self, self.world, &mut |message| {
+            self.messages.borrow_mut().push(message);
+        });
+        match value {
+            Ok(value) if value.is_empty() => Ok(None),
+            Ok(value) => Ok(Some(Setting { value, origin: self.origin(&found), raw })),
+            Err(error) => {
+                let origin = Some(self.origin(&found));
+                Err(self.failure(&looked_up, raw, ValueProblem::Expansion(error), origin))
+            }
+        }
+    }
+
+    /// The items of a list: commas and blanks part them. `None` if the value is undefined.
+    ///
+    /// # Errors
+    /// An expansion without end.
+    pub fn list(&self, name: &str) -> Result<Option<Setting<Vec<BString>>>, ValueError> {
+        let setting = self.string(name)?;
+        Ok(setting.map(|setting| setting.map(|text| list::split(&text).map(BString::from).collect())))
+    }
+
+    /// An integer of 64 bits (of 32 where the table says so), within the table's range; digits or an expression.
+    ///
+    /// # Errors
+    /// No integer, or out of range. The error knows what the reference's tools would use instead.
+    pub fn int(&self, name: &str) -> Result<Option<Setting<i64>>, ValueError> {
+        self.int_in(name, None)
+    }
+
+    /// As [`View::int`] with a range in place of the table's.
+    ///
+    /// # Errors
+    /// As for [`View::int`].
+    pub fn int_in(&self, name: &str, range: Option<(i64, i64)>) -> Result<Option<Setting<i64>>, ValueError> {
+        let Some(setting) = self.string(name)? else {
+            return Ok(None);
+        };
+        let parameter = parameter_of(&setting.origin.name, name.as_bytes());
+        let (min, max) = range.unwrap_or_else(|| int_range(parameter));
+        let fail = |problem, fallback: Option<i64>| {
+            let default = default_number(parameter, self.world);
+            let mut failure =
+                self.failure(name.as_bytes(), setting.value.clone(), problem, Some(setting.origin.clone())).0;
+            failure.range = (min.to_string(), max.to_string());
+            failure.default = default.to_string();
+            failure.fallback = fallback.unwrap_or(default).to_string().into();
+            Err(ValueError(failure))
+        };
+        let value = match evaluate::integer(&setting.value, self.world) {
+            Number::Value(value) => value,
+            Number::Unparsable => return fail(ValueProblem::NotExpression("integer"), None),
+            Number::Otherwise => return fail(ValueProblem::NotNumber("integer"), None),
+        };
+        let is_long =
+            parameter.is_some_and(|parameter| parameter.kind() == ParameterType::Long) || range.is_some();
+        if !is_long && i32::try_from(value).is_err() {
+            let limit = if value < 0 { i64::from(i32::MIN) } else { i64::from(i32::MAX) };
+            return fail(ValueProblem::OutOfBounds, Some(limit));
+        }
+        if value < min {
+            return fail(ValueProblem::TooLow("integer"), Some(min));
+        }
+        if value > max {
+            return fail(ValueProblem::TooHigh("integer"), Some(max));
+        }
+        Ok(Some(setting.map(|_| value)))
+    }
+
+    /// A real: a number or an expression. The reference's reader ignores the table's range.
+    ///
+    /// # Errors
+    /// No number.
+    pub fn real(&self, name: &str) -> Result<Option<Setting<f64>>, ValueError> {
+        let Some(setting) = self.string(name)? else {
+            return Ok(None);
+        };
+        let problem = match evaluate::real(&setting.value, self.world) {
+            Number::Value(value) => return Ok(Some(setting.map(|_| value))),
+            Number::Unparsable => ValueProblem::NotExpression("numeric"),
+            Number::Otherwise => ValueProblem::NotNumber("numeric"),
+        };
+        let default = parameter_of(&setting.origin.name, name.as_bytes())
+            .map(|parameter| BString::from(parameter.default().into_owned()))
+            .unwrap_or_default();
+        let mut failure = self.failure(name.as_bytes(), setting.value, problem, Some(setting.origin)).0;
+        failure.range = ("-1.79769e+308".into(), "1.79769e+308".into());
+        failure.default = default.to_string();
+        failure.fallback = default;
+        Err(ValueError(failure))
+    }
+
+    /// A truth value: `true`, `false`, `1`, `0`, or an expression that gives a truth value or a number.
+    ///
+    /// # Errors
+    /// Anything else, `yes` and `t` included.
+    pub fn boolean(&self, name: &str) -> Result<Option<Setting<bool>>, ValueError> {
+        let Some(setting) = self.string(name)? else {
+            return Ok(None);
+        };
+        if let Some(value) = evaluate::to_boolean(&setting.value, self.world) {
+            return Ok(Some(setting.map(|_| value)));
+        }
+        let default = parameter_of(&setting.origin.name, name.as_bytes())
+            .is_some_and(|parameter| caseless::eq(&parameter.default(), b"true"));
+        let problem = ValueProblem::NotBoolean;
+        let mut failure = self.failure(name.as_bytes(), setting.value, problem, Some(setting.origin)).0;
+        failure.default = if default { "True".into() } else { "False".into() };
+        failure.fallback = default.to_string().into();
+        Err(ValueError(failure))
+    }
+
+    /// A ClassAd expression.
+    ///
+    /// # Errors
+    /// A value that does not parse.
+    pub fn expr(&self, name: &str) -> Result<Option<Setting<Expr>>, ValueError> {
+        let Some(setting) = self.string(name)? else {
+            return Ok(None);
+        };
+        match Expr::parse(&setting.value) {
+            Ok(expr) => Ok(Some(setting.map(|_| expr))),
+            Err(error) => {
+                let problem = ValueProblem::Syntax(error.to_string());
+                Err(self.failure(name.as_bytes(), setting.value, problem, Some(setting.origin)))
+            }
+        }
+    }
+
+    fn failure(
+        &self,
+        name: &[u8],
+        value: BString,
+        problem: ValueProblem,
+        origin: Option<Origin>,
+    ) -> ValueError {
+        ValueError(Box::new(ValueFailure {
+            name: name.into(),
+            value,
+            problem,
+            range: Default::default(),
+            fallback: BString::default(),
+            default: String::new(),
+            origin,
+        }))
+    }
+}
+
+/// The table's entry for a name as found or as asked for.
+fn parameter_of(found: &[u8], asked: &[u8]) -> Option<Parameter> {
+    use crate::config::defaults;
+    defaults::find(asked).or_else(|| defaults::find(found)).or_else(|| {
+        let dot = memchr::memchr(b'.', found)?;
+        defaults::find(&found[dot + 1..])
+    })
+}
+
+/// Smallest and largest value of an integer parameter.
+fn int_range(parameter: Option<Parameter>) -> (i64, i64) {
+    let limits = match parameter.map(Parameter::kind) {
+        Some(ParameterType::Long) => (i64::MIN, i64::MAX),
+        _ => (i64::from(i32::MIN), i64::from(i32::MAX)),
+    };
+    let number =
+        |text: &[u8], limit: i64| text.to_str().ok().and_then(|text| text.parse().ok()).unwrap_or(limit);
+    match parameter.and_then(Parameter::range) {
+        Some((min, max)) => (number(min, limits.0), number(max, limits.1)),
+        None => limits,
+    }
+}
+
+/// The default of a numeric parameter; 0 for one that is an expression.
+fn default_number(parameter: Option<Parameter>, world: &dyn World) -> i64 {
+    parameter.and_then(|parameter| evaluate::to_integer(&parameter.default(), world)).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Config, LoadOptions};
+    use crate::os::RealWorld;
+
+    fn load(text: &str) -> (Config, RealWorld) {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("condor_config");
+        std::fs::write(&file, text).unwrap();
+        let world = RealWorld::new();
+        let who = Who { subsystem: "STARTD".into(), local_name: "".into() };
+        let options = LoadOptions { file: Some(file), environment: false, ..LoadOptions::default() };
+        let (config, _) = Config::load(&world, &who, &options).unwrap();
+        (config, world)
+    }
+
+    #[test]
+    fn values_have_types_ranges_and_origins() {
+        let (config, world) = load(
+            "A = 1\nSTARTD.A = $(B:2)\nCOLLECTOR_PORT = 70000\nNEGOTIATOR_INTERVAL = 5K\nL = a, b c\nE =\n\
+             ENABLE_IPV6 = yes\nif defined A\nIN = $(A)\nelse\nOUT = 1\nendif\nX @=t\n a\n b\n@t\n",
+        );
+        let view = config.view(&world);
+        let a = view.int("A").unwrap().unwrap();
+        assert_eq!((a.value, a.raw.to_string(), a.origin.line), (2, "$(B:2)".into(), Some(2)));
+        let high = view.int("COLLECTOR_PORT").unwrap_err();
+        assert_eq!(high.fallback, "65535");
+        assert!(view.int("NEGOTIATOR_INTERVAL").is_err());
+        assert_eq!(view.list("L").unwrap().unwrap().value, ["a", "b", "c"]);
+        assert!(view.string("E").unwrap().is_none());
+        assert!(!view.is_defined("E") && view.raw("E").is_some());
+        assert_eq!(view.string("IN").unwrap().unwrap().value, "2");
+        assert!(view.string("OUT").unwrap().is_none());
+        assert_eq!(view.string("X").unwrap().unwrap().value, "a\nb");
+        assert!(view.int("COLLECTOR_UPDATE_INTERVAL").unwrap().unwrap().origin.is_default());
+    }
+
+    #[test]
+    fn settings_of_a_slot_type_go_before_the_plain_ones() {
+        let (config, world) = load("START = plain\nSLOT_TYPE_1_START = typed\nSLOT_TYPE_2_START =\n");
+        let start = |slot_type| {
+            let view = config.for_slot(slot_type, "slot1_2", &world);
+            view.string("START").unwrap().map(|setting| setting.value.to_string())
+        };
+        assert_eq!(start(Some(1)).as_deref(), Some("typed"));
+        assert_eq!(start(Some(2)), None);
+        assert_eq!(start(Some(3)).as_deref(), Some("plain"));
+        assert_eq!(config.for_slot(None, "slot1_2", &world).slot_name("X"), "SLOT1_X");
+    }
+
+    #[test]
+    fn a_value_that_refers_to_itself_is_an_error_with_its_chain() {
+        let (config, world) = load("A = $(B)\nB = x $(A)\n");
+        let error = config.view(&world).string("A").unwrap_err().to_string();
+        assert_eq!(error, "A: the value refers to itself: A -> B -> A");
+    }
+}
