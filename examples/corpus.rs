@@ -9,21 +9,27 @@ use std::process::ExitCode;
 #[path = "../tests/harness/mod.rs"]
 mod harness;
 
-/// What runs the files of one kind; true when everything agreed.
-type Kind = fn(&[String]) -> Result<bool, String>;
+use harness::golden;
 
-/// Every kind of file and what runs it.
-const KINDS: &[(&str, Kind)] = &[("transcript", harness::transcript::main)];
+/// What runs the files of one kind; true when everything agreed.
+type Run = fn(&[String]) -> Result<bool, String>;
+
+/// The kinds that are not golden cases, one record a line.
+const OTHERS: &[(&str, Run)] = &[("transcript", harness::transcript::main)];
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let Some((kind, files)) = arguments.split_first() else {
+    let Some((name, files)) = arguments.split_first() else {
         return usage("no kind of corpus given");
     };
-    let Some((_, run)) = KINDS.iter().find(|(name, _)| name == kind) else {
-        return usage(&format!("unknown kind of corpus {kind:?}"));
+    let ran = if let Some(kind) = golden::Kind::named(name) {
+        golden::main(kind, files)
+    } else if let Some((_, run)) = OTHERS.iter().find(|(other, _)| other == name) {
+        run(files)
+    } else {
+        return usage(&format!("unknown kind of corpus {name:?}"));
     };
-    match run(files) {
+    match ran {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
         Err(message) => usage(&message),
@@ -31,7 +37,8 @@ fn main() -> ExitCode {
 }
 
 fn usage(message: &str) -> ExitCode {
-    let kinds: Vec<&str> = KINDS.iter().map(|(name, _)| *name).collect();
+    let golden = golden::KINDS.iter().map(|kind| kind.name);
+    let kinds: Vec<&str> = golden.chain(OTHERS.iter().map(|(name, _)| *name)).collect();
     eprintln!("corpus: {message}");
     eprintln!("usage: corpus KIND FILE...   (kinds: {})", kinds.join(", "));
     ExitCode::from(2)

@@ -1,3 +1,15 @@
 //! The protocol of hooks: types, keywords, path checks, what a caller writes and how it reads an answer.
 //!
 //! Nothing is run here and nothing decided: what an answer means stands in `slot`, `starter` and `router`.
+
+pub mod cron_output;
+mod evaluate;
+mod hook_type;
+pub mod input;
+pub mod keyword;
+mod knobs;
+pub mod path_check;
+pub mod reply;
+
+pub use hook_type::{Caller, HookType, TimeOut};
+pub use knobs::Knobs;

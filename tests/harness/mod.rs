@@ -4,4 +4,6 @@
 #![allow(unreachable_pub, reason = "the harness is a module of each test and of the example, not a library")]
 #![allow(clippy::print_stdout, reason = "the harness reports to people")]
 
+pub mod golden;
+pub mod programs;
 pub mod transcript;

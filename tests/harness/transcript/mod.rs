@@ -148,7 +148,7 @@ pub fn main(arguments: &[String]) -> Result<bool> {
         return Err("no scenario directory given: transcript DIR...".to_owned());
     }
     if options.programs.as_os_str().is_empty() {
-        options.programs = play::find_programs()?;
+        options.programs = super::programs::find(&["htc-slot-run", "htc-starter-run"])?;
     }
     let outcomes = replay(&directories, &options);
     Ok(report(&outcomes))

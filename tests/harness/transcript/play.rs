@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -39,28 +39,6 @@ pub struct PlayedCase {
     pub stdout: Vec<u8>,
     pub stderr: String,
     pub exit: String,
-}
-
-/// Finds the programs beside the running example, building them when cargo runs it.
-pub fn find_programs() -> Result<PathBuf> {
-    let own = std::env::current_exe().map_err(|error| format!("the path of this program: {error}"))?;
-    let profile = own.parent().and_then(Path::parent).ok_or("this program stands in no target directory")?;
-    if let Some(cargo) = std::env::var_os("CARGO") {
-        let mut build = Command::new(cargo);
-        build.args(["build", "--quiet", "--bins"]);
-        match profile.file_name().and_then(|name| name.to_str()) {
-            Some("debug") | None => {}
-            Some(name) => drop(build.args(["--profile", name])),
-        }
-        let status = build.status().map_err(|error| format!("cargo build: {error}"))?;
-        if !status.success() {
-            return Err("cargo build of the programs failed".to_owned());
-        }
-    }
-    if profile.join("htc-starter-run").exists() || profile.join("htc-slot-run").exists() {
-        return Ok(profile.to_owned());
-    }
-    Err(format!("no htc-slot-run in {}: build the programs first, or give --programs DIR", profile.display()))
 }
 
 /// Plays the scenario.

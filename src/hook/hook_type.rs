@@ -1,0 +1,257 @@
+//! The types of hooks: who calls them, under which knobs, and whether anybody waits.
+//!
+//! Reference: `enum_utils.cpp` (HookTypeTranslation) for names, the hook managers of startd, starter, shadow and router.
+
+use std::time::Duration;
+
+use bstr::BString;
+
+/// The daemon that calls a hook.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Caller {
+    /// The execution point, under the condor account.
+    Startd,
+    /// The starter of one job, under the job's account.
+    Starter,
+    /// The job's representative on the submit side, under the account of its owner.
+    Shadow,
+    /// The job router, under the account of the source job's owner.
+    Router,
+}
+
+impl Caller {
+    /// The daemon's name as people say it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Caller::Startd => "startd",
+            Caller::Starter => "starter",
+            Caller::Shadow => "shadow",
+            Caller::Router => "job router",
+        }
+    }
+
+    /// The name of its subsystem in the configuration.
+    pub fn subsystem(self) -> &'static str {
+        match self {
+            Caller::Startd => "STARTD",
+            Caller::Starter => "STARTER",
+            Caller::Shadow => "SHADOW",
+            Caller::Router => "JOB_ROUTER",
+        }
+    }
+}
+
+/// How long a caller waits, where it does not wait for ever.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TimeOut {
+    /// The knob, an integer of seconds.
+    pub knob: BString,
+    /// What counts when it is not set.
+    pub default: Duration,
+}
+
+/// One type of hook. The two `UPDATE_JOB_INFO` are different types here, since their callers do different things with
+/// the answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum HookType {
+    /// Asks for a job.
+    FetchWork,
+    /// Tells that the fetched job was accepted or rejected.
+    ReplyFetch,
+    /// Tells that a fetched claim was given up.
+    EvictClaim,
+    /// Prepares a job before its input is transferred; only with a shadow.
+    PrepareJobBeforeTransfer,
+    /// Prepares a job before it is started.
+    PrepareJob,
+    /// Is told how the job is doing.
+    UpdateJobInfo,
+    /// Is told that the job is over.
+    JobExit,
+    /// Prepares a job before its claim is activated.
+    ShadowPrepareJob,
+    /// Makes the routed job out of the source job.
+    TranslateJob,
+    /// May change the routed job while it is in the queue.
+    RouterUpdateJobInfo,
+    /// May change the source job when the routed one is done.
+    JobFinalize,
+    /// Cleans up after a routed job.
+    JobCleanup,
+}
+
+impl HookType {
+    /// All types, in the order of a job's life.
+    pub const ALL: [HookType; 12] = [
+        HookType::FetchWork,
+        HookType::ReplyFetch,
+        HookType::EvictClaim,
+        HookType::PrepareJobBeforeTransfer,
+        HookType::PrepareJob,
+        HookType::UpdateJobInfo,
+        HookType::JobExit,
+        HookType::ShadowPrepareJob,
+        HookType::TranslateJob,
+        HookType::RouterUpdateJobInfo,
+        HookType::JobFinalize,
+        HookType::JobCleanup,
+    ];
+
+    /// All names that the reference's table of types holds. The test whether "any hook" of a keyword exists goes over
+    /// these, `EVICT_JOB` included, which nobody calls.
+    pub const TABLE: [&str; 12] = [
+        "FETCH_WORK",
+        "REPLY_FETCH",
+        "EVICT_CLAIM",
+        "PREPARE_JOB",
+        "UPDATE_JOB_INFO",
+        "JOB_EXIT",
+        "EVICT_JOB",
+        "TRANSLATE_JOB",
+        "JOB_CLEANUP",
+        "JOB_FINALIZE",
+        "PREPARE_JOB_BEFORE_TRANSFER",
+        "SHADOW_PREPARE_JOB",
+    ];
+
+    /// The name in knobs and logs.
+    pub fn name(self) -> &'static str {
+        match self {
+            HookType::FetchWork => "FETCH_WORK",
+            HookType::ReplyFetch => "REPLY_FETCH",
+            HookType::EvictClaim => "EVICT_CLAIM",
+            HookType::PrepareJobBeforeTransfer => "PREPARE_JOB_BEFORE_TRANSFER",
+            HookType::PrepareJob => "PREPARE_JOB",
+            HookType::UpdateJobInfo | HookType::RouterUpdateJobInfo => "UPDATE_JOB_INFO",
+            HookType::JobExit => "JOB_EXIT",
+            HookType::ShadowPrepareJob => "SHADOW_PREPARE_JOB",
+            HookType::TranslateJob => "TRANSLATE_JOB",
+            HookType::JobFinalize => "JOB_FINALIZE",
+            HookType::JobCleanup => "JOB_CLEANUP",
+        }
+    }
+
+    /// The short word by which command lines name it.
+    pub fn word(self) -> &'static str {
+        match self {
+            HookType::FetchWork => "fetch",
+            HookType::ReplyFetch => "reply",
+            HookType::EvictClaim => "evict",
+            HookType::PrepareJobBeforeTransfer => "prepare-before-transfer",
+            HookType::PrepareJob => "prepare",
+            HookType::UpdateJobInfo => "update",
+            HookType::JobExit => "exit",
+            HookType::ShadowPrepareJob => "shadow-prepare",
+            HookType::TranslateJob => "translate",
+            HookType::RouterUpdateJobInfo => "router-update",
+            HookType::JobFinalize => "finalize",
+            HookType::JobCleanup => "cleanup",
+        }
+    }
+
+    /// Who calls it.
+    pub fn caller(self) -> Caller {
+        match self {
+            HookType::FetchWork | HookType::ReplyFetch | HookType::EvictClaim => Caller::Startd,
+            HookType::PrepareJobBeforeTransfer
+            | HookType::PrepareJob
+            | HookType::UpdateJobInfo
+            | HookType::JobExit => Caller::Starter,
+            HookType::ShadowPrepareJob => Caller::Shadow,
+            HookType::TranslateJob
+            | HookType::RouterUpdateJobInfo
+            | HookType::JobFinalize
+            | HookType::JobCleanup => Caller::Router,
+        }
+    }
+
+    /// The knob that holds its path: `<KEYWORD>_HOOK_<NAME>`.
+    pub fn knob(self, keyword: &[u8]) -> BString {
+        knob_of(keyword, self.name())
+    }
+
+    /// A second knob that is looked at when the first gives no path: `JOB_EXIT` for the router's `JOB_FINALIZE`.
+    pub fn old_knob(self, keyword: &[u8]) -> Option<BString> {
+        (self == HookType::JobFinalize).then(|| knob_of(keyword, "JOB_EXIT"))
+    }
+
+    /// The knob of its extra arguments, words in the raw V2 syntax. Both prepare hooks of the starter share one
+    /// (`JobHookClientMgr::getHookArgs` is only asked for PREPARE_JOB).
+    pub fn arguments_knob(self, keyword: &[u8]) -> Option<BString> {
+        match self {
+            HookType::PrepareJob | HookType::PrepareJobBeforeTransfer => {
+                Some(knob_of(keyword, "PREPARE_JOB_ARGS"))
+            }
+            HookType::ShadowPrepareJob => Some(knob_of(keyword, "SHADOW_PREPARE_JOB_ARGS")),
+            _ => None,
+        }
+    }
+
+    /// How long the caller waits before it goes on without the hook; `None` where it waits for ever, or not at all.
+    pub fn time_out(self, keyword: &[u8]) -> Option<TimeOut> {
+        let (name, seconds) = match self {
+            HookType::JobExit => ("JOB_EXIT_TIMEOUT", 30),
+            HookType::ShadowPrepareJob => ("SHADOW_PREPARE_JOB_TIMEOUT", 120),
+            _ => return None,
+        };
+        Some(TimeOut { knob: knob_of(keyword, name), default: Duration::from_secs(seconds) })
+    }
+
+    /// Whether anything waits for its end: a job that is not started or a slot that does not fetch before it.
+    pub fn is_waited_for(self) -> bool {
+        !matches!(self, HookType::ReplyFetch | HookType::EvictClaim | HookType::UpdateJobInfo)
+    }
+
+    /// Whether the caller reads what it writes. Where not, descriptors 1 and 2 are closed (quirk `closed-stdio`).
+    pub fn is_output_read(self) -> bool {
+        !matches!(self, HookType::ReplyFetch | HookType::EvictClaim | HookType::UpdateJobInfo)
+    }
+
+    /// Whether what it leaves behind is killed at its end: startd and router put hooks in process families, starter and
+    /// shadow do not (`useProcd()`).
+    pub fn is_family_killed(self) -> bool {
+        matches!(self.caller(), Caller::Startd | Caller::Router)
+    }
+
+    /// The type of that name, as knobs or command lines write it (any case; `_` and `-` are the same). `UPDATE_JOB_INFO`
+    /// is the starter's.
+    pub fn from_name(name: &[u8]) -> Option<Self> {
+        let plain = |text: &[u8]| -> Vec<u8> {
+            text.iter().map(|&b| if b == b'_' { b'-' } else { b.to_ascii_lowercase() }).collect()
+        };
+        let wanted = plain(name);
+        HookType::ALL
+            .into_iter()
+            .find(|hook| plain(hook.name().as_bytes()) == wanted || hook.word().as_bytes() == wanted)
+    }
+}
+
+fn knob_of(keyword: &[u8], name: &str) -> BString {
+    let mut knob = BString::from(keyword);
+    knob.extend_from_slice(b"_HOOK_");
+    knob.extend_from_slice(name.as_bytes());
+    knob
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_type_has_its_own_word_and_a_name_of_the_reference() {
+        for hook in HookType::ALL {
+            assert!(HookType::TABLE.contains(&hook.name()));
+            assert_eq!(HookType::from_name(hook.word().as_bytes()), Some(hook));
+        }
+        assert_eq!(HookType::from_name(b"update_job_info"), Some(HookType::UpdateJobInfo));
+        assert_eq!(HookType::from_name(b"REPLY_CLAIM"), None);
+    }
+
+    #[test]
+    fn both_prepare_hooks_share_one_knob_of_arguments() {
+        let knob = |hook: HookType| hook.arguments_knob(b"Farm").unwrap();
+        assert_eq!(knob(HookType::PrepareJobBeforeTransfer), "Farm_HOOK_PREPARE_JOB_ARGS");
+        assert_eq!(knob(HookType::PrepareJob), knob(HookType::PrepareJobBeforeTransfer));
+        assert_eq!(HookType::FetchWork.arguments_knob(b"Farm"), None);
+    }
+}

@@ -1,0 +1,255 @@
+//! Events as ads, and those ads as XML and JSON (`ULogEvent::toClassAd`; user_log.md 5, 6).
+
+use bstr::BString;
+
+use super::body::{Body, Ending, Share};
+use super::{EventKind, JobEvent};
+use crate::classad::{ClassAd, Expr, Value};
+
+impl JobEvent {
+    /// The event as an ad.
+    pub fn to_ad(&self) -> ClassAd {
+        let mut ad = ClassAd::new();
+        ad.set("EventTypeNumber", i64::from(self.number));
+        let my_type = EventKind::from_number(self.number).map_or("FutureEvent", EventKind::my_type);
+        ad.set("MyType", my_type);
+        ad.set("EventTime", self.time.iso().as_str());
+        for (name, value) in [("Cluster", self.cluster), ("Proc", self.proc), ("Subproc", self.subproc)] {
+            if value >= 0 {
+                ad.set(name, i64::from(value));
+            }
+        }
+        self.body.add_to(&mut ad);
+        ad
+    }
+
+    /// The event as XML: one ad without header, four blanks for each level.
+    pub fn xml(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        xml_ad(&self.to_ad(), 0, &mut out);
+        out.push(b'\n');
+        out
+    }
+
+    /// The event as JSON, as `EVENT_LOG` has it.
+    pub fn json(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        json_ad(&self.to_ad(), 0, &mut out);
+        out.push(b'\n');
+        out
+    }
+}
+
+fn text(ad: &mut ClassAd, name: &str, value: &[u8]) {
+    if !value.is_empty() {
+        ad.set(name, BString::from(value));
+    }
+}
+
+fn share(ad: &mut ClassAd, run: &Share) {
+    ad.set("RunLocalUsage", run.local.text().as_str());
+    ad.set("RunRemoteUsage", run.remote.text().as_str());
+    ad.set("SentBytes", run.sent);
+    ad.set("ReceivedBytes", run.received);
+}
+
+fn ending(ad: &mut ClassAd, ending: &Ending) {
+    ad.set("TerminatedNormally", matches!(ending, Ending::Exited(_)));
+    match ending {
+        Ending::Exited(code) => ad.set("ReturnValue", i64::from(*code)),
+        Ending::Signalled(signal, core) => {
+            ad.set("TerminatedBySignal", i64::from(*signal));
+            text(ad, "CoreFile", core.as_ref().map_or(b"", |path| path.as_slice()));
+        }
+    }
+}
+
+impl Body {
+    fn add_to(&self, ad: &mut ClassAd) {
+        match self {
+            Body::Submit { host, log_notes, user_notes } => {
+                text(ad, "SubmitHost", host);
+                text(ad, "LogNotes", log_notes);
+                text(ad, "UserNotes", user_notes);
+            }
+            Body::Execute { host, slot_name, properties } => {
+                text(ad, "ExecuteHost", host);
+                text(ad, "SlotName", slot_name);
+                let mut nested = ClassAd::new();
+                for (name, value) in properties {
+                    if let Ok(expr) = Expr::parse(value) {
+                        nested.insert(name, expr);
+                    }
+                }
+                if !nested.is_empty() {
+                    ad.set("ExecuteProps", Value::Ad(nested.into()));
+                }
+            }
+            Body::Evicted(event) => {
+                ad.set("Checkpointed", event.checkpointed);
+                share(ad, &event.run);
+                ad.set("TerminatedAndRequeued", event.requeued.is_some());
+                ad.set("TerminatedNormally", false);
+                if let Some(how) = &event.requeued {
+                    ending(ad, how);
+                }
+                text(ad, "Reason", &event.reason);
+                let (code, subcode) = event.code;
+                if code != 0 {
+                    ad.set("ReasonCode", i64::from(code));
+                    ad.set("ReasonSubCode", i64::from(subcode));
+                }
+            }
+            Body::Terminated(event) => {
+                ending(ad, &event.ending);
+                share(ad, &event.run);
+                ad.set("TotalLocalUsage", event.total.local.text().as_str());
+                ad.set("TotalRemoteUsage", event.total.remote.text().as_str());
+                ad.set("TotalSentBytes", event.total.sent);
+                ad.set("TotalReceivedBytes", event.total.received);
+            }
+            Body::ImageSize { size, memory_usage, resident, proportional } => {
+                ad.set("Size", *size);
+                let measures = [
+                    ("MemoryUsage", memory_usage),
+                    ("ResidentSetSize", resident),
+                    ("ProportionalSetSize", proportional),
+                ];
+                for (name, value) in measures {
+                    if let Some(value) = value {
+                        ad.set(name, *value);
+                    }
+                }
+            }
+            Body::Generic(info) => text(ad, "Info", info),
+            Body::Aborted(reason) | Body::Released(reason) => text(ad, "Reason", reason),
+            Body::Suspended(count) => ad.set("NumberOfPIDs", *count),
+            Body::Unsuspended => {}
+            Body::Held { reason, code, subcode } => {
+                text(ad, "HoldReason", reason);
+                ad.set("HoldReasonCode", i64::from(*code));
+                ad.set("HoldReasonSubCode", i64::from(*subcode));
+            }
+            Body::RemoteError { critical, daemon, host, message, code, subcode } => {
+                text(ad, "Daemon", daemon);
+                text(ad, "ExecuteHost", host);
+                text(ad, "ErrorMsg", message);
+                if !critical {
+                    ad.set("CriticalError", false);
+                }
+                if *code != 0 {
+                    ad.set("HoldReasonCode", i64::from(*code));
+                    ad.set("HoldReasonSubCode", i64::from(*subcode));
+                }
+            }
+            Body::Disconnected { reason, startd, address } => {
+                text(ad, "DisconnectReason", reason);
+                text(ad, "StartdName", startd);
+                text(ad, "StartdAddr", address);
+                ad.set("EventDescription", "Job disconnected, attempting to reconnect");
+            }
+            Body::Reconnected { startd, startd_address, starter_address } => {
+                text(ad, "StartdName", startd);
+                text(ad, "StartdAddr", startd_address);
+                text(ad, "StarterAddr", starter_address);
+                ad.set("EventDescription", "Job reconnected");
+            }
+            Body::ReconnectFailed { reason, startd } => {
+                text(ad, "Reason", reason);
+                text(ad, "StartdName", startd);
+                ad.set("EventDescription", "Job reconnect impossible: rescheduling job");
+            }
+            Body::AttributeUpdate { name, value, .. } => {
+                text(ad, "Attribute", name);
+                text(ad, "Value", value);
+            }
+            Body::ClusterSubmit { host } => text(ad, "SubmitHost", host),
+            Body::Transfer { step, host } => {
+                ad.set("Type", *step as i64);
+                text(ad, "Host", host);
+            }
+            Body::Other { lines, .. } => text(ad, "Info", &bstr::join("\n", lines)),
+        }
+    }
+}
+
+fn indent(depth: usize, out: &mut Vec<u8>, width: usize) {
+    out.resize(out.len() + depth * width, b' ');
+}
+
+fn xml_ad(ad: &ClassAd, depth: usize, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"<c>\n");
+    for (name, expr) in ad.in_ad_order() {
+        indent(depth + 1, out, 4);
+        out.extend_from_slice(b"<a n=\"");
+        out.extend_from_slice(name);
+        out.extend_from_slice(b"\">");
+        let plain = |tag: &str, text: &[u8], out: &mut Vec<u8>| {
+            out.extend_from_slice(format!("<{tag}>").as_bytes());
+            escaped(text, out);
+            out.extend_from_slice(format!("</{tag}>").as_bytes());
+        };
+        match expr.as_literal() {
+            Some(Value::Ad(nested)) => xml_ad(&nested, depth + 1, out),
+            Some(Value::Bool(value)) => {
+                out.extend_from_slice(if value { b"<b v=\"t\"/>" } else { b"<b v=\"f\"/>" });
+            }
+            Some(Value::Int(value)) => plain("i", value.to_string().as_bytes(), out),
+            Some(Value::Real(value)) => plain("r", &Value::Real(value).unparse(), out),
+            Some(Value::Str(value)) => plain("s", &value, out),
+            _ => plain("e", &expr.unparse(), out),
+        }
+        out.extend_from_slice(b"</a>\n");
+    }
+    indent(depth, out, 4);
+    out.extend_from_slice(b"</c>");
+}
+
+fn escaped(text: &[u8], out: &mut Vec<u8>) {
+    for &byte in text {
+        match byte {
+            b'<' => out.extend_from_slice(b"&lt;"),
+            b'>' => out.extend_from_slice(b"&gt;"),
+            b'&' => out.extend_from_slice(b"&amp;"),
+            _ => out.push(byte),
+        }
+    }
+}
+
+fn json_ad(ad: &ClassAd, depth: usize, out: &mut Vec<u8>) {
+    out.push(b'{');
+    for (at, (name, expr)) in ad.in_ad_order().into_iter().enumerate() {
+        out.extend_from_slice(if at == 0 { b"\n" } else { b",\n" });
+        indent(depth + 1, out, 2);
+        json_text(name, out);
+        out.extend_from_slice(b": ");
+        match expr.as_literal() {
+            Some(Value::Ad(nested)) => json_ad(&nested, depth + 1, out),
+            Some(Value::Bool(value)) => out.extend_from_slice(if value { b"true" } else { b"false" }),
+            Some(Value::Str(value)) => json_text(&value, out),
+            Some(value) => out.extend_from_slice(&value.unparse()),
+            None => json_text(&[b"/Expr(", expr.unparse().as_slice(), b")/"].concat(), out),
+        }
+    }
+    out.push(b'\n');
+    indent(depth, out, 2);
+    out.push(b'}');
+}
+
+fn json_text(text: &[u8], out: &mut Vec<u8>) {
+    out.push(b'"');
+    for chunk in text.utf8_chunks() {
+        for character in chunk.valid().chars() {
+            match character {
+                '"' => out.extend_from_slice(b"\\\""),
+                '\\' => out.extend_from_slice(b"\\\\"),
+                '\n' => out.extend_from_slice(b"\\n"),
+                '\t' => out.extend_from_slice(b"\\t"),
+                '\r' => out.extend_from_slice(b"\\r"),
+                _ => out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes()),
+            }
+        }
+        out.extend_from_slice(chunk.invalid());
+    }
+    out.push(b'"');
+}

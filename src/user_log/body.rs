@@ -1,0 +1,253 @@
+//! What events tell beside job and time.
+
+use bstr::BString;
+
+use super::{EventKind, ResourceTable};
+
+/// Processor time as events give it, in seconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct UsageTime {
+    /// In user mode.
+    pub user: i64,
+    /// In the kernel.
+    pub system: i64,
+}
+
+/// How a job ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// It exited with a code.
+    Exited(i32),
+    /// A signal ended it; the path of its core file if it left one.
+    Signalled(i32, Option<BString>),
+}
+
+/// Bytes moved and processor time used.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Share {
+    /// On the execution point.
+    pub remote: UsageTime,
+    /// On the access point.
+    pub local: UsageTime,
+    /// Bytes sent by the job.
+    pub sent: f64,
+    /// Bytes received by the job.
+    pub received: f64,
+}
+
+/// The end of a job.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Terminated {
+    /// How it ended.
+    pub ending: Ending,
+    /// Of the last run.
+    pub run: Share,
+    /// Of all runs.
+    pub total: Share,
+    /// What it had asked for, got and used.
+    pub resources: Option<ResourceTable>,
+}
+
+/// A job left its slot before its end, or ended and was put back.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Evicted {
+    /// Code and subcode of the reason; a code of 0 is not written.
+    pub code: (i32, i32),
+    /// Whether it had written a checkpoint.
+    pub checkpointed: bool,
+    /// How it ended, if it ended and was put back.
+    pub requeued: Option<Ending>,
+    /// Of this run.
+    pub run: Share,
+    /// Why; may be empty.
+    pub reason: BString,
+    /// What it had asked for, got and used.
+    pub resources: Option<ResourceTable>,
+}
+
+/// A step of a file transfer (`FileTransferEventType`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transfer {
+    /// 1
+    InputQueued = 1,
+    /// 2
+    InputStarted,
+    /// 3
+    InputFinished,
+    /// 4
+    OutputQueued,
+    /// 5
+    OutputStarted,
+    /// 6
+    OutputFinished,
+}
+
+impl Transfer {
+    /// All steps with what logs say.
+    pub const ALL: [(Transfer, &str); 6] = [
+        (Transfer::InputQueued, "Transfer queued: input files"),
+        (Transfer::InputStarted, "Started transferring input files"),
+        (Transfer::InputFinished, "Finished transferring input files"),
+        (Transfer::OutputQueued, "Transfer queued: output files"),
+        (Transfer::OutputStarted, "Started transferring output files"),
+        (Transfer::OutputFinished, "Finished transferring output files"),
+    ];
+
+    /// What logs say.
+    pub fn text(self) -> &'static str {
+        Transfer::ALL[self as usize - 1].1
+    }
+}
+
+/// The details of an event.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Body {
+    /// 000
+    Submit {
+        /// Address of the access point.
+        host: BString,
+        /// `submit_event_notes`; empty for none.
+        log_notes: BString,
+        /// `submit_event_user_notes`; empty for none.
+        user_notes: BString,
+    },
+    /// 001
+    Execute {
+        /// Address of the startd, in a starter's own log of the starter.
+        host: BString,
+        /// Name of the slot; empty for none.
+        slot_name: BString,
+        /// Names and expressions, in byte order of the names.
+        properties: Vec<(BString, BString)>,
+    },
+    /// 004
+    Evicted(Box<Evicted>),
+    /// 005
+    Terminated(Box<Terminated>),
+    /// 006
+    ImageSize {
+        /// Size of the image in KiB.
+        size: i64,
+        /// MiB.
+        memory_usage: Option<i64>,
+        /// KiB.
+        resident: Option<i64>,
+        /// KiB.
+        proportional: Option<i64>,
+    },
+    /// 008
+    Generic(BString),
+    /// 009; the reason may be empty.
+    Aborted(BString),
+    /// 010, with the number of processes stopped.
+    Suspended(i64),
+    /// 011
+    Unsuspended,
+    /// 012
+    Held {
+        /// May be empty.
+        reason: BString,
+        /// Hold code.
+        code: i32,
+        /// Hold subcode.
+        subcode: i32,
+    },
+    /// 013; the reason may be empty.
+    Released(BString),
+    /// 021
+    RemoteError {
+        /// False for a mere message.
+        critical: bool,
+        /// Who says so, such as `starter`.
+        daemon: BString,
+        /// The slot, in a starter's own log its address.
+        host: BString,
+        /// What it says; may have several lines.
+        message: BString,
+        /// Hold code, 0 for none.
+        code: i32,
+        /// Hold subcode.
+        subcode: i32,
+    },
+    /// 022
+    Disconnected {
+        /// Why.
+        reason: BString,
+        /// Name of the slot.
+        startd: BString,
+        /// Address of its startd.
+        address: BString,
+    },
+    /// 023
+    Reconnected {
+        /// Name of the slot.
+        startd: BString,
+        /// Address of its startd.
+        startd_address: BString,
+        /// Address of the starter.
+        starter_address: BString,
+    },
+    /// 024
+    ReconnectFailed {
+        /// Why.
+        reason: BString,
+        /// Name of the slot.
+        startd: BString,
+    },
+    /// 033
+    AttributeUpdate {
+        /// Its name.
+        name: BString,
+        /// The former expression, if there was one.
+        old: Option<BString>,
+        /// The new one.
+        value: BString,
+    },
+    /// 035
+    ClusterSubmit {
+        /// Address of the access point.
+        host: BString,
+    },
+    /// 040
+    Transfer {
+        /// Which step.
+        step: Transfer,
+        /// Address of the other side, at the start of the input; empty for none.
+        host: BString,
+    },
+    /// Any other event: the rest of its first line and the lines behind it, as they stand.
+    Other {
+        /// The number.
+        number: u16,
+        /// Lines without their ends.
+        lines: Vec<BString>,
+    },
+}
+
+impl Body {
+    /// The number of the event.
+    pub fn number(&self) -> u16 {
+        let kind = match self {
+            Body::Submit { .. } => EventKind::Submit,
+            Body::Execute { .. } => EventKind::Execute,
+            Body::Evicted(_) => EventKind::Evicted,
+            Body::Terminated(_) => EventKind::Terminated,
+            Body::ImageSize { .. } => EventKind::ImageSize,
+            Body::Generic(_) => EventKind::Generic,
+            Body::Aborted(_) => EventKind::Aborted,
+            Body::Suspended(_) => EventKind::Suspended,
+            Body::Unsuspended => EventKind::Unsuspended,
+            Body::Held { .. } => EventKind::Held,
+            Body::Released(_) => EventKind::Released,
+            Body::RemoteError { .. } => EventKind::RemoteError,
+            Body::Disconnected { .. } => EventKind::Disconnected,
+            Body::Reconnected { .. } => EventKind::Reconnected,
+            Body::ReconnectFailed { .. } => EventKind::ReconnectFailed,
+            Body::AttributeUpdate { .. } => EventKind::AttributeUpdate,
+            Body::ClusterSubmit { .. } => EventKind::ClusterSubmit,
+            Body::Transfer { .. } => EventKind::FileTransfer,
+            Body::Other { number, .. } => return *number,
+        };
+        kind.number()
+    }
+}

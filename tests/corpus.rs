@@ -1,0 +1,65 @@
+//! The golden cases that belong to the sources: every answer of the reference, asked of ours.
+
+#![allow(clippy::print_stdout, reason = "a skipped test says why")]
+
+#[path = "harness/mod.rs"]
+mod harness;
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use harness::golden::record::{ids, lines};
+use harness::golden::{Differences, KINDS, Kind};
+
+/// Asks all cases of the kind: those of the copy, and those of a collection beside it that has others.
+fn all_agree(name: &str) -> Result<(), String> {
+    let kind = Kind::named(name).ok_or("no such kind")?;
+    let own = std::env::current_exe().map_err(|error| error.to_string())?;
+    let programs = own.parent().and_then(Path::parent).ok_or("no directory of programs")?;
+    if let Some(program) = kind.program
+        && !programs.join(program).exists()
+    {
+        println!("skipped: {program} is not built");
+        return Ok(());
+    }
+    let mut files = vec![kind.copy()];
+    let shared = std::env::var_os("HTC_SHARED").map_or_else(|| PathBuf::from("../shared"), PathBuf::from);
+    let whole = shared.join("corpus").join(name).join("cases.jsonl");
+    if whole.exists() && lines(&whole)? != lines(&kind.copy())? {
+        files.push(whole);
+    }
+    let agreed = kind.run(&files, programs)?.report();
+    if agreed { Ok(()) } else { Err("answers differ, see above".to_owned()) }
+}
+
+#[test]
+fn classad_eval_answers_as_recorded() -> Result<(), String> {
+    all_agree("classad_eval")
+}
+
+#[test]
+fn condor_q_prints_the_ads_of_a_file_as_recorded() -> Result<(), String> {
+    all_agree("output")
+}
+
+#[test]
+fn condor_config_val_answers_as_recorded() -> Result<(), String> {
+    all_agree("config")
+}
+
+#[test]
+fn condor_transform_ads_answers_as_recorded() -> Result<(), String> {
+    all_agree("transform")
+}
+
+#[test]
+fn every_listed_difference_is_about_a_case_that_there_is() -> Result<(), String> {
+    let differences = Differences::load()?;
+    for kind in KINDS {
+        let known: HashSet<String> = ids(&kind.copy())?.into_iter().collect();
+        let unknown: Vec<_> =
+            differences.of(kind.name).into_iter().filter(|id| !known.contains(*id)).collect();
+        assert!(unknown.is_empty(), "{}: no such cases: {unknown:?}", kind.name);
+    }
+    Ok(())
+}

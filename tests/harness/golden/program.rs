@@ -1,0 +1,311 @@
+//! Cases that are asked of a program under a condor tool's name, each in an empty directory of its own.
+
+use std::fs;
+use std::io::{Seek, Write};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::mpsc::channel;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, Visitor};
+
+use super::{Case, Disagreement, Result, Text, Verdict, workers};
+
+/// The tool that recorded a kind of cases, and what of its answer counts.
+#[derive(Clone, Copy, Debug)]
+struct Tool {
+    name: &'static str,
+    /// Sentences on standard error are compared too.
+    messages: bool,
+}
+
+/// Cases of `classad_eval`.
+pub fn classad_eval(line: &str, program: &Path) -> Result<Box<dyn Case>> {
+    read(line, program, Tool { name: "classad_eval", messages: false })
+}
+
+/// Cases of `condor_q -jobads`.
+pub fn output(line: &str, program: &Path) -> Result<Box<dyn Case>> {
+    read(line, program, Tool { name: "condor_q", messages: false })
+}
+
+/// Cases of `condor_config_val`.
+pub fn config(line: &str, program: &Path) -> Result<Box<dyn Case>> {
+    read(line, program, Tool { name: "condor_config_val", messages: true })
+}
+
+/// Cases of `condor_transform_ads`.
+pub fn transform(line: &str, program: &Path) -> Result<Box<dyn Case>> {
+    read(line, program, Tool { name: "condor_transform_ads", messages: false })
+}
+
+fn read(line: &str, program: &Path, tool: Tool) -> Result<Box<dyn Case>> {
+    let record: Record = serde_json::from_str(line).map_err(|error| error.to_string())?;
+    Ok(Box::new(ProgramCase { record, tool, program: program.to_owned() }))
+}
+
+/// A record as it stands in the file. `@DIR@` is the case's directory, `@PROG@` the name that the tool was called by.
+#[derive(Debug, Deserialize)]
+struct Record {
+    id: String,
+    argv: Vec<Text>,
+    #[serde(default)]
+    files: Pairs,
+    /// Further files that have a field of their own.
+    rules: Option<Text>,
+    ads: Option<Text>,
+    config: Option<Text>,
+    #[serde(default)]
+    env: Pairs,
+    #[serde(default)]
+    stdin: Option<Text>,
+    stdout: Text,
+    #[serde(default)]
+    stderr: Text,
+    #[serde(default)]
+    status: i32,
+    /// Files that the tool wrote.
+    #[serde(default)]
+    made: Pairs,
+    /// The reference crashed: ours is to end with a clear message and another status than 0.
+    #[serde(default)]
+    crash: bool,
+    #[serde(default)]
+    check: Check,
+}
+
+/// Another test of the answer than equality.
+#[derive(Debug, Default, Deserialize)]
+struct Check {
+    /// Functions of chance: standard output, trimmed, is one of these.
+    #[serde(default)]
+    one_of: Vec<String>,
+}
+
+/// An object's members in their order: a later variable of the environment wins over an earlier one.
+#[derive(Debug, Default)]
+struct Pairs(Vec<(String, Text)>);
+
+impl<'de> Deserialize<'de> for Pairs {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> std::result::Result<Self, D::Error> {
+        struct Members;
+        impl<'de> Visitor<'de> for Members {
+            type Value = Pairs;
+            fn expecting(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                to.write_str("an object of strings")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> std::result::Result<Pairs, A::Error> {
+                let mut pairs = Vec::new();
+                while let Some(pair) = map.next_entry()? {
+                    pairs.push(pair);
+                }
+                Ok(Pairs(pairs))
+            }
+            fn visit_unit<E>(self) -> std::result::Result<Pairs, E> {
+                Ok(Pairs::default())
+            }
+        }
+        from.deserialize_any(Members)
+    }
+}
+
+struct ProgramCase {
+    record: Record,
+    tool: Tool,
+    program: PathBuf,
+}
+
+/// Where a case runs: its directory, and the link by which the program is called.
+struct Place {
+    directory: tempfile::TempDir,
+    /// Keeps the link's directory alive, which is not that of the case: nothing is to be found there.
+    _links: tempfile::TempDir,
+    link: PathBuf,
+}
+
+impl Place {
+    fn new(program: &Path, tool: &str) -> std::io::Result<Self> {
+        let links = tempfile::tempdir()?;
+        let link = links.path().join(tool);
+        symlink(program.canonicalize()?, &link)?;
+        Ok(Self { directory: tempfile::tempdir()?, _links: links, link })
+    }
+
+    fn insert(&self, text: &[u8]) -> Vec<u8> {
+        let text = replace(text, b"@DIR@", self.directory.path().as_os_str().as_encoded_bytes());
+        replace(&text, b"@PROG@", self.link.as_os_str().as_encoded_bytes())
+    }
+
+    fn remove(&self, text: &[u8]) -> Vec<u8> {
+        let text = replace(text, self.directory.path().as_os_str().as_encoded_bytes(), b"@DIR@");
+        replace(&text, self.link.as_os_str().as_encoded_bytes(), b"@PROG@")
+    }
+}
+
+fn replace(text: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
+    bstr::ByteSlice::replace(text, from, to)
+}
+
+fn shown(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn os(bytes: Vec<u8>) -> std::ffi::OsString {
+    std::os::unix::ffi::OsStringExt::from_vec(bytes)
+}
+
+impl Case for ProgramCase {
+    fn id(&self) -> &str {
+        &self.record.id
+    }
+
+    fn ask(&self) -> Verdict {
+        let asked = self.record.argv.iter().map(Text::shown).collect::<Vec<_>>().join(" ");
+        let answered = Place::new(&self.program, self.tool.name)
+            .and_then(|place| Ok((self.answer(&place)?, place)))
+            .map_err(|error| error.to_string());
+        let (what, wanted, got, said) = match answered {
+            Ok((Some(output), place)) => match self.compare(&output, &place) {
+                None => return Verdict::Passed,
+                Some((what, wanted, got)) => (what, wanted, got, shown(&place.remove(&output.stderr))),
+            },
+            Ok((None, _)) => ("hangs".to_owned(), self.record.stdout.shown(), String::new(), String::new()),
+            Err(error) => ("cannot be asked".to_owned(), String::new(), error, String::new()),
+        };
+        Verdict::Failed(Disagreement {
+            what,
+            asked: format!("{} {asked}", self.tool.name),
+            wanted,
+            got,
+            said,
+        })
+    }
+}
+
+impl ProgramCase {
+    /// Lays the files out and runs the program; none when it did not end in time.
+    fn answer(&self, place: &Place) -> std::io::Result<Option<Output>> {
+        let home = place.directory.path();
+        let record = &self.record;
+        let mut files: Vec<(&str, &Text)> =
+            record.files.0.iter().map(|(name, text)| (name.as_str(), text)).collect();
+        let fields = [
+            ("rules", &record.rules),
+            ("ads", &record.ads),
+            ("jobs", &record.ads),
+            ("condor_config", &record.config),
+        ];
+        for (name, text) in fields {
+            if let Some(text) = text
+                && !files.iter().any(|(known, _)| *known == name)
+            {
+                files.push((name, text));
+            }
+        }
+        // condor_q starts only with a configuration.
+        let minimal = Text(b"LOG = .\nLOCAL_DIR = .\nCONDOR_HOST = 127.0.0.1\n".to_vec());
+        if self.tool.name == "condor_q" && !files.iter().any(|(name, _)| *name == "condor_config") {
+            files.push(("condor_config", &minimal));
+        }
+        for (name, text) in &files {
+            let path = home.join(name);
+            fs::create_dir_all(path.parent().unwrap_or(home))?;
+            fs::write(&path, place.insert(&text.0))?;
+            if text.0.starts_with(b"#!") {
+                fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;
+            }
+        }
+        let mut environment = vec![
+            ("PATH".to_owned(), b"/usr/bin:/bin".to_vec()),
+            ("TZ".to_owned(), b"UTC".to_vec()),
+            ("HOME".to_owned(), b"@DIR@".to_vec()),
+            ("LANG".to_owned(), b"C.UTF-8".to_vec()),
+        ];
+        if files.iter().any(|(name, _)| *name == "condor_config") {
+            environment.push(("CONDOR_CONFIG".to_owned(), b"@DIR@/condor_config".to_vec()));
+        }
+        for (name, value) in &record.env.0 {
+            match environment.iter_mut().find(|(known, _)| known == name) {
+                Some((_, old)) => old.clone_from(&value.0),
+                None => environment.push((name.clone(), value.0.clone())),
+            }
+        }
+        // The order of variables counts, and the standard library sorts them: env(1) keeps it.
+        let mut command = Command::new("/usr/bin/env");
+        command.arg("-i");
+        for (name, value) in environment {
+            command.arg(os([name.as_bytes(), b"=", &place.insert(&value)].concat()));
+        }
+        command.arg(&place.link).args(record.argv.iter().map(|word| os(place.insert(&word.0))));
+        command.current_dir(home).stdin(self.stdin(place)?).stdout(Stdio::piped()).stderr(Stdio::piped());
+        run(command)
+    }
+
+    fn stdin(&self, place: &Place) -> std::io::Result<Stdio> {
+        let mut file = tempfile::tempfile()?;
+        if let Some(text) = &self.record.stdin {
+            file.write_all(&place.insert(&text.0))?;
+            file.rewind()?;
+        }
+        Ok(file.into())
+    }
+
+    /// What differs, and both answers.
+    fn compare(&self, output: &Output, place: &Place) -> Option<(String, String, String)> {
+        let record = &self.record;
+        let stdout = place.remove(&output.stdout);
+        let stderr = place.remove(&output.stderr);
+        let status = output.status.to_string();
+        if output.status.code().is_none() || shown(&stderr).contains("panicked") {
+            return Some(("crashed".to_owned(), record.stdout.shown(), status));
+        }
+        if record.crash || record.stderr.0.starts_with(b"@TRACEBACK@") {
+            let clear = output.status.code() != Some(0) && !stderr.is_empty();
+            let wanted = "a message and a status that is not 0".to_owned();
+            return (!clear).then(|| ("the reference crashed".to_owned(), wanted, status));
+        }
+        let printed = shown(&stdout);
+        let one_of = &record.check.one_of;
+        let same = if !one_of.is_empty() {
+            one_of.iter().any(|one| one.trim() == printed.trim())
+        } else {
+            // A help text is our own.
+            stdout == record.stdout.0 || record.stdout.shown().contains("sage:")
+        };
+        if !same {
+            return Some(("stdout".to_owned(), record.stdout.shown(), printed));
+        }
+        if output.status.code() != Some(record.status) {
+            return Some(("status".to_owned(), format!("exit status: {}", record.status), status));
+        }
+        if self.tool.messages && stderr != record.stderr.0 {
+            return Some(("stderr".to_owned(), record.stderr.shown(), shown(&stderr)));
+        }
+        for (name, text) in &record.made.0 {
+            let made = fs::read(place.directory.path().join(name)).map(|made| place.remove(&made));
+            if made.as_ref().ok() != Some(&text.0) {
+                let got = made.map_or_else(|error| error.to_string(), |made| shown(&made));
+                return Some((format!("file {name}"), text.shown(), got));
+            }
+        }
+        None
+    }
+}
+
+/// Runs a program to its end, or to that of the time limit: then it is killed, and there is no answer.
+fn run(mut command: Command) -> std::io::Result<Option<Output>> {
+    let child = command.spawn()?;
+    let pid = Pid::from_raw(i32::try_from(child.id()).unwrap_or(i32::MAX));
+    let (sender, receiver) = channel();
+    std::thread::spawn(move || sender.send(child.wait_with_output()));
+    match receiver.recv_timeout(workers::LIMIT) {
+        Ok(output) => output.map(Some),
+        Err(_) => {
+            let _ = kill(pid, Signal::SIGKILL);
+            Ok(None)
+        }
+    }
+}
