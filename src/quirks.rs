@@ -35,8 +35,153 @@ macro_rules! quirks {
 }
 
 quirks! {
+    // Fetching and claims.
     EvictClaimNever, "evict-claim-never",
         "EVICT_CLAIM is never called, whatever ends the claim", "claim.cpp";
+    FetchedPreemptionLost, "fetched-preemption-lost",
+        "a fetched job of higher rank is told `accept`, the running job goes on, the accepted one is lost", "s07; Resource.cpp";
+    FirstFetchLate, "first-fetch-late",
+        "a slot fetches first UPDATE_INTERVAL (300 s) after the start", "s35; Resource.cpp";
+    FetchStopsAfterSpawnFailure, "fetch-stops-after-spawn-failure",
+        "after a FETCH_WORK hook that cannot be executed the slot never fetches again", "s21; StartdHookMgr.cpp";
+    FetchDelayStaleActivity, "fetch-delay-stale-activity",
+        "after a job FetchWorkDelay still sees Activity Busy until the next poll", "s17";
+    FetchWhenUnable, "fetch-when-unable",
+        "fetching goes on while preempting, drained and ending, where every job is refused or lost", "s08, s18";
+    AcceptBeforeDslot, "accept-before-dslot",
+        "`accept` is told, with the id of the claim about to go, before slot and claim are made", "s02; StartdHookMgr.cpp";
+    AcceptClaimIdWrong, "accept-claimid-wrong",
+        "ClaimId of `accept` is that of the claim about to be thrown away, or of the running one", "s02, s07; StartdHookMgr.cpp";
+    ClaimIdLineUnescaped, "claimid-line-unescaped",
+        "double quotes in the ClaimId line of REPLY_FETCH are not escaped: it is no ad line", "s01, s30a";
+    BadAnswerKeepsClaim, "bad-answer-keeps-claim",
+        "an answer of FETCH_WORK with one bad line is dropped without a word, an idle claim stays", "s12";
+    BlankAnswerIsJob, "blank-answer-is-job",
+        "an answer of FETCH_WORK that is only white space is accepted as a job without attributes", "s12";
+    AnswerCutAccepted, "answer-cut-accepted",
+        "an answer cut at PIPE_BUFFER_MAX counts, its cut last line too", "s12b, s14b";
+    OwnerIgnored, "owner-ignored",
+        "as root the account is OsUser or User; Owner and SLOT<N>_USER are not looked at", "s28b; jic_local.cpp";
+    DslotKeywordNoFallback, "dslot-keyword-no-fallback",
+        "a dynamic slot does not use its parent's SLOT<N>_JOB_HOOK_KEYWORD", "Resource.cpp getHookKeyword";
+    RemoteOwnerSticks, "remote-owner-sticks",
+        "RemoteOwner of a claim stays that of its first job", "claim.cpp loadAccountingInfo";
+    StarterRefusalUntold, "starter-refusal-untold",
+        "a job that the starter refuses after `accept` ends without any hook", "s28, s28b, s21b";
+    UndefinedPolicyFatal, "undefined-policy-fatal",
+        "an undefined IS_OWNER or WANT_VACATE ends the execution point", "p55 30; Resource.cpp";
+    SlotTypeIsOwnerIgnored, "slot-type-is-owner-ignored",
+        "SLOT_TYPE_1_IS_OWNER is ignored, SLOT_TYPE_1_IsOwner works", "p45";
+    VmPolicyKnobsDead, "vm-policy-knobs-dead",
+        "SUSPEND_VM, PREEMPT_VM and the like are looked up in the slot ad but never put there", "Resource.cpp";
+    QuickDrainSparesUnmatched, "quick-drain-spares-unmatched",
+        "a quick drain lets jobs that no longer match START use up their retirement", "ResState.cpp";
+    ShareNotANumber, "share-not-a-number",
+        "a share in SLOT_TYPE_<n> that is no number is 0, raised to the least, without a word", "s31l";
+    ExecuteEmptied, "execute-emptied",
+        "a starting startd removes everything in EXECUTE, what is not HTCondor's too", "c35c";
+    // Hooks as processes.
+    HooksSpawnedAsDaemons, "hooks-spawned-as-daemons",
+        "hooks get nearly all signals blocked, SIGPIPE ignored, two command sockets and the daemon's session key", "s01; HookClientMgr.cpp spawn";
+    ClosedStdio, "closed-stdio",
+        "hooks whose output is not read have descriptors 1 and 2 closed, without input 0 too", "s01; HookClientMgr.cpp spawn";
+    HookTmpdirAfterJob, "hook-tmpdir-after-job",
+        "hooks after the start of a job get its TMPDIR=/tmp without the mount", "s01; starter.cpp PublishToEnv";
+    HookKeywordFallbackBlocked, "hook-keyword-fallback-blocked",
+        "a HookKeyword without any hook gives no hooks rather than those of the default keyword", "s13, s23b; HookClientMgr.cpp";
+    // The starter.
+    ExitHookUnspawnableHangs, "exit-hook-unspawnable-hangs",
+        "a JOB_EXIT hook that cannot be executed keeps the starter for ever", "s21b";
+    ExitHookTransferReruns, "exit-hook-transfer-reruns",
+        "with shadow, file transfer and JOB_EXIT the starter exits when the hook ends, the job is run again for ever", "s23c";
+    PrepareFailureHangsShadow, "prepare-failure-hangs-shadow",
+        "with a shadow a failed prepare hook leaves the starter hanging until it is killed, without JOB_EXIT", "s23a, s23b";
+    ExitReasonAlwaysEvict, "exit-reason-always-evict",
+        "JOB_EXIT gets `evict` for condor_hold and condor_rm", "s23d";
+    JobAdFileStale, "job-ad-file-stale",
+        ".job.ad does not show what PREPARE_JOB changed", "s14; starter.cpp WriteAdFiles";
+    MachineAdEmpty, "machine-ad-empty",
+        ".machine.ad is empty for fetched jobs: no thread or GPU variables", "s01";
+    SoftKillRemoveSignal, "soft-kill-remove-signal",
+        "a soft kill for any reason sends RemoveKillSig where the job has it", "c12, c39; os_proc.cpp";
+    MissedDeferralAsSignal, "missed-deferral-as-signal",
+        "a missed DeferralTime without a shadow is reported as a death by signal 114", "s32b case 32";
+    OutputAdAsCondor, "output-ad-as-condor",
+        "as root the result ad's file is written as the condor account", "s32 cases 08, 08b";
+    JobKeywordNoUser, "job-keyword-no-user",
+        "-job-keyword reads neither User nor OsUser", "s32 case 14";
+    TmpdirUnmounted, "tmpdir-unmounted",
+        "TMPDIR is /tmp as soon as MOUNT_UNDER_SCRATCH maps any directory", "c04 045; vanilla_proc.cpp";
+    WrapperErrorFileIgnored, "wrapper-error-file-ignored",
+        "as root what a wrapper writes to its error file is not found in a 0700 scratch directory", "c09; user_proc.cpp";
+    SigtrapHangs, "sigtrap-hangs",
+        "a job that dies of SIGTRAP is waited for for ever", "c08 019";
+    SmallStackCrashes, "small-stack-crashes",
+        "a small StackSize is applied to the starter itself, which dies", "c07 015";
+    SuspendedAtExecHangs, "suspended-at-exec-hangs",
+        "a soft kill does not get through to a job with SuspendJobAtExec", "c12 055, 056";
+    StartFailureSilent, "start-failure-silent",
+        "bad arguments, environment or wrapper: not started, and nobody is told", "c02, c04, c09, c10";
+    CheckpointExitLoops, "checkpoint-exit-loops",
+        "without a shadow a checkpoint exit runs the job again at once, for ever", "c06 027, c08 046";
+    ThreadVariablesStop, "thread-variables-stop",
+        "after a thread variable that the job has set the following ones stay unset", "c36 m03";
+    AssignedEnvEdit, "assigned-env-edit",
+        "ENVIRONMENT_FOR_Assigned<Res> puts the replacement in front of the whole id", "c36 m04; starter.cpp";
+    NoExecuteCrashes, "no-execute-crashes",
+        "with EXECUTE undefined the starter dies of SIGSEGV", "c41 019";
+    JobAdUnwrittenRuns, "job-ad-unwritten-runs",
+        "without space for .job.ad and .machine.ad the job runs without them", "c41 022";
+    UnremovableScratchSilent, "unremovable-scratch-silent",
+        "what cannot be removed of the scratch directory stays, and nobody is told", "c41 033 to 035";
+    // Cron jobs.
+    CronSlotPrefixMatch, "cron-slot-prefix-match",
+        "SlotName or Name of a cron record is a prefix: `slot1` hits `slot10@...`", "startd_named_classad.cpp";
+    CronEnvMissing, "cron-env-missing",
+        "cron jobs of the startd do not get STARTD_INTERFACE_VERSION, STARTD_CRON_NAME, STARTD_CONFIG_VAL", "s29; startd_cron_job.cpp";
+    CronLastLineLeaks, "cron-last-line-leaks",
+        "a last line of a cron job without newline is glued to the first line of its next run", "cron_job_io.cpp";
+    CronDashesAreTag, "cron-dashes-are-tag",
+        "`-----` as separator of a cron job makes a tag `----`", "cron_job_io.cpp";
+    CronFailedStartFinal, "cron-failed-start-final",
+        "a failed start of a WaitForExit or OneShot cron job is its last", "cron_job.cpp";
+    CronBoolFirstLetter, "cron-bool-first-letter",
+        "KILL, RECONFIG, RECONFIG_RERUN of a cron job are true only for values that begin with t", "cron_param.cpp";
+    CronRerunDoubles, "cron-rerun-doubles",
+        "RECONFIG_RERUN starts a second process beside a running one, which is lost track of", "cron_job.cpp HandleReconfig";
+    CronPeriodStale, "cron-period-stale",
+        "a new PERIOD of a Periodic cron job at reconfig: one run at once, then the old times go on", "p80";
+    // The job router.
+    RouterAbortsNoUniverse, "router-aborts-no-universe",
+        "an answer of TRANSLATE_JOB without JobUniverse ends the router, again and again", "r10, r12";
+    TranslateSilenceLoops, "translate-silence-loops",
+        "TRANSLATE_JOB that exits 0 without output is called again at every poll for ever", "r03";
+    TranslateFailureNoBackoff, "translate-failure-no-backoff",
+        "a failed translation is given back and taken again two polls later, for ever", "r03, r11";
+    FinalizeRerouteLost, "finalize-reroute-lost",
+        "after a failing JOB_FINALIZE the job leaves as completed instead of being routed again", "r05, r11";
+    UpdateFailureFreezes, "update-failure-freezes",
+        "a failing UPDATE_JOB_INFO keeps the routed job's status from being looked at: it never ends", "r04";
+    UpdateBadlineRestarts, "update-badline-restarts",
+        "a bad line of UPDATE_JOB_INFO removes the routed job and routes it anew, for ever", "r04, r11";
+    UpdateIdRedirects, "update-id-redirects",
+        "ClusterId or ProcId printed by UPDATE_JOB_INFO redirects the write to another job", "r11";
+    CleanupFailureKeepsJob, "cleanup-failure-keeps-job",
+        "a failing JOB_CLEANUP is called at each poll for ever, the source job is never released", "r06";
+    RouterSignalIsSuccess, "router-signal-is-success",
+        "a router hook killed by a signal counts as exit 0, its output is used", "r03, r04, r05, r06";
+    RouterRefusedHookSkipped, "router-refused-hook-skipped",
+        "a router hook whose path is refused counts as not configured: the job is routed without it", "JobRouterHookMgr.cpp";
+    RouterKeyPrefix, "router-key-prefix",
+        "a running hook of job 1.1 blocks the same hook of job 1.10", "JobRouterHookMgr.cpp";
+    EditBlankEmptiesJob, "edit-blank-empties-job",
+        "edit in place and a blank answer: every attribute of the job becomes undefined", "r12";
+    SourceRemovalUnseen, "source-removal-unseen",
+        "a source job removed before its copy is submitted stays removed and managed for ever", "r03";
+    ProxyCopyLeft, "proxy-copy-left",
+        "the copied shared proxy stays behind when a later step fails", "r15";
+    ThrottleZeroIsNone, "throttle-zero-is-none",
+        "FailureRateThreshold = 0 with failures switches the throttle off", "r14";
 }
 
 /// Which behaviour is wanted where reference and manual differ.
