@@ -63,3 +63,8 @@ fn every_listed_difference_is_about_a_case_that_there_is() -> Result<(), String>
     }
     Ok(())
 }
+
+#[test]
+fn the_classad_library_answers_as_recorded() -> Result<(), String> {
+    all_agree("classad")
+}

@@ -3,6 +3,7 @@
 //! A [`Kind`] says how a record is read and asked. All kinds share the reading of files, the workers, the time limit
 //! and the list of differences that must be. To add a kind, implement [`Case`] and enter it in [`KINDS`].
 
+mod classad;
 mod differences;
 mod program;
 pub mod record;
@@ -72,6 +73,7 @@ pub struct Kind {
 
 /// Every kind.
 pub const KINDS: &[Kind] = &[
+    Kind { name: "classad", program: None, read: classad::read },
     Kind { name: "classad_eval", program: Some("htc-classad-eval"), read: program::classad_eval },
     Kind { name: "output", program: Some("htc-classad-eval"), read: program::output },
     Kind { name: "config", program: Some("htc-config-dump"), read: program::config },

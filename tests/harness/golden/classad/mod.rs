@@ -1,0 +1,143 @@
+//! Cases of the ClassAd library, asked of ours.
+
+mod parse;
+mod print;
+
+use std::path::Path;
+
+use htc_hooks::classad::{ClassAd, Dialect, format::long};
+use serde::Deserialize;
+
+use super::{Case, Disagreement, Result, Text, Verdict};
+
+/// A record as it stands in the file; `tests/data/README.md` explains its fields.
+#[derive(Debug, Deserialize)]
+struct Record {
+    id: String,
+    kind: String,
+    op: String,
+    mode: String,
+    my: Option<Text>,
+    target: Option<Text>,
+    expr: Option<Text>,
+    result: Text,
+    #[serde(rename = "type")]
+    kind_of_result: String,
+    old: Option<Text>,
+    bits: Option<String>,
+    long: Option<Text>,
+    reparse: Option<Text>,
+    reparse_same: Option<Text>,
+    fmt: Option<String>,
+    delim: Option<Text>,
+    detected: Option<i32>,
+    banners: Option<Vec<Text>>,
+    end: Option<String>,
+    hash_order: Option<i32>,
+}
+
+/// What is printed for a text that does not parse.
+const NOT_PARSED: &[u8] = b"!parse";
+
+/// One thing about an answer that must be equal.
+struct Point {
+    what: &'static str,
+    wanted: Vec<u8>,
+    got: Vec<u8>,
+}
+
+/// What we answered, point by point.
+struct Answer(Vec<Point>);
+
+impl Record {
+    /// The answer's main text; further points are added with [`Answer::and`].
+    fn answer(&self, got: impl Into<Vec<u8>>) -> Answer {
+        Answer(vec![Point { what: "result", wanted: self.result.0.clone(), got: got.into() }])
+    }
+
+    /// The text that is asked about.
+    fn text(&self) -> &[u8] {
+        self.expr.as_ref().map_or(b"", |text| &text.0)
+    }
+
+    fn is_strict(&self) -> bool {
+        self.mode == "strict"
+    }
+
+    fn dialect(&self) -> Dialect {
+        Dialect::new_syntax().strict(self.is_strict())
+    }
+
+    /// An ad of the record: the new form when it begins with a bracket, else lines.
+    fn ad(&self, text: &Text) -> std::result::Result<ClassAd, String> {
+        if text.0.starts_with(b"[") {
+            return ClassAd::parse_new(&text.0, self.dialect()).map_err(|error| error.to_string());
+        }
+        let (ad, errors) = long::parse(&text.0);
+        match errors.first() {
+            None => Ok(ad),
+            Some(error) => Err(error.to_string()),
+        }
+    }
+}
+
+impl Answer {
+    fn and(mut self, what: &'static str, wanted: impl Into<Vec<u8>>, got: impl Into<Vec<u8>>) -> Self {
+        self.0.push(Point { what, wanted: wanted.into(), got: got.into() });
+        self
+    }
+}
+
+struct ClassAdCase(Record);
+
+/// Cases of the ClassAd library.
+pub fn read(line: &str, _program: &Path) -> Result<Box<dyn Case>> {
+    let record: Record = serde_json::from_str(line).map_err(|error| error.to_string())?;
+    Ok(Box::new(ClassAdCase(record)))
+}
+
+impl Case for ClassAdCase {
+    fn id(&self) -> &str {
+        &self.0.id
+    }
+
+    fn ask(&self) -> Verdict {
+        let record = &self.0;
+        let failed = |what: String, wanted: &[u8], got: &[u8]| {
+            let asked = [
+                Some(format!("{} {} {}", record.kind, record.op, record.mode)),
+                record.expr.as_ref().map(|text| format!("{text:?}")),
+                record.my.as_ref().map(|text| format!("MY {text:?}")),
+                record.target.as_ref().map(|text| format!("TARGET {text:?}")),
+            ];
+            Verdict::Failed(Disagreement {
+                what,
+                asked: asked.into_iter().flatten().collect::<Vec<_>>().join(" "),
+                wanted: String::from_utf8_lossy(wanted).into_owned(),
+                got: String::from_utf8_lossy(got).into_owned(),
+                said: String::new(),
+            })
+        };
+        match answer(record) {
+            Ok(Answer(points)) => match points.into_iter().find(|point| point.wanted != point.got) {
+                None => Verdict::Passed,
+                Some(point) => failed(format!("{}: {}", record.op, point.what), &point.wanted, &point.got),
+            },
+            Err(error) => {
+                failed(format!("{}: cannot be asked", record.op), &record.result.0, error.as_bytes())
+            }
+        }
+    }
+}
+
+fn answer(record: &Record) -> std::result::Result<Answer, String> {
+    Ok(match record.op.as_str() {
+        "expr" | "expr_old" | "expr_prefix" => parse::expression(record),
+        "ad" => parse::ad(record),
+        "line" => parse::line(record),
+        "adinit" => parse::lines(record),
+        "out_new" | "out_old" | "out_long" | "out_pretty" => print::one(record)?,
+        "ad_all" => print::no_ad(record),
+        other => return Err(format!("not asked yet: {other}")),
+    })
+}

@@ -1,0 +1,33 @@
+//! Printing of ads.
+
+use htc_hooks::classad::{ClassAd, Expr, Value, format::long};
+
+use super::{Answer, NOT_PARSED, Record};
+
+/// An ad in one of the forms that have no reader of their own.
+pub(super) fn one(record: &Record) -> Result<Answer, String> {
+    let ad = ClassAd::parse_new(record.text(), record.dialect()).map_err(|error| error.to_string())?;
+    Ok(match record.op.as_str() {
+        "out_new" => record.answer(ad.unparse()),
+        "out_long" => record.answer(long::print(&ad)),
+        "out_pretty" => record.answer(Expr::literal(Value::Ad(ad.into())).unparse_pretty()),
+        // Python's printOld: in the order of the ad, secrets too, names quoted where needed.
+        _ => record.answer(long::print_with(
+            &ad,
+            &long::PrintOptions {
+                order: long::Order::Ad,
+                private: true,
+                quote_names: true,
+                ..Default::default()
+            },
+        )),
+    })
+}
+
+/// A text that is no ad: it has no form at all.
+pub(super) fn no_ad(record: &Record) -> Answer {
+    match ClassAd::parse_new(record.text(), record.dialect()) {
+        Ok(ad) => record.answer(ad.unparse()),
+        Err(_) => record.answer(NOT_PARSED),
+    }
+}
