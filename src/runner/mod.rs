@@ -1,3 +1,5 @@
 //! Carries out what the machines ask for: slots, starters, routers and single hooks, live or simulated.
 
 pub mod events;
+pub mod hook_call;
+pub mod hook_environment;
