@@ -77,7 +77,7 @@ pub(crate) fn ad(ad: &ClassAd, form: Form, out: &mut Vec<u8>) {
         if at > 0 {
             out.extend_from_slice(b"; ");
         }
-        self::name(name, out);
+        self::name(name, form, out);
         out.extend_from_slice(b" = ");
         expr(&value, form, out);
     }
@@ -156,17 +156,22 @@ pub(crate) fn real(value: f64, form: Form, out: &mut Vec<u8>) {
 pub(crate) fn string(text: &[u8], form: Form, out: &mut Vec<u8>) {
     out.push(b'"');
     if form == Form::Old {
-        let mut rest = text;
-        while let Some(quote) = memchr::memchr(b'"', rest) {
-            out.extend_from_slice(&rest[..quote]);
-            out.extend_from_slice(b"\\\"");
-            rest = &rest[quote + 1..];
-        }
-        out.extend_from_slice(rest);
+        escape_quote(text, b'"', out);
     } else {
         escape(text, b'"', out);
     }
     out.push(b'"');
+}
+
+/// Writes text with the one escape of the old syntax.
+fn escape_quote(text: &[u8], quote: u8, out: &mut Vec<u8>) {
+    let mut rest = text;
+    while let Some(at) = memchr::memchr(quote, rest) {
+        out.extend_from_slice(&rest[..at]);
+        out.extend_from_slice(&[b'\\', quote]);
+        rest = &rest[at + 1..];
+    }
+    out.extend_from_slice(rest);
 }
 
 /// Writes text with the escapes of the new syntax; of the two quotes only `quote` is escaped.
@@ -200,8 +205,8 @@ pub(crate) fn escape(text: &[u8], quote: u8, out: &mut Vec<u8>) {
     }
 }
 
-/// The name of an attribute, quoted where it has to be.
-pub(crate) fn name(name: &[u8], out: &mut Vec<u8>) {
+/// The name of an attribute, quoted where it has to be. The old form escapes nothing but the quote, as in strings.
+pub(crate) fn name(name: &[u8], form: Form, out: &mut Vec<u8>) {
     const RESERVED: [&[u8]; 7] = [b"error", b"false", b"is", b"isnt", b"parent", b"true", b"undefined"];
     let identifier = name.first().is_some_and(|b| b.is_ascii_alphabetic() || *b == b'_')
         && name.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'_');
@@ -209,7 +214,10 @@ pub(crate) fn name(name: &[u8], out: &mut Vec<u8>) {
         out.extend_from_slice(name);
     } else {
         out.push(b'\'');
-        escape(name, b'\'', out);
+        match form {
+            Form::Old => escape_quote(name, b'\'', out),
+            _ => escape(name, b'\'', out),
+        }
         out.push(b'\'');
     }
 }
@@ -256,7 +264,7 @@ pub(crate) fn node(tree: &Tree, root: NodeId, form: Form, out: &mut Vec<u8>) {
                 continue;
             }
             Task::Name(text) => {
-                name(text, out);
+                name(text, form, out);
                 continue;
             }
             Task::Raw(text) => {
@@ -285,10 +293,10 @@ pub(crate) fn node(tree: &Tree, root: NodeId, form: Form, out: &mut Vec<u8>) {
             Node::Str(text) => string(tree.bytes(text), form, out),
             Node::AbsTime(time) => abs_time(tree.times[time as usize], out),
             Node::RelTime(seconds) => rel_time(seconds, out),
-            Node::Attr { base: NO_BASE, name: text } => name(tree.name_bytes(text), out),
+            Node::Attr { base: NO_BASE, name: text } => name(tree.name_bytes(text), form, out),
             Node::Attr { base: ABSOLUTE, name: text } => {
                 out.push(b'.');
-                name(tree.name_bytes(text), out);
+                name(tree.name_bytes(text), form, out);
             }
             // The name behind a base is printed raw (classad.md 10.2).
             Node::Attr { base, name: text } => {

@@ -75,7 +75,7 @@ pub fn push(ad: &ClassAd, options: &PrintOptions, out: &mut Vec<u8>) {
     }
     for (name, slot) in slots {
         if options.quote_names {
-            unparse::name(name, out);
+            unparse::name(name, Form::Old, out);
         } else {
             out.extend_from_slice(name);
         }

@@ -47,8 +47,13 @@ pub(super) fn line(record: &Record) -> Answer {
     }
 }
 
-/// Many lines, all of which must be good.
+/// Many lines, all of which must be good; a comment is not.
 pub(super) fn lines(record: &Record) -> Answer {
-    let (ad, errors) = long::parse(record.text());
-    if errors.is_empty() { record.answer(ad.unparse()) } else { record.answer(NOT_PARSED) }
+    let mut ad = ClassAd::new();
+    let mut lines = record.text().split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
+    if lines.all(|line| ad.insert_line(line).is_ok()) {
+        record.answer(ad.unparse())
+    } else {
+        record.answer(NOT_PARSED)
+    }
 }

@@ -11,7 +11,8 @@ pub(super) fn one(record: &Record) -> Result<Answer, String> {
         "out_new" => record.answer(ad.unparse()),
         "out_long" => record.answer(long::print(&ad)),
         "out_pretty" => record.answer(Expr::literal(Value::Ad(ad.into())).unparse_pretty()),
-        // Python's printOld: in the order of the ad, secrets too, names quoted where needed.
+        // Python's printOld: in the order of the ad, secrets too, names quoted where needed; of nothing an empty line.
+        _ if ad.is_empty() => record.answer(b"\n"),
         _ => record.answer(long::print_with(
             &ad,
             &long::PrintOptions {
