@@ -1,0 +1,109 @@
+//! The ads that a queue log builds up: jobs, their clusters, users and the header.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bstr::BString;
+use rustc_hash::FxHashMap;
+
+use super::record::Record;
+use crate::classad::ClassAd;
+use crate::job::JobId;
+
+/// An ad of the queue as it is stored, without what it shares with its cluster.
+#[derive(Clone, Debug, Default)]
+pub struct StoredAd {
+    /// The attributes. Clusters are shared with the ads chained to them.
+    pub ad: Arc<ClassAd>,
+    /// `Job`, `Owner`, `ClusterPvt`, ...
+    pub my_type: BString,
+    /// When it entered, counted in ads.
+    pub entered: u64,
+}
+
+/// The ads of a queue by their keys.
+#[derive(Clone, Debug, Default)]
+pub struct JobQueue {
+    ads: FxHashMap<JobId, StoredAd>,
+    entered: u64,
+}
+
+impl JobQueue {
+    /// Carries out a record. Setting and deleting in ads that do not exist is passed over, as in the reference.
+    ///
+    /// # Errors
+    /// The value of a set that is no expression; the ad stays as it was.
+    pub fn apply(&mut self, record: Record<'_>) -> Result<(), crate::classad::ParseError> {
+        match record {
+            Record::New { key, my_type, .. } => {
+                self.entered += 1;
+                let stored = StoredAd { ad: Arc::default(), my_type: my_type.into(), entered: self.entered };
+                self.ads.insert(key, stored);
+            }
+            Record::Destroy(key) => {
+                self.ads.remove(&key);
+            }
+            Record::Set { key, name, value } => {
+                if let Some(stored) = self.ads.get_mut(&key) {
+                    Arc::make_mut(&mut stored.ad).insert_old(name, value)?;
+                }
+            }
+            Record::Delete { key, name } => {
+                if let Some(stored) = self.ads.get_mut(&key) {
+                    Arc::make_mut(&mut stored.ad).remove(name);
+                }
+            }
+            Record::Begin | Record::End | Record::Header { .. } | Record::Marker => {}
+        }
+        Ok(())
+    }
+
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        self.ads = FxHashMap::default();
+    }
+
+    /// How many ads there are, of any kind.
+    pub fn len(&self) -> usize {
+        self.ads.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.ads.is_empty()
+    }
+
+    /// An ad as it is stored.
+    pub fn stored(&self, key: JobId) -> Option<&StoredAd> {
+        self.ads.get(&key)
+    }
+
+    /// All ads as they are stored, in no particular order.
+    pub fn all(&self) -> impl Iterator<Item = (JobId, &StoredAd)> {
+        self.ads.iter().map(|(key, stored)| (*key, stored))
+    }
+
+    /// The ad of a job with its cluster's attributes behind its own.
+    pub fn job(&self, key: JobId) -> Option<ClassAd> {
+        let stored = self.ads.get(&key)?;
+        let mut ad = ClassAd::clone(&stored.ad);
+        if let Some(cluster) = self.ads.get(&key.cluster_id()) {
+            ad.chain(Some(Arc::clone(&cluster.ad)));
+        }
+        Some(ad)
+    }
+
+    /// The ids of all jobs by number, as `condor_q` lists them.
+    pub fn jobs(&self) -> Vec<JobId> {
+        let mut ids: Vec<JobId> = self.ads.keys().copied().filter(|id| id.is_job()).collect();
+        ids.sort_unstable();
+        ids
+    }
+
+    /// The ids of all jobs in the order in which they entered, which is the order in which a router looks at them.
+    pub fn jobs_as_entered(&self) -> Vec<JobId> {
+        let ids = self.ads.iter().filter(|(id, _)| id.is_job());
+        let order: BTreeMap<u64, JobId> = ids.map(|(id, stored)| (stored.entered, *id)).collect();
+        order.into_values().collect()
+    }
+}

@@ -1,0 +1,303 @@
+//! Reading a queue log piece by piece, while it is being written too (`ClassAdLogReader`, `ClassAdLogParser`).
+
+use super::job_queue::JobQueue;
+use super::record::{Record, RecordError};
+use crate::classad::ParseError;
+use crate::job::JobId;
+
+/// A record that had to be passed over.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("offset {offset}: {reason}")]
+pub struct BadRecord {
+    /// Bytes before its line in the file.
+    pub offset: u64,
+    /// What is wrong.
+    pub reason: BadReason,
+}
+
+/// What is wrong with a record.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum BadReason {
+    /// The line is none.
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    /// Its value is no expression; the attribute keeps its former one.
+    #[error("value of {key}: {error}")]
+    Value {
+        /// The ad.
+        key: JobId,
+        /// Where it stops being one.
+        error: ParseError,
+    },
+}
+
+/// How many bad records are kept; more are only counted.
+const KEPT: usize = 20;
+
+/// Takes a queue log in pieces of any size. The queue shows what the last ended transaction left.
+#[derive(Clone, Debug, Default)]
+pub struct QueueLogReader {
+    queue: JobQueue,
+    /// An unfinished line.
+    partial: Vec<u8>,
+    /// The lines of an unfinished transaction.
+    pending: Vec<u8>,
+    in_transaction: bool,
+    /// Bytes of whole lines taken so far.
+    offset: u64,
+    pending_offset: u64,
+    header: Option<(i64, i64)>,
+    last_line: Vec<u8>,
+    bad: Vec<BadRecord>,
+    bad_count: u64,
+    records: u64,
+    ignore_transactions: bool,
+}
+
+impl QueueLogReader {
+    /// A reader at the start of a file.
+    pub fn new() -> Self {
+        QueueLogReader::default()
+    }
+
+    /// A reader that applies records as they come, like the job router, which looks through transactions.
+    pub fn looking_through() -> Self {
+        QueueLogReader { ignore_transactions: true, ..QueueLogReader::default() }
+    }
+
+    /// The queue.
+    pub fn queue(&self) -> &JobQueue {
+        &self.queue
+    }
+
+    /// The queue, the reader being done with.
+    pub fn into_queue(self) -> JobQueue {
+        self.queue
+    }
+
+    /// Sequence number and creation time of the file, once read.
+    pub fn header(&self) -> Option<(i64, i64)> {
+        self.header
+    }
+
+    /// Records that were passed over: the first few, and how many in all.
+    pub fn bad(&self) -> (&[BadRecord], u64) {
+        (&self.bad, self.bad_count)
+    }
+
+    /// How many records were carried out.
+    pub fn records(&self) -> u64 {
+        self.records
+    }
+
+    /// Whether the log so far ends within a line or a transaction.
+    pub fn is_unfinished(&self) -> bool {
+        self.in_transaction || !self.partial.is_empty()
+    }
+
+    /// The bytes taken so far: where to read on.
+    pub fn position(&self) -> u64 {
+        self.offset + self.partial.len() as u64
+    }
+
+    /// Takes the next piece.
+    pub fn feed(&mut self, mut piece: &[u8]) {
+        if !self.partial.is_empty() {
+            let Some(end) = memchr::memchr(b'\n', piece) else {
+                self.partial.extend_from_slice(piece);
+                return;
+            };
+            self.partial.extend_from_slice(&piece[..end]);
+            let line = std::mem::take(&mut self.partial);
+            self.line(&line);
+            piece = &piece[end + 1..];
+            self.last_line = line;
+        }
+        let mut start = 0;
+        let mut last = None;
+        for end in memchr::memchr_iter(b'\n', piece) {
+            self.line(&piece[start..end]);
+            last = Some(start..end);
+            start = end + 1;
+        }
+        if let Some(last) = last {
+            self.last_line.clear();
+            self.last_line.extend_from_slice(&piece[last]);
+        }
+        self.partial.extend_from_slice(&piece[start..]);
+    }
+
+    fn line(&mut self, line: &[u8]) {
+        let at = self.offset;
+        self.offset += line.len() as u64 + 1;
+        if self.ignore_transactions {
+            self.record(line, at);
+            return;
+        }
+        // Only the operation matters here: a transaction's records are read when it ends.
+        match line.get(..3) {
+            Some(b"105") => {
+                self.in_transaction = true;
+                self.pending.clear();
+                self.pending_offset = self.offset;
+            }
+            Some(b"106") => {
+                self.in_transaction = false;
+                let pending = std::mem::take(&mut self.pending);
+                let mut start = 0;
+                for end in memchr::memchr_iter(b'\n', &pending) {
+                    self.record(&pending[start..end], self.pending_offset + start as u64);
+                    start = end + 1;
+                }
+                self.pending = pending;
+                self.pending.clear();
+            }
+            _ if self.in_transaction => {
+                self.pending.extend_from_slice(line);
+                self.pending.push(b'\n');
+            }
+            _ => self.record(line, at),
+        }
+    }
+
+    fn record(&mut self, line: &[u8], offset: u64) {
+        let done = match Record::parse(line) {
+            Ok(Record::Header { sequence, created }) => {
+                self.header = Some((sequence, created));
+                Ok(())
+            }
+            Ok(record) => {
+                let key = match record {
+                    Record::Set { key, .. } => key,
+                    _ => JobId::HEADER,
+                };
+                self.queue.apply(record).map_err(|error| BadReason::Value { key, error })
+            }
+            Err(error) => Err(error.into()),
+        };
+        match done {
+            Ok(()) => self.records += 1,
+            Err(reason) => {
+                self.bad_count += 1;
+                if self.bad.len() < KEPT {
+                    self.bad.push(BadRecord { offset, reason });
+                }
+            }
+        }
+    }
+}
+
+/// What became of a file since it was last read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sync {
+    /// Nothing new.
+    Same,
+    /// Read on from this offset.
+    Longer(u64),
+    /// It was written anew: read it from the start.
+    Rewritten,
+}
+
+/// Where a reader stands in a file that others write.
+#[derive(Clone, Debug)]
+pub struct Follow {
+    /// The reader with its queue.
+    pub reader: QueueLogReader,
+}
+
+impl Follow {
+    /// What to do, given the first line of the file as it is now, its size, and the bytes that stand before the
+    /// reader's position (as many as [`Follow::needs`] says).
+    pub fn look(&self, first_line: &[u8], size: u64, before: &[u8]) -> Sync {
+        let sequence = match Record::parse(first_line) {
+            Ok(Record::Header { sequence, created }) => Some((sequence, created)),
+            _ => None,
+        };
+        let reader = &self.reader;
+        let position = reader.position();
+        if sequence != reader.header || size < position || !before.ends_with(&self.tail()) {
+            Sync::Rewritten
+        } else if size == position {
+            Sync::Same
+        } else {
+            Sync::Longer(position)
+        }
+    }
+
+    /// How many bytes before the position have to be looked at.
+    pub fn needs(&self) -> usize {
+        self.tail().len()
+    }
+
+    /// The last line, its end and an unfinished one behind it.
+    fn tail(&self) -> Vec<u8> {
+        let reader = &self.reader;
+        let mut tail = reader.last_line.clone();
+        if reader.offset > 0 {
+            tail.push(b'\n');
+        }
+        tail.extend_from_slice(&reader.partial);
+        tail
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LOG: &[u8] = b"107 1 CreationTimestamp 17\n101 0.0 Job Machine\n105 \n101 01.-1 Job Machine\n\
+        101 1.0 Job Machine\n103 01.-1 Cmd \"/bin/sh\"\n103 1.0 JobStatus 1\n106 \n\
+        105 \n103 1.0 JobStatus 2\n104 01.-1 Cmd\n106 #note\n103 1.0 X 1 +\n103 9.0 X 1\n105 \n102 1.0\n";
+
+    fn queue_of(pieces: &[&[u8]]) -> QueueLogReader {
+        let mut reader = QueueLogReader::new();
+        for piece in pieces {
+            reader.feed(piece);
+        }
+        reader
+    }
+
+    #[test]
+    fn transactions_count_when_they_end_and_bad_records_are_named() {
+        let reader = queue_of(&[LOG]);
+        let id = JobId::new(1, 0);
+        let job = reader.queue().job(id).unwrap();
+        assert_eq!(job.get("JobStatus").unwrap().unparse(), "2");
+        assert!(!job.contains("Cmd"));
+        assert!(reader.is_unfinished());
+        assert_eq!(reader.header(), Some((1, 17)));
+        let (bad, count) = reader.bad();
+        assert_eq!(count, 1);
+        assert!(bad[0].to_string().contains("value of 1.0"), "{}", bad[0]);
+        let mut reader = QueueLogReader::looking_through();
+        reader.feed(LOG);
+        assert!(reader.queue().job(id).is_none());
+    }
+
+    #[test]
+    fn the_queue_is_the_same_however_the_log_is_cut_into_pieces() {
+        let whole = queue_of(&[LOG]);
+        for cut in 0..LOG.len() {
+            let (a, b) = LOG.split_at(cut);
+            let reader = queue_of(&[a, b]);
+            assert_eq!(reader.position(), LOG.len() as u64);
+            assert_eq!(reader.queue().jobs(), whole.queue().jobs(), "cut at {cut}");
+            let job = reader.queue().job(JobId::new(1, 0));
+            assert_eq!(job, whole.queue().job(JobId::new(1, 0)), "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn a_longer_file_is_read_on_and_a_new_one_from_the_start() {
+        let (first, _) = LOG.split_at(100);
+        let mut follow = Follow { reader: queue_of(&[first]) };
+        let head = b"107 1 CreationTimestamp 17";
+        assert_eq!(follow.look(head, 100, first), Sync::Same);
+        assert_eq!(follow.look(head, 200, first), Sync::Longer(100));
+        assert_eq!(follow.look(head, 90, &LOG[..90]), Sync::Rewritten);
+        assert_eq!(follow.look(b"107 2 CreationTimestamp 17", 200, first), Sync::Rewritten);
+        assert_eq!(follow.look(head, 200, &[b'x'; 100]), Sync::Rewritten);
+        follow.reader.feed(&LOG[100..]);
+        assert_eq!(follow.look(head, LOG.len() as u64, LOG), Sync::Same);
+    }
+}
