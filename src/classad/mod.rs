@@ -11,6 +11,7 @@ mod name;
 mod numbers;
 mod parser;
 pub mod regex;
+pub mod stream;
 mod times;
 mod tree;
 mod unparse;

@@ -1,0 +1,456 @@
+//! Ads as JSON objects (classad.md 13; reference: jsonSink.cpp, jsonSource.cpp).
+//!
+//! What JSON has no word for is written as `"\/Expr(...)\/"`. The reader is the language's own lexer with other
+//! escapes, so it also takes comments, joined strings and stray commas. Neither side recurses.
+
+use crate::classad::ad::Slot;
+use crate::classad::lexer::{Kind, Lexer};
+use crate::classad::name::ad_order;
+use crate::classad::parser::{Dialect, ParseError, Parser};
+use crate::classad::tree::{Builder, Field, Node, NodeId, Tree};
+use crate::classad::unparse;
+use crate::classad::{ClassAd, Expr, Value, numbers};
+
+/// How an ad is laid out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Layout {
+    /// A line for each attribute and element, indented by two.
+    #[default]
+    Indented,
+    /// All in one line, which is not ended.
+    OneLine,
+}
+
+/// What is still to be written.
+enum Task<'t> {
+    Node(&'t Tree, NodeId),
+    Key(&'t [u8]),
+    Text(&'static str),
+    Line,
+    Deeper,
+    Shallower,
+}
+
+struct Writer<'o> {
+    out: &'o mut Vec<u8>,
+    indented: bool,
+    indent: usize,
+}
+
+impl Writer<'_> {
+    fn line(&mut self) {
+        if self.indented {
+            self.out.push(b'\n');
+            self.out.resize(self.out.len() + self.indent, b' ');
+        }
+    }
+
+    fn key(&mut self, name: &[u8]) {
+        self.out.push(b'"');
+        escape(name, self.out);
+        self.out.extend_from_slice(b"\": ");
+    }
+
+    fn quoted(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        let mut text = Vec::new();
+        write(&mut text);
+        self.out.extend_from_slice(b"\"\\/Expr(");
+        escape(&text, self.out);
+        self.out.extend_from_slice(b")\\/\"");
+    }
+
+    fn real(&mut self, real: f64) {
+        if real.is_finite() {
+            unparse::real(real, unparse::Form::Old, self.out);
+        } else {
+            self.quoted(|out| unparse::real(real, unparse::Form::Old, out));
+        }
+    }
+
+    fn string(&mut self, text: &[u8]) {
+        self.out.push(b'"');
+        escape(text, self.out);
+        self.out.push(b'"');
+    }
+
+    fn slot(&mut self, ad: &ClassAd, slot: &Slot) {
+        match slot {
+            Slot::Undefined => self.out.extend_from_slice(b"null"),
+            Slot::Error => self.quoted(|out| out.extend_from_slice(b"error")),
+            Slot::Bool(true) => self.out.extend_from_slice(b"true"),
+            Slot::Bool(false) => self.out.extend_from_slice(b"false"),
+            Slot::Int(integer) => unparse::push_int(*integer, self.out),
+            Slot::Real(real) => self.real(*real),
+            Slot::Str { start, len } => self.string(ad.slot_text(*start, *len)),
+            Slot::Expr(root, tree) => self.node(tree, *root),
+        }
+    }
+
+    fn node(&mut self, tree: &Tree, root: NodeId) {
+        let mut todo = vec![Task::Node(tree, root)];
+        while let Some(task) = todo.pop() {
+            match task {
+                Task::Text(text) => self.out.extend_from_slice(text.as_bytes()),
+                Task::Line => self.line(),
+                Task::Deeper => self.indent += 2,
+                Task::Shallower => self.indent -= 2,
+                Task::Key(name) => self.key(name),
+                Task::Node(tree, id) => self.one(tree, id, &mut todo),
+            }
+        }
+    }
+
+    fn one<'t>(&mut self, tree: &'t Tree, id: NodeId, todo: &mut Vec<Task<'t>>) {
+        match tree.node(id) {
+            Node::Undefined => self.out.extend_from_slice(b"null"),
+            Node::Bool(true) => self.out.extend_from_slice(b"true"),
+            Node::Bool(false) => self.out.extend_from_slice(b"false"),
+            Node::Int(integer) => unparse::push_int(integer, self.out),
+            // A relative time that was written as a literal is but a number (classad.md 6.5).
+            Node::Real(real) | Node::RelTime(real) => self.real(real),
+            Node::Str(text) => self.string(tree.bytes(text)),
+            Node::List { first, count } => {
+                self.out.push(b'[');
+                todo.extend([Task::Text("]"), Task::Line, Task::Shallower]);
+                for (at, item) in tree.links(first, count).iter().enumerate().rev() {
+                    todo.extend([Task::Node(tree, *item), Task::Line]);
+                    if at > 0 {
+                        todo.push(Task::Text(","));
+                    }
+                }
+                todo.push(Task::Deeper);
+            }
+            Node::Ad { first, count } => {
+                self.out.push(b'{');
+                todo.extend([Task::Text("}"), Task::Line, Task::Shallower]);
+                for (at, field) in tree.fields(first, count).iter().enumerate().rev() {
+                    let name = tree.name_bytes(field.name);
+                    todo.extend([Task::Node(tree, field.node), Task::Key(name), Task::Line]);
+                    if at > 0 {
+                        todo.push(Task::Text(","));
+                    }
+                }
+                todo.push(Task::Deeper);
+            }
+            _ => self.quoted(|out| unparse::node(tree, id, unparse::Form::New, out)),
+        }
+    }
+}
+
+/// Appends an ad of these attributes in this order.
+pub(crate) fn push_attributes<'a>(
+    ad: &ClassAd,
+    attributes: impl Iterator<Item = (&'a [u8], &'a Slot)>,
+    layout: Layout,
+    out: &mut Vec<u8>,
+) {
+    let mut writer = Writer { out, indented: layout == Layout::Indented, indent: 2 };
+    writer.out.push(b'{');
+    for (at, (name, slot)) in attributes.enumerate() {
+        if at > 0 {
+            writer.out.push(b',');
+        }
+        writer.line();
+        writer.key(name);
+        writer.slot(ad, slot);
+    }
+    writer.indent = 0;
+    writer.line();
+    writer.out.push(b'}');
+}
+
+/// Appends an ad's own attributes, secrets included, in the order of ads.
+pub fn push(ad: &ClassAd, layout: Layout, out: &mut Vec<u8>) {
+    let mut slots: Vec<_> = ad.slots().collect();
+    slots.sort_unstable_by(|a, b| ad_order(a.0, b.0));
+    push_attributes(ad, slots.into_iter(), layout, out);
+}
+
+/// Appends a value: what the attribute would be if it were a literal.
+pub fn push_value(value: &Value, layout: Layout, out: &mut Vec<u8>) {
+    let mut ad = ClassAd::new();
+    if let Value::RelTime(_) = value {
+        let mut writer = Writer { out, indented: false, indent: 0 };
+        writer.quoted(|out| out.extend_from_slice(&value.unparse()));
+        return;
+    }
+    ad.set("v", value.clone());
+    let mut writer = Writer { out, indented: layout == Layout::Indented, indent: 0 };
+    if let Some((_, slot)) = ad.slots().next() {
+        writer.slot(&ad, slot);
+    }
+}
+
+/// Escapes of JSON strings; bytes from 0x7f on stand as they are.
+pub(crate) fn escape(text: &[u8], out: &mut Vec<u8>) {
+    let mut plain = 0;
+    for (at, byte) in text.iter().enumerate() {
+        let letter = match byte {
+            b'"' | b'\\' => *byte,
+            8 => b'b',
+            12 => b'f',
+            b'\n' => b'n',
+            b'\r' => b'r',
+            b'\t' => b't',
+            0..=31 => b'u',
+            _ => continue,
+        };
+        out.extend_from_slice(&text[plain..at]);
+        plain = at + 1;
+        out.extend_from_slice(&[b'\\', letter]);
+        if letter == b'u' {
+            const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+            let digit = |shift: u8| DIGITS[usize::from(*byte >> shift & 15)];
+            out.extend_from_slice(&[b'0', b'0', digit(4), digit(0)]);
+        }
+    }
+    out.extend_from_slice(&text[plain..]);
+}
+
+/// Reads an ad that is the whole text.
+///
+/// ```
+/// use htc_hooks::classad::{Dialect, format::json};
+/// let ad = json::parse(br#"{"Owner": "ana", "Rank": "\/Expr(Memory * 2)\/"}"#, Dialect::json()).unwrap();
+/// assert_eq!(ad.get("rank").unwrap().unparse(), "Memory * 2");
+/// ```
+///
+/// # Errors
+/// Says where the text stops being an ad and what would have been accepted there.
+pub fn parse(text: &[u8], dialect: Dialect) -> Result<ClassAd, ParseError> {
+    let (ad, used) = parse_prefix(text, dialect)?;
+    super::new::expect_end(text, used, Dialect { json: true, ..dialect })?;
+    Ok(ad)
+}
+
+/// Reads the ad that a text begins with; also tells how many bytes it took.
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_prefix(text: &[u8], dialect: Dialect) -> Result<(ClassAd, usize), ParseError> {
+    let dialect = Dialect { json: true, old_strings: false, ..dialect };
+    let mut reader = Reader { parser: Parser::new(text, dialect)?, dialect, builder: Builder::default() };
+    reader.ad()
+}
+
+struct Reader<'s> {
+    /// For its cursor and its messages; expressions are not read with it.
+    parser: Parser<'s>,
+    dialect: Dialect,
+    builder: Builder,
+}
+
+/// An array or object that is not complete yet.
+enum Open {
+    Array(Vec<NodeId>),
+    Object(Vec<Field>, u32),
+}
+
+const NAME: &str = "the name of an attribute in quotes or `}`";
+
+impl<'s> Reader<'s> {
+    fn lexer(&mut self) -> &mut Lexer<'s> {
+        &mut self.parser.lexer
+    }
+
+    fn kind(&self) -> Kind {
+        self.parser.kind()
+    }
+
+    fn expect(&mut self, kind: Kind, expected: &'static str) -> Result<(), ParseError> {
+        if self.kind() != kind {
+            return Err(self.parser.unexpected(expected));
+        }
+        self.lexer().advance();
+        Ok(())
+    }
+
+    fn ad(&mut self) -> Result<(ClassAd, usize), ParseError> {
+        if self.kind() != Kind::OpenBrace {
+            return Err(self.parser.unexpected("an ad, which begins with `{`"));
+        }
+        self.lexer().advance();
+        let mut ad = ClassAd::new();
+        while let Some(name) = self.name()? {
+            let value = self.value()?;
+            ad.insert(&name, value);
+            self.separator(Kind::CloseBrace, "`,` or `}`")?;
+        }
+        Ok((ad, self.parser.lexer.token.end))
+    }
+
+    /// The name of the next attribute with its colon; none at the end of the object, whose brace is left standing.
+    fn name(&mut self) -> Result<Option<Vec<u8>>, ParseError> {
+        while self.kind() == Kind::Comma {
+            self.lexer().advance();
+        }
+        if self.kind() == Kind::CloseBrace {
+            return Ok(None);
+        }
+        if self.kind() != Kind::String {
+            return Err(self.parser.unexpected(NAME));
+        }
+        let token = self.parser.lexer.token;
+        let name = self.parser.lexer.bytes(token.text).to_vec();
+        if name.is_empty() {
+            return Err(self.parser.error(crate::classad::ParseErrorKind::EmptyName, NAME));
+        }
+        self.lexer().advance();
+        self.expect(Kind::Colon, "`:`")?;
+        Ok(Some(name))
+    }
+
+    /// Whatever must stand behind an element: a comma, which is taken, or the closing bracket, which is not.
+    fn separator(&mut self, close: Kind, expected: &'static str) -> Result<(), ParseError> {
+        match self.kind() {
+            Kind::Comma => self.lexer().advance(),
+            kind if kind == close => {}
+            _ => return Err(self.parser.unexpected(expected)),
+        }
+        Ok(())
+    }
+
+    /// A scalar, or none where an array or object begins.
+    fn scalar(&mut self) -> Result<Option<Expr>, ParseError> {
+        let token = self.parser.lexer.token;
+        let value = match token.kind {
+            Kind::Undefined => Value::Undefined,
+            Kind::Boolean => Value::Bool(token.boolean),
+            Kind::Integer => Value::Int(token.integer),
+            Kind::Real => Value::Real(token.real),
+            Kind::String => {
+                let text = self.parser.lexer.bytes(token.text);
+                if token.quoted_expression
+                    && let Some(inner) = quoted_expression(text)
+                {
+                    let dialect = Dialect { json: false, ..self.dialect };
+                    let expr = Expr::parse_with(inner, dialect).map_err(|mut error| {
+                        // The place within the decoded text means nothing to the user: point at the string.
+                        error.span = crate::text::Span::new(token.start, token.end);
+                        error
+                    })?;
+                    self.lexer().advance();
+                    return Ok(Some(expr));
+                }
+                Value::Str(text.into())
+            }
+            Kind::OpenBrace | Kind::OpenBox => return Ok(None),
+            _ => return Err(self.parser.unexpected("a value")),
+        };
+        self.lexer().advance();
+        Ok(Some(Expr::literal(value)))
+    }
+
+    fn value(&mut self) -> Result<Expr, ParseError> {
+        if let Some(scalar) = self.scalar()? {
+            return Ok(scalar);
+        }
+        self.builder.clear();
+        let mut open: Vec<Open> = Vec::new();
+        loop {
+            // A value begins here.
+            let mut node = match self.scalar()? {
+                Some(scalar) => self.builder.expr(&scalar),
+                None if self.kind() == Kind::OpenBrace => {
+                    self.lexer().advance();
+                    if let Some(name) = self.name()? {
+                        let name = self.builder.name(&name);
+                        open.push(Open::Object(Vec::new(), name));
+                        continue;
+                    }
+                    self.lexer().advance();
+                    self.builder.ad(&mut [])
+                }
+                None => {
+                    self.lexer().advance();
+                    if self.kind() != Kind::CloseBox {
+                        open.push(Open::Array(Vec::new()));
+                        continue;
+                    }
+                    self.lexer().advance();
+                    self.builder.list(&[])
+                }
+            };
+            // A value ended here: it goes into what is open, which may end with it.
+            loop {
+                match open.pop() {
+                    None => return Ok(Expr::from_builder(&self.builder, node)),
+                    Some(Open::Array(mut items)) => {
+                        items.push(node);
+                        if self.kind() != Kind::CloseBox {
+                            self.expect(Kind::Comma, "`,` or `]`")?;
+                            open.push(Open::Array(items));
+                            break;
+                        }
+                        node = self.builder.list(&items);
+                    }
+                    Some(Open::Object(mut fields, name)) => {
+                        fields.push(Field { name, node });
+                        self.separator(Kind::CloseBrace, "`,` or `}`")?;
+                        if let Some(name) = self.name()? {
+                            let name = self.builder.name(&name);
+                            open.push(Open::Object(fields, name));
+                            break;
+                        }
+                        node = self.builder.ad(&mut fields);
+                    }
+                }
+                self.lexer().advance();
+            }
+        }
+    }
+}
+
+/// The text within `/Expr(` and `)/`.
+fn quoted_expression(text: &[u8]) -> Option<&[u8]> {
+    let rest = text.get(..6).filter(|start| start.eq_ignore_ascii_case(b"/Expr(")).map(|_| &text[6..])?;
+    // `/Expr()/` has room for both ends; the shorter `/Expr(/` has not, but the reference looks at its ends only.
+    if text.ends_with(b")/") { Some(rest.strip_suffix(b")/").unwrap_or_default()) } else { None }
+}
+
+/// Whether a byte may stand between the parts of JSON.
+pub(crate) fn is_blank(byte: u8) -> bool {
+    numbers::is_space(byte)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn round(text: &str) -> String {
+        let ad = parse(text.as_bytes(), Dialect::json()).expect("good JSON");
+        let mut out = Vec::new();
+        push(&ad, Layout::OneLine, &mut out);
+        String::from_utf8(out).expect("UTF-8")
+    }
+
+    #[test]
+    fn values_go_through_and_come_back() {
+        for text in [
+            r#"{}"#,
+            r#"{"A": 1,"B": [1,[2,[]],{"C": null,"D": {}}]}"#,
+            r#"{"E": "\/Expr(a + b)\/","F": "/Expr(a)/"}"#,
+            r#"{"R": 1.5,"S": "x\ny\u0001\"\\"}"#,
+        ] {
+            assert_eq!(round(text), text);
+        }
+        assert_eq!(round(r#"{,,"A":1,,"B":2,}"#), r#"{"A": 1,"B": 2}"#);
+    }
+
+    #[test]
+    fn a_million_brackets_do_not_overflow() {
+        let deep = format!("{{\"A\": {}{}}}", "[".repeat(200_000), "]".repeat(200_000));
+        assert_eq!(round(&deep).len(), deep.len());
+        assert!(parse("{\"A\": ".repeat(200_000).as_bytes(), Dialect::json()).is_err());
+    }
+
+    #[test]
+    fn bad_json_says_where() {
+        for (text, at) in
+            [("{\"A\": }", 6), ("{\"A\" 1}", 5), ("[1]", 0), ("{\"A\":[1,]}", 8), ("{\"A\":1} x", 8)]
+        {
+            let error = parse(text.as_bytes(), Dialect::json()).expect_err("bad JSON");
+            assert_eq!(error.span.start, at, "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! A window over the input: blocks are read into one buffer, whose used part is given up again.
+
+use std::io::{self, Read};
+use std::ops::Range;
+
+/// Bytes asked for at once. Smaller blocks are slower on pipes, larger ones gain nothing.
+const BLOCK: usize = 256 * 1024;
+
+/// An ad or line beyond this is refused instead of filling the memory.
+const LARGEST: usize = 1 << 30;
+
+/// The window. Everything from `at` to `filled` is read and not used yet.
+#[derive(Debug)]
+pub(crate) struct Window<R> {
+    read: R,
+    data: Vec<u8>,
+    at: usize,
+    filled: usize,
+    ended: bool,
+    /// Number of the line that `at` stands in, from 1. Kept by whoever moves `at` over lines.
+    pub(crate) line: u64,
+}
+
+impl<R: Read> Window<R> {
+    pub(crate) fn new(read: R) -> Self {
+        Window { read, data: Vec::new(), at: 0, filled: 0, ended: false, line: 1 }
+    }
+
+    /// What is read and not used yet.
+    pub(crate) fn rest(&self) -> &[u8] {
+        &self.data[self.at..self.filled]
+    }
+
+    /// A part of what [`Window::rest`] gave.
+    pub(crate) fn part(&self, range: Range<usize>) -> &[u8] {
+        &self.data[self.at + range.start..self.at + range.end]
+    }
+
+    /// Whether there is nothing left, as far as is known without reading.
+    pub(crate) fn is_at_end(&mut self) -> io::Result<bool> {
+        while self.at == self.filled {
+            if !self.more()? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether the input was read to its end.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended
+    }
+
+    /// Gives up the first bytes.
+    pub(crate) fn skip(&mut self, bytes: usize) {
+        self.at = (self.at + bytes).min(self.filled);
+    }
+
+    /// Gives up the first bytes and counts their lines.
+    pub(crate) fn skip_counting(&mut self, bytes: usize) {
+        let bytes = bytes.min(self.filled - self.at);
+        self.line += memchr::memchr_iter(b'\n', &self.data[self.at..self.at + bytes]).count() as u64;
+        self.at += bytes;
+    }
+
+    /// Reads another block behind the rest; `false` at the end of the input.
+    ///
+    /// # Errors
+    /// Those of the input, and a rest that is too large already.
+    pub(crate) fn more(&mut self) -> io::Result<bool> {
+        if self.ended {
+            return Ok(false);
+        }
+        if self.at == self.filled {
+            (self.at, self.filled) = (0, 0);
+        } else if self.filled + BLOCK / 2 > self.data.len() && self.at > 0 {
+            self.data.copy_within(self.at..self.filled, 0);
+            (self.at, self.filled) = (0, self.filled - self.at);
+        }
+        if self.filled + BLOCK / 2 > self.data.len() {
+            if self.filled > LARGEST {
+                let message = "an ad is larger than 1 GiB; is this a file of ads?";
+                return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+            }
+            self.data.resize((self.data.len() * 2).max(BLOCK), 0);
+        }
+        loop {
+            match self.read.read(&mut self.data[self.filled..]) {
+                Ok(0) => {
+                    self.ended = true;
+                    return Ok(false);
+                }
+                Ok(read) => {
+                    self.filled += read;
+                    return Ok(true);
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// The next line, which stays where it is: its length without its end, and with it. None at the end of the input.
+    pub(crate) fn peek_line(&mut self) -> io::Result<Option<(usize, usize)>> {
+        let mut searched = 0;
+        loop {
+            let rest = self.rest();
+            if let Some(length) = memchr::memchr(b'\n', &rest[searched..]) {
+                return Ok(Some((searched + length, searched + length + 1)));
+            }
+            searched = rest.len();
+            if !self.more()? {
+                return Ok((searched > 0).then_some((searched, searched)));
+            }
+        }
+    }
+
+    /// The byte so far ahead, if the input is that long.
+    pub(crate) fn byte(&mut self, ahead: usize) -> io::Result<Option<u8>> {
+        while self.filled - self.at <= ahead {
+            if !self.more()? {
+                return Ok(None);
+            }
+        }
+        Ok(Some(self.data[self.at + ahead]))
+    }
+}

@@ -1,0 +1,83 @@
+//! Streams of ads from anything that can be read, in constant memory, in any of the forms (classad.md 12).
+//!
+//! [`AdReader`] is for people: it finds out the form by itself, takes banners and history trailers for what they are,
+//! and reports what it cannot read without losing the rest. [`ReferenceReader`] does to the letter what the condor
+//! tools do, whatever that is.
+
+mod block;
+mod extent;
+mod reader;
+mod reference;
+
+pub use reader::{AdError, AdReader, AdRecord};
+pub use reference::{ReferenceReader, Step};
+
+/// The forms in which streams of ads are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// `Name = value` lines; a delimiter line ends an ad.
+    Long,
+    /// `<classads>` with an element for each ad.
+    Xml,
+    /// JSON objects, in an array or one after the other.
+    Json,
+    /// Ads in brackets, in a list or one after the other.
+    New,
+    /// A JSON object a line.
+    JsonLines,
+    /// An ad in brackets a line.
+    NewLines,
+}
+
+impl Form {
+    /// The word for it, as options of the condor tools have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Form::Long => "long",
+            Form::Xml => "xml",
+            Form::Json => "json",
+            Form::New => "new",
+            Form::JsonLines => "jsonl",
+            Form::NewLines => "newl",
+        }
+    }
+
+    /// The form of that name.
+    pub fn from_name(name: &str) -> Option<Form> {
+        [Form::Long, Form::Xml, Form::Json, Form::New, Form::JsonLines, Form::NewLines]
+            .into_iter()
+            .find(|form| form.name() == name)
+    }
+}
+
+/// Which lines end a long ad.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Delimiter {
+    /// Blank lines.
+    #[default]
+    Blank,
+    /// Lines that begin with this; blank lines are skipped.
+    Prefix(Vec<u8>),
+    /// Blank lines, and banners: lines that begin with `***` (history files) or `--` (queue tools).
+    BlankOrBanner,
+}
+
+impl Delimiter {
+    /// Whether a line without its end is one.
+    pub(crate) fn is(&self, line: &[u8]) -> bool {
+        let blank = || line.iter().all(|byte| crate::classad::numbers::is_space(*byte));
+        match (self, line.first()) {
+            (Delimiter::Prefix(prefix), _) => line.starts_with(prefix),
+            (_, None) => true,
+            (Delimiter::Blank, _) => blank(),
+            (Delimiter::BlankOrBanner, Some(b'*')) => line.starts_with(b"***"),
+            (Delimiter::BlankOrBanner, Some(b'-')) => line.starts_with(b"--"),
+            (Delimiter::BlankOrBanner, Some(first)) => crate::classad::numbers::is_space(*first) && blank(),
+        }
+    }
+}
+
+/// A line without the carriage return at its end.
+pub(crate) fn without_cr(line: &[u8]) -> &[u8] {
+    line.strip_suffix(b"\r").unwrap_or(line)
+}

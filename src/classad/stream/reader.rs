@@ -1,0 +1,506 @@
+//! Reading a stream for people: nothing is lost without a word, and one bad line costs no more than itself.
+
+use std::io::{self, Read};
+
+use bstr::{BString, ByteSlice};
+
+use super::block::Window;
+use super::extent::{Brackets, Elements};
+use super::{Delimiter, Form, without_cr};
+use crate::classad::format::{json, new, xml};
+use crate::classad::{ClassAd, Dialect, LineError, ParseError, numbers};
+use crate::text::Span;
+use crate::text::caret::LineCaret;
+
+/// A stream of ads.
+///
+/// ```
+/// use htc_hooks::classad::stream::AdReader;
+/// let text = b"Owner = \"ana\"\n*** Offset = 0\nOwner = \"bob\"\nbad line\n*** Offset = 20\n";
+/// let mut reader = AdReader::new(&text[..], None);
+/// let first = reader.next_ad().unwrap().unwrap();
+/// assert_eq!(first.ad.string("owner").unwrap(), "ana");
+/// assert_eq!(first.banner.unwrap(), "*** Offset = 0");
+/// let second = reader.next_ad().unwrap().unwrap();
+/// assert_eq!((second.ad.len(), second.errors[0].line), (1, 4));
+/// assert!(reader.next_ad().unwrap().is_none());
+/// ```
+#[derive(Debug)]
+pub struct AdReader<R> {
+    window: Window<R>,
+    form: Option<Form>,
+    delimiter: Delimiter,
+    dialect: Dialect,
+    /// Bytes of the window that hold whole long ads only.
+    region: usize,
+    /// An XML ad was read or refused already.
+    any: bool,
+}
+
+/// One ad of a stream.
+#[derive(Clone, Debug, Default)]
+pub struct AdRecord {
+    /// The ad, without what could not be read of it.
+    pub ad: ClassAd,
+    /// The line on which it begins, from 1.
+    pub line: u64,
+    /// The banner or trailer line that ended it.
+    pub banner: Option<BString>,
+    /// What could not be read.
+    pub errors: Vec<AdError>,
+}
+
+/// A part of a stream that could not be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AdError {
+    /// The line, from 1.
+    pub line: u64,
+    /// Its text.
+    pub text: BString,
+    /// The place within the line.
+    pub span: Span,
+    /// What is wrong there.
+    pub message: String,
+    /// Advice, where there is some.
+    pub help: Option<&'static str>,
+}
+
+impl AdError {
+    /// The place for a message about it; `source` is the file's name.
+    pub fn caret<'a>(&'a self, source: &'a str) -> LineCaret<'a> {
+        let line = u32::try_from(self.line).unwrap_or(u32::MAX);
+        LineCaret { source, line, text: &self.text, span: self.span }
+    }
+
+    /// The error at an offset of a text that begins on the line `first`.
+    fn within(text: &[u8], first: u64, span: Span, message: String, help: Option<&'static str>) -> Self {
+        let at = (span.start as usize).min(text.len());
+        let start = memchr::memrchr(b'\n', &text[..at]).map_or(0, |newline| newline + 1);
+        let end = memchr::memchr(b'\n', &text[at..]).map_or(text.len(), |length| at + length);
+        let line = first + memchr::memchr_iter(b'\n', &text[..start]).count() as u64;
+        // A line of many megabytes would make a message of that size: keep what is around the place.
+        let from = start.max(at.saturating_sub(400));
+        let to = end.min(at + 400);
+        let last = (span.end as usize).clamp(at, to);
+        AdError { line, text: text[from..to].into(), span: Span::new(at - from, last - from), message, help }
+    }
+
+    fn of_parse(text: &[u8], first: u64, error: &ParseError) -> Self {
+        Self::within(text, first, error.span, error.to_string(), error.help())
+    }
+
+    fn of_line(text: &[u8], line: u64, error: &LineError) -> Self {
+        match error {
+            LineError::Value(error) => Self::of_parse(text, line, error),
+            other => {
+                let start = text.iter().take_while(|byte| numbers::is_space(**byte)).count();
+                let span = Span::new(start, text.len());
+                Self::within(text, line, span, other.to_string(), None)
+            }
+        }
+    }
+}
+
+impl<R: Read> AdReader<R> {
+    /// Reads ads of a form, or finds the form out. Long ads end at blank lines and at banners.
+    pub fn new(read: R, form: Option<Form>) -> Self {
+        AdReader {
+            window: Window::new(read),
+            form,
+            delimiter: Delimiter::BlankOrBanner,
+            dialect: Dialect::new_syntax(),
+            region: 0,
+            any: false,
+        }
+    }
+
+    /// Other delimiters of long ads.
+    #[must_use]
+    pub fn delimiter(mut self, delimiter: Delimiter) -> Self {
+        self.delimiter = delimiter;
+        self
+    }
+
+    /// Another dialect of the expressions, such as strict mode.
+    #[must_use]
+    pub fn dialect(mut self, dialect: Dialect) -> Self {
+        self.dialect = dialect;
+        self
+    }
+
+    /// The form; long as long as nothing is known.
+    pub fn form(&self) -> Form {
+        self.form.unwrap_or(Form::Long)
+    }
+
+    /// Finds the form out, if that has not been done, by looking at the first bytes.
+    ///
+    /// # Errors
+    /// Those of the input.
+    pub fn detect(&mut self) -> io::Result<Form> {
+        if let Some(form) = self.form {
+            return Ok(form);
+        }
+        let form = self.look()?;
+        self.form = Some(form);
+        Ok(form)
+    }
+
+    /// The next ad; none at the end. Ads without any attribute are passed over.
+    ///
+    /// # Errors
+    /// Those of the input. What cannot be read of the ads stands in [`AdRecord::errors`].
+    pub fn next_ad(&mut self) -> io::Result<Option<AdRecord>> {
+        match self.detect()? {
+            Form::Long => self.long(),
+            Form::Xml => self.xml(),
+            Form::Json | Form::JsonLines => self.bracketed(true),
+            Form::New | Form::NewLines => self.bracketed(false),
+        }
+    }
+
+    fn look(&mut self) -> io::Result<Form> {
+        let mut at = 0;
+        let first = loop {
+            match self.window.byte(at)? {
+                None => return Ok(Form::Long),
+                Some(byte) if numbers::is_space(byte) => at += 1,
+                // A byte order mark, as some editors leave it.
+                Some(0xef) if at == 0 && self.window.byte(2)? == Some(0xbf) => self.window.skip(3),
+                Some(b'#') => at = self.behind_line(at)?,
+                Some(b'/') if self.window.byte(at + 1)? == Some(b'/') => at = self.behind_line(at)?,
+                Some(byte) => break byte,
+            }
+        };
+        let mut next = at + 1;
+        let second = loop {
+            match self.window.byte(next)? {
+                Some(byte) if numbers::is_space(byte) => next += 1,
+                byte => break byte.unwrap_or(0),
+            }
+        };
+        let one_line = |reader: &mut Self, close: u8| -> io::Result<bool> {
+            let end = reader.behind_line(at)?;
+            let line = reader.window.part(at..end.min(reader.window.rest().len()));
+            Ok(line.trim_end().last() == Some(&close))
+        };
+        Ok(match (first, second) {
+            (b'<', _) => Form::Xml,
+            (b'{', b'[') | (b'[', b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'\'' | b';' | b'/') => {
+                if first == b'[' && one_line(self, b']')? { Form::NewLines } else { Form::New }
+            }
+            (b'{', _) if one_line(self, b'}')? => Form::JsonLines,
+            (b'{', _) | (b'[', b'{' | b']') => Form::Json,
+            (b'[', _) => Form::New,
+            _ => Form::Long,
+        })
+    }
+
+    /// The offset behind the line that stands at an offset.
+    fn behind_line(&mut self, at: usize) -> io::Result<usize> {
+        let mut searched = at;
+        loop {
+            let rest = self.window.rest();
+            if let Some(length) = memchr::memchr(b'\n', &rest[searched..]) {
+                return Ok(searched + length + 1);
+            }
+            searched = rest.len();
+            if !self.window.more()? {
+                return Ok(searched);
+            }
+        }
+    }
+
+    /// Makes sure that the window begins with a whole long ad, or with all that is left.
+    fn fill_region(&mut self) -> io::Result<()> {
+        let mut searched = 0;
+        while self.region == 0 {
+            let rest = self.window.rest();
+            // The last delimiter line that is complete.
+            let mut end = memchr::memrchr(b'\n', rest).map_or(0, |newline| newline + 1);
+            while end > searched {
+                let start = memchr::memrchr(b'\n', &rest[..end - 1]).map_or(0, |newline| newline + 1);
+                if self.delimiter.is(without_cr(&rest[start..end - 1])) {
+                    self.region = end;
+                    return Ok(());
+                }
+                end = start;
+            }
+            searched = memchr::memrchr(b'\n', rest).map_or(0, |newline| newline + 1);
+            if !self.window.more()? {
+                self.region = self.window.rest().len();
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    fn long(&mut self) -> io::Result<Option<AdRecord>> {
+        let mut record = AdRecord::default();
+        loop {
+            if self.region == 0 {
+                self.fill_region()?;
+                if self.region == 0 {
+                    break;
+                }
+            }
+            let text = self.window.part(0..self.region);
+            let mut at = 0;
+            let mut line = self.window.line;
+            let mut ended = false;
+            while at < text.len() && !ended {
+                let length = memchr::memchr(b'\n', &text[at..]);
+                let raw = without_cr(&text[at..length.map_or(text.len(), |length| at + length)]);
+                at = length.map_or(text.len(), |length| at + length + 1);
+                line += 1;
+                if self.delimiter.is(raw) {
+                    if !raw.is_empty() && !numbers::is_space(raw[0]) {
+                        record.banner = Some(raw.into());
+                    }
+                    ended = !record.ad.is_empty() || !record.errors.is_empty();
+                    continue;
+                }
+                if is_comment(raw) || raw.iter().all(|byte| numbers::is_space(*byte)) {
+                    continue;
+                }
+                if record.line == 0 {
+                    record.line = line - 1;
+                    record.banner = None;
+                }
+                if let Err(error) = record.ad.insert_line(raw) {
+                    record.errors.push(AdError::of_line(raw, line - 1, &error));
+                }
+            }
+            self.window.skip(at);
+            self.window.line = line;
+            self.region -= at;
+            if ended {
+                return Ok(Some(record));
+            }
+        }
+        Ok((record.line > 0).then_some(record))
+    }
+
+    fn bracketed(&mut self, is_json: bool) -> io::Result<Option<AdRecord>> {
+        let (own, list): (u8, &[u8]) = if is_json { (b'{', b"[],") } else { (b'[', b"{},") };
+        loop {
+            let Some(byte) = self.skip_blanks()? else { return Ok(None) };
+            if byte == own {
+                let record = self.one_bracketed(is_json)?;
+                if record.ad.is_empty() && record.errors.is_empty() {
+                    continue;
+                }
+                return Ok(Some(record));
+            }
+            if list.contains(&byte) {
+                self.window.skip(1);
+                continue;
+            }
+            let (length, _) = self.window.peek_line()?.unwrap_or_default();
+            let line = self.window.line;
+            let text = without_cr(self.window.part(0..length));
+            let message = format!(
+                "expected an ad in the {} form, which begins with `{}`",
+                self.form().name(),
+                char::from(own)
+            );
+            let error = AdError::within(text, line, Span::new(0, text.len().min(40)), message, None);
+            // One message for all that follows until an ad can begin.
+            loop {
+                let (_, whole) = self.window.peek_line()?.unwrap_or_default();
+                self.window.skip_counting(whole);
+                match self.skip_blanks()? {
+                    Some(byte) if byte != own && !list.contains(&byte) => {}
+                    _ => break,
+                }
+            }
+            return Ok(Some(AdRecord { line, errors: vec![error], ..AdRecord::default() }));
+        }
+    }
+
+    fn one_bracketed(&mut self, is_json: bool) -> io::Result<AdRecord> {
+        let mut extent = Brackets::default();
+        let mut complete = true;
+        let length = loop {
+            if let Some(end) = extent.end(self.window.rest()) {
+                break end;
+            }
+            if !self.window.more()? {
+                complete = false;
+                break self.window.rest().len();
+            }
+        };
+        let text = self.window.part(0..length);
+        let line = self.window.line;
+        let mut record = AdRecord { line, ..AdRecord::default() };
+        let read = if is_json {
+            json::parse_prefix(text, self.dialect)
+        } else {
+            new::parse_prefix(text, self.dialect)
+        };
+        let used = match read {
+            Ok((ad, used)) => {
+                record.ad = ad;
+                used
+            }
+            Err(error) => {
+                record.errors.push(AdError::of_parse(text, line, &error));
+                let own = if is_json { b"\n{" } else { b"\n[" };
+                // The next ad may begin within what was taken for one because a bracket or quote is missing. JSON and
+                // new ads in lists begin in the first column, nested ones do not.
+                let next = text.find(own).map(|at| at + 1);
+                next.unwrap_or(if complete { length } else { text.len() })
+            }
+        };
+        self.window.skip_counting(used);
+        Ok(record)
+    }
+
+    /// The next byte that is neither blank nor in a comment.
+    fn skip_blanks(&mut self) -> io::Result<Option<u8>> {
+        loop {
+            match self.window.byte(0)? {
+                Some(byte) if numbers::is_space(byte) => {
+                    let rest = self.window.rest();
+                    let blanks = rest.iter().take_while(|byte| numbers::is_space(**byte)).count();
+                    self.window.skip_counting(blanks);
+                }
+                Some(b'#') => self.skip_line()?,
+                Some(b'/') if self.window.byte(1)? == Some(b'/') => self.skip_line()?,
+                Some(b'/') if self.window.byte(1)? == Some(b'*') => {
+                    let mut from = 2;
+                    loop {
+                        let rest = self.window.rest();
+                        if let Some(end) = rest[from..].find(b"*/") {
+                            let end = from + end + 2;
+                            self.window.skip_counting(end);
+                            break;
+                        }
+                        from = rest.len().saturating_sub(1).max(2);
+                        if !self.window.more()? {
+                            return Ok(Some(b'/'));
+                        }
+                    }
+                }
+                byte => return Ok(byte),
+            }
+        }
+    }
+
+    fn skip_line(&mut self) -> io::Result<()> {
+        let (_, whole) = self.window.peek_line()?.unwrap_or_default();
+        self.window.skip_counting(whole);
+        Ok(())
+    }
+
+    fn xml(&mut self) -> io::Result<Option<AdRecord>> {
+        loop {
+            let mut extent = Elements::default();
+            let complete = loop {
+                if let Some(end) = extent.end(self.window.rest()) {
+                    break Some(end);
+                }
+                if !self.window.more()? {
+                    break None;
+                }
+            };
+            let text = self.window.rest();
+            let text = &text[..complete.unwrap_or(text.len())];
+            if text.trim().is_empty() {
+                return Ok(None);
+            }
+            let first = self.window.line;
+            let begin = text.find(b"<c>").or_else(|| text.find(b"<c ")).unwrap_or(0);
+            let line = first + memchr::memchr_iter(b'\n', &text[..begin]).count() as u64;
+            let mut record = AdRecord { line, ..AdRecord::default() };
+            let mut fail = |at: usize, message: &str| {
+                let span = Span::new(at, at + 1);
+                record.errors.push(AdError::within(text, first, span, message.to_owned(), None));
+            };
+            let mut used = text.len();
+            match xml::parse_prefix(text, self.dialect) {
+                Ok(read) => {
+                    record.ad = read.ad;
+                    match (read.found, complete) {
+                        (true, None) => fail(begin, "the ad is not closed; its end tag </c> is missing"),
+                        (true, Some(_)) => used = read.used.max(1),
+                        (false, _) if !self.any => fail(0, "no ad in here; an ad begins with <c>"),
+                        (false, _) => {}
+                    }
+                }
+                Err(error) => fail(error.at, error.what),
+            }
+            self.any = true;
+            self.window.skip_counting(used);
+            if !record.ad.is_empty() || !record.errors.is_empty() {
+                return Ok(Some(record));
+            }
+        }
+    }
+}
+
+fn is_comment(line: &[u8]) -> bool {
+    line.iter().find(|byte| !matches!(byte, b' ' | b'\t')) == Some(&b'#')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Gives a byte at a time, as a slow pipe does.
+    struct Slow<'a>(&'a [u8]);
+
+    impl Read for Slow<'_> {
+        fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+            self.0.read(&mut to[..1])
+        }
+    }
+
+    fn all(read: impl Read) -> Vec<String> {
+        let mut reader = AdReader::new(read, None);
+        let mut out = Vec::new();
+        while let Some(record) = reader.next_ad().expect("memory") {
+            let ad = crate::classad::Value::from(record.ad).unparse();
+            let errors: Vec<String> =
+                record.errors.iter().map(|e| format!(" !{}:{}", e.line, e.span.start + 1)).collect();
+            out.push(format!("{}:{ad}{}", record.line, errors.concat()));
+        }
+        out
+    }
+
+    #[test]
+    fn all_forms_are_found_out_and_read_from_any_pipe() {
+        for (text, ads) in [
+            ("", &[][..]),
+            ("\n# c\nA = 1\r\n\r\n\nB = 2", &["3:[ A = 1 ]", "6:[ B = 2 ]"]),
+            (
+                "-- Schedd: x : <1.2.3.4:9618?a=b>\nA = 1\n\n-- Schedd: y\nB = 2\n",
+                &["2:[ A = 1 ]", "5:[ B = 2 ]"],
+            ),
+            ("A = 1\nB = \n = 3\nC = 4 4\n***\nD = 1\n", &["1:[ A = 1; C = 4 ] !2:5 !3:2", "6:[ D = 1 ]"]),
+            ("[{\"A\":1},{\"B\":2}]", &["1:[ A = 1 ]", "1:[ B = 2 ]"]),
+            ("[\n{\"A\":1}\n,\n{\"B\":}\n,\n{\"C\":3}\n]\n", &["2:[ A = 1 ]", "4:[  ] !4:6", "6:[ C = 3 ]"]),
+            (
+                "{\"A\":1}\nbad\nworse\n{\"B\":\"x}\n{\"C\":3}\n",
+                &["1:[ A = 1 ]", "2:[  ] !2:1", "4:[  ] !5:3", "5:[ C = 3 ]"],
+            ),
+            ("{[A=1],[],[B=2]}", &["1:[ A = 1 ]", "1:[ B = 2 ]"]),
+            ("[A=1]\n[B=\n2] // x\n/* [C */ [ D = 4 ]", &["1:[ A = 1 ]", "2:[ B = 2 ]", "4:[ D = 4 ]"]),
+            (
+                "<?xml version=\"1.0\"?>\n<classads>\n<c><a n=\"A\"><i>1</i></a></c>\n<c>\n<a n=\"B\"></a></c><c></c>\n</classads>\n",
+                &["3:[ A = 1 ]", "4:[  ] !5:10"],
+            ),
+            ("<html>", &["1:[  ] !1:1"]),
+        ] {
+            assert_eq!(all(text.as_bytes()), ads, "{text}");
+            assert_eq!(all(Slow(text.as_bytes())), ads, "{text} byte by byte");
+        }
+    }
+
+    #[test]
+    fn a_missing_end_costs_one_ad() {
+        assert_eq!(all(&b"{\"A\": 1\n{\"B\": 2}\n"[..]), ["1:[  ] !2:1", "2:[ B = 2 ]"]);
+        assert_eq!(all(&b"<c><a n=\"A\"><i>1</i></a>"[..]), ["1:[ A = 1 ] !1:1"]);
+        assert_eq!(all(&b"[A = \"x ]"[..]), ["1:[  ] !1:6"]);
+    }
+}
