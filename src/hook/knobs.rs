@@ -20,3 +20,16 @@ impl<F: Fn(&[u8]) -> Option<BString>> Knobs for F {
         self(name).filter(|value| !value.is_empty())
     }
 }
+
+impl Knobs for crate::config::View<'_> {
+    // A value that cannot be expanded is none; the configuration has said so when it was read.
+    fn get(&self, name: &[u8]) -> Option<BString> {
+        let name = std::str::from_utf8(name).ok()?;
+        self.string(name).ok().flatten().map(|setting| setting.value)
+    }
+
+    fn origin(&self, name: &[u8]) -> Option<String> {
+        let name = std::str::from_utf8(name).ok()?;
+        self.raw(name).map(|setting| setting.origin.to_string())
+    }
+}

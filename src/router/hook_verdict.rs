@@ -1,0 +1,422 @@
+//! What the answer of a router hook means. The machine asks this function, and so does `htc-hook-test`.
+//!
+//! Reference: `JobRouterHookMgr.cpp` (hookExited of the four clients), `JobRouter.cpp`; recordings r02 to r12.
+
+use bstr::{BStr, BString, ByteSlice};
+
+use crate::classad::ClassAd;
+use crate::hook::HookType;
+use crate::hook::reply::{self, BadLine};
+use crate::process::Exit;
+use crate::quirks::{Quirk, Quirks};
+use crate::text::caseless;
+
+/// A router hook that has ended, and what its answer is about.
+#[derive(Clone, Copy, Debug)]
+pub struct HookAnswer<'a> {
+    /// TRANSLATE_JOB, UPDATE_JOB_INFO (the router's), JOB_FINALIZE or JOB_CLEANUP.
+    pub hook: HookType,
+    /// How it ended.
+    pub exit: Exit,
+    /// What it printed, as far as it was read.
+    pub stdout: &'a [u8],
+    /// Whether the output reached its limit and was cut.
+    pub cut: bool,
+    /// The source job.
+    pub source: &'a ClassAd,
+    /// The routed job as last seen; none while it is being made.
+    pub routed: Option<&'a ClassAd>,
+    /// Whether the route edits the source in place.
+    pub edit_in_place: bool,
+}
+
+/// What the router does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum HookDecision {
+    /// The answer is the new routed job; the usual translation follows.
+    Routed,
+    /// The source is edited in place.
+    Edited,
+    /// The job is given back and routed again later; with UPDATE_JOB_INFO the routed job is removed.
+    Dropped,
+    /// Nothing happens; the hook is called again at the next poll.
+    Stuck,
+    /// The daemon aborts.
+    RouterAbort,
+    /// The answer is merged into the routed job.
+    Updated,
+    /// There is nothing to merge.
+    Unchanged,
+    /// The hook failed. UPDATE_JOB_INFO: the answer is dropped; JOB_FINALIZE: the source is to be routed again;
+    /// JOB_CLEANUP: it is called again.
+    Failed,
+    /// The answer is merged into the source, which is done.
+    Finalized,
+    /// The routed job is cleaned up.
+    Cleaned,
+}
+
+impl HookDecision {
+    /// The word for it in events and verdicts.
+    pub fn word(self) -> &'static str {
+        match self {
+            HookDecision::Routed => "routed",
+            HookDecision::Edited => "edited",
+            HookDecision::Dropped => "dropped",
+            HookDecision::Stuck => "stuck",
+            HookDecision::RouterAbort => "router-abort",
+            HookDecision::Updated => "updated",
+            HookDecision::Unchanged => "unchanged",
+            HookDecision::Failed => "failed",
+            HookDecision::Finalized => "finalized",
+            HookDecision::Cleaned => "cleaned",
+        }
+    }
+
+    /// Whether the hook has done what it is for.
+    pub fn is_success(self) -> bool {
+        !matches!(
+            self,
+            HookDecision::Dropped | HookDecision::Stuck | HookDecision::RouterAbort | HookDecision::Failed
+        )
+    }
+}
+
+/// The verdict on an answer.
+#[derive(Clone, Debug)]
+pub struct HookVerdict {
+    /// What the router does.
+    pub decision: HookDecision,
+    /// Why, in the reference's words where it has some; empty when it goes without saying.
+    pub reason: String,
+    /// What counts of the answer: the routed ad (TRANSLATE_JOB), or the changes.
+    pub answer: ClassAd,
+    /// Attributes printed without effect.
+    pub ignored: Vec<BString>,
+    /// The line that spoiled the answer.
+    pub bad: Option<BadLine>,
+    /// Quirks that had a say, whichever way they are decided.
+    pub quirks: Vec<Quirk>,
+}
+
+impl HookVerdict {
+    fn new(decision: HookDecision) -> Self {
+        HookVerdict {
+            decision,
+            reason: String::new(),
+            answer: ClassAd::new(),
+            ignored: Vec::new(),
+            bad: None,
+            quirks: Vec::new(),
+        }
+    }
+
+    fn because(mut self, reason: impl Into<String>) -> Self {
+        self.reason = reason.into();
+        self
+    }
+}
+
+/// Attributes of a translated job that the standard translation or the submission overwrites (`VanillaToGrid.cpp`,
+/// `JobRouter.cpp` FinishSubmitJob).
+const SET_BY_ROUTER: [&str; 27] = [
+    "ClusterId",
+    "ProcId",
+    "GlobalJobId",
+    "QDate",
+    "AutoClusterId",
+    "AutoClusterAttrs",
+    "ServerTime",
+    "UserLog",
+    "JobStatus",
+    "RemoteUserCpu",
+    "RemoteSysCpu",
+    "ExitStatus",
+    "CompletionDate",
+    "NumCkpts",
+    "NumRestarts",
+    "NumSystemHolds",
+    "CommittedTime",
+    "CommittedSlotTime",
+    "CumulativeSlotTime",
+    "TotalSuspensions",
+    "LastSuspensionTime",
+    "CumulativeSuspensionTime",
+    "CommittedSuspensionTime",
+    "RoutedFromJobId",
+    "RoutedBy",
+    "RouteName",
+    "RoutedToJobId",
+];
+
+/// Judges the answer of a router hook.
+pub fn hook_verdict(call: &HookAnswer<'_>, quirks: Quirks) -> HookVerdict {
+    let mut seen = Vec::new();
+    let status = match call.exit {
+        Exit::Code(code) => Ok(code),
+        Exit::Signal { number, .. } => {
+            // WEXITSTATUS of a death by signal is 0.
+            seen.push(Quirk::RouterSignalIsSuccess);
+            if quirks.has(Quirk::RouterSignalIsSuccess) { Ok(0) } else { Err(number) }
+        }
+    };
+    let mut verdict = match status {
+        Ok(0) => succeeded(call, quirks, &mut seen),
+        Ok(code) => failed(call, format!("exit status {code}")),
+        Err(signal) => failed(call, format!("died with signal {signal}")),
+    };
+    if verdict.decision == HookDecision::Failed {
+        match call.hook {
+            HookType::RouterUpdateJobInfo => seen.push(Quirk::UpdateFailureFreezes),
+            HookType::JobFinalize => seen.push(Quirk::FinalizeRerouteLost),
+            HookType::JobCleanup => seen.push(Quirk::CleanupFailureKeepsJob),
+            _ => {}
+        }
+    }
+    if verdict.decision == HookDecision::Dropped && call.hook == HookType::TranslateJob {
+        seen.push(Quirk::TranslateFailureNoBackoff);
+    }
+    verdict.quirks = seen;
+    verdict
+}
+
+fn failed(call: &HookAnswer<'_>, how: String) -> HookVerdict {
+    match call.hook {
+        HookType::TranslateJob => HookVerdict::new(HookDecision::Dropped).because(how),
+        HookType::JobFinalize => HookVerdict::new(HookDecision::Failed)
+            .because("Hook exited with non-zero return code, ignoring hook output."),
+        HookType::JobCleanup => {
+            HookVerdict::new(HookDecision::Failed).because(format!("failed ({})", call.exit))
+        }
+        _ => HookVerdict::new(HookDecision::Failed).because(how),
+    }
+}
+
+fn succeeded(call: &HookAnswer<'_>, quirks: Quirks, seen: &mut Vec<Quirk>) -> HookVerdict {
+    let text = reply::visible(call.stdout);
+    if call.hook == HookType::JobCleanup {
+        return HookVerdict::new(HookDecision::Cleaned);
+    }
+    if text.is_empty() {
+        return match call.hook {
+            HookType::TranslateJob => {
+                seen.push(Quirk::TranslateSilenceLoops);
+                HookVerdict::new(HookDecision::Stuck).because("returned no data")
+            }
+            HookType::JobFinalize => HookVerdict::new(HookDecision::Finalized),
+            _ => HookVerdict::new(HookDecision::Unchanged),
+        };
+    }
+    if call.cut {
+        seen.push(Quirk::AnswerCutAccepted);
+        if !quirks.has(Quirk::AnswerCutAccepted) {
+            return spoiled(call, quirks, seen).because("the answer was cut at PIPE_BUFFER_MAX");
+        }
+    }
+    match reply::token_lines(text) {
+        Err(bad) => {
+            let mut reason = bad.reference_text();
+            if call.hook != HookType::TranslateJob {
+                reason.push_str(".  Job status NOT updated.");
+            }
+            let mut verdict = spoiled(call, quirks, seen).because(reason);
+            verdict.bad = Some(bad);
+            verdict
+        }
+        Ok(answer) => match call.hook {
+            HookType::TranslateJob => translated(call, answer, quirks, seen),
+            HookType::JobFinalize => finalized(call, answer),
+            _ => updated(call, answer, quirks, seen),
+        },
+    }
+}
+
+/// An answer that cannot be used although the hook succeeded.
+fn spoiled(call: &HookAnswer<'_>, quirks: Quirks, seen: &mut Vec<Quirk>) -> HookVerdict {
+    HookVerdict::new(match call.hook {
+        HookType::TranslateJob => HookDecision::Dropped,
+        HookType::JobFinalize => HookDecision::Failed,
+        _ => {
+            seen.push(Quirk::UpdateBadlineRestarts);
+            if quirks.has(Quirk::UpdateBadlineRestarts) {
+                HookDecision::Dropped
+            } else {
+                HookDecision::Unchanged
+            }
+        }
+    })
+}
+
+fn translated(call: &HookAnswer<'_>, answer: ClassAd, quirks: Quirks, seen: &mut Vec<Quirk>) -> HookVerdict {
+    if call.edit_in_place {
+        if answer.is_empty() {
+            seen.push(Quirk::EditBlankEmptiesJob);
+            if !quirks.has(Quirk::EditBlankEmptiesJob) {
+                return HookVerdict::new(HookDecision::Dropped)
+                    .because("the answer is an empty ad, which would empty the job");
+            }
+        }
+        let mut verdict = HookVerdict::new(HookDecision::Edited);
+        verdict.answer = answer;
+        return verdict;
+    }
+    if !answer.contains("JobUniverse") {
+        seen.push(Quirk::RouterAbortsNoUniverse);
+        let decision = match quirks.has(Quirk::RouterAbortsNoUniverse) {
+            true => HookDecision::RouterAbort,
+            false => HookDecision::Dropped,
+        };
+        return HookVerdict::new(decision).because("VanillaToGrid: job ad lacks universe");
+    }
+    if let Some(refused) = cannot_be_set(&answer, call.source) {
+        return HookVerdict::new(HookDecision::Dropped)
+            .because(format!("failed to submit job: Failed to set {refused}"));
+    }
+    let mut verdict = HookVerdict::new(HookDecision::Routed);
+    verdict.ignored = changed_names(&answer, call.source)
+        .filter(|name| SET_BY_ROUTER.iter().any(|set| caseless::eq(set.as_bytes(), name)))
+        .map(BStr::to_owned)
+        .collect();
+    verdict.ignored.sort();
+    verdict.answer = answer;
+    verdict
+}
+
+fn updated(call: &HookAnswer<'_>, mut answer: ClassAd, quirks: Quirks, seen: &mut Vec<Quirk>) -> HookVerdict {
+    let empty = ClassAd::new();
+    let routed = call.routed.unwrap_or(&empty);
+    let mut ignored = Vec::new();
+    for name in ["MyType", "TargetType"] {
+        if answer.remove(name).is_some() {
+            ignored.push(BString::from(name));
+        }
+    }
+    let redirects = changed_names(&answer, routed)
+        .any(|name| caseless::eq(name, b"ClusterId") || caseless::eq(name, b"ProcId"));
+    if redirects {
+        seen.push(Quirk::UpdateIdRedirects);
+    }
+    let refused = match redirects {
+        true => ["ClusterId", "ProcId"].into_iter().find(|name| answer.contains(name)).map(|name| {
+            format!("{name} = {}", answer.get(name).map(|value| value.unparse()).unwrap_or_default())
+        }),
+        false => cannot_be_set(&answer, routed),
+    };
+    if let Some(refused) = refused {
+        return spoiled(call, quirks, seen)
+            .because(format!("push_dirty_attributes: Failed to set {refused}"));
+    }
+    let mut verdict = HookVerdict::new(HookDecision::Updated);
+    verdict.answer = answer;
+    verdict.ignored = ignored;
+    verdict
+}
+
+fn finalized(call: &HookAnswer<'_>, mut answer: ClassAd) -> HookVerdict {
+    if let Some(refused) = cannot_be_set(&answer, call.source) {
+        return HookVerdict::new(HookDecision::Failed)
+            .because(format!("push_dirty_attributes: Failed to set {refused}"));
+    }
+    let mut verdict = HookVerdict::new(HookDecision::Finalized);
+    // The mirror owns it.
+    if changed_names(&answer, call.source).any(|name| caseless::eq(name, b"JobStatus")) {
+        verdict.ignored.push("JobStatus".into());
+    }
+    answer.remove("JobStatus");
+    verdict.answer = answer;
+    verdict
+}
+
+/// The names of an answer whose values are not those of the job.
+fn changed_names<'a>(answer: &'a ClassAd, job: &'a ClassAd) -> impl Iterator<Item = &'a BStr> {
+    answer.names().filter(move |name| answer.get(name) != job.get(name))
+}
+
+/// The first attribute that the queue would not take, as `Name = value`: a name that is none, or another owner.
+fn cannot_be_set(answer: &ClassAd, job: &ClassAd) -> Option<String> {
+    let refused = |name: &BStr| {
+        !is_valid_name(name)
+            || (caseless::eq(name, b"Owner") && job.contains("Owner") && answer.get(name) != job.get(name))
+    };
+    let mut names: Vec<&BStr> = answer.names().filter(|name| refused(name)).collect();
+    names.sort();
+    let name = *names.first()?;
+    let value = answer.get(name)?;
+    Some(format!("{name} = {}", value.unparse_old()))
+}
+
+/// As `IsValidAttrName` of `compat_classad.cpp`.
+fn is_valid_name(name: &[u8]) -> bool {
+    name.first().is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'_')
+        && name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
+        && name.to_str().is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judge(hook: HookType, exit: Exit, stdout: &str, quirks: Quirks) -> (HookDecision, String) {
+        let mut source = ClassAd::new();
+        for line in ["JobUniverse = 5", "Owner = \"ana\"", "ClusterId = 3", "ProcId = 0"] {
+            source.insert_line(line.as_bytes()).unwrap();
+        }
+        let answer = HookAnswer {
+            hook,
+            exit,
+            stdout: stdout.as_bytes(),
+            cut: false,
+            source: &source,
+            routed: Some(&source),
+            edit_in_place: false,
+        };
+        let verdict = hook_verdict(&answer, quirks);
+        (verdict.decision, verdict.reason)
+    }
+
+    #[test]
+    fn translate_without_a_universe_ends_the_daemon_or_is_given_back() {
+        let ask = |quirks| judge(HookType::TranslateJob, Exit::Code(0), "A = 1\n", quirks).0;
+        assert_eq!(ask(Quirks::Reference), HookDecision::RouterAbort);
+        assert_eq!(ask(Quirks::None), HookDecision::Dropped);
+    }
+
+    #[test]
+    fn translate_fails_in_the_words_of_the_reference() {
+        let ask = |text| judge(HookType::TranslateJob, Exit::Code(0), text, Quirks::Reference).1;
+        assert_eq!(ask("# note = 1\nJobUniverse = 5"), "failed to submit job: Failed to set # note = 1");
+        assert_eq!(
+            ask("Owner = \"eve\"\nJobUniverse = 5"),
+            "failed to submit job: Failed to set Owner = \"eve\""
+        );
+        assert_eq!(ask("text"), "Failed to insert \"text\" into ClassAd, ignoring invalid hook output");
+        assert_eq!(ask(""), "returned no data");
+    }
+
+    #[test]
+    fn a_killed_hook_counts_as_successful_only_in_the_reference() {
+        let killed = Exit::Signal { number: 9, core_dumped: false };
+        let ask = |hook, quirks| judge(hook, killed, "A = 1\nJobUniverse = 5\n", quirks).0;
+        assert_eq!(ask(HookType::TranslateJob, Quirks::Reference), HookDecision::Routed);
+        assert_eq!(ask(HookType::TranslateJob, Quirks::None), HookDecision::Dropped);
+        assert_eq!(ask(HookType::JobCleanup, Quirks::Reference), HookDecision::Cleaned);
+        assert_eq!(ask(HookType::JobCleanup, Quirks::None), HookDecision::Failed);
+    }
+
+    #[test]
+    fn an_update_may_name_its_own_job_but_no_other() {
+        let ask = |text, quirks| judge(HookType::RouterUpdateJobInfo, Exit::Code(0), text, quirks).0;
+        assert_eq!(ask("ClusterId = 3\nProgress = 1\n", Quirks::None), HookDecision::Updated);
+        assert_eq!(ask("ClusterId = 9\n", Quirks::Reference), HookDecision::Dropped);
+        assert_eq!(ask("ClusterId = 9\n", Quirks::None), HookDecision::Unchanged);
+        assert_eq!(ask("", Quirks::None), HookDecision::Unchanged);
+    }
+
+    #[test]
+    fn finalize_cannot_change_the_owner() {
+        let ask = |text| judge(HookType::JobFinalize, Exit::Code(0), text, Quirks::Reference).0;
+        assert_eq!(ask("Owner = \"eve\"\n"), HookDecision::Failed);
+        assert_eq!(ask("JobStatus = 5\nNote = 1\n"), HookDecision::Finalized);
+        assert_eq!(ask("\n"), HookDecision::Finalized);
+    }
+}
