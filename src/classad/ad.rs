@@ -456,11 +456,17 @@ impl ClassAd {
 
     /// The ad of a node of kind ad.
     pub(crate) fn from_node(tree: &Arc<Tree>, id: NodeId) -> ClassAd {
+        match tree.node(id) {
+            Node::Ad { first, count } => ClassAd::from_fields(tree, first, count),
+            _ => ClassAd::new(),
+        }
+    }
+
+    /// The ad of a range of fields.
+    pub(crate) fn from_fields(tree: &Arc<Tree>, first: u32, count: u32) -> ClassAd {
         let mut ad = ClassAd::new();
-        if let Node::Ad { first, count } = tree.node(id) {
-            for field in tree.fields(first, count) {
-                ad.insert(tree.name_bytes(field.name), Expr::from_tree(tree, field.node));
-            }
+        for field in tree.fields(first, count) {
+            ad.insert(tree.name_bytes(field.name), Expr::from_tree(tree, field.node));
         }
         ad
     }

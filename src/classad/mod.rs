@@ -3,14 +3,22 @@
 #![allow(dead_code)]
 
 mod ad;
+mod arena;
+mod computed;
+mod context;
+mod evaluator;
 mod expr;
 pub mod format;
 mod functions;
 mod lexer;
+mod matching;
 mod name;
 mod numbers;
+mod observer;
+mod operators;
 mod parser;
 pub mod regex;
+mod scope;
 pub mod stream;
 mod times;
 mod tree;
@@ -18,8 +26,12 @@ mod unparse;
 mod value;
 
 pub use ad::{ClassAd, LineError};
+pub use context::Context;
 pub use expr::Expr;
+pub use functions::function_names;
 pub use lexer::BadToken;
+pub use matching::MatchAd;
 pub use name::{AttrName, is_private};
+pub use observer::{Observer, Part, Place};
 pub use parser::{Dialect, ParseError, ParseErrorKind};
 pub use value::{AbsTime, List, Value};

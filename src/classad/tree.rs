@@ -181,22 +181,26 @@ impl Tree {
         self.regexes.get_or_init(Box::default)
     }
 
-    /// The field of that name within an ad of this tree.
-    pub(crate) fn find_field(&self, first: u32, count: u32, wanted: &[u8], hash: u32) -> Option<NodeId> {
+    /// The field of that name within an ad of this tree: where it stands among the fields, and its node.
+    pub(crate) fn find_field(
+        &self,
+        first: u32,
+        count: u32,
+        wanted: &[u8],
+        hash: u32,
+    ) -> Option<(usize, NodeId)> {
         let fields = self.fields(first, count);
+        let found = |at: usize| (first as usize + at, fields[at].node);
         if fields.len() <= 16 {
             return fields
                 .iter()
-                .find(|field| {
+                .position(|field| {
                     let name = self.name(field.name);
                     name.hash == hash && self.bytes(name.text).eq_ignore_ascii_case(wanted)
                 })
-                .map(|field| field.node);
+                .map(found);
         }
-        fields
-            .binary_search_by(|field| name::ad_order(self.name_bytes(field.name), wanted))
-            .ok()
-            .map(|at| fields[at].node)
+        fields.binary_search_by(|field| name::ad_order(self.name_bytes(field.name), wanted)).ok().map(found)
     }
 }
 
@@ -512,7 +516,8 @@ impl Tree {
     }
 }
 
-fn special(name: &[u8]) -> Special {
+/// What a name means where no attribute has it.
+pub(crate) fn special(name: &[u8]) -> Special {
     match name.len() {
         2 if name.eq_ignore_ascii_case(b"my") => Special::My,
         4 if name.eq_ignore_ascii_case(b"self") => Special::SelfAd,
