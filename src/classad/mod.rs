@@ -18,6 +18,7 @@ mod observer;
 mod operators;
 mod parser;
 pub mod regex;
+mod rescope;
 mod scope;
 pub mod stream;
 mod times;

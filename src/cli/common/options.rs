@@ -10,7 +10,10 @@ use clap::Args;
 
 use super::values::{self, EventsTo};
 use super::{EventSink, Input, Problem, When};
+use crate::config::{CommandPolicy, LoadOptions};
+use crate::os::RealWorld;
 use crate::quirks::Quirks;
+use crate::time::Now;
 
 /// Where the configuration comes from.
 #[derive(Args, Clone, Debug, Default)]
@@ -25,6 +28,22 @@ pub struct ConfigOptions {
     /// Ignore _CONDOR_* variables of the environment
     #[arg(long, global = true, help_heading = "Configuration")]
     pub no_env: bool,
+}
+
+impl ConfigOptions {
+    /// How the configuration is to be loaded: the options' share, all else as usual. `commands` says whether commands that it
+    /// names are run.
+    pub fn load_options(&self, commands: CommandPolicy) -> LoadOptions {
+        let overlay =
+            self.set_knob.iter().map(|(name, value)| (name.clone().into_bytes(), value.clone().into_bytes()));
+        LoadOptions {
+            file: self.config_file.clone(),
+            environment: !self.no_env,
+            overlay: overlay.collect(),
+            commands,
+            ..LoadOptions::default()
+        }
+    }
 }
 
 /// What is read.
@@ -128,6 +147,21 @@ pub struct ClockOptions {
     /// Begin random() with this number
     #[arg(long, value_name = "N", global = true, help_heading = "Behaviour")]
     pub seed: Option<u64>,
+}
+
+impl ClockOptions {
+    /// The real world, with the clock stopped and randomness repeatable where that was asked for.
+    pub fn world(&self) -> RealWorld {
+        let mut world = RealWorld::new();
+        if let Some(micros) = self.now {
+            let monotonic_us = u64::try_from(micros).unwrap_or_default();
+            world = world.at(Now { wall_us: micros, monotonic_us });
+        }
+        match self.seed {
+            Some(seed) => world.seeded(seed),
+            None => world,
+        }
+    }
 }
 
 /// Which behaviour is wanted where HTCondor 25.14 and its manual differ.

@@ -68,6 +68,12 @@ impl<'a, Id: Copy> Words<'a, Id> {
         self.value()
     }
 
+    /// The next word as a value, unless it begins with a dash and is more than that.
+    pub fn value_or_lone_dash(&mut self) -> Option<&'a OsString> {
+        self.rest.first().filter(|word| word.as_bytes() == b"-" || !word.as_bytes().starts_with(b"-"))?;
+        self.value()
+    }
+
     fn rule(&self, word: &[u8]) -> Option<(Id, Option<OsString>)> {
         let name = word.strip_prefix(b"-")?;
         let (name, whole) = match name.strip_prefix(b"-") {
