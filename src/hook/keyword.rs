@@ -2,10 +2,9 @@
 
 use bstr::{BString, ByteSlice};
 
-use super::evaluate;
 use super::knobs::Knobs;
 use super::path_check;
-use crate::classad::ClassAd;
+use crate::classad::{ClassAd, Context};
 use crate::quirks::{Quirk, Quirks};
 use crate::world::World;
 
@@ -77,7 +76,7 @@ impl Lookup {
 
     /// Looks at the job's attribute; the value is returned, not yet used.
     fn attribute(&mut self, job: &ClassAd, world: &dyn World) -> Option<BString> {
-        let value = evaluate::string(HOOK_KEYWORD, job, world);
+        let value = Context::new(world).my(job).string(HOOK_KEYWORD);
         let found = match &value {
             None if job.contains(HOOK_KEYWORD) => Found::NoString,
             None => Found::Nothing,

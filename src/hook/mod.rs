@@ -3,7 +3,6 @@
 //! Nothing is run here and nothing decided: what an answer means stands in `slot`, `starter` and `router`.
 
 pub mod cron_output;
-mod evaluate;
 mod hook_type;
 pub mod input;
 pub mod keyword;

@@ -6,8 +6,7 @@
 
 use bstr::{BString, ByteSlice};
 
-use super::evaluate;
-use crate::classad::{ClassAd, LineError, Value};
+use crate::classad::{ClassAd, Context, LineError, Value};
 use crate::process::Exit;
 use crate::text::Span;
 use crate::world::World;
@@ -173,7 +172,8 @@ pub fn prepare_status(
     reader: PrepareReader,
     world: &dyn World,
 ) -> PrepareStatus {
-    let message = evaluate::string("HookStatusMessage", update, world).unwrap_or_default();
+    let context = Context::new(world).my(update);
+    let message = context.string("HookStatusMessage").unwrap_or_default();
     let code = match exit {
         Exit::Signal { number, .. } => {
             return PrepareStatus {
@@ -185,7 +185,7 @@ pub fn prepare_status(
         }
         Exit::Code(code) => i64::from(code),
     };
-    let value = evaluate::attribute("HookStatusCode", update, world);
+    let value = context.eval_attr("HookStatusCode");
     // The value is cut to 32 bits, whatever it is.
     let reported = match reader {
         PrepareReader::Starter => value.as_int().map(|code| code as i32).filter(|&code| code >= 0),

@@ -4,7 +4,11 @@
 //! other slots need all of them. It sees no clock, no file and no process: `step(now, event) -> actions`.
 
 mod claim_id;
+mod fetch_verdict;
 mod state;
 
 pub use claim_id::ClaimId;
+pub use fetch_verdict::{
+    FetchDecision, FetchVerdict, Fetched, add_requests, fetch_verdict, read_fetched, why_refused,
+};
 pub use state::{Activity, State};

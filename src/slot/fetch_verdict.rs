@@ -1,0 +1,320 @@
+//! What an answer of FETCH_WORK means for a slot as its ad shows it. The machine reads answers and finds reasons with
+//! this code, and `htc-hook-test` asks it for the whole verdict.
+//!
+//! Reference: `StartdHookMgr.cpp` (handleHookFetchWork), `Resource.cpp` (willingToRun).
+
+use bstr::{BStr, BString, ByteSlice};
+
+use crate::classad::{ClassAd, Context, Expr, Value};
+use crate::hook::reply::{self, BadLine};
+use crate::quirks::{Quirk, Quirks};
+use crate::text::caseless;
+use crate::world::World;
+
+/// What a fetch brought.
+#[derive(Clone, Debug)]
+pub enum Fetched {
+    /// No work, and why if that needs saying.
+    Nothing(&'static str),
+    /// Something that is no job.
+    Bad {
+        /// What is wrong, in the reference's words where it has some.
+        reason: String,
+        /// The line, unless the answer as a whole is refused.
+        line: Option<BadLine>,
+    },
+    /// A job as printed.
+    Job(Box<ClassAd>),
+}
+
+/// Reads what FETCH_WORK printed; its exit does not matter. `limit` is PIPE_BUFFER_MAX, at which the output was cut.
+/// Quirks that had a say are added to `seen`.
+pub fn read_fetched(
+    stdout: &[u8],
+    cut: bool,
+    limit: usize,
+    quirks: Quirks,
+    seen: &mut Vec<Quirk>,
+) -> Fetched {
+    let mut decide = |quirk| {
+        seen.push(quirk);
+        quirks.has(quirk)
+    };
+    let text = reply::visible(stdout);
+    if text.is_empty() {
+        return Fetched::Nothing("");
+    }
+    if cut && !decide(Quirk::AnswerCutAccepted) {
+        let reason = format!("it is longer than PIPE_BUFFER_MAX, {limit} bytes");
+        return Fetched::Bad { reason, line: None };
+    }
+    if reply::lines(text).next().is_none() && !decide(Quirk::BlankAnswerIsJob) {
+        return Fetched::Nothing("only white space");
+    }
+    match reply::token_lines(text) {
+        Ok(job) => Fetched::Job(Box::new(job)),
+        Err(line) => Fetched::Bad { reason: line.reference_text(), line: Some(line) },
+    }
+}
+
+/// What a job lacks on a static slot is 1 (hooks.md 4.4 step 2). Returns the names added.
+pub fn add_requests(job: &mut ClassAd) -> Vec<&'static str> {
+    let missing: Vec<_> = ["RequestCpus", "RequestMemory", "RequestDisk"]
+        .into_iter()
+        .filter(|name| job.get(name).is_none())
+        .collect();
+    for name in &missing {
+        job.set(name, 1i64);
+    }
+    missing
+}
+
+/// What the slot does with an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FetchDecision {
+    /// There is no work.
+    NoWork,
+    /// The answer is no job; no reply hook is called.
+    BadOutput,
+    /// The job is taken.
+    Accepted,
+    /// `accept` is told, but the job will never be started.
+    AcceptedLost,
+    /// The job is refused.
+    Rejected,
+}
+
+impl FetchDecision {
+    /// The word for it in events and verdicts.
+    pub fn word(self) -> &'static str {
+        match self {
+            FetchDecision::NoWork => "no-work",
+            FetchDecision::BadOutput => "bad-output",
+            FetchDecision::Accepted => "accepted",
+            FetchDecision::AcceptedLost => "accepted-lost",
+            FetchDecision::Rejected => "rejected",
+        }
+    }
+}
+
+/// The whole verdict on an answer.
+#[derive(Clone, Debug)]
+pub struct FetchVerdict {
+    /// What the slot does.
+    pub decision: FetchDecision,
+    /// Why.
+    pub reason: String,
+    /// The job, with what the startd adds to it.
+    pub job: Option<ClassAd>,
+    /// Attributes that the startd has added.
+    pub added: Vec<&'static str>,
+    /// The rank of the job.
+    pub rank: f64,
+    /// The line that spoiled the answer.
+    pub bad: Option<BadLine>,
+    /// Whether an idle claim ends by it.
+    pub ends_idle_claim: bool,
+    /// Quirks that had a say, whichever way they are decided.
+    pub quirks: Vec<Quirk>,
+}
+
+/// Judges an answer for a slot whose state is told by its ad as FETCH_WORK got it. `keyword` is the slot's.
+pub fn fetch_verdict(
+    slot: &ClassAd,
+    answer: (&[u8], bool, usize),
+    keyword: &[u8],
+    world: &dyn World,
+    quirks: Quirks,
+) -> FetchVerdict {
+    let mut seen = Vec::new();
+    let (stdout, cut, limit) = answer;
+    let fetched = read_fetched(stdout, cut, limit, quirks, &mut seen);
+    let own = Context::new(world).my(slot);
+    let is = |name: &str, wanted: &str| {
+        own.string(name).is_some_and(|value| caseless::eq(&value, wanted.as_bytes()))
+    };
+    let idle_claim = is("State", "Claimed") && is("Activity", "Idle");
+    let mut verdict = FetchVerdict {
+        decision: FetchDecision::NoWork,
+        reason: String::new(),
+        job: None,
+        added: Vec::new(),
+        rank: 0.0,
+        bad: None,
+        ends_idle_claim: idle_claim,
+        quirks: Vec::new(),
+    };
+    match fetched {
+        Fetched::Nothing(reason) => verdict.reason = reason.to_owned(),
+        Fetched::Bad { reason, line } => {
+            verdict.decision = FetchDecision::BadOutput;
+            verdict.reason = reason;
+            verdict.bad = line;
+            seen.push(Quirk::BadAnswerKeepsClaim);
+            verdict.ends_idle_claim = idle_claim && !quirks.has(Quirk::BadAnswerKeepsClaim);
+        }
+        Fetched::Job(mut job) => {
+            let is_static = own.boolean("PartitionableSlot") != Some(true)
+                && own.boolean("DynamicSlot") != Some(true)
+                && !is("SlotType", "Partitionable")
+                && !is("SlotType", "Dynamic");
+            if is_static {
+                verdict.added = add_requests(&mut job);
+            }
+            let context = Context::new(world).my(slot).target(&job);
+            verdict.rank = context.real("Rank").unwrap_or(0.0);
+            let refused = if is("State", "Preempting") {
+                Some("the slot still preempts its last job".to_owned())
+            } else if context.boolean("Requirements") != Some(true) {
+                Some(why_refused(slot, &job, world))
+            } else {
+                let current = own.real("CurrentRank").unwrap_or(0.0);
+                let busy = is("State", "Claimed") && !idle_claim;
+                if busy {
+                    seen.push(Quirk::FetchedPreemptionLost);
+                }
+                (busy && verdict.rank <= current).then(|| {
+                    let rank = verdict.rank;
+                    format!("its rank {rank} is not higher than {current}, the running job's")
+                })
+            };
+            verdict.decision = match &refused {
+                Some(_) => FetchDecision::Rejected,
+                None if seen.contains(&Quirk::FetchedPreemptionLost)
+                    && quirks.has(Quirk::FetchedPreemptionLost) =>
+                {
+                    FetchDecision::AcceptedLost
+                }
+                None => FetchDecision::Accepted,
+            };
+            verdict.ends_idle_claim = idle_claim && refused.is_some();
+            verdict.reason = refused.unwrap_or_default();
+            if Context::new(world).my(&job).string("HookKeyword").is_none() && !keyword.is_empty() {
+                job.set("HookKeyword", BString::from(keyword));
+                verdict.added.push("HookKeyword");
+            }
+            verdict.job = Some(*job);
+        }
+    }
+    verdict.quirks = seen;
+    verdict
+}
+
+/// Which part of the slot's Requirements does not hold for a job: the conjunct, followed through the slot's own
+/// attributes, with its value.
+pub fn why_refused(slot: &ClassAd, job: &ClassAd, world: &dyn World) -> String {
+    for name in ["Cpus", "Memory", "Disk"] {
+        let request = format!("Request{name}");
+        let partitionable = slot.string("SlotType").is_some_and(|kind| kind == "Partitionable");
+        if partitionable && job.get(&request).is_none() {
+            return format!("the job has no {request}, which a partitionable slot needs");
+        }
+    }
+    let context = Context::new(world).my(slot).target(job);
+    let Some(requirements) = slot.get("Requirements") else {
+        return "the slot has no Requirements".to_owned();
+    };
+    let mut path = vec![BString::from("Requirements")];
+    let (expr, value) = false_part(&context, slot, requirements, &mut path);
+    let value = match value {
+        Value::Bool(false) => "false".to_owned(),
+        other => other.unparse().to_string(),
+    };
+    // The name below Requirements says more than Requirements itself.
+    let name = if path.len() > 1 { &path[1] } else { &path[0] };
+    let text = expr.unparse();
+    if caseless::eq(&text, name) {
+        format!("{name} is {value}")
+    } else {
+        format!("{name} is not true for this job: {} is {value}", shortened(text.as_bstr()))
+    }
+}
+
+fn shortened(text: &BStr) -> String {
+    const LONGEST: usize = 300;
+    if text.len() <= LONGEST {
+        return text.to_string();
+    }
+    format!("{}...", text[..LONGEST].as_bstr())
+}
+
+/// Goes down into conjunctions and attributes of the slot to the first part that is not true.
+fn false_part(context: &Context<'_>, slot: &ClassAd, expr: Expr, path: &mut Vec<BString>) -> (Expr, Value) {
+    // A slot's attributes may refer to one another in circles.
+    const DEEPEST: usize = 40;
+    let mut expr = expr;
+    for _ in 0..DEEPEST {
+        if let Some((left, right)) = expr.as_conjunction() {
+            let holds = context.eval(&left).truth() == Some(true);
+            expr = if holds { right } else { left };
+            continue;
+        }
+        let Some(name) = expr.as_attribute() else { break };
+        let Some(inner) = slot.get(name.as_bytes()).filter(|inner| inner.as_literal().is_none()) else {
+            break;
+        };
+        path.push(name.as_bytes().into());
+        expr = inner;
+    }
+    let value = context.eval(&expr);
+    (expr, value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::os::RealWorld;
+
+    fn ad(text: &str) -> ClassAd {
+        let mut ad = ClassAd::new();
+        for line in text.lines() {
+            ad.insert_line(line.as_bytes()).unwrap();
+        }
+        ad
+    }
+
+    const SLOT: &str = "State = \"Unclaimed\"\nActivity = \"Idle\"\nMemory = 1024\nSlotType = \"Static\"\n\
+        Requirements = Start && WithinResourceLimits\nStart = Owner != \"eve\" && RequestMemory < 1000\n\
+        WithinResourceLimits = TARGET.RequestMemory <= Memory\nRank = TARGET.Prio\nCurrentRank = 1.0";
+
+    fn judge(slot: &str, stdout: &str, quirks: Quirks) -> FetchVerdict {
+        let (slot, world) = (ad(slot), RealWorld::new());
+        fetch_verdict(&slot, (stdout.as_bytes(), false, 10_240), b"FARM", &world, quirks)
+    }
+
+    #[test]
+    fn a_fetched_job_is_completed_and_taken() {
+        let verdict = judge(SLOT, "Owner = \"ana\"\n", Quirks::None);
+        assert_eq!(verdict.decision, FetchDecision::Accepted);
+        assert_eq!(verdict.added, ["RequestCpus", "RequestMemory", "RequestDisk", "HookKeyword"]);
+    }
+
+    #[test]
+    fn a_refusal_names_the_conjunct() {
+        let verdict = judge(SLOT, "Owner = \"ana\"\nRequestMemory = 2000\n", Quirks::None);
+        assert_eq!(verdict.decision, FetchDecision::Rejected);
+        assert_eq!(verdict.reason, "Start is not true for this job: RequestMemory < 1000 is false");
+        let verdict = judge(SLOT, "A = 1\n", Quirks::None);
+        assert_eq!(verdict.reason, "Start is not true for this job: Owner != \"eve\" is undefined");
+    }
+
+    #[test]
+    fn a_busy_slot_wants_a_higher_rank() {
+        let busy = SLOT.replace("Unclaimed", "Claimed").replace("Idle", "Busy");
+        let ask =
+            |rank: &str, quirks| judge(&busy, &format!("Owner = \"ana\"\nPrio = {rank}\n"), quirks).decision;
+        assert_eq!(ask("1", Quirks::None), FetchDecision::Rejected);
+        assert_eq!(ask("2", Quirks::None), FetchDecision::Accepted);
+        assert_eq!(ask("2", Quirks::Reference), FetchDecision::AcceptedLost);
+    }
+
+    #[test]
+    fn blank_and_bad_answers_differ_by_quirk() {
+        let idle = SLOT.replace("Unclaimed", "Claimed");
+        assert_eq!(judge(&idle, "\n", Quirks::None).decision, FetchDecision::NoWork);
+        assert_eq!(judge(&idle, "\n", Quirks::Reference).decision, FetchDecision::Rejected);
+        assert!(judge(&idle, "text\n", Quirks::None).ends_idle_claim);
+        assert!(!judge(&idle, "text\n", Quirks::Reference).ends_idle_claim);
+        assert!(judge(&idle, "", Quirks::Reference).ends_idle_claim);
+    }
+}
