@@ -28,6 +28,7 @@ use super::spawn::{Spawned, Spawner};
 pub struct RealWorld {
     fixed: Option<Now>,
     random: Cell<u64>,
+    utc: bool,
 }
 
 impl Default for RealWorld {
@@ -46,7 +47,7 @@ impl RealWorld {
             // Without /dev: still different from run to run.
             Err(_) => clock::now().monotonic_us ^ (u64::from(std::process::id()) << 40),
         };
-        RealWorld { fixed: None, random: Cell::new(seed) }
+        RealWorld { fixed: None, random: Cell::new(seed), utc: false }
     }
 
     /// The same, with the wall clock standing at this time.
@@ -60,6 +61,12 @@ impl RealWorld {
     pub fn seeded(self, seed: u64) -> Self {
         RealWorld { random: Cell::new(seed), ..self }
     }
+
+    /// The same, with local time being that of Greenwich whatever TZ says.
+    #[must_use]
+    pub fn in_utc(self) -> Self {
+        RealWorld { utc: true, ..self }
+    }
 }
 
 impl World for RealWorld {
@@ -70,6 +77,9 @@ impl World for RealWorld {
     fn zone(&self, epoch: i64) -> Zone {
         let utc = || Zone { offset: 0, abbreviation: "UTC".into(), daylight_saving: false };
         let Ok(timestamp) = jiff::Timestamp::from_second(epoch) else { return utc() };
+        if self.utc {
+            return utc();
+        }
         let zone = jiff::tz::TimeZone::system();
         let info = zone.to_offset_info(timestamp);
         Zone {

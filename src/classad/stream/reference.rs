@@ -66,6 +66,11 @@ impl<R: Read> ReferenceReader<R> {
         self.form
     }
 
+    /// What was taken from the input and belongs to no ad yet.
+    pub fn unread(&self) -> &[u8] {
+        self.window.rest()
+    }
+
     /// The next ad, in the words of `CondorClassAdFileIterator::next`.
     ///
     /// # Errors

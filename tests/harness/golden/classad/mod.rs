@@ -1,5 +1,8 @@
 //! Cases of the ClassAd library, asked of ours.
 
+mod eval;
+mod forms;
+mod matching;
 mod parse;
 mod print;
 
@@ -138,6 +141,15 @@ fn answer(record: &Record) -> std::result::Result<Answer, String> {
         "adinit" => parse::lines(record),
         "out_new" | "out_old" | "out_long" | "out_pretty" => print::one(record)?,
         "ad_all" => print::no_ad(record),
+        "eval" => eval::expression(record)?,
+        "chain" => eval::chain(record)?,
+        "in" | "in_prefix" => forms::read(record),
+        "out_json" | "out_json_oneline" | "out_xml" | "out_xml_spaced" => forms::write(record)?,
+        "list_writer" => forms::list(record)?,
+        "stream" => forms::stream(record)?,
+        "stream_py" => forms::python_stream(record)?,
+        "symmetric" => matching::symmetric(record)?,
+        "evalattr" => matching::attribute(record)?,
         other => return Err(format!("not asked yet: {other}")),
     })
 }

@@ -1,0 +1,78 @@
+//! Evaluation: values in both forms, types, and reals to the bit.
+
+use std::sync::Arc;
+
+use htc_hooks::classad::format::long;
+use htc_hooks::classad::{ClassAd, Context, Expr, Value};
+use htc_hooks::os::RealWorld;
+
+use super::{Answer, NOT_PARSED, Record};
+
+/// What is printed where evaluation finds no value at all.
+pub(super) const NOT_EVALUATED: &[u8] = b"!evalfail";
+
+/// The world that the answers were recorded in, as far as it matters.
+pub(super) fn world() -> RealWorld {
+    RealWorld::new().in_utc()
+}
+
+/// An expression in the ads of the record.
+pub(super) fn expression(record: &Record) -> Result<Answer, String> {
+    let my = record.my.as_ref().map(|text| record.ad(text)).transpose()?;
+    let target = record.target.as_ref().map(|text| record.ad(text)).transpose()?;
+    let Ok(expr) = Expr::parse_with(record.text(), record.dialect()) else {
+        return Ok(record.answer(NOT_PARSED));
+    };
+    let world = world();
+    let mut context = Context::new(&world).strict(record.is_strict());
+    if let Some(my) = &my {
+        context = context.my(my);
+    }
+    if let Some(target) = &target {
+        context = context.target(target);
+    }
+    Ok(value(record, context.try_eval(&expr)))
+}
+
+/// An expression in an ad that is chained to another one, and that ad printed.
+pub(super) fn chain(record: &Record) -> Result<Answer, String> {
+    let read = |text: &Option<_>| text.as_ref().map_or_else(|| Ok(ClassAd::new()), |text| record.ad(text));
+    let mut my = read(&record.my)?;
+    my.chain(Some(Arc::new(read(&record.target)?)));
+    let expr = Expr::parse_with(record.text(), record.dialect()).map_err(|error| error.to_string())?;
+    let world = world();
+    let answer = value(record, Context::new(&world).my(&my).try_eval(&expr));
+    let wanted = record.long.clone().unwrap_or_default();
+    Ok(answer.and("long form", wanted.0, long::print(&my)))
+}
+
+/// A value, or that there is none.
+pub(super) fn value(record: &Record, value: Option<Value>) -> Answer {
+    let Some(value) = value else { return record.answer(NOT_EVALUATED) };
+    let mut answer = record.answer(value.unparse()).and("type", record.kind_of_result.as_str(), kind(&value));
+    // A match's attribute was recorded in the new form alone.
+    if record.kind == "eval" {
+        let old = record.old.as_ref().unwrap_or(&record.result);
+        answer = answer.and("old form", old.0.clone(), value.unparse_old());
+    }
+    if let (Some(bits), Value::Real(real) | Value::RelTime(real)) = (&record.bits, &value) {
+        answer = answer.and("bits", bits.as_str(), format!("{:016x}", real.to_bits()));
+    }
+    answer
+}
+
+/// The name of a value's type, as the records have it.
+pub(super) fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Undefined => "undefined",
+        Value::Error => "error",
+        Value::Bool(_) => "boolean",
+        Value::Int(_) => "integer",
+        Value::Real(_) => "real",
+        Value::Str(_) => "string",
+        Value::AbsTime(_) => "abstime",
+        Value::RelTime(_) => "reltime",
+        Value::List(_) => "list",
+        Value::Ad(_) => "classad",
+    }
+}

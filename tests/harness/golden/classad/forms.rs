@@ -1,0 +1,133 @@
+//! JSON, XML and lists of ads.
+
+use htc_hooks::classad::format::list::{ListForm, ListWriter, Order};
+use htc_hooks::classad::format::{json, xml};
+use htc_hooks::classad::stream::{Delimiter, Form, ReferenceReader};
+use htc_hooks::classad::{ClassAd, Dialect};
+use serde::Deserialize;
+
+use super::{Answer, NOT_PARSED, Record, Text};
+
+/// A text of JSON or XML into an ad.
+pub(super) fn read(record: &Record) -> Answer {
+    let text = record.text();
+    let ad = match (record.kind.as_str(), record.op.as_str()) {
+        ("json", "in") => json::parse(text, Dialect::json()).ok(),
+        ("json", _) => json::parse_prefix(text, Dialect::json()).ok().map(|(ad, _)| ad),
+        _ => {
+            xml::parse_prefix(text, Dialect::new_syntax()).ok().filter(|read| read.found).map(|read| read.ad)
+        }
+    };
+    record.answer(ad.map_or_else(|| NOT_PARSED.to_vec(), |ad| ad.unparse().into()))
+}
+
+/// An ad into JSON or XML.
+pub(super) fn write(record: &Record) -> Result<Answer, String> {
+    let ad = ClassAd::parse_new(record.text(), record.dialect()).map_err(|error| error.to_string())?;
+    let mut out = Vec::new();
+    match record.op.as_str() {
+        "out_json" => json::push(&ad, json::Layout::Indented, &mut out),
+        "out_json_oneline" => json::push(&ad, json::Layout::OneLine, &mut out),
+        "out_xml" => xml::push(&ad, xml::Layout::Compact, &mut out),
+        _ => xml::push(&ad, xml::Layout::Spaced, &mut out),
+    }
+    Ok(record.answer(out))
+}
+
+/// Many ads as one list.
+pub(super) fn list(record: &Record) -> Result<Answer, String> {
+    let form = match record.fmt.as_deref() {
+        Some("long") => ListForm::Long,
+        Some("json") => ListForm::Json,
+        Some("jsonl") => ListForm::JsonLines,
+        Some("new") => ListForm::New,
+        Some("newl") => ListForm::NewLines,
+        Some("xml") => ListForm::Xml,
+        other => return Err(format!("no such form: {other:?}")),
+    };
+    let order = if record.hash_order == Some(1) { Order::Internal } else { Order::Sorted };
+    let mut writer = ListWriter::new(form, order);
+    let mut out = Vec::new();
+    for text in record.text().split(|byte| *byte == 0x1e) {
+        let ad = ClassAd::parse_new(text, record.dialect()).map_err(|error| error.to_string())?;
+        writer.write(&ad, &mut out).map_err(|error| error.to_string())?;
+    }
+    writer.finish(&mut out).map_err(|error| error.to_string())?;
+    Ok(record.answer(out))
+}
+
+/// The numbers that the reference gives to forms.
+const NUMBERS: [Form; 6] = [Form::Long, Form::Xml, Form::Json, Form::New, Form::JsonLines, Form::NewLines];
+
+/// A stream as the tools read it: ads up to the first that is empty or bad.
+pub(super) fn stream(record: &Record) -> Result<Answer, String> {
+    let form = match record.fmt.as_deref() {
+        Some("auto") | None => None,
+        Some(name) => Some(Form::from_name(name).ok_or_else(|| format!("no such form: {name}"))?),
+    };
+    let delimiter = match &record.delim {
+        Some(Text(delimiter)) if delimiter != b"\n" => Delimiter::Prefix(delimiter.clone()),
+        _ => Delimiter::Blank,
+    };
+    let mut reader = ReferenceReader::new(record.text(), form, delimiter);
+    let (mut ads, mut banners) = (Vec::new(), Vec::new());
+    let last = loop {
+        let step = reader.step().map_err(|error| error.to_string())?;
+        banners.push(step.banner.to_vec());
+        if step.status <= 0 {
+            break step;
+        }
+        ads.push(step.ad.unparse().to_vec());
+    };
+    let mut answer = same_list("result", &record.result.0, &ads)?.and(
+        "end",
+        record.end.clone().unwrap_or_default(),
+        last.status.to_string(),
+    );
+    if let Some(wanted) = &record.banners {
+        let wanted: Vec<_> = wanted.iter().map(|text| &text.0).collect();
+        answer = answer.and("banners", format!("{wanted:?}"), format!("{banners:?}"));
+    }
+    if let Some(wanted) = record.detected {
+        let got = reader.form().and_then(|form| NUMBERS.iter().position(|known| *known == form)).unwrap_or(6);
+        answer = answer.and("detected", wanted.to_string(), got.to_string());
+    }
+    Ok(answer)
+}
+
+/// A stream as the Python bindings read it (reference: `_classad_parse_next`, classad2/classad.cpp): a reader of its
+/// own for each ad, whose form is that of its first byte.
+pub(super) fn python_stream(record: &Record) -> Result<Answer, String> {
+    let mut ads = Vec::new();
+    let mut rest = record.text();
+    let end = loop {
+        rest = rest.trim_ascii_start();
+        let form = match rest.first() {
+            Some(b'[' | b'/') if record.fmt.as_deref() == Some("Auto") => Form::New,
+            _ => Form::Long,
+        };
+        let mut behind = rest;
+        let mut reader = ReferenceReader::new(&mut behind, Some(form), Delimiter::Blank);
+        let step = reader.step().map_err(|error| error.to_string())?;
+        let left = reader.unread().len() + behind.len();
+        match step.status {
+            1.. => ads.push(step.ad.unparse().to_vec()),
+            _ if left == 0 => break "eof",
+            _ => break "ValueError",
+        }
+        rest = &rest[rest.len() - left..];
+    };
+    Ok(same_list("result", &record.result.0, &ads)?.and("end", record.end.clone().unwrap_or_default(), end))
+}
+
+/// The answer that is a JSON array of texts.
+fn same_list(what: &'static str, wanted: &[u8], got: &[Vec<u8>]) -> Result<Answer, String> {
+    #[derive(Deserialize)]
+    struct Ads(Vec<Text>);
+    let Ads(wanted) = serde_json::from_slice(wanted).map_err(|error| error.to_string())?;
+    let join = |ads: &mut dyn Iterator<Item = &Vec<u8>>| {
+        ads.flat_map(|ad| [&ad[..], b"\n"].concat()).collect::<Vec<u8>>()
+    };
+    let wanted = join(&mut wanted.iter().map(|text| &text.0));
+    Ok(Answer(Vec::new()).and(what, wanted, join(&mut got.iter())))
+}
