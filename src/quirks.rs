@@ -124,6 +124,10 @@ quirks! {
         "bad arguments, environment or wrapper: not started, and nobody is told", "c02, c04, c09, c10";
     CheckpointExitLoops, "checkpoint-exit-loops",
         "without a shadow a checkpoint exit runs the job again at once, for ever", "c06 027, c08 046";
+    SecondSigtermIgnored, "second-sigterm-ignored",
+        "a second SIGTERM to the starter is ignored", "starter.cpp RemoteShutdownGraceful";
+    UserlogFormatWordsIgnored, "userlog-format-words-ignored",
+        "XML and JSON in DEFAULT_USERLOG_FORMAT_OPTIONS do nothing for user logs", "c33b, c33c, c34";
     ThreadVariablesStop, "thread-variables-stop",
         "after a thread variable that the job has set the following ones stay unset", "c36 m03";
     AssignedEnvEdit, "assigned-env-edit",

@@ -43,6 +43,39 @@ pub fn of_ids(uid: u32, gid: u32) -> Identity {
     Identity { uid, gid, groups: vec![gid] }
 }
 
+/// Does something in the file system with the rights of another account; `None` does it with our own.
+///
+/// Only the effective ids change and only meanwhile. They are those of the whole process: programs have one thread.
+///
+/// # Errors
+/// The account cannot be taken on; then nothing was done. One that cannot be laid down again would leave us without
+/// our rights; the kernel permits it always, since the saved id stays ours.
+pub fn acting_as<T>(identity: Option<&Identity>, act: impl FnOnce() -> T) -> std::io::Result<T> {
+    let Some(identity) = identity.filter(|identity| identity.uid != effective_uid()) else {
+        return Ok(act());
+    };
+    let own_groups = nix::unistd::getgroups()?;
+    let (own_uid, own_gid) = (nix::unistd::geteuid(), nix::unistd::getegid());
+    let groups: Vec<Gid> = identity.groups.iter().copied().map(Gid::from_raw).collect();
+    let take_on = || {
+        nix::unistd::setgroups(&groups)?;
+        nix::unistd::setegid(Gid::from_raw(identity.gid))?;
+        nix::unistd::seteuid(Uid::from_raw(identity.uid))
+    };
+    let lay_down = || {
+        nix::unistd::seteuid(own_uid)?;
+        nix::unistd::setegid(own_gid)?;
+        nix::unistd::setgroups(&own_groups)
+    };
+    if let Err(errno) = take_on() {
+        lay_down()?;
+        return Err(errno.into());
+    }
+    let done = act();
+    lay_down()?;
+    Ok(done)
+}
+
 /// Our own effective user id.
 pub fn effective_uid() -> u32 {
     nix::unistd::geteuid().as_raw()

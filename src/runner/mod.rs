@@ -3,3 +3,4 @@
 pub mod events;
 pub mod hook_call;
 pub mod hook_environment;
+pub mod starter;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use bstr::BString;
 
 use super::failure::StartFailure;
+use crate::hook::HookType;
 use crate::process::{Exit, Limit};
 use crate::quirks::Quirk;
 use crate::time::Tick;
@@ -77,18 +78,16 @@ pub struct CallId(pub u32);
 pub struct Call {
     /// Which.
     pub id: CallId,
-    /// Type, such as `PREPARE_JOB`.
-    pub hook: &'static str,
+    /// Type.
+    pub hook: HookType,
     /// The path as configured; relative ones lie in the starter's working directory.
-    pub path: PathBuf,
+    pub path: BString,
     /// Arguments after the path.
     pub arguments: Vec<BString>,
     /// What it reads.
     pub stdin: Vec<u8>,
     /// Variables put over those of the starter.
     pub environment: Vec<(BString, BString)>,
-    /// Whether its output is wanted (the reference closes descriptors 1 and 2 otherwise).
-    pub output: bool,
 }
 
 /// A file in the scratch directory.

@@ -60,8 +60,8 @@ pub enum Event {
         /// Its process id.
         pid: u32,
     },
-    /// It could not be started.
-    ProcessFailed(StartFailure),
+    /// It could not be started, for these reasons; the first decides.
+    ProcessFailed(Vec<StartFailure>),
     /// It ended; what it left behind is gone.
     ProcessEnded {
         /// How.

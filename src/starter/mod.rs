@@ -13,9 +13,26 @@
 //! moment. Reference: `starter.cpp`, `job_info_communicator.cpp`, `os_proc.cpp`.
 
 mod action;
+mod beginning;
+mod closing;
+pub mod ending;
+pub mod environment;
 mod event;
 mod failure;
+pub mod hooks;
+pub mod job_info;
+pub mod job_source;
+mod knobs;
+mod machine;
+pub mod prepare;
+pub mod process;
+mod running;
+mod settings;
+mod usage;
 
 pub use action::{Action, Call, CallId, File, JobProcess, LogEvent, Notice, StandardFile, Standing};
 pub use event::{Event, FamilyUsage, Request, Vacate};
 pub use failure::{StartFailure, hold_code};
+pub use job_info::{JobInfo, Overrides, Refusal};
+pub use machine::{Hooks, Setup, Starter};
+pub use settings::{Inherits, Settings};

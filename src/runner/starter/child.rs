@@ -1,0 +1,150 @@
+//! From the machine's description of a process to a child of the reactor, and back from its end.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use bstr::{BString, ByteSlice};
+
+use crate::os::identity::acting_as;
+use crate::os::{SpawnError, Stage};
+use crate::process::{Ancestor, ChildSpec, Identity, LeftBehind, Session, Stdio};
+use crate::starter::{JobProcess, StandardFile, StartFailure, process};
+
+/// Markers of older generations, which every child inherits.
+const MARKER: &[u8] = b"_CONDOR_ANCESTOR_";
+
+/// The child for a process of the job.
+pub(super) fn spec(
+    process: &JobProcess,
+    own: &[(BString, BString)],
+    identity: Option<&Identity>,
+    ancestor: Ancestor,
+    mounts: Vec<(PathBuf, PathBuf)>,
+) -> ChildSpec {
+    let mut env: Vec<BString> = own
+        .iter()
+        .filter(|(name, _)| name.starts_with(MARKER))
+        .map(|(name, value)| entry(name, value))
+        .collect();
+    env.extend(process.environment.iter().filter(|entry| !entry.starts_with(MARKER)).cloned());
+    ChildSpec {
+        argv: process.argv.clone(),
+        env,
+        cwd: Some(process.cwd.clone()),
+        identity: identity.cloned(),
+        stdio: [0, 1, 2].map(|at| stdio(&process.files[at], at)),
+        session: Session::Own,
+        nice: process.nice,
+        limits: process.limits.clone(),
+        // Inherited from the daemon and never reset (starter.md 10).
+        ignore_sigpipe: true,
+        mounts,
+        ancestor: Some(ancestor),
+        left_behind: LeftBehind::Killed,
+        ..ChildSpec::new(&process.program)
+    }
+}
+
+/// `NAME=value`.
+pub(super) fn entry(name: &[u8], value: &[u8]) -> BString {
+    [name, b"=", value].concat().into()
+}
+
+fn stdio(file: &StandardFile, at: usize) -> Stdio {
+    match file {
+        StandardFile::Null => Stdio::Null,
+        StandardFile::Own => Stdio::Inherit,
+        StandardFile::Path { path, truncate } => {
+            Stdio::File { path: path.clone(), write: at > 0, truncate: *truncate, append: at > 0 }
+        }
+    }
+}
+
+/// Why the standard files cannot be opened, each by itself: the reference opens all three before it gives up, and
+/// tries outputs once more without emptying them. Nothing when that second try would do.
+pub(super) fn open_failures(
+    files: &[StandardFile; 3],
+    identity: Option<&Identity>,
+    scratch: &Path,
+) -> io::Result<Vec<StartFailure>> {
+    use std::os::unix::fs::OpenOptionsExt;
+    let attempt = |at: usize| {
+        let StandardFile::Path { path, truncate } = &files[at] else { return None };
+        let open = |truncate: bool| {
+            let mut options = fs::OpenOptions::new();
+            match at {
+                0 => options.read(true),
+                _ => options.append(true).create(true).mode(0o666),
+            };
+            let truncate = if truncate { nix::libc::O_TRUNC } else { 0 };
+            // A FIFO must not hold us up; the child waits for its other end no more either.
+            options.custom_flags(nix::libc::O_NONBLOCK | truncate).open(scratch.join(path))
+        };
+        let opened = match open(*truncate) {
+            Err(_) if *truncate => open(false),
+            other => other,
+        };
+        let errno = opened.err()?.raw_os_error().unwrap_or(nix::libc::EIO);
+        // Nobody reads yet: opening a FIFO for writing without waiting is refused, and is none of our business.
+        let waits = errno == nix::libc::ENXIO && at > 0;
+        let reason = nix::errno::Errno::from_raw(errno).desc();
+        (!waits).then(|| process::open_failed(path, at, errno, reason))
+    };
+    acting_as(identity, || {
+        // The mask that the job's own opens have.
+        let mask = nix::sys::stat::umask(nix::sys::stat::Mode::from_bits_truncate(0o022));
+        let failures = (0..3).filter_map(attempt).collect();
+        nix::sys::stat::umask(mask);
+        failures
+    })
+}
+
+/// Why the job could not be started, in the reference's words.
+pub(super) fn failure(process: &JobProcess, error: &SpawnError) -> StartFailure {
+    let (errno, reason) = (error.errno(), error.reason());
+    match error.stage {
+        Stage::Stdin => process::open_failed(&error.path, 0, errno, reason),
+        Stage::Stdout => process::open_failed(&error.path, 1, errno, reason),
+        Stage::Stderr => process::open_failed(&error.path, 2, errno, reason),
+        Stage::WorkingDirectory => {
+            let detail = format!("Cannot access initial working directory \"{}\"", process.cwd.display());
+            process::execute_failed(process, &detail, errno, reason)
+        }
+        Stage::Execute => {
+            let detail = error.interpreter.as_ref().map_or_else(String::new, |name| {
+                format!("invalid interpreter ({}) specified on first line of script", name.as_bstr())
+            });
+            process::execute_failed(process, &detail, errno, reason)
+        }
+        _ => process::execute_failed(process, &error.to_string(), errno, reason),
+    }
+}
+
+/// Renames a core file in the job's directory to `core.<cluster>.<proc>`; whether there was one (`checkCoreFile`; one
+/// of an earlier run counts as well).
+pub(super) fn take_core(directory: &Path, pid: u32, id: &str, identity: Option<&Identity>) -> bool {
+    let new = directory.join(format!("core.{id}"));
+    let renamed = acting_as(identity, || {
+        [format!("core.{pid}"), "core".to_owned()]
+            .iter()
+            .any(|old| fs::rename(directory.join(old), &new).is_ok())
+    });
+    renamed.unwrap_or(false)
+}
+
+/// What a wrapper wrote to its error file, with its lines joined by `|`.
+pub(super) fn wrapper_failure(scratch: &Path, reader: Option<&Identity>) -> Option<BString> {
+    use std::io::Read;
+    let read = || {
+        let mut text = Vec::new();
+        fs::File::open(scratch.join(".job_wrapper_failure"))
+            .ok()?
+            .take(64 * 1024)
+            .read_to_end(&mut text)
+            .ok()?;
+        Some(text)
+    };
+    let text = acting_as(reader, read).ok().flatten()?;
+    Some(text.trim().replace(b"\n", b"|").into())
+}

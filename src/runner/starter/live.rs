@@ -1,0 +1,519 @@
+//! The loop that carries out what the machine of one job asks for, with real processes and the real clock.
+
+use std::collections::VecDeque;
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use bstr::BString;
+use nix::libc;
+use rustc_hash::FxHashMap;
+
+use super::child;
+use super::notice;
+use super::sandbox::Sandbox;
+use super::user_log::UserLog;
+use crate::classad::{Context, format::long};
+use crate::os::identity::acting_as;
+use crate::os::{self, ChildId, Reactor, Whom, accounting, clock, files};
+use crate::process::{Exit, Identity};
+use crate::quirks::Quirks;
+use crate::runner::events::{self, EventStream, Kind};
+use crate::runner::hook_call::HookCall;
+use crate::runner::hook_environment::HookEnvironment;
+use crate::starter::{
+    Action, Call, CallId, Event, FamilyUsage, JobProcess, Request, Standing, StartFailure, Starter, Vacate,
+};
+use crate::time::{Now, Tick};
+use crate::world::World;
+
+/// The signals that a starter answers to; give them to [`Reactor::new`].
+pub const SIGNALS: &[i32] = &[
+    libc::SIGTERM,
+    libc::SIGQUIT,
+    libc::SIGINT,
+    libc::SIGHUP,
+    libc::SIGUSR1,
+    libc::SIGUSR2,
+    libc::SIGTSTP,
+    libc::SIGCONT,
+    libc::SIGALRM,
+];
+
+/// How often memory is looked at between updates, so that the largest image seen is worth its name (PID_SNAPSHOT_INTERVAL).
+const SNAPSHOT: Duration = Duration::from_secs(15);
+
+/// How long processes that have been killed are waited for at the end.
+const LAST_WAIT: Duration = Duration::from_secs(5);
+
+/// After `--timeout` the job is asked to end; this later it has to.
+const AFTER_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// What the loop needs beside the machine.
+pub struct Job {
+    /// The scratch directory.
+    pub sandbox: Sandbox,
+    /// The account of hooks and job; `None` is our own.
+    pub identity: Option<Identity>,
+    /// The environment of all hooks, to which each call adds.
+    pub hook_environment: HookEnvironment,
+    /// PIPE_BUFFER_MAX: how much of a hook's outputs is kept, in bytes.
+    pub output_limit: usize,
+    /// Deviations.
+    pub quirks: Quirks,
+    /// Our own environment, as it is handed on.
+    pub environment: Vec<(BString, BString)>,
+    /// Directory of the job and its id, for core files.
+    pub iwd: PathBuf,
+    /// `cluster.proc`.
+    pub id: String,
+    /// Name of the slot for events; empty if there is none.
+    pub slot: String,
+    /// File of `-job-update-ad`.
+    pub update_ad: Option<PathBuf>,
+    /// File of `-job-output-ad`; standard output is the caller's business.
+    pub output_ad: Option<PathBuf>,
+    /// The account that writes those two; `None` is our own (quirk `output-ad-as-condor`).
+    pub ad_writer: Option<Identity>,
+    /// The account that looks for what a wrapper wrote; `None` is our own (quirk `wrapper-error-file-ignored`).
+    pub wrapper_reader: Option<Identity>,
+    /// The job's own log.
+    pub log: Option<UserLog>,
+    /// The slot runner's private directory.
+    pub private: Option<PathBuf>,
+    /// `--timeout`: the job is ended then.
+    pub timeout: Option<Duration>,
+    /// What is added to the wall clock in microseconds (`--now`).
+    pub skew_us: i64,
+}
+
+impl Job {
+    /// Where hooks run: the scratch directory, or for a job that is refused before there is one, the root.
+    fn hook_directory(&self) -> PathBuf {
+        let scratch = &self.sandbox.scratch;
+        if scratch.is_dir() { scratch.clone() } else { PathBuf::from("/") }
+    }
+}
+
+/// What came of a job.
+#[derive(Debug)]
+pub struct Finished {
+    /// Exit status of a starter as the reference has it.
+    pub status: u8,
+    /// How it stands with the job.
+    pub standing: Standing,
+    /// The job's ad with its outcome merged in; `None` when it was not started.
+    pub outcome: Option<Vec<u8>>,
+    /// The ad of `-job-output-ad`, empty when there is none: the reference's own bytes.
+    pub result: Vec<u8>,
+    /// Whether `--timeout` ended it.
+    pub timed_out: bool,
+}
+
+/// Runs the machine to its end.
+///
+/// # Errors
+/// The reactor cannot wait any more; all else is told to the machine or to the stream.
+pub fn run(
+    mut machine: Starter<'_>,
+    job: Job,
+    world: &dyn World,
+    reactor: &mut Reactor,
+    stream: &mut EventStream,
+) -> io::Result<Finished> {
+    let timeout_at = job.timeout.map(|limit| clock::tick().plus(limit));
+    let mut live = Live {
+        job,
+        world,
+        reactor,
+        stream,
+        events: VecDeque::from([Event::Begin]),
+        calls: FxHashMap::default(),
+        process: None,
+        wake_at: None,
+        snapshot_at: None,
+        timeout_at,
+        result: Vec::new(),
+        finished: None,
+        timed_out: false,
+    };
+    loop {
+        while let Some(event) = live.events.pop_front() {
+            let now = live.now();
+            for action in machine.step(now, event) {
+                live.carry_out(now, action);
+            }
+        }
+        if let Some((status, standing, outcome)) = live.finished.take() {
+            live.reactor.kill_all(LAST_WAIT);
+            return Ok(Finished {
+                status,
+                standing,
+                outcome,
+                result: live.result,
+                timed_out: live.timed_out,
+            });
+        }
+        live.wait()?;
+    }
+}
+
+/// The process of the job, or a script around it, that runs now.
+struct Running {
+    child: ChildId,
+    pid: u32,
+    wrapped: bool,
+    usage: accounting::FamilyUsage,
+}
+
+struct Live<'a> {
+    job: Job,
+    world: &'a dyn World,
+    reactor: &'a mut Reactor,
+    stream: &'a mut EventStream,
+    /// What is to be told to the machine next.
+    events: VecDeque<Event>,
+    calls: FxHashMap<ChildId, CallId>,
+    process: Option<Running>,
+    wake_at: Option<Tick>,
+    snapshot_at: Option<Tick>,
+    timeout_at: Option<Tick>,
+    result: Vec<u8>,
+    finished: Option<(u8, Standing, Option<Vec<u8>>)>,
+    timed_out: bool,
+}
+
+impl Live<'_> {
+    fn now(&self) -> Now {
+        let now = clock::now();
+        Now { wall_us: now.wall_us.saturating_add(self.job.skew_us), ..now }
+    }
+
+    /// Waits for the next thing to happen and puts it into the queue.
+    fn wait(&mut self) -> io::Result<()> {
+        let deadline = [self.wake_at, self.snapshot_at, self.timeout_at].into_iter().flatten().min();
+        match self.reactor.next(deadline)? {
+            os::Event::Exited { child, exit, usage, stdout, stderr, left_behind, .. } => {
+                if let Some(call) = self.calls.remove(&child) {
+                    self.events.push_back(Event::CallEnded {
+                        call,
+                        exit,
+                        stdout: stdout.bytes,
+                        cut: stdout.cut,
+                        stderr: stderr.bytes,
+                    });
+                } else if self.process.as_ref().is_some_and(|process| process.child == child)
+                    && let Some(process) = self.process.take()
+                {
+                    self.process_ended(&process, exit, &usage, left_behind.len());
+                }
+            }
+            os::Event::Signal(number) => self.signal(number),
+            os::Event::Timeout => self.timeout(),
+            os::Event::Line { .. } | os::Event::Piece { .. } | os::Event::Readable(_) => {}
+        }
+        Ok(())
+    }
+
+    fn timeout(&mut self) {
+        let now = clock::tick();
+        let due = |at: Option<Tick>| at.is_some_and(|at| at <= now);
+        if due(self.wake_at) {
+            self.wake_at = None;
+            self.events.push_back(Event::Timeout);
+        }
+        if due(self.snapshot_at) {
+            self.sample();
+            self.snapshot_at = self.process.as_ref().map(|_| now.plus(SNAPSHOT));
+        }
+        if due(self.timeout_at) {
+            let request = if self.timed_out { Request::Fast(None) } else { Request::Graceful(None) };
+            self.timeout_at = (!self.timed_out).then(|| now.plus(AFTER_TIMEOUT));
+            if !self.timed_out {
+                let event = self.event(Kind::Warning).reason("--timeout has passed: ending the job");
+                self.stream.tell(&event);
+            }
+            self.timed_out = true;
+            self.events.push_back(Event::Asked(request));
+        }
+    }
+
+    fn signal(&mut self, number: i32) {
+        let request = match number {
+            libc::SIGTERM => Request::Graceful(self.vacate()),
+            libc::SIGQUIT => Request::Fast(self.vacate()),
+            // 25.14 dies of these at once and leaves job and scratch directory to the startd; here nobody follows.
+            libc::SIGINT | libc::SIGALRM => Request::Graceful(None),
+            libc::SIGUSR1 => Request::Remove,
+            libc::SIGTSTP => Request::Suspend,
+            libc::SIGCONT => Request::Continue,
+            // SIGHUP reads the configuration again, which changes nothing for a job under way; SIGUSR2 means nothing.
+            _ => return,
+        };
+        self.events.push_back(Event::Asked(request));
+    }
+
+    /// What the slot runner says about the end of the job, if it does.
+    fn vacate(&self) -> Option<Vacate> {
+        let text = fs::read(self.job.private.as_ref()?.join("vacate.ad")).ok()?;
+        let (ad, _) = long::parse(&text);
+        let context = Context::new(self.world).my(&ad);
+        Some(Vacate {
+            reason: context.string("VacateReason")?,
+            code: context.int("VacateReasonCode").unwrap_or(0),
+            subcode: context.int("VacateReasonSubCode").unwrap_or(0),
+        })
+    }
+
+    fn event(&self, kind: Kind) -> events::Event {
+        let event = events::Event::new(self.now(), kind).job(self.job.id.as_str());
+        if self.job.slot.is_empty() { event } else { event.slot(self.job.slot.as_str()) }
+    }
+
+    fn warn(&mut self, reason: String) {
+        let event = self.event(Kind::Warning).reason(reason);
+        self.stream.tell(&event);
+    }
+
+    fn carry_out(&mut self, now: Now, action: Action) {
+        match action {
+            Action::MakeScratch { files } => self.make_scratch(&files),
+            Action::WriteFile(file) => self.write_file(&file),
+            Action::Call(call) => self.call(now, call),
+            Action::StartProcess(process) => self.start(now, &process),
+            Action::Measure => {
+                self.sample();
+                self.events.push_back(Event::Measured(self.measured()));
+            }
+            Action::SignalJob(number) => self.signal_job(number),
+            Action::KillFamily => self.signal_family(libc::SIGKILL),
+            Action::StopFamily => self.signal_family(libc::SIGSTOP),
+            Action::ContinueFamily => self.signal_family(libc::SIGCONT),
+            Action::KillCalls => {
+                for (child, _) in self.calls.drain() {
+                    self.reactor.kill(child, libc::SIGKILL, Whom::Family);
+                }
+            }
+            Action::WakeAt(at) => self.wake_at = at,
+            Action::WriteUpdateAd(bytes) => self.write_update(&bytes),
+            Action::WriteResultAd(bytes) => self.write_result(bytes),
+            Action::Log(event) => self.log(now, &event),
+            Action::Tell(notice) => {
+                let event = notice::event(self.event(Kind::Warning), notice);
+                self.stream.tell(&event);
+            }
+            Action::RemoveScratch => {
+                let remains = self.job.sandbox.remove();
+                self.events.push_back(Event::ScratchRemoved { remains });
+            }
+            Action::Finish { status, standing, outcome } => self.finished = Some((status, standing, outcome)),
+        }
+    }
+
+    fn make_scratch(&mut self, all: &[crate::starter::File]) {
+        let event = match self.job.sandbox.make() {
+            Ok(()) => {
+                all.iter().for_each(|file| self.write_file(file));
+                Event::ScratchMade
+            }
+            Err(failure) => Event::ScratchFailed {
+                reason: format!(
+                    "cannot make the scratch directory '{}': {}",
+                    failure.path.display(),
+                    failure.error
+                ),
+            },
+        };
+        self.events.push_back(event);
+        // The file of updates is there from the start, empty (s32 case 08).
+        self.write_update(b"");
+    }
+
+    fn write_file(&mut self, file: &crate::starter::File) {
+        if let Err(failure) = self.job.sandbox.write(file) {
+            self.events
+                .push_back(Event::WriteFailed { path: failure.path, reason: failure.error.to_string() });
+        }
+    }
+
+    fn call(&mut self, now: Now, call: Call) {
+        let id = call.id;
+        let environment = self.job.hook_environment.clone().with(call.environment);
+        let mut hook = HookCall::new(call.hook, call.path, call.stdin, environment);
+        hook.arguments = call.arguments;
+        hook.directory = Some(self.job.hook_directory());
+        hook.identity = self.job.identity.clone();
+        hook.output_limit = self.job.output_limit;
+        hook.ancestor = Some(HookCall::marker(now, self.world.random()));
+        hook.quirks = self.job.quirks;
+        let spec = hook.child_spec().map_err(|error| error.to_string());
+        let started = spec.and_then(|spec| self.reactor.spawn(spec).map_err(|error| full_text(&error)));
+        match started {
+            Ok(child) => {
+                self.calls.insert(child, id);
+                let pid = self.pid(child);
+                self.events.push_back(Event::CallStarted { call: id, pid });
+            }
+            Err(reason) => self.events.push_back(Event::CallFailed { call: id, reason }),
+        }
+    }
+
+    fn pid(&self, child: ChildId) -> u32 {
+        self.reactor.pid(child).and_then(|pid| u32::try_from(pid).ok()).unwrap_or(0)
+    }
+
+    fn start(&mut self, now: Now, process: &JobProcess) {
+        match self.try_start(now, process) {
+            Ok(child) => {
+                let pid = self.pid(child);
+                self.process =
+                    Some(Running { child, pid, wrapped: process.wrapped, usage: Default::default() });
+                self.sample();
+                self.snapshot_at = Some(clock::tick().plus(SNAPSHOT));
+                self.events.push_back(Event::ProcessStarted { pid });
+            }
+            Err(failures) => self.events.push_back(Event::ProcessFailed(failures)),
+        }
+    }
+
+    fn try_start(&mut self, now: Now, process: &JobProcess) -> Result<ChildId, Vec<StartFailure>> {
+        let identity = self.job.identity.clone();
+        let mounts = self.job.sandbox.mounts(&process.mounts).map_err(|error| {
+            vec![StartFailure::silent(format!("cannot make the directories of MOUNT_UNDER_SCRATCH: {error}"))]
+        })?;
+        let ancestor = HookCall::marker(now, self.world.random());
+        let spec = child::spec(process, &self.job.environment, identity.as_ref(), ancestor, mounts);
+        let error = match self.reactor.spawn(spec.clone()) {
+            Ok(child) => return Ok(child),
+            Err(error) => error,
+        };
+        if !matches!(error.stage, os::Stage::Stdin | os::Stage::Stdout | os::Stage::Stderr) {
+            return Err(vec![child::failure(process, &error)]);
+        }
+        let scratch = &self.job.sandbox.scratch;
+        let failures = child::open_failures(&process.files, identity.as_ref(), scratch).unwrap_or_default();
+        if !failures.is_empty() {
+            return Err(failures);
+        }
+        let mut again = spec;
+        for stdio in &mut again.stdio {
+            if let crate::process::Stdio::File { truncate, .. } = stdio {
+                *truncate = false;
+            }
+        }
+        self.reactor.spawn(again).map_err(|error| vec![child::failure(process, &error)])
+    }
+
+    /// Looks at the family's use of the machine.
+    fn sample(&mut self) {
+        if let Some(process) = &mut self.process
+            && let Some(usage) = self.reactor.usage(process.child)
+        {
+            process.usage = usage;
+        }
+    }
+
+    fn measured(&self) -> FamilyUsage {
+        self.process.as_ref().map_or_else(FamilyUsage::default, |process| family_usage(&process.usage))
+    }
+
+    fn process_ended(
+        &mut self,
+        process: &Running,
+        exit: Exit,
+        usage: &crate::process::Usage,
+        left_behind: usize,
+    ) {
+        self.snapshot_at = None;
+        let mut total = family_usage(&process.usage);
+        // The kernel's count of the process and those it waited for is exact; samples know of the others.
+        total.user = total.user.max(usage.user);
+        total.system = total.system.max(usage.system);
+        total.resident_kib = total.resident_kib.max(usage.max_rss_kib);
+        total.processes = u32::try_from(left_behind).unwrap_or(u32::MAX);
+        let identity = self.job.identity.as_ref();
+        let core = child::take_core(&self.job.iwd, process.pid, &self.job.id, identity);
+        let wrapper_failure = process
+            .wrapped
+            .then(|| child::wrapper_failure(&self.job.sandbox.scratch, self.job.wrapper_reader.as_ref()))
+            .flatten();
+        self.events.push_back(Event::ProcessEnded { exit, usage: total, core, wrapper_failure });
+    }
+
+    fn signal_job(&mut self, number: i32) {
+        // A number that is no signal cannot be sent, so that the hard way is left (c12: 999).
+        if !(0..=64).contains(&number) {
+            return self.signal_family(libc::SIGKILL);
+        }
+        if let Some(process) = &self.process
+            && number != 0
+        {
+            self.reactor.kill(process.child, number, Whom::Process);
+        }
+    }
+
+    fn signal_family(&mut self, number: i32) {
+        if let Some(process) = &self.process {
+            self.reactor.kill(process.child, number, Whom::Family);
+        }
+    }
+
+    fn write_update(&mut self, bytes: &[u8]) {
+        let Some(path) = self.job.update_ad.clone() else { return };
+        // The first, empty one is the job's own account's (s32).
+        let writer = match (bytes.is_empty(), &self.job.ad_writer) {
+            (true, Some(_)) => self.job.identity.as_ref(),
+            (_, writer) => writer.as_ref(),
+        };
+        let written = acting_as(writer, || files::replace(&path, bytes, 0o644, None));
+        if let Err(error) = written.and_then(|written| written) {
+            self.warn(format!("cannot write the update ad to '{}': {error}", path.display()));
+        }
+    }
+
+    fn write_result(&mut self, bytes: Vec<u8>) {
+        if let Some(path) = self.job.output_ad.clone() {
+            let append = || {
+                fs::OpenOptions::new()
+                    .append(true)
+                    .create(true)
+                    .mode(0o644)
+                    .open(&path)
+                    .and_then(|mut file| file.write_all(&bytes))
+            };
+            let written = acting_as(self.job.ad_writer.as_ref(), append);
+            if let Err(error) = written.and_then(|written| written) {
+                self.warn(format!("cannot write the result ad to '{}': {error}", path.display()));
+            }
+        }
+        self.result.extend_from_slice(&bytes);
+    }
+
+    fn log(&mut self, now: Now, event: &crate::starter::LogEvent) {
+        if let Some(log) = &mut self.job.log
+            && let Err(error) = log.write(now, event, self.world)
+        {
+            let path = log.path().display().to_string();
+            self.job.log = None;
+            self.warn(format!("the job's log '{path}' cannot be written: {error}"));
+        }
+    }
+}
+
+/// An error with its cause.
+fn full_text(error: &dyn std::error::Error) -> String {
+    error.source().map_or_else(|| error.to_string(), |source| format!("{error}: {source}"))
+}
+
+fn family_usage(usage: &accounting::FamilyUsage) -> FamilyUsage {
+    FamilyUsage {
+        processes: u32::try_from(usage.pids.len()).unwrap_or(u32::MAX),
+        user: usage.user,
+        system: usage.system,
+        max_image_kib: usage.max_image_kib,
+        resident_kib: usage.resident_kib,
+        ..FamilyUsage::default()
+    }
+}

@@ -1,0 +1,43 @@
+//! What the machine tells the user, as events of the stream.
+
+use crate::process::Exit;
+use crate::runner::events::{Event, Kind};
+use crate::starter::Notice;
+
+/// `exited 3`, `signalled 9`: the words of the schema.
+pub(super) fn exit_words(exit: Exit) -> String {
+    match exit {
+        Exit::Code(code) => format!("exited {code}"),
+        Exit::Signal { number, .. } => format!("signalled {number}"),
+    }
+}
+
+/// Fills an event, which has slot, job and time, from a notice.
+pub(super) fn event(event: Event, notice: Notice) -> Event {
+    let kind = |kind: Kind| Event { kind, ..event.clone() };
+    match notice {
+        Notice::HookStarted { hook, pid } => kind(Kind::HookStart).hook(hook).pid(pid),
+        Notice::HookEnded { hook, exit } => kind(Kind::HookEnd).hook(hook).exit(exit_words(exit)),
+        Notice::HookFailed { hook, reason } => kind(Kind::HookFailed).hook(hook).reason(reason),
+        Notice::Verdict { hook, verdict, reason } => {
+            kind(Kind::Verdict).hook(hook).verdict(verdict).reason(reason)
+        }
+        Notice::JobStarted { pid } => kind(Kind::Job).pid(pid).verdict("started"),
+        Notice::JobSuspended(true) => kind(Kind::Job).verdict("suspended"),
+        Notice::JobSuspended(false) => kind(Kind::Job).verdict("continued"),
+        Notice::JobEnded { exit, asked } => {
+            let event = kind(Kind::Job).exit(exit_words(exit));
+            match asked {
+                Some(asked) => event.verdict(asked),
+                None => event,
+            }
+        }
+        Notice::NotStarted { reason } => kind(Kind::Job).verdict("not started").reason(reason),
+        Notice::Warning(reason) => kind(Kind::Warning).reason(reason),
+        Notice::Quirk { quirk, reason } => kind(Kind::Warning).reason(format!(
+            "{reason}; in HTCondor 25.14 {} ({})",
+            quirk.line(),
+            quirk.id()
+        )),
+    }
+}

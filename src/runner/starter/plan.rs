@@ -1,0 +1,308 @@
+//! From configuration, ad and command line to a machine and what carries it out.
+//!
+//! The order is that of `JICLocal::init`: hooks, job, account, scratch directory, log. Whatever refuses the job is kept
+//! in the machine, which then tells JOB_EXIT of it (quirk `starter-refusal-untold`).
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use bstr::{BString, ByteSlice};
+
+use super::live::Job;
+use super::sandbox::Sandbox;
+use super::user_log::{Opening, UserLog};
+use crate::classad::{ClassAd, Context};
+use crate::config::{ValueError, View};
+use crate::job::attr;
+use crate::os::{identity, mounts};
+use crate::process::Identity;
+use crate::quirks::{Quirk, Quirks};
+use crate::runner::hook_environment::HookEnvironment;
+use crate::starter::hooks::{self, Found, ViewKnobs};
+use crate::starter::{JobInfo, Overrides, Refusal, Settings, Setup, Starter, job_info};
+use crate::world::{Account, World};
+
+/// What a caller knows of the job and wants of its run.
+pub struct Request<'w> {
+    /// Where everything else is asked.
+    pub world: &'w dyn World,
+    /// Deviations.
+    pub quirks: Quirks,
+    /// The job's ad as it was read, completed from the configuration where a keyword was given.
+    pub ad: ClassAd,
+    /// The slot's ad the job was accepted with.
+    pub machine: Option<ClassAd>,
+    /// Ids and standard files of the command line.
+    pub overrides: Overrides,
+    /// Name of the slot; empty for none.
+    pub slot: BString,
+    /// `-job-output-ad`: `-` is standard output, which is the caller's business.
+    pub output_ad: Option<BString>,
+    /// `-job-update-ad`.
+    pub update_ad: Option<BString>,
+    /// Limit for hooks that the reference waits for without end.
+    pub hook_timeout: Option<Duration>,
+    /// Limit for the whole job.
+    pub timeout: Option<Duration>,
+    /// The slot runner's private directory.
+    pub private: Option<PathBuf>,
+    /// A directory for scratch directories where the configuration names none.
+    pub fallback_execute: PathBuf,
+    /// What is added to the wall clock, in microseconds.
+    pub skew_us: i64,
+}
+
+/// Everything that [`super::run`] needs.
+pub struct Plan<'w> {
+    /// The machine.
+    pub machine: Starter<'w>,
+    /// What carries it out.
+    pub job: Job,
+    /// What a user should know before anything happens.
+    pub warnings: Vec<String>,
+}
+
+/// Makes the plan.
+///
+/// # Errors
+/// A knob that is no number or truth value where it has to be one.
+pub fn plan<'w>(request: Request<'w>, view: &View<'_>) -> Result<Plan<'w>, ValueError> {
+    let Request { world, quirks, mut ad, machine, overrides, .. } = request;
+    let slot_ad = machine.as_ref().filter(|_| !quirks.has(Quirk::MachineAdEmpty));
+    let settings = Settings::read(view, slot_ad, world)?;
+    let mut warnings = Vec::new();
+    let own = own_environment(world);
+    let root = world.effective_uid() == 0;
+
+    let Found { mut hooks, lookup, refusal } = hooks::find(&ad, &ViewKnobs(view), world, quirks);
+    if let Some(quirk) = lookup.quirk.filter(|quirk| !quirks.has(*quirk)) {
+        warnings.push(format!("in HTCondor 25.14 {} ({})", quirk.line(), quirk.id()));
+    }
+    let execute = execute_directory(&settings, &request.fallback_execute, quirks, view);
+    let top = free_name(&execute, std::process::id(), world);
+    let scratch = if settings.nested_scratch { top.join("scratch") } else { top.clone() };
+
+    let info = job_info::read(&mut ad, &scratch, &overrides, world);
+    let slot_user = slot_user(view, &request.slot);
+    let ignored = quirks.has(Quirk::OwnerIgnored);
+    let account = job_info::account(&ad, slot_user.as_ref().map(|user| user.as_slice()), ignored, world);
+    let (account, refused) = match account {
+        Ok((account, by)) => {
+            if root && (by == attr::OWNER || by == "SLOT<N>_USER") {
+                warnings.push(format!(
+                    "the job runs as '{}', which {by} names; in HTCondor 25.14 {} ({})",
+                    account.name,
+                    Quirk::OwnerIgnored.line(),
+                    Quirk::OwnerIgnored.id()
+                ));
+            }
+            (Some(account), None)
+        }
+        Err(refusal) => (None, Some(refusal)),
+    };
+    let job: Result<JobInfo, Refusal> = match (refusal, info, refused) {
+        (Some(refusal), _, _) | (None, Err(refusal), _) | (None, Ok(_), Some(refusal)) => Err(refusal),
+        (None, Ok(info), None) => Ok(info),
+    };
+    let condor = if root { condor_identity(view, world) } else { None };
+    let job_identity = account.as_ref().filter(|_| root).map(identity::of_account);
+    let hook_identity = match (&job_identity, root) {
+        (None, true) => {
+            // Nobody to run it as: never root.
+            if condor.is_none() {
+                hooks = Default::default();
+            }
+            condor.clone()
+        }
+        (identity, _) => identity.clone(),
+    };
+    let local = Context::new(world).my(&ad).int(attr::JOB_UNIVERSE) == Some(12);
+    let output_ad = request.output_ad.filter(|path| path != "-");
+    let resolve = |path: &BString| resolve(path, &scratch, quirks, world);
+    let output_path = output_ad.as_ref().map(resolve);
+    let ad_writer = if quirks.has(Quirk::OutputAdAsCondor) { condor.clone() } else { None };
+    let wrapper_reader = if quirks.has(Quirk::WrapperErrorFileIgnored) { condor.clone() } else { None };
+    let log = match &job {
+        Ok(info) => open_log(&ad, info, job_identity.as_ref(), view, quirks, world, &mut warnings)?,
+        Err(_) => None,
+    };
+    let job_plan = Job {
+        sandbox: Sandbox {
+            top,
+            scratch: scratch.clone(),
+            mode: settings.scratch_mode,
+            owner: job_identity,
+            condor,
+            keeps_modes: !quirks.has(Quirk::UnremovableScratchSilent),
+        },
+        identity: hook_identity,
+        hook_environment: HookEnvironment::of_daemon(own.iter().cloned(), quirks),
+        output_limit: output_limit(view)?,
+        quirks,
+        environment: own.clone(),
+        iwd: job.as_ref().map_or_else(|_| scratch.clone(), |info| info.iwd.to_path_lossy().into_owned()),
+        id: job.as_ref().map_or_else(|_| id_of(&ad, world), JobInfo::id),
+        slot: request.slot.to_string(),
+        update_ad: request.update_ad.as_ref().map(resolve),
+        output_ad: output_path.clone(),
+        ad_writer,
+        wrapper_reader,
+        log,
+        private: request.private,
+        timeout: request.timeout,
+        skew_us: request.skew_us,
+    };
+    let home = account.as_ref().map(|account: &Account| account.home.clone());
+    let machine = Starter::new(Setup {
+        world,
+        quirks,
+        ad,
+        machine,
+        job,
+        settings,
+        hooks,
+        scratch,
+        starter_pid: std::process::id(),
+        own_environment: own,
+        slot: request.slot,
+        home,
+        output_ad: output_path.map(|path| BString::from(path.into_os_string().into_vec())),
+        can_mount: root && !local && mounts::may_mount(),
+        hook_timeout: request.hook_timeout,
+    });
+    Ok(Plan { machine, job: job_plan, warnings })
+}
+
+/// Our own environment as it is handed on: without what our programs tell one another.
+fn own_environment(world: &dyn World) -> Vec<(BString, BString)> {
+    let bytes = |text: OsString| BString::from(text.into_vec());
+    let own = world.environment().into_iter().map(|(name, value)| (bytes(name), bytes(value)));
+    own.filter(|(name, _)| !name.starts_with(b"_HTC_")).collect()
+}
+
+/// EXECUTE, where some source sets it or its directory is there; else a directory of ours.
+fn execute_directory(settings: &Settings, fallback: &Path, quirks: Quirks, view: &View<'_>) -> PathBuf {
+    let set = |name: &str| view.raw(name).is_some_and(|setting| !setting.origin.is_default());
+    match &settings.execute {
+        Some(execute)
+            if quirks == Quirks::Reference || set("EXECUTE") || set("LOCAL_DIR") || execute.is_dir() =>
+        {
+            execute.clone()
+        }
+        _ => fallback.to_owned(),
+    }
+}
+
+/// `dir_<pid>`, or with a number behind it where a starter that was killed has left one.
+fn free_name(execute: &Path, pid: u32, world: &dyn World) -> PathBuf {
+    let plain = execute.join(format!("dir_{pid}"));
+    let taken = |path: &PathBuf| world.stat(path).is_ok();
+    if !taken(&plain) {
+        return plain;
+    }
+    let numbered = (1..1000).map(|number| execute.join(format!("dir_{pid}.{number}")));
+    numbered.into_iter().find(|path| !taken(path)).unwrap_or(plain)
+}
+
+/// `SLOT1_USER` for slot1, and for slot1_2 where it has none of its own.
+fn slot_user(view: &View<'_>, slot: &[u8]) -> Option<BString> {
+    let slot = slot.to_str().ok().filter(|slot| !slot.is_empty())?;
+    let of = |id: &str| view.string(&format!("{}_USER", id.to_ascii_uppercase())).ok().flatten();
+    let own = of(slot).or_else(|| of(slot.split('_').next().unwrap_or(slot)));
+    own.map(|setting| setting.value)
+}
+
+/// The account of daemons: CONDOR_IDS, else `condor`; `None` where root has to do.
+fn condor_identity(view: &View<'_>, world: &dyn World) -> Option<Identity> {
+    let configured = view.string("CONDOR_IDS").ok().flatten().map(|setting| setting.value.to_string());
+    let of_environment = world.env("CONDOR_IDS".as_ref()).map(|ids| ids.to_string_lossy().into_owned());
+    if let Some(ids) = of_environment.or(configured) {
+        let (uid, gid) = ids.trim().split_once('.')?;
+        return Some(identity::of_ids(uid.trim().parse().ok()?, gid.trim().parse().ok()?))
+            .filter(|identity| identity.uid != 0);
+    }
+    world.account_by_name(b"condor").map(|account| identity::of_account(&account))
+}
+
+/// Names on the command line: 25.14 takes relative ones below the scratch directory, which is removed; by default they
+/// lie where the caller is.
+fn resolve(path: &BString, scratch: &Path, quirks: Quirks, world: &dyn World) -> PathBuf {
+    let path = PathBuf::from(OsString::from_vec(path.to_vec()));
+    let base = match quirks.has(Quirk::OutputAdAsCondor) {
+        true => scratch.to_owned(),
+        false => world.current_dir().unwrap_or_default(),
+    };
+    base.join(path)
+}
+
+/// PIPE_BUFFER_MAX.
+fn output_limit(view: &View<'_>) -> Result<usize, ValueError> {
+    let setting = view.int("PIPE_BUFFER_MAX")?;
+    let configured = setting.and_then(|setting| usize::try_from(setting.value).ok());
+    Ok(configured.filter(|limit| *limit > 0).unwrap_or(crate::runner::hook_call::PIPE_BUFFER_MAX))
+}
+
+fn open_log(
+    ad: &ClassAd,
+    job: &JobInfo,
+    identity: Option<&Identity>,
+    view: &View<'_>,
+    quirks: Quirks,
+    world: &dyn World,
+    warnings: &mut Vec<String>,
+) -> Result<Option<UserLog>, ValueError> {
+    if !ad.contains("StarterUserLog") {
+        return Ok(None);
+    }
+    let options = view.string("DEFAULT_USERLOG_FORMAT_OPTIONS")?.map(|setting| setting.value);
+    let opening = Opening {
+        ad,
+        job,
+        identity,
+        options: options.as_ref().map_or(&b""[..], |options| options),
+        // There is no command port to name.
+        address: format!("<{}:0>", world.machine().ip_address).into(),
+        quirks,
+        world,
+    };
+    Ok(UserLog::open(&opening).unwrap_or_else(|(path, error)| {
+        warnings
+            .push(format!("the job's log '{}' cannot be opened: {error}; it runs without", path.display()));
+        None
+    }))
+}
+
+/// The id of a job that is refused, as far as its ad has one.
+fn id_of(ad: &ClassAd, world: &dyn World) -> String {
+    let context = Context::new(world).my(ad);
+    let (cluster, proc) = (context.int(attr::CLUSTER_ID), context.int(attr::PROC_ID));
+    format!("{}.{}", cluster.unwrap_or(1), proc.unwrap_or(0))
+}
+
+/// The slot's name where only the suffix of the log's name is known (`-a slot1_2`): what stands from `slot` on.
+pub fn slot_of_log_suffix(suffix: &[u8]) -> BString {
+    suffix.find(b"slot").map_or_else(BString::default, |at| suffix[at..].into())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::ffi::OsStrExt;
+
+    use super::*;
+
+    #[test]
+    fn the_slot_stands_in_the_suffix_of_the_log() {
+        assert_eq!(slot_of_log_suffix(b"slot2"), "slot2");
+        assert_eq!(slot_of_log_suffix(b"x.slot1_3"), "slot1_3");
+        assert_eq!(slot_of_log_suffix(b"other"), "");
+    }
+
+    #[test]
+    fn paths_of_bytes_stay_what_they_are() {
+        let world = crate::os::RealWorld::new();
+        let path = resolve(&"/x/\u{e9}".into(), Path::new("/s"), Quirks::Reference, &world);
+        assert_eq!(path.as_os_str().as_bytes(), "/x/\u{e9}".as_bytes());
+    }
+}

@@ -1,0 +1,172 @@
+//! The log that a job without a shadow asks for with `StarterUserLog`.
+//!
+//! Reference: `local_user_log.cpp`; what is written when: starter.md 20. A log that cannot be opened stops nothing.
+
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use bstr::{BString, ByteSlice};
+
+use crate::classad::{ClassAd, Context};
+use crate::os::identity::acting_as;
+use crate::process::{Exit, Identity};
+use crate::quirks::{Quirk, Quirks};
+use crate::starter::{JobInfo, LogEvent};
+use crate::time::Now;
+use crate::user_log::{
+    Body, Ending, EventTime, Evicted, FormatOptions, JobEvent, Share, Terminated, UsageTime,
+};
+use crate::world::World;
+
+/// An open log.
+#[derive(Debug)]
+pub struct UserLog {
+    file: fs::File,
+    path: PathBuf,
+    id: (i32, i32, i32),
+    options: FormatOptions,
+    form: Form,
+    address: BString,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    Text,
+    Xml,
+    Json,
+}
+
+/// What a log is opened by.
+pub struct Opening<'a> {
+    /// The job's ad as it was read.
+    pub ad: &'a ClassAd,
+    /// The job.
+    pub job: &'a JobInfo,
+    /// The job's account.
+    pub identity: Option<&'a Identity>,
+    /// DEFAULT_USERLOG_FORMAT_OPTIONS.
+    pub options: &'a [u8],
+    /// What stands for the starter's address: `<host:port>` of nobody.
+    pub address: BString,
+    /// Deviations.
+    pub quirks: Quirks,
+    /// What expressions are evaluated in.
+    pub world: &'a dyn World,
+}
+
+impl UserLog {
+    /// Opens the log that the ad asks for; `None` if it asks for none.
+    ///
+    /// # Errors
+    /// The path with the reason; the job runs all the same.
+    pub fn open(opening: &Opening<'_>) -> Result<Option<UserLog>, (PathBuf, io::Error)> {
+        let context = || Context::new(opening.world).my(opening.ad);
+        let Some(name) = context().string("StarterUserLog") else { return Ok(None) };
+        let path = if name.starts_with(b"/") {
+            name.to_path_lossy().into_owned()
+        } else {
+            opening.job.iwd.to_path_lossy().join(name.to_path_lossy())
+        };
+        let fail = |error| (path.clone(), error);
+        if name.is_empty() {
+            return Err(fail(io::Error::from(io::ErrorKind::NotFound)));
+        }
+        let open = || {
+            if let Some(directory) = path.parent() {
+                fs::create_dir_all(directory)?;
+            }
+            fs::OpenOptions::new()
+                .append(true)
+                .create(true)
+                .mode(0o644)
+                // A FIFO without a reader must not hold the job up.
+                .custom_flags(nix::libc::O_NONBLOCK)
+                .open(&path)
+        };
+        let file = acting_as(opening.identity, open).and_then(|file| file).map_err(fail)?;
+        let options = FormatOptions::parse(opening.options);
+        let words = !opening.quirks.has(Quirk::UserlogFormatWordsIgnored);
+        let form = match context().eval_attr("StarterUserLogUseXML") {
+            crate::classad::Value::Bool(true) => Form::Xml,
+            _ if words && options.xml => Form::Xml,
+            _ if words && options.json => Form::Json,
+            _ => Form::Text,
+        };
+        let number = |number: i64| i32::try_from(number).unwrap_or(-1);
+        let id = (number(opening.job.cluster), number(opening.job.proc), number(opening.job.subproc));
+        Ok(Some(UserLog { file, path, id, options, form, address: opening.address.clone() }))
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Appends one event, whole, with one write.
+    ///
+    /// # Errors
+    /// Those of the write.
+    pub fn write(&mut self, now: Now, event: &LogEvent, world: &dyn World) -> io::Result<()> {
+        let time = EventTime::at(now.wall_us, self.options, &world.zone(now.epoch()));
+        let mut event = JobEvent::new(self.id.0, self.id.1, time, self.body(event));
+        event.subproc = self.id.2;
+        let bytes = match self.form {
+            Form::Text => event.text(self.options),
+            Form::Xml => event.xml(),
+            Form::Json => event.json(),
+        };
+        self.file.write_all(&bytes)
+    }
+
+    fn body(&self, event: &LogEvent) -> Body {
+        let code = |code: i64| match self.form {
+            Form::Text => 0,
+            _ => i32::try_from(code).unwrap_or(0),
+        };
+        match event {
+            LogEvent::Execute => Body::Execute {
+                host: self.address.clone(),
+                slot_name: BString::default(),
+                properties: Vec::new(),
+            },
+            LogEvent::Evicted { .. } => Body::Evicted(Box::new(Evicted {
+                code: (0, 0),
+                checkpointed: false,
+                requeued: None,
+                run: Share::default(),
+                reason: BString::default(),
+                resources: None,
+            })),
+            LogEvent::Terminated { exit, cpu, .. } => {
+                let local = UsageTime { user: cpu.0.cast_signed(), system: cpu.1.cast_signed() };
+                Body::Terminated(Box::new(Terminated {
+                    ending: ending(*exit),
+                    run: Share { local, ..Share::default() },
+                    total: Share::default(),
+                    resources: None,
+                }))
+            }
+            LogEvent::Suspended { processes } => Body::Suspended((*processes).into()),
+            LogEvent::Continued => Body::Unsuspended,
+            // The text form of this log has no codes, the ad forms have.
+            LogEvent::Error { failure, critical } => Body::RemoteError {
+                daemon: "starter".into(),
+                host: self.address.clone(),
+                message: failure.text.clone(),
+                critical: *critical,
+                code: code(failure.code),
+                subcode: code(failure.subcode),
+            },
+        }
+    }
+}
+
+/// The log never says that there is a core file (starter.md 20).
+fn ending(exit: Exit) -> Ending {
+    match exit {
+        Exit::Code(code) => Ending::Exited(code.into()),
+        Exit::Signal { number, .. } => Ending::Signalled(number, None),
+    }
+}

@@ -1,0 +1,386 @@
+//! The machine from its beginning to the start of the job: scratch directory, prepare hook, deferral, PreCmd.
+
+use std::path::{Path, PathBuf};
+
+use bstr::{BString, ByteSlice};
+
+use super::action::{Action, CallId, File, LogEvent, Notice};
+use super::ending::{self, Deferral};
+use super::event::FamilyUsage;
+use super::failure::{StartFailure, hold_code};
+use super::machine::{JOB_EXIT, PREPARE_JOB, Phase, Process, Starter, UPDATE_JOB_INFO};
+use super::prepare::{self, Prepared};
+use super::process;
+use super::usage::Meter;
+use crate::classad::format::long;
+use crate::process::Exit;
+use crate::quirks::Quirk;
+use crate::time::Now;
+
+impl Starter<'_> {
+    /// The first step: the scratch directory, or the refusal.
+    pub(super) fn begin(&mut self, now: Now, out: &mut Vec<Action>) {
+        if self.phase != Phase::New {
+            return;
+        }
+        let refusal = match &self.job {
+            Ok(_) => {
+                self.phase = Phase::Scratch;
+                let files =
+                    vec![self.job_ad_file(), File { name: ".machine.ad", bytes: long::print(&self.machine) }];
+                out.push(Action::MakeScratch { files });
+                return;
+            }
+            Err(refusal) => refusal.to_string(),
+        };
+        self.status = 1;
+        self.asked.fast = true;
+        out.push(Action::Tell(Notice::NotStarted { reason: refusal }));
+        self.tell_refusal(now, out);
+    }
+
+    /// JOB_EXIT for a job that was accepted and is not taken on; 25.14 ends without any hook.
+    fn tell_refusal(&mut self, now: Now, out: &mut Vec<Action>) {
+        if self.quirks.has(Quirk::StarterRefusalUntold) {
+            return self.remove_scratch(out);
+        }
+        if self.hooks.exit.is_some() {
+            let reason = "JOB_EXIT is called for a job that the starter refuses";
+            Self::tell_quirk(Quirk::StarterRefusalUntold, reason, out);
+        }
+        self.all_jobs_done(now, out);
+    }
+
+    fn job_ad_file(&self) -> File {
+        File { name: ".job.ad", bytes: long::print(&self.ad) }
+    }
+
+    /// The files could not be written. Before the job that is a failure of the scratch directory; 25.14 runs the job
+    /// without them.
+    pub(super) fn write_failed(&mut self, path: &Path, reason: &str, out: &mut Vec<Action>) {
+        let text = format!("cannot write {}: {reason}", path.display());
+        if self.phase == Phase::Scratch && !self.quirks.has(Quirk::JobAdUnwrittenRuns) {
+            self.write_failure.get_or_insert(text);
+        } else {
+            out.push(Action::Tell(Notice::Warning(text)));
+        }
+    }
+
+    pub(super) fn scratch_failed(&mut self, now: Now, reason: &str, out: &mut Vec<Action>) {
+        if self.phase != Phase::Scratch {
+            return;
+        }
+        // Parts of it may exist.
+        self.scratch_made = true;
+        self.status = 1;
+        self.asked.fast = true;
+        let failure = StartFailure::new(reason, hold_code::SCRATCH_DIR_ERROR, 0);
+        out.push(Action::Tell(Notice::NotStarted { reason: reason.to_owned() }));
+        self.failure = Some(failure);
+        self.tell_refusal(now, out);
+    }
+
+    /// The first update, then the prepare hook, both with the plain ad.
+    pub(super) fn scratch_made(&mut self, now: Now, out: &mut Vec<Action>) {
+        if self.phase != Phase::Scratch {
+            return;
+        }
+        self.scratch_made = true;
+        if let Some(reason) = self.write_failure.take() {
+            Self::tell_quirk(
+                Quirk::JobAdUnwrittenRuns,
+                "the job is not started without .job.ad and .machine.ad",
+                out,
+            );
+            return self.not_started(now, StartFailure::new(reason, hold_code::SCRATCH_DIR_ERROR, 0), out);
+        }
+        if let Some(path) = self.hooks.update.clone() {
+            let mut ad = self.ad.clone();
+            ad.update(&ending::provisioned(&self.machine, &self.frozen(now)));
+            self.call(now, UPDATE_JOB_INFO, path.as_bstr(), Vec::new(), &ad, out);
+        }
+        if self.asked.any() {
+            return self.all_jobs_done(now, out);
+        }
+        match self.hooks.prepare.clone() {
+            Some(path) => {
+                let (arguments, ad) = (self.hooks.prepare_arguments.clone(), self.ad.clone());
+                let call = self.call(now, PREPARE_JOB, path.as_bstr(), arguments, &ad, out);
+                let until = self.hook_timeout.map(|limit| now.tick().plus(limit));
+                self.phase = Phase::Preparing { call, until };
+            }
+            None => self.wait_for_time(now, out),
+        }
+    }
+
+    /// A hook could not be executed.
+    pub(super) fn call_failed(&mut self, now: Now, call: CallId, reason: &str, out: &mut Vec<Action>) {
+        let Some(hook) = self.calls.remove(&call) else { return };
+        out.push(Action::Tell(Notice::HookFailed { hook, reason: reason.to_owned() }));
+        match self.phase {
+            Phase::Preparing { call: waiting, .. } if waiting == call => {
+                let path = self.hooks.prepare.clone().unwrap_or_default();
+                let text = format!("failed to execute {} ({path})", PREPARE_JOB.name());
+                let failure = StartFailure::new(text, hold_code::HOOK_PREPARE_JOB_FAILURE, 0);
+                self.asked.fast = true;
+                self.not_started(now, failure, out);
+            }
+            Phase::Exiting { call: waiting, .. } if waiting == call => self.exit_hook_unspawnable(now, out),
+            _ => {}
+        }
+    }
+
+    /// A hook ended and its answer is here.
+    pub(super) fn call_ended(
+        &mut self,
+        now: Now,
+        call: CallId,
+        exit: Exit,
+        stdout: &[u8],
+        cut: bool,
+        out: &mut Vec<Action>,
+    ) {
+        match self.phase {
+            Phase::Preparing { call: waiting, .. } if waiting == call => {
+                self.prepared(now, exit, stdout, cut, out)
+            }
+            Phase::Exiting { call: waiting, .. } if waiting == call => {
+                out.push(Action::Tell(Notice::Verdict {
+                    hook: JOB_EXIT.name(),
+                    verdict: "done",
+                    reason: exit.to_string(),
+                }));
+                self.exit_done = true;
+                self.clean_up(now, out);
+            }
+            _ => {}
+        }
+    }
+
+    fn prepared(&mut self, now: Now, exit: Exit, stdout: &[u8], cut: bool, out: &mut Vec<Action>) {
+        let refuses_cut = cut && !self.quirks.has(Quirk::AnswerCutAccepted);
+        let path = self.hooks.prepare.clone().unwrap_or_default();
+        let prepared =
+            prepare::judge(PREPARE_JOB.name(), &path, exit, stdout, refuses_cut, &self.frozen(now));
+        if refuses_cut {
+            Self::tell_quirk(Quirk::AnswerCutAccepted, "the cut answer of PREPARE_JOB is refused", out);
+        }
+        if let Some(bad) = &prepared.unread {
+            let reason = format!(
+                "line {} of its output, '{}', is no attribute: nothing from there on was read",
+                bad.number,
+                bad.line.as_bstr()
+            );
+            out.push(Action::Tell(Notice::HookFailed { hook: PREPARE_JOB.name(), reason }));
+        }
+        let verdict = match &prepared {
+            Prepared { status: 0, message, .. } if message.is_empty() => "go on",
+            Prepared { status: 0, .. } => "go on with warning",
+            _ => "not started",
+        };
+        out.push(Action::Tell(Notice::Verdict {
+            hook: PREPARE_JOB.name(),
+            verdict,
+            reason: prepared.text.to_string(),
+        }));
+        let failure = StartFailure::new(prepared.text.clone(), prepared.hold_code(), prepared.status);
+        if !prepared.goes_on() {
+            self.asked.fast = true;
+            return self.not_started(now, failure, out);
+        }
+        if prepared.is_reported() {
+            out.push(Action::Log(LogEvent::Error { failure, critical: false }));
+        }
+        self.ad.update(&prepared.update);
+        if !self.quirks.has(Quirk::JobAdFileStale) && !prepared.update.is_empty() {
+            out.push(Action::WriteFile(self.job_ad_file()));
+            Self::tell_quirk(Quirk::JobAdFileStale, ".job.ad shows what PREPARE_JOB changed", out);
+        }
+        self.wait_for_time(now, out);
+    }
+
+    pub(super) fn prepare_timed_out(&mut self, now: Now, call: CallId, out: &mut Vec<Action>) {
+        self.calls.remove(&call);
+        let reason = "ran longer than the limit for hooks; the job is not started".to_owned();
+        out.push(Action::Tell(Notice::HookFailed { hook: PREPARE_JOB.name(), reason: reason.clone() }));
+        self.asked.fast = true;
+        self.not_started(now, StartFailure::new(reason, hold_code::HOOK_PREPARE_JOB_FAILURE, 0), out);
+    }
+
+    /// DeferralTime.
+    fn wait_for_time(&mut self, now: Now, out: &mut Vec<Action>) {
+        match ending::deferral(&self.ad, &self.id(), now.epoch(), &self.frozen(now)) {
+            Deferral::Now => self.start_scripts(now, out),
+            Deferral::Wait(seconds) => {
+                let until = now.tick().plus(std::time::Duration::from_secs(seconds));
+                self.phase = Phase::Deferred { until };
+            }
+            Deferral::Missed(reason) => {
+                out.push(Action::Tell(Notice::NotStarted { reason }));
+                if self.quirks.has(Quirk::MissedDeferralAsSignal) {
+                    self.missed = Some(now);
+                } else {
+                    let reason = "a missed DeferralTime is not reported as a signal";
+                    Self::tell_quirk(Quirk::MissedDeferralAsSignal, reason, out);
+                }
+                self.all_jobs_done(now, out);
+            }
+        }
+    }
+
+    /// PreCmd where there is one and scripts are allowed, else the job.
+    pub(super) fn start_scripts(&mut self, now: Now, out: &mut Vec<Action>) {
+        match self.script(now, "Pre") {
+            Ok(Some(process)) => {
+                self.phase = Phase::PreScript;
+                out.push(Action::StartProcess(Box::new(process)));
+            }
+            Ok(None) => self.start_job(now, out),
+            Err(failure) => self.start_failed(now, failure, out),
+        }
+    }
+
+    /// The process of PreCmd or PostCmd, if there is to be one.
+    pub(super) fn script(
+        &self,
+        now: Now,
+        prefix: &'static str,
+    ) -> Result<Option<super::action::JobProcess>, StartFailure> {
+        let (Ok(job), Some(allow)) = (&self.job, &self.settings.allow_scripts) else { return Ok(None) };
+        let world = self.frozen(now);
+        if ending::is_true(allow, &self.machine, &self.ad, &world) != Some(true) {
+            return Ok(None);
+        }
+        let about = self.publication(job, &world, &self.scratch, &[]);
+        process::script(&about, prefix).transpose()
+    }
+
+    /// The job.
+    pub(super) fn start_job(&mut self, now: Now, out: &mut Vec<Action>) {
+        let Ok(job) = self.job.clone() else { return };
+        let world = self.frozen(now);
+        let setting = match self.can_mount {
+            true => self.settings.mount_under_scratch.clone(),
+            false => BString::default(),
+        };
+        let built = process::mounts(&setting, &self.ad, &self.scratch, &world).and_then(|mounts| {
+            let temporary: PathBuf = process::temporary(&mounts, &self.scratch, self.quirks);
+            let about = self.publication(&job, &world, &temporary, &[]);
+            let process = process::job(&about, &self.own_environment, mounts)?;
+            Ok((process, temporary))
+        });
+        match built {
+            Ok((process, temporary)) => {
+                self.temporary = temporary;
+                self.phase = Phase::Starting;
+                out.push(Action::StartProcess(Box::new(process)));
+            }
+            Err(failure) => self.start_failed(now, failure, out),
+        }
+    }
+
+    /// A process runs.
+    pub(super) fn process_started(&mut self, now: Now, pid: u32, out: &mut Vec<Action>) {
+        let process = Process { pid, started: now, ended: None };
+        match self.phase {
+            Phase::PreScript => self.script_running = true,
+            Phase::PostScript => {
+                self.script_running = true;
+                self.post = Some(process);
+            }
+            Phase::Starting => {
+                out.push(Action::Log(LogEvent::Execute));
+                out.push(Action::Tell(Notice::JobStarted { pid }));
+                self.note_renice();
+                if self.main.is_none() {
+                    self.meter = Meter::new(now.epoch(), self.settings.statistics_window);
+                }
+                self.main = Some(process);
+                self.usage = FamilyUsage { processes: 1, ..FamilyUsage::default() };
+                self.phase = Phase::Running;
+                self.update_at = Some(now.tick().plus(self.settings.initial_update_interval));
+                if self.suspended || self.is_suspended_at_exec(now) {
+                    self.suspended = true;
+                    out.push(Action::StopFamily);
+                }
+                if self.asked.any() {
+                    self.end_job(now, out);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn is_suspended_at_exec(&self, now: Now) -> bool {
+        let world = self.frozen(now);
+        crate::classad::Context::new(&world).my(&self.ad).boolean("SuspendJobAtExec").unwrap_or(false)
+    }
+
+    /// `Renice` is in the ad from the exec on, tried or done.
+    fn note_renice(&mut self) {
+        if let Some(renice) = &self.settings.renice
+            && let Ok(expression) = crate::classad::Expr::parse(renice)
+        {
+            self.ad.insert("Renice", expression);
+        }
+    }
+
+    /// A process could not be started. Several standard files may have failed, and each is reported.
+    pub(super) fn process_failed(
+        &mut self,
+        now: Now,
+        mut failures: Vec<StartFailure>,
+        out: &mut Vec<Action>,
+    ) {
+        if failures.is_empty() {
+            return;
+        }
+        let failure = failures.remove(0);
+        let others = failures.into_iter();
+        match self.phase {
+            Phase::Starting => {
+                if failure.code == hold_code::FAILED_TO_CREATE_PROCESS {
+                    // 001 is written before the exec and stays (starter.md 10).
+                    out.push(Action::Log(LogEvent::Execute));
+                    self.note_renice();
+                }
+                self.asked.fast = true;
+                out.push(Action::Tell(Notice::NotStarted { reason: failure.text.to_string() }));
+                self.report(failure, out);
+                others.for_each(|other| self.report(other, out));
+                self.all_jobs_done(now, out);
+            }
+            Phase::PreScript => self.start_failed(now, failure, out),
+            Phase::PostScript => {
+                self.report(failure, out);
+                self.all_jobs_done(now, out);
+            }
+            _ => {}
+        }
+    }
+
+    /// The job cannot be started: fast shutdown.
+    fn start_failed(&mut self, now: Now, failure: StartFailure, out: &mut Vec<Action>) {
+        self.asked.fast = true;
+        self.not_started(now, failure, out);
+    }
+
+    /// Reports why the job does not start and goes to the exit hook.
+    pub(super) fn not_started(&mut self, now: Now, failure: StartFailure, out: &mut Vec<Action>) {
+        self.asked.fast = true;
+        out.push(Action::Tell(Notice::NotStarted { reason: failure.text.to_string() }));
+        self.report(failure, out);
+        self.all_jobs_done(now, out);
+    }
+
+    /// Event 021, which 25.14 leaves out for some failures.
+    pub(super) fn report(&mut self, failure: StartFailure, out: &mut Vec<Action>) {
+        if !failure.silent || !self.quirks.has(Quirk::StartFailureSilent) {
+            if failure.silent {
+                Self::tell_quirk(Quirk::StartFailureSilent, "the failure is reported", out);
+            }
+            out.push(Action::Log(LogEvent::Error { failure: failure.clone(), critical: true }));
+        }
+        self.failure = Some(failure);
+    }
+}

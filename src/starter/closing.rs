@@ -1,0 +1,130 @@
+//! The machine from the end of the job on: exit hook, result, removal.
+
+use std::path::PathBuf;
+
+use bstr::{BString, ByteSlice};
+
+use super::action::{Action, CallId, LogEvent, Notice};
+use super::ending;
+use super::machine::{JOB_EXIT, Phase, Starter};
+use crate::classad::{ClassAd, format::long};
+use crate::process::Exit;
+use crate::quirks::Quirk;
+use crate::time::Now;
+
+impl Starter<'_> {
+    /// No process is left: JOB_EXIT once, then the rest (`Starter::allJobsDone`).
+    pub(super) fn all_jobs_done(&mut self, now: Now, out: &mut Vec<Action>) {
+        if matches!(self.phase, Phase::Exiting { .. } | Phase::Removing | Phase::Finished) {
+            return;
+        }
+        self.update_at = None;
+        self.graceful_until = None;
+        let reason = self.asked.word();
+        if self.exit_ad.is_none() {
+            // Made once and kept for later tries.
+            let mut ad = self.ad.clone();
+            self.publish_main(&mut ad, now);
+            self.publish_post(&mut ad);
+            self.publish_vacate(&mut ad);
+            self.exit_ad = Some(ad);
+        }
+        match self.hooks.exit.clone().filter(|_| !self.exit_done) {
+            Some(path) => {
+                let ad = self.exit_ad.clone().unwrap_or_default();
+                let call = self.call(now, JOB_EXIT, path.as_bstr(), vec![BString::from(reason)], &ad, out);
+                self.phase = Phase::Exiting { call, until: now.tick().plus(self.hooks.exit_timeout) };
+            }
+            None => self.clean_up(now, out),
+        }
+    }
+
+    /// What PostCmd tells of itself. What PreCmd told is forgotten when the job starts (`Starter::Reaper` deletes it).
+    fn publish_post(&self, ad: &mut ClassAd) {
+        let Some(post) = &self.post else { return };
+        ad.set("PostJobPid", i64::from(post.pid));
+        ad.set("PostJobStartDate", post.started.epoch());
+        if let Some((ended, exit)) = post.ended {
+            ad.set("PostJobDuration", ending::seconds_between(post.started, ended));
+            ending::publish_exit(ad, "Post", exit);
+        }
+    }
+
+    /// JOB_EXIT takes too long: it is not waited for any more, and killed at the end.
+    pub(super) fn exit_timed_out(&mut self, now: Now, call: CallId, out: &mut Vec<Action>) {
+        self.calls.remove(&call);
+        let reason = "ran longer than its time-out; going on without it".to_owned();
+        out.push(Action::Tell(Notice::HookFailed { hook: JOB_EXIT.name(), reason }));
+        self.exit_done = true;
+        self.clean_up(now, out);
+    }
+
+    /// JOB_EXIT cannot be executed.
+    pub(super) fn exit_hook_unspawnable(&mut self, now: Now, out: &mut Vec<Action>) {
+        if self.quirks.has(Quirk::ExitHookUnspawnableHangs) {
+            self.phase = Phase::ExitStuck;
+            return;
+        }
+        Self::tell_quirk(Quirk::ExitHookUnspawnableHangs, "the starter ends without JOB_EXIT", out);
+        self.exit_done = true;
+        self.clean_up(now, out);
+    }
+
+    /// Log event, result ad, removal (`Starter::cleanupJobs`).
+    pub(super) fn clean_up(&mut self, now: Now, out: &mut Vec<Action>) {
+        let ended = self.main.as_ref().and_then(|main| main.ended);
+        if let Some((_, exit)) = ended {
+            let mut result = ClassAd::new();
+            self.publish_main(&mut result, now);
+            self.publish_post(&mut result);
+            out.push(Action::Log(match self.asked.any() {
+                true => LogEvent::Evicted { exit },
+                false => LogEvent::Terminated {
+                    exit,
+                    cpu: (self.usage.user.as_secs(), self.usage.system.as_secs()),
+                    core: self.core,
+                },
+            }));
+            out.push(Action::WriteResultAd(long::print(&result)));
+        } else if let Some(at) = self.missed {
+            out.push(Action::WriteResultAd(long::print(&missed_deferral(at))));
+        }
+        self.remove_scratch(out);
+    }
+
+    /// Ends what still runs and removes the scratch directory.
+    pub(super) fn remove_scratch(&mut self, out: &mut Vec<Action>) {
+        out.push(Action::KillCalls);
+        self.calls.clear();
+        self.phase = Phase::Removing;
+        match self.scratch_made {
+            true => out.push(Action::RemoveScratch),
+            false => self.finish(out),
+        }
+    }
+
+    pub(super) fn scratch_removed(&mut self, remains: &[PathBuf], out: &mut Vec<Action>) {
+        if self.phase != Phase::Removing {
+            return;
+        }
+        for path in remains {
+            let text = format!("cannot remove {}", path.display());
+            out.push(Action::Tell(Notice::Warning(text)));
+        }
+        if !remains.is_empty() && !self.quirks.has(Quirk::UnremovableScratchSilent) {
+            let reason = "what stays of the scratch directory is reported, with its modes as they were";
+            Self::tell_quirk(Quirk::UnremovableScratchSilent, reason, out);
+        }
+        self.finish(out);
+    }
+}
+
+/// What 25.14 writes for a job that missed its time: the empty process publishes itself, with a wait status of 114.
+fn missed_deferral(at: Now) -> ClassAd {
+    let mut ad = ClassAd::new();
+    ad.set("JobState", "Exited");
+    ad.set("NumPids", 0i64);
+    ad.set("JobDuration", ending::seconds_between(Now { wall_us: 0, monotonic_us: 0 }, at));
+    ending::publish_exit(&mut ad, "", Exit::Signal { number: 114, core_dumped: false });
+    ad
+}

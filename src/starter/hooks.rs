@@ -1,0 +1,82 @@
+//! The hooks of one job: which keyword, which paths, and what the reference refuses.
+//!
+//! Reference: `StarterHookMgr::initialize`. Every path is looked at once, before anything of the job runs; one bad path
+//! refuses the job, whether that hook would be called or not.
+
+use std::time::Duration;
+
+use bstr::{BString, ByteSlice};
+
+use super::job_info::Refusal;
+use super::machine::Hooks;
+use crate::classad::{ClassAd, Context, Expr};
+use crate::config::View;
+use crate::hook::keyword::{self, Lookup};
+use crate::hook::{HookType, Knobs, path_check};
+use crate::quirks::Quirks;
+use crate::text::arguments;
+use crate::world::World;
+
+/// A view of the configuration as hooks ask it.
+pub struct ViewKnobs<'a>(pub &'a View<'a>);
+
+impl Knobs for ViewKnobs<'_> {
+    fn get(&self, name: &[u8]) -> Option<BString> {
+        // A value that cannot be expanded is as good as none; the loading of the configuration has said so.
+        self.0.string(name.to_str().ok()?).ok().flatten().map(|setting| setting.value)
+    }
+
+    fn origin(&self, name: &[u8]) -> Option<String> {
+        let setting = self.0.string(name.to_str().ok()?).ok().flatten()?;
+        Some(setting.origin.to_string())
+    }
+}
+
+/// What was found for a job.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// The hooks that can be used. Those before a refused one stay usable for telling of the refusal.
+    pub hooks: Hooks,
+    /// How the keyword was found.
+    pub lookup: Lookup,
+    /// The first bad path or argument text.
+    pub refusal: Option<Refusal>,
+}
+
+/// Finds the hooks of a job.
+pub fn find(ad: &ClassAd, knobs: &dyn Knobs, world: &dyn World, quirks: Quirks) -> Found {
+    let lookup = keyword::starter("STARTER", ad, knobs, world, quirks);
+    let mut hooks = Hooks { exit_timeout: Duration::from_secs(30), ..Hooks::default() };
+    let Some(keyword) = lookup.keyword.clone() else { return Found { hooks, lookup, refusal: None } };
+    let mut refusal = None;
+    let mut path = |hook: HookType| match path_check::configured(world, knobs, &keyword, hook) {
+        Ok(path) => path,
+        Err(error) => {
+            let knob = hook.knob(&keyword).to_string();
+            refusal.get_or_insert(Refusal::Hook { knob, reason: error.to_string() });
+            None
+        }
+    };
+    hooks.prepare = path(HookType::PrepareJob);
+    // Never called without a shadow, and checked all the same.
+    drop(path(HookType::PrepareJobBeforeTransfer));
+    hooks.update = path(HookType::UpdateJobInfo);
+    hooks.exit = path(HookType::JobExit);
+    if let Some(knob) = HookType::PrepareJob.arguments_knob(&keyword)
+        && let Some(text) = knobs.get(&knob)
+    {
+        match arguments::parse_v2_raw(&text) {
+            Ok(words) => hooks.prepare_arguments = words,
+            Err(error) => {
+                let knob = knob.to_string();
+                refusal.get_or_insert(Refusal::Hook { knob, reason: error.to_string() });
+            }
+        }
+    }
+    if let Some(limit) = HookType::JobExit.time_out(&keyword) {
+        let value = |text: BString| Context::new(world).eval(&Expr::parse(&text).ok()?).as_int();
+        let seconds = knobs.get(&limit.knob).and_then(value).and_then(|seconds| u64::try_from(seconds).ok());
+        hooks.exit_timeout = seconds.map_or(limit.default, Duration::from_secs);
+    }
+    Found { hooks, lookup, refusal }
+}

@@ -1,0 +1,184 @@
+//! What is read from a job's ad before anything else, and what that changes in it.
+//!
+//! Reference: `JICLocal::initJobInfo` of `jic_local.cpp`. A starter without a shadow adds `OrigCmd`, `OrigIwd` and
+//! makes `Cmd` absolute; nothing else.
+
+use std::path::Path;
+
+use bstr::{BString, ByteSlice};
+use thiserror::Error;
+
+use crate::classad::{ClassAd, Context};
+use crate::job::{Universe, attr};
+use crate::world::{Account, World};
+
+/// What the command line says about the job.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Overrides {
+    /// `-job-cluster`.
+    pub cluster: Option<i64>,
+    /// `-job-proc`.
+    pub proc: Option<i64>,
+    /// `-job-subproc`.
+    pub subproc: Option<i64>,
+    /// `-job-stdin`, `-job-stdout`, `-job-stderr`; `-` is the starter's own.
+    pub files: [Option<BString>; 3],
+}
+
+/// The job as it is known from the start; what a prepare hook changes of it has no effect.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JobInfo {
+    /// First part of its id.
+    pub cluster: i64,
+    /// Second part.
+    pub proc: i64,
+    /// Third part, for parallel jobs.
+    pub subproc: i64,
+    /// Initial working directory.
+    pub iwd: BString,
+    /// Files of descriptors 0 to 2 by the ad; `None` is `/dev/null`.
+    pub files: [Option<BString>; 3],
+    /// The same by the command line; these win.
+    pub overrides: [Option<BString>; 3],
+}
+
+impl JobInfo {
+    /// The id as `cluster.proc`.
+    pub fn id(&self) -> String {
+        format!("{}.{}", self.cluster, self.proc)
+    }
+}
+
+/// Why a starter does not take a job on. Its status is then 1.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Refusal {
+    /// There is no string `Cmd`.
+    #[error("the job ad has no string Cmd: nothing to run")]
+    NoCommand,
+    /// A universe that needs a shadow or a schedd.
+    #[error(
+        "JobUniverse {number} ({name}) cannot run without a schedd or shadow; use 5 (vanilla), 10 (java) or 12 (local)"
+    )]
+    Universe {
+        /// The number.
+        number: i64,
+        /// Its name, as far as it has one.
+        name: String,
+    },
+    /// Nothing names an account, and root does not run jobs.
+    #[error("neither OsUser nor User names an account to run the job as, and jobs do not run as root")]
+    NoAccount,
+    /// The account does not exist.
+    #[error("the account '{name}' that {attribute} names does not exist here")]
+    UnknownAccount {
+        /// The name.
+        name: BString,
+        /// The attribute or knob.
+        attribute: &'static str,
+    },
+    /// The account is root.
+    #[error("{attribute} names '{name}', which is root: jobs do not run as root")]
+    RootAccount {
+        /// The name.
+        name: BString,
+        /// The attribute or knob.
+        attribute: &'static str,
+    },
+    /// A hook cannot be used; the reference then refuses all jobs.
+    #[error("{knob} cannot be used: {reason}")]
+    Hook {
+        /// The configuration knob.
+        knob: String,
+        /// What is wrong with its value.
+        reason: String,
+    },
+}
+
+/// Reads what is needed of the ad and completes it. `scratch` is the directory that jobs without `Iwd` begin in.
+///
+/// # Errors
+/// A job that cannot be run without a shadow.
+pub fn read(
+    ad: &mut ClassAd,
+    scratch: &Path,
+    overrides: &Overrides,
+    world: &dyn World,
+) -> Result<JobInfo, Refusal> {
+    use std::os::unix::ffi::OsStrExt;
+    let context = |ad: &ClassAd, name: &str| Context::new(world).my(ad).string(name);
+    let integer = |ad: &ClassAd, name: &str| Context::new(world).my(ad).int(name);
+    let command = context(ad, attr::CMD).ok_or(Refusal::NoCommand)?;
+    ad.set("OrigCmd", command.clone());
+    let iwd = match context(ad, attr::IWD) {
+        Some(iwd) => {
+            ad.set("OrigIwd", iwd.clone());
+            iwd
+        }
+        None => {
+            let iwd = BString::from(scratch.as_os_str().as_bytes());
+            ad.set(attr::IWD, iwd.clone());
+            iwd
+        }
+    };
+    let universe = integer(ad, attr::JOB_UNIVERSE).unwrap_or(5);
+    if !matches!(universe, 5 | 10 | 12) {
+        let name = Universe::from_number(universe).map_or("unknown", Universe::name).to_owned();
+        return Err(Refusal::Universe { number: universe, name });
+    }
+    let cluster = overrides.cluster.or_else(|| integer(ad, attr::CLUSTER_ID)).unwrap_or(1);
+    let proc = overrides.proc.or_else(|| integer(ad, attr::PROC_ID)).unwrap_or(0);
+    let subproc = overrides.subproc.or_else(|| integer(ad, "Node")).unwrap_or(0);
+    if !command.starts_with(b"/") {
+        ad.set(attr::CMD, below(&iwd, &command));
+    }
+    let file = |name: &str| {
+        let name = context(ad, name)?;
+        match name.as_bstr() == "/dev/null" {
+            true => None,
+            false if name.starts_with(b"/") => Some(name),
+            false => Some(below(&iwd, &name)),
+        }
+    };
+    let files = [file(attr::INPUT), file(attr::OUTPUT), file(attr::ERROR)];
+    Ok(JobInfo { cluster, proc, subproc, iwd, files, overrides: overrides.files.clone() })
+}
+
+/// `directory/name`, as the reference joins them: with one slash whatever they are.
+pub(super) fn below(directory: &[u8], name: &[u8]) -> BString {
+    [directory, b"/", name].concat().into()
+}
+
+/// The account that hooks and job run as, and what named it.
+///
+/// Not root: the caller's own, whatever the job says (s33). Root: `OsUser`, else `User` up to its `@`, else, unless
+/// `owner_ignored` (quirk `owner-ignored`), `Owner`, else `slot_user` (SLOT<N>_USER). Never root.
+///
+/// # Errors
+/// No name, an unknown name, or root.
+pub fn account(
+    ad: &ClassAd,
+    slot_user: Option<&[u8]>,
+    owner_ignored: bool,
+    world: &dyn World,
+) -> Result<(Account, &'static str), Refusal> {
+    let own = world.effective_uid();
+    if own != 0 {
+        let unnamed = || Account { name: own.to_string().into(), uid: own, gid: own, home: "/".into() };
+        return Ok((world.account_by_uid(own).unwrap_or_else(unnamed), "the caller"));
+    }
+    let string = |name: &str| Context::new(world).my(ad).string(name);
+    let up_to_domain = |user: BString| BString::from(user.split_str("@").next().unwrap_or_default());
+    let more = |found: Option<(BString, &'static str)>, name: &'static str| {
+        found.or_else(|| if owner_ignored { None } else { string(name).map(|value| (value, name)) })
+    };
+    let found = string(attr::OS_USER).map(|name| (name, attr::OS_USER));
+    let found = found.or_else(|| string(attr::USER).map(|user| (up_to_domain(user), attr::USER)));
+    let found = more(found, attr::OWNER);
+    let slot_user = slot_user.filter(|_| !owner_ignored).map(|name| (BString::from(name), "SLOT<N>_USER"));
+    let (name, attribute) = found.or(slot_user).ok_or(Refusal::NoAccount)?;
+    match world.account_by_name(&name) {
+        None => Err(Refusal::UnknownAccount { name, attribute }),
+        Some(account) if account.uid == 0 => Err(Refusal::RootAccount { name, attribute }),
+        Some(account) => Ok((account, attribute)),
+    }
+}

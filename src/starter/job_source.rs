@@ -1,0 +1,262 @@
+//! Where a starter without a shadow has its job from: the lines of a file, and the configuration under a keyword.
+//!
+//! Reference: `jic_local_file.cpp`, `jic_local_config.cpp`.
+
+use bstr::{BString, ByteSlice};
+use thiserror::Error;
+
+use crate::classad::{ClassAd, Context, LineError};
+use crate::hook::Knobs;
+use crate::job::{Universe, attr};
+use crate::quirks::{Quirk, Quirks};
+use crate::world::World;
+
+/// A line that is no attribute. The reference skips it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BadLine {
+    /// Counted from 1.
+    pub number: usize,
+    /// The line.
+    pub line: BString,
+    /// What is wrong with it.
+    pub error: LineError,
+}
+
+/// What a file held.
+#[derive(Clone, Debug, Default)]
+pub struct Source {
+    /// All its attributes: empty lines separate nothing, the last line for a name wins.
+    pub ad: ClassAd,
+    /// Lines that were skipped.
+    pub bad: Vec<BadLine>,
+    /// Lines, bad, empty ones and comments included. Without any there is no job.
+    pub lines: usize,
+    /// Whether attributes stand on both sides of an empty line: somebody may have meant several ads.
+    pub parts: usize,
+}
+
+/// Reads a job's ad as the reference does: comments and empty lines are skipped, and so are lines that are no
+/// attributes.
+pub fn read(text: &[u8]) -> Source {
+    let mut source = Source::default();
+    let mut in_part = false;
+    for (number, line) in (1..).zip(text.lines()) {
+        source.lines = number;
+        if line.is_empty() {
+            in_part = false;
+            continue;
+        }
+        if line.starts_with(b"#") {
+            continue;
+        }
+        match source.ad.insert_line(line) {
+            Ok(_) => {
+                source.parts += usize::from(!in_part);
+                in_part = true;
+            }
+            Err(error) => source.bad.push(BadLine { number, line: line.into(), error }),
+        }
+    }
+    source
+}
+
+/// Why the configuration gives no job.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum KeywordError {
+    /// A knob that has to be there is not.
+    #[error("{knob} is not set; it is needed to run a job from the configuration")]
+    Missing {
+        /// The knob, under the name that is looked up last.
+        knob: String,
+    },
+    /// No universe of that name or number.
+    #[error("{knob} = {value} is no universe; use a name such as vanilla, or a number")]
+    Universe {
+        /// The knob.
+        knob: String,
+        /// Its value.
+        value: BString,
+    },
+    /// A value that is no expression.
+    #[error("{knob} = {value} cannot be put into the job ad: {error}")]
+    Value {
+        /// The knob.
+        knob: String,
+        /// Its value.
+        value: BString,
+        /// What is wrong.
+        error: LineError,
+    },
+}
+
+/// A row of the table: attribute, second name of the knob, whether its value is put into quotes.
+const OPTIONAL: &[(&str, &str, bool)] = &[
+    (attr::OWNER, "", true),
+    (attr::INPUT, "input", true),
+    (attr::OUTPUT, "output", true),
+    (attr::ERROR, "error", true),
+    (attr::ARGUMENTS_V1, "arguments", true),
+    (attr::ARGUMENTS_V2, "arguments2", true),
+    (attr::ENVIRONMENT_V1, "environment", true),
+    (attr::ENVIRONMENT_V2, "environment2", true),
+    ("JarFiles", "jar_files", true),
+    (attr::KILL_SIG, "kill_sig", false),
+    ("StarterWaitForDebug", "starter_wait_for_debug", false),
+    ("StarterUserLog", "log", true),
+    ("StarterUserLogUseXML", "log_use_xml", false),
+];
+
+/// Completes an ad from the configuration: what it lacks is taken from `<KEYWORD>_<Attribute>`, else from the knob's
+/// second name. `ids` are those of the command line, which win.
+///
+/// # Errors
+/// A missing or bad value; the starter then has no job.
+pub fn complete(
+    ad: &mut ClassAd,
+    keyword: &str,
+    ids: (Option<i64>, Option<i64>),
+    knobs: &dyn Knobs,
+    quirks: Quirks,
+) -> Result<(), KeywordError> {
+    let from = Lookup { keyword, knobs };
+    // The universe is not looked for in the ad.
+    let (knob, value) = from.find(attr::JOB_UNIVERSE, "universe")?;
+    let number = match leading_number(&value) {
+        0 => Universe::from_name(&value).map(Universe::number),
+        number => Some(number).filter(|number| (1..14).contains(number)),
+    };
+    let Some(number) = number else { return Err(KeywordError::Universe { knob, value }) };
+    ad.set(attr::JOB_UNIVERSE, number);
+    for (name, second) in [(attr::CMD, "executable"), (attr::IWD, "initialdir")] {
+        if !ad.contains(name) {
+            let (knob, value) = from.find(name, second)?;
+            insert(ad, name, knob, value, true)?;
+        }
+    }
+    for &(name, second, quoted) in OPTIONAL {
+        from.take(ad, name, second, quoted)?;
+    }
+    if !quirks.has(Quirk::JobKeywordNoUser) {
+        from.take(ad, attr::USER, "", true)?;
+        from.take(ad, attr::OS_USER, "", true)?;
+    }
+    for (name, second, given) in [(attr::CLUSTER_ID, "cluster", ids.0), (attr::PROC_ID, "proc", ids.1)] {
+        match given {
+            Some(number) => ad.set(name, number),
+            None => from.take(ad, name, second, false)?,
+        }
+    }
+    Ok(())
+}
+
+/// The keyword that an ad itself names (`JobKeyword`).
+pub fn keyword_of(ad: &ClassAd, world: &dyn World) -> Option<BString> {
+    Context::new(world).my(ad).string("JobKeyword")
+}
+
+struct Lookup<'a> {
+    keyword: &'a str,
+    knobs: &'a dyn Knobs,
+}
+
+impl Lookup<'_> {
+    fn get(&self, name: &str) -> Option<(String, BString)> {
+        let knob = format!("{}_{name}", self.keyword);
+        self.knobs.get(knob.as_bytes()).map(|value| (knob, value))
+    }
+
+    fn find(&self, name: &str, second: &str) -> Result<(String, BString), KeywordError> {
+        let missing = || KeywordError::Missing { knob: format!("{}_{second}", self.keyword) };
+        self.get(name).or_else(|| self.get(second)).ok_or_else(missing)
+    }
+
+    fn take(&self, ad: &mut ClassAd, name: &str, second: &str, quoted: bool) -> Result<(), KeywordError> {
+        if ad.contains(name) {
+            return Ok(());
+        }
+        let found = self.get(name).or_else(|| if second.is_empty() { None } else { self.get(second) });
+        match found {
+            Some((knob, value)) => insert(ad, name, knob, value, quoted),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A string is put into quotes unless it begins with one; nothing in it is escaped.
+fn insert(
+    ad: &mut ClassAd,
+    name: &str,
+    knob: String,
+    value: BString,
+    quoted: bool,
+) -> Result<(), KeywordError> {
+    let mut line = format!("{name} = ").into_bytes();
+    match quoted && !value.starts_with(b"\"") {
+        true => line.extend([b"\"", value.as_slice(), b"\""].concat()),
+        false => line.extend_from_slice(&value),
+    }
+    match ad.insert_line(&line) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(KeywordError::Value { knob, value, error }),
+    }
+}
+
+/// `atoi`.
+fn leading_number(text: &[u8]) -> i64 {
+    let text = text.trim_start();
+    let (sign, digits) = match text.split_first() {
+        Some((b'-', rest)) => (-1, rest),
+        Some((b'+', rest)) => (1, rest),
+        _ => (1, text),
+    };
+    let digits = digits.iter().take_while(|byte| byte.is_ascii_digit());
+    sign * digits.fold(0i64, |sum, byte| sum.saturating_mul(10).saturating_add(i64::from(byte - b'0')))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn knobs(name: &[u8]) -> Option<BString> {
+        let table = [
+            ("conf_universe", "vanilla"),
+            ("conf_executable", "/bin/true"),
+            ("conf_initialdir", "/tmp"),
+            ("conf_arguments", "4 from the config file"),
+            ("conf_environment", "T_A=1;T_B=2"),
+            ("conf_KillSig", "SIGQUIT"),
+            ("conf_proc", "3"),
+            ("conf_User", "alice@nowhere"),
+        ];
+        table.iter().find(|(known, _)| known.as_bytes().eq_ignore_ascii_case(name)).map(|(_, v)| (*v).into())
+    }
+
+    #[test]
+    fn lines_that_are_no_attributes_are_skipped_and_empty_ones_separate_nothing() {
+        let source = read(b"garbage\n# c = 1\n\nA = 1\r\n\nB = (\nB = 2\na = 3");
+        assert_eq!((source.lines, source.parts, source.bad.len()), (8, 2, 2));
+        assert_eq!((source.bad[0].number, source.bad[1].number), (1, 6));
+        assert_eq!(source.ad.len(), 2);
+        assert_eq!(read(b"").lines, 0);
+        assert_eq!(read(b"\n").lines, 1);
+    }
+
+    #[test]
+    fn what_an_ad_lacks_comes_from_the_configuration() {
+        let mut ad = ClassAd::new();
+        ad.set("Cmd", "/bin/echo");
+        complete(&mut ad, "conf", (None, None), &knobs, Quirks::None).unwrap();
+        let text = crate::classad::format::long::print(&ad);
+        // Knobs have no case: `conf_arguments` is both the second name of Args and the first of Arguments.
+        let expected = "Args = \"4 from the config file\"\nArguments = \"4 from the config file\"\n\
+                        Cmd = \"/bin/echo\"\nEnv = \"T_A=1;T_B=2\"\nEnvironment = \"T_A=1;T_B=2\"\n\
+                        Iwd = \"/tmp\"\nJobUniverse = 5\nKillSig = SIGQUIT\nProcId = 3\nUser = \"alice@nowhere\"\n";
+        assert_eq!(text.to_str().unwrap(), expected);
+        let mut ad = ClassAd::new();
+        complete(&mut ad, "conf", (Some(7), Some(1)), &knobs, Quirks::Reference).unwrap();
+        assert!(!ad.contains("User"));
+        assert_eq!(ad.get("ProcId").unwrap().unparse(), "1");
+        let missing = complete(&mut ad, "none", (None, None), &knobs, Quirks::None).unwrap_err();
+        assert_eq!(missing, KeywordError::Missing { knob: "none_universe".to_owned() });
+    }
+}

@@ -1,0 +1,427 @@
+//! The machine: its state, its one entrance, its timers.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use bstr::{BStr, BString, ByteSlice};
+
+use super::action::{Action, Call, CallId, Notice, Standing};
+use super::environment::Publication;
+use super::event::{Event, FamilyUsage, Request, Vacate};
+use super::failure::StartFailure;
+use super::job_info::{JobInfo, Refusal};
+use super::running::LastRequest;
+use super::settings::Settings;
+use super::usage::Meter;
+use crate::classad::{ClassAd, format::long};
+use crate::hook::HookType;
+use crate::process::Exit;
+use crate::quirks::{Quirk, Quirks};
+use crate::text::environment::Environment;
+use crate::time::{Now, Tick};
+use crate::world::{Frozen, World};
+
+/// The hooks of one job, found and checked.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Hooks {
+    /// PREPARE_JOB.
+    pub prepare: Option<BString>,
+    /// UPDATE_JOB_INFO.
+    pub update: Option<BString>,
+    /// JOB_EXIT.
+    pub exit: Option<BString>,
+    /// Arguments of PREPARE_JOB (`<KEYWORD>_HOOK_PREPARE_JOB_ARGS`).
+    pub prepare_arguments: Vec<BString>,
+    /// How long JOB_EXIT is waited for (`<KEYWORD>_HOOK_JOB_EXIT_TIMEOUT`).
+    pub exit_timeout: Duration,
+}
+
+/// Everything a machine is made from.
+pub struct Setup<'w> {
+    /// What expressions are evaluated in; its clock is not used.
+    pub world: &'w dyn World,
+    /// Deviations.
+    pub quirks: Quirks,
+    /// The job's ad, completed by [`super::job_info::read`].
+    pub ad: ClassAd,
+    /// The slot's ad, where the slot runner gave one; counts only without quirk `machine-ad-empty`.
+    pub machine: Option<ClassAd>,
+    /// The job, or why it is not taken on.
+    pub job: Result<JobInfo, Refusal>,
+    /// The configuration.
+    pub settings: Settings,
+    /// The hooks.
+    pub hooks: Hooks,
+    /// The scratch directory to be made.
+    pub scratch: PathBuf,
+    /// The starter's own process.
+    pub starter_pid: u32,
+    /// The starter's own environment.
+    pub own_environment: Vec<(BString, BString)>,
+    /// Name of the slot; may be empty.
+    pub slot: BString,
+    /// Home of the job's account.
+    pub home: Option<BString>,
+    /// File of the result ad, unless it is standard output.
+    pub output_ad: Option<BString>,
+    /// Whether directories can be bound over others here (root with the capability).
+    pub can_mount: bool,
+    /// Limit for hooks that the reference would wait for without end.
+    pub hook_timeout: Option<Duration>,
+}
+
+/// Where the job's life has got to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// Not begun.
+    New,
+    /// The scratch directory is being made.
+    Scratch,
+    /// PREPARE_JOB runs, until the time at the latest.
+    Preparing { call: CallId, until: Option<Tick> },
+    /// Waiting for DeferralTime.
+    Deferred { until: Tick },
+    /// PreCmd is being started or runs.
+    PreScript,
+    /// The job is being started.
+    Starting,
+    /// The job runs.
+    Running,
+    /// PostCmd is being started or runs.
+    PostScript,
+    /// JOB_EXIT runs.
+    Exiting { call: CallId, until: Tick },
+    /// JOB_EXIT could not be executed and 25.14 tries again at the next request only.
+    ExitStuck,
+    /// The scratch directory is being removed.
+    Removing,
+    /// Nothing follows.
+    Finished,
+}
+
+/// What has been asked for so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Asked {
+    pub(super) graceful: bool,
+    pub(super) fast: bool,
+    pub(super) remove: bool,
+    pub(super) hold: bool,
+}
+
+impl Asked {
+    pub(super) fn any(self) -> bool {
+        self.graceful || self.fast || self.remove || self.hold
+    }
+
+    /// The argument of JOB_EXIT (`getExitReasonString`).
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Asked { hold: true, .. } => "hold",
+            Asked { remove: true, .. } => "remove",
+            _ if self.any() => "evict",
+            _ => "exit",
+        }
+    }
+}
+
+/// A process that was started, the job or a script.
+#[derive(Clone, Debug)]
+pub(super) struct Process {
+    pub(super) pid: u32,
+    pub(super) started: Now,
+    pub(super) ended: Option<(Now, Exit)>,
+}
+
+/// Why the machine measures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Measuring {
+    /// For an update.
+    Update,
+    /// For event 010.
+    Suspended,
+}
+
+/// The machine of one job.
+pub struct Starter<'w> {
+    pub(super) world: &'w dyn World,
+    pub(super) quirks: Quirks,
+    pub(super) ad: ClassAd,
+    pub(super) machine: ClassAd,
+    pub(super) job: Result<JobInfo, Refusal>,
+    pub(super) settings: Settings,
+    pub(super) hooks: Hooks,
+    pub(super) scratch: PathBuf,
+    pub(super) starter_pid: u32,
+    pub(super) own_environment: Vec<(BString, BString)>,
+    pub(super) slot: BString,
+    pub(super) home: Option<BString>,
+    pub(super) output_ad: Option<BString>,
+    pub(super) can_mount: bool,
+    pub(super) hook_timeout: Option<Duration>,
+    pub(super) phase: Phase,
+    pub(super) asked: Asked,
+    pub(super) vacate: Option<Vacate>,
+    pub(super) last: LastRequest,
+    pub(super) suspended: bool,
+    pub(super) calls: BTreeMap<CallId, &'static str>,
+    next_call: u32,
+    pub(super) main: Option<Process>,
+    pub(super) post: Option<Process>,
+    pub(super) script_running: bool,
+    pub(super) usage: FamilyUsage,
+    pub(super) meter: Meter,
+    pub(super) core: bool,
+    pub(super) temporary: PathBuf,
+    pub(super) measuring: Vec<Measuring>,
+    pub(super) update_at: Option<Tick>,
+    pub(super) graceful_until: Option<Tick>,
+    pub(super) failure: Option<StartFailure>,
+    pub(super) missed: Option<Now>,
+    pub(super) status: u8,
+    pub(super) exit_done: bool,
+    pub(super) write_failure: Option<String>,
+    pub(super) scratch_made: bool,
+    pub(super) exit_ad: Option<ClassAd>,
+    woken_at: Option<Tick>,
+}
+
+impl<'w> Starter<'w> {
+    /// A machine that has not begun.
+    pub fn new(setup: Setup<'w>) -> Self {
+        let window = setup.settings.statistics_window;
+        let machine = setup.machine.filter(|_| !setup.quirks.has(Quirk::MachineAdEmpty)).unwrap_or_default();
+        Starter {
+            world: setup.world,
+            quirks: setup.quirks,
+            ad: setup.ad,
+            machine,
+            job: setup.job,
+            hooks: setup.hooks,
+            temporary: setup.scratch.clone(),
+            scratch: setup.scratch,
+            starter_pid: setup.starter_pid,
+            own_environment: setup.own_environment,
+            slot: setup.slot,
+            home: setup.home,
+            output_ad: setup.output_ad,
+            can_mount: setup.can_mount,
+            hook_timeout: setup.hook_timeout,
+            settings: setup.settings,
+            phase: Phase::New,
+            asked: Asked::default(),
+            vacate: None,
+            last: LastRequest::default(),
+            suspended: false,
+            calls: BTreeMap::new(),
+            next_call: 1,
+            main: None,
+            post: None,
+            script_running: false,
+            usage: FamilyUsage::default(),
+            meter: Meter::new(0, window),
+            core: false,
+            measuring: Vec::new(),
+            update_at: None,
+            graceful_until: None,
+            failure: None,
+            missed: None,
+            status: 0,
+            exit_done: false,
+            write_failure: None,
+            scratch_made: false,
+            exit_ad: None,
+            woken_at: None,
+        }
+    }
+
+    /// Whether the machine has said `Finish`.
+    pub fn is_finished(&self) -> bool {
+        self.phase == Phase::Finished
+    }
+
+    /// The job's ad as it is now.
+    pub fn ad(&self) -> &ClassAd {
+        &self.ad
+    }
+
+    /// One thing happened; what is to be done. After `Finish` nothing is.
+    pub fn step(&mut self, now: Now, event: Event) -> Vec<Action> {
+        let mut out = Vec::new();
+        if self.is_finished() {
+            return out;
+        }
+        match event {
+            Event::Begin => self.begin(now, &mut out),
+            Event::ScratchMade => self.scratch_made(now, &mut out),
+            Event::ScratchFailed { reason } => self.scratch_failed(now, &reason, &mut out),
+            Event::WriteFailed { path, reason } => self.write_failed(&path, &reason, &mut out),
+            Event::CallStarted { call, pid } => {
+                if let Some(hook) = self.calls.get(&call) {
+                    out.push(Action::Tell(Notice::HookStarted { hook, pid }));
+                }
+            }
+            Event::CallFailed { call, reason } => self.call_failed(now, call, &reason, &mut out),
+            Event::CallEnded { call, exit, stdout, cut, stderr } => {
+                if let Some(hook) = self.calls.remove(&call) {
+                    self.tell_end(hook, exit, &stderr, &mut out);
+                    self.call_ended(now, call, exit, &stdout, cut, &mut out);
+                }
+            }
+            Event::ProcessStarted { pid } => self.process_started(now, pid, &mut out),
+            Event::ProcessFailed(failures) => self.process_failed(now, failures, &mut out),
+            Event::ProcessEnded { exit, usage, core, wrapper_failure } => {
+                self.process_ended(now, exit, usage, core, wrapper_failure, &mut out);
+            }
+            Event::Measured(usage) => self.measured(now, usage, &mut out),
+            Event::Asked(request) => self.asked(now, request, &mut out),
+            Event::Timeout => self.timeout(now, &mut out),
+            Event::ScratchRemoved { remains } => self.scratch_removed(&remains, &mut out),
+        }
+        self.set_alarm(&mut out);
+        out
+    }
+
+    /// The time of some deadline has come, perhaps not of the one asked for last.
+    fn timeout(&mut self, now: Now, out: &mut Vec<Action>) {
+        self.woken_at = None;
+        let due = |at: Option<Tick>| at.is_some_and(|at| at <= now.tick());
+        match self.phase {
+            Phase::Preparing { call, until } if due(until) => self.prepare_timed_out(now, call, out),
+            Phase::Deferred { until } if due(Some(until)) => self.start_scripts(now, out),
+            Phase::Exiting { call, until } if due(Some(until)) => self.exit_timed_out(now, call, out),
+            _ => {}
+        }
+        if due(self.graceful_until) {
+            self.graceful_until = None;
+            out.push(Action::Tell(Notice::Warning(
+                "the job did not end within SHUTDOWN_GRACEFUL_TIMEOUT; killing it".to_owned(),
+            )));
+            self.asked(now, Request::Fast(None), out);
+        }
+        if due(self.update_at) && self.phase == Phase::Running {
+            self.update_at = Some(now.tick().plus(self.settings.update_interval));
+            self.measure(Measuring::Update, out);
+        }
+    }
+
+    /// Asks to be woken at the earliest deadline, if that has changed.
+    fn set_alarm(&mut self, out: &mut Vec<Action>) {
+        let of_phase = match self.phase {
+            Phase::Preparing { until, .. } => until,
+            Phase::Deferred { until } | Phase::Exiting { until, .. } => Some(until),
+            _ => None,
+        };
+        let others = [self.update_at, self.graceful_until];
+        let at = match self.phase {
+            Phase::Finished | Phase::Removing => None,
+            _ => of_phase.into_iter().chain(others.into_iter().flatten()).min(),
+        };
+        if at != self.woken_at && !self.is_finished() {
+            self.woken_at = at;
+            out.push(Action::WakeAt(at));
+        }
+    }
+
+    /// The world at this moment.
+    pub(super) fn frozen(&self, now: Now) -> Frozen<'w> {
+        Frozen { world: self.world, now }
+    }
+
+    /// Job id for messages; the refused have none.
+    pub(super) fn id(&self) -> String {
+        self.job.as_ref().map_or_else(|_| "?".to_owned(), JobInfo::id)
+    }
+
+    /// The variables of a hook, over those of the starter.
+    fn hook_environment(&self, now: Now) -> Vec<(BString, BString)> {
+        let Ok(job) = &self.job else { return Vec::new() };
+        let world = self.frozen(now);
+        let after_job = !self.quirks.has(Quirk::HookTmpdirAfterJob);
+        let temporary: &Path = if after_job { &self.scratch } else { &self.temporary };
+        let pid = self.main.as_ref().filter(|main| main.ended.is_none()).map(|main| main.pid);
+        let mut environment = Environment::new();
+        self.publication(job, &world, temporary, pid.as_slice()).publish(&mut environment);
+        environment.iter().map(|(name, value)| (name.clone(), BString::from(value))).collect()
+    }
+
+    /// What variables are made of.
+    pub(super) fn publication<'a>(
+        &'a self,
+        job: &'a JobInfo,
+        world: &'a dyn World,
+        temporary: &'a Path,
+        pids: &'a [u32],
+    ) -> Publication<'a> {
+        Publication {
+            settings: &self.settings,
+            job,
+            ad: &self.ad,
+            machine: &self.machine,
+            scratch: &self.scratch,
+            temporary,
+            starter_pid: self.starter_pid,
+            slot: self.slot.as_bstr(),
+            home: self.home.as_ref().map(|home| home.as_bstr()),
+            output_ad: self.output_ad.as_ref().map(|output| output.as_bstr()),
+            main_exit: self.main.as_ref().and_then(|main| main.ended).map(|(_, exit)| exit),
+            pids,
+            quirks: self.quirks,
+            world,
+        }
+    }
+
+    /// Starts a hook and returns its call.
+    pub(super) fn call(
+        &mut self,
+        now: Now,
+        hook: HookType,
+        path: &BStr,
+        arguments: Vec<BString>,
+        stdin: &ClassAd,
+        out: &mut Vec<Action>,
+    ) -> CallId {
+        let id = CallId(self.next_call);
+        self.next_call += 1;
+        self.calls.insert(id, hook.name());
+        out.push(Action::Call(Call {
+            id,
+            hook,
+            path: path.into(),
+            arguments,
+            stdin: crate::hook::input::job_ad(stdin),
+            environment: self.hook_environment(now),
+        }));
+        id
+    }
+
+    fn tell_end(&self, hook: &'static str, exit: Exit, stderr: &[u8], out: &mut Vec<Action>) {
+        out.push(Action::Tell(Notice::HookEnded { hook, exit }));
+        let complaint = stderr.trim();
+        if !complaint.is_empty() {
+            let reason = format!("wrote to standard error: {}", complaint.as_bstr());
+            out.push(Action::Tell(Notice::HookFailed { hook, reason }));
+        }
+    }
+
+    /// Says that a real pool would have done otherwise. Only called where the quirk is decided against.
+    pub(super) fn tell_quirk(quirk: Quirk, reason: impl Into<String>, out: &mut Vec<Action>) {
+        out.push(Action::Tell(Notice::Quirk { quirk, reason: reason.into() }));
+    }
+
+    /// Everything is over.
+    pub(super) fn finish(&mut self, out: &mut Vec<Action>) {
+        let ran = self.main.as_ref().and_then(|main| main.ended).map(|(_, exit)| exit);
+        let outcome = ran.map(|_| long::print(self.exit_ad.as_ref().unwrap_or(&self.ad)));
+        let standing = ran.map_or(Standing::NotStarted, Standing::Ran);
+        self.phase = Phase::Finished;
+        out.push(Action::Finish { status: self.status, standing, outcome });
+    }
+}
+
+/// The hooks of a starter without a shadow.
+pub(super) const PREPARE_JOB: HookType = HookType::PrepareJob;
+/// See above.
+pub(super) const UPDATE_JOB_INFO: HookType = HookType::UpdateJobInfo;
+/// See above.
+pub(super) const JOB_EXIT: HookType = HookType::JobExit;

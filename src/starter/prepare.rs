@@ -1,0 +1,58 @@
+//! What the answer of a prepare hook means to a starter.
+//!
+//! Reference: `HookPrepareJobClient::hookExited` of `StarterHookMgr.cpp`. How an answer is read stands in
+//! [`crate::hook::reply`]; here it is judged.
+
+use bstr::BString;
+
+use super::failure::hold_code;
+use crate::classad::ClassAd;
+use crate::hook::reply::{self, BadLine, PrepareReader};
+use crate::process::Exit;
+use crate::world::World;
+
+/// The verdict on a prepare hook.
+#[derive(Clone, Debug)]
+pub struct Prepared {
+    /// What it printed, as far as it can be read.
+    pub update: ClassAd,
+    /// 0: go on. Positive: the exit status or `HookStatusCode`. Negative: minus the signal that killed it.
+    pub status: i64,
+    /// `HookStatusMessage`.
+    pub message: BString,
+    /// The line of the log and of event 021, such as
+    /// `PREPARE_JOB (script) failed (exited with status 3): <no message>`.
+    pub text: BString,
+    /// The line at which the reading ended; nothing from there on counts.
+    pub unread: Option<BadLine>,
+}
+
+impl Prepared {
+    /// Whether the job goes on.
+    pub fn goes_on(&self) -> bool {
+        self.status == 0
+    }
+
+    /// Whether something is reported: a failure, or a success with a message.
+    pub fn is_reported(&self) -> bool {
+        self.status != 0 || !self.message.is_empty()
+    }
+
+    /// The hold code of a failure; 0 sends a job with a shadow back to idle.
+    pub fn hold_code(&self) -> i64 {
+        if (1..300).contains(&self.status) { hold_code::HOOK_PREPARE_JOB_FAILURE } else { 0 }
+    }
+}
+
+/// Judges how a prepare hook ended and what it printed. `hook` is `PREPARE_JOB` or `PREPARE_JOB_BEFORE_TRANSFER`, `path`
+/// its path. `cut` (the output reached the limit) fails the hook; pass false for quirk `answer-cut-accepted`.
+pub fn judge(hook: &str, path: &[u8], exit: Exit, stdout: &[u8], cut: bool, world: &dyn World) -> Prepared {
+    let read = reply::ad_prefix(stdout);
+    let mut said = reply::prepare_status(exit, &read.ad, PrepareReader::Starter, world);
+    if cut && said.status == 0 {
+        said.status = 1;
+        said.how = "output cut at PIPE_BUFFER_MAX".to_owned();
+    }
+    let text = said.text(hook, path);
+    Prepared { update: read.ad, status: said.status, message: said.message, text, unread: read.unread }
+}

@@ -1,0 +1,273 @@
+//! From a job's ad to the process it is to be: command, arguments, files, limits.
+//!
+//! Reference: `OsProc::StartJob` and `canonicalizeJobPath` of `os_proc.cpp`, `ScriptProc::StartJob` of
+//! `script_proc.cpp`. Everything is read after the prepare hook, save directory and files.
+
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use bstr::{BString, ByteSlice};
+
+use super::action::{JobProcess, StandardFile};
+use super::environment::{Publication, merge_from_ad};
+use super::failure::{StartFailure, hold_code};
+use super::job_info::below;
+use crate::classad::{ClassAd, Context, Expr, Value};
+use crate::job::attr;
+use crate::process::{Limit, LimitKind};
+use crate::quirks::{Quirk, Quirks};
+use crate::text::arguments;
+use crate::text::environment::Environment;
+use crate::text::list;
+use crate::world::World;
+
+fn path(bytes: &[u8]) -> PathBuf {
+    bytes.to_path_lossy().into_owned()
+}
+
+/// The process of the job itself. `own` is the starter's environment; `mounts` what [`mounts`] says.
+///
+/// # Errors
+/// Whatever keeps the job from being started, in the reference's words.
+pub fn job(
+    about: &Publication<'_>,
+    own: &[(BString, BString)],
+    mounts: Vec<(PathBuf, PathBuf)>,
+) -> Result<JobProcess, StartFailure> {
+    let (ad, settings, world) = (about.ad, about.settings, about.world);
+    let context = || Context::new(world).my(ad);
+    let Some(command) = context().string(attr::CMD) else {
+        return Err(StartFailure::silent("Cmd not found in JobAd.  Aborting StartJob."));
+    };
+    let transferred = context().boolean("TransferExecutable").unwrap_or(true);
+    let kept = context().boolean("PreserveRelativeExecutable").unwrap_or(false);
+    let command = match () {
+        () if command.starts_with(b"/") || (kept && !transferred) => command,
+        () => below(&about.job.iwd, &command),
+    };
+    let mut argv = vec![command.clone()];
+    argv.extend(argument_list(ad, "", world).map_err(|error| {
+        StartFailure::silent(format!(
+            "Failed to read job arguments from JobAd.  Aborting OsProc::StartJob: {error}"
+        ))
+    })?);
+    let environment = about.job_environment(own)?;
+    let files = standard_files(about);
+    let nice = match &settings.renice {
+        Some(expression) => renice(ad, expression, world)?,
+        None => 0,
+    };
+    let mut program = command;
+    if let Some(wrapper) = &settings.wrapper {
+        if !world.may_execute(&path(wrapper)) {
+            let text = format!("Cannot find/execute USER_JOB_WRAPPER file {wrapper}");
+            return Err(StartFailure::silent(text));
+        }
+        argv.insert(0, wrapper.clone());
+        program = wrapper.clone();
+    }
+    Ok(JobProcess {
+        arguments_shown: arguments::join_v2_raw(&argv[1..]),
+        command: program.clone(),
+        program: if program.starts_with(b"/") { path(&program) } else { about.scratch.join(path(&program)) },
+        argv,
+        environment: environment.entries(),
+        cwd: path(&about.job.iwd),
+        files,
+        nice,
+        limits: limits(about),
+        mounts,
+        wrapped: settings.wrapper.is_some(),
+    })
+}
+
+/// PreCmd (`prefix` `Pre`) or PostCmd (`Post`); `None` if the ad has none.
+///
+/// # Errors
+/// A bad environment; bad arguments count as none (recording c10 010).
+pub fn script(about: &Publication<'_>, prefix: &'static str) -> Option<Result<JobProcess, StartFailure>> {
+    let (ad, world) = (about.ad, about.world);
+    let string = |name: &str| Context::new(world).my(ad).string(format!("{prefix}{name}"));
+    let command = string("Cmd")?;
+    let program = if command.starts_with(b"/") { path(&command) } else { about.scratch.join(path(&command)) };
+    let mut argv = vec![BString::from(format!("condor_{prefix}script"))];
+    let filled = |text: &BString| !text.is_empty();
+    argv.extend(match (string("Arguments").filter(filled), string("Args").filter(filled)) {
+        (Some(text), _) => arguments::parse_v2_raw(&text).unwrap_or_default(),
+        (None, Some(text)) => arguments::parse_v1_raw(&text),
+        (None, None) => Vec::new(),
+    });
+    let mut environment = Environment::new();
+    let read = match string("Environment").filter(filled) {
+        Some(text) => environment.merge_v2_raw(&text),
+        None => match string("Env").filter(filled) {
+            Some(text) => environment.merge_v1(&text, None),
+            None => merge_from_ad(&mut environment, &ClassAd::new(), "", world),
+        },
+    };
+    if let Err(error) = read {
+        let text =
+            format!("Invalid {prefix}Environment found in JobAd ({error}).  Aborting ScriptProc::StartJob.");
+        return Some(Err(StartFailure::silent(text)));
+    }
+    about.publish(&mut environment);
+    let limits = limits(about);
+    Some(Ok(JobProcess {
+        arguments_shown: arguments::join_v2_raw(&argv[1..]),
+        command: program.as_os_str().as_bytes().into(),
+        program,
+        argv,
+        environment: environment.entries(),
+        cwd: path(&about.job.iwd),
+        files: [StandardFile::Null, StandardFile::Null, StandardFile::Null],
+        nice: 10,
+        limits,
+        mounts: Vec::new(),
+        wrapped: false,
+    }))
+}
+
+/// `<prefix>Arguments` (V2) if it is a string, else `<prefix>Args` (V1).
+fn argument_list(
+    ad: &ClassAd,
+    prefix: &str,
+    world: &dyn World,
+) -> Result<Vec<BString>, arguments::ArgumentError> {
+    let string = |name: &str| Context::new(world).my(ad).string(format!("{prefix}{name}"));
+    if let Some(text) = string(attr::ARGUMENTS_V2) {
+        return arguments::parse_v2_raw(&text);
+    }
+    Ok(string(attr::ARGUMENTS_V1).map(|text| arguments::parse_v1_raw(&text)).unwrap_or_default())
+}
+
+/// The files of descriptors 0 to 2: those of the command line, else those of the ad as it was at the start.
+fn standard_files(about: &Publication<'_>) -> [StandardFile; 3] {
+    let context = || Context::new(about.world).my(about.ad);
+    let truncate = context().boolean("EraseOutputAndErrorOnRestart").unwrap_or(true)
+        && !context().boolean("WantCheckpointSignal").unwrap_or(false)
+        && !context().boolean("WantFTOnCheckpoint").unwrap_or(false);
+    [0, 1, 2].map(|at: usize| match (&about.job.overrides[at], &about.job.files[at]) {
+        (Some(own), _) if own.as_bstr() == "-" => StandardFile::Own,
+        (Some(name), _) | (None, Some(name)) => {
+            let name = if name.is_empty() { PathBuf::new() } else { about.scratch.join(path(name)) };
+            StandardFile::Path { path: name, truncate: truncate && at > 0 }
+        }
+        (None, None) => StandardFile::Null,
+    })
+}
+
+/// JOB_RENICE_INCREMENT in the light of the ad, whose `Renice` it becomes; 0 to 19.
+fn renice(ad: &ClassAd, expression: &[u8], world: &dyn World) -> Result<i32, StartFailure> {
+    let expression = Expr::parse(expression)
+        .map_err(|_| StartFailure::silent("ERROR: failed to insert JOB_RENICE_INCREMENT into job ad"))?;
+    let mut ad = ad.clone();
+    ad.insert("Renice", expression);
+    let nice = Context::new(world).my(&ad).int("Renice").unwrap_or(10);
+    Ok(i32::try_from(nice.clamp(0, 19)).unwrap_or(19))
+}
+
+/// Limits: core from `CoreSize`, address space from STARTER_RLIMIT_AS, stack from `StackSize`; the rest is lifted
+/// as far as the hard limits allow (`Starter::Init`).
+fn limits(about: &Publication<'_>) -> Vec<Limit> {
+    let context = || Context::new(about.world).my(about.ad);
+    let core = match context().int("CoreSize") {
+        Some(size) => u64::try_from(size).ok(),
+        None => Some(0),
+    };
+    let stack = context().int("StackSize").and_then(|size| u64::try_from(size).ok()).filter(|size| *size > 0);
+    let mut limits = vec![
+        Limit { kind: LimitKind::Core, soft: core, hard: core },
+        Limit { kind: LimitKind::Stack, soft: stack, hard: None },
+        Limit { kind: LimitKind::Cpu, soft: None, hard: None },
+        Limit { kind: LimitKind::FileSize, soft: None, hard: None },
+        Limit { kind: LimitKind::Data, soft: None, hard: None },
+    ];
+    if let Some(expression) = &about.settings.rlimit_as
+        && let Ok(expression) = Expr::parse(expression)
+        && let Value::Int(megabytes) =
+            Context::new(about.world).my(about.machine).target(about.ad).eval(&expression)
+        && megabytes != 0
+    {
+        let bytes = megabytes.wrapping_mul(1024 * 1024).cast_unsigned();
+        limits.push(Limit { kind: LimitKind::AddressSpace, soft: Some(bytes), hard: Some(bytes) });
+    }
+    limits
+}
+
+/// MOUNT_UNDER_SCRATCH: directories to be bound over by ones of the same path below the scratch directory. A plain list
+/// if it begins with `/`, else an expression over the job's ad. The runner leaves out what is no directory.
+///
+/// # Errors
+/// An expression that gives no string.
+pub fn mounts(
+    setting: &[u8],
+    ad: &ClassAd,
+    scratch: &Path,
+    world: &dyn World,
+) -> Result<Vec<(PathBuf, PathBuf)>, StartFailure> {
+    let setting = setting.trim();
+    if setting.is_empty() {
+        return Ok(Vec::new());
+    }
+    let value = match setting.starts_with(b"/") {
+        true => BString::from(setting),
+        false => {
+            let value = match Expr::parse(setting) {
+                Ok(expression) => Context::new(world).my(ad).eval(&expression),
+                Err(_) => Value::Error,
+            };
+            match value.as_str() {
+                Some(text) => text.into(),
+                None => {
+                    let shown = value.unparse();
+                    let text =
+                        format!("ERROR: MOUNT_UNDER_SCRATCH does not evaluate to a string, it is : {shown}");
+                    return Err(StartFailure::silent(text));
+                }
+            }
+        }
+    };
+    let mut mounts: Vec<(PathBuf, PathBuf)> = Vec::new();
+    for target in list::split(&value).map(path) {
+        if target.is_absolute() && mounts.iter().all(|(_, known)| *known != target) {
+            let inside = target.strip_prefix("/").unwrap_or(&target);
+            mounts.push((scratch.join(inside), target));
+        }
+    }
+    Ok(mounts)
+}
+
+/// TMPDIR of the job: `/tmp` if that is its own, else the scratch directory.
+pub fn temporary(mounts: &[(PathBuf, PathBuf)], scratch: &Path, quirks: Quirks) -> PathBuf {
+    let mapped = match quirks.has(Quirk::TmpdirUnmounted) {
+        true => !mounts.is_empty(),
+        false => mounts.iter().any(|(_, target)| target == Path::new("/tmp")),
+    };
+    if mapped { PathBuf::from("/tmp") } else { scratch.to_owned() }
+}
+
+/// The failure of an exec. `detail` stands in front of the system's error, such as an interpreter that is missing.
+pub fn execute_failed(process: &JobProcess, detail: &str, errno: i32, reason: &str) -> StartFailure {
+    let mut text = format!("Failed to execute '{}'", process.command);
+    if !process.arguments_shown.is_empty() {
+        text += &format!(" with arguments {}", process.arguments_shown);
+    }
+    text += ": ";
+    if !detail.is_empty() {
+        text += detail;
+        text += " ";
+    }
+    text += &format!("(errno={errno}: '{reason}')");
+    StartFailure::new(text, hold_code::FAILED_TO_CREATE_PROCESS, errno.into())
+}
+
+/// The failure to open a standard file, 0 to 2.
+pub fn open_failed(name: &Path, descriptor: usize, errno: i32, reason: &str) -> StartFailure {
+    let (phrase, code) = match descriptor {
+        0 => ("standard input", hold_code::UNABLE_TO_OPEN_INPUT),
+        1 => ("standard output", hold_code::UNABLE_TO_OPEN_OUTPUT),
+        _ => ("standard error", hold_code::UNABLE_TO_OPEN_OUTPUT),
+    };
+    let text = format!("Failed to open '{}' as {phrase}: {reason} (errno {errno})", name.display());
+    StartFailure::new(text, code, errno.into())
+}

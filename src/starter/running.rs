@@ -1,0 +1,305 @@
+//! The machine while the job runs: updates, requests, suspension, its end.
+
+use bstr::{BString, ByteSlice};
+
+use super::action::{Action, LogEvent, Notice};
+use super::ending::{self, SIGTERM};
+use super::event::{FamilyUsage, Request, Vacate};
+use super::failure::{StartFailure, hold_code};
+use super::machine::{Measuring, Phase, Starter, UPDATE_JOB_INFO};
+use crate::classad::ClassAd;
+use crate::job::attr;
+use crate::process::Exit;
+use crate::quirks::Quirk;
+use crate::time::Now;
+
+impl Starter<'_> {
+    pub(super) fn measure(&mut self, why: Measuring, out: &mut Vec<Action>) {
+        self.measuring.push(why);
+        out.push(Action::Measure);
+    }
+
+    /// The answer to the oldest open question.
+    pub(super) fn measured(&mut self, now: Now, usage: FamilyUsage, out: &mut Vec<Action>) {
+        if self.measuring.is_empty() {
+            return;
+        }
+        let why = self.measuring.remove(0);
+        if self.phase != Phase::Running {
+            return;
+        }
+        self.usage = usage;
+        match why {
+            Measuring::Update => self.update(now, out),
+            Measuring::Suspended => out.push(Action::Log(LogEvent::Suspended { processes: usage.processes })),
+        }
+    }
+
+    /// UPDATE_JOB_INFO and the update file.
+    pub(super) fn update(&mut self, now: Now, out: &mut Vec<Action>) {
+        let mut update = ClassAd::new();
+        self.publish_main(&mut update, now);
+        self.publish_vacate(&mut update);
+        out.push(Action::WriteUpdateAd(crate::classad::format::long::print(&update)));
+        if let Some(path) = self.hooks.update.clone() {
+            let mut ad = self.ad.clone();
+            ad.update(&update);
+            self.call(now, UPDATE_JOB_INFO, path.as_bstr(), Vec::new(), &ad, out);
+        }
+    }
+
+    /// What the job's process tells of itself (`VanillaProc`, `OsProc`, `UserProc::PublishUpdateAd`).
+    pub(super) fn publish_main(&mut self, ad: &mut ClassAd, now: Now) {
+        let Some(main) = self.main.clone() else { return };
+        self.meter.publish(ad, &self.usage, &self.settings.memory_usage_metric, now.epoch());
+        let state = match (main.ended, self.suspended) {
+            (Some(_), _) => "Exited",
+            (None, true) => "Suspended",
+            (None, false) => "Running",
+        };
+        ad.set(attr::JOB_STATE, state);
+        ad.set("NumPids", i64::from(self.usage.processes));
+        if main.ended.is_some() && self.core {
+            ad.set(attr::JOB_CORE_DUMPED, true);
+        }
+        ad.set("JobPid", i64::from(main.pid));
+        ad.set("JobStartDate", main.started.epoch());
+        if let Some((ended, exit)) = main.ended {
+            ad.set("JobDuration", ending::seconds_between(main.started, ended));
+            ending::publish_exit(ad, "", exit);
+        }
+    }
+
+    pub(super) fn publish_vacate(&self, ad: &mut ClassAd) {
+        if let Some(Vacate { reason, code, subcode }) =
+            self.vacate.as_ref().filter(|vacate| !vacate.reason.is_empty())
+        {
+            ad.set(attr::VACATE_REASON, reason.clone());
+            ad.set(attr::VACATE_REASON_CODE, *code);
+            ad.set(attr::VACATE_REASON_SUBCODE, *subcode);
+        }
+    }
+
+    /// Signals and commands.
+    pub(super) fn asked(&mut self, now: Now, request: Request, out: &mut Vec<Action>) {
+        let before = self.asked;
+        let request = match request {
+            // For a person at a terminal the second one means it; 25.14 ignores it.
+            Request::Graceful(vacate) if before.graceful && !self.quirks.has(Quirk::SecondSigtermIgnored) => {
+                Request::Fast(vacate)
+            }
+            other => other,
+        };
+        match request {
+            Request::Suspend => return self.suspend(out),
+            Request::Continue => return self.resume(out),
+            Request::Graceful(vacate) => {
+                if before.graceful || before.fast {
+                    return;
+                }
+                self.asked.graceful = true;
+                self.last = LastRequest::Graceful;
+                self.vacating(vacate, out);
+            }
+            Request::Fast(vacate) => {
+                if before.fast && self.phase != Phase::ExitStuck {
+                    return;
+                }
+                self.asked.fast = true;
+                self.graceful_until = None;
+                self.vacating(vacate, out);
+            }
+            Request::Remove => (self.asked.remove, self.last) = (true, LastRequest::Remove),
+            Request::Hold => (self.asked.hold, self.last) = (true, LastRequest::Hold),
+        }
+        if self.asked.graceful && !self.asked.fast && self.graceful_until.is_none() {
+            self.graceful_until = Some(now.tick().plus(self.settings.graceful_timeout));
+        }
+        match self.phase {
+            Phase::New | Phase::Scratch | Phase::Starting => {}
+            Phase::Running => self.end_job(now, out),
+            // A script is not signalled; its process is ended with the starter.
+            Phase::PreScript | Phase::PostScript if self.script_running => {
+                if self.asked.fast {
+                    out.push(Action::KillFamily);
+                }
+            }
+            Phase::Preparing { .. } | Phase::Deferred { .. } | Phase::PreScript | Phase::PostScript => {
+                self.all_jobs_done(now, out);
+            }
+            Phase::ExitStuck => self.all_jobs_done(now, out),
+            Phase::Exiting { .. } | Phase::Removing | Phase::Finished => {}
+        }
+    }
+
+    /// A vacate with its reason: one update at once (s08).
+    fn vacating(&mut self, vacate: Option<Vacate>, out: &mut Vec<Action>) {
+        if let Some(vacate) = vacate {
+            self.vacate = Some(vacate);
+            if self.phase == Phase::Running {
+                self.measure(Measuring::Update, out);
+            }
+        }
+    }
+
+    /// Ends the running job as the strongest request wants it.
+    pub(super) fn end_job(&mut self, now: Now, out: &mut Vec<Action>) {
+        if self.asked.fast {
+            out.push(Action::KillFamily);
+            return;
+        }
+        if self.suspended {
+            self.suspended = false;
+            out.push(Action::ContinueFamily);
+        }
+        let world = self.frozen(now);
+        let signal = |name: &str| ending::kill_signal(&self.ad, name, &world);
+        let soft = signal(attr::KILL_SIG).unwrap_or(SIGTERM);
+        let removal = signal(attr::REMOVE_KILL_SIG);
+        let sent = match self.last {
+            LastRequest::Remove => removal.unwrap_or(SIGTERM),
+            LastRequest::Hold => signal(attr::HOLD_KILL_SIG).unwrap_or(SIGTERM),
+            LastRequest::Graceful => match removal {
+                Some(removal) if self.quirks.has(Quirk::SoftKillRemoveSignal) => removal,
+                Some(removal) if removal != soft => {
+                    Self::tell_quirk(Quirk::SoftKillRemoveSignal, "KillSig is sent, not RemoveKillSig", out);
+                    soft
+                }
+                _ => soft,
+            },
+        };
+        out.push(Action::SignalJob(sent));
+    }
+
+    fn suspend(&mut self, out: &mut Vec<Action>) {
+        if self.suspended {
+            return;
+        }
+        self.suspended = true;
+        if self.phase == Phase::Running {
+            out.push(Action::StopFamily);
+            out.push(Action::Tell(Notice::JobSuspended(true)));
+            self.measure(Measuring::Suspended, out);
+        }
+    }
+
+    fn resume(&mut self, out: &mut Vec<Action>) {
+        if !self.suspended {
+            return;
+        }
+        self.suspended = false;
+        if self.phase == Phase::Running {
+            out.push(Action::ContinueFamily);
+            out.push(Action::Tell(Notice::JobSuspended(false)));
+            out.push(Action::Log(LogEvent::Continued));
+        }
+    }
+
+    /// The job or a script ended.
+    pub(super) fn process_ended(
+        &mut self,
+        now: Now,
+        exit: Exit,
+        usage: FamilyUsage,
+        core: bool,
+        wrapper_failure: Option<BString>,
+        out: &mut Vec<Action>,
+    ) {
+        match self.phase {
+            Phase::PreScript => self.pre_script_ended(now, exit, out),
+            Phase::PostScript => self.post_script_ended(now, exit, out),
+            Phase::Running => self.job_ended(now, exit, usage, core, wrapper_failure, out),
+            _ => {}
+        }
+    }
+
+    fn pre_script_ended(&mut self, now: Now, exit: Exit, out: &mut Vec<Action>) {
+        self.script_running = false;
+        let promised = ending::promised_status(&self.ad, "Pre", &self.frozen(now));
+        if promised.is_some_and(|status| status != i64::from(exit.to_raw())) {
+            let failure = StartFailure {
+                silent: true,
+                ..StartFailure::new("Pre script failed.", hold_code::PRE_SCRIPT_FAILED, 0)
+            };
+            return self.not_started(now, failure, out);
+        }
+        match self.asked.any() {
+            true => self.all_jobs_done(now, out),
+            false => self.start_job(now, out),
+        }
+    }
+
+    fn post_script_ended(&mut self, now: Now, exit: Exit, out: &mut Vec<Action>) {
+        self.script_running = false;
+        if let Some(post) = &mut self.post {
+            post.ended = Some((now, exit));
+        }
+        let promised = ending::promised_status(&self.ad, "Post", &self.frozen(now));
+        if promised.is_some_and(|status| status != i64::from(exit.to_raw())) {
+            self.asked.fast = true;
+            let failure = StartFailure {
+                silent: true,
+                ..StartFailure::new("Post script failed.", hold_code::POST_SCRIPT_FAILED, 0)
+            };
+            self.report(failure, out);
+        }
+        self.all_jobs_done(now, out);
+    }
+
+    fn job_ended(
+        &mut self,
+        now: Now,
+        exit: Exit,
+        usage: FamilyUsage,
+        core: bool,
+        wrapper_failure: Option<BString>,
+        out: &mut Vec<Action>,
+    ) {
+        self.measuring.clear();
+        self.usage = usage;
+        // Sent while the process still counts as running (`OsProc::JobReaper`).
+        self.update(now, out);
+        self.update_at = None;
+        self.graceful_until = None;
+        if let Some(text) = wrapper_failure {
+            self.main = None;
+            self.status = 4;
+            let text = format!("The job wrapper failed to execute the job: {text}");
+            return self.not_started(now, StartFailure::new(text, 0, 0), out);
+        }
+        self.suspended = false;
+        self.core = core;
+        if let Some(main) = &mut self.main {
+            main.ended = Some((now, exit));
+        }
+        let asked = self.asked.any().then(|| self.asked.word());
+        out.push(Action::Tell(Notice::JobEnded { exit, asked }));
+        if asked.is_none() && ending::is_checkpoint_exit(&self.ad, exit, &self.frozen(now)) {
+            if self.quirks.has(Quirk::CheckpointExitLoops) {
+                return self.start_job(now, out);
+            }
+            let reason = "the checkpoint exit ends the job: without a shadow nothing can be uploaded";
+            Self::tell_quirk(Quirk::CheckpointExitLoops, reason, out);
+        }
+        match self.script(now, "Post") {
+            Ok(Some(process)) => {
+                self.phase = Phase::PostScript;
+                out.push(Action::StartProcess(Box::new(process)));
+            }
+            Ok(None) => self.all_jobs_done(now, out),
+            Err(failure) => {
+                self.report(failure, out);
+                self.all_jobs_done(now, out);
+            }
+        }
+    }
+}
+
+/// Which of the requests that end a job softly came last.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum LastRequest {
+    #[default]
+    Graceful,
+    Remove,
+    Hold,
+}

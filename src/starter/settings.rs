@@ -1,0 +1,100 @@
+//! What the configuration says about the running of jobs.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use bstr::BString;
+use rustc_hash::FxHashMap;
+
+use crate::text::environment::Filter;
+
+/// The knobs of the starter, converted and with their defaults. The names of the knobs stand in the fields' texts.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// EXECUTE: where scratch directories are made.
+    pub execute: Option<PathBuf>,
+    /// STARTER_NESTED_SCRATCH: `dir_<pid>/scratch` rather than `dir_<pid>`.
+    pub nested_scratch: bool,
+    /// JOB_EXECDIR_PERMISSIONS as a mode.
+    pub scratch_mode: u32,
+    /// STARTER_INITIAL_UPDATE_INTERVAL, already not above the next one.
+    pub initial_update_interval: Duration,
+    /// STARTER_UPDATE_INTERVAL.
+    pub update_interval: Duration,
+    /// MEMORY_USAGE_METRIC, an expression.
+    pub memory_usage_metric: BString,
+    /// STATISTICS_WINDOW_QUANTUM and STATISTICS_WINDOW_SECONDS of the starter, in seconds.
+    pub statistics_window: (i64, i64),
+    /// STARTER_JOB_ENVIRONMENT.
+    pub job_environment: BString,
+    /// JOB_INHERITS_STARTER_ENVIRONMENT.
+    pub inherits: Inherits,
+    /// BIN.
+    pub bin: Option<BString>,
+    /// USER_JOB_WRAPPER.
+    pub wrapper: Option<BString>,
+    /// JOB_RENICE_INCREMENT, an expression.
+    pub renice: Option<BString>,
+    /// STARTER_RLIMIT_AS, an expression.
+    pub rlimit_as: Option<BString>,
+    /// CHIRP_DELAYED_UPDATE_PREFIX.
+    pub chirp_prefix: BString,
+    /// STARTER_SETS_HOME_ENV.
+    pub sets_home: bool,
+    /// STARTER_NUM_THREADS_ENV_VARS.
+    pub thread_variables: BString,
+    /// LOWPORT and HIGHPORT of outgoing connections.
+    pub ports: Option<(u16, u16)>,
+    /// MOUNT_UNDER_SCRATCH.
+    pub mount_under_scratch: BString,
+    /// STARTER_ALLOW_JOB_PRE_AND_POST_CMD, an expression.
+    pub allow_scripts: Option<BString>,
+    /// AUTO_SET_NVIDIA_VISIBLE_DEVICES.
+    pub nvidia: bool,
+    /// For each resource of the machine, by its lower-case name: ENVIRONMENT_FOR_Assigned<Res> and
+    /// ENVIRONMENT_VALUE_FOR_UNAssigned<Res>.
+    pub assigned: FxHashMap<Vec<u8>, (BString, BString)>,
+    /// SHUTDOWN_GRACEFUL_TIMEOUT: after which a soft end becomes a hard one.
+    pub graceful_timeout: Duration,
+}
+
+/// What of the starter's own environment a job gets.
+#[derive(Clone, Debug)]
+pub enum Inherits {
+    /// Nothing.
+    Nothing,
+    /// All, below everything else.
+    All,
+    /// What the list lets pass and nothing else has set.
+    Some(Filter),
+}
+
+impl Default for Settings {
+    /// The reference's defaults; EXECUTE has none.
+    fn default() -> Self {
+        Settings {
+            execute: None,
+            nested_scratch: true,
+            scratch_mode: 0o700,
+            initial_update_interval: Duration::from_secs(8),
+            update_interval: Duration::from_secs(300),
+            memory_usage_metric: "((ResidentSetSize+1023)/1024)".into(),
+            statistics_window: (240, 1200),
+            job_environment: BString::default(),
+            inherits: Inherits::Nothing,
+            bin: None,
+            wrapper: None,
+            renice: None,
+            rlimit_as: None,
+            chirp_prefix: "CHIRP".into(),
+            sets_home: true,
+            thread_variables: BString::default(),
+            ports: None,
+            mount_under_scratch: BString::default(),
+            allow_scripts: None,
+            nvidia: true,
+            assigned: FxHashMap::default(),
+            graceful_timeout: Duration::from_secs(1800),
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! What a running job's ad is augmented with: usage, statistics, its process.
+//!
+//! Reference: `VanillaProc::PublishUpdateAd`, `OsProc::PublishUpdateAd`, `StarterStatistics`, `generic_stats.cpp`.
+
+use std::collections::VecDeque;
+
+use super::event::FamilyUsage;
+use crate::classad::{ClassAd, Expr};
+
+/// A number that only grows, with what it grew by in the recent past, kept quantum by quantum.
+#[derive(Clone, Debug, Default)]
+struct Recent {
+    value: i64,
+    /// Growth in each quantum, the present one last.
+    growth: VecDeque<i64>,
+}
+
+impl Recent {
+    fn set(&mut self, value: i64) {
+        let by = value - self.value;
+        self.value = value;
+        match self.growth.back_mut() {
+            Some(last) => *last += by,
+            None => self.growth.push_back(by),
+        }
+    }
+
+    fn advance(&mut self, quanta: i64, kept: usize) {
+        for _ in 0..quanta.min(kept as i64) {
+            self.growth.push_back(0);
+        }
+        while self.growth.len() > kept {
+            self.growth.pop_front();
+        }
+    }
+
+    fn recent(&self) -> i64 {
+        self.growth.iter().sum()
+    }
+}
+
+/// The statistics of a job's blocks with their life times.
+#[derive(Clone, Debug)]
+pub(super) struct Statistics {
+    quantum: i64,
+    window: i64,
+    since: i64,
+    last_update: i64,
+    recent_tick: i64,
+    lifetime: i64,
+    recent_lifetime: i64,
+    reads: Recent,
+    writes: Recent,
+    read_bytes: Recent,
+    write_bytes: Recent,
+}
+
+impl Statistics {
+    /// Statistics from `now` (epoch seconds) on, over a window of so many seconds in pieces of a quantum.
+    pub(super) fn new(now: i64, (quantum, window): (i64, i64)) -> Self {
+        Statistics {
+            quantum: quantum.max(1),
+            window,
+            since: now,
+            last_update: 0,
+            recent_tick: 0,
+            lifetime: 0,
+            recent_lifetime: 0,
+            reads: Recent::default(),
+            writes: Recent::default(),
+            read_bytes: Recent::default(),
+            write_bytes: Recent::default(),
+        }
+    }
+
+    /// `generic_stats_Tick`: the first call only starts the clock, so that the first update shows life times of zero.
+    fn tick(&mut self, now: i64) {
+        if self.last_update == 0 {
+            (self.last_update, self.recent_tick, self.recent_lifetime) = (now, now, 0);
+            return;
+        }
+        if self.last_update != now {
+            let delta = now - self.recent_tick;
+            if delta >= self.quantum {
+                self.recent_tick = now - delta % self.quantum;
+                let kept = usize::try_from(self.window / self.quantum).unwrap_or(1).clamp(1, 10_000);
+                for counter in
+                    [&mut self.reads, &mut self.writes, &mut self.read_bytes, &mut self.write_bytes]
+                {
+                    counter.advance(delta / self.quantum, kept);
+                }
+            }
+            self.recent_lifetime = (self.recent_lifetime + now - self.last_update).min(self.window);
+            self.last_update = now;
+        }
+        self.lifetime = now - self.since;
+    }
+}
+
+/// What is remembered of a job's usage between updates.
+#[derive(Clone, Debug)]
+pub(super) struct Meter {
+    statistics: Statistics,
+    max_resident_kib: u64,
+    max_proportional_kib: u64,
+}
+
+impl Meter {
+    /// A meter that starts `now` (epoch seconds).
+    pub(super) fn new(now: i64, window: (i64, i64)) -> Self {
+        Meter { statistics: Statistics::new(now, window), max_resident_kib: 0, max_proportional_kib: 0 }
+    }
+
+    /// Puts the attributes of usage into `ad`, `now` being the seconds since the epoch.
+    pub(super) fn publish(&mut self, ad: &mut ClassAd, usage: &FamilyUsage, metric: &[u8], now: i64) {
+        let signed = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+        self.statistics.tick(now);
+        // The process daemon counts whole seconds, and so do the ads (recordings: `3.0`).
+        ad.set("RemoteSysCpu", usage.system.as_secs() as f64);
+        ad.set("RemoteUserCpu", usage.user.as_secs() as f64);
+        ad.set("ImageSize", signed(usage.max_image_kib));
+        self.max_resident_kib = self.max_resident_kib.max(usage.resident_kib);
+        ad.set("ResidentSetSize", signed(self.max_resident_kib));
+        if let Ok(metric) = Expr::parse(metric) {
+            ad.insert("MemoryUsage", metric);
+        }
+        if let Some(proportional) = usage.proportional_kib {
+            self.max_proportional_kib = self.max_proportional_kib.max(proportional);
+            ad.set("ProportionalSetSizeKb", signed(self.max_proportional_kib));
+        }
+        let statistics = &mut self.statistics;
+        statistics.read_bytes.set(signed(usage.block_read_bytes));
+        statistics.write_bytes.set(signed(usage.block_write_bytes));
+        statistics.reads.set(signed(usage.block_reads));
+        statistics.writes.set(signed(usage.block_writes));
+        ad.set("StatsLifetime", statistics.lifetime);
+        ad.set("RecentStatsLifetime", statistics.recent_lifetime);
+        ad.set("BlockReads", statistics.reads.value);
+        ad.set("RecentBlockReads", statistics.reads.recent());
+        ad.set("BlockWrites", statistics.writes.value);
+        ad.set("RecentBlockWrites", statistics.writes.recent());
+        ad.set("BlockReadKbytes", statistics.read_bytes.value / 1024);
+        ad.set("RecentBlockReadKbytes", statistics.read_bytes.recent() / 1024);
+        ad.set("BlockWriteKbytes", statistics.write_bytes.value / 1024);
+        ad.set("RecentBlockWriteKbytes", statistics.write_bytes.recent() / 1024);
+        if usage.cgroup {
+            ad.set("CgroupEnforced", true);
+        }
+    }
+}
