@@ -80,6 +80,14 @@ quirks! {
         "a share in SLOT_TYPE_<n> that is no number is 0, raised to the least, without a word", "s31l";
     ExecuteEmptied, "execute-emptied",
         "a starting startd removes everything in EXECUTE, what is not HTCondor's too", "c35c";
+    TypeAttrsHideSlotValues, "type-attrs-hide-slot-values",
+        "SLOT_TYPE_n_STARTD_ATTRS takes the place of STARTD_ATTRS when SLOTn_x values are looked up", "p60";
+    OfflineBelowZero, "offline-below-zero",
+        "more off line than there is makes no slot at all; a number does nothing for a resource with ids", "p55 16, 17; p51";
+    StartSyntaxSilent, "start-syntax-silent",
+        "a START that does not parse becomes `error` without a message: the slot never matches", "p55 28";
+    NumCpusZero, "num-cpus-zero",
+        "NUM_CPUS = 0 makes one broken slot that nobody sees; the startd goes on", "p55 25";
     // Hooks as processes.
     HooksSpawnedAsDaemons, "hooks-spawned-as-daemons",
         "hooks get nearly all signals blocked, SIGPIPE ignored, two command sockets and the daemon's session key", "s01; HookClientMgr.cpp spawn";

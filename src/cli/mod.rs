@@ -6,8 +6,9 @@
 pub mod common;
 pub mod compat;
 pub mod generate;
+pub mod slot_run;
 
 use common::Program;
 
 /// All programs, in the order of their names.
-pub const PROGRAMS: &[&Program] = &[];
+pub const PROGRAMS: &[&Program] = &[&slot_run::PROGRAM];

@@ -191,7 +191,8 @@ impl Event {
             part("/", activity);
         }
         self.hook.into_iter().for_each(|hook| part(" ", hook));
-        self.job.iter().for_each(|job| part(" job ", job));
+        let lead = if self.kind == Kind::Job { " " } else { " job " };
+        self.job.iter().for_each(|job| part(lead, job));
         self.pid.into_iter().for_each(|pid| part(" pid ", &pid.to_string()));
         [&self.verdict, &self.exit, &self.reason].into_iter().flatten().for_each(|text| part(": ", text));
         line

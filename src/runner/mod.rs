@@ -3,4 +3,5 @@
 pub mod events;
 pub mod hook_call;
 pub mod hook_environment;
+pub mod slot;
 pub mod starter;

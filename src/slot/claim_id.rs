@@ -4,6 +4,10 @@ use std::fmt;
 
 use bstr::{BString, ByteSlice};
 
+/// What 25.14 writes for a claim that a schedd may take (recording s01).
+const SESSION: &str = "[Integrity=\"NO\";Encryption=\"NO\";ShortVersion=\"25.14.0\";\
+                       CryptoMethods=\"BLOWFISH\";CryptoMethodsList=\"AES.BLOWFISH.3DES\";]";
+
 /// `<address>#<start time>#<sequence>#<key>`. Printing it, also for debugging, leaves the key out.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ClaimId(BString);
@@ -15,6 +19,13 @@ impl ClaimId {
     pub fn new(address: &str, start: i64, sequence: u64, key: [u64; 4]) -> Self {
         let key: String = key.iter().map(|word| format!("{word:016x}")).collect();
         ClaimId(format!("{address}#{start}#{sequence}#{key}").into())
+    }
+
+    /// As [`ClaimId::new`], with the session attributes that ids offered to schedds carry before their secret. They
+    /// hold double quotes and no `#`.
+    pub fn with_session(address: &str, start: i64, sequence: u64, key: [u64; 4]) -> Self {
+        let key: String = key.iter().map(|word| format!("{word:016x}")).collect();
+        ClaimId(format!("{address}#{start}#{sequence}#{SESSION}{key}").into())
     }
 
     /// The whole id with its secret: only for the stdin of hooks.

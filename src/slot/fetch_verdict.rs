@@ -5,6 +5,7 @@
 
 use bstr::{BStr, BString, ByteSlice};
 
+use super::explain;
 use crate::classad::{ClassAd, Context, Expr, Value};
 use crate::hook::reply::{self, BadLine};
 use crate::quirks::{Quirk, Quirks};
@@ -226,7 +227,9 @@ pub fn why_refused(slot: &ClassAd, job: &ClassAd, world: &dyn World) -> String {
     if caseless::eq(&text, name) {
         format!("{name} is {value}")
     } else {
-        format!("{name} is not true for this job: {} is {value}", shortened(text.as_bstr()))
+        let seen = explain::values_in(&context, &expr);
+        let seen = if seen.is_empty() { String::new() } else { format!(" ({})", seen.join(", ")) };
+        format!("{name} is not true for this job: {} is {value}{seen}", shortened(text.as_bstr()))
     }
 }
 
@@ -293,9 +296,15 @@ mod tests {
     fn a_refusal_names_the_conjunct() {
         let verdict = judge(SLOT, "Owner = \"ana\"\nRequestMemory = 2000\n", Quirks::None);
         assert_eq!(verdict.decision, FetchDecision::Rejected);
-        assert_eq!(verdict.reason, "Start is not true for this job: RequestMemory < 1000 is false");
+        assert_eq!(
+            verdict.reason,
+            "Start is not true for this job: RequestMemory < 1000 is false (RequestMemory = 2000)"
+        );
         let verdict = judge(SLOT, "A = 1\n", Quirks::None);
-        assert_eq!(verdict.reason, "Start is not true for this job: Owner != \"eve\" is undefined");
+        assert_eq!(
+            verdict.reason,
+            "Start is not true for this job: Owner != \"eve\" is undefined (Owner = undefined)"
+        );
     }
 
     #[test]

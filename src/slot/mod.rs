@@ -3,12 +3,40 @@
 //! The machine is the whole execution point, not one slot: draining, shared resources and policies that look at
 //! other slots need all of them. It sees no clock, no file and no process: `step(now, event) -> actions`.
 
+mod claim;
 mod claim_id;
+pub mod configure;
+mod core;
+mod dynamic;
+mod evict;
+mod execution_point;
+mod explain;
+mod fetch;
 mod fetch_verdict;
+mod interface;
+mod layout;
+mod policy;
+mod resources;
+mod settings;
+mod shares;
+mod single;
 mod state;
+mod text;
+mod transition;
 
 pub use claim_id::ClaimId;
+pub use configure::{ConfigureError, Configured, Surroundings, configure};
+pub use execution_point::ExecutionPoint;
+pub use explain::Offer;
 pub use fetch_verdict::{
     FetchDecision, FetchVerdict, Fetched, add_requests, fetch_verdict, read_fetched, why_refused,
 };
+pub use interface::{
+    Action, Event, HookCall, HookRun, Measured, Notice, Shutdown, SlotHook, SlotKey, StarterCall, StarterId,
+    StarterSignal, VacateReason, Waits, job_id,
+};
+pub use layout::{FailureMode, LaidOut, SlotType, lay_out};
+pub use resources::{Amounts, Custom};
+pub use settings::{Broken, Limits, Requirements, Settings, SlotHooks, SlotKind, SlotPlan};
+pub use shares::{CustomShare, Share, ShareError, ShareErrorKind, Shares};
 pub use state::{Activity, State};

@@ -187,6 +187,14 @@ pub struct EventsOptions {
 }
 
 impl EventsOptions {
+    /// The file that `--events` names, if it names one.
+    pub fn file(&self) -> Option<&Path> {
+        match &self.events {
+            Some(EventsTo::File(path)) => Some(path),
+            _ => None,
+        }
+    }
+
     /// Opens `--events`, if it was given.
     ///
     /// # Errors

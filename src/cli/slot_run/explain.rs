@@ -1,0 +1,74 @@
+//! Which slots would take a job, and why the others would not.
+
+use std::io::Write;
+
+use anyhow::Context;
+
+use super::load::{self};
+use super::{Cli, ads};
+use crate::classad::format::long;
+use crate::cli::common::{InputOptions, Problem, Session, Status, pipe_ends};
+
+/// Exit status 0: every job is taken by some slot.
+pub(super) fn explain(
+    cli: &Cli,
+    session: &Session,
+    input: &InputOptions,
+    names: &[String],
+) -> anyhow::Result<Status> {
+    let loaded = load::load(cli)?;
+    load::warn(session, &loaded.warnings);
+    let machine = ads::at_rest(loaded);
+    let slots = ads::chosen(&machine, names)?;
+    let (stdin, mut output) = pipe_ends();
+    let (mut reader, name) = input.open(stdin)?;
+    let mut text = Vec::new();
+    std::io::Read::read_to_end(&mut reader, &mut text).with_context(|| format!("reading {name}"))?;
+    let jobs = split_ads(&text);
+    if jobs.is_empty() {
+        return Err(Problem::unreadable(format!("{name}: there is no ad")).into());
+    }
+    let mut all_taken = true;
+    for (number, job) in (1..).zip(jobs) {
+        let (ad, errors) = long::parse(job);
+        if let Some(error) = errors.first() {
+            let message = format!("{name}: ad {number}: {error}");
+            if input.strict_input {
+                return Err(Problem::unreadable(message).into());
+            }
+            session.warn(&message);
+        }
+        let mut taken = false;
+        for key in &slots {
+            let Some(offer) = machine.consider(*key, &ad) else { continue };
+            taken |= offer.accepted;
+            let slot = machine.slot_id(*key).unwrap_or("?");
+            let job = crate::slot::job_id(&ad);
+            let word = if offer.accepted { "accepts" } else { "refuses" };
+            writeln!(output, "{slot} {word} job {job}: {}", offer.reason).context("standard output")?;
+            for line in &offer.details {
+                writeln!(output, "    {line}").context("standard output")?;
+            }
+        }
+        all_taken &= taken;
+    }
+    output.flush().context("standard output")?;
+    Ok(if all_taken { Status::Done } else { Status::No })
+}
+
+/// Ads in long form with empty lines between them.
+fn split_ads(text: &[u8]) -> Vec<&[u8]> {
+    let mut ads = Vec::new();
+    let mut start = 0;
+    let mut at = 0;
+    for line in text.split_inclusive(|&byte| byte == b'\n') {
+        if line.trim_ascii().is_empty() {
+            ads.push(&text[start..at]);
+            start = at + line.len();
+        }
+        at += line.len();
+    }
+    ads.push(&text[start..]);
+    ads.retain(|ad| !ad.trim_ascii().is_empty());
+    ads
+}

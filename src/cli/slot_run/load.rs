@@ -1,0 +1,95 @@
+//! From the command line to a machine that can begin.
+
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use bstr::ByteSlice;
+
+use super::Cli;
+use crate::cli::common::{ConfigOptions, Problem, Session};
+use crate::config::{CommandPolicy, Config, LoadOptions, Who};
+use crate::os::RealWorld;
+use crate::runner::slot::surroundings;
+use crate::slot::{ConfigureError, Limits, Settings, Surroundings, configure};
+use crate::world::World;
+
+/// What a run of any verb begins with.
+pub(super) struct Loaded {
+    pub config: Config,
+    pub world: Rc<RealWorld>,
+    pub around: Surroundings,
+    pub settings: Settings,
+    pub warnings: Vec<String>,
+}
+
+/// Reads the configuration and lays the slots out.
+pub(super) fn load(cli: &Cli) -> anyhow::Result<Loaded> {
+    let world = Rc::new(RealWorld::new());
+    let (config, mut warnings) = read(&cli.config, &*world)?;
+    let execute = directory(&config, &*world, "EXECUTE");
+    let text = |name: &str| {
+        config.view(&*world).string(name).ok().flatten().map(|setting| setting.value.to_string())
+    };
+    // NETWORK_INTERFACE may be a pattern or the name of an interface; nothing listens, so only an address is looked at.
+    let address = text("NETWORK_INTERFACE").filter(|text| text.parse::<std::net::IpAddr>().is_ok());
+    let address = address.or_else(|| text("IP_ADDRESS")).unwrap_or_else(|| world.machine().ip_address);
+    let around = surroundings(&address, execute.as_deref());
+    let configured = configure(&config, &*world, &around, cli.quirks.quirks, limits(cli)).map_err(problem)?;
+    warnings.extend(configured.warnings);
+    Ok(Loaded { config, world, around, settings: configured.settings, warnings })
+}
+
+/// Reads the configuration as the execution point's daemon would.
+pub(super) fn read(options: &ConfigOptions, world: &dyn World) -> anyhow::Result<(Config, Vec<String>)> {
+    let who = Who { subsystem: "STARTD".into(), local_name: "".into() };
+    let overlay = options.set_knob.iter().map(|(name, value)| (name.clone().into(), value.clone().into()));
+    let options = LoadOptions {
+        file: options.config_file.clone(),
+        environment: !options.no_env,
+        overlay: overlay.collect(),
+        commands: CommandPolicy::BOUNDED,
+        keep_texts: true,
+        ..LoadOptions::default()
+    };
+    match Config::load(world, &who, &options) {
+        Ok((config, warnings)) => {
+            let warnings = warnings.iter().map(|warning| warning.text.to_str_lossy().trim().to_owned());
+            Ok((config, warnings.collect()))
+        }
+        Err(error) => Err(Problem::unreadable(error.to_string()).into()),
+    }
+}
+
+pub(super) fn limits(cli: &Cli) -> Limits {
+    Limits { once: cli.run.once, max_jobs: cli.run.max_jobs, idle_exit: cli.run.idle_exit }
+}
+
+/// A failure to make slots, with its place.
+pub(super) fn problem(error: ConfigureError) -> anyhow::Error {
+    let mut message = error.to_string();
+    if let ConfigureError::Knob { origin, excerpt, .. } = &error {
+        if let Some(origin) = origin {
+            message = format!("{origin}: {message}");
+        }
+        if let Some(excerpt) = excerpt {
+            for line in excerpt.lines() {
+                message += "\n    ";
+                message += line;
+            }
+        }
+    }
+    Problem::unreadable(message).into()
+}
+
+/// The directory that a knob names.
+pub(super) fn directory(config: &Config, world: &dyn World, name: &str) -> Option<PathBuf> {
+    let setting = config.view(world).string(name).ok().flatten()?;
+    Some(Path::new(&*setting.value.to_os_str_lossy()).to_owned())
+}
+
+/// Tells warnings once each.
+pub(super) fn warn(session: &Session, warnings: &[String]) {
+    for warning in warnings {
+        session.warn(warning);
+    }
+}

@@ -1,0 +1,67 @@
+//! The texts of the man page.
+
+use crate::cli::common::{Example, Manual};
+
+pub(super) const MANUAL: Manual = Manual {
+    about: "run the slots of an execution point: fetch jobs through hook scripts and run them",
+    description: &[
+        "Makes the slots that a configuration describes, and does with each what condor_startd does: asks \
+         KEYWORD_HOOK_FETCH_WORK for a job whenever FetchWorkDelay allows, decides by START, the slot's resources and \
+         RANK, tells KEYWORD_HOOK_REPLY_FETCH 'accept' or 'reject', claims the slot, starts one starter for the job, \
+         reuses the claim for the next job, and gives it up when there is no more work, which \
+         KEYWORD_HOOK_EVICT_CLAIM is told.",
+        "The keyword of a slot is SLOT<N>_JOB_HOOK_KEYWORD, else STARTD_JOB_HOOK_KEYWORD. The same configuration and \
+         the same scripts work on a real execution point. No daemon is needed and nothing listens on the network.",
+        "Jobs are run by htc-starter-run, or by the program that STARTER names where a configuration file or the \
+         environment sets it. As root the slot's hooks run as CONDOR_IDS, else as the account condor, and jobs as \
+         their OsUser, User or Owner, never as root. Without root everything runs as the caller.",
+        "Everything that happens is told as one line on standard error, and with --events as one JSON object a line: \
+         time, event, slot, state, activity, hook, pid, job, verdict, exit, reason; keys that do not apply are left \
+         out. SIGTERM or SIGINT ends gracefully (jobs have their retirement and vacate time), a second one or SIGQUIT \
+         at once, SIGHUP reads the configuration again.",
+    ],
+    examples: &[
+        Example {
+            what: "fetch and run jobs until no slot has more work",
+            line: "htc-slot-run --config-file slots.conf --once --quiet",
+            status: 0,
+        },
+        Example {
+            what: "show which slots a configuration makes",
+            line: "htc-slot-run --config-file slots.conf --dry-run",
+            status: 0,
+        },
+        Example {
+            what: "why would no slot take this job?",
+            line: "htc-slot-run explain --config-file slots.conf --ads big.ad",
+            status: 1,
+        },
+        Example {
+            what: "the slot ad as a fetch hook gets it on its standard input",
+            line: "htc-slot-run ads --config-file slots.conf slot1",
+            status: 0,
+        },
+    ],
+    environment: &[
+        ("CONDOR_IDS", "UID.GID: the account of the slots' own hooks when started as root"),
+        ("TMPDIR", "where a private directory of the run is made"),
+    ],
+    files: &[
+        ("$(EXECUTE)/dir_<pid>", "the scratch directory of a job; gone when the job is"),
+        ("$(LOG)", "the working directory of the slots' hooks; no log files are written"),
+    ],
+    differences: &[
+        "There is no schedd and no collector: jobs come from fetch hooks alone. DAEMON_LIST, the command port and \
+         security settings have no effect.",
+        "Where HTCondor 25.14 does not keep what its manual promises, this program does, and says so once on standard \
+         error with the name of the difference; --quirks reference does exactly as 25.14. Among them: EVICT_CLAIM is \
+         called once for each claim given up (evict-claim-never); a job of higher rank takes the place of the running \
+         one (fetched-preemption-lost); the first fetch comes at once (first-fetch-late); a fetch hook that cannot be \
+         executed is tried again (fetch-stops-after-spawn-failure).",
+        "Odd, but the same as in HTCondor: the exit status of FETCH_WORK is ignored, only what it prints counts; the \
+         Requirements of a fetched job are not evaluated; a job fetched for a partitionable slot needs RequestCpus, \
+         RequestMemory and RequestDisk.",
+        "A hook that never ends keeps its slot from fetching, as in HTCondor. That is told each minute, and \
+         --hook-timeout ends it.",
+    ],
+};

@@ -1,0 +1,160 @@
+//! The run itself: accounts, directories, the starter, then the live loop.
+
+use std::io::Write;
+use std::path::Path;
+
+use anyhow::Context;
+use bstr::{BString, ByteSlice};
+
+use super::Cli;
+use super::load::{self, Loaded};
+use crate::cli::common::{Problem, Session, Status};
+use crate::config::Config;
+use crate::os::clock;
+use crate::quirks::Quirks;
+use crate::runner::events::EventStream;
+use crate::runner::slot::{
+    Measure, Options, StarterProgram, check_directories, clean_execute, hook_account, run as run_live,
+};
+use crate::slot::{ExecutionPoint, configure};
+use crate::text::arguments::join_v2_raw;
+use crate::world::World;
+
+/// The sibling program that runs jobs.
+const SIBLING: &str = "htc-starter-run";
+
+pub(super) fn run(cli: &Cli, session: &Session) -> anyhow::Result<Status> {
+    let Loaded { config, world, around, settings, mut warnings } = load::load(cli)?;
+    let world_of_config: &dyn World = &*world;
+    let view = config.view(world_of_config);
+    let text = |name: &str| view.string(name).ok().flatten().map(|setting| setting.value.to_string());
+    let execute = load::directory(&config, world_of_config, "EXECUTE");
+    let log = load::directory(&config, world_of_config, "LOG");
+    check_directories(execute.as_deref(), log.as_deref()).map_err(Problem::unreadable)?;
+    let starter = starter(cli, &config, world_of_config)?;
+    let ids = std::env::var("CONDOR_IDS").ok().or_else(|| text("CONDOR_IDS"));
+    let account = hook_account(world_of_config, ids.as_deref()).map_err(Problem::unreadable)?;
+    warnings.extend(account.warning.clone());
+    if let Some(execute) = &execute {
+        warnings.extend(clean_execute(execute, cli.quirks.quirks));
+    }
+    load::warn(session, &warnings);
+
+    let private = tempfile::Builder::new()
+        .prefix("htc-slot-run.")
+        .tempdir()
+        .context("cannot make a directory for the run")?;
+    let mut environment = Vec::new();
+    if let Some(file) = &cli.config.config_file {
+        let file = std::path::absolute(file).unwrap_or_else(|_| file.clone());
+        environment.push((BString::from("CONDOR_CONFIG"), bytes(&file)));
+    }
+    let devices = view.list("CONSOLE_DEVICES").ok().flatten();
+    let devices =
+        devices.map(|list| list.value.iter().map(ToString::to_string).collect()).unwrap_or_default();
+    let limits = load::limits(cli);
+    let reload = {
+        let (options, world, around, quirks) =
+            (cli.config.clone(), world.clone(), around.clone(), cli.quirks.quirks);
+        Box::new(move || {
+            let (config, mut warnings) =
+                load::read(&options, &*world).map_err(|error| format!("{error:#}"))?;
+            let configured =
+                configure(&config, &*world, &around, quirks, limits).map_err(|error| error.to_string())?;
+            warnings.extend(configured.warnings);
+            Ok((configured.settings, warnings))
+        })
+    };
+    let options = Options {
+        starter,
+        account,
+        log_directory: log,
+        execute,
+        hook_timeout: cli.run.hook_timeout,
+        timeout: cli.events.timeout,
+        environment,
+        starter_options: starter_options(cli),
+        quirks: cli.quirks.quirks,
+        reload,
+        world: world.clone(),
+        private: private.path().to_owned(),
+    };
+    let json = cli.events.open()?.map(|sink| Box::new(sink) as Box<dyn Write>);
+    let readable = (!cli.output.quiet).then(|| Box::new(std::io::stderr()) as Box<dyn Write>);
+    let mut events = EventStream::new(&format!("{}: ", session.name()), readable, json);
+    let machine = ExecutionPoint::new(settings, world.clone(), clock::now());
+    let outcome = run_live(machine, options, Measure::new(devices), &mut events).context("the main loop")?;
+    drop(private);
+    Ok(if outcome.timed_out {
+        Status::TimedOut
+    } else if outcome.failed > 0 {
+        Status::No
+    } else {
+        Status::Done
+    })
+}
+
+fn bytes(path: &Path) -> BString {
+    <[u8]>::from_path(path).map_or_else(|| path.to_string_lossy().into_owned().into(), BString::from)
+}
+
+/// STARTER where a source sets it, else the program beside us.
+fn starter(cli: &Cli, config: &Config, world: &dyn World) -> anyhow::Result<StarterProgram> {
+    if let Some(path) = &cli.run.starter {
+        let foreign = path.file_name().is_none_or(|name| name != SIBLING);
+        return Ok(StarterProgram { path: path.clone(), foreign });
+    }
+    if let Some(setting) = config.view(world).string("STARTER").ok().flatten()
+        && !setting.origin.is_default()
+    {
+        let path = setting.value.to_path_lossy().into_owned();
+        let foreign = path.file_name().is_none_or(|name| name != SIBLING);
+        if !path.is_file() {
+            let message = format!("{}: STARTER: there is no file '{}'", setting.origin, path.display());
+            return Err(Problem::unreadable(message).into());
+        }
+        return Ok(StarterProgram { path, foreign });
+    }
+    let own = std::env::current_exe().context("cannot find the directory of this program")?;
+    let path = own.with_file_name(SIBLING);
+    if !path.is_file() {
+        let message = format!("'{}', which runs the jobs, is missing", path.display());
+        return Err(Problem::unreadable(message)
+            .hint("install it beside this program, or set STARTER in the configuration")
+            .into());
+    }
+    Ok(StarterProgram { path, foreign: false })
+}
+
+/// What the starter has to know of our command line.
+fn starter_options(cli: &Cli) -> BString {
+    let mut words: Vec<BString> = Vec::new();
+    let mut add = |name: &str, value: Option<BString>| {
+        words.push(name.into());
+        words.extend(value);
+    };
+    if cli.quirks.quirks == Quirks::Reference {
+        add("--quirks", Some("reference".into()));
+    }
+    if let Some(file) = cli.events.file() {
+        let file = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
+        add("--events", Some(bytes(&file)));
+    }
+    if let Some(limit) = cli.run.hook_timeout {
+        add("--hook-timeout", Some(limit.as_secs_f64().to_string().into()));
+    }
+    if let Some(file) = &cli.config.config_file {
+        let file = std::path::absolute(file).unwrap_or_else(|_| file.clone());
+        add("--config-file", Some(bytes(&file)));
+    }
+    for (name, value) in &cli.config.set_knob {
+        add("--set-knob", Some(format!("{name}={value}").into()));
+    }
+    if cli.config.no_env {
+        add("--no-env", None);
+    }
+    if cli.output.quiet {
+        add("--quiet", None);
+    }
+    join_v2_raw(&words)
+}

@@ -1,0 +1,472 @@
+//! The live loop: children and signals become the machine's events, its actions become children and signals.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
+use std::time::Duration;
+
+use bstr::ByteSlice;
+use nix::libc;
+
+use super::measure::Measure;
+use super::notices;
+use super::options::Options;
+use super::starters::{self, Ended, Running};
+use crate::os::{self, Captured, ChildId, Reactor, Stream, Whom, clock, files};
+use crate::process::{Ancestor, ChildSpec, Exit};
+use crate::runner::events::{Event as Told, EventStream, Kind};
+use crate::runner::hook_call;
+use crate::runner::hook_environment::HookEnvironment;
+use crate::slot::{
+    Action, Event, ExecutionPoint, HookCall, HookRun, Shutdown, SlotKey, StarterCall, StarterSignal,
+};
+use crate::time::Tick;
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// Jobs that were started.
+    pub jobs: u64,
+    /// Those among them that did not exit with 0.
+    pub failed: u64,
+    /// Whether the time for all of it was over.
+    pub timed_out: bool,
+    /// The signal that asked for the end, if one did.
+    pub signal: Option<i32>,
+}
+
+/// A hook that runs.
+#[derive(Debug)]
+struct RunningHook {
+    run: HookRun,
+    slot: String,
+    name: &'static str,
+    pid: u32,
+    /// When it has run too long.
+    deadline: Option<Tick>,
+    /// When a user is told next that it still runs.
+    remind: Tick,
+    started: Tick,
+    /// Whether it was killed for running too long.
+    too_long: bool,
+    /// The beginning of its standard error.
+    stderr: Vec<u8>,
+}
+
+/// A user is told each minute of hooks that are waited for without end.
+const REMIND: Duration = Duration::from_secs(60);
+/// How much of a hook's standard error is told.
+const STDERR_SHOWN: usize = 2000;
+
+/// The signals that the runner knows: graceful end twice, fast end, new configuration.
+pub(super) const SIGNALS: [i32; 4] = [libc::SIGTERM, libc::SIGINT, libc::SIGQUIT, libc::SIGHUP];
+
+struct Live<'a> {
+    machine: ExecutionPoint,
+    reactor: Reactor,
+    options: Options,
+    events: &'a mut EventStream,
+    hooks: BTreeMap<ChildId, RunningHook>,
+    starters: BTreeMap<ChildId, Running>,
+    waiting: VecDeque<Event>,
+    measure: Measure,
+    outcome: Outcome,
+    finished: bool,
+    end_reason: String,
+}
+
+/// Runs the execution point until it has ended.
+///
+/// # Errors
+/// The reactor cannot be made, or `poll` fails.
+pub fn run(
+    machine: ExecutionPoint,
+    options: Options,
+    measure: Measure,
+    events: &mut EventStream,
+) -> io::Result<Outcome> {
+    let reactor = Reactor::new(&SIGNALS)?;
+    let mut live = Live {
+        machine,
+        reactor,
+        options,
+        events,
+        hooks: BTreeMap::new(),
+        starters: BTreeMap::new(),
+        waiting: VecDeque::new(),
+        measure,
+        outcome: Outcome::default(),
+        finished: false,
+        end_reason: String::new(),
+    };
+    live.all()?;
+    Ok(live.outcome)
+}
+
+impl Live<'_> {
+    fn all(&mut self) -> io::Result<()> {
+        let end = self.options.timeout.map(|after| clock::tick().plus(after));
+        let mut end_asked = false;
+        self.tell(Told::new(clock::now(), Kind::Start));
+        self.measured();
+        self.step(Event::Start);
+        while !self.finished {
+            let wakes = [self.machine.next_wake(), end.filter(|_| !end_asked), self.next_look()];
+            let event = self.reactor.next(wakes.into_iter().flatten().min())?;
+            if end.is_some_and(|end| clock::tick() >= end) && !end_asked {
+                end_asked = true;
+                self.outcome.timed_out = true;
+                self.warn(None, "the time given with --timeout is over: all jobs are killed");
+                self.step(Event::Shutdown(Shutdown::Fast));
+            }
+            self.handle(event);
+            self.look_at_hooks();
+            if self.machine.next_wake().is_some_and(|wake| wake <= clock::tick()) {
+                self.measured();
+                self.step(Event::Tick);
+            }
+        }
+        // What still runs are hooks that nobody waits for any more: they are given a moment, then killed.
+        self.reactor.kill_all(Duration::ZERO);
+        self.drain()
+    }
+
+    /// Reports what is left of the children that were killed at the end.
+    fn drain(&mut self) -> io::Result<()> {
+        for (_, hook) in std::mem::take(&mut self.hooks) {
+            let event = Told::new(clock::now(), Kind::HookEnd).slot(hook.slot).hook(hook.name).pid(hook.pid);
+            self.events.tell(&event.reason("killed, since everything ends"));
+        }
+        let outcome = self.outcome;
+        let jobs = match outcome.jobs {
+            0 => "no job".to_owned(),
+            1 => "1 job".to_owned(),
+            jobs => format!("{jobs} jobs"),
+        };
+        let failed = match outcome.failed {
+            0 => String::new(),
+            failed => format!(", {failed} failed"),
+        };
+        let text = format!("{}; {jobs}{failed}", self.end_reason);
+        self.tell(Told::new(clock::now(), Kind::Stop).reason(text));
+        Ok(())
+    }
+
+    fn measured(&mut self) {
+        if let Some(measured) = self.measure.take() {
+            self.step(Event::Measured(Box::new(measured)));
+        }
+    }
+
+    /// Gives the machine an event and does what it asks for, until it asks for nothing.
+    fn step(&mut self, event: Event) {
+        self.waiting.push_back(event);
+        while let Some(event) = self.waiting.pop_front() {
+            for action in self.machine.step(clock::now(), event) {
+                self.act(action);
+            }
+        }
+    }
+
+    fn act(&mut self, action: Action) {
+        match action {
+            Action::RunHook(call) => self.run_hook(call),
+            Action::KillHook(run) => {
+                let found = self.hooks.iter().find(|(_, hook)| hook.run == run);
+                if let Some(child) = found.map(|(child, _)| *child) {
+                    self.reactor.kill(child, libc::SIGKILL, Whom::Family);
+                }
+            }
+            Action::SpawnStarter(call) => self.spawn_starter(call),
+            Action::SignalStarter { starter, signal, reason } => {
+                let found = self.starters.iter().find(|(_, running)| running.starter == starter);
+                let Some((&child, running)) = found else { return };
+                if let Some(reason) = &reason
+                    && let Err(error) = starters::tell_reason(&running.directory, reason)
+                {
+                    let slot = running.slot_name.clone();
+                    self.warn(Some(slot), &format!("the starter cannot be told why: {error}"));
+                }
+                let (number, whom) = match signal {
+                    StarterSignal::Soft => (libc::SIGTERM, Whom::Process),
+                    StarterSignal::Hard => (libc::SIGQUIT, Whom::Process),
+                    StarterSignal::Kill => (libc::SIGKILL, Whom::Family),
+                    StarterSignal::Suspend => (libc::SIGTSTP, Whom::Process),
+                    StarterSignal::Continue => (libc::SIGCONT, Whom::Process),
+                };
+                self.reactor.kill(child, number, whom);
+            }
+            Action::Tell(notice) => {
+                let event = notices::event(&self.machine, clock::now(), notice);
+                self.tell(event);
+            }
+            Action::Finished { reason } => {
+                self.finished = true;
+                self.end_reason = reason;
+            }
+        }
+    }
+
+    fn tell(&mut self, event: Told) {
+        self.events.tell(&event);
+    }
+
+    fn warn(&mut self, slot: Option<String>, text: &str) {
+        let mut event = Told::new(clock::now(), Kind::Warning).reason(text);
+        if let Some(slot) = slot {
+            event = event.slot(slot);
+        }
+        self.events.tell(&event);
+    }
+
+    fn slot_name(&self, key: SlotKey) -> String {
+        notices::slot_name(&self.machine, key)
+    }
+
+    /// Our environment with what the options add.
+    fn environment(&self) -> HookEnvironment {
+        let own = self.options.world.environment();
+        HookEnvironment::of_program(own, self.options.quirks).with(self.options.environment.iter().cloned())
+    }
+
+    fn run_hook(&mut self, call: HookCall) {
+        let slot = self.slot_name(call.slot);
+        let name = call.hook.name();
+        let now = clock::now();
+        let spawned = match self.hook_spec(&call) {
+            Ok(spec) => self.reactor.spawn(spec).map_err(|error| error.to_string()),
+            Err(refused) => Err(refused.to_string()),
+        };
+        match spawned {
+            Ok(child) => {
+                let pid = self.reactor.pid(child).and_then(|pid| u32::try_from(pid).ok()).unwrap_or(0);
+                let tick = now.tick();
+                self.tell(Told::new(now, Kind::HookStart).slot(&slot).hook(name).pid(pid));
+                let hook = RunningHook {
+                    run: call.run,
+                    slot,
+                    name,
+                    pid,
+                    deadline: self.options.hook_timeout.map(|limit| tick.plus(limit)),
+                    remind: tick.plus(REMIND),
+                    started: tick,
+                    too_long: false,
+                    stderr: Vec::new(),
+                };
+                self.hooks.insert(child, hook);
+            }
+            Err(reason) => {
+                self.tell(Told::new(now, Kind::HookFailed).slot(slot).hook(name).reason(&reason));
+                self.waiting.push_back(Event::HookFailed { run: call.run, reason });
+            }
+        }
+    }
+
+    fn hook_spec(&self, call: &HookCall) -> Result<ChildSpec, hook_call::RootRefused> {
+        use std::os::unix::ffi::OsStrExt;
+        let path = call.path.as_os_str().as_bytes();
+        let mut hook =
+            hook_call::HookCall::new(call.hook.into(), path, call.stdin.clone(), self.environment());
+        hook.arguments.clone_from(&call.arguments);
+        hook.identity.clone_from(&self.options.account.identity);
+        hook.directory.clone_from(&self.options.log_directory);
+        hook.output_limit = call.output_limit.unwrap_or(hook_call::PIPE_BUFFER_MAX);
+        hook.ancestor = Some(self.marker());
+        hook.quirks = self.options.quirks;
+        hook.child_spec()
+    }
+
+    /// The mark of a process family.
+    fn marker(&self) -> Ancestor {
+        hook_call::HookCall::marker(clock::now(), self.options.world.random())
+    }
+
+    fn spawn_starter(&mut self, call: StarterCall) {
+        let slot_name = self.slot_name(call.slot);
+        let starter = call.starter;
+        let failed = |reason: String| Event::StarterFailed { starter, reason };
+        let directory = match starters::prepare(&self.options.private, &call) {
+            Ok(directory) => directory,
+            Err(error) => {
+                let reason = format!("no directory for the starter can be made: {error}");
+                return self.waiting.push_front(failed(reason));
+            }
+        };
+        let mut environment = self.environment();
+        if !self.options.starter.foreign {
+            use std::os::unix::ffi::OsStrExt;
+            let mut options = self.options.starter_options.clone();
+            options.extend_from_slice(format!(" --slot-name {slot_name}").as_bytes());
+            environment = environment.with([
+                ("_HTC_STARTER_DIR".into(), directory.as_os_str().as_bytes().into()),
+                ("_HTC_STARTER_OPTIONS".into(), options),
+            ]);
+        }
+        let spec = starters::spec(&self.options.starter.path, &call, environment.entries(), self.marker());
+        match self.reactor.spawn(spec) {
+            Ok(child) => {
+                let pid = self.reactor.pid(child).and_then(|pid| u32::try_from(pid).ok()).unwrap_or(0);
+                let event = Told::new(clock::now(), Kind::Starter).slot(&slot_name).job(&call.job).pid(pid);
+                self.tell(event);
+                self.outcome.jobs += 1;
+                let running = Running { starter, slot_name, job: call.job, pid, directory };
+                self.starters.insert(child, running);
+                self.waiting.push_front(Event::StarterSpawned { starter, pid });
+            }
+            Err(error) => {
+                let _ = std::fs::remove_dir_all(&directory);
+                self.outcome.jobs += 1;
+                self.outcome.failed += 1;
+                let path = self.options.starter.path.display().to_string();
+                let mut reason = error.to_string();
+                if !reason.contains(&path) {
+                    reason = format!("{path}: {reason}");
+                }
+                self.waiting.push_front(failed(reason));
+            }
+        }
+    }
+
+    fn handle(&mut self, event: os::Event) {
+        match event {
+            os::Event::Exited { child, exit, stdout, stderr, .. } => {
+                if let Some(hook) = self.hooks.remove(&child) {
+                    self.hook_ended(hook, exit, stdout, &stderr);
+                } else if let Some(running) = self.starters.remove(&child) {
+                    self.starter_ended(running, exit, &stdout.bytes);
+                }
+            }
+            os::Event::Signal(signal) => self.signal(signal),
+            os::Event::Piece { child, stream: Stream::Stderr, bytes } => {
+                if let Some(hook) = self.hooks.get_mut(&child) {
+                    let room = STDERR_SHOWN.saturating_sub(hook.stderr.len());
+                    hook.stderr.extend_from_slice(&bytes[..bytes.len().min(room)]);
+                }
+            }
+            os::Event::Line { .. }
+            | os::Event::Piece { .. }
+            | os::Event::Readable(_)
+            | os::Event::Timeout => {}
+        }
+    }
+
+    fn hook_ended(&mut self, hook: RunningHook, exit: Exit, stdout: Captured, stderr: &Captured) {
+        let now = clock::now();
+        let words = exit_words(exit);
+        self.tell(Told::new(now, Kind::HookEnd).slot(&hook.slot).hook(hook.name).pid(hook.pid).exit(words));
+        let said = if stderr.bytes.is_empty() { &hook.stderr } else { &stderr.bytes };
+        let said = said[..said.len().min(STDERR_SHOWN)].to_str_lossy();
+        for line in said.lines().filter(|line| !line.trim().is_empty()) {
+            let text = format!("stderr: {line}");
+            self.tell(
+                Told::new(now, Kind::HookFailed).slot(&hook.slot).hook(hook.name).pid(hook.pid).reason(text),
+            );
+        }
+        if hook.too_long {
+            let seconds = self.options.hook_timeout.unwrap_or_default().as_secs_f64();
+            let reason = format!("it ran longer than {seconds} s (--hook-timeout) and was killed");
+            self.tell(Told::new(now, Kind::HookFailed).slot(&hook.slot).hook(hook.name).reason(&reason));
+            self.step(Event::HookFailed { run: hook.run, reason });
+        } else {
+            self.step(Event::HookEnded { run: hook.run, stdout: stdout.bytes, cut: stdout.cut });
+        }
+    }
+
+    fn starter_ended(&mut self, running: Running, exit: Exit, output: &[u8]) {
+        let now = clock::now();
+        let ended = starters::ended(output, exit, self.options.starter.foreign);
+        if !ended.succeeded() {
+            self.outcome.failed += 1;
+        }
+        let event = Told::new(now, Kind::Starter).slot(&running.slot_name).job(&running.job).pid(running.pid);
+        self.tell(event.exit(exit_words(exit)));
+        let mut event = Told::new(now, Kind::Job)
+            .slot(&running.slot_name)
+            .job(&running.job)
+            .exit(ended.to_string())
+            .verdict(if ended.succeeded() { "succeeded" } else { "failed" });
+        if ended == Ended::NotStarted
+            && let Some(why) = starters::why(output)
+        {
+            event = event.reason(why);
+        }
+        self.tell(event);
+        let _ = std::fs::remove_dir_all(&running.directory);
+        // A starter that was killed could not remove the job's directory.
+        if let Some(execute) = &self.options.execute {
+            let left = execute.join(format!("dir_{}", running.pid));
+            if left.symlink_metadata().is_ok() {
+                for unremoved in files::remove_tree(&left) {
+                    let text = format!("cannot remove '{}': {}", unremoved.path.display(), unremoved.error);
+                    self.warn(Some(running.slot_name.clone()), &text);
+                }
+            }
+        }
+        self.step(Event::StarterExited { starter: running.starter, exit });
+    }
+
+    fn signal(&mut self, signal: i32) {
+        match signal {
+            libc::SIGHUP => match (self.options.reload)() {
+                Ok((settings, warnings)) => {
+                    self.warn(None, "SIGHUP: the configuration is read again");
+                    for warning in warnings {
+                        self.warn(None, &warning);
+                    }
+                    self.step(Event::Reconfigure(Box::new(settings)));
+                }
+                Err(error) => self.warn(None, &format!("SIGHUP: the old configuration stays: {error}")),
+            },
+            libc::SIGQUIT => {
+                self.outcome.signal = Some(signal);
+                self.step(Event::Shutdown(Shutdown::Fast));
+            }
+            _ => {
+                // The second request for a graceful end is a request for a fast one.
+                let how = if self.outcome.signal.is_some() { Shutdown::Fast } else { Shutdown::Graceful };
+                self.outcome.signal = Some(signal);
+                self.step(Event::Shutdown(how));
+            }
+        }
+    }
+
+    /// When a hook has to be looked at next.
+    fn next_look(&self) -> Option<Tick> {
+        self.hooks
+            .values()
+            .flat_map(|hook| [hook.deadline.filter(|_| !hook.too_long), Some(hook.remind)])
+            .flatten()
+            .min()
+    }
+
+    /// Ends hooks that run too long; tells of those that are waited for.
+    fn look_at_hooks(&mut self) {
+        let tick = clock::tick();
+        let mut told = Vec::new();
+        for (&child, hook) in &mut self.hooks {
+            if !hook.too_long && hook.deadline.is_some_and(|deadline| deadline <= tick) {
+                hook.too_long = true;
+                self.reactor.kill(child, libc::SIGKILL, Whom::Family);
+            }
+            if hook.remind <= tick {
+                hook.remind = hook.remind.plus(REMIND);
+                let seconds = tick.since(hook.started).as_secs();
+                told.push((hook.slot.clone(), hook.name, hook.pid, seconds));
+            }
+        }
+        for (slot, name, pid, seconds) in told {
+            let text = format!(
+                "still runs after {seconds} s and is waited for; --hook-timeout SECONDS would end it"
+            );
+            let event = Told::new(clock::now(), Kind::Warning).slot(slot).hook(name).pid(pid);
+            self.tell(event.reason(text));
+        }
+    }
+}
+
+/// `exited N` or `signalled N`, as the event stream has it.
+fn exit_words(exit: Exit) -> String {
+    match exit {
+        Exit::Code(code) => format!("exited {code}"),
+        Exit::Signal { number, .. } => format!("signalled {number}"),
+    }
+}

@@ -1,0 +1,118 @@
+//! Measuring the machine: once before the slots are made, and again as time passes.
+
+use std::fs;
+use std::path::Path;
+
+use nix::sys::statvfs::statvfs;
+
+use crate::classad::ClassAd;
+use crate::os::{clock, process_table};
+use crate::slot::{Measured, Surroundings};
+use crate::time::Tick;
+
+/// What is measured once. `address` is that of the machine.
+pub fn surroundings(address: &str, execute: Option<&Path>) -> Surroundings {
+    let port = 9618;
+    let (free, total) = execute.and_then(disk).unwrap_or((0, 0));
+    let device = execute.and_then(|path| {
+        use std::os::unix::fs::MetadataExt;
+        fs::metadata(path).ok().map(|metadata| metadata.dev())
+    });
+    Surroundings {
+        address: format!("<{address}:{port}?addrs={address}-{port}>"),
+        disk_free: free,
+        disk_total: total,
+        volume: device.map_or_else(String::new, |device| device.to_string()),
+        rotational: device.and_then(rotational),
+        virtual_memory: virtual_memory(),
+        abilities: ClassAd::new(),
+    }
+}
+
+/// Free and whole size of a file system in KiB.
+fn disk(path: &Path) -> Option<(i64, i64)> {
+    let status = statvfs(path).ok()?;
+    let unit = status.fragment_size().max(1);
+    let kib = |blocks: u64| i64::try_from(u128::from(blocks) * u128::from(unit) / 1024).unwrap_or(i64::MAX);
+    Some((kib(status.blocks_available()), kib(status.blocks())))
+}
+
+/// Whether a device, or the disk that it is a part of, turns.
+fn rotational(device: u64) -> Option<bool> {
+    let (major, minor) = (nix::sys::stat::major(device), nix::sys::stat::minor(device));
+    let base = format!("/sys/dev/block/{major}:{minor}");
+    let read = |path: String| fs::read_to_string(path).ok();
+    let text =
+        read(format!("{base}/queue/rotational")).or_else(|| read(format!("{base}/../queue/rotational")))?;
+    Some(text.trim() == "1")
+}
+
+/// Free swap space and all memory in KiB (`sysapi_swap_space_raw`).
+fn virtual_memory() -> i64 {
+    let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let field = |wanted: &str| {
+        text.lines()
+            .find_map(|line| line.strip_prefix(wanted)?.split_ascii_whitespace().next()?.parse::<i64>().ok())
+            .unwrap_or(0)
+    };
+    (field("SwapFree:") + field("MemTotal:")).min(i64::from(i32::MAX))
+}
+
+/// Load average over one minute.
+fn load() -> f64 {
+    let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    text.split(' ').next().and_then(|number| number.parse().ok()).unwrap_or(0.0)
+}
+
+/// Seconds since the console devices were used last: the youngest access time of `/dev/...`.
+fn idle(devices: &[String], epoch: i64) -> Option<i64> {
+    use std::os::unix::fs::MetadataExt;
+    let newest = devices
+        .iter()
+        .filter_map(|device| fs::metadata(Path::new("/dev").join(device)).ok())
+        .map(|metadata| metadata.atime())
+        .max()?;
+    Some((epoch - newest).max(0))
+}
+
+/// Measures again, at most once a second.
+pub struct Measure {
+    devices: Vec<String>,
+    last: Option<Tick>,
+    /// Processor ticks used so far, at what time.
+    used: (u64, Tick),
+}
+
+impl Measure {
+    /// `devices` is CONSOLE_DEVICES.
+    pub fn new(devices: Vec<String>) -> Self {
+        Measure { devices, last: None, used: (0, clock::tick()) }
+    }
+
+    /// The measurements, if the last are a second old.
+    pub fn take(&mut self) -> Option<Measured> {
+        let now = clock::now();
+        if self.last.is_some_and(|last| now.tick().since(last).as_millis() < 1000) {
+            return None;
+        }
+        self.last = Some(now.tick());
+        let own = i32::try_from(std::process::id()).ok().and_then(process_table::read);
+        let ticks: u64 = own.as_ref().map_or(0, |own| own.ticks.iter().sum());
+        let passed = now.tick().since(self.used.1).as_secs_f64();
+        // A tick of the accounting is a hundredth of a second.
+        let own_cpu = if passed > 0.0 { ticks.saturating_sub(self.used.0) as f64 / passed } else { 0.0 };
+        self.used = (ticks, now.tick());
+        let size = own.map_or([0, 0], |own| {
+            let kib = |bytes: u64| i64::try_from(bytes / 1024).unwrap_or(i64::MAX);
+            [kib(own.virtual_size), i64::try_from(own.resident_pages * 4).unwrap_or(i64::MAX)]
+        });
+        Some(Measured {
+            load: load(),
+            idle: idle(&self.devices, now.epoch()),
+            disk: None,
+            virtual_memory: virtual_memory(),
+            own_size: size,
+            own_cpu,
+        })
+    }
+}

@@ -1,0 +1,18 @@
+//! Carries out what the execution point's machine asks for: hooks, starters, signals, clocks.
+//!
+//! [`run`] is the live runner: one thread, one reactor. The machine decides, this room only does; what goes wrong in
+//! doing becomes an event for the machine.
+
+mod account;
+mod execute;
+mod live;
+mod measure;
+mod notices;
+mod options;
+mod starters;
+
+pub use account::{HookAccount, hook_account};
+pub use execute::{check_directories, clean_execute};
+pub use live::{Outcome, run};
+pub use measure::{Measure, surroundings};
+pub use options::{Options, Reload, StarterProgram};

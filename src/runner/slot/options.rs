@@ -1,0 +1,52 @@
+//! What a live run is given.
+
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::time::Duration;
+
+use bstr::BString;
+
+use super::account::HookAccount;
+use crate::quirks::Quirks;
+use crate::slot::Settings;
+use crate::world::World;
+
+/// Reads the configuration again (SIGHUP): the new settings with their warnings, or why the old ones stay.
+pub type Reload = Box<dyn FnMut() -> Result<(Settings, Vec<String>), String>>;
+
+/// Which program runs jobs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StarterProgram {
+    /// Its path.
+    pub path: PathBuf,
+    /// Whether it is one that the administrator named: then only its exit status tells of its jobs.
+    pub foreign: bool,
+}
+
+/// How a live run is done.
+pub struct Options {
+    /// Which program runs jobs.
+    pub starter: StarterProgram,
+    /// The account of the execution point's own hooks.
+    pub account: HookAccount,
+    /// LOG: the working directory of its hooks.
+    pub log_directory: Option<PathBuf>,
+    /// EXECUTE: what a starter that was killed leaves there is removed.
+    pub execute: Option<PathBuf>,
+    /// Limits hooks that 25.14 waits for without end.
+    pub hook_timeout: Option<Duration>,
+    /// Ends everything after this time.
+    pub timeout: Option<Duration>,
+    /// Added to the environment of hooks and starters, or taking the place of a variable.
+    pub environment: Vec<(BString, BString)>,
+    /// Options for the sibling starter: a V2 raw argument text.
+    pub starter_options: BString,
+    /// Which behaviour is wanted where 25.14 and its manual differ.
+    pub quirks: Quirks,
+    /// Reads the configuration again.
+    pub reload: Reload,
+    /// Environment and randomness.
+    pub world: Rc<dyn World>,
+    /// A directory of our own: starters find theirs in it.
+    pub private: PathBuf,
+}

@@ -1,0 +1,119 @@
+//! Starting starters, and what their results say (`ARCHITECTURE.md`, "Slot runner and sibling starter").
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use bstr::{BString, ByteSlice};
+
+use crate::classad::{ClassAd, Value, format};
+use crate::process::{Ancestor, ChildSpec, Exit, LeftBehind, Stdio};
+use crate::slot::{StarterCall, StarterId, VacateReason};
+
+/// What the result ad of a job may take.
+const RESULT_LIMIT: usize = 16 << 20;
+
+/// A starter that runs.
+#[derive(Debug)]
+pub(super) struct Running {
+    pub starter: StarterId,
+    /// The slot's name at its start: a dynamic slot may be gone before it.
+    pub slot_name: String,
+    pub job: String,
+    pub pid: u32,
+    /// Its private directory.
+    pub directory: PathBuf,
+}
+
+/// How a job ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Ended {
+    Exited(i64),
+    Signalled(i64),
+    /// It was not started, or it is not known how it ended.
+    NotStarted,
+}
+
+impl Ended {
+    pub(super) fn succeeded(&self) -> bool {
+        *self == Ended::Exited(0)
+    }
+}
+
+impl std::fmt::Display for Ended {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Ended::Exited(code) => write!(f, "exited {code}"),
+            Ended::Signalled(signal) => write!(f, "signalled {signal}"),
+            Ended::NotStarted => f.write_str("not started"),
+        }
+    }
+}
+
+/// Makes the private directory of a starter.
+pub(super) fn prepare(private: &Path, call: &StarterCall) -> io::Result<PathBuf> {
+    let directory = private.join(call.starter.0.to_string());
+    fs::DirBuilder::new().mode(0o700).create(&directory)?;
+    if let Some(ad) = &call.machine_ad {
+        fs::write(directory.join("machine.ad"), ad)?;
+    }
+    Ok(directory)
+}
+
+/// Tells a starter why its job has to leave, before the signal that ends it.
+pub(super) fn tell_reason(directory: &Path, reason: &VacateReason) -> io::Result<()> {
+    let mut ad = ClassAd::new();
+    ad.set("VacateReason", reason.text.as_str());
+    ad.set("VacateReasonCode", i64::from(reason.code));
+    ad.set("VacateReasonSubCode", reason.subcode);
+    let fresh = directory.join("vacate.ad.new");
+    fs::write(&fresh, format::long::print(&ad))?;
+    fs::rename(fresh, directory.join("vacate.ad"))
+}
+
+/// The child that a starter is. `environment` is that of our hooks.
+pub(super) fn spec(
+    program: &Path,
+    call: &StarterCall,
+    environment: Vec<BString>,
+    marker: Ancestor,
+) -> ChildSpec {
+    let mut spec = ChildSpec::new(program);
+    spec.argv.extend(call.arguments.iter().cloned());
+    spec.env = environment;
+    spec.stdio = [Stdio::Bytes(call.stdin.clone()), Stdio::Capture { limit: RESULT_LIMIT }, Stdio::Inherit];
+    spec.left_behind = LeftBehind::Killed;
+    spec.ancestor = Some(marker);
+    spec
+}
+
+/// What the starter's output and end say of its job.
+pub(super) fn ended(output: &[u8], exit: Exit, foreign: bool) -> Ended {
+    let (ad, _) = format::long::parse(output);
+    let number = |name: &str| match ad.literal(name) {
+        Some(Value::Int(number)) => Some(number),
+        _ => None,
+    };
+    let by_signal = matches!(ad.literal("ExitBySignal"), Some(Value::Bool(true)));
+    match (number("ExitCode"), number("ExitSignal")) {
+        (_, Some(signal)) if by_signal => Ended::Signalled(signal),
+        (Some(code), _) => Ended::Exited(code),
+        _ if foreign => match exit {
+            Exit::Code(code) => Ended::Exited(i64::from(code)),
+            Exit::Signal { .. } => Ended::NotStarted,
+        },
+        _ => Ended::NotStarted,
+    }
+}
+
+/// The job's attributes for messages on how it ended, where the starter told them.
+pub(super) fn why(output: &[u8]) -> Option<String> {
+    let (ad, _) = format::long::parse(output);
+    for name in ["HoldReason", "VacateReason", "ExitReason"] {
+        if let Some(text) = ad.string(name) {
+            return Some(text.to_str_lossy().into_owned());
+        }
+    }
+    None
+}

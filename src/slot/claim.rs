@@ -1,0 +1,330 @@
+//! A claim: the right to use a slot, and the job that is run under it (`claim.cpp`).
+
+use std::time::Duration;
+
+use bstr::{BStr, BString, ByteSlice};
+
+use super::claim_id::ClaimId;
+use super::interface::{StarterId, VacateReason};
+use crate::classad::{ClassAd, Value};
+use crate::time::{Now, Tick};
+
+/// How a claim came to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Offered to schedds; nobody has taken it.
+    Offered,
+    /// Made for fetched work.
+    Fetched,
+}
+
+/// What a claim does; only time in Running and Suspended is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    Unclaimed,
+    Idle,
+    Running,
+    Suspended,
+    Vacating,
+    Killing,
+}
+
+/// How far the end of a starter was driven, and when the next step comes (`Starter.cpp`, timers).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ending {
+    No,
+    Soft { until: Tick },
+    Hard { until: Tick },
+}
+
+/// A starter that was asked for and has not ended.
+#[derive(Clone, Debug)]
+pub(super) struct Starter {
+    pub id: StarterId,
+    /// Absent until it is known to run.
+    pub pid: Option<u32>,
+    pub ending: Ending,
+}
+
+/// Seconds counted in one activation, or in the whole life of a claim.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Times {
+    pub run: i64,
+    pub suspend: i64,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Claim {
+    pub id: ClaimId,
+    pub kind: Kind,
+    pub phase: Phase,
+    phase_since: i64,
+    /// When it was first claimed, on the clock that never jumps.
+    pub begun: Option<Now>,
+    pub rank: f64,
+    /// The job that is run; none while idle.
+    pub job: Option<ClassAd>,
+    /// The job run last: what EVICT_CLAIM gets.
+    pub latest_job: Option<ClassAd>,
+    pub starter: Option<Starter>,
+    pub universe: Option<i64>,
+    pub job_id: Option<(i64, i64)>,
+    global_job_id: Option<BString>,
+    pub job_start: Option<i64>,
+    job_times: Times,
+    claim_times: Times,
+    pub activations: u64,
+    pub may_unretire: bool,
+    pub preempt_was_true: bool,
+    pub retire_peacefully: bool,
+    pub vacate_reason: Option<VacateReason>,
+    /// MachineMaxVacateTime as it was when the job started, in seconds.
+    pub pledged_vacate: i64,
+    user: BString,
+    owner: BString,
+    accounting_group: BString,
+    concurrency_limits: BString,
+    num_pids: i64,
+    /// Seconds; renewed at every third of it while a job runs.
+    pub lease: i64,
+    pub lease_ends: Option<Tick>,
+    /// Whether REPLY_FETCH was told `accept` for it: then its end is told to EVICT_CLAIM.
+    pub accepted: bool,
+}
+
+impl Claim {
+    pub(super) fn new(id: ClaimId, kind: Kind, now: Now) -> Self {
+        Claim {
+            id,
+            kind,
+            phase: Phase::Unclaimed,
+            phase_since: now.epoch(),
+            begun: None,
+            rank: 0.0,
+            job: None,
+            latest_job: None,
+            starter: None,
+            universe: None,
+            job_id: None,
+            global_job_id: None,
+            job_start: None,
+            job_times: Times::default(),
+            claim_times: Times::default(),
+            activations: 0,
+            may_unretire: true,
+            preempt_was_true: false,
+            retire_peacefully: false,
+            vacate_reason: None,
+            pledged_vacate: 0,
+            user: BString::default(),
+            owner: BString::default(),
+            accounting_group: BString::default(),
+            concurrency_limits: BString::default(),
+            num_pids: 0,
+            lease: 1200,
+            lease_ends: None,
+            accepted: false,
+        }
+    }
+
+    /// Takes a fetched job.
+    pub(super) fn set_job(&mut self, job: ClassAd, rank: f64) {
+        if let Some(lease) = literal_int(&job, "JobLeaseDuration")
+            && self.begun.is_none()
+        {
+            self.lease = lease;
+        }
+        self.latest_job = Some(job.clone());
+        self.job = Some(job);
+        self.rank = rank;
+    }
+
+    /// Whether a starter runs under it.
+    pub(super) fn is_active(&self) -> bool {
+        self.starter.is_some()
+    }
+
+    pub(super) fn change_phase(&mut self, phase: Phase, now: Now) {
+        if self.phase == phase {
+            return;
+        }
+        let (run, suspend) = self.running_part(now);
+        for times in [&mut self.job_times, &mut self.claim_times] {
+            times.run += run;
+            times.suspend += suspend;
+        }
+        if self.phase == Phase::Unclaimed && self.begun.is_none() {
+            self.begun = Some(now);
+        }
+        self.phase = phase;
+        self.phase_since = now.epoch();
+    }
+
+    /// Seconds of the present phase not yet in the totals.
+    fn running_part(&self, now: Now) -> (i64, i64) {
+        let passed = (now.epoch() - self.phase_since).max(0);
+        match self.phase {
+            Phase::Running => (passed, 0),
+            Phase::Suspended => (0, passed),
+            _ => (0, 0),
+        }
+    }
+
+    /// Seconds the present job has run; suspended time is not counted.
+    pub(super) fn job_run_time(&self, now: Now) -> i64 {
+        self.job_times.run + self.running_part(now).0
+    }
+
+    /// Seconds since the slot was claimed with it.
+    pub(super) fn age(&self, now: Now) -> i64 {
+        self.begun.map_or(0, |begun| (now.epoch() - begun.epoch()).max(0))
+    }
+
+    /// A job is started (`beginActivation`). `pledged` is the machine's MachineMaxVacateTime with this job.
+    pub(super) fn begin_activation(&mut self, now: Now, pledged: i64, owner_follows: bool) {
+        let Some(job) = &self.job else { return };
+        literal_string(job, "User").into_iter().for_each(|user| self.user = user);
+        literal_string(job, "AccountingGroup").into_iter().for_each(|group| self.accounting_group = group);
+        literal_string(job, "ConcurrencyLimits").into_iter().for_each(|it| self.concurrency_limits = it);
+        if (self.owner.is_empty() || owner_follows)
+            && let Some(owner) = literal_string(job, "Owner")
+        {
+            self.owner = owner;
+        }
+        self.activations += 1;
+        self.job_start = Some(now.epoch());
+        self.pledged_vacate = pledged;
+        self.universe = Some(literal_int(job, "JobUniverse").unwrap_or(5));
+        self.job_id = literal_int(job, "ClusterId").zip(literal_int(job, "ProcId"));
+        self.global_job_id = literal_string(job, "GlobalJobId");
+        self.num_pids = 0;
+    }
+
+    /// The starter has ended (`starterExited`, `resetClaim`): all that belongs to one job goes.
+    pub(super) fn starter_ended(&mut self, now: Now) {
+        self.change_phase(Phase::Idle, now);
+        self.starter = None;
+        self.job = None;
+        self.universe = None;
+        self.job_id = None;
+        self.global_job_id = None;
+        self.job_start = None;
+        self.job_times = Times::default();
+        self.may_unretire = true;
+        self.preempt_was_true = false;
+    }
+
+    /// In Claimed the user goes back to who holds the claim (`Resource::starterExited`).
+    pub(super) fn user_is_owner_again(&mut self) {
+        self.user = self.owner.clone();
+    }
+
+    /// Puts the claim's attributes into a slot ad (`Claim::publish`).
+    pub(super) fn publish(&self, ad: &mut ClassAd, now: Now) {
+        ad.set("CurrentRank", self.rank);
+        let text = |ad: &mut ClassAd, name: &str, value: &BString| {
+            if !value.is_empty() {
+                ad.set(name, Value::from(value.clone()));
+            }
+        };
+        text(ad, "RemoteUser", &self.user);
+        text(ad, "RemoteOwner", &self.owner);
+        if !self.accounting_group.is_empty() {
+            ad.set("AccountingGroup", Value::from(self.qualified_group()));
+        }
+        text(ad, "ConcurrencyLimits", &self.concurrency_limits);
+        ad.set("NumPids", self.num_pids);
+        if let Some((cluster, proc)) = self.job_id
+            && cluster > 0
+            && proc >= 0
+        {
+            ad.set("JobId", Value::from(BString::from(format!("{cluster}.{proc}"))));
+        }
+        if let Some(id) = &self.global_job_id {
+            ad.set("GlobalJobId", Value::from(id.clone()));
+        }
+        if let Some(start) = self.job_start {
+            ad.set("JobStart", start);
+        }
+        if self.is_active() {
+            // Fetched jobs report nothing to the execution point, so these stay as at the start (slots.md 5.2).
+            ad.set("ImageSize", 0i64);
+            ad.set("CpusUsage", 0.0);
+        }
+        let (run, suspend) = self.running_part(now);
+        for (name, seconds) in [
+            ("TotalJobRunTime", self.job_times.run + run),
+            ("TotalJobSuspendTime", self.job_times.suspend + suspend),
+            ("TotalClaimRunTime", self.claim_times.run + run),
+            ("TotalClaimSuspendTime", self.claim_times.suspend + suspend),
+        ] {
+            if seconds > 0 {
+                ad.set(name, seconds);
+            }
+        }
+    }
+
+    /// Puts what is known of a waiting claim into a slot ad (`publishPreemptingClaim`).
+    pub(super) fn publish_waiting(&self, ad: &mut ClassAd) {
+        if self.user.is_empty() {
+            for name in ["PreemptingRank", "PreemptingOwner", "PreemptingUser", "PreemptingAccountingGroup"] {
+                ad.remove(name);
+            }
+            return;
+        }
+        ad.set("PreemptingRank", self.rank);
+        ad.set("PreemptingUser", Value::from(self.user.clone()));
+        if !self.owner.is_empty() {
+            ad.set("PreemptingOwner", Value::from(self.owner.clone()));
+        }
+        if !self.accounting_group.is_empty() {
+            ad.set("PreemptingAccountingGroup", Value::from(self.qualified_group()));
+        }
+    }
+
+    /// The accountant wants the group with the domain of the user.
+    fn qualified_group(&self) -> BString {
+        let mut group = self.accounting_group.clone();
+        if let Some(at) = self.user.rfind_byte(b'@') {
+            group.extend_from_slice(&self.user[at..]);
+        }
+        group
+    }
+
+    /// When an idle claim ends for lack of anybody who renews it: a third of the lease passes between renewals, which
+    /// come only while a job runs (`sendAlive`).
+    pub(super) fn idle_lease_end(&self, now: Now) -> Option<Tick> {
+        let begun = self.begun?;
+        let third = Duration::from_secs(u64::try_from(self.lease / 3).unwrap_or(0));
+        if third.is_zero() {
+            return Some(begun.tick().plus(Duration::from_secs(u64::try_from(self.lease).unwrap_or(0))));
+        }
+        let passed = now.tick().since(begun.tick());
+        let renewals = u32::try_from(passed.as_micros() / third.as_micros()).unwrap_or(u32::MAX);
+        let lease = Duration::from_secs(u64::try_from(self.lease).unwrap_or(0));
+        Some(begun.tick().plus(third.saturating_mul(renewals)).plus(lease))
+    }
+}
+
+/// The string an attribute literally is (`LookupString`).
+pub(super) fn literal_string(ad: &ClassAd, name: &str) -> Option<BString> {
+    match ad.get(name)?.as_literal()? {
+        Value::Str(text) => Some(BString::from(<_ as AsRef<[u8]>>::as_ref(&text).to_vec())),
+        _ => None,
+    }
+}
+
+/// The number an attribute literally is (`LookupInteger`): reals are cut, booleans count.
+pub(super) fn literal_int(ad: &ClassAd, name: &str) -> Option<i64> {
+    match ad.get(name)?.as_literal()? {
+        Value::Int(number) => Some(number),
+        Value::Real(number) => Some(number as i64),
+        Value::Bool(truth) => Some(i64::from(truth)),
+        _ => None,
+    }
+}
+
+/// Bytes as they are, for messages.
+pub(super) fn lossy(bytes: &[u8]) -> String {
+    BStr::new(bytes).to_string()
+}

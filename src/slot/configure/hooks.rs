@@ -1,0 +1,53 @@
+//! The hooks of a slot: its keyword and the paths that pass the checks (hooks.md 2.1 and 3).
+
+use std::path::PathBuf;
+
+use bstr::{BString, ByteSlice};
+
+use super::knobs::Knobs;
+use crate::hook::{HookType, keyword, path_check};
+use crate::quirks::Quirks;
+use crate::slot::settings::SlotHooks;
+use crate::world::World;
+
+impl crate::hook::Knobs for Knobs<'_> {
+    fn get(&self, name: &[u8]) -> Option<BString> {
+        self.text(&name.to_str_lossy())
+    }
+
+    fn origin(&self, name: &[u8]) -> Option<String> {
+        self.origin(&name.to_str_lossy())
+    }
+}
+
+/// The hooks of the slot called `id`; a dynamic slot may use the keyword of its `parent`.
+pub(super) fn of_slot(
+    knobs: &Knobs<'_>,
+    world: &dyn World,
+    quirks: Quirks,
+    id: &str,
+    parent: Option<&str>,
+) -> Option<SlotHooks> {
+    let keyword = keyword::startd(id, parent, knobs, quirks).keyword?;
+    let path = |hook: HookType| -> Option<PathBuf> {
+        match path_check::configured(world, knobs, &keyword, hook) {
+            Ok(path) => path.map(|path| path.to_path_lossy().into_owned()),
+            Err(refusal) => {
+                let knob = hook.knob(&keyword);
+                knobs.warn(format!("{knob}: {refusal}; the hook counts as not configured"));
+                None
+            }
+        }
+    };
+    let hooks = SlotHooks {
+        fetch: path(HookType::FetchWork),
+        reply: path(HookType::ReplyFetch),
+        evict: path(HookType::EvictClaim),
+        keyword: keyword.to_str_lossy().into_owned(),
+    };
+    let knob = HookType::FetchWork.knob(&keyword).to_string();
+    if hooks.fetch.is_none() && knobs.text(&knob).is_none() {
+        knobs.warn(format!("{id} has the keyword {keyword}, but {knob} is not defined: it fetches no work"));
+    }
+    Some(hooks)
+}

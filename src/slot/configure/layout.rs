@@ -1,0 +1,109 @@
+//! How many slots of which type (`slot_builder.cpp` initTypes, countTypes; slots.md 1.2 and 1.5).
+
+use super::knobs::{ConfigureError, Knobs};
+use crate::quirks::Quirks;
+use crate::slot::layout::{FailureMode, LaidOut, SlotType, lay_out};
+use crate::slot::resources::Amounts;
+use crate::slot::settings::SlotKind;
+use crate::slot::shares::Shares;
+
+/// A slot as it was laid out, with what its type says of it.
+pub(super) struct Planned {
+    pub laid_out: LaidOut,
+    pub kind: SlotKind,
+    /// What its name begins with.
+    pub prefix: String,
+}
+
+/// Lays the slots out on a machine that has `machine`.
+pub(super) fn plan(
+    knobs: &Knobs<'_>,
+    machine: &Amounts,
+    quirks: Quirks,
+) -> Result<Vec<Planned>, ConfigureError> {
+    let mode = failure_mode(knobs);
+    for knob in ["SLOT_TYPE_0", "NUM_SLOTS_TYPE_0"] {
+        if knobs.text(knob).is_some() {
+            let error = knobs.error(knob, "type 0 stands for slots without a type and cannot be defined");
+            match mode {
+                FailureMode::Abort => return Err(error),
+                _ => knobs.warn(format!("{error}; it is ignored")),
+            }
+        }
+    }
+    let tags: Vec<String> = machine.custom.iter().map(|custom| custom.tag.clone()).collect();
+    let mut types = Vec::new();
+    for id in 1..=u32::try_from(knobs.int("MAX_SLOT_TYPES", 10)).unwrap_or(10).min(10_000) {
+        let count = knobs.int(&format!("NUM_SLOTS_TYPE_{id}"), 0);
+        if count <= 0 {
+            continue;
+        }
+        match shares(knobs, id, &tags, quirks) {
+            Ok(shares) => types.push(SlotType { id, shares, count: at_most(count) }),
+            Err(error) if mode == FailureMode::Abort || mode == FailureMode::Clear => return Err(error),
+            // 25.14 makes no slot of such a type; nobody would notice, so it is an error here (s31k, s31l).
+            Err(error) => match quirks {
+                Quirks::Reference => knobs.warn(format!("{error}; there will be no slot of this type")),
+                Quirks::None => return Err(error),
+            },
+        }
+    }
+    let any =
+        (1..=knobs.int("MAX_SLOT_TYPES", 10)).any(|id| knobs.int(&format!("NUM_SLOTS_TYPE_{id}"), 0) != 0);
+    if !any {
+        let count = match knobs.int_if_set("NUM_SLOTS")? {
+            Some(count) => count,
+            None if partitionable(knobs, 0) => 1,
+            None => machine.cpus as i64,
+        };
+        if count > 0 {
+            types.push(SlotType { id: 0, shares: Shares::default(), count: at_most(count) });
+        }
+    }
+    let laid_out = lay_out(machine, &types, mode).map_err(ConfigureError::Layout)?;
+    Ok(laid_out
+        .into_iter()
+        .map(|laid_out| {
+            let id = laid_out.type_id;
+            let kind = if partitionable(knobs, id) { SlotKind::Partitionable } else { SlotKind::Static };
+            let prefix = knobs
+                .string(&format!("SLOT_TYPE_{id}_NAME_PREFIX"))
+                .or_else(|| knobs.string("STARTD_RESOURCE_PREFIX"))
+                .unwrap_or_else(|| "slot".into());
+            Planned { laid_out, kind, prefix }
+        })
+        .collect())
+}
+
+/// More slots than any machine has are a slip of the finger.
+fn at_most(count: i64) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX).min(100_000)
+}
+
+fn partitionable(knobs: &Knobs<'_>, id: u32) -> bool {
+    knobs.boolean(&format!("SLOT_TYPE_{id}_PARTITIONABLE"), id == 0)
+}
+
+fn shares(knobs: &Knobs<'_>, id: u32, tags: &[String], quirks: Quirks) -> Result<Shares, ConfigureError> {
+    let knob = format!("SLOT_TYPE_{id}");
+    let text = knobs.string(&knob).unwrap_or_default();
+    Shares::parse(&text, tags, quirks).map_err(|error| {
+        let line = text.replace('\n', " ");
+        let width = error.span.len().max(1);
+        let caret = format!("{}{}", " ".repeat(text[..error.span.start].chars().count()), "^".repeat(width));
+        ConfigureError::Knob {
+            name: knob.clone(),
+            problem: error.to_string(),
+            origin: knobs.origin(&knob),
+            excerpt: Some(format!("{line}\n{caret}")),
+        }
+    })
+}
+
+fn failure_mode(knobs: &Knobs<'_>) -> FailureMode {
+    match knobs.string("SLOT_CONFIG_FAILURE_MODE").unwrap_or_default().to_ascii_uppercase().as_str() {
+        "ABORT" => FailureMode::Abort,
+        "CLEAR" => FailureMode::Clear,
+        _ => FailureMode::Continue,
+    }
+}

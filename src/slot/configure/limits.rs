@@ -1,0 +1,109 @@
+//! Requirements and WithinResourceLimits of a slot (`Reqexp.cpp`, `MachAttributes::withinLimitsExpression`;
+//! slots.md 6).
+
+use super::knobs::{ConfigureError, Knobs};
+use crate::classad::{ClassAd, Expr};
+use crate::slot::settings::{Requirements, SlotKind};
+
+const CPUS_AND_MEMORY: &str = "MY.Cpus > 0 && TARGET.RequestCpus <= MY.Cpus && \
+     MY.Memory > 0 && TARGET.RequestMemory <= MY.Memory && \
+     MY.Disk > 0";
+
+/// The older form, by STARTD_JOB_HAS_REQUEST_ATTRS: requests edited on the way to the execution point come first.
+const WITH_EDITED_REQUESTS: &str = "MY.Cpus > 0 && \
+     ifThenElse(TARGET._condor_RequestCpus =!= UNDEFINED,\
+     TARGET._condor_RequestCpus <= MY.Cpus,\
+     ifThenElse(TARGET.RequestCpus =!= UNDEFINED,TARGET.RequestCpus <= MY.Cpus,1 <= MY.Cpus)) && \
+     MY.Memory > 0 && \
+     ifThenElse(TARGET._condor_RequestMemory =!= UNDEFINED,\
+     TARGET._condor_RequestMemory <= MY.Memory,\
+     ifThenElse(TARGET.RequestMemory =!= UNDEFINED,TARGET.RequestMemory <= MY.Memory,FALSE)) && \
+     MY.Disk > 0 && \
+     ifThenElse(TARGET._condor_RequestDisk =!= UNDEFINED,\
+     TARGET._condor_RequestDisk <= MY.Disk,\
+     ifThenElse(TARGET.RequestDisk =!= UNDEFINED,TARGET.RequestDisk <= MY.Disk,FALSE))";
+
+/// The text of WithinResourceLimits on a machine with these custom resources.
+fn within_limits(knobs: &Knobs<'_>, tags: &[String]) -> String {
+    if let Some(own) = knobs.string("WithinResourceLimits") {
+        return own;
+    }
+    let edited = knobs.boolean("STARTD_JOB_HAS_REQUEST_ATTRS", false);
+    let mut text = match (edited, knobs.string("CATALOG_SPACE")) {
+        (true, _) => WITH_EDITED_REQUESTS.to_owned(),
+        (false, Some(space)) => format!("{CPUS_AND_MEMORY} && (TARGET.RequestDisk - {space}) <= MY.Disk"),
+        (false, None) => format!("{CPUS_AND_MEMORY} && TARGET.RequestDisk <= MY.Disk"),
+    };
+    for tag in tags {
+        let wanted = if edited {
+            format!(
+                "ifThenElse(TARGET._condor_Request{tag} is UNDEFINED,TARGET.Request{tag},TARGET._condor_Request{tag})"
+            )
+        } else {
+            format!("TARGET.Request{tag}")
+        };
+        text += &format!(" && (TARGET.Request{tag} is UNDEFINED ||MY.{tag} >= {wanted})");
+    }
+    text
+}
+
+/// Requirements of a slot. Clauses that the administrator named are put into the internal ad as well.
+pub(super) fn requirements(
+    knobs: &Knobs<'_>,
+    kind: SlotKind,
+    start: &Expr,
+    tags: &[String],
+    internal: &mut ClassAd,
+) -> Result<Requirements, ConfigureError> {
+    let text = within_limits(knobs, tags);
+    let limits = Expr::parse(text.as_bytes()).map_err(|error| ConfigureError::Knob {
+        name: "WithinResourceLimits".into(),
+        problem: error.to_string(),
+        origin: knobs.origin("WithinResourceLimits"),
+        excerpt: Some(error.render(text.as_bytes())),
+    })?;
+    let mut whole: Vec<String> = Vec::new();
+    if healthy(knobs, internal)? {
+        whole.push("Healthy".into());
+    }
+    whole.extend(knobs.words("SLOT_REQUIREMENTS_CLAUSES"));
+    whole.extend(["Start".to_owned(), "WithinResourceLimits".to_owned()]);
+    whole.extend(knobs.words(match kind {
+        SlotKind::Dynamic => "DSLOT_REQUIREMENTS_CLAUSES",
+        SlotKind::Partitionable => "PSLOT_REQUIREMENTS_CLAUSES",
+        SlotKind::Static => "",
+    }));
+    let mut seen: Vec<String> = Vec::new();
+    for name in whole {
+        if seen.iter().any(|other| other.eq_ignore_ascii_case(&name)) {
+            continue;
+        }
+        let ours = ["healthy", "start", "withinresourcelimits"];
+        if !ours.contains(&name.to_ascii_lowercase().as_str()) {
+            match knobs.expr(&name) {
+                Some(expr) => internal.insert(&name, expr),
+                None => {
+                    knobs.warn(format!("the clause {name} of Requirements is not defined: it is left out"));
+                    continue;
+                }
+            }
+        }
+        seen.push(name);
+    }
+    let text = seen.join(" && ");
+    let whole = Expr::parse(text.as_bytes())
+        .map_err(|error| knobs.error("SLOT_REQUIREMENTS_CLAUSES", error.to_string()))?;
+    Ok(Requirements { start: start.clone(), limits, whole })
+}
+
+/// STARTD_HEALTH_EXPRS becomes `Healthy = min({ ..., 1 })`: undefined checks count as healthy.
+fn healthy(knobs: &Knobs<'_>, internal: &mut ClassAd) -> Result<bool, ConfigureError> {
+    let Some(checks) = knobs.string("STARTD_HEALTH_EXPRS") else { return Ok(false) };
+    let parse = |text: String| {
+        Expr::parse(text.as_bytes()).map_err(|error| knobs.error("STARTD_HEALTH_EXPRS", error.to_string()))
+    };
+    let inner = checks.trim().strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).unwrap_or(&checks);
+    internal.insert("HealthExprs", parse(format!("{{ {inner} }}"))?);
+    internal.insert("Healthy", parse(format!("min({{ {inner},1 }})"))?);
+    Ok(true)
+}

@@ -1,0 +1,16 @@
+//! Makes the machine's [`Settings`] from a configuration and what was measured: how many slots, what each has and
+//! publishes, its policy and its hooks (slots.md 1 to 6).
+
+mod attributes;
+mod hooks;
+mod knobs;
+mod layout;
+mod limits;
+mod machine;
+mod policy;
+mod resources;
+mod settings;
+
+pub use knobs::ConfigureError;
+pub use machine::Surroundings;
+pub use settings::{Configured, configure};

@@ -1,0 +1,89 @@
+//! Policy expressions as attributes of the internal ad (`ResMgr::init_config_classad`,
+//! `Resource::publish_slot_config_overrides`; policy.md 7).
+
+use super::knobs::{ConfigureError, Knobs};
+use crate::classad::{ClassAd, Expr, Value};
+use crate::quirks::{Quirk, Quirks};
+
+/// Copied from knobs of their own name, with what stands in for a knob that is not defined.
+const EXPRESSIONS: [(&str, Option<&str>); 27] = [
+    ("SUSPEND", Some("false")),
+    ("CONTINUE", Some("true")),
+    ("PREEMPT", Some("false")),
+    ("KILL", Some("false")),
+    ("WANT_SUSPEND", Some("false")),
+    ("WANT_VACATE", Some("true")),
+    ("WANT_HOLD", Some("false")),
+    ("WANT_HOLD_REASON", None),
+    ("WANT_HOLD_SUBCODE", None),
+    ("CLAIM_WORKLIFE", None),
+    ("MaxJobRetirementTime", None),
+    ("PERIODIC_CHECKPOINT", None),
+    ("RunBenchmarks", None),
+    ("Rank", None),
+    ("SUSPEND_VANILLA", None),
+    ("CONTINUE_VANILLA", None),
+    ("PREEMPT_VANILLA", None),
+    ("KILL_VANILLA", None),
+    ("WANT_SUSPEND_VANILLA", None),
+    ("WANT_VACATE_VANILLA", None),
+    ("START_BACKFILL", None),
+    ("EVICT_BACKFILL", None),
+    ("FetchWorkDelay", None),
+    ("HIBERNATE", None),
+    ("Unhibernate", Some("MY.MachineLastMatchTime =!= UNDEFINED")),
+    ("SlotWeight", Some("Cpus")),
+    ("STARTD_REHOME_ALLOW_REBOOT", None),
+];
+
+/// Used for jobs of universe 13 by the manual; 25.14 never looks them up (quirk `vm-policy-knobs-dead`).
+const OF_VM: [&str; 6] =
+    ["SUSPEND_VM", "CONTINUE_VM", "PREEMPT_VM", "KILL_VM", "WANT_SUSPEND_VM", "WANT_VACATE_VM"];
+
+/// START as an expression. One that does not parse is an error with its place, or silently `error` in 25.14.
+pub(super) fn start(knobs: &Knobs<'_>, quirks: Quirks) -> Result<Expr, ConfigureError> {
+    match knobs.parsed("START") {
+        Ok(expr) => Ok(expr.unwrap_or_else(|| Expr::literal(Value::Bool(true)))),
+        Err(_) if quirks.has(Quirk::StartSyntaxSilent) => Ok(Expr::literal(Value::Error)),
+        Err(error) => Err(error),
+    }
+}
+
+/// Puts the policy of one slot into its internal ad.
+pub(super) fn publish(
+    knobs: &Knobs<'_>,
+    global: &Knobs<'_>,
+    quirks: Quirks,
+    ad: &mut ClassAd,
+) -> Result<(), ConfigureError> {
+    ad.insert("START", start(knobs, quirks)?);
+    for (name, default) in EXPRESSIONS {
+        // A value of the slot's type that does not parse leaves the global one.
+        let expr = knobs.expr(name).or_else(|| global.expr(name));
+        let default = || default.and_then(|text| Expr::parse(text.as_bytes()).ok());
+        if let Some(expr) = expr.or_else(default) {
+            ad.insert(name, expr);
+        }
+    }
+    let vacate = knobs.parsed("MachineMaxVacateTime")?;
+    ad.insert("MachineMaxVacateTime", vacate.unwrap_or_else(|| Expr::literal(Value::Int(600))));
+    if !quirks.has(Quirk::VmPolicyKnobsDead) {
+        for name in OF_VM {
+            if let Some(expr) = knobs.expr(name) {
+                ad.insert(name, expr);
+            }
+        }
+    }
+    ad.insert("IsOwner", is_owner(knobs, global, quirks));
+    let busy = knobs.expr("CpuBusy").or_else(|| global.expr("cpu_busy"));
+    ad.insert("CpuBusy", busy.unwrap_or_else(|| Expr::literal(Value::Bool(false))));
+    Ok(())
+}
+
+/// IsOwner is tried first; of the slot's type 25.14 knows that name only (p45).
+fn is_owner(knobs: &Knobs<'_>, global: &Knobs<'_>, quirks: Quirks) -> Expr {
+    let by_type = if quirks.has(Quirk::SlotTypeIsOwnerIgnored) { global } else { knobs };
+    let expr = knobs.expr("IsOwner").or_else(|| by_type.expr("IS_OWNER"));
+    expr.or_else(|| Expr::parse(b"(START =?= False)").ok())
+        .unwrap_or_else(|| Expr::literal(Value::Bool(false)))
+}

@@ -1,0 +1,169 @@
+//! The whole of the settings from the whole of the configuration.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::knobs::{ConfigureError, Knobs};
+use super::machine::{self, Surroundings};
+use super::{attributes, hooks, layout, limits, policy, resources};
+use crate::classad::{AttrName, ClassAd, Expr};
+use crate::config::Config;
+use crate::quirks::Quirks;
+use crate::slot::settings::{Limits, Settings, SlotKind, SlotPlan};
+use crate::world::World;
+
+/// Settings, and what is odd about the configuration they come from.
+#[derive(Clone, Debug)]
+pub struct Configured {
+    /// What the machine starts with.
+    pub settings: Settings,
+    /// One sentence each.
+    pub warnings: Vec<String>,
+}
+
+/// How many dynamic slots of a partitionable one may have a hook keyword of their own (`SLOT1_7_JOB_HOOK_KEYWORD`).
+const OWN_KEYWORDS: u32 = 64;
+
+/// Makes settings of a configuration.
+///
+/// # Errors
+/// A knob that no slot can be made with; slots that do not fit, with SLOT_CONFIG_FAILURE_MODE = ABORT.
+pub fn configure(
+    config: &Config,
+    world: &dyn World,
+    around: &Surroundings,
+    quirks: Quirks,
+    ends: Limits,
+) -> Result<Configured, ConfigureError> {
+    let warnings = RefCell::new(Vec::new());
+    let global = Knobs::new(config.view(world), &warnings);
+    let names: Vec<String> = config.view(world).names().map(|name| name.to_string()).collect();
+    let totals = resources::totals(&global, &names, world, around, quirks)?;
+    let tags: Vec<String> = totals.amounts.custom.iter().map(|custom| custom.tag.clone()).collect();
+    let planned = layout::plan(&global, &totals.amounts, quirks)?;
+
+    let mut common = ClassAd::new();
+    machine::publish(&global, world, around, &mut common);
+    common.set("TotalCpus", totals.amounts.cpus);
+    common.set("TotalMemory", totals.amounts.memory);
+    common.set("TotalDisk", totals.amounts.disk);
+    let resources = ["Cpus", "Memory", "Disk", "Swap"].into_iter().chain(tags.iter().map(String::as_str));
+    common.set("MachineResources", resources.collect::<Vec<_>>().join(" "));
+    common.update(&totals.published);
+
+    let host = global.string("STARTD_NAME");
+    let host = host.or_else(|| common.string("Machine").map(ToString::to_string)).unwrap_or_default();
+    let maker =
+        Maker { config, world, quirks, warnings: &warnings, tags: &tags, common: &common, host: &host };
+    let mut slots = Vec::new();
+    for (number, planned) in (1..).zip(planned) {
+        slots.push(maker.slot(number, planned)?);
+    }
+    let mut common_dynamic = ClassAd::new();
+    machine::constant(&mut common_dynamic);
+    let seconds = |name: &str, default: i64| {
+        Duration::from_secs(u64::try_from(global.int(name, default).max(0)).unwrap_or(0))
+    };
+    let attributes = |lists: &[&str]| -> Vec<AttrName> {
+        lists.iter().flat_map(|list| global.words(list)).map(|name| AttrName::from(name.as_str())).collect()
+    };
+    let settings = Settings {
+        slots,
+        address: around.address.clone(),
+        polling_interval: seconds("POLLING_INTERVAL", 5).max(Duration::from_secs(1)),
+        update_interval: seconds("UPDATE_INTERVAL", 300).max(Duration::from_secs(1)),
+        killing_timeout: seconds("KILLING_TIMEOUT", 30),
+        graceful_timeout: seconds("SHUTDOWN_GRACEFUL_TIMEOUT", 1800),
+        pipe_buffer_max: usize::try_from(global.int("PIPE_BUFFER_MAX", 10_240).max(1)).unwrap_or(10_240),
+        several_cpus: totals.amounts.cpus > 1.0,
+        job_attributes: attributes(&["STARTD_JOB_ATTRS", "SYSTEM_STARTD_JOB_ATTRS"]),
+        slot_attributes: attributes(&["STARTD_SLOT_ATTRS"]),
+        rollup: global.boolean("ADVERTISE_PSLOT_ROLLUP_INFORMATION", true),
+        rollup_attributes: attributes(&["STARTD_PARTITIONABLE_SLOT_ATTRS"]),
+        keyboard_slots: u32::try_from(global.int("SLOTS_CONNECTED_TO_KEYBOARD", 0)).unwrap_or(0),
+        console_slots: u32::try_from(global.int("SLOTS_CONNECTED_TO_CONSOLE", 0)).unwrap_or(0),
+        idle_boost: global.int("DISCONNECTED_KEYBOARD_IDLE_BOOST", 1200),
+        resource_tags: tags,
+        common_dynamic,
+        quirks,
+        limits: ends,
+    };
+    Ok(Configured { settings, warnings: warnings.into_inner() })
+}
+
+/// What all slots are made with.
+struct Maker<'a> {
+    config: &'a Config,
+    world: &'a dyn World,
+    quirks: Quirks,
+    warnings: &'a RefCell<Vec<String>>,
+    tags: &'a [String],
+    common: &'a ClassAd,
+    host: &'a str,
+}
+
+impl Maker<'_> {
+    fn slot(&self, number: u32, planned: layout::Planned) -> Result<SlotPlan, ConfigureError> {
+        let layout::Planned { laid_out, kind, prefix } = planned;
+        let (quirks, type_id) = (self.quirks, laid_out.type_id);
+        let id = format!("{prefix}{number}");
+        let view = self.config.for_slot((type_id > 0).then_some(type_id), &id, self.world);
+        let knobs = Knobs::new(view, self.warnings);
+        let global = Knobs::new(self.config.view(self.world), self.warnings);
+
+        let mut statics = self.common.clone();
+        statics.set("Name", format!("{id}@{}", self.host));
+        laid_out.amounts.publish_static(&mut statics);
+        attributes::publish(&knobs, &global, quirks, &id, &mut statics);
+        statics.set("SlotID", i64::from(number));
+        statics.set("SlotTypeID", i64::from(type_id));
+        statics.set("SlotType", kind.name());
+        if kind == SlotKind::Partitionable {
+            statics.set("PartitionableSlot", true);
+        }
+        if let Some(broken) = &laid_out.broken {
+            statics.set("SlotBrokenCode", i64::from(broken.code));
+            statics.set("SlotBrokenReason", broken.reason.as_str());
+        }
+        let mut internal = ClassAd::new();
+        policy::publish(&knobs, &global, quirks, &mut internal)?;
+        let start = policy::start(&knobs, quirks)?;
+        let requirements = limits::requirements(&knobs, kind, &start, self.tags, &mut internal)?;
+        internal.update(&statics);
+        internal.insert("Requirements", requirements.whole.clone());
+        internal.insert("WithinResourceLimits", requirements.limits.clone());
+
+        let hooks_of =
+            |id: &str, parent: Option<&str>| hooks::of_slot(&knobs, self.world, quirks, id, parent);
+        let (mut child_hooks, mut child_default) = (Vec::new(), None);
+        if kind == SlotKind::Partitionable {
+            for sub in 1..=OWN_KEYWORDS {
+                let child = format!("{id}_{sub}");
+                if knobs.string(&format!("{child}_JOB_HOOK_KEYWORD")).is_some()
+                    && let Some(hooks) = hooks_of(&child, Some(&id))
+                {
+                    child_hooks.push((sub, hooks));
+                }
+            }
+            child_default = hooks_of(&format!("{id}_{}", OWN_KEYWORDS + 1), Some(&id));
+        }
+        let modify = |name: &str| -> Option<Expr> { knobs.expr(&format!("MODIFY_REQUEST_EXPR_{name}")) };
+        Ok(SlotPlan {
+            number,
+            type_id,
+            kind,
+            amounts: laid_out.amounts,
+            statics: Arc::new(statics),
+            config: Arc::new(internal),
+            requirements,
+            hooks: hooks_of(&id, None),
+            child_hooks,
+            child_default,
+            broken: laid_out.broken,
+            modify_request: [modify("REQUESTCPUS"), modify("REQUESTDISK"), modify("REQUESTMEMORY")],
+            must_modify: knobs.boolean("MUST_MODIFY_REQUEST_EXPRS", false),
+            id,
+        })
+    }
+}

@@ -1,0 +1,241 @@
+//! What all slots share: settings, clock, ids, counters, and the actions of the present step.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::claim::{Claim, Kind};
+use super::claim_id::ClaimId;
+use super::interface::{Action, HookRun, Measured, Notice, Shutdown, SlotKey, StarterId};
+use super::settings::Settings;
+use crate::classad::ClassAd;
+use crate::quirks::{Quirk, Quirks};
+use crate::time::{Now, Tick};
+use crate::world::World;
+
+/// Shared by all slots of an execution point.
+pub(super) struct Core {
+    pub settings: Arc<Settings>,
+    pub world: Rc<dyn World>,
+    pub now: Now,
+    /// Time of the last refresh in epoch seconds: MyCurrentTime.
+    pub current_time: i64,
+    /// When the execution point began, on both clocks.
+    pub started: Now,
+    pub measured: Measured,
+    pub out: Vec<Action>,
+    pub counters: Counters,
+    pub draining: DrainEstimate,
+    pub poll_at: Option<Tick>,
+    pub update_at: Option<Tick>,
+    pub shutdown: Option<Shutdown>,
+    /// Why no slot fetches any more.
+    pub no_more_fetching: Option<String>,
+    pub jobs_accepted: u64,
+    pub slot_count: i64,
+    /// Hooks that were started and have not ended.
+    pub hooks_running: BTreeSet<HookRun>,
+    /// Starters that were asked for and are not yet known to run.
+    pub spawning: usize,
+    /// What makes the execution point end at once.
+    pub fatal: Option<String>,
+    /// Dynamic slots to be taken away once the present slot is done with.
+    pub gone: Vec<SlotKey>,
+    told: BTreeSet<&'static str>,
+    claims_made: u64,
+    ids: u64,
+}
+
+impl Core {
+    pub(super) fn new(settings: Arc<Settings>, world: Rc<dyn World>, now: Now) -> Self {
+        Core {
+            settings,
+            world,
+            now,
+            current_time: now.epoch(),
+            started: now,
+            measured: Measured::default(),
+            out: Vec::new(),
+            counters: Counters::default(),
+            draining: DrainEstimate::default(),
+            poll_at: None,
+            update_at: None,
+            shutdown: None,
+            no_more_fetching: None,
+            jobs_accepted: 0,
+            slot_count: 0,
+            hooks_running: BTreeSet::new(),
+            spawning: 0,
+            fatal: None,
+            gone: Vec::new(),
+            told: BTreeSet::new(),
+            claims_made: 0,
+            ids: 0,
+        }
+    }
+
+    pub(super) fn quirks(&self) -> Quirks {
+        self.settings.quirks
+    }
+
+    /// Whether 25.14's own behaviour is wanted; when not, the difference is told once.
+    pub(super) fn has(&mut self, quirk: Quirk, slot: SlotKey) -> bool {
+        let has = self.quirks().has(quirk);
+        if !has && self.told.insert(quirk.id()) {
+            self.tell(Notice::Quirk { slot: Some(slot), quirk });
+        }
+        has
+    }
+
+    /// As [`Core::has`], for differences that a user would not miss anything by.
+    pub(super) fn has_silently(&self, quirk: Quirk) -> bool {
+        self.quirks().has(quirk)
+    }
+
+    pub(super) fn tell(&mut self, notice: Notice) {
+        self.out.push(Action::Tell(notice));
+    }
+
+    pub(super) fn warn(&mut self, slot: Option<SlotKey>, text: impl Into<String>) {
+        self.tell(Notice::Warning { slot, text: text.into() });
+    }
+
+    /// The instant `seconds` from now; a negative number counts as 0.
+    pub(super) fn after(&self, seconds: i64) -> Tick {
+        self.now.tick().plus(Duration::from_secs(u64::try_from(seconds).unwrap_or(0)))
+    }
+
+    pub(super) fn new_claim(&mut self, kind: Kind) -> Claim {
+        self.claims_made += 1;
+        let key = std::array::from_fn(|_| self.world.random());
+        let id = match kind {
+            Kind::Offered => {
+                ClaimId::with_session(&self.settings.address, self.started.epoch(), self.claims_made, key)
+            }
+            Kind::Fetched => {
+                ClaimId::new(&self.settings.address, self.started.epoch(), self.claims_made, key)
+            }
+        };
+        Claim::new(id, kind, self.now)
+    }
+
+    pub(super) fn new_run(&mut self) -> HookRun {
+        self.ids += 1;
+        self.hooks_running.insert(HookRun(self.ids));
+        HookRun(self.ids)
+    }
+
+    pub(super) fn new_starter(&mut self) -> StarterId {
+        self.ids += 1;
+        StarterId(self.ids)
+    }
+
+    /// Policies are looked at more often from now on (`start_poll_timer`).
+    pub(super) fn start_polling(&mut self) {
+        if self.poll_at.is_none() {
+            self.poll_at = Some(self.now.tick().plus(self.settings.polling_interval));
+        }
+    }
+}
+
+/// A count since the start and over the last 20 minutes, as the reference publishes it beside `Recent...`.
+#[derive(Default)]
+pub(super) struct Counter {
+    total: i64,
+    recent: VecDeque<i64>,
+}
+
+/// STATISTICS_WINDOW_SECONDS by default.
+const RECENT: i64 = 1200;
+
+impl Counter {
+    pub(super) fn count(&mut self, epoch: i64) {
+        self.total += 1;
+        self.recent.push_back(epoch);
+        self.recent.retain(|at| epoch - at < RECENT);
+    }
+
+    fn publish(&self, ad: &mut ClassAd, name: &str, epoch: i64) {
+        let recent = self.recent.iter().filter(|at| epoch - **at < RECENT).count();
+        ad.set(name, self.total);
+        ad.set(format!("Recent{name}").as_str(), i64::try_from(recent).unwrap_or(i64::MAX));
+    }
+}
+
+/// The execution point's counters, the same in all slot ads.
+#[derive(Default)]
+pub(super) struct Counters {
+    pub job_starts: Counter,
+    pub job_preemptions: Counter,
+    pub rank_preemptions: Counter,
+    pub new_dslot_not_match: Counter,
+    none: Counter,
+}
+
+impl Counters {
+    pub(super) fn publish(&self, ad: &mut ClassAd, epoch: i64) {
+        for (name, counter) in [
+            ("ActivationRequests", &self.none),
+            ("ClaimRequests", &self.none),
+            ("JobPreemptions", &self.job_preemptions),
+            ("JobRankPreemptions", &self.rank_preemptions),
+            ("JobStarts", &self.job_starts),
+            ("JobUserPrioPreemptions", &self.none),
+            ("NewDSlotNotMatch", &self.new_dslot_not_match),
+        ] {
+            counter.publish(ad, name, epoch);
+        }
+    }
+}
+
+/// What a drain begun now would cost (`compute_draining_attrs`).
+#[derive(Clone, Copy, Default)]
+pub(super) struct DrainEstimate {
+    graceful_completion: i64,
+    quick_completion: i64,
+    graceful_badput: i64,
+    quick_badput: i64,
+}
+
+/// One slot's part of the estimate: seconds, and processors.
+pub(super) struct DrainPart {
+    pub runtime: i64,
+    pub retirement: i64,
+    pub vacate: i64,
+    pub cpus: i64,
+    pub active: bool,
+}
+
+impl DrainEstimate {
+    pub(super) fn compute(&mut self, parts: impl Iterator<Item = DrainPart>, time: i64) {
+        let (mut graceful, mut quick, mut drained) = (0i64, 0i64, true);
+        (self.graceful_badput, self.quick_badput) = (0, 0);
+        let cap = i64::from(i32::MAX);
+        for part in parts {
+            drained &= !part.active;
+            let remaining = part.retirement.max(part.vacate);
+            graceful = graceful.max(remaining);
+            quick = quick.max(part.vacate);
+            let cost = |seconds: i64| part.cpus.saturating_mul(part.runtime.saturating_add(seconds));
+            self.graceful_badput = self.graceful_badput.saturating_add(cost(remaining)).min(cap);
+            self.quick_badput = self.quick_badput.saturating_add(cost(part.vacate)).min(cap);
+        }
+        for (completion, seconds) in
+            [(&mut self.graceful_completion, graceful), (&mut self.quick_completion, quick)]
+        {
+            if !drained {
+                *completion = time.saturating_add(seconds).min(cap);
+            } else if *completion == 0 || *completion > time {
+                *completion = time;
+            }
+        }
+    }
+
+    pub(super) fn publish(&self, ad: &mut ClassAd) {
+        ad.set("ExpectedMachineGracefulDrainingBadput", self.graceful_badput);
+        ad.set("ExpectedMachineQuickDrainingBadput", self.quick_badput);
+        ad.set("ExpectedMachineGracefulDrainingCompletion", self.graceful_completion);
+        ad.set("ExpectedMachineQuickDrainingCompletion", self.quick_completion);
+    }
+}

@@ -1,0 +1,439 @@
+//! The whole execution point: `step(now, event) -> actions`.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use super::claim::Phase;
+use super::core::{Core, DrainPart};
+use super::interface::{Action, Event, HookRun, Shutdown, SlotKey, StarterId, VacateReason, Waits};
+use super::settings::{Settings, SlotKind};
+use super::single::Slot;
+use super::state::{Activity, State};
+use crate::classad::ClassAd;
+use crate::quirks::Quirk;
+use crate::time::{Now, Tick};
+use crate::world::World;
+
+/// `condor_vacate`.
+const VACATE_COMMAND: i32 = 1010;
+/// The execution point ends.
+const SHUTDOWN: i32 = 1013;
+/// How long hooks that still run are waited for at the end, in seconds.
+const LAST_HOOKS: i64 = 5;
+
+/// The execution point: its slots and what they share.
+///
+/// [`step`](Self::step) is told what happens and returns what is to be done; [`next_wake`](Self::next_wake) says when
+/// it wants to be told that time has passed. It never asks for the time, reads no file and starts no process: the
+/// given world is asked for the zone of local time, random numbers and what expressions ask for.
+pub struct ExecutionPoint {
+    pub(super) core: Core,
+    pub(super) slots: BTreeMap<SlotKey, Slot>,
+    /// Events that wait until all starters asked for are known to run or not.
+    held: VecDeque<Event>,
+    /// Since when no slot has had a job.
+    idle_since: Tick,
+    end_reason: String,
+    /// When a graceful end becomes a fast one.
+    graceful_until: Option<Tick>,
+    /// When hooks that still run at the end are no longer waited for.
+    hooks_until: Option<Tick>,
+    finished: bool,
+}
+
+impl ExecutionPoint {
+    /// An execution point that has not begun: [`Event::Start`] is its first event.
+    pub fn new(settings: Settings, world: Rc<dyn World>, now: Now) -> Self {
+        let mut core = Core::new(Arc::new(settings), world, now);
+        core.slot_count = i64::try_from(core.settings.slots.len()).unwrap_or(i64::MAX);
+        let plans = core.settings.slots.clone();
+        let slots = plans
+            .into_iter()
+            .map(|plan| {
+                let slot = Slot::new(Arc::new(plan), &mut core);
+                (slot.key, slot)
+            })
+            .collect();
+        ExecutionPoint {
+            core,
+            slots,
+            held: VecDeque::new(),
+            idle_since: now.tick(),
+            end_reason: String::new(),
+            graceful_until: None,
+            hooks_until: None,
+            finished: false,
+        }
+    }
+
+    /// Tells what happened at `now`; returns what is to be done, in order.
+    ///
+    /// After [`Action::SpawnStarter`] all other events wait until its answer.
+    pub fn step(&mut self, now: Now, event: Event) -> Vec<Action> {
+        let now = Now { monotonic_us: now.monotonic_us.max(self.core.now.monotonic_us), ..now };
+        self.core.now = now;
+        let answers = matches!(event, Event::StarterSpawned { .. } | Event::StarterFailed { .. });
+        if self.core.spawning > 0 && !answers {
+            self.held.push_back(event);
+        } else {
+            self.handle(event);
+        }
+        while self.core.spawning == 0
+            && let Some(event) = self.held.pop_front()
+        {
+            self.handle(event);
+        }
+        std::mem::take(&mut self.core.out)
+    }
+
+    /// When the next thing is due, to be answered by [`Event::Tick`]; `None` when nothing is.
+    pub fn next_wake(&self) -> Option<Tick> {
+        if self.finished {
+            return None;
+        }
+        let core = &self.core;
+        let shared = [core.poll_at, core.update_at, self.graceful_until, self.hooks_until, self.idle_end()];
+        let slots = self.slots.values().flat_map(|slot| {
+            let lease = slot.current.as_ref().and_then(|claim| claim.lease_ends);
+            [slot.fetch_at.filter(|_| core.no_more_fetching.is_none()), slot.ending_at(), lease]
+        });
+        shared.into_iter().chain(slots).flatten().min()
+    }
+
+    /// How many slots wait for a fetch or have a job.
+    pub fn waits(&self) -> Waits {
+        Waits {
+            now: self.core.now,
+            fetching: self.slots.values().filter(|slot| slot.fetching.is_some()).count(),
+            busy: self.slots.values().filter(|slot| slot.is_active()).count(),
+        }
+    }
+
+    /// The slots with state and activity, in order.
+    pub fn slots(&self) -> impl Iterator<Item = (SlotKey, &str, State, Activity)> {
+        self.slots.values().map(|slot| (slot.key, slot.id.as_str(), slot.state, slot.activity))
+    }
+
+    /// The ad of a slot as its fetch hook would get it now.
+    pub fn sent_ad(&self, key: SlotKey) -> Option<ClassAd> {
+        self.slots.get(&key).map(|slot| slot.sent_ad(&self.core))
+    }
+
+    /// The id string of a slot.
+    pub fn slot_id(&self, key: SlotKey) -> Option<&str> {
+        self.slots.get(&key).map(|slot| slot.id.as_str())
+    }
+
+    fn handle(&mut self, event: Event) {
+        if self.finished {
+            return;
+        }
+        for slot in self.slots.values_mut() {
+            slot.changes = 0;
+        }
+        match event {
+            Event::Start => self.start(),
+            Event::Tick => self.tick(),
+            Event::HookEnded { run, stdout, cut } => self.hook_ended(run, Ok((&stdout, cut))),
+            Event::HookFailed { run, reason } => self.hook_ended(run, Err(&reason)),
+            Event::StarterSpawned { starter, pid } => {
+                self.with_starter(starter, |slot, core| slot.spawned(core, pid));
+            }
+            Event::StarterFailed { starter, reason } => {
+                self.with_starter(starter, |slot, core| slot.spawn_failed(core, &reason));
+            }
+            Event::StarterExited { starter, .. } => {
+                self.with_starter(starter, |slot, core| slot.starter_exited(core));
+            }
+            Event::Measured(measured) => {
+                self.core.measured = *measured;
+            }
+            Event::Refresh => self.refresh_all(),
+            Event::Vacate { slot, fast } => self.vacate(slot.as_deref(), fast),
+            Event::Shutdown(how) => self.shut_down(how, "asked to end"),
+            Event::Reconfigure(settings) => self.reconfigure(*settings),
+        }
+        self.settle();
+    }
+
+    fn with_starter(&mut self, starter: StarterId, then: impl FnOnce(&mut Slot, &mut Core)) {
+        let owns = |slot: &&mut Slot| {
+            let claim = slot.current.as_ref();
+            claim.and_then(|claim| claim.starter.as_ref()).is_some_and(|it| it.id == starter)
+        };
+        if let Some(slot) = self.slots.values_mut().find(owns) {
+            then(slot, &mut self.core);
+        }
+    }
+
+    fn start(&mut self) {
+        self.core.update_at = Some(self.core.now.tick().plus(self.core.settings.update_interval));
+        self.evaluate_all(false);
+        // By the manual a fresh slot asks at once (hooks.md 4.1).
+        let keys: Vec<_> = self.slots.keys().copied().collect();
+        for key in keys {
+            let Some(slot) = self.slots.get_mut(&key) else { continue };
+            let asks = slot.hooks.as_ref().is_some_and(|hooks| hooks.fetch.is_some());
+            if asks && !self.core.has(Quirk::FirstFetchLate, key) {
+                slot.try_fetch(&mut self.core);
+            }
+        }
+    }
+
+    fn tick(&mut self) {
+        let tick = self.core.now.tick();
+        let due = |at: Option<Tick>| at.is_some_and(|at| at <= tick);
+        if due(self.graceful_until) {
+            self.graceful_until = None;
+            self.shut_down(Shutdown::Fast, "SHUTDOWN_GRACEFUL_TIMEOUT is over");
+        }
+        if due(self.core.update_at) {
+            self.core.update_at = Some(tick.plus(self.core.settings.update_interval));
+            self.evaluate_all(true);
+        } else if due(self.core.poll_at) {
+            self.evaluate_all(false);
+        }
+        let keys: Vec<_> = self.slots.keys().copied().collect();
+        for key in keys {
+            let Some(slot) = self.slots.get_mut(&key) else { continue };
+            slot.ending_due(&mut self.core);
+            if slot.current.as_ref().is_some_and(|claim| due(claim.lease_ends)) {
+                if let Some(claim) = &mut slot.current {
+                    claim.lease_ends = None;
+                }
+                let why = VacateReason::new("claim lease expired", 0);
+                slot.kill_claim(&mut self.core, why, "the idle claim's lease is over");
+            }
+            if due(slot.fetch_at) {
+                slot.fetch_at = None;
+                slot.try_fetch(&mut self.core);
+            }
+        }
+    }
+
+    /// Everything is measured and looked at (`eval_all`).
+    fn evaluate_all(&mut self, _for_update: bool) {
+        self.refresh_all();
+        let keys: Vec<_> = self.slots.keys().copied().collect();
+        for key in keys {
+            if let Some(slot) = self.slots.get_mut(&key) {
+                slot.evaluate(&mut self.core);
+            }
+            self.remove_gone();
+        }
+        let polls = self.slots.values().any(Slot::needs_polling);
+        let next = self.core.now.tick().plus(self.core.settings.polling_interval);
+        self.core.poll_at = polls.then_some(next);
+    }
+
+    /// Brings all live ads up to date (`compute_dynamic`).
+    fn refresh_all(&mut self) {
+        let core = &mut self.core;
+        core.current_time = core.now.epoch();
+        core.slot_count = i64::try_from(self.slots.len()).unwrap_or(i64::MAX);
+        let parts = self.slots.values().map(|slot| DrainPart {
+            runtime: slot.current.as_ref().map_or(0, |claim| claim.job_run_time(core.now)),
+            retirement: slot.retirement_remaining(core),
+            vacate: slot.max_vacate_time(core),
+            cpus: slot.amounts.whole_cpus(),
+            active: slot.is_active(),
+        });
+        let mut draining = core.draining;
+        draining.compute(parts, core.current_time);
+        core.draining = draining;
+        self.share_load();
+        self.list_children();
+        for slot in self.slots.values_mut() {
+            slot.refresh(&self.core);
+        }
+        self.share_slot_attributes();
+    }
+
+    /// The machine's load not made by jobs goes to the slots in order: Owner, Unclaimed, all others (policy.md 21).
+    fn share_load(&mut self) {
+        let mut left = self.core.measured.load.max(0.0);
+        for turn in 0..3 {
+            for slot in self.slots.values_mut() {
+                let its_turn = match slot.state {
+                    State::Owner => 0,
+                    State::Unclaimed => 1,
+                    _ => 2,
+                };
+                if its_turn == turn {
+                    slot.owner_load = left.min(slot.amounts.cpus.max(0.0));
+                    left -= slot.owner_load;
+                }
+            }
+        }
+    }
+
+    /// STARTD_SLOT_ATTRS: each listed attribute of each slot is copied into all, as `<slot>_<attribute>`.
+    fn share_slot_attributes(&mut self) {
+        let settings = self.core.settings.clone();
+        if settings.slot_attributes.is_empty() {
+            return;
+        }
+        let mut shared = Vec::new();
+        for slot in self.slots.values() {
+            for name in &settings.slot_attributes {
+                if let Some(expr) = slot.live.get(name.clone()) {
+                    let name = format!("{}_{}", slot.id, super::claim::lossy(name.as_bytes()));
+                    shared.push((name, expr.clone()));
+                }
+            }
+        }
+        for slot in self.slots.values_mut() {
+            for (name, expr) in &shared {
+                slot.live.insert(name, expr.clone());
+            }
+        }
+    }
+
+    fn hook_ended(&mut self, run: HookRun, result: Result<(&[u8], bool), &str>) {
+        self.core.hooks_running.remove(&run);
+        let fetches = self.slots.values().find(|slot| slot.fetching == Some(run)).map(|slot| slot.key);
+        match (fetches, result) {
+            (Some(key), Ok((stdout, cut))) => self.fetch_ended(key, stdout, cut),
+            (Some(key), Err(reason)) => self.fetch_failed(key, run, reason),
+            // The other hooks' outcome has no consequence; the runner tells of failures.
+            (None, _) => {}
+        }
+    }
+
+    fn vacate(&mut self, id: Option<&str>, fast: bool) {
+        let why = VacateReason::new("Startd was commanded to vacate the claim", VACATE_COMMAND);
+        let mut found = false;
+        for slot in self.slots.values_mut() {
+            if id.is_some_and(|id| !slot.id.eq_ignore_ascii_case(id)) {
+                continue;
+            }
+            found = true;
+            if fast {
+                slot.kill_claim(&mut self.core, why.clone(), "asked to vacate at once");
+            } else {
+                slot.retire(&mut self.core, false, why.clone(), "asked to vacate");
+            }
+        }
+        if let Some(id) = id.filter(|_| !found) {
+            self.core.warn(None, format!("no slot is called {id}"));
+        }
+    }
+
+    fn shut_down(&mut self, how: Shutdown, reason: &str) {
+        if self.core.shutdown.is_some_and(|present| present >= how) {
+            return;
+        }
+        self.core.shutdown = Some(how);
+        if self.end_reason.is_empty() {
+            self.end_reason = reason.to_owned();
+        }
+        if how == Shutdown::Graceful {
+            self.graceful_until = Some(self.core.now.tick().plus(self.core.settings.graceful_timeout));
+        }
+        self.core.start_polling();
+        let why = VacateReason::new("Startd was shutdown", SHUTDOWN);
+        for slot in self.slots.values_mut() {
+            slot.set_available(false);
+            if how == Shutdown::Fast {
+                slot.kill_claim(&mut self.core, why.clone(), reason);
+            } else {
+                slot.retire(&mut self.core, false, why.clone(), reason);
+            }
+        }
+    }
+
+    /// A new configuration: expressions, hooks and intervals count at once, shares and numbers of slots stay.
+    fn reconfigure(&mut self, settings: Settings) {
+        let limits = self.core.settings.limits;
+        let address = self.core.settings.address.clone();
+        let settings = Arc::new(Settings { limits, address, ..settings });
+        self.core.settings = settings.clone();
+        for plan in &settings.slots {
+            let plan = Arc::new(plan.clone());
+            for slot in self.slots.values_mut().filter(|slot| slot.key.number == plan.number) {
+                slot.requirements = plan.requirements.clone();
+                slot.hooks = plan.hooks_of(slot.key.sub);
+                if slot.kind == SlotKind::Dynamic {
+                    slot.take_plan_as_child(&plan);
+                } else {
+                    slot.statics = plan.statics.clone();
+                    slot.config = plan.config.clone();
+                }
+                slot.plan = plan.clone();
+                slot.rebuild(&self.core);
+            }
+        }
+        self.core.update_at = Some(self.core.now.tick().plus(settings.update_interval));
+        self.evaluate_all(false);
+    }
+
+    /// When it has been idle for long enough to end.
+    fn idle_end(&self) -> Option<Tick> {
+        let limit = self.core.settings.limits.idle_exit?;
+        let idle = self.core.shutdown.is_none() && self.slots.values().all(|slot| !slot.is_active());
+        idle.then(|| self.idle_since.plus(limit))
+    }
+
+    /// After each event: slots that are gone, conditions to end, the end.
+    fn settle(&mut self) {
+        self.remove_gone();
+        if let Some(reason) = self.core.fatal.take() {
+            self.shut_down(Shutdown::Fast, &reason);
+        }
+        let limits = self.core.settings.limits;
+        let busy = self.slots.values().any(|slot| slot.is_active());
+        if busy {
+            self.idle_since = self.core.now.tick();
+        }
+        if let Some(most) = limits.max_jobs
+            && self.core.jobs_accepted >= most
+            && self.core.no_more_fetching.is_none()
+        {
+            self.core.no_more_fetching = Some(format!("--max-jobs {most} is reached"));
+        }
+        if self.core.shutdown.is_none() && self.core.spawning == 0 && !busy {
+            let fetching = self.slots.values().any(|slot| slot.fetching.is_some());
+            let done = |slot: &Slot| {
+                let asks = slot.hooks.as_ref().is_some_and(|hooks| hooks.fetch.is_some());
+                !asks || (slot.out_of_work && slot.fetching.is_none())
+            };
+            if let Some(reason) = self.core.no_more_fetching.clone().filter(|_| !fetching) {
+                self.shut_down(Shutdown::Graceful, &reason);
+            } else if limits.once && self.slots.values().all(done) {
+                self.shut_down(Shutdown::Graceful, "no slot has more work (--once)");
+            } else if self.idle_end().is_some_and(|at| at <= self.core.now.tick()) {
+                self.shut_down(Shutdown::Graceful, "no work (--idle-exit)");
+            }
+            self.remove_gone();
+        }
+        self.finish();
+    }
+
+    fn finish(&mut self) {
+        let core = &mut self.core;
+        if self.slots.values().any(|slot| slot.holds_up(core.shutdown)) || core.spawning > 0 {
+            return;
+        }
+        if !core.hooks_running.is_empty() && core.shutdown != Some(Shutdown::Fast) {
+            let until = *self.hooks_until.get_or_insert(core.after(LAST_HOOKS));
+            if until > core.now.tick() {
+                return;
+            }
+        }
+        self.finished = true;
+        core.out.push(Action::Finished { reason: self.end_reason.clone() });
+    }
+
+    /// Whether all is done: no action will come any more.
+    pub fn is_finished(&self) -> bool {
+        self.finished
+    }
+
+    /// Seconds the job of a slot has run, where one runs.
+    pub fn job_run_time(&self, key: SlotKey) -> Option<i64> {
+        let claim = self.slots.get(&key)?.current.as_ref()?;
+        matches!(claim.phase, Phase::Running | Phase::Suspended | Phase::Vacating | Phase::Killing)
+            .then(|| claim.job_run_time(self.core.now))
+    }
+}

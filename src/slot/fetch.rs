@@ -1,0 +1,320 @@
+//! When a slot asks for work, and what its answer means (`Resource::tryFetchWork`, `StartdHookMgr.cpp`; hooks.md 4).
+
+use super::claim::Kind;
+use super::core::Core;
+use super::execution_point::ExecutionPoint;
+use super::fetch_verdict::{Fetched, add_requests, read_fetched};
+use super::interface::{Action, HookCall, HookRun, Notice, SlotHook, SlotKey, job_id};
+use super::settings::SlotKind;
+use super::single::Slot;
+use super::state::{Activity, State};
+use super::text;
+use crate::classad::{ClassAd, Value};
+use crate::quirks::Quirk;
+use crate::world::Frozen;
+
+/// FetchWorkDelay when it is no number, in seconds.
+const DEFAULT_DELAY: i64 = 300;
+
+/// Why a fetched job is refused, or with which rank it is taken.
+type Decision = Result<f64, String>;
+
+impl Slot {
+    /// Asks for work if everything allows it; otherwise sets the timer for the next try.
+    pub(super) fn try_fetch(&mut self, core: &mut Core) {
+        if self.hooks.is_none() || self.fetching.is_some() || core.no_more_fetching.is_some() {
+            return;
+        }
+        if core.settings.limits.once && self.out_of_work {
+            return;
+        }
+        let unable = matches!(self.state, State::Preempting | State::Drained) || core.shutdown.is_some();
+        if unable && !core.has(Quirk::FetchWhenUnable, self.key) {
+            self.fetch_at = Some(core.after(1));
+            return;
+        }
+        let delay = self.evaluate_fetch_delay(core);
+        if delay > 0 {
+            let since = core.now.epoch() - self.last_fetch_completed;
+            if since < delay {
+                // A wall clock set back must not make it wait longer than the delay.
+                self.fetch_at = Some(core.after((delay - since).min(delay)));
+                return;
+            }
+        }
+        if !self.is_willing(core) {
+            self.out_of_work = true;
+            self.set_fetch_timer(core);
+            return;
+        }
+        let Some(path) = self.hooks.as_ref().and_then(|hooks| hooks.fetch.clone()) else { return };
+        let stdin = text::print(&self.sent_ad(core));
+        let run = core.new_run();
+        self.fetching = Some(run);
+        self.fetch_at = None;
+        self.last_fetch_spawned = core.now.epoch();
+        core.out.push(Action::RunHook(HookCall {
+            run,
+            slot: self.key,
+            hook: SlotHook::FetchWork,
+            path,
+            arguments: Vec::new(),
+            stdin,
+            output_limit: Some(core.settings.pipe_buffer_max),
+        }));
+    }
+
+    /// START alone, without a job: only a definite false is unwilling; undefined is willing unless the slot is broken.
+    fn is_willing(&self, core: &Core) -> bool {
+        self.look(core, None, |context| context.boolean("START")).unwrap_or(self.broken.is_none())
+    }
+
+    fn evaluate_fetch_delay(&mut self, core: &mut Core) -> i64 {
+        if !core.has_silently(Quirk::FetchDelayStaleActivity) {
+            self.refresh(core);
+        }
+        let delay = self.look(core, self.job(), |context| context.int("FetchWorkDelay"));
+        self.next_fetch_delay = delay.unwrap_or(DEFAULT_DELAY);
+        self.next_fetch_delay
+    }
+
+    /// Sets the timer for a full delay (`resetFetchWorkTimer`).
+    fn set_fetch_timer(&mut self, core: &mut Core) {
+        let delay = self.evaluate_fetch_delay(core);
+        self.fetch_at = Some(core.after(if delay > 0 { delay } else { 1 }));
+    }
+
+    fn has_idle_fetched_claim(&self) -> bool {
+        (self.state, self.activity) == (State::Claimed, Activity::Idle)
+            && self.current.as_ref().is_some_and(|claim| claim.kind == Kind::Fetched)
+    }
+
+    /// An idle claim ends when there is no work for it (`terminateFetchedWork`).
+    fn no_work(&mut self, core: &mut Core, reason: &str) {
+        if self.has_idle_fetched_claim() {
+            self.change(core, State::Preempting, Activity::Vacating, reason);
+        }
+    }
+
+    /// Whether the job is taken (hooks.md 4.4, steps 3 to 5).
+    fn decide(&mut self, core: &mut Core, job: &ClassAd) -> Decision {
+        if core.shutdown.is_some() {
+            return Err("the execution point is ending".into());
+        }
+        if let Some(reason) = &core.no_more_fetching {
+            return Err(reason.clone());
+        }
+        if self.state == State::Preempting {
+            return Err("the slot still preempts its last job".into());
+        }
+        self.restore_requirements(core);
+        if self.look(core, Some(job), |context| context.boolean("Requirements")) != Some(true) {
+            let world = Frozen { world: &*core.world, now: core.now };
+            return Err(self.in_one_line(&world, job));
+        }
+        let rank = self.look(core, Some(job), |context| context.real("Rank")).unwrap_or(0.0);
+        if self.state == State::Claimed && !self.has_idle_fetched_claim() {
+            let current = self.current.as_ref().map_or(0.0, |claim| claim.rank);
+            if rank <= current {
+                return Err(format!("its rank {rank} is not higher than {current}, the running job's"));
+            }
+            let waiting = self.waiting.as_ref().filter(|claim| claim.job.is_some()).map(|claim| claim.rank);
+            if let Some(waiting) = waiting
+                && rank <= waiting
+                && !core.has(Quirk::FetchedPreemptionLost, self.key)
+            {
+                return Err(format!("its rank {rank} is not higher than {waiting}, the waiting job's"));
+            }
+        }
+        Ok(rank)
+    }
+
+    /// Calls REPLY_FETCH. `id` is given with an acceptance.
+    fn reply(&self, core: &mut Core, job: &ClassAd, id: Option<super::claim_id::ClaimId>) {
+        let Some(path) = self.hooks.as_ref().and_then(|hooks| hooks.reply.clone()) else { return };
+        let word = if id.is_some() { "accept" } else { "reject" };
+        let stdin = text::reply(job, &self.live, id.as_ref(), core.quirks());
+        let run = core.new_run();
+        core.out.push(Action::RunHook(HookCall {
+            run,
+            slot: self.key,
+            hook: SlotHook::ReplyFetch,
+            path,
+            arguments: vec![word.into()],
+            stdin,
+            output_limit: None,
+        }));
+    }
+
+    /// Makes or renews the claim the job will run under, and returns the id to be told
+    /// (`createOrUpdateFetchClaim`).
+    fn claim_for(&mut self, core: &mut Core, job: ClassAd, rank: f64) -> super::claim_id::ClaimId {
+        if self.has_idle_fetched_claim()
+            && let Some(claim) = &mut self.current
+        {
+            claim.set_job(job, rank);
+            return claim.id.clone();
+        }
+        let mut claim = core.new_claim(Kind::Fetched);
+        claim.set_job(job, rank);
+        claim.accepted = true;
+        let id = claim.id.clone();
+        if self.state == State::Claimed {
+            self.drop_waiting(core, "a claim of higher rank takes its place");
+            self.waiting = Some(claim);
+        } else {
+            self.current = Some(claim);
+        }
+        id
+    }
+}
+
+impl ExecutionPoint {
+    /// A fetch hook has ended.
+    pub(super) fn fetch_ended(&mut self, key: SlotKey, stdout: &[u8], cut: bool) {
+        let answer = self.read_answer(key, stdout, cut);
+        let ExecutionPoint { core, slots, .. } = self;
+        let Some(slot) = slots.get_mut(&key) else { return };
+        let (verdict, reason) = match &answer {
+            Fetched::Nothing(reason) => ("no work", (*reason).to_owned()),
+            Fetched::Bad { line: Some(line), .. } => ("bad answer", line.to_string()),
+            Fetched::Bad { reason, line: None } => ("bad answer", reason.clone()),
+            Fetched::Job(_) => ("", String::new()),
+        };
+        if !verdict.is_empty() {
+            core.tell(Notice::Verdict { slot: key, hook: SlotHook::FetchWork, job: None, verdict, reason });
+        }
+        match answer {
+            Fetched::Nothing(_) => {
+                slot.out_of_work = true;
+                slot.no_work(core, "no more work");
+            }
+            Fetched::Bad { .. } => {
+                if !core.has(Quirk::BadAnswerKeepsClaim, key) {
+                    slot.out_of_work = true;
+                    slot.no_work(core, "the answer of FETCH_WORK is no job");
+                }
+            }
+            Fetched::Job(job) => self.offered(key, *job),
+        }
+        self.fetch_completed(key);
+    }
+
+    /// A fetch hook could not be executed or was killed.
+    pub(super) fn fetch_failed(&mut self, key: SlotKey, run: HookRun, reason: &str) {
+        let ExecutionPoint { core, slots, .. } = self;
+        let Some(slot) = slots.get_mut(&key) else { return };
+        let reason = reason.to_owned();
+        core.tell(Notice::Verdict {
+            slot: key,
+            hook: SlotHook::FetchWork,
+            job: None,
+            verdict: "no work",
+            reason,
+        });
+        if core.has(Quirk::FetchStopsAfterSpawnFailure, key) {
+            // It believes for ever that this fetch is under way.
+            slot.fetching = Some(run);
+            return;
+        }
+        slot.out_of_work = true;
+        slot.no_work(core, "FETCH_WORK could not be run");
+        self.fetch_completed(key);
+    }
+
+    fn fetch_completed(&mut self, key: SlotKey) {
+        let ExecutionPoint { core, slots, .. } = self;
+        let Some(slot) = slots.get_mut(&key) else { return };
+        slot.fetching = None;
+        slot.last_fetch_completed = core.now.epoch();
+        slot.set_fetch_timer(core);
+        if slot.kind == SlotKind::Dynamic {
+            // It may have become free meanwhile, and could not go while the fetch ran.
+            slot.evaluate(core);
+        }
+    }
+
+    fn read_answer(&mut self, key: SlotKey, stdout: &[u8], cut: bool) -> Fetched {
+        let core = &mut self.core;
+        let mut seen = Vec::new();
+        let fetched = read_fetched(stdout, cut, core.settings.pipe_buffer_max, core.quirks(), &mut seen);
+        for quirk in seen {
+            core.has(quirk, key);
+        }
+        fetched
+    }
+
+    /// A job was fetched for the slot: it is taken or refused, and either is told.
+    fn offered(&mut self, key: SlotKey, mut job: ClassAd) {
+        let id = job_id(&job);
+        let ExecutionPoint { core, slots, .. } = self;
+        let Some(slot) = slots.get_mut(&key) else { return };
+        slot.out_of_work = false;
+        if slot.kind == SlotKind::Static {
+            add_requests(&mut job);
+        }
+        let keyword = slot.hooks.as_ref().map(|hooks| hooks.keyword.clone()).unwrap_or_default();
+        let mut decision = slot.decide(core, &job);
+        if super::claim::literal_string(&job, "HookKeyword").is_none() {
+            job.set("HookKeyword", Value::from(bstr::BString::from(keyword)));
+        }
+        // 25.14 tells the answer before it makes the dynamic slot and the claim, with the id of the claim that goes.
+        let early = core.has_silently(Quirk::AcceptBeforeDslot);
+        if early {
+            let id = decision.is_ok().then(|| slot.current.as_ref().map(|claim| claim.id.clone())).flatten();
+            slot.reply(core, &job, id);
+        }
+        let mut runs_in = key;
+        if decision.is_ok() && slot.kind == SlotKind::Partitionable {
+            match self.carve(key, &mut job) {
+                Ok(child) => runs_in = child,
+                Err(reason) => decision = Err(reason),
+            }
+        }
+        self.answer_offer(key, runs_in, job, id, decision, early);
+    }
+
+    fn answer_offer(
+        &mut self,
+        key: SlotKey,
+        runs_in: SlotKey,
+        job: ClassAd,
+        id: String,
+        decision: Decision,
+        replied: bool,
+    ) {
+        let ExecutionPoint { core, slots, .. } = self;
+        let (verdict, reason) = match &decision {
+            Ok(rank) => ("accepted", format!("rank {rank}")),
+            Err(reason) => ("rejected", reason.clone()),
+        };
+        let verdict =
+            Notice::Verdict { slot: key, hook: SlotHook::FetchWork, job: Some(id), verdict, reason };
+        core.tell(verdict);
+        let rank = match decision {
+            Ok(rank) => rank,
+            Err(_) => {
+                let Some(slot) = slots.get_mut(&key) else { return };
+                if !replied {
+                    slot.reply(core, &job, None);
+                }
+                slot.no_work(core, "the fetched job was refused");
+                return;
+            }
+        };
+        core.jobs_accepted += 1;
+        let Some(slot) = slots.get_mut(&runs_in) else { return };
+        let idle = slot.has_idle_fetched_claim();
+        let told = (!replied).then(|| job.clone());
+        let claim_id = slot.claim_for(core, job, rank);
+        if let Some(job) = told {
+            slot.reply(core, &job, Some(claim_id));
+        }
+        match slot.state {
+            State::Claimed if idle => slot.spawn(core),
+            // A better ranked job waits: the policy decides what becomes of the present one.
+            State::Claimed => slot.evaluate(core),
+            _ => slot.change(core, State::Claimed, Activity::Idle, "work was fetched"),
+        }
+    }
+}

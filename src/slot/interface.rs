@@ -1,0 +1,336 @@
+//! What the machine is told and what it asks for: its whole interface.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use bstr::BString;
+
+use super::settings::Settings;
+use super::state::{Activity, State};
+use crate::classad::ClassAd;
+use crate::hook::HookType;
+use crate::process::Exit;
+use crate::quirks::Quirk;
+use crate::time::Now;
+
+/// Names a slot for the machine: its number and, for a dynamic slot, its own number below that of its parent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SlotKey {
+    /// The slot's number, from 1.
+    pub number: u32,
+    /// Number of a dynamic slot, from 1; 0 for any other.
+    pub sub: u32,
+}
+
+impl SlotKey {
+    /// The key of a slot from the configuration.
+    pub fn of(number: u32) -> Self {
+        SlotKey { number, sub: 0 }
+    }
+}
+
+/// One call of a hook, from the action that asks for it to the event that ends it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct HookRun(pub u64);
+
+/// One starter, from the action that asks for it to the event that ends it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StarterId(pub u64);
+
+/// What the machine is told.
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// The execution point begins. The first event, and only once.
+    Start,
+    /// Time has passed: whatever is due at `now` is done.
+    Tick,
+    /// A hook has ended and its output is complete.
+    HookEnded {
+        /// Which call.
+        run: HookRun,
+        /// What it wrote, at most the limit given with it.
+        stdout: Vec<u8>,
+        /// Whether there was more than the limit.
+        cut: bool,
+    },
+    /// A hook could not be executed, or was killed because it ran too long.
+    HookFailed {
+        /// Which call.
+        run: HookRun,
+        /// Why, in words.
+        reason: String,
+    },
+    /// The starter asked for runs. Until this or the next is told all other events wait.
+    StarterSpawned {
+        /// Which starter.
+        starter: StarterId,
+        /// Its process id.
+        pid: u32,
+    },
+    /// The starter asked for could not be started.
+    StarterFailed {
+        /// Which starter.
+        starter: StarterId,
+        /// Why, in words.
+        reason: String,
+    },
+    /// A starter has ended and its process family is gone.
+    StarterExited {
+        /// Which starter.
+        starter: StarterId,
+        /// How it ended.
+        exit: Exit,
+    },
+    /// What was measured; expressions see it from the next evaluation on.
+    Measured(Box<Measured>),
+    /// The claim of one slot, or of all, is to be given up: `condor_vacate`.
+    Vacate {
+        /// The slot's id string; `None` for all.
+        slot: Option<String>,
+        /// Whether at once, without retirement and vacate time.
+        fast: bool,
+    },
+    /// The execution point is to end. A second, harder request replaces the first.
+    Shutdown(Shutdown),
+    /// Everything published is brought up to date, as at an update; nothing is decided.
+    Refresh,
+    /// The configuration was read again.
+    Reconfigure(Box<Settings>),
+}
+
+/// How to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Shutdown {
+    /// Jobs may run to their end.
+    Peaceful,
+    /// Jobs have their retirement and vacate time.
+    Graceful,
+    /// Jobs are killed.
+    Fast,
+}
+
+/// What the machine asks for.
+#[derive(Clone, Debug)]
+pub enum Action {
+    /// Run a hook. Answered by `HookEnded` or `HookFailed`.
+    RunHook(HookCall),
+    /// Kill a hook that runs; it is still answered.
+    KillHook(HookRun),
+    /// Start a starter. Answered at once by `StarterSpawned` or `StarterFailed`, later by `StarterExited`.
+    SpawnStarter(StarterCall),
+    /// Send a starter a signal.
+    SignalStarter {
+        /// Which starter.
+        starter: StarterId,
+        /// What it is to do.
+        signal: StarterSignal,
+        /// Why it is to end; told before the signal.
+        reason: Option<VacateReason>,
+    },
+    /// Something worth telling.
+    Tell(Notice),
+    /// All is done: no starter runs, no claim is held. Hooks that still run may be killed.
+    Finished {
+        /// Why it ended.
+        reason: String,
+    },
+}
+
+/// The hooks a slot calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SlotHook {
+    /// FETCH_WORK: asks for a job.
+    FetchWork,
+    /// REPLY_FETCH: tells whether it was accepted.
+    ReplyFetch,
+    /// EVICT_CLAIM: tells that the claim was given up.
+    EvictClaim,
+}
+
+impl SlotHook {
+    /// The type's name in knobs.
+    pub fn name(self) -> &'static str {
+        HookType::from(self).name()
+    }
+}
+
+/// A hook to be run.
+#[derive(Clone, Debug)]
+pub struct HookCall {
+    /// Names this call.
+    pub run: HookRun,
+    /// The slot it is run for.
+    pub slot: SlotKey,
+    /// Which hook.
+    pub hook: SlotHook,
+    /// The path as configured.
+    pub path: PathBuf,
+    /// Arguments after the path.
+    pub arguments: Vec<BString>,
+    /// All of its standard input.
+    pub stdin: Vec<u8>,
+    /// How much of its output is wanted, in bytes; `None` when it is not read at all.
+    pub output_limit: Option<usize>,
+}
+
+/// A starter to be started.
+#[derive(Clone, Debug)]
+pub struct StarterCall {
+    /// Names this starter.
+    pub starter: StarterId,
+    /// Its slot.
+    pub slot: SlotKey,
+    /// The arguments after the program's name.
+    pub arguments: Vec<BString>,
+    /// All of its standard input: the job ad.
+    pub stdin: Vec<u8>,
+    /// The job as `cluster.proc`, for messages.
+    pub job: String,
+    /// The slot ad the job was accepted with; `None` with quirk `machine-ad-empty`.
+    pub machine_ad: Option<Vec<u8>>,
+}
+
+/// What a starter can be told by a signal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum StarterSignal {
+    /// SIGTERM: end the job softly.
+    Soft,
+    /// SIGQUIT: end the job at once.
+    Hard,
+    /// SIGKILL to the starter and its whole family.
+    Kill,
+    /// SIGTSTP: stop the job.
+    Suspend,
+    /// SIGCONT: let it go on.
+    Continue,
+}
+
+/// Why a job has to leave (codes: `condor_holdcodes.h`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VacateReason {
+    /// In words.
+    pub text: String,
+    /// The code.
+    pub code: i32,
+    /// The code's refinement.
+    pub subcode: i64,
+}
+
+impl VacateReason {
+    /// A reason without refinement.
+    pub fn new(text: &str, code: i32) -> Self {
+        VacateReason { text: text.to_owned(), code, subcode: 0 }
+    }
+}
+
+/// What is measured from outside, as policies see it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Measured {
+    /// Load average of the machine over one minute.
+    pub load: f64,
+    /// Seconds since the last input at keyboard or console; `None` when unknown.
+    pub idle: Option<i64>,
+    /// Free space of the execute directory's file system in KiB; `None` keeps what was found at the start.
+    pub disk: Option<i64>,
+    /// Swap and memory together in KiB.
+    pub virtual_memory: i64,
+    /// The runner's own size in KiB: image, resident.
+    pub own_size: [i64; 2],
+    /// Share of time the runner itself has used a processor, in percent.
+    pub own_cpu: f64,
+}
+
+/// Something worth telling a user; the runner gives it its form.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Notice {
+    /// A slot has changed.
+    State {
+        /// Which.
+        slot: SlotKey,
+        /// Its new state.
+        state: State,
+        /// Its new activity.
+        activity: Activity,
+        /// Why, in words; may be empty.
+        reason: String,
+    },
+    /// What a hook's answer was taken for.
+    Verdict {
+        /// Which slot.
+        slot: SlotKey,
+        /// Which hook.
+        hook: SlotHook,
+        /// The job, as `cluster.proc`, where there is one.
+        job: Option<String>,
+        /// `accepted`, `rejected`, `no work` or `bad answer`.
+        verdict: &'static str,
+        /// Why, in words; may be empty.
+        reason: String,
+    },
+    /// A claim begins or is given up.
+    Claim {
+        /// Which slot.
+        slot: SlotKey,
+        /// The claim's public id.
+        id: String,
+        /// Whether it begins.
+        begins: bool,
+        /// Why, in words; may be empty.
+        reason: String,
+    },
+    /// Something to look at.
+    Warning {
+        /// The slot it is about.
+        slot: Option<SlotKey>,
+        /// In words.
+        text: String,
+    },
+    /// The manual's promise was kept where a real pool would not: told once for each quirk.
+    Quirk {
+        /// The slot it was met in first.
+        slot: Option<SlotKey>,
+        /// Which.
+        quirk: Quirk,
+    },
+}
+
+/// When the machine wants to be woken, for schedulers that print it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Waits {
+    /// The time of asking.
+    pub now: Now,
+    /// Slots whose fetch hook runs.
+    pub fetching: usize,
+    /// Slots with a job.
+    pub busy: usize,
+}
+
+impl From<SlotHook> for HookType {
+    fn from(hook: SlotHook) -> Self {
+        match hook {
+            SlotHook::FetchWork => HookType::FetchWork,
+            SlotHook::ReplyFetch => HookType::ReplyFetch,
+            SlotHook::EvictClaim => HookType::EvictClaim,
+        }
+    }
+}
+
+impl fmt::Display for SlotHook {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// `cluster.proc` of a job ad, as far as it has any; else its command, for want of a better name.
+pub fn job_id(ad: &ClassAd) -> String {
+    let number = |name: &str| ad.get(name).and_then(|expr| expr.as_literal()).map(|value| value.to_string());
+    match (number("ClusterId"), number("ProcId")) {
+        (None, None) => {
+            let command = ad.string("Cmd").map(|command| command.to_string()).unwrap_or_default();
+            command.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or("?").to_owned()
+        }
+        (cluster, proc) => {
+            format!("{}.{}", cluster.as_deref().unwrap_or("?"), proc.as_deref().unwrap_or("?"))
+        }
+    }
+}

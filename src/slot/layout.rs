@@ -1,0 +1,282 @@
+//! Sharing the machine out to slots (`slot_builder.cpp`, `CpuAttributes`; slots.md 1.4 and 1.5).
+
+use super::resources::{Amounts, Custom};
+use super::settings::Broken;
+use super::shares::{Share, Shares};
+
+/// A type of slot and how many of it are wanted.
+#[derive(Clone, Debug)]
+pub struct SlotType {
+    /// Its number; 0 for slots without a type.
+    pub id: u32,
+    /// What each gets.
+    pub shares: Shares,
+    /// How many.
+    pub count: u32,
+}
+
+/// SLOT_CONFIG_FAILURE_MODE: what becomes of slots that do not fit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FailureMode {
+    /// The execution point does not start.
+    Abort,
+    /// There are no slots at all.
+    Clear,
+    /// The first of a type that does not fit is made and marked broken, further ones are not made.
+    #[default]
+    Continue,
+}
+
+/// A slot as it was shared out.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LaidOut {
+    /// Its type.
+    pub type_id: u32,
+    /// What it has.
+    pub amounts: Amounts,
+    /// Why it is of no use.
+    pub broken: Option<Broken>,
+}
+
+/// Below this a resource has run out.
+const SHORT: f64 = -0.000_001;
+/// The least a slot has: processors, MiB, KiB.
+const LEAST: (f64, i64, i64) = (1.0, 1, 1024);
+/// SlotBrokenCode of a slot that does not fit.
+const NOT_ENOUGH: i32 = 1;
+
+/// Shares `machine` out. The error, in words, is the first thing that does not fit with [`FailureMode::Abort`].
+pub fn lay_out(machine: &Amounts, types: &[SlotType], mode: FailureMode) -> Result<Vec<LaidOut>, String> {
+    let mut left = Pool::of(machine);
+    let mut slots: Vec<(&SlotType, LaidOut)> = Vec::new();
+    for kind in types {
+        for _ in 0..kind.count {
+            let amounts = explicit(machine, &kind.shares);
+            let short = left.take(machine, &amounts, &kind.shares);
+            let broken = short.map(|reason| Broken { code: NOT_ENOUGH, reason });
+            if let Some(broken) = &broken {
+                match mode {
+                    FailureMode::Abort => return Err(format!("slot type {}: {}", kind.id, broken.reason)),
+                    FailureMode::Clear => return Ok(Vec::new()),
+                    FailureMode::Continue => {}
+                }
+            }
+            let stop = broken.is_some();
+            slots.push((kind, LaidOut { type_id: kind.id, amounts, broken }));
+            if stop {
+                break;
+            }
+        }
+    }
+    if let Some(reason) = share_rest(&mut left, &mut slots) {
+        match mode {
+            FailureMode::Abort => return Err(reason),
+            FailureMode::Clear => return Ok(Vec::new()),
+            FailureMode::Continue => {}
+        }
+    }
+    let mut ids: Vec<Vec<String>> = machine.custom.iter().map(|custom| custom.ids.clone()).collect();
+    for (_, slot) in &mut slots {
+        for (custom, ids) in slot.amounts.custom.iter_mut().zip(&mut ids) {
+            let count = (custom.quantity.max(0.0) as usize).min(ids.len());
+            custom.ids = ids.drain(..count).collect();
+        }
+    }
+    Ok(slots.into_iter().map(|(_, slot)| slot).collect())
+}
+
+/// What is left of the machine. Processors are counted in whole ones.
+struct Pool {
+    cpus: f64,
+    memory: f64,
+    swap: f64,
+    disk: f64,
+    custom: Vec<f64>,
+}
+
+impl Pool {
+    fn of(machine: &Amounts) -> Self {
+        Pool {
+            cpus: machine.cpus,
+            memory: machine.memory as f64,
+            swap: machine.swap as f64,
+            disk: machine.disk as f64,
+            custom: machine.custom.iter().map(|custom| custom.quantity).collect(),
+        }
+    }
+
+    /// Takes the explicit shares of a slot; says what there is too little of.
+    fn take(&mut self, machine: &Amounts, amounts: &Amounts, shares: &Shares) -> Option<String> {
+        let mut short = Vec::new();
+        let mut take = |name: &str, left: &mut f64, share: Share, amount: f64, whole: bool| {
+            if share == Share::Auto {
+                return;
+            }
+            *left -= amount;
+            if *left < SHORT {
+                let missing = -*left;
+                short.push(if whole {
+                    format!("Not enough {name} ({missing:.0} short)")
+                } else {
+                    format!("Not enough {name} ({missing:.2} short)")
+                });
+            }
+        };
+        // Parts of a processor below a half are not taken off at all.
+        let cpus = if amounts.fractional_cpus && amounts.cpus < 0.5 { 0.0 } else { amounts.cpus.trunc() };
+        take("Cpus", &mut self.cpus, shares.cpus, cpus, false);
+        take("Memory", &mut self.memory, shares.memory, amounts.memory as f64, true);
+        take("Swap", &mut self.swap, shares.swap, amounts.swap as f64, true);
+        take("Disk", &mut self.disk, shares.disk, amounts.disk as f64, true);
+        for ((left, custom), mine) in self.custom.iter_mut().zip(&machine.custom).zip(&amounts.custom) {
+            take(&custom.tag, left, shares.custom(&custom.tag), mine.quantity, false);
+        }
+        short.into_iter().next()
+    }
+}
+
+/// Explicit shares as amounts; automatic ones are 0 for now.
+fn explicit(machine: &Amounts, shares: &Shares) -> Amounts {
+    let of = |share: Share, total: f64| match share {
+        Share::Auto => 0.0,
+        Share::Fraction(part) => part * total,
+        Share::Amount(amount) => amount,
+    };
+    let least = |share: Share, amount: i64, least: i64| match share {
+        Share::Auto => 0,
+        _ => amount.max(least),
+    };
+    let cpus = of(shares.cpus, machine.cpus);
+    let custom = machine.custom.iter().map(|custom| Custom {
+        tag: custom.tag.clone(),
+        quantity: of(shares.custom(&custom.tag), custom.quantity).max(0.0).ceil(),
+        ids: Vec::new(),
+    });
+    Amounts {
+        cpus: match shares.cpus {
+            Share::Auto => 0.0,
+            _ if shares.fractional_cpus => cpus.max(0.0),
+            _ => cpus.max(LEAST.0),
+        },
+        fractional_cpus: shares.fractional_cpus,
+        memory: least(shares.memory, of(shares.memory, machine.memory as f64) as i64, LEAST.1),
+        swap: least(shares.swap, of(shares.swap, machine.swap as f64) as i64, 0),
+        disk: least(shares.disk, of(shares.disk, machine.disk as f64) as i64, LEAST.2),
+        custom: custom.collect(),
+    }
+}
+
+/// Automatic shares: equal parts of what is left. Says what there is too little of.
+fn share_rest(left: &mut Pool, slots: &mut [(&SlotType, LaidOut)]) -> Option<String> {
+    let count = |slots: &[(&SlotType, LaidOut)], share: &dyn Fn(&Shares) -> Share| {
+        slots.iter().filter(|(kind, _)| share(&kind.shares) == Share::Auto).count() as f64
+    };
+    let cpus = left.cpus / count(slots, &|shares| shares.cpus);
+    let part = |left: f64, slots: f64| if slots > 0.0 { (left.max(0.0) / slots).floor() as i64 } else { 0 };
+    let memory = part(left.memory, count(slots, &|shares| shares.memory));
+    let swap = part(left.swap, count(slots, &|shares| shares.swap));
+    let disk = part(left.disk, count(slots, &|shares| shares.disk));
+    let tags: Vec<String> = slots
+        .first()
+        .map(|(_, slot)| slot.amounts.custom.iter().map(|custom| custom.tag.clone()).collect())
+        .unwrap_or_default();
+    let mut waiting: Vec<f64> = tags.iter().map(|tag| count(slots, &|shares| shares.custom(tag))).collect();
+    let mut failed = None;
+    for (kind, slot) in slots {
+        let shares = &kind.shares;
+        let mut short = Vec::new();
+        if shares.cpus == Share::Auto {
+            slot.amounts.cpus = cpus.max(0.0);
+            if cpus < 1.0 && !shares.fractional_cpus {
+                short.push(format!("Not enough Cpus ({:.2} short)", 1.0 - cpus));
+            }
+        }
+        if shares.memory == Share::Auto {
+            slot.amounts.memory = memory;
+            if memory < 1 {
+                short.push("Not enough Memory (1 short)".into());
+            }
+        }
+        if shares.swap == Share::Auto {
+            slot.amounts.swap = swap;
+        }
+        if shares.disk == Share::Auto {
+            slot.amounts.disk = disk;
+            if disk <= 0 {
+                short.push("Not enough Disk (1 short)".into());
+            }
+        }
+        for ((custom, left), waiting) in
+            slot.amounts.custom.iter_mut().zip(&mut left.custom).zip(&mut waiting)
+        {
+            if shares.custom(&custom.tag) == Share::Auto && *waiting > 0.0 {
+                // The surplus goes to the first slots.
+                let part = (*left / *waiting).ceil().max(0.0);
+                custom.quantity = if *left < 1.0 { 0.0 } else { part };
+                *left -= custom.quantity;
+                *waiting -= 1.0;
+            }
+        }
+        if let Some(reason) = short.into_iter().next() {
+            failed.get_or_insert_with(|| format!("slot type {}: {reason}", kind.id));
+            slot.broken.get_or_insert(Broken { code: NOT_ENOUGH, reason });
+        }
+    }
+    failed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::quirks::Quirks;
+
+    fn machine() -> Amounts {
+        Amounts {
+            cpus: 8.0,
+            memory: 8000,
+            swap: 24_683_672,
+            disk: 82_434_258,
+            custom: vec![Custom { tag: "Cogs".into(), quantity: 5.0, ids: Vec::new() }],
+            ..Amounts::default()
+        }
+    }
+
+    fn kind(id: u32, text: &str, count: u32) -> SlotType {
+        let shares = Shares::parse(text, &["Cogs".into()], Quirks::None).unwrap_or_default();
+        SlotType { id, shares, count }
+    }
+
+    fn seen(types: &[SlotType]) -> Vec<(i64, i64, i64)> {
+        let slots = lay_out(&machine(), types, FailureMode::Continue).unwrap_or_default();
+        slots.iter().map(|it| (it.amounts.whole_cpus(), it.amounts.memory, it.amounts.swap)).collect()
+    }
+
+    #[test]
+    fn fractions_are_of_the_machine_and_auto_is_of_the_rest() {
+        // Recordings s31h, s31b.
+        assert_eq!(seen(&[kind(1, "cpus=33%, mem=33.3%", 3)]), [(2, 2663, 8_227_890); 3]);
+        let slots = seen(&[kind(1, "1/2", 1), kind(2, "1/4", 2)]);
+        assert_eq!(slots, [(4, 4000, 12_341_836), (2, 2000, 6_170_918), (2, 2000, 6_170_918)]);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_one_broken_slot_of_its_type() {
+        // Recording s31c.
+        let types = [kind(1, "cpus=25%, mem=1/2, disk=10%, swap=20%", 2), kind(2, "cpus=2, memory=500", 2)];
+        let slots = lay_out(&machine(), &types, FailureMode::Continue).unwrap_or_default();
+        assert_eq!(slots.len(), 3);
+        assert_eq!(
+            slots[2].broken.as_ref().map(|broken| broken.reason.as_str()),
+            Some("Not enough Memory (500 short)")
+        );
+        assert!(lay_out(&machine(), &types, FailureMode::Abort).is_err());
+        assert_eq!(lay_out(&machine(), &types, FailureMode::Clear), Ok(Vec::new()));
+    }
+
+    #[test]
+    fn custom_resources_leave_their_surplus_to_the_first_slots() {
+        let slots = lay_out(&machine(), &[kind(1, "auto", 3)], FailureMode::Continue).unwrap_or_default();
+        let cogs: Vec<f64> = slots.iter().map(|slot| slot.amounts.custom[0].quantity).collect();
+        assert_eq!(cogs, [2.0, 2.0, 1.0]);
+    }
+}

@@ -1,0 +1,332 @@
+//! What the policy expressions say, and what follows from them (`ResState.cpp` eval_policy, policy.md 7 and 9).
+
+use super::core::Core;
+use super::interface::{Shutdown, VacateReason};
+use super::settings::SlotKind;
+use super::single::Slot;
+use super::state::{Activity, State};
+use crate::quirks::Quirk;
+
+/// PREEMPT was found true: the code told to the job's owner.
+pub(super) const PREEMPT_EXPRESSION: i32 = 1011;
+/// A claim with a higher rank waits.
+pub(super) const PREEMPTING_RANK: i32 = 1018;
+/// WANT_HOLD.
+const HELD_BY_STARTD: i32 = 21;
+
+/// What eval_policy suggests.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Suggestion {
+    pub state: State,
+    pub activity: Activity,
+    pub reason: &'static str,
+    pub extra: Extra,
+}
+
+/// What is done before the change itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Extra {
+    Nothing,
+    /// Retirement is over; PREEMPT may have become true meanwhile.
+    RetirementOver {
+        preempt: bool,
+    },
+    /// PREEMPT is true: retirement that cannot be undone.
+    RetireForGood,
+    /// A better claim waits.
+    BetterClaim,
+    /// The dynamic slot goes away.
+    Delete,
+}
+
+impl Slot {
+    /// An expression of the slot as a truth value; a number counts. With `by_universe` the universe's own form is
+    /// tried first.
+    fn truth(&self, core: &mut Core, name: &str, by_universe: bool) -> Option<bool> {
+        let ask = |slot: &Self, core: &Core, name: &str| {
+            slot.look(core, slot.job(), |context| context.boolean(name))
+        };
+        if by_universe {
+            let suffix = match self.current.as_ref().and_then(|claim| claim.universe) {
+                Some(5) => Some("_VANILLA"),
+                Some(13) => Some("_VM"),
+                _ => None,
+            };
+            if let Some(suffix) = suffix
+                && let Some(truth) = ask(self, core, &format!("{name}{suffix}"))
+            {
+                return Some(truth);
+            }
+        }
+        ask(self, core, name)
+    }
+
+    fn preempt(&self, core: &mut Core) -> bool {
+        self.truth(core, "PREEMPT", true) == Some(true)
+    }
+
+    pub(super) fn is_owner(&self, core: &mut Core) -> bool {
+        match self.truth(core, "IsOwner", false) {
+            Some(truth) => truth,
+            None => {
+                self.undefined_policy(core, "IS_OWNER");
+                false
+            }
+        }
+    }
+
+    fn wants_suspend(&self, core: &mut Core) -> bool {
+        self.truth(core, "WANT_SUSPEND", true) == Some(true)
+    }
+
+    /// Whether a preempted job is first asked to leave. Without a job it does not matter.
+    fn wants_vacate(&self, core: &mut Core) -> bool {
+        if !self.is_active() {
+            return true;
+        }
+        match self.truth(core, "WANT_VACATE", true) {
+            Some(truth) => truth,
+            None => {
+                self.undefined_policy(core, "WANT_VACATE");
+                true
+            }
+        }
+    }
+
+    /// 25.14 exits when it cannot do without a value.
+    fn undefined_policy(&self, core: &mut Core, name: &str) {
+        if core.has(Quirk::UndefinedPolicyFatal, self.key) {
+            core.fatal = Some(format!("{name} is undefined"));
+        } else {
+            core.warn(Some(self.key), format!("{name} is neither true nor false: its default counts"));
+        }
+    }
+
+    /// The activity a slot that goes to Preempting begins with.
+    pub(super) fn preempting_activity(&self, core: &mut Core) -> Activity {
+        let preempted = self.current.as_ref().is_some_and(|claim| claim.preempt_was_true);
+        if !preempted || self.wants_vacate(core) { Activity::Vacating } else { Activity::Killing }
+    }
+
+    /// Whether a claim waits that may take over. One made for fetched work does only by the manual.
+    pub(super) fn has_better_claim(&self, core: &mut Core) -> bool {
+        self.waiting.as_ref().is_some_and(|claim| claim.job.is_some())
+            && !core.has(Quirk::FetchedPreemptionLost, self.key)
+    }
+
+    fn may_unretire(&self, core: &mut Core) -> bool {
+        self.current.as_ref().is_some_and(|claim| claim.may_unretire) && !self.has_better_claim(core)
+    }
+
+    pub(super) fn in_retirement(&self, core: &mut Core) -> bool {
+        self.has_better_claim(core) || !self.may_unretire(core)
+    }
+
+    /// CLAIM_WORKLIFE, looked up without a job; no number is no limit.
+    fn worklife_over(&self, core: &Core) -> bool {
+        let Some(claim) = &self.current else { return false };
+        claim.activations > 0
+            && self
+                .look(core, None, |context| context.int("CLAIM_WORKLIFE"))
+                .is_some_and(|limit| limit >= 0 && claim.age(core.now) > limit)
+    }
+
+    /// The first rule that fires, in the reference's order.
+    pub(super) fn suggest(&self, core: &mut Core) -> Option<Suggestion> {
+        let to = |state, activity, reason, extra| Some(Suggestion { state, activity, reason, extra });
+        let (state, activity) = (self.state, self.activity);
+        match state {
+            State::Claimed => self.suggest_claimed(core),
+            State::Preempting if activity == Activity::Vacating => {
+                let kill = self.truth(core, "KILL", true) == Some(true);
+                if kill { to(state, Activity::Killing, "KILL is true", Extra::Nothing) } else { None }
+            }
+            State::Owner | State::Unclaimed if self.kind == SlotKind::Dynamic || self.broken.is_some() => {
+                // While a fetch runs for it somebody must be there to hear the answer. A broken slot from the
+                // configuration stays to be seen.
+                if self.fetching.is_none() && self.kind == SlotKind::Dynamic {
+                    to(state, activity, "the dynamic slot is free", Extra::Delete)
+                } else {
+                    None
+                }
+            }
+            State::Owner if !self.is_owner(core) => {
+                to(State::Unclaimed, Activity::Idle, "IS_OWNER is false", Extra::Nothing)
+            }
+            State::Unclaimed if self.is_owner(core) => {
+                to(State::Owner, Activity::Idle, "IS_OWNER is true", Extra::Nothing)
+            }
+            _ => None,
+        }
+    }
+
+    fn suggest_claimed(&self, core: &mut Core) -> Option<Suggestion> {
+        let preempting = |reason, extra| {
+            // The activity is chosen when the change is made.
+            Some(Suggestion { state: State::Preempting, activity: Activity::Vacating, reason, extra })
+        };
+        let stay =
+            |activity, reason, extra| Some(Suggestion { state: State::Claimed, activity, reason, extra });
+        let activity = self.activity;
+        if activity == Activity::Cleaning {
+            return None;
+        }
+        let retirement = self.in_retirement(core);
+        if retirement && self.retirement_over(core) {
+            let preempt = self.preempt(core);
+            return preempting("retirement is over", Extra::RetirementOver { preempt });
+        }
+        let want_suspend = self.wants_suspend(core);
+        let preempt_was_true = self.current.as_ref().is_some_and(|claim| claim.preempt_was_true);
+        // PREEMPT is not looked at while Busy with WANT_SUSPEND: SUSPEND has to fire first.
+        let looks = match activity {
+            Activity::Busy => !want_suspend,
+            Activity::Retiring => !preempt_was_true && !want_suspend,
+            Activity::Suspended => !preempt_was_true,
+            _ => false,
+        };
+        if looks && self.preempt(core) {
+            return stay(Activity::Retiring, "PREEMPT is true", Extra::RetireForGood);
+        }
+        if activity == Activity::Retiring {
+            if self.may_unretire(core) {
+                return stay(Activity::Busy, "unretiring because no preempting claim exists", Extra::Nothing);
+            }
+            if self.retirement_over(core) {
+                return preempting("retirement is over", Extra::RetirementOver { preempt: false });
+            }
+        }
+        if matches!(activity, Activity::Busy | Activity::Retiring)
+            && want_suspend
+            && self.truth(core, "SUSPEND", true) == Some(true)
+        {
+            return stay(Activity::Suspended, "SUSPEND is true", Extra::Nothing);
+        }
+        if activity == Activity::Suspended && self.truth(core, "CONTINUE", true) == Some(true) {
+            return if retirement {
+                stay(Activity::Retiring, "CONTINUE is true", Extra::BetterClaim)
+            } else {
+                stay(Activity::Busy, "CONTINUE is true", Extra::Nothing)
+            };
+        }
+        if activity == Activity::Busy && self.has_better_claim(core) {
+            return stay(Activity::Retiring, "retiring for a claim of higher rank", Extra::BetterClaim);
+        }
+        if activity == Activity::Idle {
+            if self.has_better_claim(core) {
+                return preempting("preempting an idle claim", Extra::Nothing);
+            }
+            if self.is_owner(core) {
+                return preempting("IS_OWNER is true", Extra::Nothing);
+            }
+            if self.worklife_over(core) {
+                return preempting("CLAIM_WORKLIFE of the idle claim is over", Extra::Nothing);
+            }
+        }
+        None
+    }
+
+    /// One periodic evaluation (`eval_state`): a change, or else what is done periodically.
+    pub(super) fn evaluate(&mut self, core: &mut Core) {
+        match self.suggest(core) {
+            Some(suggestion) => self.follow(core, suggestion),
+            None => self.periodic(core),
+        }
+    }
+
+    /// Makes a suggested change (`change_to_suggested_state`).
+    pub(super) fn follow(&mut self, core: &mut Core, suggestion: Suggestion) {
+        let Suggestion { state, mut activity, reason, extra } = suggestion;
+        match extra {
+            Extra::Nothing => {}
+            Extra::Delete => {
+                core.gone.push(self.key);
+                return;
+            }
+            Extra::RetirementOver { preempt } => {
+                if let Some(claim) = self.current.as_mut().filter(|_| preempt) {
+                    claim.preempt_was_true = true;
+                }
+            }
+            Extra::RetireForGood => {
+                if let Some(claim) = &mut self.current {
+                    claim.preempt_was_true = true;
+                }
+                core.counters.job_preemptions.count(core.now.epoch());
+                let why = VacateReason::new("PREEMPT expression evaluated to True", PREEMPT_EXPRESSION);
+                self.retire(core, false, why, reason);
+                return;
+            }
+            Extra::BetterClaim => self.better_claim_is_reason(core),
+        }
+        if state == State::Preempting && self.state != State::Preempting {
+            activity = self.preempting_activity(core);
+        }
+        self.change(core, state, activity, reason);
+    }
+
+    /// Notes for the job why it has to leave, when a better claim waits.
+    pub(super) fn better_claim_is_reason(&mut self, core: &mut Core) {
+        if self.has_better_claim(core)
+            && let Some(claim) = &mut self.current
+        {
+            claim.vacate_reason =
+                Some(VacateReason::new("Preempted for a higher Ranked job", PREEMPTING_RANK));
+        }
+    }
+
+    /// What is done when no rule fires (policy.md 9.3).
+    fn periodic(&mut self, core: &mut Core) {
+        match self.state {
+            State::Claimed if self.activity != Activity::Cleaning => {
+                if self.activity != Activity::Suspended {
+                    self.try_fetch(core);
+                }
+                self.restore_requirements(core);
+            }
+            State::Unclaimed => {
+                self.try_fetch(core);
+                self.restore_requirements(core);
+            }
+            State::Owner => self.try_fetch(core),
+            State::Backfill if self.activity != Activity::Killing => self.try_fetch(core),
+            _ => {}
+        }
+    }
+
+    /// Why a job that is preempted is put on hold, when WANT_HOLD says so (policy.md 11.5).
+    pub(super) fn hold_reason(&self, core: &mut Core) -> Option<VacateReason> {
+        let preempted = self.current.as_ref().is_some_and(|claim| claim.preempt_was_true);
+        if !preempted || self.truth(core, "WANT_HOLD", false) != Some(true) {
+            return None;
+        }
+        let (text, subcode) = self.look(core, self.job(), |context| {
+            (context.string("WANT_HOLD_REASON"), context.int("WANT_HOLD_SUBCODE"))
+        });
+        let text = match text {
+            Some(text) if !text.is_empty() => text.to_string(),
+            _ => {
+                let expression =
+                    self.live.get("WANT_HOLD").map(|expr| expr.unparse().to_string()).unwrap_or_default();
+                format!(
+                    "The startd put this job on hold.  (At preemption time, WANT_HOLD evaluated to true: WANT_HOLD = {expression})"
+                )
+            }
+        };
+        Some(VacateReason { text, code: HELD_BY_STARTD, subcode: subcode.unwrap_or(0) })
+    }
+
+    /// Whether it is looked at every POLLING_INTERVAL (`needsPolling`).
+    pub(super) fn needs_polling(&self) -> bool {
+        match self.state {
+            State::Claimed | State::Preempting => self.kind != SlotKind::Partitionable,
+            State::Backfill => true,
+            _ => false,
+        }
+    }
+
+    /// Whether the execution point has to wait for it before it can end.
+    pub(super) fn holds_up(&self, how: Option<Shutdown>) -> bool {
+        how.is_none() || self.is_active() || matches!(self.state, State::Claimed | State::Preempting)
+    }
+}

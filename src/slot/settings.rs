@@ -1,0 +1,141 @@
+//! All the machine is given at its start and at each reconfiguration: plain data, made from the configuration by
+//! [`super::configure`].
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::resources::Amounts;
+use crate::classad::{AttrName, ClassAd};
+use crate::quirks::Quirks;
+
+/// The execution point as configured.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The slots, in order of their numbers.
+    pub slots: Vec<SlotPlan>,
+    /// The machine's address as it stands in claim ids.
+    pub address: String,
+    /// POLLING_INTERVAL: how often policies are looked at while a slot is claimed.
+    pub polling_interval: Duration,
+    /// UPDATE_INTERVAL: how often they are looked at anyway.
+    pub update_interval: Duration,
+    /// KILLING_TIMEOUT: how long a starter has between SIGQUIT and SIGKILL.
+    pub killing_timeout: Duration,
+    /// SHUTDOWN_GRACEFUL_TIMEOUT: when a graceful end becomes a fast one.
+    pub graceful_timeout: Duration,
+    /// PIPE_BUFFER_MAX: how much of a hook's output is read, in bytes.
+    pub pipe_buffer_max: usize,
+    /// Whether the machine has more than one processor: then starters get `-a <slot>`.
+    pub several_cpus: bool,
+    /// STARTD_JOB_ATTRS and the built-in ones: copied from the job into the slot ad.
+    pub job_attributes: Vec<AttrName>,
+    /// STARTD_SLOT_ATTRS: copied from each slot into all.
+    pub slot_attributes: Vec<AttrName>,
+    /// ADVERTISE_PSLOT_ROLLUP_INFORMATION: whether a partitionable slot lists its children.
+    pub rollup: bool,
+    /// STARTD_PARTITIONABLE_SLOT_ATTRS: listed beside the built-in ones.
+    pub rollup_attributes: Vec<AttrName>,
+    /// SLOTS_CONNECTED_TO_KEYBOARD.
+    pub keyboard_slots: u32,
+    /// SLOTS_CONNECTED_TO_CONSOLE.
+    pub console_slots: u32,
+    /// DISCONNECTED_KEYBOARD_IDLE_BOOST, in seconds.
+    pub idle_boost: i64,
+    /// Names of the custom resources in order, spelled as configured.
+    pub resource_tags: Vec<String>,
+    /// What `Offline<Tag>` and hibernation publish, the same in all slots.
+    pub common_dynamic: ClassAd,
+    /// Which behaviour is wanted where 25.14 and its manual differ.
+    pub quirks: Quirks,
+    /// When to end by itself.
+    pub limits: Limits,
+}
+
+/// When the execution point ends by itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// A slot that is told that there is no work asks no more; the end comes when all are so.
+    pub once: bool,
+    /// No more fetching once this many jobs were accepted; the end comes when they are done.
+    pub max_jobs: Option<u64>,
+    /// The end comes after no slot has had a job for this long.
+    pub idle_exit: Option<Duration>,
+}
+
+/// How a slot comes by its resources.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SlotKind {
+    /// Runs one job with all it has.
+    Static,
+    /// Gives dynamic slots what jobs ask for.
+    Partitionable,
+    /// Carved from a partitionable one for a job.
+    Dynamic,
+}
+
+/// One slot as configured.
+#[derive(Clone, Debug)]
+pub struct SlotPlan {
+    /// The id string, such as `slot1`.
+    pub id: String,
+    /// The slot's number, from 1.
+    pub number: u32,
+    /// Which SLOT_TYPE it is of; 0 for none.
+    pub type_id: u32,
+    /// How it comes by its resources.
+    pub kind: SlotKind,
+    /// What it has.
+    pub amounts: Amounts,
+    /// Attributes that only a reconfiguration changes, as sent (`publish_static`).
+    pub statics: Arc<ClassAd>,
+    /// Policy expressions and `statics` together: what expressions are evaluated in, below the live ad.
+    pub config: Arc<ClassAd>,
+    /// START as written, or `true`.
+    pub requirements: Requirements,
+    /// The hooks, when the slot has a keyword.
+    pub hooks: Option<SlotHooks>,
+    /// Hooks of dynamic slots of this one that have a keyword of their own, by their number.
+    pub child_hooks: Vec<(u32, SlotHooks)>,
+    /// Hooks of all its other dynamic slots.
+    pub child_default: Option<SlotHooks>,
+    /// Why it can never run anything.
+    pub broken: Option<Broken>,
+    /// The three MODIFY_REQUEST_EXPR_REQUEST<X> expressions: cpus, disk, memory.
+    pub modify_request: [Option<crate::classad::Expr>; 3],
+    /// MUST_MODIFY_REQUEST_EXPRS.
+    pub must_modify: bool,
+}
+
+/// What Requirements are made of (`Reqexp.cpp`).
+#[derive(Clone, Debug)]
+pub struct Requirements {
+    /// START.
+    pub start: crate::classad::Expr,
+    /// WithinResourceLimits.
+    pub limits: crate::classad::Expr,
+    /// The whole.
+    pub whole: crate::classad::Expr,
+}
+
+/// The hooks of a slot; `None` where not configured or refused by the path checks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SlotHooks {
+    /// The keyword as configured.
+    pub keyword: String,
+    /// FETCH_WORK.
+    pub fetch: Option<PathBuf>,
+    /// REPLY_FETCH.
+    pub reply: Option<PathBuf>,
+    /// EVICT_CLAIM.
+    pub evict: Option<PathBuf>,
+}
+
+/// Why a slot is of no use (`ResAttributes.h`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Broken {
+    /// SlotBrokenCode.
+    pub code: i32,
+    /// SlotBrokenReason.
+    pub reason: String,
+}

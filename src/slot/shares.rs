@@ -1,0 +1,297 @@
+//! The value of SLOT_TYPE_<n>: which share of the machine a slot gets (`slot_builder.cpp`, slots.md 1.3).
+
+use std::fmt;
+use std::ops::Range;
+
+use crate::quirks::{Quirk, Quirks};
+
+/// How much of one resource.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Share {
+    /// An equal part of what explicit shares leave.
+    Auto,
+    /// A part of the machine's total.
+    Fraction(f64),
+    /// An amount in the resource's own unit: MiB of memory, KiB of swap and disk.
+    Amount(f64),
+}
+
+/// One custom resource's share.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CustomShare {
+    /// Its name as the machine has it.
+    pub tag: String,
+    /// How much.
+    pub share: Share,
+    /// Which instances, where that is said.
+    pub constraint: Option<String>,
+}
+
+/// What a slot type gets.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Shares {
+    /// Whether parts of processors may be given: `min` as the default share.
+    pub fractional_cpus: bool,
+    /// For what is not named.
+    pub default: Share,
+    /// Processors.
+    pub cpus: Share,
+    /// Memory.
+    pub memory: Share,
+    /// Swap space.
+    pub swap: Share,
+    /// Disk space.
+    pub disk: Share,
+    /// Custom resources that are named.
+    pub custom: Vec<CustomShare>,
+}
+
+/// What is wrong with a share list.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ShareError {
+    /// Where, in bytes of the value.
+    pub span: Range<usize>,
+    /// What.
+    pub kind: ShareErrorKind,
+}
+
+/// The ways a share list can be wrong.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ShareErrorKind {
+    /// A default share that is an amount, or more than everything.
+    Default,
+    /// No resource has this name.
+    Unknown(String),
+    /// A fraction without a positive divisor.
+    Fraction,
+    /// Neither a number nor a word that means a share.
+    NotANumber,
+    /// Nothing after the equals sign.
+    Empty,
+}
+
+impl fmt::Display for ShareError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.kind {
+            ShareErrorKind::Default => f.write_str(
+                "a share for all resources must be auto, min, a percentage up to 100% or a fraction up to 1/1",
+            ),
+            ShareErrorKind::Unknown(name) => write!(
+                f,
+                "the machine has no resource {name}: expected cpus, memory, swap, disk or a MACHINE_RESOURCE_ name"
+            ),
+            ShareErrorKind::Fraction => f.write_str("a fraction needs a divisor above 0, such as 1/4"),
+            ShareErrorKind::NotANumber => {
+                f.write_str("expected auto, min, a number, a percentage or a fraction")
+            }
+            ShareErrorKind::Empty => f.write_str("expected a share after `=`, such as auto, 25%, 1/4 or 2048"),
+        }
+    }
+}
+
+impl std::error::Error for ShareError {}
+
+impl Default for Shares {
+    fn default() -> Self {
+        Shares {
+            fractional_cpus: false,
+            default: Share::Auto,
+            cpus: Share::Auto,
+            memory: Share::Auto,
+            swap: Share::Auto,
+            disk: Share::Auto,
+            custom: Vec::new(),
+        }
+    }
+}
+
+/// The smallest share: `min`.
+const MINIMAL: f64 = 1.0 / 128.0;
+
+/// The built-in resources in the order in which prefixes of their names are tried.
+const NAMES: [&str; 6] = ["cpus", "ram", "memory", "swap", "virtualmemory", "disk"];
+
+/// How many factors of 1024 above bytes the unit of a resource stands.
+fn unit_of(name: &str) -> Option<usize> {
+    match name {
+        "ram" | "memory" => Some(2),
+        "swap" | "virtualmemory" | "disk" => Some(1),
+        _ => None,
+    }
+}
+
+impl Shares {
+    /// Reads a share list. `tags` are the machine's custom resources.
+    pub fn parse(text: &str, tags: &[String], quirks: Quirks) -> Result<Shares, ShareError> {
+        let mut shares = Shares::default();
+        let (mut cpus, mut memory, mut swap, mut disk) = (None, None, None, None);
+        for span in items(text) {
+            let item = &text[span.clone()];
+            let fail = |kind| ShareError { span: span.clone(), kind };
+            let Some((name, value)) = item.split_once('=') else {
+                let share = value_of(item, None, quirks).map_err(fail)?;
+                match share {
+                    Share::Amount(number) if number > 0.0 => return Err(fail(ShareErrorKind::Default)),
+                    Share::Fraction(part) if part > 1.0 => return Err(fail(ShareErrorKind::Default)),
+                    _ => {}
+                }
+                let minimal = is_minimal(item.trim());
+                shares.fractional_cpus = minimal;
+                shares.default = share;
+                continue;
+            };
+            let (name, value) = (name.trim(), value.trim());
+            if value.is_empty() {
+                return Err(fail(ShareErrorKind::Empty));
+            }
+            if let Some(tag) = tags.iter().find(|tag| tag.eq_ignore_ascii_case(name)) {
+                let (value, constraint) = match value.split_once(':') {
+                    Some((value, constraint)) => (value.trim(), Some(constraint.trim().to_owned())),
+                    None => (value, None),
+                };
+                let share = value_of(value, None, quirks).map_err(fail)?;
+                shares.custom.retain(|custom| custom.tag != *tag);
+                shares.custom.push(CustomShare { tag: tag.clone(), share, constraint });
+                continue;
+            }
+            let lower = name.to_ascii_lowercase();
+            let Some(known) = NAMES.into_iter().find(|known| known.starts_with(&lower)) else {
+                let share = value_of(value, None, quirks).map_err(fail)?;
+                if matches!(share, Share::Amount(number) if number > 0.0) {
+                    return Err(fail(ShareErrorKind::Unknown(name.to_owned())));
+                }
+                continue;
+            };
+            let share = value_of(value, unit_of(known), quirks).map_err(fail)?;
+            *match known {
+                "cpus" => &mut cpus,
+                "ram" | "memory" => &mut memory,
+                "disk" => &mut disk,
+                _ => &mut swap,
+            } = Some(share);
+        }
+        shares.cpus = cpus.unwrap_or(shares.default);
+        shares.memory = memory.unwrap_or(shares.default);
+        shares.swap = swap.unwrap_or(shares.default);
+        shares.disk = disk.unwrap_or(shares.default);
+        Ok(shares)
+    }
+
+    /// The share of a custom resource.
+    pub fn custom(&self, tag: &str) -> Share {
+        self.custom.iter().find(|custom| custom.tag == tag).map_or(self.default, |custom| custom.share)
+    }
+}
+
+/// The items of a list: newlines separate where there is one, else commas where there is one, else blanks.
+fn items(text: &str) -> Vec<Range<usize>> {
+    let separators: &[char] = if text.contains('\n') {
+        &['\n']
+    } else if text.contains(',') {
+        &[',']
+    } else {
+        &[' ', '\t']
+    };
+    let mut items = Vec::new();
+    let mut start = 0;
+    for piece in text.split(separators) {
+        let trimmed = piece.trim();
+        if !trimmed.is_empty() {
+            let at = start + (piece.len() - piece.trim_start().len());
+            items.push(at..at + trimmed.len());
+        }
+        start += piece.len() + 1;
+    }
+    items
+}
+
+fn is_minimal(text: &str) -> bool {
+    text.eq_ignore_ascii_case("min") || text.eq_ignore_ascii_case("minimal")
+}
+
+/// One share. `unit` is given for amounts that may have a suffix of bytes.
+fn value_of(text: &str, unit: Option<usize>, quirks: Quirks) -> Result<Share, ShareErrorKind> {
+    let text = text.trim();
+    if text.eq_ignore_ascii_case("auto") || text.eq_ignore_ascii_case("automatic") {
+        return Ok(Share::Auto);
+    }
+    if is_minimal(text) {
+        return Ok(Share::Fraction(MINIMAL));
+    }
+    if let Some((number, _)) = text.split_once('%') {
+        return Ok(Share::Fraction(number_of(number, quirks)?.0 / 100.0));
+    }
+    if let Some((above, below)) = text.split_once('/') {
+        let (above, below) = (number_of(above, quirks)?.0, number_of(below, quirks)?.0);
+        return if below > 0.0 {
+            Ok(Share::Fraction(above / below))
+        } else if quirks.has(Quirk::ShareNotANumber) {
+            Ok(Share::Amount(0.0))
+        } else {
+            Err(ShareErrorKind::Fraction)
+        };
+    }
+    let (number, rest) = number_of(text, quirks)?;
+    let steps = match (unit, rest.trim_start().chars().next().map(|c| c.to_ascii_uppercase())) {
+        (Some(unit), Some(suffix)) => {
+            let power = "KMGTP".find(suffix).map_or(0, |at| at + 1);
+            power.saturating_sub(unit)
+        }
+        _ => 0,
+    };
+    Ok(Share::Amount(number * 1024f64.powi(i32::try_from(steps).unwrap_or(0))))
+}
+
+/// The number a text begins with, and what follows it. No number counts as 0 in 25.14.
+fn number_of(text: &str, quirks: Quirks) -> Result<(f64, &str), ShareErrorKind> {
+    let text = text.trim();
+    let end = text
+        .char_indices()
+        .find(|(at, c)| !(c.is_ascii_digit() || *c == '.' || (*at == 0 && matches!(c, '+' | '-'))))
+        .map_or(text.len(), |(at, _)| at);
+    match text[..end].parse::<f64>() {
+        Ok(number) => Ok((number, &text[end..])),
+        Err(_) if quirks.has(Quirk::ShareNotANumber) => Ok((0.0, text)),
+        Err(_) => Err(ShareErrorKind::NotANumber),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Shares, ShareError> {
+        Shares::parse(text, &["Licenses".into()], Quirks::None)
+    }
+
+    #[test]
+    fn names_are_prefixes_and_separators_are_the_strongest_there_is() {
+        let shares = parse("cpus = 1, mem=1/4").unwrap_or_default();
+        assert_eq!((shares.cpus, shares.memory), (Share::Amount(1.0), Share::Fraction(0.25)));
+        assert_eq!(shares.disk, Share::Auto);
+        let shares = parse("c=2 r=2048K s=1% d=1g v=3M").unwrap_or_default();
+        assert_eq!((shares.cpus, shares.memory), (Share::Amount(2.0), Share::Amount(2048.0)));
+        assert_eq!(shares.swap, Share::Amount(3072.0));
+        assert_eq!(shares.disk, Share::Amount(1024.0 * 1024.0));
+        let shares = parse("25%\nlicenses=3:foo == 1").unwrap_or_default();
+        assert_eq!(shares.cpus, Share::Fraction(0.25));
+        assert_eq!(shares.custom("Licenses"), Share::Amount(3.0));
+    }
+
+    #[test]
+    fn min_alone_shares_out_parts_of_processors() {
+        assert!(parse("min").is_ok_and(|shares| shares.fractional_cpus));
+        assert!(parse("cpus=min").is_ok_and(|shares| !shares.fractional_cpus));
+    }
+
+    #[test]
+    fn errors_point_at_the_item() {
+        let error = parse("cpus=1, foo=2").err();
+        assert_eq!(error.map(|error| error.span), Some(8..13));
+        assert_eq!(parse("gpus=100%").map(|shares| shares.cpus), Ok(Share::Auto));
+        assert!(matches!(parse("cpus=abc"), Err(ShareError { kind: ShareErrorKind::NotANumber, .. })));
+        let reference = Shares::parse("cpus=abc", &[], Quirks::Reference);
+        assert_eq!(reference.map(|shares| shares.cpus), Ok(Share::Amount(0.0)));
+        assert!(parse("150%").is_err() && parse("3").is_err() && parse("cpus=").is_err());
+    }
+}

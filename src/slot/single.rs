@@ -1,0 +1,358 @@
+//! One slot: its state, its claims and what is published of it.
+
+use std::sync::Arc;
+
+use super::claim::Claim;
+use super::core::Core;
+use super::interface::{HookRun, SlotKey};
+use super::resources::Amounts;
+use super::settings::{Broken, Requirements, SlotHooks, SlotKind, SlotPlan};
+use super::state::{Activity, State};
+use crate::classad::{AttrName, ClassAd, Context, Expr, Value};
+use crate::time::Tick;
+use crate::world::Frozen;
+
+/// One slot.
+pub(super) struct Slot {
+    pub key: SlotKey,
+    /// The id string, such as `slot1` or `slot1_2`.
+    pub id: String,
+    pub plan: Arc<SlotPlan>,
+    pub kind: SlotKind,
+    pub amounts: Amounts,
+    pub hooks: Option<SlotHooks>,
+    pub broken: Option<Broken>,
+    pub statics: Arc<ClassAd>,
+    pub config: Arc<ClassAd>,
+    pub requirements: Requirements,
+
+    pub state: State,
+    pub activity: Activity,
+    pub entered_state: i64,
+    pub entered_activity: i64,
+    /// Seconds spent in each state and activity, without the present stay.
+    totals: [[i64; Activity::ALL.len()]; State::ALL.len()],
+    pub destination: Option<State>,
+    /// Whether the last activity was Benchmarking.
+    pub was_benchmarking: bool,
+
+    /// The live ad, chained to `config`: what expressions are evaluated in (`r_classad`). It holds what the last
+    /// refresh put there, so it may be behind.
+    pub live: ClassAd,
+    /// Whether Requirements are the normal ones; `false` otherwise (`Reqexp.cpp`).
+    pub available: bool,
+
+    pub current: Option<Claim>,
+    /// The claim that waits for the end of the current one.
+    pub waiting: Option<Claim>,
+
+    pub fetching: Option<HookRun>,
+    pub fetch_at: Option<Tick>,
+    pub last_fetch_spawned: i64,
+    pub last_fetch_completed: i64,
+    pub next_fetch_delay: i64,
+    /// Whether it was told that there is no work, with nothing running since.
+    pub out_of_work: bool,
+
+    pub owner_load: f64,
+    /// Changes in the present step: policies that chase each other are stopped.
+    pub changes: u32,
+    /// Number of dynamic slots and when it changed last (partitionable slots).
+    pub children: (i64, i64),
+    /// Child... lists, made when dynamic slots were last looked at.
+    pub child_lists: ClassAd,
+}
+
+impl Slot {
+    /// A slot in Owner/Idle, as each begins.
+    pub(super) fn new(plan: Arc<SlotPlan>, core: &mut Core) -> Self {
+        let key = SlotKey::of(plan.number);
+        let hooks = plan.hooks.clone();
+        let mut slot = Slot {
+            key,
+            id: plan.id.clone(),
+            kind: plan.kind,
+            amounts: plan.amounts.clone(),
+            hooks,
+            broken: plan.broken.clone(),
+            statics: plan.statics.clone(),
+            config: plan.config.clone(),
+            requirements: plan.requirements.clone(),
+            plan,
+            state: State::Owner,
+            activity: Activity::Idle,
+            entered_state: core.now.epoch(),
+            entered_activity: core.now.epoch(),
+            totals: Default::default(),
+            destination: None,
+            was_benchmarking: false,
+            live: ClassAd::new(),
+            available: true,
+            current: None,
+            waiting: None,
+            fetching: None,
+            fetch_at: None,
+            last_fetch_spawned: 0,
+            last_fetch_completed: 0,
+            next_fetch_delay: -1,
+            out_of_work: false,
+            owner_load: 0.0,
+            changes: 0,
+            children: (0, core.now.epoch()),
+            child_lists: ClassAd::new(),
+        };
+        slot.current = Some(core.new_claim(super::claim::Kind::Offered));
+        slot.rebuild(core);
+        slot
+    }
+
+    /// Makes the live ad afresh (`init_classad`): what belonged to a job vanishes.
+    pub(super) fn rebuild(&mut self, core: &Core) {
+        self.live = ClassAd::new();
+        self.live.chain(Some(self.config.clone()));
+        self.refresh(core);
+    }
+
+    /// Brings the live ad up to date (`publish_dynamic` on the internal ad).
+    pub(super) fn refresh(&mut self, core: &Core) {
+        let retirement = self.retirement_remaining(core);
+        let mut ad = std::mem::replace(&mut self.live, ClassAd::new());
+        self.publish_dynamic(core, &mut ad, true, retirement);
+        self.live = ad;
+    }
+
+    /// The ad given to FETCH_WORK, as the collector would get it (`publish_single_slot_ad`).
+    pub(super) fn sent_ad(&self, core: &Core) -> ClassAd {
+        let mut ad = (*self.statics).clone();
+        let copy = |ad: &mut ClassAd, name: &str| match self.live.get(name) {
+            Some(expr) => {
+                ad.insert(AttrName::from(name), expr.clone());
+                true
+            }
+            None => false,
+        };
+        if !copy(&mut ad, "Rank") {
+            ad.set("Rank", 0.0);
+        }
+        for name in ["CpuBusy", "SlotWeight", "Unhibernate", "MachineMaxVacateTime", "MaxJobRetirementTime"] {
+            copy(&mut ad, name);
+        }
+        self.publish_dynamic(core, &mut ad, false, self.retirement_remaining(core));
+        ad.set("LastHeardFrom", core.now.epoch());
+        ad.set("DaemonStartTime", core.started.epoch());
+        if ad.get("MaxJobRetirementTime").is_none() {
+            ad.set("MaxJobRetirementTime", 0i64);
+        }
+        self.publish_requirements(&mut ad);
+        ad
+    }
+
+    /// Requirements, Start and WithinResourceLimits of an ad that is sent (`publish_requirements`).
+    fn publish_requirements(&self, ad: &mut ClassAd) {
+        match &self.broken {
+            Some(broken) => {
+                ad.set("Requirements", Value::from(bstr::BString::from(broken.reason.as_str())));
+            }
+            None if !self.available => {
+                ad.set("Requirements", false);
+            }
+            None => {
+                ad.insert(AttrName::from("Start"), self.requirements.start.clone());
+                ad.insert(AttrName::from("WithinResourceLimits"), self.requirements.limits.clone());
+                ad.insert(AttrName::from("Requirements"), self.requirements.whole.clone());
+                return;
+            }
+        }
+        for name in ["Start", "WithinResourceLimits"] {
+            ad.remove(name);
+        }
+    }
+
+    /// What changes by itself or with the state (slots.md 5.2).
+    fn publish_dynamic(&self, core: &Core, ad: &mut ClassAd, internal: bool, retirement: i64) {
+        let settings = &core.settings;
+        ad.set("MyCurrentTime", core.current_time);
+        if matches!(self.state, State::Claimed | State::Preempting)
+            && let Some(job) = self.current.as_ref().and_then(|claim| claim.job.as_ref())
+        {
+            for name in &settings.job_attributes {
+                if let Some(expr) = job.get(name.clone()) {
+                    ad.insert(name.clone(), expr.clone());
+                }
+            }
+        }
+        self.amounts.publish_dynamic(ad, self.broken.is_some());
+        ad.update(&settings.common_dynamic);
+        self.publish_machine(core, ad);
+        core.draining.publish(ad);
+        self.publish_state(core, ad);
+        if internal {
+            if self.available && self.broken.is_none() {
+                ad.insert("Requirements", self.requirements.whole.clone());
+            } else if let Some(broken) = &self.broken {
+                ad.set("Requirements", Value::from(bstr::BString::from(broken.reason.as_str())));
+            } else {
+                ad.set("Requirements", false);
+            }
+        }
+        ad.set("RetirementTimeRemaining", retirement);
+        ad.set("LastFetchWorkSpawned", self.last_fetch_spawned);
+        ad.set("LastFetchWorkCompleted", self.last_fetch_completed);
+        ad.set("NextFetchWorkDelay", self.next_fetch_delay);
+        if let Some(claim) = &self.current {
+            claim.publish(ad, core.now);
+            if self.kind == SlotKind::Dynamic && claim.kind == super::claim::Kind::Offered {
+                ad.set("IsSplittable", true);
+            }
+            if self.state == State::Claimed {
+                let public = bstr::BString::from(claim.id.public());
+                ad.set("PublicClaimId", Value::from(public));
+                ad.set("ClaimEndTime", 0i64);
+            }
+            if let Some(pid) = claim.starter.as_ref().and_then(|starter| starter.pid)
+                && !internal
+            {
+                ad.set("StarterPid", i64::from(pid));
+            }
+        }
+        if let Some(claim) = &self.waiting {
+            claim.publish_waiting(ad);
+        }
+        ad.set("AcceptedWhileDraining", false);
+        if self.kind == SlotKind::Partitionable {
+            ad.set("NumDynamicSlots", self.children.0);
+            ad.set("NumDynamicSlotsTime", self.children.1);
+            if settings.rollup {
+                ad.set("PslotRollupInformation", true);
+                ad.update(&self.child_lists);
+            }
+        }
+    }
+
+    /// Load, idle times, clock and counters.
+    fn publish_machine(&self, core: &Core, ad: &mut ClassAd) {
+        let settings = &core.settings;
+        let measured = &core.measured;
+        let hundredths = |load: f64| (load * 100.0).round() / 100.0;
+        ad.set("CondorLoadAvg", 0.0);
+        ad.set("LoadAvg", hundredths(self.owner_load));
+        ad.set("TotalCondorLoadAvg", 0.0);
+        ad.set("TotalLoadAvg", hundredths(measured.load));
+        // A slot that is not connected sees only how long the execution point runs (policy.md 21).
+        let away = core.current_time - core.started.epoch() + settings.idle_boost;
+        let idle = |connected: u32| match measured.idle {
+            Some(idle) if self.key.number <= connected => idle,
+            _ => away,
+        };
+        ad.set("KeyboardIdle", idle(settings.keyboard_slots));
+        ad.set("ConsoleIdle", idle(settings.console_slots));
+        let zone = core.world.zone(core.current_time);
+        let local = core.current_time + i64::from(zone.offset);
+        ad.set("ClockMin", local.rem_euclid(86_400) / 60);
+        // The epoch was a Thursday.
+        ad.set("ClockDay", (local.div_euclid(86_400) + 4).rem_euclid(7));
+        ad.set("TotalVirtualMemory", measured.virtual_memory);
+        ad.set("LastBenchmark", 0i64);
+        ad.set("TotalSlots", core.slot_count);
+        ad.set("TimeToLive", i64::from(i32::MAX));
+        core.counters.publish(ad, core.current_time);
+        ad.set("DaemonCoreDutyCycle", 0.0);
+        ad.set("RecentDaemonCoreDutyCycle", 0.0);
+        ad.set("MonitorSelfAge", core.current_time - core.started.epoch());
+        ad.set("MonitorSelfCPUUsage", measured.own_cpu);
+        ad.set("MonitorSelfImageSize", measured.own_size[0]);
+        ad.set("MonitorSelfRegisteredSocketCount", 0i64);
+        ad.set("MonitorSelfResidentSetSize", measured.own_size[1]);
+        ad.set("MonitorSelfSecuritySessions", 0i64);
+        ad.set("MonitorSelfTime", core.current_time);
+    }
+
+    /// State, activity and the time spent in each (`ResState::publish`).
+    pub(super) fn publish_state(&self, core: &Core, ad: &mut ClassAd) {
+        ad.set("State", Value::from(bstr::BString::from(self.state.name())));
+        ad.set("Activity", Value::from(bstr::BString::from(self.activity.name())));
+        ad.set("EnteredCurrentState", self.entered_state);
+        ad.set("EnteredCurrentActivity", self.entered_activity);
+        for (state, row) in State::ALL.into_iter().zip(&self.totals) {
+            for (activity, total) in Activity::ALL.into_iter().zip(row) {
+                let mut total = *total;
+                if (state, activity) == (self.state, self.activity) {
+                    total += (core.current_time - self.entered_activity).max(0);
+                }
+                if total > 0 {
+                    ad.set(format!("TotalTime{state}{activity}").as_str(), total);
+                }
+            }
+        }
+    }
+
+    /// As the reference does after each change: only state and activity are brought up to date.
+    pub(super) fn publish_state_live(&mut self, core: &Core) {
+        let mut ad = std::mem::replace(&mut self.live, ClassAd::new());
+        self.publish_state(core, &mut ad);
+        if core.now.epoch() > core.current_time {
+            ad.set("MyCurrentTime", core.now.epoch());
+        }
+        self.live = ad;
+    }
+
+    /// Adds the present stay to the totals before it ends.
+    pub(super) fn count_stay(&mut self, epoch: i64) {
+        let passed = (epoch - self.entered_activity).max(0);
+        self.totals[self.state as usize][self.activity as usize] += passed;
+    }
+
+    /// The job under the current claim.
+    pub(super) fn job(&self) -> Option<&ClassAd> {
+        self.current.as_ref().and_then(|claim| claim.job.as_ref())
+    }
+
+    /// Whether a starter runs in it.
+    pub(super) fn is_active(&self) -> bool {
+        self.current.as_ref().is_some_and(Claim::is_active)
+    }
+
+    /// Evaluates in the live ad, with `target` as the other ad.
+    pub(super) fn look<R>(
+        &self,
+        core: &Core,
+        target: Option<&ClassAd>,
+        ask: impl FnOnce(&Context<'_>) -> R,
+    ) -> R {
+        let world = Frozen { world: &*core.world, now: core.now };
+        let context = Context::new(&world).my(&self.live);
+        match target {
+            Some(target) => ask(&context.target(target)),
+            None => ask(&context),
+        }
+    }
+
+    /// Evaluates in the job's ad, with the live ad as the other.
+    pub(super) fn look_in_job<R>(
+        &self,
+        core: &Core,
+        job: &ClassAd,
+        ask: impl FnOnce(&Context<'_>) -> R,
+    ) -> R {
+        let world = Frozen { world: &*core.world, now: core.now };
+        ask(&Context::new(&world).my(job).target(&self.live))
+    }
+
+    /// Requirements are the normal ones again, unless the execution point ends (`reqexp_restore`).
+    pub(super) fn restore_requirements(&mut self, core: &Core) {
+        self.set_available(core.shutdown.is_none());
+    }
+
+    /// Sets what Requirements are (`reqexp_set_state`).
+    pub(super) fn set_available(&mut self, available: bool) {
+        self.available = available;
+        if self.broken.is_some() {
+            return;
+        }
+        if available {
+            self.live.insert("Requirements", self.requirements.whole.clone());
+        } else {
+            self.live.insert(AttrName::from("Requirements"), Expr::literal(Value::Bool(false)));
+        }
+    }
+}

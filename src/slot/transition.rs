@@ -1,0 +1,329 @@
+//! Changes of state and activity, and what leaving and entering them does (`ResState.cpp`, policy.md 8 and 10).
+
+use super::claim::{Kind, Phase};
+use super::core::Core;
+use super::interface::{Action, HookCall, Notice, SlotHook, StarterCall, StarterSignal, job_id};
+use super::policy::Extra;
+use super::single::Slot;
+use super::state::{Activity, State};
+use super::text;
+use crate::quirks::Quirk;
+
+/// More changes of one slot within one step are a policy that chases its own tail: 25.14 would recurse until its
+/// stack is full.
+const CHANGES_A_STEP: u32 = 24;
+
+impl Slot {
+    /// Changes state and activity. What entering does may change them again before this returns.
+    pub(super) fn change(&mut self, core: &mut Core, state: State, activity: Activity, reason: &str) {
+        let (state_changes, activity_changes) = (state != self.state, activity != self.activity);
+        if !state_changes && !activity_changes {
+            return;
+        }
+        self.changes += 1;
+        if self.changes > CHANGES_A_STEP {
+            if self.changes == CHANGES_A_STEP + 1 {
+                core.warn(
+                    Some(self.key),
+                    "policy expressions contradict one another: the state would change for ever; \
+                     looked at again at the next poll",
+                );
+            }
+            return;
+        }
+        self.leave(core, state, state_changes);
+        let epoch = core.now.epoch();
+        self.count_stay(epoch);
+        let was = (self.state, self.activity);
+        if state_changes {
+            self.state = state;
+            self.entered_state = epoch;
+            if self.destination == Some(state) {
+                self.destination = None;
+            }
+        }
+        if activity_changes {
+            self.was_benchmarking = self.activity == Activity::Benchmarking;
+            self.activity = activity;
+        }
+        self.entered_activity = epoch;
+        core.tell(Notice::State { slot: self.key, state, activity, reason: reason.to_owned() });
+
+        if self.enter(core, state_changes) {
+            return;
+        }
+        self.publish_state_live(core);
+        if self.state == State::Backfill || !matches!(self.activity, Activity::Retiring | Activity::Idle) {
+            return;
+        }
+        let Some(suggestion) = self.suggest(core) else { return };
+        if state_changes && self.state == State::Claimed && suggestion.state != State::Claimed {
+            self.revert(core, was, suggestion.reason);
+        } else if suggestion.extra == Extra::Delete {
+            core.gone.push(self.key);
+        } else {
+            self.follow(core, suggestion);
+        }
+    }
+
+    /// Goes back: a slot that policy would not let stay Claimed is not claimed at all.
+    fn revert(&mut self, core: &mut Core, (state, activity): (State, Activity), reason: &str) {
+        if self.state == State::Claimed {
+            if let Some(claim) = &mut self.current {
+                claim.phase = Phase::Unclaimed;
+                claim.lease_ends = None;
+            }
+            self.drop_waiting(core, "the slot could not be claimed");
+        }
+        (self.state, self.activity) = (state, activity);
+        let reason = format!("not claimed: {reason}");
+        core.tell(Notice::State { slot: self.key, state, activity, reason });
+        self.publish_state_live(core);
+    }
+
+    fn leave(&mut self, core: &mut Core, to: State, state_changes: bool) {
+        match self.state {
+            State::Preempting if state_changes => {
+                core.current_time = core.now.epoch();
+                self.rebuild(core);
+            }
+            State::Claimed => {
+                if self.activity == Activity::Suspended {
+                    self.signal(core, StarterSignal::Continue, None);
+                    if let Some(claim) = self.current.as_mut().filter(|claim| claim.is_active()) {
+                        claim.change_phase(Phase::Running, core.now);
+                    }
+                }
+                if let Some(claim) = self.current.as_mut().filter(|_| to != State::Claimed) {
+                    claim.lease_ends = None;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Returns whether it changed the state again.
+    fn enter(&mut self, core: &mut Core, state_changes: bool) -> bool {
+        match (self.state, self.activity) {
+            (State::Owner, _) => {
+                self.current = Some(core.new_claim(Kind::Offered));
+                self.drop_waiting(core, "the slot goes back to its owner");
+                if !self.is_owner(core) {
+                    self.change(core, State::Unclaimed, Activity::Idle, "IS_OWNER is false");
+                    return true;
+                }
+                self.restore_requirements(core);
+            }
+            (State::Claimed, activity) => return self.enter_claimed(core, activity, state_changes),
+            (State::Unclaimed | State::Backfill, _) => self.restore_requirements(core),
+            (State::Matched | State::Drained, _) => self.set_available(false),
+            (State::Preempting, activity) => {
+                self.set_available(false);
+                if !self.is_active() {
+                    self.leave_preempting(core);
+                    return true;
+                }
+                self.end_job(core, activity == Activity::Vacating);
+            }
+        }
+        false
+    }
+
+    fn enter_claimed(&mut self, core: &mut Core, activity: Activity, state_changes: bool) -> bool {
+        self.restore_requirements(core);
+        if state_changes {
+            if let Some(claim) = &mut self.current {
+                claim.change_phase(Phase::Idle, core.now);
+                claim.publish(&mut self.live, core.now);
+            }
+            if self.kind != super::settings::SlotKind::Partitionable {
+                self.waiting = Some(core.new_claim(Kind::Offered));
+            }
+            self.tell_claim(core, true, "");
+        }
+        if !matches!(activity, Activity::Retiring | Activity::Cleaning)
+            && let Some(claim) = &mut self.current
+        {
+            claim.vacate_reason = None;
+        }
+        match activity {
+            Activity::Suspended => {
+                self.signal(core, StarterSignal::Suspend, None);
+                if let Some(claim) = &mut self.current {
+                    claim.change_phase(Phase::Suspended, core.now);
+                }
+            }
+            Activity::Busy => {
+                core.start_polling();
+                if self.in_retirement(core) {
+                    self.better_claim_is_reason(core);
+                    self.change(core, State::Claimed, Activity::Retiring, "in retirement");
+                    return true;
+                }
+            }
+            Activity::Retiring if !self.is_active() => {
+                let activity = self.preempting_activity(core);
+                self.change(core, State::Preempting, activity, "no job to wait for");
+                return true;
+            }
+            Activity::Idle if self.current.as_ref().is_some_and(|claim| claim.kind == Kind::Fetched) => {
+                if state_changes {
+                    self.spawn(core);
+                    return true;
+                }
+                self.try_fetch(core);
+            }
+            _ => {}
+        }
+        false
+    }
+
+    /// Asks for a starter for the claim's job (`spawnFetchedWork`); the answer is an event.
+    pub(super) fn spawn(&mut self, core: &mut Core) {
+        let machine_ad = if core.has(Quirk::MachineAdEmpty, self.key) {
+            None
+        } else {
+            Some(text::print(&self.sent_ad(core)))
+        };
+        let starter = core.new_starter();
+        let Some(claim) = &mut self.current else { return };
+        let Some(job) = &claim.job else { return };
+        let mut arguments = vec![bstr::BString::from("-f")];
+        if core.settings.several_cpus {
+            arguments.extend(["-a".into(), self.id.as_str().into()]);
+        }
+        arguments.extend(["-job-input-ad".into(), "-".into()]);
+        let call = StarterCall {
+            starter,
+            slot: self.key,
+            arguments,
+            stdin: text::print(job),
+            job: job_id(job),
+            machine_ad,
+        };
+        claim.starter =
+            Some(super::claim::Starter { id: starter, pid: None, ending: super::claim::Ending::No });
+        claim.lease_ends = None;
+        core.spawning += 1;
+        core.out.push(Action::SpawnStarter(call));
+    }
+
+    /// The starter runs: the slot is Busy from now on.
+    pub(super) fn spawned(&mut self, core: &mut Core, pid: u32) {
+        core.spawning -= 1;
+        let pledged = self
+            .look(core, self.job(), |context| context.int("MachineMaxVacateTime"))
+            .map_or(0, |seconds| seconds.max(0));
+        let owner_follows = !core.has_silently(Quirk::RemoteOwnerSticks);
+        if let Some(claim) = &mut self.current {
+            if let Some(starter) = &mut claim.starter {
+                starter.pid = Some(pid);
+            }
+            claim.change_phase(Phase::Running, core.now);
+            claim.begin_activation(core.now, pledged, owner_follows);
+        }
+        core.counters.job_starts.count(core.now.epoch());
+        self.change(core, State::Claimed, Activity::Busy, "starter spawned");
+    }
+
+    /// The starter could not be started: the claim is given up.
+    pub(super) fn spawn_failed(&mut self, core: &mut Core, reason: &str) {
+        core.spawning -= 1;
+        core.warn(Some(self.key), format!("cannot start a starter: {reason}"));
+        if let Some(claim) = &mut self.current {
+            claim.starter_ended(core.now);
+        }
+        self.give_up_current(core, "the starter could not be started");
+        self.change(core, State::Owner, Activity::Idle, "the starter could not be started");
+    }
+
+    /// The starter has ended (`Resource::starterExited`).
+    pub(super) fn starter_exited(&mut self, core: &mut Core) {
+        let Some(claim) = &mut self.current else { return };
+        claim.starter_ended(core.now);
+        match (self.state, self.activity) {
+            (State::Claimed, activity) => {
+                claim.user_is_owner_again();
+                claim.lease_ends = claim.idle_lease_end(core.now);
+                if activity == Activity::Retiring {
+                    let activity = self.preempting_activity(core);
+                    self.change(core, State::Preempting, activity, "starter exited");
+                } else {
+                    self.change(core, State::Claimed, Activity::Idle, "starter exited");
+                }
+            }
+            (State::Preempting, _) => self.leave_preempting(core),
+            _ => self.change(core, State::Owner, Activity::Idle, "starter exited"),
+        }
+    }
+
+    /// Nothing runs any more under the claim that was preempted (`leave_preempting_state`).
+    fn leave_preempting(&mut self, core: &mut Core) {
+        self.give_up_current(core, "");
+        let better = self.has_better_claim(core) && core.shutdown.is_none();
+        let willing = |slot: &Self, core: &Core| {
+            let job = slot.waiting.as_ref().and_then(|claim| claim.job.as_ref());
+            // Only a START that is defined and false keeps it out.
+            slot.look(core, job, |context| context.boolean("START")) != Some(false)
+        };
+        if better && willing(self, core) {
+            self.current = self.waiting.take();
+            self.change(core, State::Claimed, Activity::Idle, "a claim of higher rank was waiting");
+        } else {
+            if better {
+                core.warn(Some(self.key), "the waiting claim is refused: START is false");
+            }
+            self.drop_waiting(core, "the slot goes back to its owner");
+            self.change(core, State::Owner, Activity::Idle, "no claim is waiting");
+        }
+    }
+
+    /// The current claim ends; whoever gave the job is told (`Claim::vacate`).
+    pub(super) fn give_up_current(&mut self, core: &mut Core, reason: &str) {
+        if self.current.as_ref().is_some_and(|claim| claim.kind == Kind::Fetched) {
+            self.tell_claim(core, false, reason);
+        }
+        let claim = self.current.take();
+        self.evict(core, claim);
+    }
+
+    /// A waiting claim goes, told like any other that was accepted (`remove_pre`).
+    pub(super) fn drop_waiting(&mut self, core: &mut Core, reason: &str) {
+        let claim = self.waiting.take();
+        if let Some(claim) = &claim
+            && claim.job.is_some()
+        {
+            let id = claim.id.public();
+            let reason = reason.to_owned();
+            core.tell(Notice::Claim { slot: self.key, id, begins: false, reason });
+        }
+        self.evict(core, claim);
+    }
+
+    /// Calls EVICT_CLAIM for a claim that was accepted.
+    fn evict(&self, core: &mut Core, claim: Option<super::claim::Claim>) {
+        let Some(claim) = claim.filter(|claim| claim.accepted) else { return };
+        let (Some(job), Some(hooks)) = (&claim.latest_job, &self.hooks) else { return };
+        let Some(path) = hooks.evict.clone() else { return };
+        if core.has(Quirk::EvictClaimNever, self.key) {
+            return;
+        }
+        let stdin = text::evict(job, &self.live, &claim.id, core.quirks());
+        let run = core.new_run();
+        core.out.push(Action::RunHook(HookCall {
+            run,
+            slot: self.key,
+            hook: SlotHook::EvictClaim,
+            path,
+            arguments: Vec::new(),
+            stdin,
+            output_limit: None,
+        }));
+    }
+
+    fn tell_claim(&self, core: &mut Core, begins: bool, reason: &str) {
+        let Some(claim) = &self.current else { return };
+        let id = claim.id.public();
+        core.tell(Notice::Claim { slot: self.key, id, begins, reason: reason.to_owned() });
+    }
+}
