@@ -52,6 +52,8 @@ pub(crate) struct Evaluator<'a> {
     /// The two sides of a match.
     left: Option<&'a Scope<'a>>,
     right: Option<&'a Scope<'a>>,
+    /// The ad that `evalInEachContext()` evaluates in, and the side that unscoped names of it fall back to.
+    each: Option<(&'a Scope<'a>, Option<&'a Scope<'a>>)>,
     root: Option<&'a Scope<'a>>,
     depth: i32,
     steps: i64,
@@ -93,6 +95,7 @@ impl<'a> Evaluator<'a> {
             strict: setting.strict,
             left: setting.left,
             right: setting.right,
+            each: None,
             root: None,
             depth: MAX_DEPTH,
             steps: MAX_STEPS,
@@ -151,6 +154,39 @@ impl<'a> Evaluator<'a> {
         let result = run(self);
         self.root = root;
         result
+    }
+
+    /// Evaluates in a nested ad as `evalInEachContext()` does: afresh, and within a match with the fallback of the side
+    /// that the ad stands in.
+    pub(crate) fn within(
+        &mut self,
+        scope: &'a Scope<'a>,
+        run: impl FnOnce(&mut Self) -> Evaluated<'a>,
+    ) -> Evaluated<'a> {
+        let stands_in = |side: Option<&'a Scope<'a>>| {
+            let (Some(side), Some(parent)) = (side, scope.parent) else { return false };
+            if same(Some(side), parent) {
+                return true;
+            }
+            // A nested ad of a chained parent stands in that parent.
+            let (AdRef::Own(ad), AdRef::Own(wanted)) = (side.ad, parent.ad) else { return false };
+            std::iter::successors(Some(ad), |ad| ad.parent().map(|parent| &**parent))
+                .any(|ad| std::ptr::eq(ad, wanted))
+        };
+        let other = match () {
+            () if stands_in(self.left) => self.right,
+            () if stands_in(self.right) => self.left,
+            () => None,
+        };
+        let before = self.each.replace((scope, other));
+        let result = self.fresh(Some(scope), run);
+        self.each = before;
+        result
+    }
+
+    /// The ad that absolute names are looked up from.
+    pub(crate) fn root(&self) -> Option<&'a Scope<'a>> {
+        self.root
     }
 
     fn outermost(scope: &'a Scope<'a>) -> &'a Scope<'a> {
@@ -448,6 +484,10 @@ impl<'a> Evaluator<'a> {
     fn opposite(&self, scope: &Scope<'a>) -> Option<&'a Scope<'a>> {
         if self.strict {
             None
+        } else if let Some((each, other)) = self.each
+            && same(Some(each), scope)
+        {
+            other
         } else if same(self.left, scope) {
             self.right
         } else if same(self.right, scope) {

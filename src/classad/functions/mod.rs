@@ -10,7 +10,16 @@
 //! pub(super) const TABLE: &[Entry] = &[("isUndefined", |call| call.test(|value| value.is_undefined()))];
 //! ```
 
+mod conversions;
+mod expressions;
+mod jobs;
+mod lists;
+mod math;
+mod patterns;
+mod string_lists;
+mod strings;
 mod substitute;
+mod times;
 mod tokens;
 mod types;
 mod versions;
@@ -31,7 +40,18 @@ pub(crate) type Function = for<'e, 'a> fn(&mut Call<'e, 'a>) -> Evaluated<'a>;
 pub(crate) type Entry = (&'static str, Function);
 
 /// All functions by subject.
-const TABLES: &[&[Entry]] = &[types::TABLE];
+const TABLES: &[&[Entry]] = &[
+    conversions::TABLE,
+    expressions::TABLE,
+    jobs::TABLE,
+    lists::TABLE,
+    math::TABLE,
+    patterns::TABLE,
+    string_lists::TABLE,
+    strings::TABLE,
+    times::TABLE,
+    types::TABLE,
+];
 
 /// A call under way.
 pub(crate) struct Call<'e, 'a> {
@@ -89,6 +109,12 @@ impl<'a> Call<'_, 'a> {
     /// written in.
     pub(crate) fn element(&mut self, list: &ComputedList<'a>, element: usize) -> Evaluated<'a> {
         self.evaluator.item_here(list, element, self.at)
+    }
+
+    /// The same one level of the reference's depth further down (`join`).
+    pub(crate) fn element_deeper(&mut self, list: &ComputedList<'a>, element: usize) -> Evaluated<'a> {
+        let at = self.at;
+        self.evaluator.deeper(|evaluator| evaluator.item_here(list, element, at))
     }
 
     /// A string made by the function.
