@@ -122,11 +122,11 @@ impl<'a> Evaluator<'a> {
 
     /// Runs an evaluation with fresh budgets within this one, as the reference does for `ad["name"]`,
     /// `evalInEachContext()` and `countMatches()`.
-    pub(crate) fn fresh(
+    pub(crate) fn fresh<T>(
         &mut self,
         scope: Option<&'a Scope<'a>>,
-        run: impl FnOnce(&mut Self) -> Evaluated<'a>,
-    ) -> Evaluated<'a> {
+        run: impl FnOnce(&mut Self) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
         let root = self.root;
         let (depth, steps) = (self.depth, self.steps);
         let active = std::mem::take(&mut self.active);
@@ -198,18 +198,35 @@ impl<'a> Evaluator<'a> {
     }
 
     /// Counts a level of the machine's stack.
-    pub(crate) fn nested(&mut self, run: impl FnOnce(&mut Self) -> Evaluated<'a>) -> Evaluated<'a> {
+    pub(crate) fn nested<T>(
+        &mut self,
+        run: impl FnOnce(&mut Self) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        self.enter()?;
+        let result = run(self);
+        self.leave();
+        result
+    }
+
+    /// Begins a level of the machine's stack; [`Evaluator::leave`] ends it.
+    pub(crate) fn enter(&mut self) -> Result<(), Failure> {
         if self.nesting >= MAX_NESTING {
             return Err(Failure);
         }
         self.nesting += 1;
-        let result = run(self);
+        Ok(())
+    }
+
+    /// Ends a level of the machine's stack.
+    pub(crate) fn leave(&mut self) {
         self.nesting -= 1;
-        result
     }
 
     /// Counts a level of the reference's depth around an evaluation.
-    pub(crate) fn deeper(&mut self, run: impl FnOnce(&mut Self) -> Evaluated<'a>) -> Evaluated<'a> {
+    pub(crate) fn deeper<T>(
+        &mut self,
+        run: impl FnOnce(&mut Self) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
         if self.depth <= 0 {
             return Err(Failure);
         }
@@ -217,6 +234,12 @@ impl<'a> Evaluator<'a> {
         let result = run(self);
         self.depth += 1;
         result
+    }
+
+    /// Counts a step of work that is no evaluation of a node.
+    pub(crate) fn step(&mut self) -> Result<(), Failure> {
+        self.steps -= 1;
+        if self.steps < 0 { Err(Failure) } else { Ok(()) }
     }
 
     /// Evaluates a node. Scalars and names are answered here, all else below.
@@ -380,7 +403,8 @@ impl<'a> Evaluator<'a> {
         result
     }
 
-    fn subscript(&mut self, base: Computed<'a>, index: Computed<'a>) -> Evaluated<'a> {
+    /// `base[index]`.
+    pub(crate) fn subscript(&mut self, base: Computed<'a>, index: Computed<'a>) -> Evaluated<'a> {
         match (base, index) {
             (Computed::Error, _) | (_, Computed::Error) => Ok(Computed::Error),
             (Computed::Undefined, _) | (_, Computed::Undefined) => Ok(Computed::Undefined),
@@ -739,7 +763,7 @@ impl<'a> Evaluator<'a> {
 }
 
 /// `&&` where the left operand did not decide (classad.md 5.6).
-fn conjunction<'a>(left: Computed<'a>, truth: Option<bool>, right: Computed<'a>) -> Computed<'a> {
+pub(crate) fn conjunction<'a>(left: Computed<'a>, truth: Option<bool>, right: Computed<'a>) -> Computed<'a> {
     if truth.is_none() && !left.is_undefined() {
         return Computed::Error;
     }
@@ -753,7 +777,7 @@ fn conjunction<'a>(left: Computed<'a>, truth: Option<bool>, right: Computed<'a>)
 }
 
 /// `||` where the left operand did not decide (classad.md 5.7).
-fn disjunction<'a>(left: Computed<'a>, truth: Option<bool>, right: Computed<'a>) -> Computed<'a> {
+pub(crate) fn disjunction<'a>(left: Computed<'a>, truth: Option<bool>, right: Computed<'a>) -> Computed<'a> {
     if truth.is_none() && !left.is_undefined() {
         return Computed::Error;
     }

@@ -6,7 +6,7 @@
 //! Texts, lists and ads that a function makes are given to the evaluation's arena: [`Call::text`], [`Call::list`],
 //! [`Call::ad`]. Each file of this room has one subject and a table of its own, which [`TABLES`] collects:
 //!
-//! ```ignore
+//! ```text
 //! pub(super) const TABLE: &[Entry] = &[("isUndefined", |call| call.test(|value| value.is_undefined()))];
 //! ```
 

@@ -1,0 +1,257 @@
+//! The names that expressions refer to (classad.md 15.3; reference: classad.cpp, GetExternalReferences and
+//! GetInternalReferences).
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::ad::Slot;
+use super::arena::Arena;
+use super::computed::{Computed, Failure};
+use super::evaluator::{At, Evaluator, Setting};
+use super::expr::{self, Expr, Repr};
+use super::scope::{AdRef, Bound, Scope, Wanted};
+use super::tree::{ABSOLUTE, NO_BASE, Node, NodeId, Special, Tree};
+use super::unparse::{self, Form};
+use super::{AttrName, ClassAd, Value};
+use crate::world::World;
+
+/// Names of attributes: without case, sorted.
+pub type Names = BTreeSet<AttrName>;
+
+/// The attributes that an expression mentions, whatever ad they would be found in. `MY.x`, `TARGET.x` and `x` all
+/// mention `x`; of any other `a.x` it is `a` that counts.
+///
+/// ```
+/// use htc_hooks::classad::{Expr, references};
+/// let expr = Expr::parse(b"TARGET.Memory > RequestMemory && Machine.Cpus > 1").unwrap();
+/// let names: Vec<_> = references::of(&expr).iter().map(ToString::to_string).collect();
+/// assert_eq!(names, ["Machine", "Memory", "RequestMemory"]);
+/// ```
+pub fn of(expr: &Expr) -> Names {
+    let mut names = Names::new();
+    let Repr::Node(tree, root) = &expr.0 else { return names };
+    let mut todo = vec![*root];
+    while let Some(id) = todo.pop() {
+        match tree.node(id) {
+            Node::Attr { base: NO_BASE | ABSOLUTE, name } => {
+                if matches!(tree.name(name).special, Special::None | Special::CurrentTime) {
+                    names.insert(tree.name_bytes(name).into());
+                }
+            }
+            Node::Attr { base, name } => match tree.node(base) {
+                Node::Attr { base: NO_BASE, name: scope }
+                    if matches!(
+                        tree.name(scope).special,
+                        Special::My | Special::Target | Special::SelfAd
+                    ) =>
+                {
+                    names.insert(tree.name_bytes(name).into());
+                }
+                _ => todo.push(base),
+            },
+            _ => tree.children(id, &mut todo),
+        }
+    }
+    names
+}
+
+/// The literals that an expression holds, lists and ads left out, in the order in which they are written.
+pub fn literals(expr: &Expr) -> Vec<Value> {
+    match &expr.0 {
+        Repr::Scalar(value) => vec![value.clone()],
+        Repr::Node(tree, root) => {
+            let mut literals = Vec::new();
+            let mut todo = vec![*root];
+            while let Some(id) = todo.pop() {
+                literals.extend(expr::scalar(tree, id));
+                let from = todo.len();
+                tree.children(id, &mut todo);
+                todo[from..].reverse();
+            }
+            literals
+        }
+    }
+}
+
+/// How names behind a base that is undefined are given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spelling {
+    /// The names that the base refers to: `TARGET` for `TARGET.Memory`.
+    Base,
+    /// The whole reference: `TARGET.Memory`.
+    Full,
+}
+
+/// The names that an expression needs from elsewhere: those which are not in the ad, those of the ad's attributes that
+/// it leads to included. `None` where the reference finds no answer either (cycles, selections from what is no ad).
+///
+/// ```
+/// use htc_hooks::classad::{ClassAd, Expr, references::{self, Spelling}};
+/// use htc_hooks::os::RealWorld;
+/// let mut ad = ClassAd::new();
+/// ad.insert_line(b"A = B + TARGET.C").unwrap();
+/// let names = references::external(&Expr::parse(b"A > 1").unwrap(), &ad, &RealWorld::new(), Spelling::Full).unwrap();
+/// assert_eq!(names.iter().map(ToString::to_string).collect::<Vec<_>>(), ["B", "TARGET.C"]);
+/// ```
+pub fn external(expr: &Expr, ad: &ClassAd, world: &dyn World, spelling: Spelling) -> Option<Names> {
+    collect(expr, ad, world, Walk { internal: false, spelling, as_scope: false, names: Names::new() })
+}
+
+/// The ad's own attributes that the value of an expression depends on, directly or through others. `None` where the
+/// reference finds no answer either.
+pub fn internal(expr: &Expr, ad: &ClassAd, world: &dyn World) -> Option<Names> {
+    let walk = Walk { internal: true, spelling: Spelling::Base, as_scope: false, names: Names::new() };
+    collect(expr, ad, world, walk)
+}
+
+fn collect(expr: &Expr, ad: &ClassAd, world: &dyn World, mut walk: Walk) -> Option<Names> {
+    let Repr::Node(tree, root) = &expr.0 else { return Some(walk.names) };
+    let arena = Arena::default();
+    let scope = Scope { ad: AdRef::Own(ad), parent: None };
+    let setting = Setting { world, arena: &arena, strict: false, left: None, right: None, observer: None };
+    let mut evaluator = Evaluator::new(setting);
+    let at = At::scope(Some(&scope));
+    evaluator.fresh(Some(&scope), |evaluator| walk.node(evaluator, tree, *root, at)).ok()?;
+    Some(walk.names)
+}
+
+struct Walk {
+    internal: bool,
+    spelling: Spelling,
+    /// Within the base of a selection, where the attributes of an ad do not count by themselves.
+    as_scope: bool,
+    names: Names,
+}
+
+type Walked = Result<(), Failure>;
+
+impl Walk {
+    fn node<'a>(
+        &mut self,
+        evaluator: &mut Evaluator<'a>,
+        tree: &'a Arc<Tree>,
+        id: NodeId,
+        at: At<'a>,
+    ) -> Walked {
+        evaluator.step()?;
+        match tree.node(id) {
+            Node::Attr { base, name } => {
+                evaluator.nested(|evaluator| self.reference(evaluator, tree, base, name, at))
+            }
+            Node::Ad { .. } if self.internal && self.as_scope => Ok(()),
+            node => {
+                let deeper = match node {
+                    Node::Ad { .. } | Node::List { .. } => true,
+                    Node::Call { .. } => !self.internal,
+                    _ => false,
+                };
+                let mut children = Vec::new();
+                tree.children(id, &mut children);
+                for child in children {
+                    if deeper {
+                        evaluator.deeper(|evaluator| {
+                            evaluator.nested(|evaluator| self.node(evaluator, tree, child, at))
+                        })?;
+                    } else {
+                        evaluator.nested(|evaluator| self.node(evaluator, tree, child, at))?;
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn reference<'a>(
+        &mut self,
+        evaluator: &mut Evaluator<'a>,
+        tree: &'a Arc<Tree>,
+        base: NodeId,
+        name: u32,
+        at: At<'a>,
+    ) -> Walked {
+        let wanted = Wanted::of(tree, name);
+        let start = match base {
+            NO_BASE => at.current,
+            ABSOLUTE => Some(evaluator.root().ok_or(Failure)?),
+            base => {
+                if self.internal {
+                    let outer = std::mem::replace(&mut self.as_scope, true);
+                    let walked = self.node(evaluator, tree, base, at);
+                    self.as_scope = outer;
+                    walked?;
+                }
+                match evaluator.eval(tree, base, at)? {
+                    Computed::Ad(scope) => Some(scope),
+                    Computed::Undefined if self.internal => return Ok(()),
+                    Computed::Undefined => return self.beyond(evaluator, tree, base, name, at),
+                    _ => return Err(Failure),
+                }
+            }
+        };
+        let found = match start {
+            Some(start) => evaluator.look_up(start, wanted)?,
+            None => None,
+        };
+        let Some((bound, scope)) = found else {
+            if !self.internal {
+                self.names.insert(wanted.bytes.into());
+            }
+            return Ok(());
+        };
+        if self.internal
+            && evaluator.root().is_some_and(|root| std::ptr::eq(root, scope))
+            && scope.ad.find(wanted).is_some()
+        {
+            self.names.insert(wanted.bytes.into());
+        }
+        evaluator.deeper(|evaluator| self.bound(evaluator, bound, scope))
+    }
+
+    /// A selection from something undefined: the name that matters is its base, or the whole of it.
+    fn beyond<'a>(
+        &mut self,
+        evaluator: &mut Evaluator<'a>,
+        tree: &'a Arc<Tree>,
+        base: NodeId,
+        name: u32,
+        at: At<'a>,
+    ) -> Walked {
+        if self.spelling == Spelling::Base {
+            return evaluator.deeper(|evaluator| self.node(evaluator, tree, base, at));
+        }
+        let mut full = Vec::new();
+        unparse::node(tree, base, Form::New, &mut full);
+        full.push(b'.');
+        full.extend_from_slice(tree.name_bytes(name));
+        self.names.insert(full.into());
+        Ok(())
+    }
+
+    fn bound<'a>(&mut self, evaluator: &mut Evaluator<'a>, bound: Bound<'a>, scope: &'a Scope<'a>) -> Walked {
+        let at = At::scope(Some(scope));
+        match bound {
+            Bound::Slot { slot: Slot::Expr(root, tree), .. } => self.node(evaluator, tree, *root, at),
+            Bound::Node { tree, id, .. } => self.node(evaluator, tree, id, at),
+            Bound::Ad(_) if self.internal && self.as_scope => Ok(()),
+            Bound::Ad(Scope { ad: AdRef::Own(ad), .. }) => {
+                for (_, slot) in ad.slots() {
+                    if let Slot::Expr(root, tree) = slot {
+                        evaluator.deeper(|evaluator| {
+                            evaluator.nested(|evaluator| self.node(evaluator, tree, *root, at))
+                        })?;
+                    }
+                }
+                Ok(())
+            }
+            Bound::Ad(Scope { ad: AdRef::Literal { tree, first, count }, .. }) => {
+                for field in tree.fields(*first, *count) {
+                    evaluator.deeper(|evaluator| {
+                        evaluator.nested(|evaluator| self.node(evaluator, tree, field.node, at))
+                    })?;
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+}
