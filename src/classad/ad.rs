@@ -419,7 +419,15 @@ impl ClassAd {
 
     /// Inserts all attributes of another ad itself, its chain left out.
     pub fn update(&mut self, other: &ClassAd) {
+        self.copy_from(other, |_, _| true);
+    }
+
+    /// Copies the attributes that `wanted` lets through, which is shown the ad as far as it is.
+    fn copy_from(&mut self, other: &ClassAd, wanted: impl Fn(&ClassAd, &[u8]) -> bool) {
         for (name, slot) in other.slots() {
+            if !wanted(self, name) {
+                continue;
+            }
             let slot = match slot {
                 Slot::Str { start, len } => {
                     let (start, len) = self.push_text(other.slot_text(*start, *len));
@@ -441,17 +449,16 @@ impl ClassAd {
         self.parent.as_ref()
     }
 
-    /// A copy with the chain resolved: all attributes of the parents that the ad does not have itself.
+    /// A copy with the chain resolved: all attributes of the parents that the ad does not have itself. The nearest one
+    /// has its value and its spelling.
     #[must_use]
     pub fn flattened_chain(&self) -> ClassAd {
-        match &self.parent {
-            None => self.clone(),
-            Some(parent) => {
-                let mut all = parent.flattened_chain();
-                all.update(self);
-                all
-            }
+        let mut all = self.clone();
+        while let Some(parent) = all.parent.take() {
+            all.copy_from(&parent, |ad, name| ad.find(name, name::hash(name)).is_none());
+            all.parent.clone_from(&parent.parent);
         }
+        all
     }
 
     /// The ad of a node of kind ad.
