@@ -306,7 +306,7 @@ impl<'a> Flattener<'_, 'a> {
         if let Computed::Bool(_) = result {
             return Ok(Some(Operand::Whole(Part::Value(result))));
         }
-        if op == BinaryOp::And && matches!(known, Computed::Bool(true)) {
+        if op == BinaryOp::And && known.truth() == Some(true) {
             // Whatever was apart in it is taken together; the constant goes unnoticed in the reference.
             return Ok(Some(match rest {
                 Operand::Split(_, _, rest) => Operand::Whole(Part::Tree(rest)),

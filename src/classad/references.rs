@@ -110,7 +110,8 @@ fn collect(expr: &Expr, ad: &ClassAd, world: &dyn World, mut walk: Walk) -> Opti
     let scope = Scope { ad: AdRef::Own(ad), parent: None };
     let setting = Setting { world, arena: &arena, strict: false, left: None, right: None, observer: None };
     let mut evaluator = Evaluator::new(setting);
-    let at = At::scope(Some(&scope));
+    // The reference does not put the expression into the ad: what is written in it stands by itself.
+    let at = At { current: Some(&scope), written: None };
     evaluator.fresh(Some(&scope), |evaluator| walk.node(evaluator, tree, *root, at)).ok()?;
     Some(walk.names)
 }

@@ -69,10 +69,10 @@ pub(crate) fn parse_abs(text: &[u8], local: &dyn Fn(i64) -> i32) -> Option<AbsTi
             text.remove(at);
             zone = Some(0);
         }
-        _ if sign_at(&text, 5) => zone = Some(take_zone(&mut text)),
+        _ if sign_at(&text, 5) => zone = take_zone(&mut text),
         _ if sign_at(&text, 6) && text[length - 3] == b':' => {
             text.remove(length - 3);
-            zone = Some(take_zone(&mut text));
+            zone = take_zone(&mut text);
         }
         _ => {}
     }
@@ -113,11 +113,15 @@ pub(crate) fn parse_abs(text: &[u8], local: &dyn Fn(i64) -> i32) -> Option<AbsTi
     Some(AbsTime { seconds: seconds - i64::from(offset), offset })
 }
 
-/// Cuts `±hhmm` off the end.
-fn take_zone(text: &mut Vec<u8>) -> i32 {
-    let zone = text.split_off(text.len() - 5);
+/// Cuts `±hhmm` off the end; nothing where it is not four digits.
+fn take_zone(text: &mut Vec<u8>) -> Option<i32> {
+    let start = text.len().checked_sub(5)?;
+    if !matches!(text[start], b'+' | b'-') || !text[start + 1..].iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    let zone = text.split_off(start);
     let seconds = (number(&zone[1..3]) * 3600 + number(&zone[3..5]) * 60) as i32;
-    if zone[0] == b'-' { -seconds } else { seconds }
+    Some(if zone[0] == b'-' { -seconds } else { seconds })
 }
 
 /// C's `atoi` of a few bytes.

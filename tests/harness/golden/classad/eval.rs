@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
+use htc_hooks::classad::flatten::{self, Flat};
 use htc_hooks::classad::format::long;
+use htc_hooks::classad::references::{self, Names, Spelling};
 use htc_hooks::classad::{ClassAd, Context, Expr, Value};
 use htc_hooks::os::RealWorld;
 
@@ -46,12 +48,55 @@ pub(super) fn chain(record: &Record) -> Result<Answer, String> {
     Ok(answer.and("long form", wanted.0, long::print(&my)))
 }
 
+/// What is left of an expression when what its ad knows is worked in.
+pub(super) fn flattened(record: &Record) -> Result<Answer, String> {
+    let my = record.my.as_ref().map_or_else(|| Ok(ClassAd::new()), |text| record.ad(text))?;
+    let Ok(expr) = Expr::parse_with(record.text(), record.dialect()) else {
+        return Ok(record.answer(NOT_PARSED));
+    };
+    let world = world();
+    let flat = match record.op.as_str() {
+        "flatten" => flatten::flatten(&expr, &my, &world),
+        _ => flatten::inline(&expr, &my, &world),
+    };
+    Ok(match flat {
+        Some(Flat::Value(known)) => value(record, Some(known)),
+        Some(Flat::Expr(rest)) => {
+            record.answer(rest.unparse()).and("type", record.kind_of_result.as_str(), "expr")
+        }
+        None => record.answer(NOT_EVALUATED),
+    })
+}
+
+/// The names that an expression refers to, outside its ad and within.
+pub(super) fn refer(record: &Record) -> Result<Answer, String> {
+    let my = record.my.as_ref().map_or_else(|| Ok(ClassAd::new()), |text| record.ad(text))?;
+    let Ok(expr) = Expr::parse_with(record.text(), record.dialect()) else {
+        return Ok(record.answer(NOT_PARSED));
+    };
+    let world = world();
+    let joined = |names: Option<Names>| match names {
+        Some(names) => names.iter().map(ToString::to_string).collect::<Vec<_>>().join(","),
+        None => String::from("!fail"),
+    };
+    let external = |spelling| joined(references::external(&expr, &my, &world, spelling));
+    let internal = joined(references::internal(&expr, &my, &world));
+    let quoted = |text: &str| serde_json::to_string(text).unwrap_or_default();
+    Ok(record.answer(format!(
+        "{{\"external\": {}, \"external_full\": {}, \"internal\": {}, \"internal_full\": {}}}",
+        quoted(&external(Spelling::Base)),
+        quoted(&external(Spelling::Full)),
+        quoted(&internal),
+        quoted(&internal),
+    )))
+}
+
 /// A value, or that there is none.
 pub(super) fn value(record: &Record, value: Option<Value>) -> Answer {
     let Some(value) = value else { return record.answer(NOT_EVALUATED) };
     let mut answer = record.answer(value.unparse()).and("type", record.kind_of_result.as_str(), kind(&value));
-    // A match's attribute was recorded in the new form alone.
-    if record.kind == "eval" {
+    // What came of partial evaluation and a match's attribute was recorded in the new form alone.
+    if matches!(record.op.as_str(), "eval" | "chain") {
         let old = record.old.as_ref().unwrap_or(&record.result);
         answer = answer.and("old form", old.0.clone(), value.unparse_old());
     }

@@ -142,6 +142,8 @@ fn answer(record: &Record) -> std::result::Result<Answer, String> {
         "out_new" | "out_old" | "out_long" | "out_pretty" => print::one(record)?,
         "ad_all" => print::no_ad(record),
         "eval" => eval::expression(record)?,
+        "flatten" | "flatten_inline" => eval::flattened(record)?,
+        "refs" => eval::refer(record)?,
         "chain" => eval::chain(record)?,
         "in" | "in_prefix" => forms::read(record),
         "out_json" | "out_json_oneline" | "out_xml" | "out_xml_spaced" => forms::write(record)?,
