@@ -94,7 +94,8 @@ pub(super) fn refer(record: &Record) -> Result<Answer, String> {
 /// A value, or that there is none.
 pub(super) fn value(record: &Record, value: Option<Value>) -> Answer {
     let Some(value) = value else { return record.answer(NOT_EVALUATED) };
-    let mut answer = record.answer(value.unparse()).and("type", record.kind_of_result.as_str(), kind(&value));
+    let mut answer =
+        record.answer(value.unparse()).and("type", record.kind_of_result.as_str(), value.type_name());
     // What came of partial evaluation and a match's attribute was recorded in the new form alone.
     if matches!(record.op.as_str(), "eval" | "chain") {
         let old = record.old.as_ref().unwrap_or(&record.result);
@@ -104,20 +105,4 @@ pub(super) fn value(record: &Record, value: Option<Value>) -> Answer {
         answer = answer.and("bits", bits.as_str(), format!("{:016x}", real.to_bits()));
     }
     answer
-}
-
-/// The name of a value's type, as the records have it.
-pub(super) fn kind(value: &Value) -> &'static str {
-    match value {
-        Value::Undefined => "undefined",
-        Value::Error => "error",
-        Value::Bool(_) => "boolean",
-        Value::Int(_) => "integer",
-        Value::Real(_) => "real",
-        Value::Str(_) => "string",
-        Value::AbsTime(_) => "abstime",
-        Value::RelTime(_) => "reltime",
-        Value::List(_) => "list",
-        Value::Ad(_) => "classad",
-    }
 }
