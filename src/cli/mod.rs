@@ -6,9 +6,11 @@
 pub mod common;
 pub mod compat;
 pub mod generate;
+pub mod router_translate;
 pub mod slot_run;
+mod transform_report;
 
 use common::Program;
 
 /// All programs, in the order of their names.
-pub const PROGRAMS: &[&Program] = &[&slot_run::PROGRAM];
+pub const PROGRAMS: &[&Program] = &[&router_translate::PROGRAM, &slot_run::PROGRAM];

@@ -1,1 +1,53 @@
 //! The ad transform language of routes and access points.
+//!
+//! A transform is a text of statements that is executed top to bottom for each ad; macros are expanded when a line is
+//! reached. Here the text is read once ([`Transform`]), so that for each ad only what depends on the ad is done
+//! again. Reference: `xform_utils.cpp`, the statement reader of `config.cpp` and `tokener.cpp` of 25.14.
+//!
+//! | file | subject |
+//! |---|---|
+//! | `rules` | reading a rules text: lines, continuation, where each stands |
+//! | `statement` | one line split into what it asks for |
+//! | `command` | the small tokenizer behind SET, COPY and the others |
+//! | `envelope` | NAME, REQUIREMENTS, UNIVERSE and TRANSFORM, taken out at load |
+//! | `program` | a transform read once |
+//! | `macros` | the macro table of one run and where `$(NAME)` looks |
+//! | `session` | running a transform's statements |
+//! | `execute` | what the commands do to an ad |
+//! | `pattern` | `/regex/flags` and `\1` templates |
+//! | `iterate`, `glob`, `turns` | TRANSFORM with items and counts |
+//! | `include` | texts taken in by `include` |
+//! | `lint`, `lint_macros` | mistakes that 25.14 passes over in silence |
+//! | `compare` | whether two rule sets do the same |
+//! | `legacy` | old ClassAd routes turned into transforms |
+//! | `observe` | what happened while applying, for traces, messages and differences |
+
+mod command;
+pub mod compare;
+mod envelope;
+mod execute;
+mod glob;
+mod include;
+pub mod iterate;
+pub mod legacy;
+pub mod lint;
+mod lint_macros;
+mod macros;
+pub mod observe;
+mod pattern;
+mod program;
+mod rules;
+mod session;
+mod statement;
+mod turns;
+
+pub use command::{Attribute, Command, CommandError, Keyword, Pattern};
+pub(crate) use envelope::universe_number;
+pub use envelope::{Envelope, Iteration, LoadError, Requirements};
+pub use macros::{BuiltIn, Macros, Mark, PLATFORM, Scope, Turn};
+pub use observe::{Event, Failure, Idle, Observer, Problem, ProblemKind, Problems, Reason, Silent};
+pub use program::Transform;
+pub use rules::{Line, SourceText};
+pub use session::{Checked, Session};
+pub use statement::{Append, Assignment, Directive, Statement, is_macro_name};
+pub use turns::{Plan, PlanError};

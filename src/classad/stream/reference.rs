@@ -33,6 +33,7 @@ pub struct ReferenceReader<R> {
     inside_list: bool,
     banner: BString,
     end: bool,
+    would_abort: bool,
     dialect: Dialect,
 }
 
@@ -57,6 +58,7 @@ impl<R: Read> ReferenceReader<R> {
             inside_list: false,
             banner: BString::default(),
             end: false,
+            would_abort: false,
             dialect: Dialect::new_syntax(),
         }
     }
@@ -98,15 +100,23 @@ impl<R: Read> ReferenceReader<R> {
     /// # Errors
     /// Those of the input.
     pub fn next_ad(&mut self) -> io::Result<Option<ClassAd>> {
-        loop {
-            let step = self.step()?;
-            match step.status {
-                1.. => return Ok(Some(step.ad)),
-                ..0 => return Ok(None),
-                0 if step.end => return Ok(None),
-                0 => {}
+        while !self.end {
+            let mut ad = ClassAd::new();
+            let (attributes, error) = self.insert(&mut ad)?;
+            if error < 0 {
+                return Ok(None);
+            }
+            if attributes > 0 {
+                return Ok(Some(ad));
             }
         }
+        Ok(None)
+    }
+
+    /// Whether the reference ends with a failed assertion when it is done with this input: its first line looked like a whole
+    /// ad in JSON or the new form and was none.
+    pub fn would_abort(&self) -> bool {
+        self.would_abort
     }
 
     /// `InsertFromStream`: number of attributes and error.
@@ -365,14 +375,14 @@ impl<R: Read> ReferenceReader<R> {
                     self.form = Some(Form::JsonLines);
                     return Ok(Parsed::Attributes(ad.len()));
                 }
-            } else if line.len() > 2
-                && first == Some(b'[')
-                && last == Some(b']')
-                && let Ok((read, _)) = new::parse_prefix(&line, self.dialect)
-            {
-                *ad = read;
-                self.form = Some(Form::NewLines);
-                return Ok(Parsed::Attributes(ad.len()));
+                self.would_abort = true;
+            } else if line.len() > 2 && first == Some(b'[') && last == Some(b']') {
+                if let Ok((read, _)) = new::parse_prefix(&line, self.dialect) {
+                    *ad = read;
+                    self.form = Some(Form::NewLines);
+                    return Ok(Parsed::Attributes(ad.len()));
+                }
+                self.would_abort = true;
             }
             self.form = Some(Form::Long);
             return Ok(Parsed::Long(Some(line)));

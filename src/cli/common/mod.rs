@@ -31,4 +31,4 @@ pub use progress::Progress;
 pub use status::Status;
 pub use table::{Align, Column, table};
 pub use values::EventsTo;
-pub(crate) use values::seconds;
+pub(crate) use values::{assignment, seconds};

@@ -1,0 +1,700 @@
+//! `condor_transform_ads`: its command line, output and statuses (reference: `transform_ads.cpp`).
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+
+use bstr::{BString, ByteSlice};
+
+use crate::classad::format::list::{ListForm, ListWriter, Order};
+use crate::classad::stream::{Delimiter, Form, ReferenceReader};
+use crate::classad::{ClassAd, Context};
+use crate::cli::common::{Problem, Session as Program, Status};
+use crate::cli::compat::{Least, Rule, Word, Words};
+use crate::cli::transform_report::{self as report, Verbose};
+use crate::config::{Config, LoadOptions, MacroSource, View, Who};
+use crate::os::RealWorld;
+use crate::quirks::Quirks;
+use crate::transform::{Plan, Session, Transform, legacy};
+use crate::world::World;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Id {
+    Verbose,
+    Terse,
+    Debug,
+    Rules,
+    JobTransforms,
+    JobRoute,
+    In,
+    Out,
+    Long,
+    Json,
+    Xml,
+    UnitTest,
+    Testing,
+    Help,
+    ConvertOldRoutes,
+}
+
+const fn rule(id: Id, name: &'static str, letters: usize, suffix: bool) -> Rule<Id> {
+    Rule { id, name, least: Least::Letters(letters), suffix }
+}
+
+const RULES: &[Rule<Id>] = &[
+    rule(Id::Verbose, "verbose", 1, false),
+    rule(Id::Terse, "terse", 3, false),
+    rule(Id::Debug, "debug", 2, true),
+    rule(Id::Rules, "rules", 1, false),
+    rule(Id::JobTransforms, "jobtransforms", 4, false),
+    rule(Id::JobRoute, "jobroute", 4, false),
+    rule(Id::In, "in", 1, true),
+    rule(Id::Out, "out", 1, true),
+    rule(Id::Long, "long", 1, false),
+    rule(Id::Json, "json", 2, false),
+    rule(Id::Xml, "xml", 3, false),
+    rule(Id::UnitTest, "unit-test", 4, true),
+    rule(Id::Testing, "testing", 4, true),
+    rule(Id::Help, "help", 1, false),
+    rule(Id::ConvertOldRoutes, "convertoldroutes", 4, true),
+];
+
+/// A command line, read.
+#[derive(Default)]
+struct Options {
+    verbose: bool,
+    silent: bool,
+    rules: Vec<OsString>,
+    inputs: Vec<(OsString, Option<Form>)>,
+    default_form: Option<Form>,
+    out: Option<OsString>,
+    out_form: Option<ListForm>,
+    auto_form: bool,
+    no_sort: bool,
+    macros: Vec<(BString, BString)>,
+    convert: Option<legacy::Options>,
+    convert_file: Option<OsString>,
+    unit_test: bool,
+}
+
+/// What the command line asks for.
+enum Asked {
+    Work(Box<Options>),
+    Status(u8),
+}
+
+/// Answers to the name `condor_transform_ads`.
+pub fn run(words: &[OsString], program: &Program) -> anyhow::Result<Status> {
+    let options = match read(words, program) {
+        Asked::Status(status) => return Ok(Status::Tool(status)),
+        Asked::Work(options) => *options,
+    };
+    let world = RealWorld::new();
+    let who = Who { subsystem: "TOOL".into(), ..Who::default() };
+    let config = match Config::load(&world, &who, &LoadOptions::default()) {
+        Ok((config, _)) => config,
+        Err(error) => {
+            program.report(&anyhow::Error::new(error));
+            return Ok(Status::Tool(1));
+        }
+    };
+    let view = config.view(&world);
+    let tool = Tool { program, options, world: &world, view: &view };
+    tool.run().map(Status::Tool)
+}
+
+fn usage(program: &Program) -> Asked {
+    program.tell(USAGE);
+    Asked::Status(1)
+}
+
+const USAGE: &str = "\
+Usage: condor_transform_ads [transforms] [options] [<key>=<value>] <infile> [<infile>]
+  transforms, in the order of their application:
+    -rules <file>            rules from a file; - is stdin, config://<knob>/<names> the configuration
+    -jobtransforms <names>   JOB_TRANSFORM_<name> of the configuration
+    -jobroute <names>        JOB_ROUTER_ROUTE_<name> of the configuration
+  options:
+    -in <infile>             ads to transform; - is stdin
+    -out[:<form>,nosort] <outfile>   form: long, json, jsonl, new, newl, xml, auto
+    -long, -json, -xml       form of the input
+    -verbose                 show each statement as it is executed
+    -convertoldroutes[:<n>|:file <file>]   print JOB_ROUTER_ENTRIES as transforms
+    -help [rules|convert]
+";
+
+const RULES_HELP: &str = "
+A rules file holds macro assignments (NAME = value), if/elif/else/endif, include, and commands:
+   SET <attr> <expr>          set the expression
+   EVALSET <attr> <expr>      set the value the expression has in this ad
+   DEFAULT <attr> <expr>      set it unless the attribute is there
+   COPY <attr> <newattr>      COPY /<regex>/ <newattrs>
+   RENAME <attr> <newattr>    RENAME /<regex>/ <newattrs>
+   DELETE <attr>              DELETE /<regex>/
+   EVALMACRO <key> <expr>     set a macro to the value the expression has in this ad
+   REQUIREMENTS <expr>        apply the transform only to ads for which this is true
+   NAME, UNIVERSE             label; universe for the job router
+   TRANSFORM [<n>] [<vars>] [in <list> | from <file> | matching <pattern>]
+$(key) is replaced by a macro, $(MY.attr) by an attribute of the ad, \\0 to \\9 in new names by groups of the regex.
+
+";
+
+const CONVERT_HELP: &str = "
+-convertoldroutes prints the routes of JOB_ROUTER_ENTRIES, with JOB_ROUTER_DEFAULTS merged in, as transforms.
+-convertoldroutes:file <file> does so for the output of 'condor_config_val -summary' of another host.
+
+";
+
+fn read(words: &[OsString], program: &Program) -> Asked {
+    if words.is_empty() {
+        return usage(program);
+    }
+    let mut options = Options::default();
+    let mut words = Words::new(RULES, words);
+    let missing = |what: &str| {
+        program.tell(&format!("{}: -{what} requires another argument\n", program.name()));
+        Asked::Status(1)
+    };
+    while let Some(word) = words.next() {
+        let (id, suffix) = match word {
+            Word::Operand(word) | Word::Unknown(word) if word.as_bytes() == b"-" => {
+                options.inputs.push((word, options.default_form));
+                continue;
+            }
+            Word::Unknown(_) => return usage(program),
+            Word::Operand(word) => {
+                if let Some(at) = memchr::memchr(b'=', word.as_bytes()) {
+                    match key_value(word.as_bytes(), at) {
+                        Ok(pair) => options.macros.push(pair),
+                        Err(name) => {
+                            let text = format!(
+                                "{}: invalid name '{name}' in '{}', use letters, digits, '_', '.' and '/'\n",
+                                program.name(),
+                                word.to_string_lossy()
+                            );
+                            program.tell(&text);
+                            return Asked::Status(1);
+                        }
+                    }
+                } else {
+                    options.inputs.push((word, options.default_form));
+                }
+                continue;
+            }
+            Word::Option { id, suffix } => (id, suffix.unwrap_or_default().into_vec()),
+        };
+        match id {
+            Id::Verbose => options.verbose = true,
+            Id::Terse => options.verbose = false,
+            Id::Debug => {}
+            Id::Rules | Id::In | Id::Out => {
+                let name = ["rules", "in", "out"][usize::from(id == Id::In) + 2 * usize::from(id == Id::Out)];
+                let Some(value) = value_or_dash(&mut words) else { return missing(name) };
+                match id {
+                    Id::Rules => options.rules.push(value),
+                    // The reference hands the word with its colon to the parser of forms, which knows no such word.
+                    Id::In => options.inputs.push((value, options.default_form)),
+                    _ => {
+                        options.out = Some(value);
+                        options.out_suffix(&suffix);
+                    }
+                }
+            }
+            Id::JobTransforms | Id::JobRoute => {
+                let (name, knob) = match id {
+                    Id::JobTransforms => ("jobtransforms", "JOB_TRANSFORM_%s"),
+                    _ => ("jobroute", "JOB_ROUTER_ROUTE_%s"),
+                };
+                let Some(value) = words.value_without_dash() else { return missing(name) };
+                let mut rules = OsString::from(format!("config://{knob}/"));
+                rules.push(value);
+                options.rules.push(rules);
+            }
+            Id::Long | Id::Json | Id::Xml => {
+                let form = match id {
+                    Id::Long => Form::Long,
+                    Id::Json => Form::Json,
+                    _ => Form::Xml,
+                };
+                options.default_form = Some(form);
+                options.inputs.iter_mut().for_each(|(_, known)| *known = known.or(Some(form)));
+            }
+            Id::UnitTest => options.unit_test = true,
+            Id::Testing => {
+                let mut parts = crate::text::list::split(&suffix);
+                options.silent |= parts.any(|part| part.len() >= 5 && b"nooutput".starts_with(part));
+            }
+            Id::Help => {
+                let topic = words.value().map(|word| word.as_bytes().to_vec()).unwrap_or_default();
+                let text = match topic.as_slice() {
+                    b"rules" => RULES_HELP.to_owned(),
+                    topic if topic.len() >= 4 && b"convert".starts_with(topic) => {
+                        format!("{CONVERT_HELP}{USAGE}")
+                    }
+                    _ => USAGE.to_owned(),
+                };
+                let _ = io::stdout().write_all(text.as_bytes());
+                return Asked::Status(0);
+            }
+            Id::ConvertOldRoutes => {
+                let number = atoi(&suffix);
+                let mut bits = if number == 0 { 1 } else { number };
+                if number == 0 {
+                    for word in crate::text::list::split(&suffix) {
+                        if word.is_empty() || !b"file".starts_with(word) {
+                            let word = word.as_bstr();
+                            program.tell(&format!(
+                                "{}: -convertoldroutes:{word}: a number or 'file' is wanted\n",
+                                program.name()
+                            ));
+                            return Asked::Status(1);
+                        }
+                        bits = 1;
+                        let Some(file) = value_or_dash(&mut words) else {
+                            return missing("convertoldroutes:file");
+                        };
+                        options.convert_file = Some(file);
+                    }
+                }
+                options.convert = Some(legacy::Options::from_bits(bits));
+            }
+        }
+    }
+    Asked::Work(Box::new(options))
+}
+
+fn value_or_dash(words: &mut Words<'_, Id>) -> Option<OsString> {
+    words.value_or_lone_dash().cloned()
+}
+
+impl Options {
+    fn out_suffix(&mut self, suffix: &[u8]) {
+        for word in crate::text::list::split(suffix) {
+            if word == b"nosort" {
+                self.no_sort = true;
+                continue;
+            }
+            match word.to_ascii_lowercase().as_slice() {
+                b"long" => self.out_form = Some(ListForm::Long),
+                b"json" => self.out_form = Some(ListForm::Json),
+                b"jsonl" => self.out_form = Some(ListForm::JsonLines),
+                b"new" => self.out_form = Some(ListForm::New),
+                b"newl" => self.out_form = Some(ListForm::NewLines),
+                b"xml" => self.out_form = Some(ListForm::Xml),
+                b"auto" => self.auto_form = true,
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Splits `key=value`. The value of 25.14 is the word without its first character, whatever the key.
+fn key_value(word: &[u8], equals: usize) -> Result<(BString, BString), BString> {
+    let mut name = BString::from(word[..equals].trim());
+    if name.get(1) == Some(&b'+') {
+        name = BString::from([b"MY.", &name[1..]].concat());
+    }
+    if !crate::transform::is_macro_name(&name) {
+        return Err(name);
+    }
+    Ok((name, word[1..].trim().into()))
+}
+
+/// The number at the start of a text, 0 without one.
+fn atoi(text: &[u8]) -> u32 {
+    let digits = text.iter().take_while(|b| b.is_ascii_digit()).count();
+    text[..digits].to_str().ok().and_then(|digits| digits.parse().ok()).unwrap_or(0)
+}
+
+struct Tool<'a> {
+    program: &'a Program,
+    options: Options,
+    world: &'a dyn World,
+    view: &'a View<'a>,
+}
+
+/// Everything that is loaded.
+#[derive(Default)]
+struct Loaded {
+    transforms: Vec<Transform>,
+    /// What stood on standard input behind the rules that were read from there.
+    stdin: Option<Vec<u8>>,
+    /// The last rules file could not be read.
+    failed: bool,
+}
+
+impl Tool<'_> {
+    fn tell(&self, text: &str) {
+        self.program.tell(&format!("{}: {text}\n", self.program.name()));
+    }
+
+    fn run(self) -> anyhow::Result<u8> {
+        if let Some(options) = &self.options.convert {
+            let mut out = Vec::new();
+            let status = super::condor_transform_ads_convert::convert(
+                self.program,
+                *options,
+                self.options.convert_file.as_deref(),
+                self.world,
+                self.view,
+                &mut out,
+            );
+            io::stdout().write_all(&out)?;
+            return Ok(status);
+        }
+        if self.options.unit_test {
+            self.tell("-unit-test looks into the reference's own file reader; there is nothing to test here");
+            return Ok(0);
+        }
+        if self.options.rules.is_empty() {
+            self.tell("no transform rules specified, give -rules, -jobtransforms or -jobroute");
+            self.program.tell(USAGE);
+            return Ok(1);
+        }
+        let mut loaded = match self.load() {
+            Ok(loaded) => loaded,
+            Err(status) => return Ok(status),
+        };
+        if loaded.failed {
+            self.tell("the last rules file could not be read");
+            return Ok(255);
+        }
+        if self.options.inputs.is_empty() {
+            self.tell("no input file specified, nothing to transform; '-' is standard input");
+            return Ok(1);
+        }
+        self.transform(&mut loaded)
+    }
+
+    fn load(&self) -> Result<Loaded, u8> {
+        let mut loaded = Loaded::default();
+        let mut checking = Session::new(self.world, Some(self.view));
+        for rules in &self.options.rules {
+            if loaded.transforms.last().is_some_and(|last| last.envelope.iteration.is_some()) {
+                self.tell(&format!(
+                    "'{}' follows a transform that iterates, which must be the last",
+                    rules.to_string_lossy()
+                ));
+                return Err(1);
+            }
+            if let Some(knobs) = rules.as_bytes().strip_prefix(b"config://") {
+                self.load_knobs(knobs, &checking, &mut loaded);
+            } else {
+                self.load_file(rules, &mut loaded)?;
+            }
+            let Some(last) = loaded.transforms.last() else { continue };
+            if last.envelope.iteration.is_some() {
+                continue;
+            }
+            let checked = checking.check(last, &mut report::Stderr::new(self.program));
+            if let Some(failure) = &checked.failure {
+                let problem = report::failure(failure, Status::Tool(255));
+                self.program.report(&problem.context(format!("invalid rules file {}", last.name)));
+            }
+            if checked.commands == 0 {
+                loaded.transforms.pop();
+            }
+        }
+        Ok(loaded)
+    }
+
+    fn load_file(&self, rules: &OsStr, loaded: &mut Loaded) -> Result<(), u8> {
+        let stdin = rules.as_bytes() == b"-";
+        let mut text = Vec::new();
+        let name = if stdin { "<stdin>".into() } else { rules.to_string_lossy() };
+        let read = if stdin {
+            match loaded.stdin.take() {
+                Some(rest) => {
+                    text = rest;
+                    Ok(0)
+                }
+                None => io::stdin().lock().read_to_end(&mut text),
+            }
+        } else {
+            File::open(rules).and_then(|mut file| file.read_to_end(&mut text))
+        };
+        if let Err(error) = read {
+            self.tell(&format!("cannot open rules file '{name}': {error}"));
+            return Err(255);
+        }
+        loaded.failed = false;
+        match Transform::from_file(&name, &text) {
+            Ok(transform) => {
+                if stdin {
+                    loaded.stdin = Some(text.split_off(transform.envelope.rest.min(text.len())));
+                }
+                loaded.transforms.push(transform);
+            }
+            Err(error) => {
+                loaded.failed = true;
+                self.program.report(&report::load_error(&error, Status::Tool(255)));
+            }
+        }
+        Ok(())
+    }
+
+    /// `KNOB[/NAMES]`: knobs that earlier rules files or the configuration define. Unknown ones are passed over.
+    fn load_knobs(&self, knobs: &[u8], checking: &Session<'_>, loaded: &mut Loaded) {
+        let (pattern, names) = match memchr::memchr(b'/', knobs) {
+            Some(slash) => (&knobs[..slash], &knobs[slash + 1..]),
+            None => (knobs, &b""[..]),
+        };
+        let mut names: Vec<&[u8]> = crate::text::list::split(names).collect();
+        if names.is_empty() {
+            names.push(b"_");
+        }
+        for name in names {
+            let knob = BString::from(pattern.replacen(b"%s", name, 1));
+            let own = [&b"TOOL."[..], &knob].concat();
+            let known = checking.macros.get(&own).or_else(|| checking.macros.get(&knob)).map(<[u8]>::to_vec);
+            let Some(text) = known.or_else(|| MacroSource::raw(self.view, &knob).map(|raw| raw.into_owned()))
+            else {
+                continue;
+            };
+            let text = text.trim_start().to_vec();
+            let name = name.to_str_lossy();
+            let transform = if text.starts_with(b"[") {
+                legacy::transform_from_knob(&name, &text, self.world).map_err(|error| error.to_string())
+            } else {
+                Transform::from_knob(&name, &text).map_err(|error| error.to_string())
+            };
+            match transform {
+                Ok(transform) => loaded.transforms.push(transform),
+                Err(error) => self.tell(&format!("{knob}: {error}, ignored")),
+            }
+        }
+    }
+
+    fn transform(&self, loaded: &mut Loaded) -> anyhow::Result<u8> {
+        let out: Box<dyn Write> = match self.options.out.as_deref().filter(|name| *name != "-") {
+            None => Box::new(io::stdout()),
+            Some(name) => match File::create(name) {
+                Ok(file) => Box::new(file),
+                Err(error) => {
+                    self.tell(&format!("cannot open output file '{}': {error}", name.to_string_lossy()));
+                    return Ok(1);
+                }
+            },
+        };
+        let mut run = Run {
+            tool: self,
+            session: self.session(),
+            plan: None,
+            writer: self.options.out_form.map(|form| self.writer(form)),
+            out: io::BufWriter::with_capacity(256 * 1024, out),
+        };
+        if run.writer.is_none() && !self.options.auto_form {
+            run.writer = Some(self.writer(ListForm::Long));
+        }
+        let mut status = 0;
+        for (name, form) in &self.options.inputs {
+            if self.options.verbose {
+                self.program.tell(&format!("# Applying transforms to ads from {}\n", name.to_string_lossy()));
+            }
+            status = run.input(name, *form, loaded)?;
+        }
+        if let Some(writer) = &mut run.writer {
+            writer.finish(&mut run.out)?;
+        }
+        run.out.flush()?;
+        Ok(status)
+    }
+
+    fn writer(&self, form: ListForm) -> ListWriter {
+        ListWriter::new(form, if self.options.no_sort { Order::Internal } else { Order::Sorted })
+    }
+
+    fn session(&self) -> Session<'_> {
+        let mut session = Session::new(self.world, Some(self.view));
+        session.quirks = Quirks::Reference;
+        for (name, value) in &self.options.macros {
+            session.macros.set(name, value.clone());
+        }
+        session.macros.commit();
+        session
+    }
+}
+
+/// Whether and over what the last transform iterates.
+enum Turns {
+    Once,
+    Plan(Plan),
+    Broken,
+}
+
+struct Run<'a> {
+    tool: &'a Tool<'a>,
+    session: Session<'a>,
+    plan: Option<Turns>,
+    writer: Option<ListWriter>,
+    out: io::BufWriter<Box<dyn Write>>,
+}
+
+impl Run<'_> {
+    /// Transforms the ads of one input; its status.
+    fn input(&mut self, name: &OsStr, form: Option<Form>, loaded: &mut Loaded) -> anyhow::Result<u8> {
+        let shown = name.to_string_lossy();
+        self.make_plan(loaded);
+        let read: Box<dyn Read> = if name == "-" {
+            match loaded.stdin.take() {
+                Some(rest) => Box::new(io::Cursor::new(rest)),
+                None => Box::new(io::stdin()),
+            }
+        } else {
+            match File::open(name) {
+                Ok(file) => Box::new(file),
+                Err(error) => {
+                    self.tool.tell(&format!("cannot open file of ads '{shown}': {error}"));
+                    return Ok(0);
+                }
+            }
+        };
+        let mut reader = ReferenceReader::new(read, form, Delimiter::BlankOrBanner);
+        let start = self.session.macros.mark();
+        let mut status = 0;
+        let mut number = 0;
+        while let Some(mut ad) = reader.next_ad()? {
+            number += 1;
+            if self.tool.options.verbose {
+                let identity = identity(&ad, number, self.tool.world);
+                self.tool.program.tell(&format!("#   {identity}\n"));
+            }
+            if self.writer.is_none() {
+                self.writer = Some(self.tool.writer(list_form(reader.form().unwrap_or(Form::Long))));
+            }
+            if loaded.transforms.is_empty() {
+                let message = "no transform is left: rules without any command are taken for configuration";
+                return Err(Problem::unreadable(message).hint("move a command out of its 'if', or name a transform the file defines with -jobtransforms").into());
+            }
+            let done = self.ad(&mut ad, loaded)?;
+            self.session.macros.rewind(start);
+            if !done {
+                status = 255;
+                break;
+            }
+            status = 1;
+        }
+        if reader.would_abort() {
+            let message = format!("'{shown}' begins like an ad in brackets, but its first line is none");
+            return Err(Problem::unreadable(message)
+                .hint("put '[' and ']' or '{' and '}' of a list on lines of their own")
+                .into());
+        }
+        Ok(status)
+    }
+
+    fn make_plan(&mut self, loaded: &mut Loaded) {
+        let Some(last) = loaded.transforms.last() else { return };
+        if self.plan.is_some() || last.envelope.iteration.is_none() {
+            return;
+        }
+        // The table of built-in names is chosen anew, and the arguments of the command line are lost with the old one.
+        self.session.macros = crate::transform::Macros::default();
+        let mut stdin = || {
+            let mut text = Vec::new();
+            let _ = io::stdin().lock().read_to_end(&mut text);
+            text
+        };
+        let world = self.tool.world;
+        let command = |text: &[u8]| {
+            let ran = crate::config::command::run(text, crate::config::CommandPolicy::BOUNDED, world);
+            ran.map(|(output, _)| output).ok()
+        };
+        let mut observer = report::Stderr::new(self.tool.program);
+        self.plan = Some(match self.session.plan(last, &mut observer, &mut stdin, &command) {
+            Ok(None) => Turns::Once,
+            Ok(Some(plan)) => {
+                if let Some(rest) = &mut loaded.stdin {
+                    rest.drain(..plan.consumed.min(rest.len()));
+                }
+                Turns::Plan(plan)
+            }
+            Err(error) => {
+                self.tool.tell(&error.to_string());
+                Turns::Broken
+            }
+        });
+    }
+
+    /// One ad; whether all went well.
+    fn ad(&mut self, ad: &mut ClassAd, loaded: &Loaded) -> anyhow::Result<bool> {
+        match self.plan.take() {
+            Some(Turns::Broken) => {
+                self.plan = Some(Turns::Broken);
+                Ok(false)
+            }
+            Some(Turns::Plan(plan)) => {
+                let (tool, writer, out) = (self.tool, &mut self.writer, &mut self.out);
+                let mut result = Ok(true);
+                self.session.each_turn(&plan, |session| {
+                    let mut copy = ad.clone();
+                    result = apply_all(tool, session, &mut copy, loaded, writer, out);
+                    matches!(result, Ok(true))
+                });
+                self.plan = Some(Turns::Plan(plan));
+                result
+            }
+            other => {
+                self.plan = other;
+                apply_all(self.tool, &mut self.session, ad, loaded, &mut self.writer, &mut self.out)
+            }
+        }
+    }
+}
+
+/// Applies all transforms to one ad and writes it. A transform that fails does not keep the next from being applied.
+fn apply_all(
+    tool: &Tool<'_>,
+    session: &mut Session<'_>,
+    ad: &mut ClassAd,
+    loaded: &Loaded,
+    writer: &mut Option<ListWriter>,
+    out: &mut dyn Write,
+) -> anyhow::Result<bool> {
+    let mut done = true;
+    let mut observer = Verbose::new(tool.program, tool.options.verbose);
+    for transform in &loaded.transforms {
+        let applies = session.matches(transform, ad);
+        if tool.options.verbose {
+            let skipped = if applies { "" } else { "Skipped" };
+            tool.program.tell(&format!("#   Transform {} {skipped}\n", transform.name));
+        }
+        if !applies {
+            continue;
+        }
+        if let Err(failure) = session.apply(transform, ad, &mut observer) {
+            tool.program.report(&report::failure(&failure, Status::Tool(255)));
+            done = false;
+        }
+    }
+    out.write_all(&observer.take())?;
+    if let (true, false, Some(writer)) = (done, tool.options.silent, writer) {
+        let mut text = Vec::new();
+        writer.write(ad, &mut text)?;
+        // The reference prints up to a NUL byte, which `SET X, 1` makes.
+        let end = memchr::memchr(0, &text).unwrap_or(text.len());
+        out.write_all(&text[..end])?;
+    }
+    Ok(done)
+}
+
+fn identity(ad: &ClassAd, number: u32, world: &dyn World) -> String {
+    let context = Context::new(world).my(ad);
+    if let Some(name) = context.string(b"Name") {
+        return name.to_string();
+    }
+    match (context.int(b"ClusterId"), context.int(b"ProcId")) {
+        (Some(cluster), Some(proc)) => format!("Job {cluster}.{proc}"),
+        _ => format!("Ad {number}"),
+    }
+}
+
+fn list_form(form: Form) -> ListForm {
+    match form {
+        Form::Json => ListForm::Json,
+        Form::Xml => ListForm::Xml,
+        Form::New => ListForm::New,
+        _ => ListForm::Long,
+    }
+}

@@ -1,0 +1,136 @@
+//! `htc-router-translate compare`: do two rule sets do the same?
+
+use std::fs::File;
+use std::io::{BufReader, Write};
+use std::path::PathBuf;
+
+use anyhow::Context;
+use clap::Args;
+
+use super::rules::{self, RulesOptions};
+use crate::classad::stream::AdReader;
+use crate::classad::{ClassAd, format};
+use crate::cli::common::{ConfigOptions, OutputOptions, Problem, Session as Program, Status};
+use crate::cli::transform_report as report;
+use crate::config::MacroSource;
+use crate::os::RealWorld;
+use crate::transform::Transform;
+use crate::transform::compare::{Comparison, Difference, Outcome};
+
+/// Options of the verb.
+#[derive(Args, Debug)]
+pub(super) struct Arguments {
+    /// The first rules file
+    #[arg(value_name = "RULES_A")]
+    left: PathBuf,
+    /// The second rules file
+    #[arg(value_name = "RULES_B")]
+    right: PathBuf,
+    /// Compare on the ads of FILE too; may be repeated
+    #[arg(long, value_name = "FILE")]
+    ads: Vec<PathBuf>,
+    /// How many ads are made from what the rules look at
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    generate: usize,
+    /// Begin making ads with this number
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    #[command(flatten)]
+    config: ConfigOptions,
+    #[command(flatten)]
+    output: OutputOptions,
+}
+
+/// At most so many of the given ads are also changed to make others.
+const MOST_SEEDS: usize = 256;
+
+/// Carries it out: 0 when no difference was found, 1 with the smallest ad otherwise.
+pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<Status> {
+    let world = RealWorld::new();
+    let config = rules::load_config(&arguments.config, &RulesOptions::default(), &world, program)?;
+    let view = config.as_ref().map(|config| config.view(&world));
+    let knobs = view.as_ref().map(|view| view as &dyn MacroSource);
+    let (left, right) = (load(&arguments.left)?, load(&arguments.right)?);
+    let comparison = Comparison { left: &[left], right: &[right], knobs, world: &world };
+    let mut seeds = Vec::new();
+    let mut given = 0;
+    for path in &arguments.ads {
+        let problem = || Problem::unreadable(format!("cannot read '{}'", path.display()));
+        let mut reader = AdReader::new(BufReader::new(File::open(path).with_context(problem)?), None);
+        while let Some(record) = reader.next_ad().with_context(problem)? {
+            given += 1;
+            if let Some(found) = comparison.difference(&record.ad) {
+                return tell(arguments, comparison.shrink(found), program);
+            }
+            if seeds.len() < MOST_SEEDS {
+                seeds.push(record.ad);
+            }
+        }
+    }
+    for ad in comparison.generate(&seeds, arguments.generate, arguments.seed) {
+        if let Some(found) = comparison.difference(&ad) {
+            return tell(arguments, comparison.shrink(found), program);
+        }
+    }
+    let made = arguments.generate;
+    if arguments.output.json || arguments.output.jsonl {
+        println(&serde_json::json!({ "same": true, "given": given, "generated": made }).to_string())?;
+    } else if !arguments.output.quiet {
+        println(&format!("no difference on {given} given and {made} generated ads"))?;
+    }
+    Ok(Status::Done)
+}
+
+fn println(text: &str) -> anyhow::Result<()> {
+    writeln!(std::io::stdout().lock(), "{text}").map_err(Into::into)
+}
+
+fn load(path: &std::path::Path) -> anyhow::Result<Transform> {
+    let text = rules::read(path)?;
+    Transform::from_file(&path.to_string_lossy(), &text)
+        .map_err(|error| report::load_error(&error, Status::Unreadable))
+}
+
+fn tell(arguments: &Arguments, found: Difference, program: &Program) -> anyhow::Result<Status> {
+    let names = [arguments.left.display().to_string(), arguments.right.display().to_string()];
+    if arguments.output.json || arguments.output.jsonl {
+        let side = |outcome: &Outcome| match outcome {
+            Outcome::Ad(ad) => format!("{{\"ad\":{}}}", lossy(&report::json_line(ad))),
+            Outcome::Failed(reason) => serde_json::json!({ "failed": reason }).to_string(),
+        };
+        println(&format!(
+            "{{\"same\":false,\"ad\":{},\"left\":{},\"right\":{}}}",
+            lossy(&report::json_line(&found.ad)),
+            side(&found.left),
+            side(&found.right)
+        ))?;
+    } else {
+        let mut text =
+            format!("the rule sets differ; the smallest ad found on which they do:\n\n{}", shown(&found.ad));
+        for (name, outcome) in names.iter().zip([&found.left, &found.right]) {
+            let result = match outcome {
+                Outcome::Ad(ad) => {
+                    let difference = report::Difference::between(&found.ad, ad).to_string();
+                    if difference.is_empty() { "  nothing changes\n".to_owned() } else { difference }
+                }
+                Outcome::Failed(reason) => format!("  fails: {reason}\n"),
+            };
+            text.push_str(&format!("\n{name}:\n{result}"));
+        }
+        print_text(&text)?;
+    }
+    let _ = program;
+    Ok(Status::No)
+}
+
+fn print_text(text: &str) -> anyhow::Result<()> {
+    std::io::stdout().lock().write_all(text.as_bytes()).map_err(Into::into)
+}
+
+fn lossy(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn shown(ad: &ClassAd) -> String {
+    if ad.is_empty() { "  (an ad without attributes)\n".to_owned() } else { lossy(&format::long::print(ad)) }
+}

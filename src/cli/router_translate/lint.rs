@@ -1,0 +1,91 @@
+//! `htc-router-translate lint`.
+
+use std::io::Write;
+
+use clap::Args;
+
+use super::rules::{self, RulesOptions};
+use crate::cli::common::{ConfigOptions, OutputOptions, Session as Program, Status};
+use crate::config::MacroSource;
+use crate::os::RealWorld;
+use crate::text::caret::Caret;
+use crate::transform::lint::{self, Finding, Severity};
+
+/// Options of the verb.
+#[derive(Args, Debug)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    rules: RulesOptions,
+    #[command(flatten)]
+    config: ConfigOptions,
+    #[command(flatten)]
+    output: OutputOptions,
+    /// Further rules files
+    #[arg(value_name = "FILE")]
+    files: Vec<std::path::PathBuf>,
+}
+
+/// Carries it out: 0 when nothing was found, 1 otherwise.
+pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<Status> {
+    let world = RealWorld::new();
+    let config = rules::load_config(&arguments.config, &arguments.rules, &world, program)?;
+    let view = config.as_ref().map(|config| config.view(&world));
+    let mut named = arguments.rules.clone();
+    named.rules.extend(arguments.files.iter().cloned());
+    let transforms = rules::load(&named, view.as_ref(), &world, program)?;
+    let knobs = view.as_ref().map(|view| view as &dyn MacroSource);
+    let mut findings = Vec::new();
+    for (transform, runner) in &transforms.transforms {
+        findings.extend(lint::lint(transform, *runner, knobs, &world));
+    }
+    let mut out = std::io::stdout().lock();
+    if arguments.output.json || arguments.output.jsonl {
+        let records: Vec<_> = findings.iter().map(record).collect();
+        if arguments.output.jsonl {
+            for record in &records {
+                writeln!(out, "{record}")?;
+            }
+        } else {
+            writeln!(out, "{}", serde_json::to_string_pretty(&records)?)?;
+        }
+    } else {
+        for finding in &findings {
+            let source = &finding.line.source;
+            let span = finding.line.span(finding.at.0, finding.at.1);
+            let caret = Caret { source: &source.name, text: &source.text, span };
+            let message = format!("{}: {} [{}]", word(finding.severity), finding.message, finding.rule);
+            writeln!(out, "{}", caret.line().render(&message))?;
+            writeln!(out, "    fix: {}", finding.fix)?;
+        }
+    }
+    out.flush()?;
+    if !findings.is_empty() && !arguments.output.quiet {
+        program.tell(&format!(
+            "{}: {} finding{}\n",
+            program.name(),
+            findings.len(),
+            rules::plural(findings.len())
+        ));
+    }
+    Ok(if findings.is_empty() { Status::Done } else { Status::No })
+}
+
+fn word(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+    }
+}
+
+fn record(finding: &Finding) -> serde_json::Value {
+    let position = finding.line.position(finding.at.0);
+    serde_json::json!({
+        "file": finding.line.source.name,
+        "line": position.line,
+        "column": position.column,
+        "rule": finding.rule,
+        "severity": word(finding.severity),
+        "message": finding.message,
+        "fix": finding.fix,
+    })
+}

@@ -1,0 +1,165 @@
+//! Which transforms are meant: rules files, knobs of the configuration.
+
+use std::path::PathBuf;
+
+use anyhow::Context;
+use bstr::{BString, ByteSlice};
+use clap::Args;
+
+use crate::cli::common::{ConfigOptions, Problem, Session as Program, Status};
+use crate::cli::transform_report as report;
+use crate::config::{Config, MacroSource, View, Who};
+use crate::transform::lint::Runner;
+use crate::transform::{Session, Transform, legacy};
+use crate::world::World;
+
+/// Options that name transforms.
+#[derive(Args, Clone, Debug, Default)]
+pub(super) struct RulesOptions {
+    /// Apply the rules of FILE ('-' is standard input); may be repeated
+    #[arg(long, short = 'r', value_name = "FILE", num_args = 1)]
+    pub rules: Vec<PathBuf>,
+    /// Apply JOB_TRANSFORM_<name> of the configuration, or of a rules file before
+    #[arg(long, value_name = "NAMES")]
+    pub job_transforms: Vec<String>,
+    /// Apply JOB_ROUTER_ROUTE_<name> of the configuration, or of a rules file before
+    #[arg(long, value_name = "NAMES")]
+    pub route: Vec<String>,
+}
+
+impl RulesOptions {
+    fn wants_config(&self) -> bool {
+        !self.job_transforms.is_empty() || !self.route.is_empty()
+    }
+}
+
+/// The transforms that were named.
+pub(super) struct Loaded {
+    /// In order of application, each with who would run it.
+    pub transforms: Vec<(Transform, Runner)>,
+    /// What stood on standard input behind the rules that were read from there.
+    pub stdin: Option<Vec<u8>>,
+}
+
+/// Loads the configuration; without a file and without knobs to look up, a missing one is an empty one.
+pub(super) fn load_config(
+    options: &ConfigOptions,
+    rules: &RulesOptions,
+    world: &dyn World,
+    program: &Program,
+) -> anyhow::Result<Option<Config>> {
+    let who = Who { subsystem: "JOB_ROUTER".into(), ..Who::default() };
+    let load = options.load_options(crate::config::CommandPolicy::BOUNDED);
+    match Config::load(world, &who, &load) {
+        Ok((config, warnings)) => {
+            warnings.iter().for_each(|warning| program.warn(&warning.to_string()));
+            Ok(Some(config))
+        }
+        Err(error) if options.config_file.is_some() || rules.wants_config() => {
+            Err(error).with_context(|| Problem::unreadable("cannot read the configuration"))
+        }
+        Err(_) => Ok(None),
+    }
+}
+
+/// Reads the transforms.
+pub(super) fn load(
+    options: &RulesOptions,
+    view: Option<&View<'_>>,
+    world: &dyn World,
+    program: &Program,
+) -> anyhow::Result<Loaded> {
+    let mut found = Vec::new();
+    let mut stdin = None;
+    let mut broken = 0;
+    let knobs = view.map(|view| view as &dyn MacroSource);
+    // Macros of rules files, which may define the knobs that are asked for.
+    let mut defined = Session::new(world, knobs);
+    for path in &options.rules {
+        let name =
+            if path.as_os_str() == "-" { "<stdin>".into() } else { path.to_string_lossy().into_owned() };
+        let mut text = read(path)?;
+        match Transform::from_file(&name, &text) {
+            Ok(transform) => {
+                if path.as_os_str() == "-" {
+                    stdin = Some(text.split_off(transform.envelope.rest.min(text.len())));
+                }
+                defined.check(&transform, &mut crate::transform::Silent);
+                found.push((transform, Runner::Tool));
+            }
+            Err(error) => {
+                program.report(&report::load_error(&error, Status::Unreadable));
+                broken += 1;
+            }
+        }
+    }
+    let kinds = [
+        (&options.job_transforms, "JOB_TRANSFORM_", Runner::Schedd),
+        (&options.route, "JOB_ROUTER_ROUTE_", Runner::Router),
+    ];
+    for (lists, prefix, runner) in kinds {
+        for name in lists.iter().flat_map(|list| list.split([',', ' ', '\t'])).filter(|name| !name.is_empty())
+        {
+            let knob = BString::from(format!("{prefix}{name}"));
+            let own = defined.macros.get(&knob).map(<[u8]>::to_vec);
+            let Some(text) =
+                own.or_else(|| knobs.and_then(|knobs| knobs.raw(&knob).map(|raw| raw.into_owned())))
+            else {
+                let problem = Problem::unreadable(format!("{knob} is not defined"));
+                let hint = format!("htc-config-dump --dump '{prefix}' lists what is");
+                return Err(problem.hint(hint).into());
+            };
+            let text = text.trim_start();
+            let transform = if text.starts_with(b"[") {
+                legacy::transform_from_knob(name, text, world).map_err(|error| {
+                    anyhow::Error::new(error).context(Problem::unreadable(format!("cannot convert {knob}")))
+                })
+            } else {
+                Transform::from_knob(name, text)
+                    .map_err(|error| report::load_error(&error, Status::Unreadable))
+            };
+            match transform {
+                Ok(transform) => found.push((transform, runner)),
+                Err(error) => {
+                    program.report(&error);
+                    broken += 1;
+                }
+            }
+        }
+    }
+    if broken > 0 {
+        return Err(
+            Problem::unreadable(format!("{broken} transform{} could not be loaded", plural(broken))).into()
+        );
+    }
+    if options.wants_config() {
+        // A file that was given to define knobs is no transform of its own.
+        found.retain(|(transform, runner)| {
+            *runner != Runner::Tool
+                || Session::new(world, knobs).check(transform, &mut crate::transform::Silent).commands > 0
+        });
+    }
+    if found.is_empty() {
+        let problem = Problem::usage("no transform was named");
+        return Err(problem.hint("give --rules FILE, --job-transforms NAMES or --route NAME").into());
+    }
+    Ok(Loaded { transforms: found, stdin })
+}
+
+/// The letter that makes more of it.
+pub(super) fn plural(count: usize) -> &'static str {
+    if count == 1 { "" } else { "s" }
+}
+
+/// The text of a rules file.
+pub(super) fn read(path: &std::path::Path) -> anyhow::Result<Vec<u8>> {
+    use std::io::Read;
+    let mut text = Vec::new();
+    let problem = || Problem::unreadable(format!("cannot read rules '{}'", path.display()));
+    if path.as_os_str() == "-" {
+        std::io::stdin().lock().read_to_end(&mut text).with_context(problem)?;
+    } else {
+        std::fs::File::open(path).and_then(|mut file| file.read_to_end(&mut text)).with_context(problem)?;
+    }
+    Ok(text)
+}

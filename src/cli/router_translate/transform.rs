@@ -1,0 +1,436 @@
+//! `htc-router-translate transform`: ads in, transformed ads out.
+
+use std::collections::HashSet;
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use bstr::{BString, ByteSlice};
+use clap::Args;
+
+use super::rules::{self, Loaded, RulesOptions};
+use crate::classad::ClassAd;
+use crate::classad::format::list::{ListForm, ListWriter, Order};
+use crate::classad::stream::AdReader;
+use crate::cli::common::{
+    ClockOptions, ConfigOptions, OutputOptions, Problem, QuirksOptions, Session as Program, Status,
+};
+use crate::cli::transform_report::{self as report, Difference, Steps, Story};
+use crate::config::MacroSource;
+use crate::os::RealWorld;
+use crate::transform::lint::{self, Severity};
+use crate::transform::{Event, Failure, Line, Observer, Plan, ProblemKind, Session, Transform};
+
+/// Options of the verb.
+#[derive(Args, Debug)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    rules: RulesOptions,
+    /// Set a macro before each ad, as NAME=VALUE of condor_transform_ads does
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = crate::cli::common::assignment)]
+    macros: Vec<(String, String)>,
+    /// Read ads from FILE ('-' is standard input, which is read when no file is named)
+    #[arg(long, visible_alias = "in", value_name = "FILE")]
+    ads: Vec<PathBuf>,
+    /// Fail at the first malformed ad instead of reporting it
+    #[arg(long)]
+    strict_input: bool,
+    /// Write the ads to FILE
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Tell on standard error what each statement did to each ad
+    #[arg(long)]
+    trace: bool,
+    /// Tell on standard error what each ad gained, lost and changed
+    #[arg(long)]
+    diff: bool,
+    /// Write XML
+    #[arg(long, conflicts_with_all = ["json", "jsonl", "long", "new"], hide_short_help = true)]
+    xml: bool,
+    /// Write new ClassAds
+    #[arg(long, conflicts_with_all = ["json", "jsonl", "long"], hide_short_help = true)]
+    new: bool,
+    #[command(flatten)]
+    config: ConfigOptions,
+    #[command(flatten)]
+    output: OutputOptions,
+    #[command(flatten)]
+    clock: ClockOptions,
+    #[command(flatten)]
+    quirks: QuirksOptions,
+    /// Further files of ads
+    #[arg(value_name = "FILE")]
+    files: Vec<PathBuf>,
+}
+
+/// Carries it out: 0 when every transform of every ad went well, 1 when one failed.
+pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<Status> {
+    let world = arguments.clock.world();
+    let config = rules::load_config(&arguments.config, &arguments.rules, &world, program)?;
+    let view = config.as_ref().map(|config| config.view(&world));
+    let mut loaded = rules::load(&arguments.rules, view.as_ref(), &world, program)?;
+    refuse_bad_statements(&loaded, view.as_ref().map(|view| view as &dyn MacroSource), &world, program)?;
+    let transforms: Vec<Transform> = loaded.transforms.drain(..).map(|(transform, _)| transform).collect();
+    let mut session = Session::new(&world, view.as_ref().map(|view| view as &dyn MacroSource));
+    session.quirks = arguments.quirks.quirks;
+    for (name, value) in &arguments.macros {
+        session.macros.set(name.as_bytes(), value.as_str());
+    }
+    session.macros.commit();
+    let out: Box<dyn Write> = match &arguments.out {
+        Some(path) => {
+            let problem = || Problem::new(Status::Failed, format!("cannot write '{}'", path.display()));
+            Box::new(File::create(path).with_context(problem)?)
+        }
+        None => Box::new(io::stdout()),
+    };
+    let mut run = Run {
+        program,
+        arguments,
+        transforms: &transforms,
+        plan: None,
+        writer: Out::new(arguments),
+        out: BufWriter::with_capacity(256 * 1024, out),
+        observer: Watch::new(arguments, program),
+        failed: 0,
+        malformed: 0,
+    };
+    run.plan = plan(&mut session, &transforms, &mut loaded, &mut run.observer)?;
+    let mut inputs: Vec<&Path> = arguments.ads.iter().chain(&arguments.files).map(PathBuf::as_path).collect();
+    if inputs.is_empty() {
+        inputs.push(Path::new("-"));
+    }
+    for path in inputs {
+        run.input(path, &mut session, &mut loaded)?;
+    }
+    run.writer.finish(&mut run.out)?;
+    run.out.flush()?;
+    if run.failed > 0 && !arguments.output.quiet {
+        program.warn(&format!("{} ad{} could not be transformed", run.failed, rules::plural(run.failed)));
+    }
+    Ok(if run.failed + run.malformed > 0 { Status::No } else { Status::Done })
+}
+
+/// Tells every statement that can never work; one that stands in no `if` ends the run before the first ad.
+fn refuse_bad_statements(
+    loaded: &Loaded,
+    knobs: Option<&dyn MacroSource>,
+    world: &RealWorld,
+    program: &Program,
+) -> anyhow::Result<()> {
+    let mut fatal = 0;
+    for (transform, runner) in &loaded.transforms {
+        let findings = lint::lint(transform, *runner, knobs, world);
+        for finding in findings.iter().filter(|finding| finding.severity == Severity::Error) {
+            program.report(&report::finding(finding, Status::Unreadable));
+            fatal += usize::from(!finding.inside_if);
+        }
+    }
+    if fatal > 0 {
+        let message =
+            format!("{fatal} statement{} would fail for every ad, nothing was done", rules::plural(fatal));
+        return Err(Problem::unreadable(message).into());
+    }
+    Ok(())
+}
+
+/// What the last transform iterates over.
+fn plan(
+    session: &mut Session<'_>,
+    transforms: &[Transform],
+    loaded: &mut Loaded,
+    observer: &mut dyn Observer,
+) -> anyhow::Result<Option<Plan>> {
+    let Some((last, before)) = transforms.split_last() else { return Ok(None) };
+    if let Some(other) = before.iter().find(|transform| transform.envelope.iteration.is_some()) {
+        let message = format!("{} iterates but is not the last transform", other.name);
+        return Err(Problem::unreadable(message).hint("name it last").into());
+    }
+    let mut stdin = || {
+        let mut text = Vec::new();
+        let _ = io::stdin().lock().read_to_end(&mut text);
+        text
+    };
+    let world = session.world;
+    let command = |text: &[u8]| {
+        let ran = crate::config::command::run(text, crate::config::CommandPolicy::BOUNDED, world);
+        ran.map(|(output, _)| output).ok()
+    };
+    let plan = session
+        .plan(last, observer, &mut stdin, &command)
+        .map_err(anyhow::Error::new)
+        .with_context(|| Problem::unreadable(format!("cannot iterate over {}", last.name)))?;
+    if let (Some(plan), Some(rest)) = (&plan, &mut loaded.stdin) {
+        rest.drain(..plan.consumed.min(rest.len()));
+    }
+    Ok(plan)
+}
+
+struct Run<'a> {
+    program: &'a Program,
+    arguments: &'a Arguments,
+    transforms: &'a [Transform],
+    plan: Option<Plan>,
+    writer: Out,
+    out: BufWriter<Box<dyn Write>>,
+    observer: Watch<'a>,
+    failed: usize,
+    malformed: usize,
+}
+
+impl Run<'_> {
+    fn input(&mut self, path: &Path, session: &mut Session<'_>, loaded: &mut Loaded) -> anyhow::Result<()> {
+        let stdin = path == Path::new("-");
+        let shown = if stdin { "<stdin>".to_owned() } else { path.display().to_string() };
+        let read: Box<dyn Read> = match (stdin, loaded.stdin.take()) {
+            (true, Some(rest)) => Box::new(io::Cursor::new(rest)),
+            (true, None) => Box::new(io::stdin()),
+            (false, kept) => {
+                loaded.stdin = kept;
+                let problem = || Problem::unreadable(format!("cannot read '{shown}'"));
+                Box::new(File::open(path).with_context(problem)?)
+            }
+        };
+        let mut reader = AdReader::new(BufReader::with_capacity(256 * 1024, read), None);
+        while let Some(record) =
+            reader.next_ad().with_context(|| Problem::unreadable(format!("cannot read '{shown}'")))?
+        {
+            for error in &record.errors {
+                self.malformed += 1;
+                let error = report::malformed(error, &shown);
+                if self.arguments.strict_input {
+                    return Err(error);
+                }
+                self.program.report(&error);
+            }
+            self.ad(record.ad, session)?;
+        }
+        Ok(())
+    }
+
+    fn ad(&mut self, mut ad: ClassAd, session: &mut Session<'_>) -> anyhow::Result<()> {
+        match self.plan.take() {
+            None => self.apply(&mut ad, session)?,
+            Some(plan) => {
+                let mut result = Ok(());
+                session.each_turn(&plan, |session| {
+                    result = self.apply(&mut ad.clone(), session);
+                    result.is_ok()
+                });
+                self.plan = Some(plan);
+                result?;
+            }
+        }
+        Ok(())
+    }
+
+    /// All transforms on one ad. What fails is told and the ad left out, as a job would not be routed or submitted.
+    fn apply(&mut self, ad: &mut ClassAd, session: &mut Session<'_>) -> anyhow::Result<()> {
+        let start = session.macros.mark();
+        let before = self.arguments.diff.then(|| ad.clone());
+        let mut applied = Vec::new();
+        let mut failure = None;
+        for transform in self.transforms {
+            if !session.matches(transform, ad) {
+                self.observer.skipped(transform);
+                continue;
+            }
+            self.observer.begins(transform);
+            applied.push(&transform.name);
+            if let Err(error) = session.apply(transform, ad, &mut self.observer) {
+                failure = Some(error);
+                break;
+            }
+        }
+        session.macros.rewind(start);
+        if let Some(failure) = &failure {
+            self.failed += 1;
+            self.observer.failed(failure);
+        }
+        let difference = before.map(|before| Difference::between(&before, ad));
+        self.tell(difference.as_ref());
+        if failure.is_none() {
+            let told = self.observer.take_steps();
+            self.writer.write(ad, &applied, told, difference, &mut self.out)?;
+        }
+        Ok(())
+    }
+
+    fn tell(&mut self, difference: Option<&Difference>) {
+        if self.writer.is_record() {
+            return;
+        }
+        let mut text = self.observer.take_story();
+        if let Some(difference) = difference {
+            text.push_str(&difference.to_string());
+        }
+        if !text.is_empty() {
+            self.program.tell(&text);
+        }
+    }
+}
+
+/// Listens to transforms: problems are told once for each place, stories and steps are kept if wanted.
+struct Watch<'a> {
+    program: &'a Program,
+    told: HashSet<(String, u32, String)>,
+    /// Lines of which it was told once why their value is undefined.
+    undefined: HashSet<(usize, u32)>,
+    story: Option<Story>,
+    steps: Option<Steps>,
+}
+
+impl<'a> Watch<'a> {
+    fn new(arguments: &Arguments, program: &'a Program) -> Self {
+        let records = arguments.output.json || arguments.output.jsonl;
+        Watch {
+            program,
+            told: HashSet::new(),
+            undefined: HashSet::new(),
+            story: (arguments.trace && !records).then(Story::default),
+            steps: (arguments.trace && records).then(Steps::default),
+        }
+    }
+
+    fn begins(&mut self, transform: &Transform) {
+        if let Some(story) = &mut self.story {
+            story.text.push_str(&format!("transform {}\n", transform.name));
+        }
+    }
+
+    fn skipped(&mut self, transform: &Transform) {
+        if let (Some(story), Some(requirements)) = (&mut self.story, &transform.envelope.requirements) {
+            story.text.push_str(&format!(
+                "transform {} does not apply: REQUIREMENTS {}\n",
+                transform.name, requirements.text
+            ));
+        }
+        if let (Some(steps), Some(requirements)) = (&mut self.steps, &transform.envelope.requirements) {
+            steps.skipped(transform, &requirements.text);
+        }
+    }
+
+    fn failed(&mut self, failure: &Failure) {
+        let key = (failure.line.source.name.clone(), failure.line.number, failure.to_string());
+        if self.told.insert(key) {
+            self.program.report(&report::failure(failure, Status::No));
+        }
+    }
+
+    fn take_story(&mut self) -> String {
+        self.story.as_mut().map(|story| std::mem::take(&mut story.text)).unwrap_or_default()
+    }
+
+    fn take_steps(&mut self) -> Option<Vec<serde_json::Value>> {
+        self.steps.as_mut().map(|steps| std::mem::take(&mut steps.records))
+    }
+}
+
+impl Observer for Watch<'_> {
+    fn wants_steps(&self) -> bool {
+        self.story.is_some() || self.steps.is_some()
+    }
+
+    fn wants_reason(&self, line: &Line) -> bool {
+        self.wants_steps() || (self.told.len() < MOST_TOLD && !self.undefined.contains(&place(line)))
+    }
+
+    fn event(&mut self, line: &Line, event: Event<'_>) {
+        if let Event::Problem(problem) = &event {
+            let key = (line.source.name.clone(), line.number, problem.kind.to_string());
+            if matches!(problem.kind, ProblemKind::Undefined { .. }) {
+                self.undefined.insert(place(line));
+            }
+            if self.told.len() < MOST_TOLD && self.told.insert(key) {
+                self.program.report(&report::problem(line, problem, Status::No));
+            }
+        }
+        if let Some(steps) = &mut self.steps {
+            steps.event(line, event);
+        } else if let Some(story) = &mut self.story {
+            story.event(line, event);
+        }
+    }
+}
+
+/// A line, by its source and number.
+fn place(line: &Line) -> (usize, u32) {
+    (std::sync::Arc::as_ptr(&line.source).addr(), line.number)
+}
+
+/// How many different problems are told: a stream of a million ads may have a problem each.
+const MOST_TOLD: usize = 1000;
+
+/// Writes what came out: ads in one of the four forms, or records of an ad with its story.
+enum Out {
+    Ads(ListWriter),
+    Records { array: bool, count: usize },
+}
+
+impl Out {
+    fn new(arguments: &Arguments) -> Self {
+        let output = &arguments.output;
+        if (arguments.trace || arguments.diff) && (output.json || output.jsonl) {
+            return Out::Records { array: output.json, count: 0 };
+        }
+        let form = if output.json {
+            ListForm::Json
+        } else if output.jsonl {
+            ListForm::JsonLines
+        } else if arguments.xml {
+            ListForm::Xml
+        } else if arguments.new {
+            ListForm::New
+        } else {
+            ListForm::Long
+        };
+        Out::Ads(ListWriter::new(form, Order::Sorted))
+    }
+
+    fn is_record(&self) -> bool {
+        matches!(self, Out::Records { .. })
+    }
+
+    fn write(
+        &mut self,
+        ad: &ClassAd,
+        applied: &[&BString],
+        trace: Option<Vec<serde_json::Value>>,
+        difference: Option<Difference>,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        match self {
+            Out::Ads(writer) => writer.write(ad, out).map(drop),
+            Out::Records { array, count } => {
+                let separator: &[u8] = match (*array, *count) {
+                    (true, 0) => b"[\n",
+                    (true, _) => b",\n",
+                    _ => b"",
+                };
+                *count += 1;
+                out.write_all(separator)?;
+                let names: Vec<_> = applied.iter().map(|name| name.to_str_lossy()).collect();
+                out.write_all(b"{\"ad\":")?;
+                out.write_all(&report::json_line(ad))?;
+                write!(out, ",\"transforms\":{}", serde_json::json!(names))?;
+                if let Some(trace) = trace {
+                    write!(out, ",\"trace\":{}", serde_json::Value::Array(trace))?;
+                }
+                if let Some(difference) = difference {
+                    write!(out, ",\"diff\":{}", difference.to_json())?;
+                }
+                out.write_all(if *array { b"}" } else { b"}\n" })
+            }
+        }
+    }
+
+    fn finish(&mut self, out: &mut dyn Write) -> io::Result<()> {
+        match self {
+            Out::Ads(writer) => writer.finish(out),
+            Out::Records { array: true, count: 0 } => out.write_all(b"[]\n"),
+            Out::Records { array: true, .. } => out.write_all(b"\n]\n"),
+            Out::Records { .. } => Ok(()),
+        }
+    }
+}

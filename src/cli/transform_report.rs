@@ -1,0 +1,332 @@
+//! How transforms tell of themselves: problems with carets on standard error, the reference's `-verbose` lines.
+
+use std::fmt::Write as _;
+
+use bstr::ByteSlice;
+use serde_json::json;
+
+use crate::classad::ClassAd;
+use crate::classad::format::json;
+use crate::classad::stream::AdError;
+use crate::cli::common::{Problem as CliProblem, Session as Program, Status};
+use crate::text::Span;
+use crate::text::caret::{Caret, LineCaret};
+use crate::transform::{
+    CommandError, Event, Failure, Keyword, Line, LoadError, Observer, Problem, ProblemKind, Reason,
+};
+
+/// A failure with its place.
+pub(super) fn failure(failure: &Failure, status: Status) -> anyhow::Error {
+    let problem = CliProblem::new(status, failure.to_string());
+    let span = failure.line.span(failure.at.0, failure.at.1);
+    let source = &failure.line.source;
+    let problem = problem.at(&Caret { source: &source.name, text: &source.text, span });
+    let hint = match &failure.reason {
+        Reason::Command(CommandError::UnknownKeyword(word)) => crate::transform::lint::command_hint(word),
+        Reason::Condition(text) if text.contains("complex") || text.contains("not a valid if condition") => Some(
+            "25.14 evaluates such a condition only where it is true; use EVALMACRO v (...) =?= true and 'if $(v)'".into(),
+        ),
+        _ => None,
+    };
+    match hint {
+        Some(hint) => problem.hint(hint).into(),
+        None => problem.into(),
+    }
+}
+
+/// A text that is no transform.
+pub(super) fn load_error(error: &LoadError, status: Status) -> anyhow::Error {
+    let LoadError::Requirements { reason, line, span, text } = error;
+    let problem = CliProblem::new(status, format!("REQUIREMENTS: {reason}"));
+    let source = &line.source;
+    let problem = problem.at(&Caret { source: &source.name, text: &source.text, span: *span });
+    if text.contains(&b'$') {
+        return problem.hint("macros are not expanded in REQUIREMENTS").into();
+    }
+    problem.into()
+}
+
+/// A problem with its place: in the file where no macro stands before it, else in the expanded text.
+pub(super) fn problem(line: &Line, problem: &Problem, status: Status) -> anyhow::Error {
+    let told = CliProblem::new(status, problem.kind.to_string());
+    let source = &line.source;
+    if let Some((start, end)) = problem.in_line {
+        let span = line.span(start, end);
+        return told.at(&Caret { source: &source.name, text: &source.text, span }).into();
+    }
+    let points = !matches!(problem.kind, ProblemKind::Function(_));
+    let (text, span) =
+        if points { (&problem.text, problem.at) } else { (&line.text, Span::new(0, line.text.len())) };
+    let first = text.lines().next().unwrap_or_default();
+    let told = told.at_line(&LineCaret { source: &source.name, line: line.number, text: first, span });
+    if points { told.hint("the line above is shown after macro expansion").into() } else { told.into() }
+}
+
+/// Tells problems on standard error and nothing else.
+pub(super) struct Stderr<'a> {
+    program: &'a Program,
+}
+
+impl<'a> Stderr<'a> {
+    /// For this program.
+    pub(super) fn new(program: &'a Program) -> Self {
+        Stderr { program }
+    }
+}
+
+impl Observer for Stderr<'_> {
+    fn wants_steps(&self) -> bool {
+        false
+    }
+
+    fn event(&mut self, line: &Line, event: Event<'_>) {
+        match event {
+            Event::Problem(found) => self.program.report(&problem(line, &found, Status::Failed)),
+            Event::Warning(text) => self.program.warn(&text.to_str_lossy()),
+            _ => {}
+        }
+    }
+}
+
+/// The lines of `condor_transform_ads -verbose`, which go to standard output before the ad.
+pub(super) struct Verbose<'a> {
+    stderr: Stderr<'a>,
+    verbose: bool,
+    lines: Vec<u8>,
+}
+
+impl<'a> Verbose<'a> {
+    /// Without `verbose` only problems are told.
+    pub(super) fn new(program: &'a Program, verbose: bool) -> Self {
+        Verbose { stderr: Stderr::new(program), verbose, lines: Vec::new() }
+    }
+
+    /// The lines so far.
+    pub(super) fn take(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.lines)
+    }
+
+    fn add(&mut self, parts: &[&[u8]]) {
+        parts.iter().for_each(|part| self.lines.extend_from_slice(part));
+        self.lines.push(b'\n');
+    }
+}
+
+impl Observer for Verbose<'_> {
+    fn wants_steps(&self) -> bool {
+        self.verbose
+    }
+
+    fn event(&mut self, line: &Line, event: Event<'_>) {
+        match event {
+            Event::Command { keyword, attribute, text } => {
+                let name = keyword.name().as_bytes();
+                match keyword {
+                    Keyword::Delete => self.add(&[name, b" ", attribute]),
+                    Keyword::Name | Keyword::Requirements => self.add(&[name, b" ", text]),
+                    Keyword::Universe => {
+                        let number = crate::transform::universe_number(attribute).to_string();
+                        self.add(&[name, b" ", number.as_bytes()]);
+                    }
+                    _ => self.add(&[name, b" ", attribute, b" to ", text]),
+                }
+            }
+            Event::Evaluated { keyword: Keyword::EvalMacro, attribute, text } => {
+                self.add(&[b"          ", attribute, b" = ", text]);
+            }
+            Event::Evaluated { attribute, text, .. } => {
+                self.add(&[b"    SET ", attribute, b" to ", text]);
+            }
+            Event::Problem(Problem { kind: ProblemKind::Undefined { .. }, .. }) => {}
+            event @ (Event::Problem(_) | Event::Warning(_)) => self.stderr.event(line, event),
+            _ => {}
+        }
+    }
+}
+
+/// The story of a transform, a line a step.
+#[derive(Default)]
+pub(super) struct Story {
+    /// The text so far.
+    pub text: String,
+}
+
+impl Observer for Story {
+    fn wants_steps(&self) -> bool {
+        true
+    }
+
+    fn event(&mut self, line: &Line, event: Event<'_>) {
+        let place = format!("{}:{}", line.source.name, line.number);
+        let what = match event {
+            Event::Command { keyword, attribute, text } => {
+                let attribute = attribute.as_bstr();
+                match keyword {
+                    Keyword::Delete => format!("{} {attribute}", keyword.name()),
+                    _ => format!("{} {attribute} {}", keyword.name(), text.as_bstr()),
+                }
+            }
+            Event::Evaluated { attribute, text, .. } => {
+                format!("  {} evaluates to {}", attribute.as_bstr(), text.as_bstr())
+            }
+            Event::Changed { attribute, old, new } => {
+                let attribute = attribute.as_bstr();
+                match (old, new) {
+                    (None, Some(new)) => format!("  added {attribute} = {}", new.unparse()),
+                    (Some(old), Some(new)) if old.unparse() == new.unparse() => {
+                        format!("  {attribute} stays {}", new.unparse())
+                    }
+                    (Some(old), Some(new)) => {
+                        format!("  changed {attribute}: {} -> {}", old.unparse(), new.unparse())
+                    }
+                    (Some(old), None) => format!("  removed {attribute} = {}", old.unparse()),
+                    (None, None) => return,
+                }
+            }
+            Event::Nothing(idle) => format!("  nothing done: {}", idle.text()),
+            Event::Assigned { name, value } => format!("macro {} = {}", name.as_bstr(), value.as_bstr()),
+            Event::Condition { enabled } => {
+                format!(
+                    "{}  [{}]",
+                    line.text,
+                    if enabled { "what follows is executed" } else { "what follows is skipped" }
+                )
+            }
+            Event::Skipped => format!("skipped: {}", line.text),
+            Event::Warning(text) => format!("warning: {}", text.as_bstr()),
+            Event::Problem(problem) => format!("  problem: {}", problem.kind),
+        };
+        let _ = writeln!(self.text, "{place}: {}", what.replace('\n', "\\n"));
+    }
+}
+
+/// The story of a transform as records for programs.
+#[derive(Default)]
+pub(super) struct Steps {
+    /// One for each step.
+    pub records: Vec<serde_json::Value>,
+}
+
+impl Steps {
+    /// A transform whose REQUIREMENTS are not true.
+    pub(super) fn skipped(&mut self, transform: &crate::transform::Transform, requirements: &[u8]) {
+        self.records.push(json!({
+            "event": "not-applied",
+            "transform": text(&transform.name),
+            "requirements": text(requirements),
+        }));
+    }
+}
+
+impl Observer for Steps {
+    fn wants_steps(&self) -> bool {
+        true
+    }
+
+    fn event(&mut self, line: &Line, event: Event<'_>) {
+        let value = |expr: Option<&crate::classad::Expr>| expr.map(|expr| expr.unparse().to_string());
+        let mut record = match event {
+            Event::Command { keyword, attribute, text: written } => {
+                json!({ "event": "command", "command": keyword.name(), "attribute": text(attribute), "text": text(written) })
+            }
+            Event::Evaluated { keyword, attribute, text: result } => {
+                json!({ "event": "evaluated", "command": keyword.name(), "attribute": text(attribute), "value": text(result) })
+            }
+            Event::Changed { attribute, old, new } => {
+                json!({ "event": "changed", "attribute": text(attribute), "old": value(old), "new": value(new) })
+            }
+            Event::Nothing(idle) => json!({ "event": "nothing", "reason": idle.text() }),
+            Event::Assigned { name, value } => {
+                json!({ "event": "macro", "name": text(name), "value": text(value) })
+            }
+            Event::Condition { enabled } => {
+                json!({ "event": "condition", "text": text(&line.text), "enabled": enabled })
+            }
+            Event::Skipped => json!({ "event": "skipped", "text": text(&line.text) }),
+            Event::Warning(said) => json!({ "event": "warning", "text": text(said) }),
+            Event::Problem(problem) => json!({ "event": "problem", "text": problem.kind.to_string() }),
+        };
+        if let Some(fields) = record.as_object_mut() {
+            fields.insert("file".into(), json!(line.source.name));
+            fields.insert("line".into(), json!(line.number));
+        }
+        self.records.push(record);
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// What became of an ad, attribute by attribute, in the order of their names.
+pub(super) struct Difference {
+    changes: Vec<(String, Option<String>, Option<String>)>,
+}
+
+impl Difference {
+    /// The difference between two states of an ad.
+    pub(super) fn between(before: &ClassAd, after: &ClassAd) -> Self {
+        let mut changes = Vec::new();
+        for (name, old) in before.sorted() {
+            let new = after.get(name).map(|new| new.unparse().to_string());
+            let old = old.unparse().to_string();
+            if new.as_deref() != Some(&old) {
+                changes.push((name.to_string(), Some(old), new));
+            }
+        }
+        for (name, new) in after.sorted() {
+            if !before.contains(name) {
+                changes.push((name.to_string(), None, Some(new.unparse().to_string())));
+            }
+        }
+        changes.sort();
+        Difference { changes }
+    }
+
+    /// A list of objects with name, old and new.
+    pub(super) fn to_json(&self) -> serde_json::Value {
+        let record = |(name, old, new): &(String, Option<String>, Option<String>)| json!({ "attribute": name, "old": old, "new": new });
+        self.changes.iter().map(record).collect()
+    }
+}
+
+impl std::fmt::Display for Difference {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for (name, old, new) in &self.changes {
+            match (old, new) {
+                (None, Some(new)) => writeln!(f, "  + {name} = {new}")?,
+                (Some(old), None) => writeln!(f, "  - {name} = {old}")?,
+                (Some(old), Some(new)) => writeln!(f, "  ~ {name} = {new}  (was {old})")?,
+                (None, None) => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A part of a stream of ads that cannot be read.
+pub(super) fn malformed(error: &AdError, source: &str) -> anyhow::Error {
+    let problem = CliProblem::unreadable(error.message.clone()).at_line(&error.caret(source));
+    match error.help {
+        Some(help) => problem.hint(help).into(),
+        None => problem.into(),
+    }
+}
+
+/// An ad as one line of JSON.
+pub(super) fn json_line(ad: &ClassAd) -> Vec<u8> {
+    let mut out = Vec::new();
+    json::push(ad, json::Layout::OneLine, &mut out);
+    while out.last() == Some(&b'\n') {
+        out.pop();
+    }
+    out
+}
+
+/// A finding of the linter as a message with its place.
+pub(super) fn finding(finding: &crate::transform::lint::Finding, status: Status) -> anyhow::Error {
+    let span = finding.line.span(finding.at.0, finding.at.1);
+    let source = &finding.line.source;
+    let problem = CliProblem::new(status, finding.message.clone());
+    problem.at(&Caret { source: &source.name, text: &source.text, span }).hint(finding.fix.clone()).into()
+}

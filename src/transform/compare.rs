@@ -1,0 +1,252 @@
+//! Whether two rule sets do the same: on given ads, on ads made from what the rules look at, and the smallest ad on which
+//! they differ.
+
+use std::collections::BTreeSet;
+
+use bstr::{BString, ByteSlice};
+
+use super::command::{Attribute, Keyword};
+use super::observe::Silent;
+use super::program::Transform;
+use super::session::Session;
+use super::statement::Statement;
+use crate::classad::{AttrName, ClassAd, Dialect, Expr, references};
+use crate::config::MacroSource;
+use crate::config::reference::{Function, next_reference};
+use crate::text::caseless;
+use crate::world::World;
+
+/// Two rule sets and what they see.
+pub struct Comparison<'a> {
+    /// The first, in order of application.
+    pub left: &'a [Transform],
+    /// The second.
+    pub right: &'a [Transform],
+    /// The configuration.
+    pub knobs: Option<&'a dyn MacroSource>,
+    /// What is outside.
+    pub world: &'a dyn World,
+}
+
+/// What a rule set makes of an ad.
+#[derive(Clone, Debug)]
+pub enum Outcome {
+    /// The ad.
+    Ad(ClassAd),
+    /// A transform failed.
+    Failed(String),
+}
+
+/// An ad on which the two differ.
+#[derive(Clone, Debug)]
+pub struct Difference {
+    /// The ad.
+    pub ad: ClassAd,
+    /// What the first makes of it.
+    pub left: Outcome,
+    /// What the second makes of it.
+    pub right: Outcome,
+}
+
+impl Comparison<'_> {
+    /// Applies a rule set to a copy of the ad.
+    pub fn outcome(&self, rules: &[Transform], ad: &ClassAd) -> Outcome {
+        let mut session = Session::new(self.world, self.knobs);
+        let mut ad = ad.clone();
+        for transform in rules {
+            if session.matches(transform, &ad)
+                && let Err(failure) = session.apply(transform, &mut ad, &mut Silent)
+            {
+                return Outcome::Failed(format!("{}: {failure}", transform.name));
+            }
+        }
+        Outcome::Ad(ad)
+    }
+
+    /// The difference on this ad, if there is one. Two failures are the same.
+    pub fn difference(&self, ad: &ClassAd) -> Option<Difference> {
+        let (left, right) = (self.outcome(self.left, ad), self.outcome(self.right, ad));
+        let same = match (&left, &right) {
+            (Outcome::Ad(left), Outcome::Ad(right)) => same(left, right),
+            (Outcome::Failed(_), Outcome::Failed(_)) => true,
+            _ => false,
+        };
+        (!same).then(|| Difference { ad: ad.clone(), left, right })
+    }
+
+    /// A difference on the smallest ad that can be reached by leaving out attributes and simplifying values.
+    pub fn shrink(&self, mut found: Difference) -> Difference {
+        loop {
+            let names: Vec<AttrName> = found.ad.names().map(|name| name.as_bytes().into()).collect();
+            let mut smaller = names.iter().filter_map(|name| {
+                let mut ad = found.ad.clone();
+                ad.remove(name.as_bytes());
+                self.difference(&ad)
+            });
+            if let Some(next) = smaller.next() {
+                found = next;
+                continue;
+            }
+            let simpler = names.iter().find_map(|name| {
+                let now = found.ad.get(name.as_bytes())?.unparse();
+                [&b"0"[..], b"1", b"\"\"", b"\"a\"", b"true"]
+                    .iter()
+                    .take_while(|text| now != ***text)
+                    .find_map(|text| {
+                        let mut ad = found.ad.clone();
+                        ad.insert(name.as_bytes(), Expr::parse(text).ok()?);
+                        self.difference(&ad)
+                    })
+            });
+            match simpler {
+                Some(next) => found = next,
+                None => return found,
+            }
+        }
+    }
+
+    /// Makes ads out of what both rule sets look at, each different; `seeds` are changed as well.
+    pub fn generate(&self, seeds: &[ClassAd], count: usize, seed: u64) -> Vec<ClassAd> {
+        let mut words = Vocabulary::default();
+        self.left.iter().chain(self.right).for_each(|transform| words.collect(transform));
+        let names: Vec<&BString> = words.names.iter().collect();
+        let values: Vec<Expr> = words.values.iter().filter_map(|text| Expr::parse(text).ok()).collect();
+        let mut random = Random(seed | 1);
+        let mut ads = Vec::with_capacity(count);
+        for _ in 0..count {
+            let mut ad = match seeds.len() {
+                0 => ClassAd::new(),
+                length if random.below(3) > 0 => seeds[random.below(length)].clone(),
+                _ => ClassAd::new(),
+            };
+            if !names.is_empty() {
+                for _ in 0..=random.below(names.len().min(12) + 1) {
+                    let name = names[random.below(names.len())];
+                    if random.below(4) == 0 || values.is_empty() {
+                        ad.remove(name);
+                    } else {
+                        ad.insert(name, values[random.below(values.len())].clone());
+                    }
+                }
+            }
+            ads.push(ad);
+        }
+        ads
+    }
+}
+
+/// Whether two ads have the same attributes; the spelling of names does not count.
+pub fn same(left: &ClassAd, right: &ClassAd) -> bool {
+    left.len() == right.len()
+        && left.iter().all(|(name, expr)| {
+            right.get(name.as_bytes()).is_some_and(|other| other.unparse() == expr.unparse())
+        })
+}
+
+/// Names of attributes and texts of values that rules speak of.
+#[derive(Default)]
+struct Vocabulary {
+    names: BTreeSet<BString>,
+    values: BTreeSet<BString>,
+}
+
+impl Vocabulary {
+    fn collect(&mut self, transform: &Transform) {
+        for text in ["0", "1", "-1", "2.5", "\"\"", "\"a\"", "true", "false", "undefined", "{ 1,2 }"] {
+            self.values.insert(text.into());
+        }
+        if let Some(requirements) = &transform.envelope.requirements {
+            self.expression(&requirements.expr);
+        }
+        for (line, statement) in transform.statements() {
+            self.macros(&line.text);
+            match statement {
+                Statement::Command(Ok(command)) => {
+                    match &command.attribute {
+                        Some(Attribute::Name { name, .. }) if command.keyword != Keyword::EvalMacro => {
+                            self.name(name);
+                        }
+                        Some(Attribute::Pattern(pattern)) => self.pattern(&pattern.regex),
+                        _ => {}
+                    }
+                    if matches!(command.keyword, Keyword::Copy | Keyword::Rename) {
+                        self.name(&command.value);
+                    } else if let Ok((expr, _)) = Expr::parse_prefix(&command.value, Dialect::new_syntax()) {
+                        self.expression(&expr);
+                    }
+                }
+                Statement::Condition => {
+                    let condition = line.text.splitn_str(2, b" ").nth(1).unwrap_or_default();
+                    if let Ok((expr, _)) = Expr::parse_prefix(condition, Dialect::new_syntax()) {
+                        self.expression(&expr);
+                    }
+                }
+                Statement::Assign(assignment) => {
+                    if let Ok(expr) = Expr::parse(&assignment.value) {
+                        self.expression(&expr);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn expression(&mut self, expr: &Expr) {
+        for name in references::of(expr) {
+            self.name(name.as_bytes());
+        }
+        for literal in references::literals(expr) {
+            let text = literal.unparse();
+            if let Some(number) = text.to_str().ok().and_then(|text| text.parse::<i64>().ok()) {
+                self.values.insert(number.saturating_add(1).to_string().into());
+                self.values.insert(number.saturating_sub(1).to_string().into());
+            }
+            self.values.insert(text);
+        }
+    }
+
+    fn macros(&mut self, text: &[u8]) {
+        let mut at = 0;
+        while let Some(found) = next_reference(text, at, &mut None, |_, _| true) {
+            at = found.dollar + 2;
+            if found.function == Function::Plain {
+                let name = found.name_and_default(text).0;
+                if caseless::starts_with(name, b"MY.") {
+                    self.name(&name[3..]);
+                }
+            }
+        }
+    }
+
+    fn name(&mut self, name: &[u8]) {
+        let name = name.split(|&b| b == b'.').next_back().unwrap_or_default();
+        if super::pattern::is_attribute_name(name)
+            && !self.names.iter().any(|known| caseless::eq(known, name))
+        {
+            self.names.insert(name.into());
+        }
+    }
+
+    /// Names that a pattern may match: its runs of letters, alone and with something around.
+    fn pattern(&mut self, regex: &[u8]) {
+        for run in regex.split(|b| !(b.is_ascii_alphanumeric() || *b == b'_')).filter(|run| !run.is_empty()) {
+            self.name(run);
+            self.name(&[run, b"X1"].concat());
+            self.name(&[b"Y", run].concat());
+        }
+        self.name(b"Z");
+    }
+}
+
+/// A small generator of numbers (xorshift64*): the same seed gives the same ads.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        let high = self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33;
+        usize::try_from(high).unwrap_or_default() % end.max(1)
+    }
+}

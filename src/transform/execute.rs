@@ -1,0 +1,310 @@
+//! What the commands do to an ad (`ParseRulesCallback`).
+
+use std::borrow::Cow;
+
+use bstr::{BString, ByteSlice};
+
+use super::command::{Attribute, Command, Keyword};
+use super::observe::{Event, Failure, Idle, Observer, Problem, ProblemKind};
+use super::pattern;
+use super::program::{Ready, Step};
+use super::rules::Line;
+use super::session::Session;
+use crate::classad::regex::Regex;
+use crate::classad::{ClassAd, Context, Dialect, Expr, ParseError, Value};
+use crate::quirks::{Quirk, Quirks};
+use crate::text::Span;
+
+/// Runs the command of a step.
+pub(super) fn command(
+    session: &mut Session<'_>,
+    step: &Step,
+    command: &Command,
+    ad: &mut ClassAd,
+    observer: &mut dyn Observer,
+) -> Result<(), Failure> {
+    let line = &step.line;
+    let Some(attribute) = &command.attribute else { return Ok(()) };
+    let text = session.expand(line, command.value_at, &command.value, Some(ad), observer)?;
+    let work = Work { line, command, text: &text, steps: observer.wants_steps() };
+    let name = match attribute {
+        Attribute::Name { name, trailing } => work.name(name, *trailing, session.quirks, observer),
+        Attribute::Pattern(pattern) => {
+            match &step.ready {
+                Ready::Pattern(Ok(regex)) => work.each_match(regex, ad, observer),
+                Ready::Pattern(Err(error)) => {
+                    let (pattern, code) = (pattern.regex.clone(), error.code);
+                    let kind = ProblemKind::Pattern { pattern, reason: error.to_string(), code };
+                    work.problem(kind, Span::default(), observer);
+                }
+                _ => {}
+            }
+            return Ok(());
+        }
+    };
+    match command.keyword {
+        Keyword::Name | Keyword::Universe | Keyword::Requirements => work.announce(&name, observer),
+        Keyword::Transform => {}
+        Keyword::Default | Keyword::Set => {
+            work.announce(&name, observer);
+            if command.keyword == Keyword::Default {
+                if ad.contains(&name) {
+                    work.idle(Idle::Present, observer);
+                    return Ok(());
+                }
+                if work.steps {
+                    let (keyword, text) = (Keyword::Set, &text[..]);
+                    observer.event(line, Event::Command { keyword, attribute: &name, text });
+                }
+            }
+            work.set(&name, &step.ready, ad, observer);
+        }
+        Keyword::EvalSet => {
+            work.announce(&name, observer);
+            if let Some(value) = work.evaluate(session, &name, &step.ready, ad, observer) {
+                if name.is_empty() {
+                    work.problem(ProblemKind::NoName(command.keyword), Span::default(), observer);
+                    return Ok(());
+                }
+                let printed = if work.steps { value_text(&value) } else { BString::default() };
+                work.insert(&name, Expr::literal(value), ad, observer);
+                if work.steps {
+                    let (keyword, text) = (command.keyword, &printed[..]);
+                    observer.event(line, Event::Evaluated { keyword, attribute: &name, text });
+                }
+            }
+        }
+        Keyword::EvalMacro => {
+            work.announce(&name, observer);
+            if let Some(value) = work.evaluate(session, &name, &step.ready, ad, observer) {
+                let text = value_text(&value);
+                if work.steps {
+                    let (keyword, text) = (command.keyword, &text[..]);
+                    observer.event(line, Event::Evaluated { keyword, attribute: &name, text });
+                }
+                session.store(line, &name, text, observer);
+            }
+        }
+        Keyword::Delete => work.delete(&name, ad, observer),
+        Keyword::Rename => work.rename(&name, &text, ad, observer),
+        Keyword::Copy => work.copy(&name, &text, ad, observer),
+    }
+    Ok(())
+}
+
+/// The text of a value: a string without quotes, an ad as lines, anything else as it prints (`XFormValueToString`).
+fn value_text(value: &Value) -> BString {
+    match value {
+        Value::Str(text) => text.to_vec().into(),
+        Value::Ad(ad) => {
+            let mut text = Vec::new();
+            for (at, (name, expr)) in ad.in_ad_order().into_iter().enumerate() {
+                if at > 0 {
+                    text.push(b'\n');
+                }
+                let name = Expr::attribute(name).unparse_old();
+                text.extend_from_slice(&[&name[..], b" = ", &expr.unparse_old()[..]].concat());
+            }
+            text.push(b'\n');
+            text.into()
+        }
+        value => value.unparse_old(),
+    }
+}
+
+/// A command that is being carried out.
+struct Work<'a> {
+    line: &'a Line,
+    command: &'a Command,
+    text: &'a [u8],
+    steps: bool,
+}
+
+impl Work<'_> {
+    /// The attribute's name. The `,` or `=` behind it should be dropped, but 25.14 writes a NUL byte in its place.
+    fn name<'n>(
+        &self,
+        name: &'n BString,
+        trailing: Option<u8>,
+        quirks: Quirks,
+        observer: &mut dyn Observer,
+    ) -> Cow<'n, [u8]> {
+        let Some(character) = trailing else { return Cow::Borrowed(name) };
+        if quirks.has(Quirk::NulInAttributeName) {
+            return Cow::Owned([name, &b"\0"[..]].concat());
+        }
+        let kind = ProblemKind::Trailing { attribute: name.clone(), character: char::from(character) };
+        self.problem(kind, Span::default(), observer);
+        Cow::Borrowed(name)
+    }
+
+    fn announce(&self, attribute: &[u8], observer: &mut dyn Observer) {
+        if self.steps {
+            let (keyword, text) = (self.command.keyword, self.text);
+            observer.event(self.line, Event::Command { keyword, attribute, text });
+        }
+    }
+
+    fn idle(&self, idle: Idle, observer: &mut dyn Observer) {
+        if self.steps {
+            observer.event(self.line, Event::Nothing(idle));
+        }
+    }
+
+    fn problem(&self, kind: ProblemKind, at: Span, observer: &mut dyn Observer) {
+        let plain = self.text == self.command.value.as_bytes();
+        let offset = self.command.value_at;
+        let in_line = plain.then(|| (offset + at.start as usize, offset + at.end as usize));
+        let problem = Problem { kind, text: self.text.into(), at, in_line };
+        observer.event(self.line, Event::Problem(problem));
+    }
+
+    fn set(&self, name: &[u8], ready: &Ready, ad: &mut ClassAd, observer: &mut dyn Observer) {
+        let parsed = match ready {
+            Ready::Expression(parsed) => parsed.clone(),
+            _ => Expr::parse_with(self.text, Dialect::old_syntax()),
+        };
+        match parsed {
+            Err(error) => self.invalid(name, &error, observer),
+            Ok(_) if name.is_empty() => {
+                self.problem(ProblemKind::NoName(self.command.keyword), Span::default(), observer);
+            }
+            Ok(expr) => self.insert(name, expr, ad, observer),
+        }
+    }
+
+    fn invalid(&self, name: &[u8], error: &ParseError, observer: &mut dyn Observer) {
+        let (keyword, attribute, reason) = (self.command.keyword, name.into(), error.to_string());
+        let kind = match keyword {
+            Keyword::EvalSet | Keyword::EvalMacro => ProblemKind::Evaluate { keyword, attribute, reason },
+            _ => ProblemKind::Expression { keyword, attribute, reason },
+        };
+        self.problem(kind, error.span, observer);
+    }
+
+    fn insert(&self, name: &[u8], expr: Expr, ad: &mut ClassAd, observer: &mut dyn Observer) {
+        if self.steps {
+            let old = ad.get(name);
+            ad.insert(name, expr);
+            let new = ad.get(name);
+            observer
+                .event(self.line, Event::Changed { attribute: name, old: old.as_ref(), new: new.as_ref() });
+        } else {
+            ad.insert(name, expr);
+        }
+    }
+
+    /// Evaluates the text in the ad; reads as far as it parses.
+    fn evaluate(
+        &self,
+        session: &Session<'_>,
+        name: &[u8],
+        ready: &Ready,
+        ad: &ClassAd,
+        observer: &mut dyn Observer,
+    ) -> Option<Value> {
+        let parsed = match ready {
+            Ready::Expression(parsed) => parsed.clone(),
+            _ => Expr::parse_prefix(self.text, Dialect::new_syntax()).map(|(expr, _)| expr),
+        };
+        match parsed {
+            Err(error) => {
+                self.invalid(name, &error, observer);
+                None
+            }
+            Ok(expr) => {
+                let value = Context::new(session.world).my(ad).eval(&expr);
+                if observer.wants_reason(self.line)
+                    && let Some(word) = unusable(&value)
+                {
+                    let reason = crate::classad::explain::why_undefined(&expr, ad, session.world);
+                    let (keyword, attribute) = (self.command.keyword, name.into());
+                    let kind = ProblemKind::Undefined { keyword, attribute, value: word, reason };
+                    self.problem(kind, Span::default(), observer);
+                }
+                Some(value)
+            }
+        }
+    }
+
+    fn delete(&self, name: &[u8], ad: &mut ClassAd, observer: &mut dyn Observer) {
+        self.announce(name, observer);
+        match ad.remove(name) {
+            None => self.idle(Idle::Absent, observer),
+            Some(old) if self.steps => {
+                let changed = Event::Changed { attribute: name, old: Some(&old), new: None };
+                observer.event(self.line, changed);
+            }
+            Some(_) => {}
+        }
+    }
+
+    fn rename(&self, name: &[u8], new: &[u8], ad: &mut ClassAd, observer: &mut dyn Observer) {
+        self.announce_new(name, new, observer);
+        if !self.is_name(name, new, observer) {
+            return;
+        }
+        match ad.remove(name) {
+            None => self.idle(Idle::Absent, observer),
+            Some(expr) => {
+                if self.steps {
+                    let changed = Event::Changed { attribute: name, old: Some(&expr), new: None };
+                    observer.event(self.line, changed);
+                }
+                self.insert(new, expr, ad, observer);
+            }
+        }
+    }
+
+    fn copy(&self, name: &[u8], new: &[u8], ad: &mut ClassAd, observer: &mut dyn Observer) {
+        self.announce_new(name, new, observer);
+        if !self.is_name(name, new, observer) {
+            return;
+        }
+        match ad.get(name) {
+            None => self.idle(Idle::Absent, observer),
+            Some(expr) => self.insert(new, expr, ad, observer),
+        }
+    }
+
+    fn announce_new(&self, attribute: &[u8], text: &[u8], observer: &mut dyn Observer) {
+        if self.steps {
+            let keyword = self.command.keyword;
+            observer.event(self.line, Event::Command { keyword, attribute, text });
+        }
+    }
+
+    fn is_name(&self, attribute: &[u8], new: &[u8], observer: &mut dyn Observer) -> bool {
+        let valid = pattern::is_attribute_name(new);
+        if !valid {
+            let (keyword, attribute) = (self.command.keyword, attribute.into());
+            let kind = ProblemKind::NewName { keyword, attribute, new: new.into() };
+            self.problem(kind, Span::new(0, self.text.len()), observer);
+        }
+        valid
+    }
+
+    /// Does the command for each attribute that matches.
+    fn each_match(&self, regex: &Regex, ad: &mut ClassAd, observer: &mut dyn Observer) {
+        let template = if self.command.keyword == Keyword::Delete { &b""[..] } else { self.text };
+        let matches = pattern::matching(ad, regex, template);
+        if matches.is_empty() {
+            self.idle(Idle::NoMatch, observer);
+        }
+        for (name, new) in matches {
+            match self.command.keyword {
+                Keyword::Delete => self.delete(&name, ad, observer),
+                Keyword::Rename => self.rename(&name, &new, ad, observer),
+                _ => self.copy(&name, &new, ad, observer),
+            }
+        }
+    }
+}
+
+fn unusable(value: &Value) -> Option<&'static str> {
+    match value {
+        Value::Undefined => Some("undefined"),
+        Value::Error => Some("error"),
+        _ => None,
+    }
+}

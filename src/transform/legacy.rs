@@ -1,0 +1,508 @@
+//! Old ClassAd routes turned into transforms, as older routers did and `condor_transform_ads -convertoldroutes` still
+//! does (`ConvertClassadJobRouterRouteToXForm` of `xform_utils.cpp`; transform.md 11).
+
+use std::collections::BTreeMap;
+
+use bstr::{BString, ByteSlice};
+
+use super::envelope::LoadError;
+use super::pattern::is_attribute_name;
+use super::program::Transform;
+use super::rules::is_space;
+use crate::classad::flatten::{self, Flat};
+use crate::classad::format::new;
+use crate::classad::{AttrName, ClassAd, Dialect, Expr, Value, references};
+use crate::text::caseless;
+use crate::world::World;
+
+/// Ways of converting.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Bit 1: `set_InputRSL` is left out.
+    pub drop_input_rsl: bool,
+    /// Bit 2: the `eval_set_` attributes of an old HTCondor-CE's defaults are replaced by macros.
+    pub fix_eval_set: bool,
+    /// Bit 4: a plain name makes no NAME line, it stands in the knob's name.
+    pub old_ce: bool,
+}
+
+impl Options {
+    /// The options that are bits of a number.
+    pub fn from_bits(bits: u32) -> Self {
+        Options { drop_input_rsl: bits & 1 != 0, fix_eval_set: bits & 2 != 0, old_ce: bits & 4 != 0 }
+    }
+}
+
+/// A converted route.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Converted {
+    /// What the route calls itself; empty without a name.
+    pub name: BString,
+    /// The text of the transform, NAME, UNIVERSE and REQUIREMENTS among its lines.
+    pub text: BString,
+}
+
+impl Converted {
+    /// The transform that the text makes.
+    ///
+    /// # Errors
+    /// As [`Transform::from_knob`].
+    pub fn transform(&self) -> Result<Transform, LoadError> {
+        Transform::from_knob(&self.name.to_str_lossy(), &self.text)
+    }
+
+    /// The text as the reference prints it: NAME, UNIVERSE and REQUIREMENTS first, blank lines left out, each line behind
+    /// the prefix. A name that stands in the knob's name already is left out with `named` false.
+    ///
+    /// # Errors
+    /// As [`Transform::from_knob`].
+    pub fn formatted(&self, prefix: &str, named: bool) -> Result<BString, LoadError> {
+        let transform = self.transform()?;
+        let mut lines: Vec<BString> = Vec::new();
+        if named && !self.name.is_empty() {
+            lines.push([b"NAME ", &self.name[..]].concat().into());
+        }
+        if let Some(universe) = transform.envelope.universe.filter(|&universe| universe != 0) {
+            let name =
+                crate::job::Universe::from_number(universe).map_or("UNKNOWN", crate::job::Universe::name);
+            lines.push(format!("UNIVERSE {}", name.to_uppercase()).into());
+        }
+        if let Some(requirements) = &transform.envelope.requirements {
+            lines.push([b"REQUIREMENTS ", &requirements.text[..]].concat().into());
+        }
+        let kept = self.text.split(|&b| b == b'\n').filter(|line| !line.is_empty() && !is_envelope(line));
+        lines.extend(kept.map(BString::from));
+        let lines: Vec<Vec<u8>> = lines.into_iter().map(|line| [prefix.as_bytes(), &line].concat()).collect();
+        Ok(lines.join(&b'\n').into())
+    }
+}
+
+fn is_envelope(line: &[u8]) -> bool {
+    let is = |keyword| super::rules::envelope_arguments(line, keyword).is_some();
+    is(b"name") || is(b"universe") || is(b"requirements") || is(b"transform")
+}
+
+/// Routes one after the other in a text, as JOB_ROUTER_ENTRIES holds them.
+pub struct Routes<'a> {
+    text: &'a [u8],
+    offset: usize,
+}
+
+impl<'a> Routes<'a> {
+    /// All routes of a text.
+    pub fn new(text: &'a [u8]) -> Self {
+        Routes { text, offset: 0 }
+    }
+
+    /// How much of the text has been read.
+    pub fn offset(&self) -> usize {
+        self.offset
+    }
+}
+
+impl Iterator for Routes<'_> {
+    /// The route, or what is wrong with it; the error's span counts from the start of the whole text.
+    type Item = Result<ClassAd, crate::classad::ParseError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.offset >= self.text.len() {
+            return None;
+        }
+        let start = self.offset;
+        let (ad, used) = match new::parse_prefix(&self.text[start..], Dialect::new_syntax()) {
+            Ok((ad, used)) => (Ok(ad), used),
+            Err(mut error) => {
+                let used = error.span.end as usize;
+                let shift = u32::try_from(start).unwrap_or(u32::MAX);
+                error.span.start = error.span.start.saturating_add(shift);
+                error.span.end = error.span.end.saturating_add(shift);
+                (Err(error), used)
+            }
+        };
+        // Something is read even of a text that is no ad, or this would never end.
+        self.offset = (start + used.max(1)).min(self.text.len());
+        Some(ad)
+    }
+}
+
+/// Reads JOB_ROUTER_DEFAULTS: one ad, in brackets or not; with `merge` several, each over those before. What follows a
+/// mistake is left out.
+///
+/// # Errors
+/// Returns what could be read, and what was wrong with the rest.
+pub fn defaults(text: &[u8], merge: bool) -> (ClassAd, Option<crate::classad::ParseError>) {
+    let mut merge = merge;
+    let mut wrapped = Vec::new();
+    let mut text = text;
+    if text.is_empty() {
+        return (ClassAd::new(), None);
+    }
+    let shift = if text[0] == b'[' {
+        0
+    } else {
+        wrapped.extend_from_slice(b"[ ");
+        wrapped.extend_from_slice(text);
+        wrapped.extend_from_slice(b" ]");
+        text = &wrapped;
+        merge = false;
+        2
+    };
+    let mut all = ClassAd::new();
+    let mut routes = Routes::new(text);
+    loop {
+        match routes.next() {
+            Some(Ok(ad)) => all.update(&ad),
+            Some(Err(mut error)) => {
+                error.span.start = error.span.start.saturating_sub(shift);
+                error.span.end = error.span.end.saturating_sub(shift);
+                return (all, Some(error));
+            }
+            None => return (all, None),
+        }
+        if !merge {
+            return (all, None);
+        }
+        let rest = &text[routes.offset..];
+        let skipped = rest.iter().take_while(|&&b| is_space(b) || b == b']').count();
+        if skipped == rest.len() {
+            return (all, None);
+        }
+        routes.offset += skipped;
+    }
+}
+
+/// Converts one route. `name` is what it is called where it does not say so itself; `defaults` is what its attributes are
+/// laid over.
+pub fn convert(
+    route: &ClassAd,
+    name: &[u8],
+    defaults: &ClassAd,
+    options: Options,
+    world: &dyn World,
+) -> Converted {
+    let mut ad = defaults.clone();
+    ad.update(route);
+    let mut converter = Converter { name: name.into(), ..Converter::new(&ad, defaults, options, world) };
+    for (attribute, expr) in ad.sorted() {
+        converter.attribute(attribute.as_bytes(), &expr);
+    }
+    converter.finish()
+}
+
+/// A transform from the value of a knob that holds one old route in brackets (`XFormLoadFromClassadJobRouterRoute`).
+///
+/// # Errors
+/// What is wrong with the route or with the transform it makes.
+pub fn transform_from_knob(name: &str, text: &[u8], world: &dyn World) -> Result<Transform, LegacyError> {
+    let route = Routes::new(text).next().unwrap_or_else(|| Ok(ClassAd::new())).map_err(LegacyError::Route)?;
+    let converted = convert(&route, name.as_bytes(), &ClassAd::new(), Options::default(), world);
+    converted.transform().map_err(LegacyError::Transform)
+}
+
+/// Why an old route makes no transform.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum LegacyError {
+    /// The route is no ad.
+    #[error("the route is no ClassAd: {0}")]
+    Route(crate::classad::ParseError),
+    /// What it makes is no transform.
+    #[error(transparent)]
+    Transform(LoadError),
+}
+
+/// Names compared without case, in that order.
+type Texts = BTreeMap<AttrName, Vec<u8>>;
+
+struct Converter<'a> {
+    ad: &'a ClassAd,
+    defaults: &'a ClassAd,
+    options: Options,
+    world: &'a dyn World,
+    name: BString,
+    universe: i64,
+    requirements: Vec<u8>,
+    assignments: Texts,
+    /// Those of the assignments that are strings and stand there without quotes.
+    strings: BTreeMap<AttrName, ()>,
+    copies: Texts,
+    deletes: Texts,
+    sets: Texts,
+    eval_sets: Texts,
+    eval_references: BTreeMap<AttrName, ()>,
+    default_hold: bool,
+    minimum_wall_time: bool,
+}
+
+/// Attributes that are flattened, with `TARGET.` turned into `MY.`.
+const FLATTENED: [&[u8]; 7] = [
+    b"EditJobInPlace",
+    b"FailureRateThreshold",
+    b"JobFailureTest",
+    b"JobShouldBeSandboxed",
+    b"OverrideRoutingEntry",
+    b"SharedX509UserProxy",
+    b"UseSharedX509UserProxy",
+];
+
+const HOLD: [&[u8]; 3] = [b"OnExitHold", b"OnExitHoldReason", b"OnExitHoldSubCode"];
+
+fn is_one_of(name: &[u8], names: &[&[u8]]) -> bool {
+    names.iter().any(|other| caseless::eq(name, other))
+}
+
+fn after_prefix<'n>(name: &'n [u8], prefix: &[u8]) -> Option<&'n [u8]> {
+    caseless::starts_with(name, prefix).then(|| &name[prefix.len()..])
+}
+
+impl<'a> Converter<'a> {
+    fn new(ad: &'a ClassAd, defaults: &'a ClassAd, options: Options, world: &'a dyn World) -> Self {
+        Converter {
+            ad,
+            defaults,
+            options,
+            world,
+            name: BString::default(),
+            universe: 0,
+            requirements: Vec::new(),
+            assignments: Texts::new(),
+            strings: BTreeMap::new(),
+            copies: Texts::new(),
+            deletes: Texts::new(),
+            sets: Texts::new(),
+            eval_sets: Texts::new(),
+            eval_references: BTreeMap::new(),
+            default_hold: false,
+            minimum_wall_time: false,
+        }
+    }
+
+    fn context(&self) -> crate::classad::Context<'a> {
+        crate::classad::Context::new(self.world).my(self.ad)
+    }
+
+    fn attribute(&mut self, name: &[u8], expr: &Expr) {
+        if let Some(of) = after_prefix(name, b"copy_") {
+            if let Value::Str(to) = self.context().eval_attr(name) {
+                self.copies.insert(of.into(), to.to_vec());
+            }
+        } else if let Some(of) = after_prefix(name, b"delete_") {
+            self.deletes.insert(of.into(), Vec::new());
+        } else if let Some(of) = after_prefix(name, b"set_") {
+            if !(self.options.drop_input_rsl && caseless::eq(of, b"InputRSL")) {
+                self.sets.insert(of.into(), expr.unparse_old().into());
+            }
+        } else if let Some(of) = after_prefix(name, b"eval_set_") {
+            self.eval_set(name, of, expr);
+        } else {
+            self.plain(name, expr);
+        }
+    }
+
+    /// `eval_set_X = e`: what the route itself knows is worked out now, since the job will not know it.
+    fn eval_set(&mut self, name: &[u8], of: &[u8], expr: &Expr) {
+        if self.options.fix_eval_set && self.defaults.get(name).is_some_and(|default| default == *expr) {
+            let replacement: Option<&[u8]> = if caseless::eq(of, b"RequestMemory") {
+                Some(b"$(maxMemory:2000)")
+            } else if is_one_of(of, &[b"RequestCpus", b"remote_NodeNumber", b"remote_SMPGranularity"]) {
+                Some(b"$(xcount:1)")
+            } else if caseless::eq(of, b"remote_queue") {
+                Some(b"$Fq(queue)")
+            } else {
+                None
+            };
+            if let Some(text) = replacement {
+                self.sets.insert(of.into(), text.into());
+                return;
+            }
+            if is_one_of(of, &HOLD) {
+                self.default_hold = true;
+                return;
+            }
+        }
+        let mut text: Vec<u8> = expr.unparse_old().into();
+        let mut own = self.own_references(expr);
+        if !own.is_empty() {
+            text = self.flattened(expr, Scope::My);
+            own = Expr::parse_with(&text, Dialect::old_syntax())
+                .map(|expr| self.own_references(&expr))
+                .unwrap_or_default();
+        }
+        self.eval_sets.insert(of.into(), text);
+        self.eval_references.extend(own.into_iter().map(|name| (name, ())));
+    }
+
+    /// The attributes of the route that an expression refers to.
+    fn own_references(&self, expr: &Expr) -> Vec<AttrName> {
+        references::internal(expr, self.ad, self.world).unwrap_or_default().into_iter().collect()
+    }
+
+    fn plain(&mut self, name: &[u8], expr: &Expr) {
+        if caseless::eq(name, b"Name") {
+            if let Value::Str(text) = self.context().eval_attr(name) {
+                self.name = text.to_vec().into();
+            }
+        } else if caseless::eq(name, b"TargetUniverse") {
+            // The reference looks at the bits of whatever value there is.
+            self.universe = match self.context().eval_attr(name) {
+                Value::Int(number) => number,
+                Value::Bool(value) => i64::from(value),
+                #[expect(
+                    clippy::cast_possible_truncation,
+                    reason = "the lower half is what the reference takes"
+                )]
+                Value::Real(value) => i64::from(value.to_bits() as i32),
+                Value::Undefined | Value::Error => 0,
+                _ => -1,
+            };
+        } else if caseless::eq(name, b"Requirements") {
+            self.requirements = self.flattened(expr, Scope::None);
+        } else if caseless::eq(name, b"GridResource") {
+            self.assignments.insert(name.into(), expr.unparse_old().into());
+            self.strings.insert(name.into(), ());
+        } else {
+            let (text, string) = if is_one_of(name, &FLATTENED) {
+                (self.flattened(expr, Scope::My), true)
+            } else if let Some(Value::Str(text)) = expr.as_literal() {
+                (text.to_vec(), true)
+            } else {
+                (expr.unparse_old().into(), false)
+            };
+            if !text.is_empty() {
+                self.assignments.insert(name.into(), text);
+                if string {
+                    self.strings.insert(name.into(), ());
+                }
+            }
+            self.minimum_wall_time |= caseless::eq(name, b"minWallTime");
+        }
+    }
+
+    /// The expression with the route's own attributes worked in, and TARGET renamed or dropped (`unparse_special`).
+    fn flattened(&self, expr: &Expr, scope: Scope) -> Vec<u8> {
+        let rescoped = |expr: &Expr| {
+            let target = match scope {
+                Scope::My => Some(&b"MY"[..]),
+                Scope::None => None,
+            };
+            expr.rescope(b"TARGET", target).unparse_old().into()
+        };
+        match flatten::inline(expr, self.ad, self.world) {
+            Some(Flat::Value(value)) => Expr::literal(value).unparse_old().into(),
+            Some(Flat::Expr(flat)) => rescoped(&flat),
+            None => rescoped(expr),
+        }
+    }
+
+    fn finish(mut self) -> Converted {
+        let new_hold = self.default_hold && self.options.fix_eval_set;
+        if new_hold {
+            for name in HOLD {
+                self.copies.remove(&AttrName::from(name));
+                self.eval_sets.remove(&AttrName::from(name));
+            }
+        }
+        let mut out = Statements::default();
+        out.line(&[b"# autoconversion of route '", &self.name[..], b"' from old route syntax"]);
+        let in_knob = self.options.old_ce && is_attribute_name(&self.name);
+        if !self.name.is_empty() && !in_knob {
+            out.line(&[b"NAME ", &self.name[..]]);
+        }
+        if self.universe != 0 {
+            // The reference holds the number in 32 bits.
+            #[expect(clippy::cast_possible_truncation, reason = "as the reference does")]
+            let universe = self.universe as i32;
+            out.line(&[b"UNIVERSE ", universe.to_string().as_bytes()]);
+        }
+        if !self.requirements.is_empty() {
+            out.line(&[b"REQUIREMENTS ", &self.requirements]);
+        }
+        out.line(&[]);
+        for (name, text) in &self.assignments {
+            out.line(&[name.as_bytes(), b" = ", text]);
+        }
+        out.group(b"# copy_* rules", b"COPY ", &self.copies);
+        out.group(b"# delete_* rules", b"DELETE ", &self.deletes);
+        out.group(b"# set_* rules", b"SET ", &self.sets);
+        if new_hold && self.minimum_wall_time {
+            out.line(&[]);
+            out.line(&[MINIMUM_WALL_TIME.as_bytes()]);
+        }
+        let temporary: Vec<&AttrName> = self
+            .eval_references
+            .keys()
+            .filter(|name| self.assignments.contains_key(*name) && !self.sets.contains_key(*name))
+            .collect();
+        if !temporary.is_empty() {
+            out.line(&[]);
+            out.line(&[b"# temporarily SET attrs because eval_set_ rules refer to them"]);
+        }
+        for name in &temporary {
+            let quote: &[u8] = if self.strings.contains_key(*name) { b"\"" } else { b"" };
+            let name = name.as_bytes();
+            out.line(&[b"SET ", name, b" ", quote, b"$(", name, b")", quote]);
+        }
+        out.group(b"# eval_set_* rules", b"EVALSET ", &self.eval_sets);
+        if !temporary.is_empty() {
+            out.line(&[]);
+            out.line(&[b"# remove temporary attrs"]);
+        }
+        for name in temporary {
+            out.line(&[b"DELETE ", name.as_bytes()]);
+        }
+        Converted { name: self.name, text: out.text.into() }
+    }
+}
+
+/// What becomes of `TARGET.`.
+#[derive(Clone, Copy)]
+enum Scope {
+    /// It turns into `MY.`.
+    My,
+    /// It is dropped.
+    None,
+}
+
+#[derive(Default)]
+struct Statements {
+    text: Vec<u8>,
+}
+
+impl Statements {
+    fn line(&mut self, parts: &[&[u8]]) {
+        if !self.text.is_empty() {
+            self.text.push(b'\n');
+        }
+        self.text.extend(parts.concat());
+    }
+
+    fn group(&mut self, title: &[u8], command: &[u8], texts: &Texts) {
+        if texts.is_empty() {
+            return;
+        }
+        self.line(&[]);
+        self.line(&[title]);
+        for (name, text) in texts {
+            let blank: &[u8] = if text.is_empty() { b"" } else { b" " };
+            self.line(&[command, name.as_bytes(), blank, text]);
+        }
+    }
+}
+
+/// What takes the place of an old HTCondor-CE's `eval_set_OnExitHold`.
+const MINIMUM_WALL_TIME: &str = "\
+# modify OnExitHold for minWallTime
+if defined MY.OnExitHold
+  COPY OnExitHold orig_OnExitHold
+  COPY OnExitHoldSubCode orig_OnExitHoldSubCode
+  COPY OnExitHoldReason orig_OnExitHoldReason
+  DEFAULT orig_OnExitHoldReason strcat(\"The on_exit_hold expression (\", unparse(orig_OnExitHold), \") evaluated to TRUE.\")
+  SET OnExitHoldMinWallTime ifThenElse(RemoteWallClockTime isnt undefined, RemoteWallClockTime < 60*$(minWallTime), false)
+  SET OnExitHoldReasonMinWallTime strcat(\"The job's wall clock time\", int(RemoteWallClockTime/60), \"min, is is less than the minimum specified by the job ($(minWallTime))\")
+  SET OnExitHold orig_OnExitHold || OnExitHoldMinWallTime
+  SET OnExitHoldSubCode ifThenElse(orig_OnExitHold, $(My.orig_OnExitHoldSubCode:1), 42)
+  SET OnExitHoldReason ifThenElse(orig_OnExitHold, orig_OnExitHoldReason, ifThenElse(OnExitHoldMinWallTime, OnExitHoldReasonMinWallTime, \"Job held for unknown reason.\"))
+else
+  SET OnExitHold ifThenElse(RemoteWallClockTime isnt undefined, RemoteWallClockTime < 60*$(minWallTime), false)
+  SET OnExitHoldSubCode 42
+  SET OnExitHoldReason strcat(\"The job's wall clock time\", int(RemoteWallClockTime/60), \"min, is is less than the minimum specified by the job ($(minWallTime))\")
+endif";

@@ -1,0 +1,326 @@
+//! Mistakes with macros: read but never defined, defined but never read, and texts that only look like references.
+
+use bstr::{BString, ByteSlice};
+
+use super::command::{Attribute, Keyword};
+use super::lint::{Finding, Severity, closest};
+use super::macros::{BuiltIn, PLATFORM};
+use super::program::Transform;
+use super::rules::Line;
+use super::statement::{self, Append, Directive, Statement};
+use crate::config::MacroSource;
+use crate::config::reference::{Function, next_reference};
+use crate::text::caseless;
+
+/// A name and where it stands.
+struct Named {
+    name: BString,
+    line: Line,
+    at: (usize, usize),
+    /// Number of the statement, for what comes before what.
+    order: usize,
+    has_default: bool,
+    plain: bool,
+}
+
+/// All macros of a transform.
+#[derive(Default)]
+pub(super) struct Uses {
+    defined: Vec<Named>,
+    read: Vec<Named>,
+    odd: Vec<Finding>,
+    /// Names that an `if defined` asks for.
+    asked: Vec<BString>,
+    includes: bool,
+}
+
+impl Uses {
+    pub(super) fn collect(transform: &Transform) -> Self {
+        let mut uses = Uses::default();
+        let mut block: Option<BString> = None;
+        if let Some(iteration) = &transform.envelope.iteration {
+            uses.iteration(&iteration.line, &iteration.arguments);
+        }
+        for (order, (line, statement)) in transform.statements().enumerate() {
+            if let Some(tag) = &block {
+                if statement::ends_block(&line.text, tag) {
+                    block = None;
+                } else {
+                    uses.scan(line, 0, order, false);
+                }
+                continue;
+            }
+            match &statement {
+                Statement::Assign(assignment) => {
+                    let at = (0, assignment.name.len());
+                    uses.define(&assignment.name, line, at, order);
+                    uses.scan_to(line, 0, assignment.name.len(), order, true);
+                    if assignment.append == Append::Block {
+                        block = Some(assignment.value.clone());
+                    } else {
+                        uses.scan(line, assignment.value_at, order, false);
+                    }
+                }
+                Statement::Command(Ok(command)) => {
+                    if let (Keyword::EvalMacro, Some(Attribute::Name { name, .. })) =
+                        (command.keyword, &command.attribute)
+                    {
+                        let at = (command.attribute_at, command.attribute_at + name.len());
+                        uses.define(name, line, at, order);
+                    }
+                    uses.scan(line, command.value_at, order, true);
+                }
+                Statement::Condition => {
+                    uses.condition(&line.text);
+                    uses.scan(line, 0, order, true);
+                }
+                Statement::Directive(directive) => {
+                    uses.includes |= matches!(directive, Directive::Include { .. });
+                    uses.scan(line, 0, order, true);
+                }
+                _ => {}
+            }
+        }
+        uses
+    }
+
+    fn define(&mut self, name: &[u8], line: &Line, at: (usize, usize), order: usize) {
+        let own = if caseless::starts_with(name, b"XFORM.") { &name[6..] } else { name };
+        let (name, line) = (own.into(), line.clone());
+        self.defined.push(Named { name, line, at, order, has_default: false, plain: true });
+    }
+
+    /// Variables of TRANSFORM count as defined before everything.
+    fn iteration(&mut self, line: &Line, arguments: &[u8]) {
+        if let Ok(parsed) = super::iterate::parse(arguments, |_| Some(1)) {
+            for name in parsed.variables {
+                self.asked.push(name.clone());
+                let line = line.clone();
+                self.defined.push(Named { name, line, at: (0, 0), order: 0, has_default: true, plain: true });
+            }
+        }
+    }
+
+    fn condition(&mut self, text: &[u8]) {
+        let mut words = super::iterate::words(text).skip_while(|word| !word.eq_ignore_ascii_case(b"defined"));
+        if let (Some(_), Some(name)) = (words.next(), words.next()) {
+            self.asked.push(name.into());
+        }
+    }
+
+    fn scan(&mut self, line: &Line, from: usize, order: usize, now: bool) {
+        self.scan_to(line, from, line.text.len(), order, now);
+    }
+
+    /// Finds the references of a text. `now`: they are looked up when the line is reached, not when a macro is used.
+    fn scan_to(&mut self, line: &Line, from: usize, to: usize, order: usize, now: bool) {
+        let text = &line.text[..to];
+        let mut at = from;
+        while let Some(found) = next_reference(text, at, &mut None, |_, _| true) {
+            let place = (found.dollar, found.end);
+            let body = found.body(text);
+            let (name, default) = match found.function {
+                Function::Env | Function::Eval => {
+                    at = found.body;
+                    self.function(line, found.function, body, place);
+                    continue;
+                }
+                Function::Plain => found.name_and_default(text),
+                _ => {
+                    self.function(line, found.function, body, place);
+                    (body.split(|&b| b == b',').next().unwrap_or_default(), None)
+                }
+            };
+            let plain = found.function == Function::Plain;
+            let has_default = default.is_some_and(|default| !default.is_empty());
+            let order = if now { order } else { usize::MAX };
+            let name = BString::from(name.trim());
+            self.read.push(Named { name, line: line.clone(), at: place, order, has_default, plain });
+            at = if plain { found.dollar + 2 } else { found.end };
+        }
+        self.not_references(line, from, to);
+    }
+
+    /// `$(` that is no reference, although it looks like one.
+    fn not_references(&mut self, line: &Line, from: usize, to: usize) {
+        let text = &line.text[..to];
+        let mut at = from;
+        while let Some(dollar) = text.get(at..).and_then(|rest| rest.find(b"$(")).map(|offset| at + offset) {
+            at = dollar + 2;
+            if dollar > 0 && text[dollar - 1] == b'$' {
+                continue;
+            }
+            let mut seen = None;
+            let real =
+                next_reference(text, dollar, &mut seen, |_, _| true).is_some_and(|r| r.dollar == dollar);
+            if real {
+                continue;
+            }
+            let Some(close) = memchr::memchr(b')', &text[dollar..]).map(|offset| dollar + offset + 1) else {
+                let message = "no ')' follows, this stays in the text as it is";
+                self.odd("reference", line, (dollar, to), message, "close it with ')'".into());
+                continue;
+            };
+            let body = &text[dollar + 2..close - 1];
+            let (message, fix) = if body.iter().any(|&b| b == b' ' || b == b'\t') && !body.contains(&b':') {
+                (
+                    "blanks inside make this no reference, it stays in the text",
+                    format!("write $({})", body.trim().as_bstr()),
+                )
+            } else if body.contains(&b':') {
+                (
+                    "the default holds a character that is not allowed there, this is no reference and stays in the text",
+                    "only letters, digits, '_', '.', '/', '$', ',', '\\', ':' and blanks may stand in a default; put it into a macro of its own".into(),
+                )
+            } else {
+                (
+                    "a character in the name makes this no reference, it stays in the text",
+                    "use letters, digits, '_', '.' and '/'".into(),
+                )
+            };
+            self.odd("reference", line, (dollar, close), message, fix);
+        }
+    }
+
+    fn function(&mut self, line: &Line, function: Function, body: &[u8], at: (usize, usize)) {
+        if body.contains(&b'(') {
+            let message = "the body of a function ends at the first ')', this is cut short";
+            let fix = "put the inner text into a macro of its own and name that macro here";
+            self.odd("function-body", line, at, message, fix.into());
+        } else if matches!(function, Function::Int | Function::Real | Function::String)
+            && caseless::starts_with(body.trim(), b"MY.")
+        {
+            let message = "this works only while the attribute is a plain number or text, expressions are not evaluated in the ad";
+            let name = body.split(|&b| b == b',').next().unwrap_or_default().trim().as_bstr();
+            self.odd("function-ad", line, at, message, format!("use $EVAL({name}), or EVALMACRO before"));
+        }
+    }
+
+    fn odd(&mut self, rule: &'static str, line: &Line, at: (usize, usize), message: &str, fix: String) {
+        let (line, message) = (line.clone(), message.to_owned());
+        self.odd.push(Finding {
+            rule,
+            severity: Severity::Warning,
+            line,
+            at,
+            message,
+            fix,
+            inside_if: false,
+        });
+    }
+
+    /// What is wrong.
+    pub(super) fn findings(self, knobs: Option<&dyn MacroSource>) -> Vec<Finding> {
+        let mut findings = self.odd;
+        let asked = |name: &[u8]| self.asked.iter().any(|asked| caseless::eq(asked, name));
+        for read in self.read.iter().filter(|read| read.plain && !read.has_default && !self.includes) {
+            if read.name.is_empty() || known(&read.name) || asked(&read.name) || read.name.contains(&b'$') {
+                continue;
+            }
+            let all = || self.defined.iter().filter(|defined| caseless::eq(&defined.name, &read.name));
+            if all().any(|defined| defined.order < read.order)
+                || knobs.is_some_and(|k| k.raw(&read.name).is_some())
+            {
+                continue;
+            }
+            let (message, fix) = match all().next() {
+                Some(later) => (
+                    format!(
+                        "{} is empty here, it gets its value on line {} only",
+                        read.name, later.line.number
+                    ),
+                    "move the assignment up".to_owned(),
+                ),
+                None => {
+                    let names: Vec<String> = self.defined.iter().map(|d| d.name.to_string()).collect();
+                    let near = closest(&read.name, names.iter().map(String::as_str));
+                    let fix = match near {
+                        Some(near) => format!("did you mean $({near})?"),
+                        None => format!(
+                            "define it, give a default with $({}:text), or write $(MY.{}) for the ad's attribute",
+                            read.name, read.name
+                        ),
+                    };
+                    (format!("{} is never defined, this expands to nothing", read.name), fix)
+                }
+            };
+            let (line, at) = (read.line.clone(), read.at);
+            findings.push(Finding {
+                rule: "undefined",
+                severity: Severity::Warning,
+                line,
+                at,
+                message,
+                fix,
+                inside_if: false,
+            });
+        }
+        let is_read = |name: &[u8]| {
+            asked(name)
+                || self.read.iter().any(|read| {
+                    let own = if caseless::starts_with(&read.name, b"XFORM.") {
+                        &read.name[6..]
+                    } else {
+                        &read.name[..]
+                    };
+                    caseless::eq(own, name)
+                })
+        };
+        // A name that is put together is read by nobody knows whom.
+        let indirect =
+            self.includes || self.read.iter().any(|read| read.name.contains(&b'$') || read.name.is_empty());
+        for defined in self.defined.iter().filter(|_| !indirect) {
+            let name = &defined.name;
+            let special =
+                name.contains(&b'$') || name.contains(&b'.') || matches!(name.first(), Some(b'+' | b'-'));
+            if special || is_read(name) || is_route_knob(name) || Keyword::parse(name).is_some() {
+                continue;
+            }
+            let (line, at) = (defined.line.clone(), defined.at);
+            let message = format!("{name} is set and never read");
+            let fix = format!("remove it, or write 'SET {name} ...' if an attribute was meant");
+            findings.push(Finding {
+                rule: "unused",
+                severity: Severity::Warning,
+                line,
+                at,
+                message,
+                fix,
+                inside_if: false,
+            });
+        }
+        findings
+    }
+}
+
+/// Names that need no definition.
+fn known(name: &[u8]) -> bool {
+    let built_in = ["IsLinux", "IsWindows", "Iterating", "IsClusterAd", "LateMaterialization"];
+    let turning = ["Step", "Row", "ItemIndex", "XFormId", "RulesFile", "DOLLAR"];
+    let is = |list: &[&str]| list.iter().any(|known| name.eq_ignore_ascii_case(known.as_bytes()));
+    let _ = BuiltIn::Basic;
+    is(&built_in) || is(&turning) || is(&PLATFORM) || caseless::starts_with(name, b"MY.")
+}
+
+/// Macros that the job router reads from a route itself.
+fn is_route_knob(name: &[u8]) -> bool {
+    const KNOBS: [&str; 16] = [
+        "GridResource",
+        "MaxJobs",
+        "MaxIdleJobs",
+        "FailureRateThreshold",
+        "JobFailureTest",
+        "JobShouldBeSandboxed",
+        "EditJobInPlace",
+        "OverrideRoutingEntry",
+        "UseSharedX509UserProxy",
+        "SharedX509UserProxy",
+        "TargetUniverse",
+        "SendIDTokens",
+        "Name",
+        "Requirements",
+        "Universe",
+        "UserSchedd",
+    ];
+    KNOBS.iter().any(|knob| name.eq_ignore_ascii_case(knob.as_bytes()))
+}

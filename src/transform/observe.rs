@@ -1,0 +1,264 @@
+//! What happened while a transform was applied: for traces, messages and differences.
+
+use bstr::{BString, ByteSlice};
+
+use super::command::Keyword;
+use super::rules::Line;
+use crate::classad::Expr;
+use crate::text::Span;
+
+/// Is told what a transform does, in the order in which it does it.
+pub trait Observer {
+    /// Whether it wants to hear of every statement; otherwise only of problems.
+    fn wants_steps(&self) -> bool;
+
+    /// Whether it wants to know why an expression on this line is undefined, which takes time to find out.
+    fn wants_reason(&self, line: &Line) -> bool {
+        let _ = line;
+        self.wants_steps()
+    }
+
+    /// Something happened on a line.
+    fn event(&mut self, line: &Line, event: Event<'_>);
+}
+
+/// An observer that wants nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Silent;
+
+impl Observer for Silent {
+    fn wants_steps(&self) -> bool {
+        false
+    }
+
+    fn event(&mut self, _: &Line, _: Event<'_>) {}
+}
+
+/// Collects the problems and nothing else.
+#[derive(Clone, Debug, Default)]
+pub struct Problems(pub Vec<(Line, Problem)>);
+
+impl Observer for Problems {
+    fn wants_steps(&self) -> bool {
+        false
+    }
+
+    fn event(&mut self, line: &Line, event: Event<'_>) {
+        if let Event::Problem(problem) = event {
+            self.0.push((line.clone(), problem));
+        }
+    }
+}
+
+/// What happened.
+#[derive(Debug)]
+pub enum Event<'a> {
+    /// A command was reached and its text expanded. For patterns: once for each attribute that matched.
+    Command {
+        /// Which.
+        keyword: Keyword,
+        /// The attribute or macro it works on.
+        attribute: &'a [u8],
+        /// Its text after macro expansion; for COPY and RENAME the new name.
+        text: &'a [u8],
+    },
+    /// EVALSET or EVALMACRO has its result.
+    Evaluated {
+        /// Which.
+        keyword: Keyword,
+        /// The attribute or macro.
+        attribute: &'a [u8],
+        /// The result as it prints.
+        text: &'a [u8],
+    },
+    /// An attribute got another value, came or went.
+    Changed {
+        /// Its name.
+        attribute: &'a [u8],
+        /// The value before.
+        old: Option<&'a Expr>,
+        /// The value now.
+        new: Option<&'a Expr>,
+    },
+    /// A command that did nothing, with nothing wrong.
+    Nothing(Idle),
+    /// A macro was given a value.
+    Assigned {
+        /// Its name.
+        name: &'a [u8],
+        /// The value, unexpanded.
+        value: &'a [u8],
+    },
+    /// A line of the `if` family: whether what follows is executed.
+    Condition {
+        /// Whether it is.
+        enabled: bool,
+    },
+    /// A line that a condition switched off.
+    Skipped,
+    /// `warning : text`, which the reference swallows.
+    Warning(&'a [u8]),
+    /// Something is wrong, but the transform goes on.
+    Problem(Problem),
+}
+
+/// Why a command did nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Idle {
+    /// DEFAULT: the attribute is there.
+    Present,
+    /// COPY, RENAME, DELETE: the attribute is not there.
+    Absent,
+    /// No attribute matches the pattern.
+    NoMatch,
+}
+
+impl Idle {
+    /// In words.
+    pub fn text(self) -> &'static str {
+        match self {
+            Idle::Present => "has a value already",
+            Idle::Absent => "no such attribute",
+            Idle::NoMatch => "no attribute matches",
+        }
+    }
+}
+
+/// Something wrong that does not stop a transform, in 25.14 one line on stderr or nothing.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Problem {
+    /// What.
+    pub kind: ProblemKind,
+    /// The text after macro expansion that `at` points into.
+    pub text: BString,
+    /// The place within `text`.
+    pub at: Span,
+    /// The place within the line, where no macro stands before it.
+    pub in_line: Option<(usize, usize)>,
+}
+
+/// The kinds of [`Problem`].
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum ProblemKind {
+    /// SET, DEFAULT: the expression does not parse.
+    #[error("{} {attribute}: invalid expression: {reason}", keyword.name())]
+    Expression {
+        /// Which command.
+        keyword: Keyword,
+        /// The attribute, which keeps its state.
+        attribute: BString,
+        /// What is wrong.
+        reason: String,
+    },
+    /// EVALSET, EVALMACRO: nothing could be evaluated.
+    #[error("{} {attribute}: could not evaluate: {reason}", keyword.name())]
+    Evaluate {
+        /// Which command.
+        keyword: Keyword,
+        /// The attribute or macro, which keeps its state.
+        attribute: BString,
+        /// What is wrong.
+        reason: String,
+    },
+    /// The attribute has no name.
+    #[error("{}: an attribute needs a name", .0.name())]
+    NoName(Keyword),
+    /// COPY, RENAME: the new name is none.
+    #[error("{} {attribute}: new name '{new}' is not valid, it must be a letter or _ followed by letters, digits and _", keyword.name())]
+    NewName {
+        /// Which command.
+        keyword: Keyword,
+        /// The source.
+        attribute: BString,
+        /// The name that is none.
+        new: BString,
+    },
+    /// The pattern does not compile; the statement is ignored.
+    #[error("/{pattern}/: {reason}, the statement is ignored")]
+    Pattern {
+        /// The regular expression.
+        pattern: BString,
+        /// What is wrong, with PCRE2's number.
+        reason: String,
+        /// PCRE2's number.
+        code: i32,
+    },
+    /// A `$FUNC()` complained.
+    #[error("{0}")]
+    Function(String),
+    /// A command evaluated to `undefined` or `error`, which is stored.
+    #[error("{} {attribute} is {value}: {reason}", keyword.name())]
+    Undefined {
+        /// Which command.
+        keyword: Keyword,
+        /// The attribute or macro.
+        attribute: BString,
+        /// `undefined` or `error`.
+        value: &'static str,
+        /// Why, as far as it is known.
+        reason: String,
+    },
+    /// The character behind an attribute's name, which 25.14 turns into a NUL byte of the name, was dropped.
+    #[error(
+        "'{character}' behind {attribute} dropped; 25.14 would make it part of the name, put a blank before it"
+    )]
+    Trailing {
+        /// The attribute.
+        attribute: BString,
+        /// `,` or `=`.
+        character: char,
+    },
+}
+
+/// A transform stopped half-way; what it did so far stays done.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{reason}")]
+pub struct Failure {
+    /// Where.
+    pub line: Line,
+    /// The place within the line.
+    pub at: (usize, usize),
+    /// Why.
+    pub reason: Reason,
+}
+
+/// Why a transform failed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Reason {
+    /// The line is no command.
+    #[error(transparent)]
+    Command(#[from] super::CommandError),
+    /// A macro name with characters it may not have.
+    #[error("'{}' is not a valid macro name, letters, digits, '_', '.' and '/' are", .0.as_bstr())]
+    MacroName(BString),
+    /// An `@=` value without end.
+    #[error("the value that begins here has no end, a line '@{0}' is missing")]
+    Unended(BString),
+    /// The `if` family.
+    #[error("{0}")]
+    Condition(String),
+    /// `error : text`.
+    #[error("{text}")]
+    Error {
+        /// Its number, -1 for none.
+        code: i32,
+        /// The text, expanded.
+        text: BString,
+    },
+    /// `use` does not work in transforms.
+    #[error("'use' does not work in a transform, there are no templates for it")]
+    Use,
+    /// An include that cannot be read.
+    #[error("{0}")]
+    Include(String),
+    /// A macro expansion that does not end.
+    #[error("{0}")]
+    Expansion(String),
+}
+
+impl Failure {
+    /// The failure at a range of a line.
+    pub(super) fn new(line: &Line, at: (usize, usize), reason: impl Into<Reason>) -> Self {
+        Failure { line: line.clone(), at, reason: reason.into() }
+    }
+}

@@ -1,0 +1,86 @@
+//! `/regex/flags` over attribute names and the templates of new names (`DoRegexAttrOp`, `append_substituted_regex`).
+
+use bstr::{BString, ByteSlice};
+
+use super::command::Pattern;
+use crate::classad::ClassAd;
+use crate::classad::regex::{Captures, Options, PatternError, Regex, Search};
+
+/// Compiles a pattern of COPY, RENAME or DELETE: always without regard to case.
+pub(super) fn compile(pattern: &Pattern) -> Result<Regex, PatternError> {
+    let mut options = Options::CASELESS;
+    if pattern.multi_line {
+        options = options.with(Options::MULTILINE);
+    }
+    if pattern.ungreedy {
+        options = options.with(Options::UNGREEDY);
+    }
+    Regex::compile(&pattern.regex, options)
+}
+
+/// The attributes of the ad itself that match, with their new names, in byte order of their spelling. Matching comes before
+/// any change. A match that is given up counts as none, as in the reference.
+pub(super) fn matching(ad: &ClassAd, regex: &Regex, template: &[u8]) -> Vec<(BString, BString)> {
+    let mut found: Vec<(BString, BString)> = ad
+        .iter()
+        .filter_map(|(name, _)| {
+            let name = name.as_bytes();
+            let captures = regex.captures(name, Search::default()).ok()??;
+            Some((name.into(), substitute(template, name, &captures)))
+        })
+        .collect();
+    found.sort();
+    found
+}
+
+/// The template with `\0` to `\9` replaced. A number beyond the last group that took part in the match stays as text; a group
+/// before it that took no part is empty.
+fn substitute(template: &[u8], name: &[u8], captures: &Captures) -> BString {
+    let mut text = BString::from(Vec::with_capacity(template.len() + name.len()));
+    let mut at = 0;
+    while at < template.len() {
+        let digit = template.get(at + 1).filter(|b| b.is_ascii_digit()).map(|b| usize::from(b - b'0'));
+        match digit {
+            Some(digit) if template[at] == b'\\' && digit < captures.len() => {
+                text.extend_from_slice(&name[captures.group(digit).unwrap_or(0..0)]);
+                at += 2;
+            }
+            _ => {
+                text.push(template[at]);
+                at += 1;
+            }
+        }
+    }
+    text
+}
+
+/// Whether a name may be given to an attribute by COPY and RENAME.
+pub(super) fn is_attribute_name(name: &[u8]) -> bool {
+    let first = name.first().is_some_and(|&b| b.is_ascii_alphabetic() || b == b'_');
+    first && name.iter().all(|&b| b.is_ascii_alphanumeric() || b == b'_')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn substituted(regex: &str, template: &str, name: &str) -> String {
+        let regex = Regex::compile(regex.as_bytes(), Options::CASELESS).unwrap();
+        let captures = regex.captures(name.as_bytes(), Search::default()).unwrap().unwrap();
+        substitute(template.as_bytes(), name.as_bytes(), &captures).to_string()
+    }
+
+    #[test]
+    fn only_groups_up_to_the_last_set_one_are_replaced() {
+        assert_eq!(substituted("a(x)?(B)c", "\\0-\\1-\\2-\\3", "abc"), "abc--b-\\3");
+        assert_eq!(substituted("abc(x)?", "\\1x", "abc"), "\\1x");
+        assert_eq!(substituted("abc", "\\\\0", "abc"), "\\abc");
+        assert_eq!(substituted("abc", "a\\", "abc"), "a\\");
+    }
+
+    #[test]
+    fn names_are_letters_digits_and_underscores() {
+        assert!(is_attribute_name(b"_a1"));
+        assert!(!is_attribute_name(b"1a") && !is_attribute_name(b"") && !is_attribute_name(b"a.b"));
+    }
+}

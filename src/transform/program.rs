@@ -1,0 +1,145 @@
+//! A transform, read once: its envelope and its statements with all that does not depend on the ad.
+
+use std::rc::Rc;
+
+use bstr::BString;
+
+use super::command::{Attribute, Command, CommandError, Keyword};
+use super::envelope::{self, Envelope, LoadError};
+use super::pattern;
+use super::rules::{Line, Rules, is_space};
+use super::statement::{self, Assignment, Directive, Statement};
+use crate::classad::regex::{PatternError, Regex};
+use crate::classad::{Dialect, Expr, ParseError};
+
+/// A transform that can be applied to ads.
+#[derive(Clone, Debug)]
+pub struct Transform {
+    /// Its name: what NAME says, else the file or the knob's own name.
+    pub name: BString,
+    /// NAME, REQUIREMENTS, UNIVERSE, TRANSFORM.
+    pub envelope: Envelope,
+    pub(super) program: Program,
+}
+
+impl Transform {
+    /// Reads a rules file. `name` is the file's name.
+    pub fn from_file(name: &str, text: &[u8]) -> Result<Self, LoadError> {
+        let (envelope, lines) = envelope::take_from_file(Rules::from_file(name, text))?;
+        let name = envelope.name.clone().unwrap_or_else(|| name.into());
+        Ok(Transform { name, envelope, program: Program::compile(lines) })
+    }
+
+    /// Reads the unexpanded value of a knob. A NAME in it is ignored unless `name` is empty.
+    pub fn from_knob(name: &str, text: &[u8]) -> Result<Self, LoadError> {
+        let (envelope, lines) = envelope::take_from_knob(Rules::from_knob(name, text))?;
+        let own = if name.is_empty() { envelope.name.clone() } else { None };
+        Ok(Transform { name: own.unwrap_or_else(|| name.into()), envelope, program: Program::compile(lines) })
+    }
+
+    /// Its lines without the envelope, comments and blank lines.
+    pub fn lines(&self) -> impl Iterator<Item = &Line> {
+        self.program.steps.iter().map(|step| &step.line)
+    }
+
+    /// Its lines, each split into what it asks for.
+    pub fn statements(&self) -> impl Iterator<Item = (&Line, Statement)> {
+        self.program.steps.iter().map(|step| (&step.line, statement::split(&step.line.text)))
+    }
+}
+
+/// The statements of a text.
+#[derive(Clone, Debug)]
+pub(super) struct Program {
+    pub(super) steps: Vec<Step>,
+}
+
+/// One line.
+#[derive(Clone, Debug)]
+pub(super) struct Step {
+    /// Where it stands and what it says.
+    pub(super) line: Line,
+    plain: Prepared,
+    /// A line that begins with `:` means something else inside an `if`.
+    after_colon: Option<Prepared>,
+    /// What could be made ready of a command whose text holds no macro.
+    pub(super) ready: Ready,
+}
+
+/// A statement, split.
+#[derive(Clone, Debug)]
+pub(super) enum Prepared {
+    Condition,
+    Command(Result<Command, CommandError>),
+    Assign(Assignment),
+    Directive(Directive),
+}
+
+/// The constant part of a command.
+#[derive(Clone, Debug)]
+pub(super) enum Ready {
+    /// Nothing.
+    No,
+    /// The expression of SET, DEFAULT, EVALSET or EVALMACRO.
+    Expression(Result<Expr, ParseError>),
+    /// The pattern of COPY, RENAME or DELETE.
+    Pattern(Result<Rc<Regex>, PatternError>),
+}
+
+impl Program {
+    /// Splits lines; blank lines and comments fall out.
+    pub(super) fn compile(lines: Vec<Line>) -> Self {
+        Program { steps: lines.into_iter().filter_map(Step::compile).collect() }
+    }
+}
+
+impl Step {
+    fn compile(line: Line) -> Option<Self> {
+        let plain = prepare(&line.text)?;
+        let nothing = || Prepared::Command(Ok(Command::nothing()));
+        let after_colon = line.text.strip_prefix(b":").map(|rest| prepare(rest).unwrap_or_else(nothing));
+        let command = after_colon.as_ref().unwrap_or(&plain);
+        let ready = if let Prepared::Command(Ok(command)) = command { ready(command) } else { Ready::No };
+        Some(Step { line, plain, after_colon, ready })
+    }
+
+    /// The statement and how many characters of the line stand before it: a leading `:` is dropped inside an `if` body and
+    /// before `if` itself.
+    pub(super) fn prepared(&self, inside_if: bool) -> (&Prepared, usize) {
+        match &self.after_colon {
+            Some(after) if inside_if || begins_if(&self.line.text) => (after, 1),
+            _ => (&self.plain, 0),
+        }
+    }
+}
+
+/// Whether the line is `:if`, in lower case as the reference compares.
+fn begins_if(line: &[u8]) -> bool {
+    line.strip_prefix(b":if").is_some_and(|rest| rest.first().is_none_or(|&b| is_space(b)))
+}
+
+fn prepare(text: &[u8]) -> Option<Prepared> {
+    Some(match statement::split(text) {
+        Statement::Nothing => return None,
+        Statement::Condition => Prepared::Condition,
+        Statement::Command(command) => Prepared::Command(command),
+        Statement::Assign(assignment) => Prepared::Assign(assignment),
+        Statement::Directive(directive) => Prepared::Directive(directive),
+    })
+}
+
+fn ready(command: &Command) -> Ready {
+    if let Some(Attribute::Pattern(pattern)) = &command.attribute {
+        return Ready::Pattern(pattern::compile(pattern).map(Rc::new));
+    }
+    let constant = memchr::memchr(b'$', &command.value).is_none();
+    match command.keyword {
+        Keyword::Set | Keyword::Default if constant => {
+            Ready::Expression(Expr::parse_with(&command.value, Dialect::old_syntax()))
+        }
+        Keyword::EvalSet | Keyword::EvalMacro if constant => {
+            Ready::Expression(Expr::parse_prefix(&command.value, Dialect::new_syntax()).map(|(expr, _)| expr))
+        }
+        _ => Ready::No,
+    }
+}

@@ -1,0 +1,185 @@
+//! Reading a rules text into logical lines that know where they stand.
+//!
+//! Two readers, as in the reference (`MacroStreamXFormSource::load` and `::open`): a rules file is trimmed and joined here,
+//! the text of a knob has been by the configuration reader.
+
+use std::sync::Arc;
+
+use bstr::{BString, ByteSlice};
+
+use crate::config::lines::{LogicalLine, LogicalLines};
+use crate::text::Span;
+use crate::text::span::Position;
+
+/// The text a transform was read from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourceText {
+    /// The rules file or the knob, for messages.
+    pub name: String,
+    /// All of it.
+    pub text: BString,
+}
+
+/// One logical line: continuations joined, white space cut at both ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// The text.
+    pub text: BString,
+    /// Number of its first physical line, from 1.
+    pub number: u32,
+    /// Where the pieces of `text` stand in the source: offset in `text`, offset in the source.
+    pieces: Vec<(u32, u32)>,
+    /// What it was read from.
+    pub source: Arc<SourceText>,
+}
+
+impl Line {
+    fn new(source: &Arc<SourceText>, line: LogicalLine<'_>) -> Self {
+        let (number, pieces) = (line.first_line, line.pieces);
+        Line { text: line.text.into_owned().into(), number, pieces, source: source.clone() }
+    }
+
+    /// The place in the source of a range of the text; cut at the end of the piece it begins in.
+    pub fn span(&self, start: usize, end: usize) -> Span {
+        let piece = self.pieces.partition_point(|&(at, _)| at as usize <= start).saturating_sub(1);
+        let (at, in_source) = self.pieces.get(piece).copied().unwrap_or_default();
+        let piece_end = self.pieces.get(piece + 1).map_or(self.text.len(), |&(next, _)| next as usize);
+        let shift = |offset: usize| in_source as usize + offset.saturating_sub(at as usize);
+        Span::new(shift(start), shift(end.min(piece_end).max(start)))
+    }
+
+    /// Line and column of an offset of the text.
+    pub fn position(&self, offset: usize) -> Position {
+        self.span(offset, offset).position(&self.source.text)
+    }
+}
+
+/// The lines of a rules text, in order, comments and blank lines included.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Rules {
+    /// What was read.
+    pub source: Arc<SourceText>,
+    /// Its logical lines.
+    pub lines: Vec<Line>,
+    /// Offset of what follows a TRANSFORM statement: item data or, on standard input, ads.
+    pub rest: usize,
+}
+
+/// White space as `isspace` of the C locale knows it.
+pub(super) fn is_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t'..=b'\r')
+}
+
+/// The text without white space at both ends.
+pub(super) fn trim(text: &[u8]) -> &[u8] {
+    text.trim_with(|c| u8::try_from(c).is_ok_and(is_space))
+}
+
+/// The text without white space at its start.
+pub(super) fn trim_start(text: &[u8]) -> &[u8] {
+    text.trim_start_with(|c| u8::try_from(c).is_ok_and(is_space))
+}
+
+/// The arguments of a line that begins with `keyword`, white space and no operator; `None` otherwise
+/// (`is_xform_statement`).
+pub(super) fn envelope_arguments<'a>(line: &'a [u8], keyword: &[u8]) -> Option<&'a [u8]> {
+    let line = trim_start(line);
+    if line.len() <= keyword.len() || !crate::text::caseless::starts_with(line, keyword) {
+        return None;
+    }
+    let after = &line[keyword.len()..];
+    if !is_space(after[0]) {
+        return None;
+    }
+    let arguments = trim_start(after);
+    (!matches!(arguments.first(), Some(b'=' | b':'))).then_some(arguments)
+}
+
+impl Rules {
+    /// Reads a rules file with the line reader of configuration files, up to a TRANSFORM statement with arguments.
+    pub(super) fn from_file(name: &str, text: &[u8]) -> Self {
+        let source = Arc::new(SourceText { name: name.into(), text: text.into() });
+        let mut reader = LogicalLines::new(text);
+        let mut lines = Vec::new();
+        while let Some(line) = reader.next_line() {
+            let last = envelope_arguments(&line.text, b"transform").is_some();
+            lines.push(Line::new(&source, line));
+            if last {
+                break;
+            }
+        }
+        let rest = reader.offset();
+        Rules { source, lines, rest }
+    }
+
+    /// Reads the whole of a file taken in by `include`, where TRANSFORM ends nothing.
+    pub(super) fn from_include(name: &str, text: &[u8]) -> Vec<Line> {
+        let source = Arc::new(SourceText { name: name.into(), text: text.into() });
+        let mut reader = LogicalLines::new(text);
+        std::iter::from_fn(|| Some(Line::new(&source, reader.next_line()?))).collect()
+    }
+
+    /// Reads the value of a knob: split at line ends, nothing trimmed or joined.
+    pub(super) fn from_knob(name: &str, text: &[u8]) -> Self {
+        let source = Arc::new(SourceText { name: name.into(), text: text.into() });
+        let mut lines = Vec::new();
+        let mut at = 0;
+        let mut number = 1;
+        for part in text.split(|&b| b == b'\n' || b == b'\r') {
+            let clamp = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+            if !part.is_empty() {
+                let pieces = vec![(0, clamp(at))];
+                lines.push(Line { text: part.into(), number, pieces, source: source.clone() });
+            }
+            at += part.len();
+            number += u32::from(text.get(at) == Some(&b'\n'));
+            at += 1;
+        }
+        Rules { source, lines, rest: text.len() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(text: &str) -> Vec<String> {
+        Rules::from_file("rules", text.as_bytes()).lines.iter().map(|l| l.text.to_string()).collect()
+    }
+
+    #[test]
+    fn continuations_join_trimmed_lines() {
+        assert_eq!(texts("a\\\n   b\nc  \\  \n d\n"), ["ab", "c  d"]);
+    }
+
+    #[test]
+    fn positions_point_into_the_file_through_continuations() {
+        let rules = Rules::from_file("rules", b"x\n  SET A \\\n   1 +\n");
+        let line = &rules.lines[1];
+        assert_eq!(line.text, "SET A 1 +");
+        assert_eq!((line.position(4).line, line.position(4).column), (2, 7));
+        assert_eq!((line.position(8).line, line.position(8).column), (3, 6));
+    }
+
+    #[test]
+    fn reading_stops_after_a_transform_statement() {
+        let rules = Rules::from_file("rules", b"SET A 1\nTRANSFORM 2 in (\np\n)\n");
+        assert_eq!(rules.lines.len(), 2);
+        assert_eq!(rules.source.text[rules.rest..], b"p\n)\n"[..]);
+    }
+
+    #[test]
+    fn knob_lines_are_taken_as_they_are() {
+        let rules = Rules::from_knob("k", b"a\n\n b \\\nc");
+        let lines: Vec<_> = rules.lines.iter().map(|l| (l.text.to_string(), l.number)).collect();
+        assert_eq!(lines, [("a".into(), 1), (" b \\".into(), 3), ("c".into(), 4)]);
+    }
+
+    #[test]
+    fn the_word_alone_or_assigned_is_no_envelope() {
+        assert_eq!(envelope_arguments(b"  Name  x y", b"name"), Some(&b"x y"[..]));
+        assert_eq!(envelope_arguments(b"name = x", b"name"), None);
+        assert_eq!(envelope_arguments(b"names x", b"name"), None);
+        assert_eq!(envelope_arguments(b"name", b"name"), None);
+    }
+}

@@ -1,0 +1,106 @@
+//! Running through the items and counts of a TRANSFORM statement
+//! (`MacroStreamXFormSource::init_iterator`, `first_iteration`, `next_iteration`).
+
+use bstr::{BString, ByteSlice};
+
+use super::iterate::{self, Arguments, IterateError};
+use super::macros::{BuiltIn, PLATFORM, Turn};
+use super::observe::{Failure, Observer};
+use super::program::Transform;
+use super::session::Session;
+use crate::classad::{Context, Expr, Value};
+
+/// What a transform iterates over.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    arguments: Arguments,
+    items: Vec<BString>,
+    /// How many bytes of what follows the TRANSFORM statement were read as items.
+    pub consumed: usize,
+}
+
+/// Why there is no plan.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum PlanError {
+    /// The statement or its items.
+    #[error(transparent)]
+    Iterate(#[from] IterateError),
+    /// Its macros.
+    #[error(transparent)]
+    Expand(#[from] Failure),
+}
+
+impl Session<'_> {
+    /// What the transform iterates over; `None` when it runs once for each ad. To be asked before the first ad; from then on
+    /// the iteration's own names are defined. `stdin` reads `from -`, `command` runs `from CMD |`.
+    ///
+    /// # Errors
+    /// The arguments make no sense, or items cannot be read.
+    pub fn plan(
+        &mut self,
+        transform: &Transform,
+        observer: &mut dyn Observer,
+        stdin: &mut dyn FnMut() -> Vec<u8>,
+        command: &dyn Fn(&[u8]) -> Option<Vec<u8>>,
+    ) -> Result<Option<Plan>, PlanError> {
+        let Some(iteration) = &transform.envelope.iteration else { return Ok(None) };
+        let knob = |name: &str| {
+            self.knobs.and_then(|knobs| knobs.raw(name.as_bytes()).map(|v| v.into_owned().into()))
+        };
+        let platform = PLATFORM.map(|name| knob(name).unwrap_or_default());
+        self.built_in = BuiltIn::Iterating(Turn { platform, ..Turn::default() });
+        let text = self.expand_alone(&iteration.line, &iteration.arguments, observer)?;
+        if super::rules::trim(&text).is_empty() {
+            return Ok(None);
+        }
+        let arguments = iterate::parse(&text, |count| self.integer(count))?;
+        let line = iteration.line.number;
+        let source = &iteration.line.source.text;
+        let rest = source.get(iteration.rest..).unwrap_or_default();
+        let (items, consumed) = iterate::read_items(&arguments, rest, line, self.world, stdin, command)?;
+        let trivial = arguments.foreach == iterate::Foreach::None && arguments.count == 1;
+        Ok((!trivial).then_some(Plan { arguments, items, consumed }))
+    }
+
+    /// A count, as integer knobs are evaluated.
+    fn integer(&self, text: &[u8]) -> Option<i64> {
+        let expr = Expr::parse(text).ok()?;
+        match Context::new(self.world).eval(&expr) {
+            Value::Int(value) => Some(value),
+            #[expect(
+                clippy::cast_possible_truncation,
+                reason = "the reference truncates, and out of range is refused"
+            )]
+            Value::Real(value) => Some(value as i64),
+            Value::Bool(value) => Some(i64::from(value)),
+            _ => None,
+        }
+    }
+
+    /// Calls `run` for each item and count, with the variables set, until it says that it wants no more. Macros pass
+    /// from step to step of one item and are set back for the next.
+    pub fn each_turn(&mut self, plan: &Plan, mut run: impl FnMut(&mut Self) -> bool) {
+        let start = self.macros.mark();
+        let variables = &plan.arguments.variables;
+        let rows = if variables.is_empty() { 1 } else { plan.items.len().max(1) };
+        let mut id = 0;
+        'rows: for row in 0..rows {
+            self.macros.rewind(start);
+            let item = plan.items.get(row).map(|item| item.as_bytes()).unwrap_or_default();
+            for (variable, value) in variables.iter().zip(iterate::cut_item(item, variables.len())) {
+                self.macros.set(variable, value);
+            }
+            for step in 0..plan.arguments.count.max(1) {
+                if let BuiltIn::Iterating(turn) = &mut self.built_in {
+                    (turn.step, turn.id) = (step, id);
+                    turn.row = u32::try_from(row).unwrap_or(u32::MAX);
+                }
+                id = id.saturating_add(1);
+                if !run(self) {
+                    break 'rows;
+                }
+            }
+        }
+        self.macros.rewind(start);
+    }
+}

@@ -1,0 +1,20 @@
+//! Live comparison with the reference, where it is found: seeded, bounded, and a difference is shrunk before it is shown.
+
+#![allow(clippy::print_stdout, reason = "a test that is skipped says why")]
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::path::PathBuf;
+
+mod random;
+mod transform;
+
+/// A program of that name on PATH.
+fn on_path(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|directory| directory.join(name)).find(|file| file.is_file())
+}
+
+/// A number from the environment.
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
