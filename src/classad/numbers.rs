@@ -41,13 +41,15 @@ pub(crate) fn strtod(text: &[u8]) -> (f64, usize) {
     }
     if starts(b"nan") {
         let mut used = 3;
+        let mut payload = 0;
         if rest.get(3) == Some(&b'(') {
             let inside = rest[4..].iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
             if rest.get(4 + inside) == Some(&b')') {
                 used = 5 + inside;
+                payload = nan_payload(&rest[4..4 + inside]);
             }
         }
-        return (sign(f64::NAN), at + used);
+        return (sign(f64::from_bits(QUIET_NAN | payload)), at + used);
     }
     if starts(b"0x")
         && let Some((value, used)) = hexadecimal(&rest[2..])
@@ -76,6 +78,22 @@ pub(crate) fn strtod(text: &[u8]) -> (f64, usize) {
     }
     let value = std::str::from_utf8(&rest[..end]).ok().and_then(|s| s.parse::<f64>().ok()).unwrap_or(0.0);
     (sign(value), at + end)
+}
+
+const QUIET_NAN: u64 = 0x7ff8_0000_0000_0000;
+
+/// What glibc makes of the text in `nan(...)`: a number as `strtoull` reads it becomes the lower bits.
+fn nan_payload(text: &[u8]) -> u64 {
+    let (digits, base) = match text {
+        [b'0', b'x' | b'X', digits @ ..] if !digits.is_empty() => (digits, 16),
+        [b'0', digits @ ..] => (digits, 8),
+        digits => (digits, 10),
+    };
+    let number = digits.iter().try_fold(0u64, |sum, digit| {
+        let digit = u64::from((*digit as char).to_digit(base)?);
+        Some(sum.saturating_mul(u64::from(base)).saturating_add(digit))
+    });
+    number.unwrap_or(0) & 0x0007_ffff_ffff_ffff
 }
 
 /// Hexadecimal digits behind `0x`, with an optional point and binary exponent, rounded to nearest even.

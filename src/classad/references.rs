@@ -116,6 +116,17 @@ fn collect(expr: &Expr, ad: &ClassAd, world: &dyn World, mut walk: Walk) -> Opti
     Some(walk.names)
 }
 
+/// The external references of what a name is bound to, in full, within an evaluation under way (`unresolved()`).
+pub(crate) fn external_of<'a>(
+    evaluator: &mut Evaluator<'a>,
+    bound: Bound<'a>,
+    scope: &'a Scope<'a>,
+) -> Result<Names, Failure> {
+    let mut walk = Walk { internal: false, spelling: Spelling::Full, as_scope: false, names: Names::new() };
+    evaluator.nested(|evaluator| walk.bound(evaluator, bound, scope))?;
+    Ok(walk.names)
+}
+
 struct Walk {
     internal: bool,
     spelling: Spelling,

@@ -5,13 +5,17 @@ use crate::classad::Expr;
 use crate::classad::computed::{Computed, ComputedList, Evaluated, Failure, Items};
 use crate::classad::evaluator::At;
 use crate::classad::expr::Repr;
+use crate::classad::references;
+use crate::classad::regex::{Options, Search};
 use crate::classad::scope::{AdRef, Bound, Scope, Wanted};
 use crate::classad::tree::{ABSOLUTE, NO_BASE, Node};
 use crate::classad::unparse::{self, Form};
+use crate::text::caseless;
 
 pub(super) const TABLE: &[Entry] = &[
     ("eval", eval),
     ("unparse", unparse),
+    ("unresolved", unresolved),
     ("debug", |call| Ok(call.values()?.map_or(Computed::Error, |[value]| value))),
     ("evalInEachContext", eval_in_each_context),
     ("countMatches", count_matches),
@@ -57,6 +61,39 @@ fn unparse<'a>(call: &mut Call<'_, 'a>) -> Evaluated<'a> {
         }
     }
     call.text(text)
+}
+
+/// The names that what an attribute is bound to needs from elsewhere, or whether a pattern matches one of them
+/// (reference: `hasRefs`).
+fn unresolved<'a>(call: &mut Call<'_, 'a>) -> Evaluated<'a> {
+    if !matches!(call.count(), 1 | 2) || !matches!(call.node(0), Some(Node::Attr { .. })) {
+        return Ok(Computed::Error);
+    }
+    let Some((bound, scope)) = dereference(call, 0)? else { return Ok(Computed::Undefined) };
+    let pattern = match call.count() {
+        1 => None,
+        _ => match call.value(1)? {
+            Computed::Str(pattern) => match call.regexes().get(pattern, Options::CASELESS) {
+                Some(regex) => Some(regex),
+                None => return Ok(Computed::Error),
+            },
+            _ => return Err(Failure),
+        },
+    };
+    // References that cannot be told are none.
+    let names = references::external_of(call.evaluator, bound, scope).unwrap_or_default();
+    let names = names.iter().map(|name| {
+        let name = name.as_bytes();
+        if caseless::starts_with(name, b"target.") { &name[7..] } else { name }
+    });
+    match pattern {
+        None => call.text(names.collect::<Vec<_>>().join(&b',')),
+        Some(regex) => {
+            let search = Search { start: 0, anchored_not_empty: false, not_empty: true };
+            let found = |name: &[u8]| matches!(regex.captures(name, search), Ok(Some(_)));
+            Ok(Computed::Bool(names.into_iter().any(found)))
+        }
+    }
 }
 
 /// What is evaluated in each ad: the argument as it stands, or what it is bound to.
