@@ -5,6 +5,7 @@
 
 pub mod common;
 pub mod compat;
+pub mod config_dump;
 pub mod generate;
 pub mod router_translate;
 pub mod slot_run;
@@ -13,4 +14,4 @@ mod transform_report;
 use common::Program;
 
 /// All programs, in the order of their names.
-pub const PROGRAMS: &[&Program] = &[&router_translate::PROGRAM, &slot_run::PROGRAM];
+pub const PROGRAMS: &[&Program] = &[&config_dump::PROGRAM, &router_translate::PROGRAM, &slot_run::PROGRAM];

@@ -109,6 +109,8 @@ pub(crate) struct Detected {
     default_domain: BString,
     /// COUNT_HYPERTHREAD_CPUS.
     only_physical: bool,
+    /// NETWORK_INTERFACE, where it is an address; empty where it leaves none.
+    address: Option<String>,
 }
 
 impl Detected {
@@ -127,6 +129,11 @@ impl Detected {
         values.iter().find(|(name, _)| *name == known).map(|(name, value)| (*name, value.as_ref()))
     }
 
+    /// All values, in the order of their names.
+    pub(crate) fn all<'a>(&'a self, world: &'a dyn World) -> impl Iterator<Item = (&'static str, &'a BStr)> {
+        NAMES.iter().filter_map(|(name, _)| self.find(name.as_bytes(), world))
+    }
+
     /// Sets what the host's name is made from and forgets the one that was found.
     pub(crate) fn set_host(&mut self, network_hostname: BString, default_domain: BString) {
         if (&network_hostname, &default_domain) != (&self.network_hostname, &self.default_domain) {
@@ -135,6 +142,12 @@ impl Detected {
         self.network_hostname = network_hostname;
         self.default_domain = default_domain;
         self.has_host = true;
+    }
+
+    /// Sets the address that NETWORK_INTERFACE names.
+    pub(crate) fn set_address(&mut self, address: String) {
+        self.groups[Group::Address as usize] = OnceLock::new();
+        self.address = Some(address);
     }
 
     /// Sets COUNT_HYPERTHREAD_CPUS.
@@ -156,7 +169,7 @@ impl Detected {
             }
             Group::Host => self.host(world),
             Group::Process => process(world),
-            Group::Address => addresses(world),
+            Group::Address => addresses(self.address.clone().unwrap_or_else(|| world.machine().ip_address)),
         }
     }
 
@@ -377,8 +390,7 @@ fn process(world: &dyn World) -> Values {
     values
 }
 
-fn addresses(world: &dyn World) -> Values {
-    let address = world.machine().ip_address;
+fn addresses(address: String) -> Values {
     if address.is_empty() {
         return Vec::new();
     }

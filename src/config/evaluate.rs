@@ -3,7 +3,7 @@
 
 use bstr::BString;
 
-use crate::classad::{ClassAd, Expr, Value};
+use crate::classad::{ClassAd, Context, Expr, Value};
 use crate::config::template::{trim, trim_end};
 use crate::text::number::{integer_prefix, real_prefix};
 use crate::world::World;
@@ -82,9 +82,17 @@ fn evaluated<T>(text: &[u8], world: &dyn World, number: impl Fn(&Value) -> Optio
 }
 
 /// The value of an expression in an ad, an empty one if none is given; `None` if it does not parse.
-fn value(text: &[u8], _ad: Option<&ClassAd>, _world: &dyn World) -> Option<Value> {
+fn value(text: &[u8], ad: Option<&ClassAd>, world: &dyn World) -> Option<Value> {
     let expr = Expr::parse(text).ok()?;
-    Some(expr.as_literal().unwrap_or(Value::Undefined))
+    let empty;
+    let ad = match ad {
+        Some(ad) => ad,
+        None => {
+            empty = ClassAd::new();
+            &empty
+        }
+    };
+    Some(Context::new(world).my(ad).eval(&expr))
 }
 
 /// The string that an expression gives; `None` if it is no expression or gives something else.

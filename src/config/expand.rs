@@ -42,14 +42,16 @@ pub trait MacroSource {
 /// A function of a text that could not do its work. The expansion goes on with what the reference takes instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// The reference's words, without its source line.
+    /// The reference's words.
     pub text: BString,
+    /// The line of its own source that the reference names in the message.
+    pub reference_line: u32,
 }
 
-/// The text of a message as the reference prints it, but for the line of its own source.
+/// The text of a message as the reference prints it.
 impl fmt::Display for Message {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "ERROR \"{}\"", self.text)
+        write!(f, "ERROR \"{}\" at line {} in file config.cpp", self.text, self.reference_line)
     }
 }
 
@@ -140,6 +142,8 @@ pub(crate) struct Expander<'a> {
     chain: Vec<BString>,
     replaced: u32,
     scanned: u64,
+    /// Whether the last plain reference gave its default: what that holds is no value of the name.
+    pub(crate) took_default: bool,
 }
 
 /// Expands every reference of `text` as ordinary values are expanded. Failing functions report and go on.
@@ -208,7 +212,7 @@ pub fn expand_text(
     world: &dyn World,
     report: &mut dyn FnMut(Message),
 ) -> Result<TextExpansion, ExpandError> {
-    let (text, non_empty) = Expander::new(source, world, report).text(text, true)?;
+    let (text, non_empty) = Expander::new(source, world, report).text(text)?;
     Ok(TextExpansion { text, non_empty })
 }
 
@@ -261,12 +265,21 @@ impl<'a> Expander<'a> {
         world: &'a dyn World,
         report: &'a mut dyn FnMut(Message),
     ) -> Self {
-        Expander { source, world, report, steps: None, chain: Vec::new(), replaced: 0, scanned: 0 }
+        Expander {
+            source,
+            world,
+            report,
+            steps: None,
+            chain: Vec::new(),
+            replaced: 0,
+            scanned: 0,
+            took_default: false,
+        }
     }
 
     /// Reports a function that failed.
-    pub(crate) fn complain(&mut self, text: impl Into<BString>) {
-        (self.report)(Message { text: text.into() });
+    pub(crate) fn complain(&mut self, reference_line: u32, text: impl Into<BString>) {
+        (self.report)(Message { text: text.into(), reference_line });
     }
 
     /// The value of `name` for a function: looked up, then expanded. `None` if it is undefined.
@@ -296,7 +309,7 @@ impl<'a> Expander<'a> {
     pub(crate) fn nested(&mut self, text: &[u8], mode: Mode) -> Result<BString, ExpandError> {
         match mode {
             Mode::File => self.file(text),
-            Mode::Text => Ok(self.text(text, false)?.0),
+            Mode::Text => Ok(self.text(text)?.0),
         }
     }
 
@@ -388,7 +401,8 @@ impl<'a> Expander<'a> {
             self.count_replacement(length, &regions)?;
             let value = value.into_owned();
             rest.replace(found.dollar, found.end, &value);
-            if let Some(name) = name.filter(|_| memchr::memchr(b'$', &value).is_some()) {
+            let taken = !self.took_default && memchr::memchr(b'$', &value).is_some();
+            if let Some(name) = name.filter(|_| taken) {
                 regions.push(Region { name, start, tail });
             }
         }
@@ -398,8 +412,8 @@ impl<'a> Expander<'a> {
         Ok(done.into())
     }
 
-    /// Expands as `-macro` does: on from the last replacement. A function that fails ends it.
-    fn text(&mut self, text: &[u8], dollars: bool) -> Result<(BString, u32), ExpandError> {
+    /// Expands as `-macro` does: on from the last replacement, `$(DOLLAR)` stays. A function that fails ends it.
+    fn text(&mut self, text: &[u8]) -> Result<(BString, u32), ExpandError> {
         let mut text = text.to_vec();
         let mut regions: Vec<Region> = Vec::new();
         let mut mask = TopLevel::default();
@@ -434,21 +448,19 @@ impl<'a> Expander<'a> {
             let value = match value {
                 Ok(value) => value.into_owned(),
                 Err(message) => {
-                    self.complain(message);
+                    // Every failure in a text is told from one line (`config.cpp`, `expand_macro(std::string &)`).
+                    self.complain(4816, message);
                     break;
                 }
             };
             self.count_replacement(text.len() + value.len(), &regions)?;
             mask.replaced(&found, value.len());
-            let refers = memchr::memchr(b'$', &value).is_some();
+            let refers = !self.took_default && memchr::memchr(b'$', &value).is_some();
             text.splice(found.dollar..found.end, value);
             if let Some(name) = name.filter(|_| refers) {
                 regions.push(Region { name, start, tail });
             }
             from = found.dollar;
-        }
-        if dollars {
-            replace_dollars(&mut text);
         }
         Ok((text.into(), mask.finish()))
     }

@@ -15,7 +15,7 @@ use crate::config::reference::{Function, Reference};
 use crate::config::template::{is_space, trim};
 use crate::text::list;
 use crate::text::number::integer_prefix;
-use crate::text::printf::general_upper;
+use crate::text::printf::Spec;
 
 type Expanded<'t> = Result<Cow<'t, [u8]>, ExpandError>;
 
@@ -28,6 +28,7 @@ pub(crate) fn file_value<'t>(expander: &mut Expander<'_>, text: &'t [u8], found:
             let (name, default) = found.name_and_default(text);
             let source = expander.source;
             let value = source.raw(name).map(Cow::into_owned).filter(|value| !value.is_empty());
+            expander.took_default = value.is_none();
             Ok(value.map_or(Cow::Borrowed(default.unwrap_or_default()), Cow::Owned))
         }
         Function::Env => {
@@ -110,7 +111,7 @@ fn random_choice<'t>(expander: &mut Expander<'_>, body: &'t [u8]) -> Expanded<'t
     } else if !entries.is_empty() {
         return Ok(Cow::Borrowed(entries[pick(expander, entries.len())]));
     }
-    expander.complain("$RANDOM_CHOICE() macro is empty!");
+    expander.complain(3376, "$RANDOM_CHOICE() macro is empty!");
     Ok(Cow::Borrowed(b""))
 }
 
@@ -123,29 +124,29 @@ fn random_integer<'t>(expander: &mut Expander<'_>, body: &'t [u8]) -> Expanded<'
     let entries: Vec<&[u8]> = split_commas(body).collect();
     let number = |n: usize| entries.get(n).and_then(|entry| integer_prefix(entry)).map(|(value, _)| value);
     let mut min = number(0).unwrap_or_else(|| {
-        expander.complain("$RANDOM_INTEGER() config macro: invalid min!");
+        expander.complain(3392, "$RANDOM_INTEGER() config macro: invalid min!");
         0
     });
     let max = number(1).unwrap_or_else(|| {
-        expander.complain("$RANDOM_INTEGER() config macro: invalid max!");
+        expander.complain(3399, "$RANDOM_INTEGER() config macro: invalid max!");
         min
     });
     let mut step = 1;
     if let Some(entry) = entries.get(2) {
         step = integer_prefix(entry).map_or_else(
             || {
-                expander.complain("$RANDOM_INTEGER() config macro: invalid step!");
+                expander.complain(3407, "$RANDOM_INTEGER() config macro: invalid step!");
                 1
             },
             |(value, _)| value,
         );
     }
     if step < 1 {
-        expander.complain("$RANDOM_INTEGER() config macro: invalid step!");
+        expander.complain(3413, "$RANDOM_INTEGER() config macro: invalid step!");
         step = 1;
     }
     if min > max {
-        expander.complain("$RANDOM_INTEGER() config macro: min > max!");
+        expander.complain(3417, "$RANDOM_INTEGER() config macro: min > max!");
         min = max;
     }
     Ok(Cow::Owned(random_in(expander, min, max, step).to_string().into_bytes()))
@@ -188,11 +189,11 @@ fn index_of(expander: &Expander<'_>, text: &[u8]) -> Option<usize> {
 fn choice<'t>(expander: &mut Expander<'_>, body: &'t [u8]) -> Expanded<'t> {
     let asked = looked_up_argument(expander, body, 0)?.unwrap_or_default();
     let index = index_of(expander, &asked).unwrap_or_else(|| {
-        expander.complain(format!("$CHOICE() error: '{asked}' is invalid index"));
+        expander.complain(3448, format!("$CHOICE() error: '{asked}' is invalid index"));
         0
     });
     let Some(comma) = memchr::memchr(b',', body) else {
-        expander.complain("$CHOICE() error: no list");
+        expander.complain(3456, "$CHOICE() error: no list");
         return Ok(Cow::Borrowed(b""));
     };
     let items = &body[comma + 1..];
@@ -203,13 +204,13 @@ fn choice<'t>(expander: &mut Expander<'_>, body: &'t [u8]) -> Expanded<'t> {
         match expander.value_of(name, Mode::File)? {
             Some(list) => nth_item(&list, index, true).map(|item| Cow::Owned(item.to_vec())),
             None => {
-                expander.complain(format!("$CHOICE() macro: no list named \"{}\"!", BStr::new(name)));
+                expander.complain(3467, format!("$CHOICE() macro: no list named \"{}\"!", BStr::new(name)));
                 return Ok(Cow::Borrowed(b""));
             }
         }
     };
     Ok(chosen.unwrap_or_else(|| {
-        expander.complain(format!("$CHOICE() config macro: index {index} is out of range!"));
+        expander.complain(3478, format!("$CHOICE() config macro: index {index} is out of range!"));
         Cow::Borrowed(b"")
     }))
 }
@@ -233,19 +234,19 @@ fn substr<'t>(expander: &mut Expander<'_>, body: &'t [u8]) -> Expanded<'t> {
     let mut parts = body.splitn(3, |&b| b == b',');
     let name = parts.next().unwrap_or_default();
     let Some(start) = parts.next() else {
-        expander.complain("$SUBSTR() macro: no length specified!");
+        expander.complain(3494, "$SUBSTR() macro: no length specified!");
         return Ok(Cow::Borrowed(b""));
     };
     let start = value_or_text(expander, start, Mode::File)?;
     let Some(from) = offset_of(expander, &start, i64::from(i32::MAX) - 1) else {
-        expander.complain(format!("$SUBSTR() macro: {} is invalid start index!", BStr::new(&start)));
+        expander.complain(3516, format!("$SUBSTR() macro: {} is invalid start index!", BStr::new(&start)));
         return Ok(Cow::Borrowed(b""));
     };
     let mut length = i64::from(i32::MAX) / 2;
     if let Some(argument) = parts.next() {
         let argument = value_or_text(expander, argument, Mode::File)?;
         let Some(value) = offset_of(expander, &argument, i64::from(i32::MAX)) else {
-            expander.complain(format!("$SUBSTR() macro: {} is invalid length !", BStr::new(&argument)));
+            expander.complain(3535, format!("$SUBSTR() macro: {} is invalid length !", BStr::new(&argument)));
             return Ok(Cow::Borrowed(b""));
         };
         length = value;
@@ -274,8 +275,10 @@ fn number<'t>(expander: &mut Expander<'_>, function: Function, body: &'t [u8]) -
         None => None,
         Some((_, Some(format))) => Some(format),
         Some((text, None)) => {
-            expander
-                .complain(format!("{call} macro: '{}' is not a valid format specifier!", BStr::new(text)));
+            expander.complain(
+                3585,
+                format!("{call} macro: '{}' is not a valid format specifier!", BStr::new(text)),
+            );
             return Ok(Cow::Borrowed(text));
         }
     };
@@ -287,7 +290,10 @@ fn number<'t>(expander: &mut Expander<'_>, function: Function, body: &'t [u8]) -
     };
     let Some(mut shown) = shown else {
         let kind = if is_int { "integer" } else { "real" };
-        expander.complain(format!("{call} macro: {} does not evaluate to an {kind}!", BStr::new(&value)));
+        expander.complain(
+            if is_int { 3605 } else { 3616 },
+            format!("{call} macro: {} does not evaluate to an {kind}!", BStr::new(&value)),
+        );
         return Ok(Cow::Borrowed(b""));
     };
     shown.truncate(NUMBER_WIDTH);
@@ -302,7 +308,10 @@ fn format_integer(format: Option<&Format>, value: i64) -> Vec<u8> {
 }
 
 fn format_real(format: Option<&Format>, value: f64) -> Vec<u8> {
-    format.map_or_else(|| general_upper(value, 16).into_bytes(), |format| format.real(value))
+    match format {
+        Some(format) => format.real(value),
+        None => Spec::parse(b".16G").0.real(value, b'G'),
+    }
 }
 
 fn string<'t>(expander: &mut Expander<'_>, body: &'t [u8]) -> Expanded<'t> {
@@ -311,8 +320,10 @@ fn string<'t>(expander: &mut Expander<'_>, body: &'t [u8]) -> Expanded<'t> {
         None => None,
         Some((_, Some(format))) => Some(format),
         Some((text, None)) => {
-            expander
-                .complain(format!("$STRING macro: '{}' is not a valid format specifier!", BStr::new(text)));
+            expander.complain(
+                3641,
+                format!("$STRING macro: '{}' is not a valid format specifier!", BStr::new(text)),
+            );
             return Ok(Cow::Borrowed(text));
         }
     };
@@ -344,7 +355,11 @@ pub(crate) fn text_value<'t>(
         None => Cow::Borrowed(default.unwrap_or_default()),
     };
     Ok(match found.function {
-        Function::Plain => Ok(or_default(expander.source.raw(body).map(Cow::into_owned))),
+        Function::Plain => {
+            let value = expander.source.raw(body).map(Cow::into_owned);
+            expander.took_default = value.as_ref().is_none_or(|value| value.is_empty());
+            Ok(or_default(value))
+        }
         Function::Env => {
             let value = environment(expander, body);
             let missing = || default.is_none().then(|| b"UNDEFINED".to_vec());

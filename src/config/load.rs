@@ -8,7 +8,7 @@ use bstr::{BString, ByteSlice};
 
 use crate::config::command::CommandPolicy;
 use crate::config::macro_set::{MacroSet, SourceId, Who};
-use crate::config::parse::Skipped;
+use crate::config::parse::{Skipped, TemplateFailure};
 use crate::config::view::View;
 use crate::text::Span;
 use crate::text::caret::LineCaret;
@@ -242,11 +242,20 @@ pub(crate) struct Stop {
     pub(crate) hint: Option<String>,
     /// The reference's exit status.
     pub(crate) status: u8,
+    /// What a template failed of, for the template that uses it.
+    pub(crate) template: TemplateFailure,
 }
 
 impl Stop {
     pub(crate) fn new(line: u32) -> Stop {
-        Stop { line, reason: BString::default(), place: None, hint: None, status: 1 }
+        Stop {
+            line,
+            reason: BString::default(),
+            place: None,
+            hint: None,
+            status: 1,
+            template: TemplateFailure::Said,
+        }
     }
 
     pub(crate) fn reason(mut self, reason: impl Into<BString>) -> Stop {
@@ -281,6 +290,9 @@ pub(crate) struct Loader<'a> {
     pub(crate) messages: Vec<Said>,
     /// The line reached in the source that is being read.
     pub(crate) last_line: u32,
+    /// Why a source could not be opened that did not have to be: the reference tells it with the next failure that has
+    /// no reason of its own.
+    pub(crate) stale_reason: BString,
     pub(crate) root: Option<BString>,
     pub(crate) local_sources: Vec<BString>,
     pub(crate) skipped: Vec<Skipped>,
@@ -299,6 +311,7 @@ impl<'a> Loader<'a> {
             options,
             messages: Vec::new(),
             last_line: 0,
+            stale_reason: BString::default(),
             root: None,
             local_sources: Vec::new(),
             skipped: Vec::new(),

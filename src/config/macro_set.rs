@@ -17,6 +17,11 @@ use crate::world::World;
 pub struct SourceId(pub(crate) u32);
 
 impl SourceId {
+    /// Its place in the order in which sources were opened.
+    pub fn number(self) -> u32 {
+        self.0
+    }
+
     /// Measured from machine and process.
     pub const DETECTED: SourceId = SourceId(0);
     /// Compiled in.
@@ -251,6 +256,11 @@ impl MacroSet {
         &self.sources
     }
 
+    /// The replacements of values in the order in which they happened, if they were recorded.
+    pub fn replacements(&self) -> &[Replacement] {
+        &self.replacements
+    }
+
     /// One source.
     pub fn source(&self, id: SourceId) -> &Source {
         &self.sources[(id.0 as usize).min(self.sources.len() - 1)]
@@ -260,6 +270,12 @@ impl MacroSet {
     pub fn entries(&self) -> impl Iterator<Item = &Entry> {
         let displaced = |at: usize| self.displaced.iter().any(|&gone| gone as usize == at);
         self.entries.iter().enumerate().filter(move |&(at, _)| !displaced(at)).map(|(_, entry)| entry)
+    }
+
+    /// The facts of machine and process that were detected, in the order of their names. Some stand in the table, too:
+    /// those that a file changed.
+    pub fn detected<'a>(&'a self, world: &'a dyn World) -> impl Iterator<Item = (&'static str, &'a BStr)> {
+        self.detected.all(world)
     }
 
     /// The entry of exactly that name, without defaults or prefixes.

@@ -2,7 +2,7 @@
 
 /// How many changes of one byte, or swaps of neighbours, lead from one name to the other, without case; `None` if
 /// more than `limit`.
-pub(crate) fn distance(a: &[u8], b: &[u8], limit: usize) -> Option<usize> {
+pub fn distance(a: &[u8], b: &[u8], limit: usize) -> Option<usize> {
     if a.len().abs_diff(b.len()) > limit {
         return None;
     }
@@ -28,7 +28,7 @@ pub(crate) fn distance(a: &[u8], b: &[u8], limit: usize) -> Option<usize> {
 }
 
 /// The nearest of several names, at most two changes away (one for short names), the first of equals.
-pub(crate) fn nearest<'a>(name: &[u8], known: impl IntoIterator<Item = &'a [u8]>) -> Option<&'a [u8]> {
+pub fn nearest<'a>(name: &[u8], known: impl IntoIterator<Item = &'a [u8]>) -> Option<&'a [u8]> {
     let limit = if name.len() < 6 { 1 } else { 2 };
     known
         .into_iter()

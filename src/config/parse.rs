@@ -500,7 +500,7 @@ impl Loader<'_> {
                 }
                 TemplateFailure::Said => {}
             }
-            Stop::new(0)
+            Stop { template: failure, ..Stop::new(0) }
         })
     }
 
@@ -552,7 +552,7 @@ impl Loader<'_> {
                     }
                     let category = BString::from(trim(split.words));
                     let applied = self.apply_templates(category.as_ref(), split.value, place, depth + 1);
-                    applied.map_err(|_| TemplateFailure::Said)?;
+                    applied.map_err(|stop| stop.template)?;
                     continue;
                 }
                 Some(Keyword::Error) => {
@@ -664,10 +664,11 @@ impl Loader<'_> {
         };
         self.last_line = line.line;
         result.map_err(|stop| {
+            let stale = std::mem::take(&mut self.stale_reason);
+            let reason = if stop.reason.is_empty() { stale } else { stop.reason };
             self.error_line(format!(
-                "Config source Error \"{target}\", Line {inner_line}, Include Depth {}: {}",
-                frame.depth + 1,
-                stop.reason
+                "Config source Error \"{target}\", Line {inner_line}, Include Depth {}: {reason}",
+                frame.depth + 1
             ));
             let mut outer = Stop::new(line.line);
             outer.hint = stop.hint;

@@ -12,8 +12,9 @@ use crate::config::command::{self, Target, ends_in_bar};
 use crate::config::condition;
 use crate::config::defaults;
 use crate::config::detected::FORCED;
+use crate::config::evaluate;
 use crate::config::load::{Loader, Stop};
-use crate::config::macro_set::{Place, Source, SourceId, SourceKind};
+use crate::config::macro_set::{Found, Place, Source, SourceId, SourceKind};
 use crate::config::template::{self, is_space};
 use crate::config::view::View;
 use crate::process::Exit;
@@ -71,6 +72,7 @@ impl Loader<'_> {
         }
         self.force_detected()?;
         self.persistent()?;
+        self.check_network()?;
         self.domains()?;
         self.auto_use()?;
         for name in ["ABORT_ON_EXCEPTION", "CONDOR_FSYNC"] {
@@ -108,7 +110,7 @@ impl Loader<'_> {
             Ok(setting) => Ok(setting.is_some_and(|setting| setting.value)),
             Err(error) => {
                 let fallback = error.fallback == b"true"[..];
-                self.warn(error.to_string());
+                self.warn(format!("ERROR \"{error}\" at line 2659 in file condor_config.cpp"));
                 Ok(fallback)
             }
         }
@@ -255,11 +257,16 @@ impl Loader<'_> {
             }),
             Err(reason) => Err(Stop::new(0).reason(reason)),
         };
-        result.inspect_err(|stop| {
+        let stale = std::mem::take(&mut self.stale_reason);
+        result.map_err(|mut stop| {
             self.error_line(format!("Configuration Error Line {} while reading {kind} {name}", stop.line));
+            if stop.reason.is_empty() {
+                stop.reason = stale;
+            }
             if !stop.reason.is_empty() {
                 self.error_line(stop.reason.clone());
             }
+            stop
         })
     }
 
@@ -279,6 +286,19 @@ impl Loader<'_> {
 
     /// Opens a file or runs a command; the error is the reference's reason.
     fn open(
+        &mut self,
+        name: &BStr,
+        is_command: bool,
+        included_from: Option<(SourceId, u32)>,
+    ) -> Result<Opened, BString> {
+        let result = self.open_target(name, is_command, included_from);
+        if let Err(reason) = &result {
+            self.stale_reason = reason.clone();
+        }
+        result
+    }
+
+    fn open_target(
         &mut self,
         name: &BStr,
         is_command: bool,
@@ -468,8 +488,9 @@ impl Loader<'_> {
                 continue;
             }
             let value = template::trim_start(&value);
-            // Not more than the raw text is stored when self references have no end.
-            if self.define(name, value, Place::special(SourceId::ENVIRONMENT)).is_err() {
+            // Self references are put in only where there is something to put in; without end they stay, too.
+            let is_new = self.set.exact(name).is_none();
+            if is_new || self.define(name, value, Place::special(SourceId::ENVIRONMENT)).is_err() {
                 self.set.insert(name, value.into(), Place::special(SourceId::ENVIRONMENT));
             }
         }
@@ -514,6 +535,68 @@ impl Loader<'_> {
         }
         let opened = self.open(name, false, None).map_err(|reason| silent(reason.to_string()))?;
         self.parse(opened.source, &opened.text, 0)
+    }
+
+    /// What the reference finds wrong with the settings of the network (`my_hostname.cpp`,
+    /// `validate_network_interfaces`). Patterns of interface names are taken as matching.
+    fn check_network(&mut self) -> Result<(), Stop> {
+        let names = ["NETWORK_INTERFACE", "ENABLE_IPV4", "ENABLE_IPV6"];
+        if names.iter().all(|name| {
+            self.set
+                .find(name.as_bytes(), &self.who, self.world)
+                .is_some_and(|found| matches!(found, Found::Default(_)))
+        }) {
+            return Ok(());
+        }
+        let [interface, v4, v6] = names.map(|name| self.value(name));
+        let (interface, v4, v6) =
+            (interface?.unwrap_or_default(), v4?.unwrap_or_default(), v6?.unwrap_or_default());
+        let truth = |text: &BString| evaluate::to_boolean(text, self.world);
+        let (want4, want6) = (truth(&v4), truth(&v6));
+        let text = interface.to_str_lossy();
+        let address: Option<core::net::IpAddr> = text.parse().ok();
+        let has4 = address.is_none_or(|address| address.is_ipv4());
+        let has6 = address.is_some_and(|address| address.is_ipv6());
+        let no_choice = |text: &BString| !caseless::eq(text, b"auto");
+        let wrong = |kind: &str, text: &BString| {
+            format!("ENABLE_{kind} is '{text}', must be 'true', 'false', or 'auto'.")
+        };
+        let missing = |kind: &str, other: &str| {
+            format!(
+                "ENABLE_{kind} is TRUE, but no {kind2} address was detected.  Ensure that your NETWORK_INTERFACE \
+                 parameter is not set to an {other} address.",
+                kind2 = kind.replace("IPV", "IPv")
+            )
+        };
+        let (number, problem) = match () {
+            () if want4 == Some(false) && want6 == Some(false) => {
+                (1, "ENABLE_IPV4 and ENABLE_IPV6 are both false.".to_owned())
+            }
+            () if interface.is_empty() => {
+                (2, "Failed to determine my IP address using NETWORK_INTERFACE=".to_owned())
+            }
+            () if !has4 && want4 == Some(true) => (3, missing("IPV4", "IPv6")),
+            () if want4.is_none() && no_choice(&v4) => (4, wrong("IPV4", &v4)),
+            () if !has6 && want6 == Some(true) => (5, missing("IPV6", "IPv4")),
+            () if want6.is_none() && no_choice(&v6) => (6, wrong("IPV6", &v6)),
+            () if address.is_some() && has4 && want4 == Some(false) => {
+                (7, "ENABLE_IPV4 is false, yet we found an IPv4 address.  Ensure that NETWORK_INTERFACE is set appropriately.".to_owned())
+            }
+            () if has6 && want6 == Some(false) => {
+                (8, "ENABLE_IPV6 is false, yet we found an IPv6 address.  Ensure that NETWORK_INTERFACE is set appropriately.".to_owned())
+            }
+            () => {
+                if let Some(address) = address {
+                    self.set.detected.set_address(address.to_string());
+                }
+                return Ok(());
+            }
+        };
+        if number == 2 {
+            self.set.detected.set_address(String::new());
+        }
+        self.warn(format!("validate_network_interfaces:{number}:{problem}"));
+        Ok(())
     }
 
     /// FILESYSTEM_DOMAIN and UID_DOMAIN are never undefined.

@@ -244,6 +244,25 @@ impl<'a> View<'a> {
         Some(Setting { value: raw.clone(), origin: self.origin(&found), raw })
     }
 
+    /// The bytes before expansion; `None` if the name is undefined.
+    pub fn raw_bytes(&self, name: &[u8]) -> Option<Vec<u8>> {
+        self.found(name).map(|(found, _)| found.raw().into_owned())
+    }
+
+    /// Expands a raw value of that name.
+    ///
+    /// # Errors
+    /// An expansion without end.
+    pub fn expand_raw(&self, name: &[u8], raw: &[u8]) -> Result<BString, ExpandError> {
+        let mut report = |message| self.messages.borrow_mut().push(message);
+        expand::expand_value(name, raw, self, self.world, &mut report)
+    }
+
+    /// The truth value of a text, as boolean parameters are read; `None` if it has none.
+    pub fn truth(&self, text: &[u8]) -> Option<bool> {
+        evaluate::to_boolean(text, self.world)
+    }
+
     /// Where a look-up's answer stands.
     pub fn origin(&self, found: &Found<'_>) -> Origin {
         let name = found.shown_name().into_owned().into();

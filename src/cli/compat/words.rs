@@ -55,6 +55,16 @@ impl<'a, Id: Copy> Words<'a, Id> {
         Words { rules, rest: words }
     }
 
+    /// How many words are left.
+    pub fn len(&self) -> usize {
+        self.rest.len()
+    }
+
+    /// Whether no word is left.
+    pub fn is_empty(&self) -> bool {
+        self.rest.is_empty()
+    }
+
     /// The next word as the value of an option, whatever it looks like.
     pub fn value(&mut self) -> Option<&'a OsString> {
         let (first, rest) = self.rest.split_first()?;

@@ -1,0 +1,633 @@
+//! Carrying out a request: reading the configuration, then everything that is printed, byte for byte as the tool does
+//! (`config_val.cpp`, `main`).
+
+use std::borrow::Cow;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use bstr::{BStr, BString};
+
+use super::entries::{self, Kind, Row};
+use super::request::{Asked, Request};
+use super::{use_template, write_config};
+use crate::classad::regex::{Options as RegexOptions, Regex};
+use crate::config::defaults::{self, Parameter, ParameterType};
+use crate::config::macro_set::{Found, Replacement};
+use crate::config::{Config, LoadOptions, View, Who, condition, expand};
+use crate::text::caseless;
+use crate::world::World;
+
+/// What is to be written; nothing is until all is known.
+#[derive(Debug, Default)]
+pub(super) struct Output {
+    /// For stdout.
+    pub(super) out: Vec<u8>,
+    /// For stderr.
+    pub(super) err: Vec<u8>,
+}
+
+impl Output {
+    /// A line for stderr.
+    pub(super) fn say(&mut self, line: impl AsRef<[u8]>) {
+        self.err.extend_from_slice(line.as_ref());
+        self.err.push(b'\n');
+    }
+
+    fn line(&mut self, parts: &[&[u8]]) {
+        for part in parts {
+            self.out.extend_from_slice(part);
+        }
+        self.out.push(b'\n');
+    }
+}
+
+/// A configuration that was read, and what is asked of it.
+pub(super) struct Answer<'a> {
+    request: &'a Request,
+    world: &'a dyn World,
+    config: Config,
+}
+
+/// How the configuration of a request is read.
+pub(super) fn load_options(request: &Request) -> LoadOptions {
+    LoadOptions {
+        file: request.root.as_ref().map(|root| PathBuf::from(OsStr::from_bytes(root))),
+        environment: request.environment,
+        overlay: request.overlay.clone(),
+        commands: request.commands,
+        keep_defaults: request.write.is_some() || request.keep_defaults,
+        record_replacements: request.trace,
+        ..LoadOptions::default()
+    }
+}
+
+impl<'a> Answer<'a> {
+    /// Reads the configuration; the error is the exit status.
+    pub(super) fn load(request: &'a Request, world: &'a dyn World, output: &mut Output) -> Result<Self, u8> {
+        let who = Who { subsystem: request.subsystem.clone(), local_name: request.local_name.clone() };
+        let mut options = load_options(request);
+        let mut attempt = Config::attempt(world, &who, &options);
+        let answer = |attempt: crate::config::load::Attempt, output: &mut Output| {
+            let answer = Answer { request, world, config: attempt.config };
+            answer.trace(output);
+            if let Some(error) = &attempt.error {
+                output.err.extend_from_slice(&error.reference_text());
+                return Err(error.status);
+            }
+            for warning in &attempt.warnings {
+                output.say(&warning.text);
+            }
+            if request.sources {
+                answer.print_sources(output);
+            }
+            Ok(answer)
+        };
+        if let Some(extra) = &request.reconfig {
+            let first = answer(attempt, output)?;
+            if request.stats {
+                first.print_stats(output);
+            }
+            options.extra_local_file = Some(extra.clone());
+            attempt = Config::attempt(world, &who, &options);
+            if request.sources {
+                output.line(&[b"Reconfig with ", extra, b" appended"]);
+            }
+            return answer(attempt, output);
+        }
+        answer(attempt, output)
+    }
+
+    fn view(&self) -> View<'_> {
+        self.config.view(self.world)
+    }
+
+    /// `-trace`: each setting of a name that was set before.
+    fn trace(&self, output: &mut Output) {
+        if !self.request.trace {
+            return;
+        }
+        let names: Vec<BString> = self.request.asked.iter().map(Asked::text).collect();
+        let mut patterns = Vec::new();
+        if self.request.dump {
+            for name in &names {
+                match Regex::compile(name, RegexOptions::CASELESS) {
+                    Ok(regex) => patterns.push(regex),
+                    Err(error) => output.say(format!(
+                        "warning: failed to compile trace pattern '{name}' (PCRE2 error {} at offset {}); ignoring it.",
+                        error.code, error.offset
+                    )),
+                }
+            }
+        }
+        let wanted = |name: &[u8]| {
+            names.iter().any(|known| caseless::eq(known, name))
+                || patterns.iter().any(|regex| regex.is_match(name).unwrap_or(false))
+        };
+        for Replacement { name, was, place } in
+            self.config.set.replacements().iter().filter(|one| wanted(&one.name))
+        {
+            output.line(&[b" # trace: ", name]);
+            output.line(&[b"  # was: ", was]);
+            output.line(&[b"  # set at: ", &self.config.set.describe(place)]);
+        }
+    }
+
+    /// `-config`
+    fn print_sources(&self, output: &mut Output) {
+        output.say("Configuration source:");
+        output.line(&[b"\t", self.config.root.as_deref().map_or(b"", |root| &root[..])]);
+        let local = &self.config.local_sources;
+        if !local.is_empty() {
+            output.say(match local.len() {
+                1 => "Local configuration source:",
+                _ => "Local configuration sources:",
+            });
+            for source in local {
+                output.line(&[b"\t", source]);
+            }
+            output.say("");
+        }
+    }
+
+    /// What comes before daemons are looked for: `-check-if`, `-summary`, `-writeconfig`.
+    pub(super) fn before_daemons(&mut self, output: &mut Output) -> Option<u8> {
+        if let Some(condition) = &self.request.check_if {
+            let view = self.view();
+            let mut messages = Vec::new();
+            let result = condition::test(condition, &view, self.world, &mut |message| messages.push(message));
+            for message in messages {
+                output.say(message.to_string());
+            }
+            let (verdict, more) = match &result {
+                Ok(true) => ("ok", "\ntrue".to_owned()),
+                Ok(false) => ("ok", "\nfalse".to_owned()),
+                Err(error) => ("not supported", error.to_string()),
+            };
+            output.line(&[b"# ", verdict.as_bytes(), b": \"", condition, b"\" ", more.as_bytes()]);
+            return Some(0);
+        }
+        if let Some((file, filter)) = &self.request.write {
+            let text = write_config::text(&self.config.set, *filter, self.world);
+            if file == "-" {
+                output.out.extend_from_slice(&text);
+            } else if self.world.write_file(Path::new(OsStr::from_bytes(file)), &text).is_err() {
+                output.say(format!("Failed to create configuration file {file}."));
+                return Some(2);
+            }
+        }
+        None
+    }
+
+    /// `-dump` and `-stats`, which end the tool.
+    pub(super) fn whole(&mut self, output: &mut Output) -> Option<u8> {
+        if self.request.dump {
+            self.dump(output);
+            if self.request.stats {
+                self.print_stats(output);
+            }
+            return Some(0);
+        }
+        if self.request.stats {
+            self.print_stats(output);
+            return Some(0);
+        }
+        None
+    }
+
+    fn dump(&self, output: &mut Output) {
+        let view = self.view();
+        let host = self.value(&view, b"FULL_HOSTNAME", output);
+        let host = host.unwrap_or_else(|| "<unknown hostname>".into());
+        output.line(&[b"# Configuration from machine: ", &host]);
+        let mut patterns: Vec<BString> = self.request.asked.iter().map(Asked::text).collect();
+        if patterns.is_empty() {
+            if self.request.both {
+                self.dump_both(&view, output);
+            } else {
+                patterns.push(BString::default());
+            }
+        }
+        let rows = if patterns.is_empty() {
+            Vec::new()
+        } else {
+            entries::merged(&self.config.set, self.world, false)
+        };
+        for pattern in patterns {
+            if !pattern.is_empty() {
+                output.line(&[b"\n# Parameters with names that match ", &pattern, b":"]);
+            }
+            let Ok(regex) = Regex::compile(&pattern, RegexOptions::CASELESS) else {
+                continue;
+            };
+            for row in &rows {
+                if pattern.is_empty() || regex.is_match(&row.name).unwrap_or(false) {
+                    self.dump_row(row, &view, output);
+                }
+            }
+        }
+        if !self.request.verbose {
+            output.line(&[b"# Contributing configuration file(s):"]);
+            for source in self.config.root.iter().chain(&self.config.local_sources) {
+                output.line(&[b"#\t", source]);
+            }
+        }
+    }
+
+    fn dump_row(&self, row: &Row<'_>, view: &View<'_>, output: &mut Output) {
+        let request = self.request;
+        let name: &[u8] = &row.name;
+        let Some(found) = self.config.set.find_shown(name, &self.config.who, self.world) else {
+            return;
+        };
+        if request.used == Some(true) && !self.is_used(&found)
+            || request.used == Some(false) && self.is_used(&found)
+        {
+            return;
+        }
+        let raw = found.raw();
+        let is_block = raw.contains(&b'\n');
+        let default = default_of(&found);
+        if request.default {
+            let default = default.clone().unwrap_or_default();
+            let shown = entries::assignment(&default, default.contains(&b'\n'), "   ");
+            output.line(&[name, b" ", &shown]);
+        } else if request.expanded {
+            let value = self.value(view, name, output).unwrap_or_default();
+            output.line(&[name, b" ", &entries::assignment(&value, is_block, "   ")]);
+        } else {
+            output.line(&[&found.shown_name(), b" ", &entries::assignment(&raw, is_block, "   ")]);
+        }
+        if !request.verbose {
+            return;
+        }
+        let parameter = parameter_of(&found).filter(|_| request.info);
+        output.line(&[b" # at: ", &self.location(&found)]);
+        let as_block = |text: &[u8], is_block: bool| -> BString {
+            if is_block { entries::block(text, " #     ") } else { text.into() }
+        };
+        if request.expanded {
+            output.line(&[b" # raw: ", &as_block(&raw, is_block)]);
+        } else {
+            let value = self.value(view, name, output).unwrap_or_default();
+            output.line(&[b" # expanded: ", &as_block(&value, is_block)]);
+        }
+        if let Some(default) = default {
+            output.line(&[b" # default: ", &as_block(&default, default.contains(&b'\n'))]);
+        }
+        if let Some(parameter) = parameter {
+            print_parameter(parameter, output);
+        }
+        if request.use_counts {
+            output.line(&[b" # use_count: 1 / 1"]);
+        }
+    }
+
+    /// `-dump -verbose:both`: the entries of both tables one by one.
+    fn dump_both(&self, view: &View<'_>, output: &mut Output) {
+        let mut count = 0;
+        for row in entries::merged(&self.config.set, self.world, true) {
+            let parameter = match row.kind {
+                Kind::Set(entry) => entry.parameter,
+                Kind::Detected => None,
+                Kind::Default(parameter) => Some(parameter),
+            };
+            let kind = parameter.map_or(ParameterType::String, Parameter::kind);
+            if let Some(wanted) = self.request.as_type {
+                let effective = match (wanted, kind) {
+                    (ParameterType::Int, ParameterType::Long) => ParameterType::Int,
+                    (_, kind) => kind,
+                };
+                if effective != wanted {
+                    continue;
+                }
+            }
+            count += 1;
+            output.line(&[&row.name, b" = ", &row.raw]);
+            if !self.request.verbose {
+                continue;
+            }
+            let place = match row.kind {
+                Kind::Set(entry) => {
+                    let place = &entry.current.place;
+                    let source = &self.config.set.source(place.source).name;
+                    match place.line {
+                        Some(line) => format!("{source}, line {line}"),
+                        None => source.to_string(),
+                    }
+                }
+                Kind::Detected => "<Detected>".to_owned(),
+                Kind::Default(parameter) => format!("<Default>, item {}", parameter.index()),
+            };
+            output.line(&[b" # at: ", place.as_bytes()]);
+            if !row.raw.is_empty()
+                && let Ok(value) = view.expand(&row.raw)
+                && !value.is_empty()
+            {
+                output.line(&[b" # expanded: ", &value]);
+            }
+            if self.request.types {
+                let name = if parameter.is_some() { kind.name() } else { "STRING" };
+                output.line(&[b" # type: ", name.as_bytes()]);
+            }
+            if let Some(kind) = self.request.as_type {
+                self.print_as_type(&row.name, kind, view, output);
+            }
+            output.line(&[b" # use_count: 0"]);
+        }
+        output.line(&[format!("{count} items").as_bytes()]);
+    }
+
+    fn print_stats(&self, output: &mut Output) {
+        let rows = entries::table(&self.config.set, self.world);
+        let bytes: usize = rows.iter().map(|row| row.name.len() + row.raw.len() + 2).sum();
+        let sources = self.config.set.sources().len();
+        let lines = [
+            ("Macros", rows.len()),
+            ("Used", 0),
+            ("Referenced", 0),
+            ("Files", sources),
+            ("StringBytes", bytes),
+            ("TablesBytes", rows.len() * 48 + sources * 8),
+            ("IsSorted", rows.len()),
+        ];
+        for (name, value) in lines {
+            output.line(&[format!("{name} = {value}").as_bytes()]);
+        }
+        if self.request.verbose {
+            output.line(&[b"\nSources -----"]);
+            for source in self.config.set.sources() {
+                output.line(&[&source.name]);
+            }
+        }
+    }
+
+    /// The names one after the other; the status is 1 if one is not defined.
+    pub(super) fn names(&mut self, output: &mut Output) -> u8 {
+        let mut undefined = false;
+        let view = self.view();
+        for asked in &self.request.asked {
+            match (asked, self.request.expand_text) {
+                (Asked::Template(text), _) => {
+                    let mut warnings = Vec::new();
+                    let text = use_template::print(
+                        text,
+                        self.request.expanded,
+                        self.request.verbose,
+                        &mut |warning| {
+                            warnings.push(warning);
+                        },
+                    );
+                    for warning in warnings {
+                        output.say(warning);
+                    }
+                    output.out.extend_from_slice(&text);
+                }
+                (Asked::Name(text), Some(is_path)) => self.expand_text(text.as_ref(), is_path, &view, output),
+                (Asked::Name(name), None) => undefined |= !self.name(name, &view, output),
+            }
+        }
+        u8::from(undefined && !self.request.info)
+    }
+
+    /// `-macro`
+    fn expand_text(&self, text: &BStr, is_path: bool, view: &View<'_>, output: &mut Output) {
+        let mut messages = Vec::new();
+        let result = expand::expand_text(text, view, self.world, &mut |message| messages.push(message));
+        for message in messages {
+            output.say(message.to_string());
+        }
+        let (mut shown, mask) = match result {
+            Ok(expansion) => (expansion.text, expansion.non_empty),
+            Err(error) => {
+                output.say(format!("{text}: {error}"));
+                (text.into(), 0)
+            }
+        };
+        if is_path {
+            shown = collapse_slashes(&shown);
+        }
+        if self.request.verbose {
+            output.line(&[text, b" expands to: ", &shown]);
+            output.line(&[format!(" # exist: 0x{mask:X}").as_bytes()]);
+        } else {
+            output.line(&[&shown]);
+        }
+    }
+
+    /// One name; false if it is not defined.
+    fn name(&self, name: &BString, view: &View<'_>, output: &mut Output) -> bool {
+        let request = self.request;
+        let found = self.config.set.find_shown(name, &self.config.who, self.world);
+        let shown = match &found {
+            Some(found) => BString::from(found.shown_name().into_owned()),
+            None => name.to_ascii_uppercase().into(),
+        };
+        let mut raw_line: Option<BString> = None;
+        let value: Option<BString> = match &found {
+            Some(found) if request.default => default_of(found).map(|default| default.into_owned().into()),
+            Some(found) if request.raw => Some(found.raw().into_owned().into()),
+            Some(found) => {
+                raw_line = Some([&shown[..], b" = ", &found.raw()].concat().into());
+                self.value(view, &shown, output)
+            }
+            None => None,
+        };
+        match &value {
+            None => output.say(format!("Not defined: {shown}")),
+            Some(value) if request.verbose => {
+                output.line(&[&shown, b" ", &entries::assignment(value, value.contains(&b'\n'), "   ")]);
+            }
+            Some(value) => output.line(&[value]),
+        }
+        if request.verbose {
+            if let Some(found) = &found {
+                output.line(&[b" # at: ", &self.location(found)]);
+            }
+            if let Some(raw) = raw_line {
+                let raw = if raw.contains(&b'\n') { entries::block(&raw, " #   ") } else { raw };
+                output.line(&[b" # raw: ", &raw]);
+            }
+            if let Some(kind) = request.as_type {
+                self.print_as_type(name, kind, view, output);
+            }
+            if let Some(parameter) = found.as_ref().and_then(parameter_of).filter(|_| request.info) {
+                print_parameter(parameter, output);
+            }
+            if request.use_counts && found.is_some() {
+                output.line(&[b" # use_count: 1 / 1"]);
+            }
+            output.line(&[]);
+        }
+        value.is_some()
+    }
+
+    /// Says why a name may have no value, if it has none.
+    pub(super) fn explain_undefined(&self, name: &BString, output: &mut Output) {
+        let view = self.view();
+        let mut text = String::new();
+        match view.raw_bytes(name) {
+            Some(raw) if raw.is_empty() => {
+                let place = self.config.set.find(name, &self.config.who, self.world);
+                let place = place.map(|found| self.location(&found)).unwrap_or_default();
+                if place != "<Default>" {
+                    output.say(format!("  {name} is set to nothing at {place}; its default is hidden"));
+                }
+                return;
+            }
+            Some(raw) => {
+                if matches!(view.expand_raw(name, &raw), Ok(value) if value.is_empty()) {
+                    output.say(format!("  its raw value '{}' expands to nothing", BStr::new(&raw)));
+                }
+                return;
+            }
+            None => super::why::hints(name.as_ref(), &self.config, &mut text),
+        }
+        output.err.extend_from_slice(text.as_bytes());
+    }
+
+    /// The expanded value; what goes wrong is said.
+    fn value(&self, view: &View<'_>, name: &[u8], output: &mut Output) -> Option<BString> {
+        let raw = view.raw_bytes(name)?;
+        let mut messages = Vec::new();
+        let value = expand::expand_value(name, &raw, view, self.world, &mut |message| messages.push(message));
+        for message in messages {
+            output.say(message.to_string());
+        }
+        match value {
+            Ok(value) => Some(value).filter(|value| !value.is_empty()),
+            Err(error) => {
+                output.say(format!("{}: {error}", BStr::new(name)));
+                None
+            }
+        }
+    }
+
+    fn location(&self, found: &Found<'_>) -> BString {
+        match found {
+            Found::Set(entry) => self.config.set.describe(&entry.current.place),
+            Found::Detected { .. } => "<Detected>".into(),
+            Found::Default(_) => "<Default>".into(),
+        }
+    }
+
+    /// Whether a value counts as used: the tool expands all defaults first to have counts at all.
+    fn is_used(&self, found: &Found<'_>) -> bool {
+        let shown = found.shown_name();
+        let wanted: &[u8] = &shown;
+        defaults::all().any(|parameter| {
+            let text = parameter.default();
+            let mut used = false;
+            let mut at = 0;
+            while let Some(reference) =
+                crate::config::reference::next_reference(&text, at, &mut None, |_, _| true)
+            {
+                used |= caseless::eq(reference.name_and_default(&text).0, wanted);
+                at = reference.end;
+            }
+            used
+        })
+    }
+
+    /// `# eval:`, which shows the default for all types but bool.
+    fn print_as_type(&self, name: &[u8], kind: ParameterType, view: &View<'_>, output: &mut Output) {
+        let parameter = defaults::find(name);
+        let default = parameter.map(|parameter| parameter.default()).unwrap_or_default();
+        let is_literal = |kind: ParameterType| {
+            parameter.is_some_and(|parameter| parameter.kind() == kind && !parameter.has_flag("expr"))
+        };
+        let number = std::str::from_utf8(&default).unwrap_or_default();
+        let line = match kind {
+            ParameterType::Bool => {
+                let is_valid = parameter.is_some_and(|parameter| parameter.kind() == ParameterType::Bool);
+                let default = caseless::eq(&default, b"true");
+                let value = self.value(view, name, output);
+                let value = value.and_then(|value| view.truth(&value)).unwrap_or(default);
+                let valid = if is_valid { "valid" } else { "invalid" };
+                format!(" # eval: {value} def={} ({valid})", u8::from(default))
+            }
+            ParameterType::Long => {
+                let value: i64 = number.parse().unwrap_or(0);
+                let is_valid = is_literal(ParameterType::Long) || is_literal(ParameterType::Int);
+                format!(" # eval: {value} ({} long)", if is_valid { "valid" } else { "invalid" })
+            }
+            ParameterType::Double => {
+                let value: f64 = number.parse().unwrap_or(0.0);
+                let is_valid = is_literal(ParameterType::Double) || is_literal(ParameterType::Int);
+                let shown = crate::text::printf::general_upper(value, 16).to_lowercase();
+                format!(" # eval: {shown} ({})", if is_valid { "valid" } else { "invalid" })
+            }
+            _ => {
+                let value: i64 = number.parse().unwrap_or(0);
+                let is_long = is_literal(ParameterType::Long);
+                let is_valid = is_long || is_literal(ParameterType::Int);
+                let valid = if is_valid { "valid" } else { "invalid" };
+                format!(" # eval: {value} ({valid}{})", if is_long { ", long" } else { "" })
+            }
+        };
+        output.line(&[line.as_bytes()]);
+    }
+}
+
+/// The default of what a look-up found; `None` where the table has none.
+fn default_of<'a>(found: &Found<'a>) -> Option<Cow<'a, [u8]>> {
+    let parameter = match found {
+        Found::Set(entry) => defaults::find(&entry.name),
+        other => parameter_of(other),
+    };
+    parameter.map(Parameter::default).filter(|default| !default.is_empty())
+}
+
+/// The table's entry for what a look-up found.
+fn parameter_of(found: &Found<'_>) -> Option<Parameter> {
+    match found {
+        Found::Set(entry) => entry.parameter,
+        Found::Detected { name, .. } => defaults::find(name.as_bytes()),
+        Found::Default(parameter) => Some(*parameter),
+    }
+}
+
+/// What `-info` tells of a parameter.
+fn print_parameter(parameter: Parameter, output: &mut Output) {
+    if parameter.has_flag("restart") {
+        output.line(&[b" # restart required : true"]);
+    } else if parameter.has_flag("never") {
+        output.line(&[b" # restart required : loaded when job starts."]);
+    }
+    let kind = parameter.kind();
+    if parameter.has_flag("const") {
+        let name = if kind == ParameterType::String { "true" } else { kind.name() };
+        output.line(&[b" # constant : ", name.as_bytes()]);
+    } else {
+        let range = parameter.range().map(|(min, max)| {
+            let (min, max) = (BStr::new(min), BStr::new(max));
+            format!(" from {min} to {max}")
+        });
+        if kind != ParameterType::String || range.is_some() {
+            let range = range.unwrap_or_default();
+            output.line(&[b" # expected values : ", kind.name().as_bytes(), range.as_bytes()]);
+        }
+    }
+}
+
+/// `-macro:path`: doubled slashes go, and as in the reference only one byte of the tail that this leaves goes with them
+/// (`config.cpp`, `config_canonicalize_path`).
+fn collapse_slashes(text: &[u8]) -> BString {
+    let start = usize::from(text.first() == Some(&b'/'));
+    let doubled = |at: &usize| *at > start && text[*at] == b'/' && text[at - 1] == b'/';
+    let Some(first) = (start..text.len()).find(doubled) else {
+        return text.into();
+    };
+    let mut out = text.to_vec();
+    let mut to = first;
+    let mut last = 0;
+    for &byte in &text[first + 1..] {
+        if byte != b'/' || last != b'/' {
+            out[to] = byte;
+            to += 1;
+        }
+        last = byte;
+    }
+    out.remove(to);
+    out.into()
+}

@@ -1,0 +1,129 @@
+//! All names of a configuration in one order: what sources set, what was detected, and the table of defaults.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use bstr::{BStr, BString};
+
+use crate::config::defaults::{self, Parameter};
+use crate::config::macro_set::{Entry, MacroSet};
+use crate::text::caseless;
+use crate::world::World;
+
+/// What a row of the list is.
+#[derive(Clone, Copy)]
+pub(super) enum Kind<'a> {
+    /// Set by a source.
+    Set(&'a Entry),
+    /// A fact of the machine.
+    Detected,
+    /// Compiled in.
+    Default(Parameter),
+}
+
+/// One row of the list.
+#[derive(Clone)]
+pub(super) struct Row<'a> {
+    /// Its name in the spelling of its source.
+    pub(super) name: Cow<'a, BStr>,
+    /// Its raw value.
+    pub(super) raw: Cow<'a, [u8]>,
+    /// What it is.
+    pub(super) kind: Kind<'a>,
+}
+
+/// A name that is ordered without regard to case.
+struct Caseless<'a>(Cow<'a, BStr>);
+
+impl PartialEq for Caseless<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Caseless<'_> {}
+
+impl PartialOrd for Caseless<'_> {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Caseless<'_> {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        caseless::cmp(&self.0, &other.0)
+    }
+}
+
+/// What sources set and what was detected, by name.
+pub(super) fn table<'a>(set: &'a MacroSet, world: &'a dyn World) -> Vec<Row<'a>> {
+    let mut rows: BTreeMap<Caseless<'a>, Row<'a>> = BTreeMap::new();
+    for (name, value) in set.detected(world) {
+        let name = Cow::Borrowed(BStr::new(name));
+        let row = Row { name: name.clone(), raw: Cow::Borrowed(value), kind: Kind::Detected };
+        rows.insert(Caseless(name), row);
+    }
+    for entry in set.entries() {
+        let name: Cow<'a, BStr> = Cow::Borrowed(entry.name.as_ref());
+        let row = Row { name: name.clone(), raw: Cow::Borrowed(entry.raw()), kind: Kind::Set(entry) };
+        rows.remove(&Caseless(name.clone()));
+        rows.insert(Caseless(name), row);
+    }
+    rows.into_values().collect()
+}
+
+/// The table with the defaults that it does not hide between, or with all defaults, hidden ones after what hides them.
+pub(super) fn merged<'a>(set: &'a MacroSet, world: &'a dyn World, hidden_too: bool) -> Vec<Row<'a>> {
+    let table = table(set, world);
+    let mut merged = Vec::with_capacity(table.len() + 1200);
+    let mut rows = table.into_iter().peekable();
+    for parameter in defaults::all() {
+        let name = BStr::new(parameter.name());
+        let mut hidden = false;
+        while let Some(row) = rows.next_if(|row| caseless::cmp(&row.name, name).is_le()) {
+            hidden = caseless::eq(&row.name, name);
+            merged.push(row);
+        }
+        if !hidden || hidden_too {
+            merged.push(Row {
+                name: Cow::Borrowed(name),
+                raw: parameter.default(),
+                kind: Kind::Default(parameter),
+            });
+        }
+    }
+    merged.extend(rows);
+    merged
+}
+
+/// `@=end`, the lines trimmed and indented, empty ones dropped, `@end`; or `= value`.
+pub(super) fn assignment(value: &[u8], is_block: bool, indent: &str) -> BString {
+    if !is_block {
+        return [b"= ", value].concat().into();
+    }
+    let mut text = BString::from("@=end");
+    text.extend_from_slice(&block(value, indent));
+    text.extend_from_slice(b"\n@end");
+    text
+}
+
+/// Each line behind a newline and an indent.
+pub(super) fn block(value: &[u8], indent: &str) -> BString {
+    let mut text = BString::default();
+    for line in value.split(|&b| b == b'\n') {
+        let line = trim(line);
+        if !line.is_empty() {
+            text.push(b'\n');
+            text.extend_from_slice(indent.as_bytes());
+            text.extend_from_slice(line);
+        }
+    }
+    text
+}
+
+fn trim(line: &[u8]) -> &[u8] {
+    let blank = |b: &u8| matches!(b, b' ' | b'\t'..=b'\r');
+    let start = line.iter().position(|b| !blank(b)).unwrap_or(line.len());
+    let end = line.iter().rposition(|b| !blank(b)).map_or(start, |last| last + 1);
+    &line[start..end]
+}

@@ -1,0 +1,69 @@
+//! `htc-config-dump`: what a configuration says, why, and what is wrong with it; under the name `condor_config_val` that
+//! tool.
+
+mod answer;
+mod entries;
+mod hooks;
+mod json;
+mod native;
+mod redact;
+mod request;
+mod tool;
+mod use_template;
+mod why;
+mod write_config;
+
+use crate::cli::common::{Compat, Example, Manual, Program, command};
+
+const NAME: &str = "htc-config-dump";
+
+/// The program.
+pub const PROGRAM: Program = Program {
+    name: NAME,
+    command: || {
+        let rare = ["long", "jsonl", "quiet", "color", "redact", "no_env", "set_knob"];
+        let command = command::<native::Cli>(NAME, &MANUAL);
+        rare.into_iter().fold(command, |command, name| command.mut_arg(name, |arg| arg.hide_short_help(true)))
+    },
+    manual: &MANUAL,
+    run: native::run,
+    compat: &[Compat { tool: "condor_config_val", run: tool::run }],
+};
+
+const MANUAL: Manual = Manual {
+    about: "show, explain and check an HTCondor configuration",
+    description: &[
+        "Reads a configuration exactly as HTCondor's daemons do: root file, LOCAL_CONFIG_DIR, LOCAL_CONFIG_FILE, \
+         includes, conditions, templates, the environment, detected values and compiled-in defaults. Without names it \
+         prints what the sources set, as statements that read back to the same; with names their values.",
+        "Called by the name condor_config_val it is that tool: the same options, output and exit statuses, for \
+         everything that needs no daemon. Hook scripts that call it by that name work unchanged.",
+        "Commands that a configuration names (include command, 'prog |') are run only with --exec; called as \
+         condor_config_val they are, as that tool does. They are killed after two minutes or 64 MiB of output.",
+        "The verb lint finds mistakes that HTCondor passes over in silence: parameters nobody reads, hooks that are \
+         refused, values that are no expression, references that can never expand.",
+    ],
+    examples: &[
+        Example {
+            what: "Print the value of START as the startd sees it",
+            line: "htc-config-dump --config-file condor_config --subsystem STARTD START",
+            status: 0,
+        },
+        Example {
+            what: "List the hooks of all slots and of the router",
+            line: "htc-config-dump --config-file condor_config --hooks",
+            status: 0,
+        },
+    ],
+    environment: &[],
+    files: &[(
+        "/etc/condor/condor_config, /usr/local/etc/condor_config, ~condor/condor_config",
+        "Looked for in this order when neither --config-file nor CONDOR_CONFIG is given.",
+    )],
+    differences: &[
+        "Values that refer to themselves hang or crash condor_config_val; here they are an error that names the chain, \
+         under both names. Under both names the texts on standard error about wrong command lines are our own.",
+        "Daemons are never asked. The options that would are refused with condor_config_val's own status.",
+        "-verbose:use shows no real counts of uses.",
+    ],
+};

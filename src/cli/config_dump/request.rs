@@ -1,0 +1,176 @@
+//! What is asked of a configuration, however it was typed: the options that `htc-config-dump` shares with the tool
+//! that it imitates.
+
+use bstr::BString;
+
+use crate::config::CommandPolicy;
+use crate::config::defaults::ParameterType;
+
+/// One operand.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Asked {
+    /// A parameter, or with `-dump` a regular expression.
+    Name(BString),
+    /// The word behind `use`: `CATEGORY` or `CATEGORY:NAME(arguments)`.
+    Template(BString),
+}
+
+impl Asked {
+    /// The text as the tool keeps it, templates behind a `^`.
+    pub(super) fn text(&self) -> BString {
+        match self {
+            Asked::Name(name) => name.clone(),
+            Asked::Template(text) => [b"^", &text[..]].concat().into(),
+        }
+    }
+}
+
+/// Which entries `-writeconfig` and `-summary` show and how.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
+pub(super) struct Filter {
+    /// Only the kinds named.
+    pub(super) only: bool,
+    /// Compiled-in defaults and detected values.
+    pub(super) defaults: bool,
+    /// Settings equal to their defaults.
+    pub(super) matches_default: bool,
+    /// Detected values.
+    pub(super) detected: bool,
+    /// Variables of the environment.
+    pub(super) environment: bool,
+    /// Defaults hidden by settings, too.
+    pub(super) duplicates: bool,
+    /// The location after each.
+    pub(super) source: bool,
+    /// Comment out defaults.
+    pub(super) comment_defaults: bool,
+    /// Comment out settings equal to their defaults.
+    pub(super) comment_matches: bool,
+    /// Comment out detected values.
+    pub(super) comment_detected: bool,
+    /// Comment out variables of the environment.
+    pub(super) comment_environment: bool,
+    /// A first line with the version.
+    pub(super) version: bool,
+    /// One list by name.
+    pub(super) sort: bool,
+    /// Drop what upgrades made obsolete.
+    pub(super) upgrade: bool,
+}
+
+impl Filter {
+    /// What `-summary` shows.
+    pub(super) const SUMMARY: Filter = Filter {
+        only: false,
+        defaults: false,
+        matches_default: false,
+        detected: false,
+        environment: false,
+        duplicates: false,
+        source: false,
+        comment_defaults: false,
+        comment_matches: false,
+        comment_detected: false,
+        comment_environment: false,
+        version: true,
+        sort: false,
+        upgrade: true,
+    };
+
+    /// Whether any kind but files is named.
+    pub(super) fn names_a_kind(&self) -> bool {
+        self.defaults || self.matches_default || self.detected || self.environment || self.duplicates
+    }
+}
+
+/// Everything asked in one call.
+#[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
+pub(super) struct Request {
+    /// Names, expressions, templates.
+    pub(super) asked: Vec<Asked>,
+    /// For whom the configuration is read.
+    pub(super) subsystem: BString,
+    /// See `subsystem`.
+    pub(super) local_name: BString,
+    /// `-root-config`, `--config-file`.
+    pub(super) root: Option<BString>,
+    /// Whether the environment's settings count.
+    pub(super) environment: bool,
+    /// Settings over all others.
+    pub(super) overlay: Vec<(Vec<u8>, Vec<u8>)>,
+    /// Whether commands run.
+    pub(super) commands: CommandPolicy,
+    /// `-raw`
+    pub(super) raw: bool,
+    /// `-default`
+    pub(super) default: bool,
+    /// `-verbose`
+    pub(super) verbose: bool,
+    /// `-verbose:use`
+    pub(super) use_counts: bool,
+    /// `-verbose:both`
+    pub(super) both: bool,
+    /// `-verbose:type`
+    pub(super) types: bool,
+    /// `-verbose:int` and so on
+    pub(super) as_type: Option<ParameterType>,
+    /// `-info`
+    pub(super) info: bool,
+    /// `-dump`
+    pub(super) dump: bool,
+    /// `-expanded`
+    pub(super) expanded: bool,
+    /// `-trace`
+    pub(super) trace: bool,
+    /// `-stats`
+    pub(super) stats: bool,
+    /// `-stats:keep`
+    pub(super) keep_defaults: bool,
+    /// `-macro`; true for `-macro:path`
+    pub(super) expand_text: Option<bool>,
+    /// `-used`, `-unused`
+    pub(super) used: Option<bool>,
+    /// `-writeconfig FILE`, or `-` for `-summary`
+    pub(super) write: Option<(BString, Filter)>,
+    /// `-config`
+    pub(super) sources: bool,
+    /// `-reconfig FILE`
+    pub(super) reconfig: Option<BString>,
+    /// `-check-if CONDITION`
+    pub(super) check_if: Option<BString>,
+}
+
+impl Default for Request {
+    fn default() -> Self {
+        Request {
+            asked: Vec::new(),
+            subsystem: "TOOL".into(),
+            local_name: BString::default(),
+            root: None,
+            environment: true,
+            overlay: Vec::new(),
+            commands: CommandPolicy::BOUNDED,
+            raw: false,
+            default: false,
+            verbose: false,
+            use_counts: false,
+            both: false,
+            types: false,
+            as_type: None,
+            info: false,
+            dump: false,
+            expanded: false,
+            trace: false,
+            stats: false,
+            keep_defaults: false,
+            expand_text: None,
+            used: None,
+            write: None,
+            sources: false,
+            reconfig: None,
+            check_if: None,
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! `use CATEGORY` and `use CATEGORY:NAME(arguments)`: the templates in print (`config_val.cpp`, `PrintMetaParam`).
+
+use bstr::{BStr, BString, ByteSlice};
+
+use crate::config::template::{self, Template};
+
+/// What `use` with an argument prints on stdout.
+pub(super) fn print(asked: &[u8], expand: bool, verbose: bool, warn: &mut dyn FnMut(String)) -> Vec<u8> {
+    let (category, rest) = match asked.iter().position(|b| matches!(b, b'=' | b':')) {
+        Some(at) => (&asked[..at], &asked[at + 1..]),
+        None => match memchr::memchr(b'.', asked) {
+            Some(dot) => {
+                let mut meant = asked.to_vec();
+                meant[dot] = b':';
+                warn(format!("{} is not valid, assuming {} was intended", asked.as_bstr(), meant.as_bstr()));
+                (&asked[..dot], &asked[dot + 1..])
+            }
+            None => (asked, &b""[..]),
+        },
+    };
+    let mut out = Vec::new();
+    let known = template::category(category);
+    if let Some(known) = known.filter(|_| rest.is_empty()) {
+        out.extend_from_slice(&[b"use ", known, b" accepts\n"].concat());
+        for template in template::all().filter(|template| template.category() == known) {
+            out.extend_from_slice(&[b"  ", template.name(), b"\n"].concat());
+        }
+        return out;
+    }
+    let wanted = template::next_use(rest).map(|(wanted, _)| wanted);
+    let found = known.zip(wanted.as_ref()).and_then(|(known, wanted)| template::find(known, wanted.name));
+    match (found, known, wanted) {
+        (Some(found), Some(known), Some(wanted)) => {
+            let body = found.body();
+            if expand || !wanted.arguments.is_empty() {
+                let body = put(&body, wanted.arguments);
+                let verb: &[u8] = if expand { b" expands to\n" } else { b" is\n" };
+                out.extend_from_slice(&[b"use ", known, b":", rest, verb].concat());
+                print_body(&body, expand, verbose, 0, &mut out);
+                out.push(b'\n');
+            } else {
+                out.extend_from_slice(&[b"use ", known, b":", found.name(), b" is\n", &body, b"\n"].concat());
+            }
+        }
+        _ => {
+            let name = if known.is_some() { [category, b":", rest].concat() } else { category.to_vec() };
+            out.extend_from_slice(b"Not defined: use ");
+            out.extend_from_slice(&name.to_ascii_uppercase());
+            out.push(b'\n');
+        }
+    }
+    out
+}
+
+fn put(body: &[u8], arguments: &[u8]) -> BString {
+    template::put_arguments(body, arguments).unwrap_or_else(|_| body.into())
+}
+
+/// The lines of a body, with `use` statements replaced by theirs on request.
+fn print_body(body: &[u8], expand: bool, verbose: bool, depth: usize, out: &mut Vec<u8>) {
+    for line in body.split(|&b| b == b'\n').filter(|line| !line.is_empty()) {
+        let mut words = line.split(|b| b" \t:".contains(b)).filter(|word| !word.is_empty());
+        let is_use = words.next() == Some(b"use");
+        if !is_use || verbose || !expand {
+            out.extend_from_slice(line);
+            out.push(b'\n');
+        }
+        if is_use && expand && depth < 20 {
+            let category = words.next().unwrap_or_default();
+            let names = words.next().map_or(&b""[..], |first| {
+                let at = first.as_ptr() as usize - line.as_ptr() as usize;
+                &line[at..]
+            });
+            print_nested(category, names, verbose, depth, out);
+        }
+    }
+}
+
+fn print_nested(category: &[u8], names: &[u8], verbose: bool, depth: usize, out: &mut Vec<u8>) {
+    let (shown, rhs) = (BStr::new(category), BStr::new(names));
+    if verbose {
+        out.extend_from_slice(format!(" #begin-expanding# use {shown} : {rhs}\n").as_bytes());
+    }
+    let Some(known) = template::category(category) else {
+        out.extend_from_slice(format!("error: {shown} is not a valid use category\n").as_bytes());
+        return;
+    };
+    let mut rest = names;
+    while let Some((wanted, after)) = template::next_use(rest) {
+        rest = after;
+        let found: Option<Template> = template::find(known, wanted.name);
+        if let Some(found) = found {
+            let body = put(&found.body(), wanted.arguments);
+            print_body(&body, true, verbose, depth + 1, out);
+        }
+    }
+    if verbose {
+        out.extend_from_slice(format!(" #end-expanding# use {shown} : {rhs}\n").as_bytes());
+    }
+}
