@@ -281,7 +281,7 @@ impl ProgramCase {
         if output.status.code() != Some(record.status) {
             return Some(("status".to_owned(), format!("exit status: {}", record.status), status));
         }
-        if self.tool.messages && stderr != record.stderr.0 {
+        if self.tool.messages && before_help(&stderr) != before_help(&record.stderr.0) {
             return Some(("stderr".to_owned(), record.stderr.shown(), shown(&stderr)));
         }
         for (name, text) in &record.made.0 {
@@ -292,6 +292,15 @@ impl ProgramCase {
             }
         }
         None
+    }
+}
+
+/// Messages up to the word that begins a help text, which is our own.
+fn before_help(messages: &[u8]) -> &[u8] {
+    let word = b"Usage: ";
+    match messages.windows(word.len()).position(|part| part == word) {
+        Some(at) => &messages[..at + word.len()],
+        None => messages,
     }
 }
 
