@@ -48,6 +48,11 @@ fn condor_config_val_answers_as_recorded() -> Result<(), String> {
 }
 
 #[test]
+fn the_router_tools_answer_as_recorded() -> Result<(), String> {
+    all_agree("router")
+}
+
+#[test]
 fn condor_transform_ads_answers_as_recorded() -> Result<(), String> {
     all_agree("transform")
 }

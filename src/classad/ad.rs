@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use bstr::{BStr, BString, ByteSlice};
 
+use super::computed::Computed;
 use super::expr::{Expr, Repr};
 use super::lexer;
 use super::name::{self, AttrName};
@@ -172,6 +173,20 @@ impl ClassAd {
             Slot::Real(r) => Repr::Scalar(Value::Real(*r)),
             Slot::Str { start, len } => Repr::Scalar(Value::Str(self.slot_text(*start, *len).into())),
             Slot::Expr(root, tree) => Repr::Node(Arc::clone(tree), *root),
+        })
+    }
+
+    /// The value of an attribute of this ad itself if it is a scalar literal: `None` where there is no such attribute,
+    /// `Some(None)` where it has to be evaluated.
+    pub(crate) fn computed(&self, name: &[u8], hash: u32) -> Option<Option<Computed<'_>>> {
+        Some(match self.slot(name, hash)? {
+            Slot::Undefined => Some(Computed::Undefined),
+            Slot::Error => Some(Computed::Error),
+            Slot::Bool(b) => Some(Computed::Bool(*b)),
+            Slot::Int(i) => Some(Computed::Int(*i)),
+            Slot::Real(r) => Some(Computed::Real(*r)),
+            Slot::Str { start, len } => Some(Computed::Str(self.slot_text(*start, *len))),
+            Slot::Expr(..) => None,
         })
     }
 

@@ -7,6 +7,7 @@ pub mod common;
 pub mod compat;
 pub mod config_dump;
 pub mod generate;
+pub mod router_status;
 pub mod router_translate;
 pub mod slot_run;
 mod transform_report;
@@ -14,4 +15,5 @@ mod transform_report;
 use common::Program;
 
 /// All programs, in the order of their names.
-pub const PROGRAMS: &[&Program] = &[&config_dump::PROGRAM, &router_translate::PROGRAM, &slot_run::PROGRAM];
+pub const PROGRAMS: &[&Program] =
+    &[&config_dump::PROGRAM, &router_status::PROGRAM, &router_translate::PROGRAM, &slot_run::PROGRAM];

@@ -1,5 +1,27 @@
 //! The job router as a pure machine: routes, choice, limits, the life of a routed job.
+//!
+//! | file | subject |
+//! |---|---|
+//! | `knobs` | the router's own parameters |
+//! | `route` | one route and the macros that steer the router |
+//! | `table` | all routes and transforms, their order, what was wrong with others |
+//! | `limits` | how many jobs a route may have; throttles |
+//! | `choose` | candidates and the choice of a route |
+//! | `translate` | making the routed ad |
+//! | `hook_verdict` | what the answer of a hook means |
 
+pub mod choose;
 mod hook_verdict;
+mod knobs;
+pub mod limits;
+pub mod route;
+pub mod table;
+pub mod translate;
 
+pub use choose::{Choice, Chooser, Looked};
 pub use hook_verdict::{HookAnswer, HookDecision, HookVerdict, hook_verdict};
+pub use knobs::{DEPRECATED, Knobs};
+pub use limits::{Full, RouteState};
+pub use route::Route;
+pub use table::{Note, RouteTable, Subject};
+pub use translate::{TranslateError, Translator};

@@ -1,5 +1,7 @@
 //! The condor tools' own command lines, for programs that are called by a tool's name.
 
+pub mod condor_job_router_info;
+pub mod condor_router_history;
 pub mod condor_transform_ads;
 mod condor_transform_ads_convert;
 mod words;

@@ -84,6 +84,12 @@ impl<'a, Id: Copy> Words<'a, Id> {
         self.value()
     }
 
+    /// The next word as a value, if it is one of these.
+    pub fn value_among(&mut self, accepted: &[&str]) -> Option<&'a OsString> {
+        self.rest.first().filter(|word| accepted.iter().any(|accepted| word == accepted))?;
+        self.value()
+    }
+
     fn rule(&self, word: &[u8]) -> Option<(Id, Option<OsString>)> {
         let name = word.strip_prefix(b"-")?;
         let (name, whole) = match name.strip_prefix(b"-") {

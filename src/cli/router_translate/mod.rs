@@ -8,7 +8,7 @@ mod transform;
 use clap::{FromArgMatches, Parser, Subcommand};
 
 use super::common::{Compat, Example, Manual, Program, Session, Status, command};
-use super::compat::condor_transform_ads;
+use super::compat::{condor_job_router_info, condor_transform_ads};
 
 /// The program.
 pub const PROGRAM: Program = Program {
@@ -16,7 +16,10 @@ pub const PROGRAM: Program = Program {
     command: || command::<Arguments>("htc-router-translate", &MANUAL),
     manual: &MANUAL,
     run: |matches, session| run(Arguments::from_arg_matches(matches)?, session),
-    compat: &[Compat { tool: "condor_transform_ads", run: condor_transform_ads::run }],
+    compat: &[
+        Compat { tool: "condor_transform_ads", run: condor_transform_ads::run },
+        Compat { tool: "condor_job_router_info", run: condor_job_router_info::run },
+    ],
 };
 
 const MANUAL: Manual = Manual {

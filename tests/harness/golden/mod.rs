@@ -78,6 +78,7 @@ pub const KINDS: &[Kind] = &[
     Kind { name: "output", program: Some("htc-classad-eval"), read: program::output },
     Kind { name: "config", program: Some("htc-config-dump"), read: program::config },
     Kind { name: "transform", program: Some("htc-router-translate"), read: program::transform },
+    Kind { name: "router", program: Some("htc-router-translate"), read: program::router },
 ];
 
 /// What came of the cases of some files.

@@ -1,0 +1,325 @@
+//! `condor_router_history`: its command line, output and statuses (reference: the script of that name; router.md 14).
+//!
+//! Where the script ends in a traceback (equal hours, a site without completed jobs, missing attributes), the table that
+//! was meant is printed.
+
+use std::ffi::OsString;
+use std::io::{self, BufReader, Write};
+use std::path::PathBuf;
+
+use bstr::{BString, ByteSlice};
+use rustc_hash::FxHashMap;
+
+use crate::cli::common::{Session as Program, Status};
+use crate::config::{Config, LoadOptions, Who};
+use crate::os::RealWorld;
+use crate::queue::{HistoryReader, HistoryRecord};
+use crate::text::calendar::Civil;
+use crate::world::World;
+
+const USAGE: &str = "
+USAGE: condor_router_history [OPTIONS]
+ --show_records             (show individual records in addition to summary)
+ --show_iwd                 (when showing records, include working directory)
+ --age=<days>               (how many days ago end time should be)
+ --days=<days>              (how many days report should cover)
+ --start=\"YYYY-MM-DD HH:MM\" (date of start time of report)
+";
+
+const DAY: f64 = 86_400.0;
+const LINE: &str = "-------------------------------------------------------";
+
+/// The letters of JobStatus in the report.
+const STATUS: &[u8] = b"UIRXCHE";
+
+struct Options {
+    show_records: bool,
+    show_iwd: bool,
+    age: f64,
+    days: f64,
+}
+
+/// Answers to the name `condor_router_history`.
+pub fn run(words: &[OsString], program: &Program) -> anyhow::Result<Status> {
+    let options = match read(words) {
+        Ok(Some(options)) => options,
+        Ok(None) => {
+            program.tell(USAGE);
+            return Ok(Status::Tool(0));
+        }
+        Err(error) => {
+            program.tell(&format!("Command line argument error: {error}\n{USAGE}"));
+            return Ok(Status::Tool(1));
+        }
+    };
+    let world = RealWorld::new();
+    let who = Who { subsystem: "TOOL".into(), ..Who::default() };
+    let spool = Config::load(&world, &who, &LoadOptions::default()).ok().and_then(|(config, _)| {
+        config.view(&world).string("SPOOL").ok().flatten().map(|setting| setting.value)
+    });
+    let Some(spool) = spool else {
+        program.tell("Cannot find spool directory with 'condor_config_val SPOOL'\n");
+        return Ok(Status::Tool(1));
+    };
+    let now = match world.env("HTC_NOW".as_ref()).and_then(|text| text.to_str()?.parse().ok()) {
+        Some(now) => now,
+        None => world.now().epoch_f64(),
+    };
+    let end = now - options.age * DAY;
+    let start = end - options.days * DAY;
+    let (out, failed) = report(&options, &spool, start, end, &world);
+    io::stdout().write_all(&out)?;
+    if failed > 0 {
+        program.tell(&format!(
+            "condor_router_history: {failed} records without a usable CompletionDate or JobStatus left out\n"
+        ));
+    }
+    Ok(Status::Tool(0))
+}
+
+/// Reads the command line as Python's getopt does; `None` asks for help.
+fn read(words: &[OsString]) -> Result<Option<Options>, String> {
+    const LONG: [(&str, bool); 6] = [
+        ("help", false),
+        ("show_records", false),
+        ("days", true),
+        ("age", true),
+        ("start", true),
+        ("show_iwd", false),
+    ];
+    let mut options = Options { show_records: false, show_iwd: false, age: 0.0, days: 1.0 };
+    let mut rest = words.iter().map(|word| word.to_string_lossy().into_owned());
+    // All words are read before the first one counts.
+    let mut seen: Vec<(&str, String)> = Vec::new();
+    while let Some(word) = rest.next() {
+        if word == "--" || word == "-" || !word.starts_with('-') {
+            break;
+        }
+        let Some(long) = word.strip_prefix("--") else {
+            match word.as_bytes().get(1..).unwrap_or_default().iter().find(|&&byte| byte != b'h') {
+                None => seen.push(("help", String::new())),
+                Some(&byte) => {
+                    return Err(format!("option -{} not recognized\n", char::from(byte)).trim_end().into());
+                }
+            }
+            continue;
+        };
+        let (name, value) = match long.split_once('=') {
+            Some((name, value)) => (name, Some(value.to_owned())),
+            None => (long, None),
+        };
+        let found: Vec<_> = LONG.iter().filter(|(full, _)| full.starts_with(name)).collect();
+        let exact = LONG.iter().find(|(full, _)| *full == name);
+        let (full, takes) = match (exact, found.as_slice()) {
+            (Some(exact), _) => *exact,
+            (None, []) => return Err(format!("option --{name} not recognized")),
+            (None, [one]) => **one,
+            (None, _) => return Err(format!("option --{name} not a unique prefix")),
+        };
+        let value = match (takes, value) {
+            (true, Some(value)) => value,
+            (true, None) => rest.next().ok_or_else(|| format!("option --{full} requires argument"))?,
+            (false, Some(_)) => return Err(format!("option --{full} must not have an argument")),
+            (false, None) => String::new(),
+        };
+        seen.push((full, value));
+    }
+    for (name, value) in seen {
+        match name {
+            "help" => return Ok(None),
+            "age" => options.age = real(&value)?,
+            "days" => options.days = real(&value)?,
+            "start" => return Err(start_error(&value)),
+            "show_records" => options.show_records = true,
+            _ => options.show_iwd = true,
+        }
+    }
+    Ok(Some(options))
+}
+
+fn real(text: &str) -> Result<f64, String> {
+    text.trim().parse().map_err(|_| format!("could not convert string to float: '{text}'"))
+}
+
+/// The script fails on every `--start`; only the message differs.
+fn start_error(text: &str) -> String {
+    let number =
+        |text: &str, widths: std::ops::RangeInclusive<usize>, range: std::ops::RangeInclusive<u32>| {
+            widths.contains(&text.len())
+                && text.bytes().all(|byte| byte.is_ascii_digit())
+                && text.parse().is_ok_and(|value| range.contains(&value))
+        };
+    let good = (|| {
+        let (date, time) = text.split_once(' ')?;
+        let mut date = date.splitn(3, '-');
+        let (year, month, day) = (date.next()?, date.next()?, date.next()?);
+        let (hour, minute) = time.trim_start().split_once(':')?;
+        let good = number(year, 4..=4, 1..=9999)
+            && number(month, 1..=2, 1..=12)
+            && number(day, 1..=2, 1..=31)
+            && number(hour, 1..=2, 0..=23)
+            && number(minute, 1..=2, 0..=59);
+        good.then_some(())
+    })();
+    match good {
+        Some(()) => "Tuple or struct_time argument required".into(),
+        None => format!("time data '{text}' does not match format '%Y-%m-%d %H:%M'"),
+    }
+}
+
+/// A point of time in minutes of local time.
+fn minutes(seconds: f64, world: &dyn World) -> String {
+    let seconds = seconds.floor() as i64;
+    let Civil { year, month, day, hour, minute, .. } =
+        Civil::at(seconds, i64::from(world.zone(seconds).offset));
+    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}")
+}
+
+/// What a site did: hours and jobs by letter of status.
+#[derive(Default)]
+struct Site {
+    name: BString,
+    hours: f64,
+    completed: u64,
+    others: u64,
+}
+
+fn files(spool: &BString, start: f64, world: &dyn World) -> Vec<PathBuf> {
+    let directory = spool.to_path_lossy().into_owned();
+    let mut names = world.list_dir(&directory).unwrap_or_default();
+    names.retain(|name| name.as_encoded_bytes().starts_with(b"history"));
+    // The script takes them as the directory gives them.
+    names.sort();
+    let paths = names.into_iter().map(|name| directory.join(name));
+    paths.filter(|path| world.stat(path).is_ok_and(|file| file.modified as f64 >= start.floor())).collect()
+}
+
+fn report(options: &Options, spool: &BString, start: f64, end: f64, world: &dyn World) -> (Vec<u8>, u64) {
+    let mut out = Vec::new();
+    let heading = format!("Routed job history from {} to {}\n\n", minutes(start, world), minutes(end, world));
+    out.extend_from_slice(heading.as_bytes());
+    if options.show_records {
+        out.extend_from_slice(b"JobID Status Site Runtime ");
+        out.extend_from_slice(if options.show_iwd { b"IWD \n" } else { b"\n" });
+    }
+    // The place of the first record of an id, with the text of the last.
+    let mut order: Vec<(BString, Record)> = Vec::new();
+    let mut places: FxHashMap<BString, usize> = FxHashMap::default();
+    for path in files(spool, start, world) {
+        let Ok(file) = std::fs::File::open(&path) else { continue };
+        for record in HistoryReader::new(BufReader::with_capacity(256 << 10, file)).map_while(Result::ok) {
+            let Some(record) = Record::of(&record) else { continue };
+            match places.get(&record.id) {
+                Some(&at) => order[at].1 = record,
+                None => {
+                    places.insert(record.id.clone(), order.len());
+                    order.push((record.id.clone(), record));
+                }
+            }
+        }
+    }
+    let mut sites: Vec<Site> = Vec::new();
+    let mut by_name: FxHashMap<BString, usize> = FxHashMap::default();
+    let mut failed = 0;
+    for (id, record) in order {
+        let Some(site) = record.route else { continue };
+        let (Some(completed), Some(status)) = (record.completed, record.status) else {
+            failed += 1;
+            continue;
+        };
+        if completed < start || completed > end {
+            continue;
+        }
+        let letter =
+            char::from(usize::try_from(status).ok().and_then(|at| STATUS.get(at)).copied().unwrap_or(b'?'));
+        // Python rounds halves to even.
+        let seconds = record.wall.round_ties_even();
+        let at = *by_name.entry(site.clone()).or_insert_with(|| {
+            sites.push(Site { name: site.clone(), ..Site::default() });
+            sites.len() - 1
+        });
+        let sum = &mut sites[at];
+        if letter == 'C' {
+            sum.hours += seconds / 3600.0;
+            sum.completed += 1;
+        } else {
+            sum.others += 1;
+        }
+        if options.show_records {
+            out.extend_from_slice(format!("{id} {letter} {site} {seconds:.0} ").as_bytes());
+            if options.show_iwd {
+                out.extend_from_slice(&record.iwd);
+                out.push(b' ');
+            }
+            out.push(b'\n');
+        }
+    }
+    if !options.show_records {
+        summary(&mut sites, &mut out);
+    }
+    (out, failed)
+}
+
+/// What of a record counts.
+struct Record {
+    id: BString,
+    route: Option<BString>,
+    completed: Option<f64>,
+    status: Option<i64>,
+    wall: f64,
+    iwd: BString,
+}
+
+impl Record {
+    /// `None` for a record without ids.
+    fn of(record: &HistoryRecord) -> Option<Record> {
+        let raw = |name: &str| record.raw(name.as_bytes()).filter(|text| !text.is_empty());
+        let number = |name: &str| raw(name).and_then(|text| text.to_str().ok()?.parse::<f64>().ok());
+        let id = [raw("ClusterId")?.as_bytes(), b".", raw("ProcId")?].concat();
+        let route = raw("RouteName").or_else(|| raw("RoutedFromRoute"));
+        let iwd = raw("SUBMIT_Iwd").unwrap_or_default();
+        let unquoted = iwd.strip_prefix(b"\"").and_then(|rest| rest.strip_suffix(b"\""));
+        Some(Record {
+            id: id.into(),
+            route: route.map(|text| text.replace("\"", "").into()),
+            completed: number("CompletionDate"),
+            status: raw("JobStatus").and_then(|text| text.to_str().ok()?.parse().ok()),
+            wall: number("RemoteWallClockTime").unwrap_or(0.0),
+            iwd: unquoted.unwrap_or(iwd).into(),
+        })
+    }
+}
+
+fn summary(sites: &mut [Site], out: &mut Vec<u8>) {
+    // By hours of completed jobs, most first; the script dies of ties, so their order is free: by name.
+    sites.sort_by(|a, b| b.hours.total_cmp(&a.hours).then_with(|| a.name.cmp(&b.name)));
+    let mut line = |name: &[u8], hours: &str, jobs: &str, runs: &str, width: usize| {
+        out.extend_from_slice(name);
+        out.resize(out.len() + 15usize.saturating_sub(name.to_str_lossy().chars().count()), b' ');
+        out.extend_from_slice(format!(" {hours:>5} {jobs:>7} {runs:>width$}\n").as_bytes());
+    };
+    line(b"Site", "Hours", "Jobs", "Runs", 7);
+    line(b"", "", "Completed", "Aborted", 5);
+    let mut total = Site::default();
+    let rows: Vec<String> = sites
+        .iter()
+        .map(|site| {
+            total.hours += site.hours;
+            total.completed += site.completed;
+            total.others += site.others;
+            format!("{:.0}", site.hours.round_ties_even())
+        })
+        .collect();
+    out.extend_from_slice(format!("{LINE}\n").as_bytes());
+    for (site, hours) in sites.iter().zip(rows) {
+        row(out, &site.name, &hours, site.completed, site.others);
+    }
+    out.extend_from_slice(format!("{LINE}\n").as_bytes());
+    row(out, b"TOTAL", &format!("{:.0}", total.hours.round_ties_even()), total.completed, total.others);
+}
+
+fn row(out: &mut Vec<u8>, name: &[u8], hours: &str, completed: u64, others: u64) {
+    out.extend_from_slice(name);
+    out.resize(out.len() + 15usize.saturating_sub(name.to_str_lossy().chars().count()), b' ');
+    out.extend_from_slice(format!(" {hours:>5} {completed:>7} {others:>5}\n").as_bytes());
+}

@@ -1,0 +1,422 @@
+//! Which jobs are candidates and which route each gets (`GetCandidateJobs`, `ChooseRoute`).
+
+use bstr::{BString, ByteSlice};
+use rustc_hash::FxHashMap;
+
+use super::{Knobs, RouteState, RouteTable};
+use crate::classad::{ClassAd, Context, Expr, Loaded, Role, Screen, Truth};
+use crate::world::World;
+
+/// How many bytes of outcomes are remembered for jobs that look alike.
+const MEMORY: usize = 64 << 20;
+
+/// What became of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// It gets the route of that number.
+    Route(usize),
+    /// The umbrella constraint leaves it out.
+    NotCandidate,
+    /// It is a candidate, and no route that accepts jobs wants it.
+    NoRoute,
+    /// No route accepts jobs any more: no further job need be looked at.
+    AllFull,
+    /// Who was told of the candidate did not want it looked at.
+    Stopped,
+}
+
+/// What was seen while a route was looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Looked<'a> {
+    /// The job is under the umbrella.
+    Candidate,
+    /// A route matches: its name.
+    Match(&'a [u8]),
+}
+
+/// The umbrella constraint of a pass.
+#[derive(Clone, Debug)]
+pub struct Umbrella {
+    /// As text, the way the reference logs it.
+    pub text: BString,
+    /// Tests of the distinct requirements of routes that accepted jobs when the pass began, in order of route names;
+    /// `None` stands for `True`.
+    requirements: Vec<Option<usize>>,
+    /// Where the parts do not stand for themselves: the whole text.
+    whole: Option<Expr>,
+}
+
+/// The umbrella constraint is no expression: the daemon aborts.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("Failed to parse umbrella constraint: {0}")]
+pub struct UmbrellaError(pub BString);
+
+/// Finds routes for jobs. Requirements are made ready once; states of routes belong to the caller.
+pub struct Chooser<'a> {
+    table: &'a RouteTable,
+    knobs: &'a Knobs,
+    world: &'a dyn World,
+    /// Of a router that is not root: only its own jobs.
+    owner: Option<BString>,
+    screen: Screen,
+    exprs: Vec<Expr>,
+    /// The test of each route's requirements.
+    tests: Vec<Option<usize>>,
+    constraint: Option<usize>,
+    /// The constraint is there and does not parse by itself.
+    constraint_broken: bool,
+    sanity: Option<usize>,
+    owner_test: Option<usize>,
+    scoped: bool,
+    remembered: FxHashMap<Vec<u8>, Box<[u8]>>,
+    key: Vec<u8>,
+}
+
+/// The conditions that every candidate fulfils.
+fn sanity_text(name: &[u8]) -> Vec<u8> {
+    let mut text = b"(target.ProcId >= 0 && target.JobStatus == 1 && (target.StageInStart is undefined || \
+        target.StageInFinish isnt undefined) && target.Managed isnt \"ScheddDone\" && target.Managed isnt \
+        \"External\" && target.Owner isnt Undefined && target.RoutedBy isnt \""
+        .to_vec();
+    text.extend_from_slice(name);
+    text.extend_from_slice(b"\")");
+    text
+}
+
+/// One job while it is looked at.
+struct Row<'j> {
+    job: &'j ClassAd,
+    my: Loaded<'j>,
+    target: Option<Loaded<'j>>,
+}
+
+impl<'a> Chooser<'a> {
+    /// Makes a table's requirements ready. `owner` is the user whose jobs alone are routed, where the router is not
+    /// root.
+    pub fn new(
+        table: &'a RouteTable,
+        knobs: &'a Knobs,
+        owner: Option<BString>,
+        world: &'a dyn World,
+    ) -> Self {
+        let mut chooser = Chooser {
+            table,
+            knobs,
+            world,
+            owner,
+            screen: Screen::new(),
+            exprs: Vec::new(),
+            tests: Vec::new(),
+            constraint: None,
+            constraint_broken: false,
+            sanity: None,
+            owner_test: None,
+            scoped: false,
+            remembered: FxHashMap::default(),
+            key: Vec::new(),
+        };
+        let mut known: FxHashMap<&[u8], usize> = FxHashMap::default();
+        for route in &table.routes {
+            let test = route.requirements().map(|expr| {
+                *known.entry(route.requirements_text()).or_insert_with(|| chooser.add(expr.clone()))
+            });
+            chooser.tests.push(test);
+        }
+        if let Some(text) = &knobs.constraint {
+            match Expr::parse(text) {
+                Ok(expr) => chooser.constraint = Some(chooser.add(expr)),
+                Err(_) => chooser.constraint_broken = true,
+            }
+        }
+        chooser.sanity = Expr::parse(&sanity_text(&knobs.name)).ok().map(|expr| chooser.add(expr));
+        chooser.owner_test =
+            chooser.owner_text().and_then(|text| Expr::parse(&text).ok()).map(|expr| chooser.add(expr));
+        chooser.scoped = (0..chooser.exprs.len()).any(|test| chooser.screen.is_scoped(test));
+        chooser
+    }
+
+    fn add(&mut self, expr: Expr) -> usize {
+        let test = self.screen.add(&expr);
+        self.exprs.push(expr);
+        test
+    }
+
+    fn owner_text(&self) -> Option<Vec<u8>> {
+        let owner = self.owner.as_ref()?;
+        Some([b"(target.Owner == \"", owner.as_slice(), b"\")"].concat())
+    }
+
+    /// The umbrella constraint over the routes that accept jobs now; `None` if there are none.
+    ///
+    /// # Errors
+    /// The text is no expression.
+    pub fn umbrella(&self, states: &[RouteState]) -> Result<Option<Umbrella>, UmbrellaError> {
+        let mut requirements: Vec<Option<usize>> = Vec::new();
+        let mut seen = vec![false; self.exprs.len() + 1];
+        let mut routes = Vec::new();
+        for (at, route) in self.table.routes.iter().enumerate() {
+            if states[at].full(route).is_some() {
+                continue;
+            }
+            // `True` as a requirement and no requirement are one text.
+            let test = self.tests[at];
+            let place = test.unwrap_or(self.exprs.len());
+            let text = route.requirements_text();
+            let again = text.is_empty() && requirements.iter().flatten().any(|&test| self.is_true_text(test));
+            if seen[place] || again {
+                continue;
+            }
+            seen[place] = true;
+            if test.is_some_and(|test| self.is_true_text(test)) && seen[self.exprs.len()] {
+                continue;
+            }
+            requirements.push(test);
+            if !routes.is_empty() {
+                routes.extend_from_slice(b" || ");
+            }
+            routes.push(b'(');
+            routes.extend_from_slice(if text.is_empty() { b"True" } else { text });
+            routes.push(b')');
+        }
+        if requirements.is_empty() {
+            return Ok(None);
+        }
+        let mut text = Vec::new();
+        if let Some(constraint) = &self.knobs.constraint {
+            text.extend_from_slice(&[b"(", constraint.as_slice(), b") && "].concat());
+        }
+        text.extend_from_slice(b"( ");
+        text.extend_from_slice(&routes);
+        text.extend_from_slice(b" ) && ");
+        text.extend_from_slice(&sanity_text(&self.knobs.name));
+        if let Some(owner) = self.owner_text() {
+            text.extend_from_slice(b" && ");
+            text.extend_from_slice(&owner);
+        }
+        let in_parts = !self.constraint_broken
+            && self.sanity.is_some()
+            && self.owner.is_some() == self.owner_test.is_some();
+        let whole = match in_parts {
+            true => None,
+            false => Some(Expr::parse(&text).map_err(|_| UmbrellaError(text.clone().into()))?),
+        };
+        Ok(Some(Umbrella { text: text.into(), requirements, whole }))
+    }
+
+    fn is_true_text(&self, test: usize) -> bool {
+        let same = |at: &usize| self.tests[*at] == Some(test);
+        (0..self.tests.len())
+            .find(same)
+            .is_some_and(|at| self.table.routes[at].requirements_text() == b"True")
+    }
+
+    /// Finds a route for a job and counts the job there. `turn` counts all choices made so far.
+    pub fn choose(
+        &mut self,
+        umbrella: &Umbrella,
+        job: &ClassAd,
+        states: &mut [RouteState],
+        turn: &mut u64,
+    ) -> Choice {
+        self.choose_logged(umbrella, job, states, turn, &mut |_| true)
+    }
+
+    /// As [`Chooser::choose`]; `looked` is told what is seen and may stop the search at a candidate.
+    pub fn choose_logged(
+        &mut self,
+        umbrella: &Umbrella,
+        job: &ClassAd,
+        states: &mut [RouteState],
+        turn: &mut u64,
+        looked: &mut dyn FnMut(Looked<'_>) -> bool,
+    ) -> Choice {
+        let row = Row {
+            job,
+            my: self.screen.load(job, Role::My),
+            target: self.scoped.then(|| self.screen.load(job, Role::Target)),
+        };
+        let mut outcomes = self.recall(&row);
+        let choice = self.choose_row(umbrella, &row, states, turn, &mut outcomes, looked);
+        self.remember(outcomes);
+        choice
+    }
+
+    /// The outcomes known from a job that looks the same.
+    fn recall(&mut self, row: &Row<'_>) -> Box<[u8]> {
+        self.key.clear();
+        let complete = self.screen.key(&row.my, &mut self.key)
+            && row.target.as_ref().is_none_or(|target| self.screen.key(target, &mut self.key));
+        if !complete {
+            self.key.clear();
+        }
+        let known = if self.key.is_empty() { None } else { self.remembered.remove(&self.key) };
+        known.unwrap_or_else(|| vec![0; self.exprs.len() * 2].into())
+    }
+
+    fn remember(&mut self, outcomes: Box<[u8]>) {
+        if self.key.is_empty() {
+            return;
+        }
+        if self.remembered.len() * (outcomes.len() + self.key.len() + 64) > MEMORY {
+            self.remembered.clear();
+        }
+        self.remembered.insert(std::mem::take(&mut self.key), outcomes);
+    }
+
+    /// The outcome of a test with the job in a role.
+    fn truth(&self, test: usize, role: Role, row: &Row<'_>, outcomes: &mut [u8]) -> Truth {
+        let scoped = self.screen.is_scoped(test);
+        let place = test * 2 + usize::from(scoped && role == Role::Target);
+        match outcomes[place] {
+            1 => return Truth::True,
+            2 => return Truth::False,
+            3 => return Truth::Undefined,
+            4 => return Truth::Error,
+            _ => {}
+        }
+        let loaded = match (&row.target, role) {
+            (Some(target), Role::Target) => target,
+            _ => &row.my,
+        };
+        if let Some(truth) = self.screen.truth(test, loaded) {
+            outcomes[place] = truth as u8 + 1;
+            return truth;
+        }
+        let empty = ClassAd::new();
+        let context = Context::new(self.world);
+        let context = match role {
+            Role::My => context.my(row.job),
+            Role::Target => context.my(&empty).target(row.job),
+        };
+        Truth::of(&context.eval(&self.exprs[test]))
+    }
+
+    fn choose_row(
+        &self,
+        umbrella: &Umbrella,
+        row: &Row<'_>,
+        states: &mut [RouteState],
+        turn: &mut u64,
+        outcomes: &mut [u8],
+        looked: &mut dyn FnMut(Looked<'_>) -> bool,
+    ) -> Choice {
+        if self.under(umbrella, row, outcomes) != Truth::True {
+            return Choice::NotCandidate;
+        }
+        if !looked(Looked::Candidate) {
+            return Choice::Stopped;
+        }
+        let mut all_full = true;
+        let mut matches = Vec::new();
+        for (at, route) in self.table.in_order() {
+            if states[at].full(route).is_some() {
+                continue;
+            }
+            all_full = false;
+            let wants = match self.tests[at] {
+                None => true,
+                Some(test) => self.truth(test, Role::My, row, outcomes) == Truth::True,
+            };
+            if wants {
+                matches.push(at);
+                looked(Looked::Match(&route.name));
+                if !self.knobs.round_robin {
+                    break;
+                }
+            }
+        }
+        if matches.is_empty() {
+            return if all_full { Choice::AllFull } else { Choice::NoRoute };
+        }
+        let chosen = matches[(*turn % matches.len() as u64) as usize];
+        *turn += 1;
+        states[chosen].chosen();
+        Choice::Route(chosen)
+    }
+
+    /// Whether a job is under the umbrella.
+    fn under(&self, umbrella: &Umbrella, row: &Row<'_>, outcomes: &mut [u8]) -> Truth {
+        if let Some(whole) = &umbrella.whole {
+            let empty = ClassAd::new();
+            return Truth::of(&Context::new(self.world).my(&empty).target(row.job).eval(whole));
+        }
+        let mut test = |test: Option<usize>| match test {
+            None => Truth::True,
+            Some(test) => self.truth(test, Role::Target, row, outcomes),
+        };
+        let mut under = test(self.constraint);
+        if matches!(under, Truth::False | Truth::Error) {
+            return under;
+        }
+        let mut wanted = Truth::False;
+        for requirement in &umbrella.requirements {
+            wanted = wanted.or(|| test(*requirement));
+            if matches!(wanted, Truth::True | Truth::Error) {
+                break;
+            }
+        }
+        under = under.and(|| wanted);
+        under = under.and(|| test(self.sanity));
+        under.and(|| test(self.owner_test))
+    }
+
+    /// The truth of the umbrella's parts and of each route's requirements for a job, everything looked at: what an
+    /// explanation is made from.
+    pub fn story(&self, umbrella: &Umbrella, job: &ClassAd) -> Story {
+        let empty = ClassAd::new();
+        let as_target = Context::new(self.world).my(&empty).target(job);
+        let as_my = Context::new(self.world).my(job);
+        let part = |test: Option<usize>| test.map(|test| Truth::of(&as_target.eval(&self.exprs[test])));
+        let routes = self.tests.iter().map(|test| match test {
+            None => (Truth::True, Truth::True),
+            Some(test) => {
+                let expr = &self.exprs[*test];
+                (Truth::of(&as_target.eval(expr)), Truth::of(&as_my.eval(expr)))
+            }
+        });
+        let row = Row {
+            job,
+            my: self.screen.load(job, Role::My),
+            target: Some(self.screen.load(job, Role::Target)),
+        };
+        let mut outcomes = vec![0; self.exprs.len() * 2];
+        Story {
+            umbrella: self.under(umbrella, &row, &mut outcomes),
+            constraint: part(self.constraint),
+            sanity: part(self.sanity),
+            owner: part(self.owner_test),
+            routes: routes.collect(),
+        }
+    }
+
+    /// The parsed source constraint.
+    pub fn constraint(&self) -> Option<&Expr> {
+        self.constraint.map(|test| &self.exprs[test])
+    }
+
+    /// The parsed conditions that every candidate fulfils.
+    pub fn sanity(&self) -> Option<&Expr> {
+        self.sanity.map(|test| &self.exprs[test])
+    }
+
+    /// The owner whose jobs alone are routed.
+    pub fn owner(&self) -> Option<&bstr::BStr> {
+        self.owner.as_ref().map(|owner| owner.as_bstr())
+    }
+}
+
+/// The outcomes of all tests for one job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Story {
+    /// Of the umbrella as a whole.
+    pub umbrella: Truth,
+    /// Of the source constraint; `None` where there is none.
+    pub constraint: Option<Truth>,
+    /// Of the conditions that every candidate fulfils.
+    pub sanity: Option<Truth>,
+    /// Of the owner's name.
+    pub owner: Option<Truth>,
+    /// For each route: its requirements under the umbrella, where the job is TARGET, and in the route's own test, where
+    /// it is MY.
+    pub routes: Vec<(Truth, Truth)>,
+}

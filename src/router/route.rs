@@ -1,0 +1,238 @@
+//! A route: a transform with some macros that steer the router (`JobRoute::ParseNext`).
+
+use bstr::{BString, ByteSlice};
+
+use super::Knobs;
+use super::translate::reference_reason;
+use crate::classad::{ClassAd, Context, Dialect, Expr, Value};
+use crate::config::evaluate;
+use crate::config::expand;
+use crate::config::{MacroSource, View};
+use crate::hook::input;
+use crate::job::Universe;
+use crate::quirks::Quirks;
+use crate::transform::{BuiltIn, LoadError, Problems, Scope, Session, Transform};
+use crate::world::World;
+
+/// A macro of a route that is evaluated in the source job.
+#[derive(Clone, Debug, Default)]
+pub struct Steer {
+    /// The macro's value, expanded; `None` where the route has no such macro.
+    pub text: Option<BString>,
+    /// Parsed; a text that does not parse counts as absent.
+    pub expr: Option<Expr>,
+}
+
+impl Steer {
+    fn new(text: Option<BString>) -> Self {
+        let expr = text.as_ref().and_then(|text| Expr::parse_with(text, Dialect::old_syntax()).ok());
+        Steer { text, expr }
+    }
+
+    /// Its truth in an ad, without TARGET: only truth values and numbers count.
+    pub fn truth(&self, ad: &ClassAd, world: &dyn World) -> bool {
+        self.value(ad, world).and_then(|value| value.truth()).unwrap_or(false)
+    }
+
+    /// Its value in an ad; `None` where there is no expression.
+    pub fn value(&self, ad: &ClassAd, world: &dyn World) -> Option<Value> {
+        self.expr.as_ref().map(|expr| Context::new(world).my(ad).eval(expr))
+    }
+}
+
+/// A route as it was read.
+#[derive(Clone, Debug)]
+pub struct Route {
+    /// The name, in the spelling of `JOB_ROUTER_ROUTE_NAMES`.
+    pub name: BString,
+    /// What is done to the ad.
+    pub transform: Transform,
+    /// `JobUniverse` of the copy.
+    pub universe: i64,
+    /// How many jobs it may have.
+    pub max_jobs: i64,
+    /// How many of them may be not running; negative for any number.
+    pub max_idle_jobs: i64,
+    /// Failures a second above which it is throttled.
+    pub failure_rate_threshold: f64,
+    /// For the grid universe.
+    pub grid_resource: BString,
+    /// Whether a finished job counts as a failure of the route.
+    pub job_failure_test: Steer,
+    /// Whether files are spooled.
+    pub job_should_be_sandboxed: Steer,
+    /// Whether the source itself is changed and no copy made.
+    pub edit_job_in_place: Steer,
+    /// Whether a proxy of the router's is lent.
+    pub use_shared_proxy: Steer,
+    /// Which.
+    pub shared_proxy: Steer,
+    /// Names of tokens; absent: the router's own list.
+    pub send_tokens: Steer,
+}
+
+/// Why a route is left out.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RouteError {
+    /// Its REQUIREMENTS do not parse. The text is the reference's.
+    #[error("{0}")]
+    Invalid(BString),
+    /// A statement is none.
+    #[error("{text}")]
+    Failed {
+        /// In words.
+        text: BString,
+        /// In the reference's words, which may be none.
+        reference: BString,
+    },
+    /// It has no REQUIREMENTS and the configuration has no `JOB_ROUTER_SOURCE_JOB_CONSTRAINT`.
+    #[error("Missing Requirements in job route.")]
+    NoRequirements,
+    /// A text of one character is passed over in silence.
+    #[error("the definition is too short to be a route")]
+    TooShort,
+}
+
+/// Where the macros of a route look once its text has run.
+fn expanded(source: &Scope<'_>, name: &str, world: &dyn World) -> Option<BString> {
+    let raw = source.raw(name.as_bytes())?.into_owned();
+    expand::expand(&raw, source, world, &mut |_| {}).ok()
+}
+
+impl Route {
+    /// Reads a route from the unexpanded value of `JOB_ROUTER_ROUTE_<name>`. `say` is told what the reference logs
+    /// meanwhile, such as the route's text in its normal form.
+    ///
+    /// # Errors
+    /// Why it is no route.
+    pub fn load(
+        name: &[u8],
+        text: &[u8],
+        knobs: &Knobs,
+        view: &View<'_>,
+        world: &dyn World,
+        quirks: Quirks,
+        say: &mut dyn FnMut(&[u8]),
+    ) -> Result<Route, RouteError> {
+        if text.trim().len() < 2 {
+            return Err(RouteError::TooShort);
+        }
+        let transform = Transform::from_knob(&name.to_str_lossy(), text).map_err(
+            |LoadError::Requirements { text, .. }| {
+                RouteError::Invalid(format!("invalid REQUIREMENTS : {text}").into())
+            },
+        )?;
+        let mut normal = [b"JobRouter: route ", name, b" converted to :\n"].concat();
+        formatted(&transform, None, &mut normal);
+        say(&normal);
+        if transform.lines().next().is_none() {
+            say(b"WARNING: Submit file is empty: <Local>\n");
+        }
+        let mut session = Session::new(world, Some(view));
+        session.quirks = quirks;
+        let mut problems = Problems::default();
+        let checked = session.check(&transform, &mut problems);
+        if let Some(failure) = checked.failure {
+            return Err(RouteError::Failed {
+                text: failure.to_string().into(),
+                reference: reference_reason(&failure).into(),
+            });
+        }
+        let scope = Scope { macros: &session.macros, built_in: &BuiltIn::Basic, ad: None, knobs: Some(view) };
+        let macro_text = |name: &str| expanded(&scope, name, world);
+        let int = |name: &str, default: i64| {
+            let value = macro_text(name).and_then(|text| evaluate::to_integer(&text, world));
+            value.map_or(default, |value| value.clamp(i64::from(i32::MIN), i64::from(i32::MAX)))
+        };
+        let steer = |name: &str| Steer::new(macro_text(name));
+        let universe = match transform.envelope.universe {
+            Some(universe) if universe != 0 => universe,
+            _ => int("TargetUniverse", 9),
+        };
+        let grid_resource = match (universe, macro_text("GridResource")) {
+            (9, Some(text)) => unquoted(&text),
+            (9, None) => {
+                say(
+                    b"JobRouter: Missing or invalid GridResource in job route. Jobs will fail if it's not set in routed \
+                      job ad.\n",
+                );
+                BString::default()
+            }
+            _ => BString::default(),
+        };
+        let send_tokens = match scope.raw(b"SendIDTokens") {
+            // Declared and empty: none, and not the router's own list.
+            Some(raw) if raw.is_empty() => Steer::new(Some("\"\"".into())),
+            _ => steer("SendIDTokens"),
+        };
+        if transform.envelope.requirements.is_none() && knobs.constraint.is_none() {
+            return Err(RouteError::NoRequirements);
+        }
+        let threshold = macro_text("FailureRateThreshold").and_then(|text| evaluate::to_real(&text, world));
+        Ok(Route {
+            name: name.into(),
+            universe,
+            max_jobs: int("MaxJobs", knobs.default_max_jobs),
+            max_idle_jobs: int("MaxIdleJobs", knobs.default_max_idle_jobs),
+            failure_rate_threshold: threshold.unwrap_or(0.03),
+            grid_resource,
+            job_failure_test: steer("JobFailureTest"),
+            job_should_be_sandboxed: steer("JobShouldBeSandboxed"),
+            edit_job_in_place: steer("EditJobInPlace"),
+            use_shared_proxy: steer("UseSharedX509UserProxy"),
+            shared_proxy: steer("SharedX509UserProxy"),
+            send_tokens,
+            transform,
+        })
+    }
+
+    /// The text of its REQUIREMENTS; empty for none.
+    pub fn requirements_text(&self) -> &[u8] {
+        self.transform.envelope.requirements.as_ref().map_or(b"", |requirements| &requirements.text)
+    }
+
+    /// The parsed REQUIREMENTS.
+    pub fn requirements(&self) -> Option<&Expr> {
+        self.transform.envelope.requirements.as_ref().map(|requirements| &requirements.expr)
+    }
+
+    /// What TRANSLATE_JOB is told of it: `[ Name = "R1"; TargetUniverse = 7 ]`.
+    pub fn description(&self) -> BString {
+        input::route_line(&self.name, &self.grid_resource, self.universe)
+    }
+}
+
+/// The text without the quotes around it.
+fn unquoted(text: &[u8]) -> BString {
+    let text = text.trim();
+    match text.strip_prefix(b"\"").and_then(|rest| rest.strip_suffix(b"\"")) {
+        Some(inner) => inner.into(),
+        None => text.into(),
+    }
+}
+
+/// Name, universe, requirements and lines of a transform, each line after a tab (`getFormattedText`).
+pub fn formatted(transform: &Transform, universe: Option<i64>, out: &mut Vec<u8>) {
+    let mut line = |keyword: &[u8], text: &[u8]| {
+        out.push(b'\t');
+        out.extend_from_slice(keyword);
+        out.extend_from_slice(text);
+        out.push(b'\n');
+    };
+    line(b"NAME ", &transform.name);
+    let universe = universe.or(transform.envelope.universe).filter(|&universe| universe != 0);
+    if let Some(universe) = universe {
+        line(b"UNIVERSE ", &universe_name(universe));
+    }
+    if let Some(requirements) = &transform.envelope.requirements {
+        line(b"REQUIREMENTS ", &requirements.text);
+    }
+    for statement in transform.lines() {
+        line(b"", &statement.text);
+    }
+}
+
+/// A universe in capitals, `UNKNOWN` for numbers without a name (`CondorUniverseName`).
+pub fn universe_name(universe: i64) -> BString {
+    Universe::from_number(universe).map_or("UNKNOWN".into(), |universe| universe.name().to_uppercase().into())
+}

@@ -1,0 +1,235 @@
+//! The routing table: which routes and transforms there are, in which order, and what was wrong with the others
+//! (`JobRouter::config`, `SetRoutingTable`).
+
+use bstr::{BString, ByteSlice};
+use rustc_hash::FxHashMap;
+
+use super::Knobs;
+use super::knobs;
+use super::route::{Route, RouteError};
+use crate::config::View;
+use crate::quirks::Quirks;
+use crate::text::{caseless, list};
+use crate::transform::{LoadError, Transform};
+use crate::world::World;
+
+/// Something that was noticed while the table was made.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Note {
+    /// The reference's own line, without the daemon's name in front; may hold line ends.
+    pub text: BString,
+    /// What it is about.
+    pub subject: Subject,
+}
+
+/// What a note is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// The state of things.
+    Progress,
+    /// Routing does not take place.
+    Disabled,
+    /// A route is left out: its name and why.
+    Refused(BString, RouteError),
+    /// A name of the list has no route.
+    NotFound(BString),
+    /// Something to be looked at.
+    Warning,
+}
+
+/// Routes and transforms.
+#[derive(Clone, Debug, Default)]
+pub struct RouteTable {
+    /// All routes, sorted by name without case.
+    pub routes: Vec<Route>,
+    /// Numbers of routes in the order in which they are tried; a name listed twice stands here twice.
+    pub order: Vec<usize>,
+    /// Transforms before each route.
+    pub pre: Vec<Transform>,
+    /// Transforms after each route.
+    pub post: Vec<Transform>,
+    /// Whether jobs are routed at all.
+    pub enabled: bool,
+    by_name: FxHashMap<Vec<u8>, usize>,
+}
+
+/// Where a name of a list stands: once per name, without case (`param_and_insert_unique_items`).
+fn unique(view: &View<'_>, knob: &str) -> Vec<BString> {
+    let mut names: Vec<BString> = Vec::new();
+    for name in list::split(&knobs::text(view, knob).unwrap_or_default()) {
+        if !names.iter().any(|known| caseless::eq(known, name)) {
+            names.push(name.into());
+        }
+    }
+    names
+}
+
+/// The unexpanded text of a knob; an empty one reads as undefined.
+fn unexpanded(view: &View<'_>, name: &str) -> Option<BString> {
+    view.raw(name).map(|setting| setting.value).filter(|text| !text.is_empty())
+}
+
+impl RouteTable {
+    /// Reads transforms and routes.
+    pub fn load(
+        view: &View<'_>,
+        knobs: &Knobs,
+        world: &dyn World,
+        quirks: Quirks,
+        note: &mut dyn FnMut(Note),
+    ) -> Self {
+        let mut table = RouteTable { enabled: true, ..RouteTable::default() };
+        let mut say = |subject: Subject, text: BString| note(Note { text, subject });
+        let old: Vec<&str> = ["JOB_ROUTER_ENTRIES_FILE", "JOB_ROUTER_ENTRIES_CMD", "JOB_ROUTER_ENTRIES"]
+            .into_iter()
+            .filter(|name| knobs::text(view, name).is_some())
+            .collect();
+        if !old.is_empty() {
+            let first =
+                format!("JobRouter WARNING: {} are no longer supported. New configuration\n", old.join(", "));
+            say(Subject::Warning, first.into());
+            let second = "                   syntax for the job router is defined using \
+                JOB_ROUTER_ROUTE_NAMES and JOB_ROUTER_ROUTE_<name>.\n";
+            say(Subject::Warning, second.into());
+        }
+        let names = knobs::text(view, "JOB_ROUTER_ROUTE_NAMES");
+        if names.is_none() {
+            table.enabled = false;
+            let text = "JobRouter WARNING: JOB_ROUTER_ROUTE_NAMES is not defined, so job routing will not take \
+                place.\n";
+            say(Subject::Disabled, text.into());
+        }
+        for pre in [true, false] {
+            let knob = if pre {
+                "JOB_ROUTER_PRE_ROUTE_TRANSFORM_NAMES"
+            } else {
+                "JOB_ROUTER_POST_ROUTE_TRANSFORM_NAMES"
+            };
+            for tag in unique(view, knob) {
+                let name = format!("JOB_ROUTER_TRANSFORM_{tag}");
+                let loaded = match unexpanded(view, &name) {
+                    None => Err(format!("ERROR: {name} not found\n")),
+                    Some(text) => Transform::from_knob(&tag.to_str_lossy(), &text).map_err(
+                        |LoadError::Requirements { text, .. }| {
+                            format!("{name} load error: invalid REQUIREMENTS : {text}\n")
+                        },
+                    ),
+                };
+                match loaded {
+                    Ok(transform) if pre => table.pre.push(transform),
+                    Ok(transform) => table.post.push(transform),
+                    Err(text) => {
+                        table.enabled = false;
+                        say(Subject::Disabled, text.into());
+                    }
+                }
+            }
+        }
+        let names = names.unwrap_or_default();
+        for name in list::split(&names).filter(|name| !caseless::eq(name, b"NAMES")) {
+            table.add(name, view, knobs, world, quirks, &mut say);
+        }
+        table.routes.sort_by_key(|route| route.name.to_ascii_lowercase());
+        let names_now = table.routes.iter().enumerate();
+        table.by_name = names_now.map(|(at, route)| (route.name.to_ascii_lowercase(), at)).collect();
+        if !table.enabled {
+            return table;
+        }
+        for route in &table.routes {
+            let text = format!("JobRouter Note: adding new route '{}'\n", route.description());
+            say(Subject::Progress, text.into());
+        }
+        for name in list::split(&names) {
+            match table.find(name) {
+                Some(at) => table.order.push(at),
+                None => {
+                    let name = BString::from(name);
+                    let text = format!(
+                        "route '{name}' from JOB_ROUTER_ROUTE_NAMES not found in the routing table.\n"
+                    );
+                    say(Subject::NotFound(name), text.into());
+                }
+            }
+        }
+        let order: Vec<&[u8]> = table.in_order().map(|(_, route)| route.name.as_slice()).collect();
+        let text =
+            [b"Routes will be matched in this order: ", bstr::join(", ", order).as_slice(), b"\n"].concat();
+        say(Subject::Progress, text.into());
+        table
+    }
+
+    fn add(
+        &mut self,
+        name: &[u8],
+        view: &View<'_>,
+        knobs: &Knobs,
+        world: &dyn World,
+        quirks: Quirks,
+        say: &mut dyn FnMut(Subject, BString),
+    ) {
+        let shown = name.as_bstr();
+        let Some(text) = unexpanded(view, &format!("JOB_ROUTER_ROUTE_{shown}")) else { return };
+        if text.trim().is_empty() {
+            let text = format!("JOB_ROUTER_ROUTE_{shown} definition is empty, ignoring.\n");
+            say(Subject::Warning, text.into());
+            return;
+        }
+        // An old route in the new knob is expanded before it fails.
+        let text = match text.trim_start() {
+            old if old.starts_with(b"[") || old.starts_with(b"/*") => view.expand(&text).unwrap_or(text),
+            _ => text,
+        };
+        let loaded = Route::load(name, &text, knobs, view, world, quirks, &mut |text| {
+            say(Subject::Progress, text.into());
+        });
+        match loaded {
+            Ok(route) => {
+                let key = name.to_ascii_lowercase();
+                if let Some(&at) = self.by_name.get(&key) {
+                    let former = std::mem::replace(&mut self.routes[at], route);
+                    let text = format!(
+                        "JobRouter CONFIGURATION WARNING: while parsing JOB_ROUTER_ROUTE_{shown} found and overwrite \
+                         a route from {} with the same name\n",
+                        former.name
+                    );
+                    say(Subject::Warning, text.into());
+                } else {
+                    self.by_name.insert(key, self.routes.len());
+                    self.routes.push(route);
+                }
+            }
+            Err(error) => {
+                let subject = Subject::Refused(name.into(), error.clone());
+                let lines = match &error {
+                    RouteError::NoRequirements => format!("JobRouter CONFIGURATION ERROR: {error}\n"),
+                    RouteError::TooShort => String::new(),
+                    RouteError::Failed { reference, .. } => {
+                        let invalid = format!("JobRouter: route {shown} is not valid: {reference}\n");
+                        say(Subject::Warning, invalid.into());
+                        match reference.is_empty() {
+                            true => String::new(),
+                            false => format!(
+                                "JobRouter CONFIGURATION ERROR: {reference}\nIgnoring route entry in \
+                                 JOB_ROUTER_ROUTE_{shown}\n"
+                            ),
+                        }
+                    }
+                    RouteError::Invalid(_) => format!(
+                        "JobRouter CONFIGURATION ERROR: {error}\nIgnoring route entry in JOB_ROUTER_ROUTE_{shown}\n"
+                    ),
+                };
+                say(subject, lines.into());
+            }
+        }
+    }
+
+    /// The number of a route, by its name without case.
+    pub fn find(&self, name: &[u8]) -> Option<usize> {
+        self.by_name.get(&name.to_ascii_lowercase()).copied()
+    }
+
+    /// Routes with their numbers, in the order in which they are tried.
+    pub fn in_order(&self) -> impl Iterator<Item = (usize, &Route)> {
+        self.order.iter().map(|&at| (at, &self.routes[at]))
+    }
+}
