@@ -133,6 +133,11 @@ impl Expr {
         }
     }
 
+    /// Whether the expression is nothing but a reference, with or without something before the name.
+    pub fn is_reference(&self) -> bool {
+        matches!(&self.0, Repr::Node(tree, root) if matches!(tree.node(*root), Node::Attr { .. }))
+    }
+
     /// The name, if the expression is nothing but a reference to an unscoped attribute.
     pub fn as_attribute(&self) -> Option<super::AttrName> {
         match &self.0 {

@@ -26,6 +26,7 @@ mod scope;
 mod screen;
 pub mod stream;
 mod times;
+pub mod traps;
 mod tree;
 mod unparse;
 mod value;

@@ -3,6 +3,7 @@
 //! One file a program, named like it without `htc-`; each defines a `pub const PROGRAM: Program` and is entered in
 //! [`PROGRAMS`], from which man pages, completions and the tests of the common command line are made.
 
+pub mod classad_eval;
 pub mod common;
 pub mod compat;
 pub mod config_dump;
@@ -15,5 +16,10 @@ mod transform_report;
 use common::Program;
 
 /// All programs, in the order of their names.
-pub const PROGRAMS: &[&Program] =
-    &[&config_dump::PROGRAM, &router_status::PROGRAM, &router_translate::PROGRAM, &slot_run::PROGRAM];
+pub const PROGRAMS: &[&Program] = &[
+    &classad_eval::PROGRAM,
+    &config_dump::PROGRAM,
+    &router_status::PROGRAM,
+    &router_translate::PROGRAM,
+    &slot_run::PROGRAM,
+];

@@ -7,7 +7,7 @@ use bstr::{BString, ByteSlice};
 
 use super::block::Window;
 use super::extent::{Brackets, Elements};
-use super::{Delimiter, Form, without_cr};
+use super::{Delimiter, Form, Line, without_cr};
 use crate::classad::format::{json, new, xml};
 use crate::classad::{ClassAd, Dialect, ParseError, numbers};
 
@@ -18,6 +18,8 @@ pub struct Step {
     pub ad: ClassAd,
     /// Number of attribute lines or attributes read; 0 for an empty ad or the end; negative for an error.
     pub status: i32,
+    /// Whether something could not be read; the ad may have attributes all the same.
+    pub failed: bool,
     /// The delimiter line that ended it, with delimiters other than blank lines.
     pub banner: BString,
     /// Whether the input is at its end.
@@ -92,7 +94,7 @@ impl<R: Read> ReferenceReader<R> {
         if status < 0 {
             ad.clear();
         }
-        Ok(Step { ad, status, banner: self.banner.clone(), end: self.end })
+        Ok(Step { ad, status, failed: error < 0, banner: self.banner.clone(), end: self.end })
     }
 
     /// The next ad that has attributes and was read without an error; none at the end or behind an error.
@@ -143,23 +145,30 @@ impl<R: Read> ReferenceReader<R> {
                         self.end = true;
                         return Ok((attributes, 0));
                     };
-                    if self.is_delimiter(&text) {
-                        self.end = self.window.is_at_end()?;
-                        return Ok((attributes, 0));
+                    match self.classify(&text, !ad.is_empty()) {
+                        Line::End => {
+                            self.end = self.window.is_at_end()?;
+                            return Ok((attributes, 0));
+                        }
+                        Line::Nothing => continue,
+                        Line::Attribute => text,
                     }
-                    if is_skipped(&text) {
-                        continue;
-                    }
-                    text
                 }
             };
             if ad.insert_line(&text).is_ok() {
                 attributes = attributes.saturating_add(1);
                 continue;
             }
+            if self.delimiter == Delimiter::Queue {
+                if self.behind_bad_line(&text, !ad.is_empty())? {
+                    self.end = self.window.is_at_end()?;
+                    return Ok((attributes, 0));
+                }
+                continue;
+            }
             if self.form == Some(Form::Long) {
                 while let Some(text) = self.line()? {
-                    if self.is_delimiter(&text) {
+                    if self.classify(&text, false) == Line::End {
                         break;
                     }
                 }
@@ -177,12 +186,23 @@ impl<R: Read> ReferenceReader<R> {
         Ok(Some(text))
     }
 
-    fn is_delimiter(&mut self, line: &[u8]) -> bool {
-        let is = self.delimiter.is(line);
-        if self.delimiter != Delimiter::Blank {
-            self.banner = if is { line.into() } else { BString::default() };
+    fn classify(&mut self, line: &[u8], started: bool) -> Line {
+        let kind = self.delimiter.line(line, started);
+        if matches!(self.delimiter, Delimiter::Prefix(_)) {
+            self.banner = if kind == Line::End { line.into() } else { BString::default() };
         }
-        is
+        kind
+    }
+
+    /// What `condor_q` does behind a bad line: it skips attributes until something else is met, and goes on if that is
+    /// no delimiter. Tells whether the ad has ended.
+    fn behind_bad_line(&mut self, line: &[u8], started: bool) -> io::Result<bool> {
+        let mut kind = self.classify(line, started);
+        while kind == Line::Attribute {
+            let Some(line) = self.line()? else { return Ok(true) };
+            kind = self.classify(&line, started);
+        }
+        Ok(kind == Line::End)
     }
 
     /// `NewParser`: the forms that are not line by line.
@@ -342,7 +362,7 @@ impl<R: Read> ReferenceReader<R> {
         loop {
             let Some(line) = self.line()? else { return Ok(Parsed::End) };
             let mut line = line.trim_with(|c| c.is_ascii() && numbers::is_space(c as u8)).to_vec();
-            if self.is_delimiter(&line) || is_skipped(&line) {
+            if self.classify(&line, false) != Line::Attribute {
                 continue;
             }
             let (first, last) = (line.first().copied(), line.last().copied());
@@ -393,12 +413,4 @@ impl<R: Read> ReferenceReader<R> {
 /// Where the reference's cursor stands after an error: behind the token that was wrong.
 fn stopped(error: &ParseError, length: usize) -> usize {
     (error.span.end as usize).clamp(1, length.max(1))
-}
-
-/// Comment lines, and blank ones where those do not end an ad.
-fn is_skipped(line: &[u8]) -> bool {
-    match line.iter().find(|byte| !matches!(byte, b' ' | b'\t')) {
-        None | Some(b'#') => true,
-        Some(_) => false,
-    }
 }

@@ -10,6 +10,8 @@ mod man;
 mod normalise;
 mod options;
 mod pipe;
+mod print_format;
+mod print_mask;
 mod problem;
 mod program;
 mod progress;
@@ -25,6 +27,7 @@ pub use options::{
     AdFormat, ClockOptions, ConfigOptions, EventsOptions, InputOptions, OutputOptions, QuirksOptions,
 };
 pub use pipe::{Input, Output, pipe_ends};
+pub use print_mask::{BadColumn, PrintMask, Row};
 pub use problem::Problem;
 pub use program::{Compat, Example, Manual, Program, Session, command};
 pub use progress::Progress;

@@ -50,7 +50,14 @@ impl ConfigOptions {
 #[derive(Args, Clone, Debug, Default)]
 pub struct InputOptions {
     /// Read ads from FILE; '-' is standard input
-    #[arg(long, value_name = "FILE", default_value = "-", global = true, help_heading = "Input")]
+    #[arg(
+        long,
+        alias = "jobads",
+        value_name = "FILE",
+        default_value = "-",
+        global = true,
+        help_heading = "Input"
+    )]
     pub ads: PathBuf,
     /// Fail at the first malformed ad instead of reporting it
     #[arg(long, global = true, help_heading = "Input")]

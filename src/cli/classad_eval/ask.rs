@@ -1,0 +1,70 @@
+//! Texts of the command line that become expressions: parsed with a caret where they are wrong, looked through for
+//! what is rarely meant.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
+use super::Cli;
+use crate::classad::{Dialect, Expr, ParseError, Value, traps};
+use crate::cli::common::{Problem, Session, Status};
+use crate::os::RealWorld;
+use crate::text::caret::Caret;
+use crate::world::World;
+
+/// The present zone, strict mode: how texts are read.
+pub(super) fn dialect(cli: &Cli, world: &RealWorld) -> Dialect {
+    let now = world.now().epoch();
+    Dialect::new_syntax().strict(cli.context.strict).zone_offset(world.zone(now).offset)
+}
+
+/// The problem of a text that is no expression.
+pub(super) fn bad_text(what: &str, text: &[u8], error: &ParseError) -> Problem {
+    let problem = Problem::usage(error.to_string()).at(&Caret { source: what, text, span: error.span });
+    match error.help() {
+        Some(help) => problem.hint(help),
+        None => problem,
+    }
+}
+
+/// Parses the value of an option; what it really says is told where that is odd.
+pub(super) fn expression(
+    what: &str,
+    text: &OsStr,
+    dialect: Dialect,
+    cli: &Cli,
+    session: &Session,
+) -> anyhow::Result<Expr> {
+    let bytes = text.as_bytes();
+    let expr = Expr::parse_with(bytes, dialect).map_err(|error| bad_text(what, bytes, &error))?;
+    if !cli.output.quiet {
+        warn_of_traps(what, bytes, dialect, session);
+    }
+    Ok(expr)
+}
+
+/// Warns of what users write and do not mean.
+pub(super) fn warn_of_traps(what: &str, text: &[u8], dialect: Dialect, session: &Session) {
+    for trap in traps::find(text, dialect) {
+        let caret = Caret { source: what, text, span: trap.span };
+        session.warn(&format!("{}\n    hint: {}", caret.render(&trap.message), trap.hint));
+    }
+    // A conditional ends the expression for the reference, whatever stands behind it.
+    if let Ok((_, used)) = Expr::parse_prefix(text, dialect)
+        && used < text.len()
+        && !text[used..].trim_ascii().is_empty()
+    {
+        let span = crate::text::Span::new(used, text.len());
+        let caret = Caret { source: what, text, span };
+        session.warn(&caret.render("what stands behind the conditional is not looked at"));
+    }
+}
+
+/// The exit status of a value for `if htc-classad-eval -e ...`.
+pub(super) fn status(value: Option<&Value>) -> Status {
+    match value {
+        Some(Value::Undefined) => Status::Undefined,
+        Some(Value::Error) | None => Status::ErrorValue,
+        Some(value) if value.truth() == Some(false) => Status::No,
+        Some(_) => Status::Done,
+    }
+}

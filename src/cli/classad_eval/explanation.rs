@@ -1,0 +1,166 @@
+//! `-explain`: the parts of an expression with their values, where names were found, and one line that says why.
+
+use std::io::{self, Write};
+
+use serde_json::{Value as Json, json};
+
+use super::Cli;
+use crate::classad::explain::{self, Step};
+use crate::classad::{Context, Expr, Place, Value};
+use crate::cli::common::Painter;
+
+/// Parts that are shown in a tree at most.
+const MOST_LINES: usize = 400;
+/// The widest part of an expression that is shown.
+const WIDEST: usize = 60;
+
+/// Evaluates and prints the explanation; gives the value.
+///
+/// # Errors
+/// Those of the output.
+pub(super) fn print(
+    context: &Context<'_>,
+    expr: &Expr,
+    cli: &Cli,
+    out: &mut impl Write,
+) -> io::Result<Option<Value>> {
+    let step = explain::trace(context, expr);
+    if cli.output.json || cli.output.jsonl {
+        let mut tree = tree_json(&step);
+        tree["why"] = json!(why(context, expr, &step));
+        if cli.output.json {
+            writeln!(out, "{tree:#}")?;
+        } else {
+            writeln!(out, "{tree}")?;
+        }
+    } else {
+        let painter = Painter::stdout(cli.output.color);
+        let mut lines = Vec::new();
+        collect(&step, 0, &mut lines);
+        let left = lines.iter().map(|line| line.text.chars().count()).max().unwrap_or(0);
+        let middle = lines.iter().map(|line| line.value.chars().count().min(40)).max().unwrap_or(0);
+        for line in &lines {
+            let pad = " ".repeat(left - line.text.chars().count());
+            let value = match line.value.as_str() {
+                "true" => painter.good(&line.value).to_string(),
+                "false" | "error" => painter.bad(&line.value).to_string(),
+                "undefined" => painter.warn(&line.value).to_string(),
+                other => other.to_owned(),
+            };
+            if line.place.is_empty() {
+                writeln!(out, "{}", format!("{}{pad}  {value}", line.text).trim_end())?;
+            } else {
+                let gap = " ".repeat(middle.saturating_sub(line.value.chars().count()));
+                writeln!(out, "{}{pad}  {value}{gap}  {}", line.text, painter.dim(&line.place))?;
+            }
+        }
+        if let Some(why) = why(context, expr, &step) {
+            writeln!(out, "{} {why}", painter.bold("why:"))?;
+        }
+    }
+    Ok(step.value)
+}
+
+struct Line {
+    text: String,
+    value: String,
+    place: String,
+}
+
+fn cut(text: &str, most: usize) -> String {
+    let clean = text.replace(|c: char| c.is_control(), " ");
+    match clean.char_indices().nth(most) {
+        Some((at, _)) => format!("{}...", &clean[..at]),
+        None => clean,
+    }
+}
+
+fn collect(step: &Step, depth: usize, lines: &mut Vec<Line>) {
+    let mut todo = vec![(step, depth)];
+    while let Some((step, depth)) = todo.pop() {
+        if lines.len() == MOST_LINES {
+            lines.push(Line { text: "...".to_owned(), value: String::new(), place: String::new() });
+            return;
+        }
+        let text = step.expr.unparse().to_string();
+        let indent = "  ".repeat(depth.min(30));
+        let text = format!("{indent}{}", cut(text.trim_start(), WIDEST));
+        let value = value_text(step.value.as_ref());
+        let place = step.place.map(place_text).unwrap_or_default();
+        lines.push(Line { text, value: cut(&value, WIDEST), place: place.to_owned() });
+        todo.extend(step.steps.iter().rev().filter(|step| !step.is_literal()).map(|step| (step, depth + 1)));
+    }
+}
+
+fn value_text(value: Option<&Value>) -> String {
+    match value {
+        Some(value) => value.unparse_old().to_string(),
+        None => "cannot be evaluated".to_owned(),
+    }
+}
+
+fn place_text(place: Place) -> &'static str {
+    match place {
+        Place::My => "in MY",
+        Place::Target => "in TARGET",
+        Place::Nested => "in a nested ad",
+        Place::Match => "of the match",
+        Place::Nowhere => "found nowhere",
+    }
+}
+
+fn tree_json(step: &Step) -> Json {
+    let steps: Vec<Json> = step.steps.iter().filter(|step| !step.is_literal()).map(tree_json).collect();
+    let mut tree = json!({
+        "expr": step.expr.unparse().to_string().trim_start(),
+        "value": value_text(step.value.as_ref()),
+        "type": step.value.as_ref().map_or("failure", Value::type_name),
+    });
+    if let Some(place) = step.place {
+        tree["place"] = json!(match place {
+            Place::My => "my",
+            Place::Target => "target",
+            Place::Nested => "nested",
+            Place::Match => "match",
+            Place::Nowhere => "nowhere",
+        });
+    }
+    if !steps.is_empty() {
+        tree["steps"] = json!(steps);
+    }
+    tree
+}
+
+/// What the value is due to: the first conjunct that is not true, the first disjunct that is, the reference that is
+/// undefined, the types that clash.
+pub(super) fn why(context: &Context<'_>, expr: &Expr, step: &Step) -> Option<String> {
+    let reason = step.reason();
+    let truth = step.value.as_ref().and_then(Value::truth);
+    if truth == Some(true) {
+        let disjuncts = explain::disjuncts(expr);
+        if disjuncts.len() < 2 {
+            return None;
+        }
+        let clause = disjuncts.iter().find(|clause| context.eval(clause).truth() == Some(true))?;
+        return Some(format!("`{}` is true", cut(clause.unparse().to_string().trim_start(), 200)));
+    }
+    if explain::conjuncts(expr).len() > 1
+        && let Some(clause) = explain::first_not_true(context, expr)
+    {
+        // A clause that is undefined or an error is told by its own culprit.
+        let inner = explain::trace(context, &clause.expr).reason();
+        let told = cut(&clause.to_string(), 400);
+        return Some(match inner {
+            Some(inner) if !told.contains(&inner) => format!("{told}; {inner}"),
+            _ => told,
+        });
+    }
+    match (&step.value, reason) {
+        (_, Some(reason)) => Some(reason),
+        (Some(value), None) if value.truth() == Some(false) => {
+            let clause = explain::first_not_true(context, expr)?;
+            Some(cut(&clause.to_string(), 400))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,204 @@
+//! Operands: ads, assignments and expressions from left to right, in the manner of `classad_eval`.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use anyhow::Context as _;
+use clap::ArgMatches;
+
+use super::ask::{self, bad_text};
+use super::{Cli, explanation, tool};
+use crate::classad::format::json;
+use crate::classad::stream::{AdReader, Form};
+use crate::classad::{ClassAd, Context, Dialect, Expr, Value, references};
+use crate::cli::common::{Problem, Session, Status};
+use crate::os::RealWorld;
+
+/// One word of the command line that does something when its turn comes.
+enum Turn<'a> {
+    Quiet,
+    My(&'a Path),
+    Target(&'a Path),
+    Operand(&'a OsStr),
+}
+
+struct State {
+    my: ClassAd,
+    target: Option<ClassAd>,
+    quiet: bool,
+    changed: bool,
+    last: Option<Option<Value>>,
+    assigned: bool,
+}
+
+/// Works the operands off.
+///
+/// # Errors
+/// Files that cannot be read, texts that are nothing, and those of standard output.
+pub(super) fn run(cli: &Cli, matches: &ArgMatches, session: &Session) -> anyhow::Result<Status> {
+    let world = cli.clock.world();
+    let dialect = ask::dialect(cli, &world);
+    let mut out = io::stdout().lock();
+    let mut state =
+        State { my: ClassAd::new(), target: None, quiet: false, changed: true, last: None, assigned: false };
+    for turn in turns(cli, matches) {
+        match turn {
+            Turn::Quiet => state.quiet = true,
+            Turn::My(file) => state.my = first_ad(file, cli, session)?,
+            Turn::Target(file) => state.target = Some(first_ad(file, cli, session)?),
+            Turn::Operand(text) => {
+                let bytes = text.as_bytes();
+                if !cli.question.parse
+                    && let Some(ad) = tool::make_ad(bytes)
+                {
+                    state.my.update(&ad);
+                    state.changed = true;
+                    state.assigned = true;
+                    continue;
+                }
+                expression(bytes, &mut state, cli, &world, dialect, session, &mut out)?;
+            }
+        }
+    }
+    if state.last.is_none() && state.assigned && !cli.output.quiet {
+        session.warn("nothing was evaluated: `NAME = VALUE` is an assignment; write `==` to compare");
+    }
+    Ok(match (cli.question.exit_status, &state.last) {
+        (true, Some(value)) => ask::status(value.as_ref()),
+        _ => Status::Done,
+    })
+}
+
+/// The words in the order in which they were typed.
+fn turns<'a>(cli: &'a Cli, matches: &ArgMatches) -> Vec<Turn<'a>> {
+    let mut turns: Vec<(usize, Turn<'a>)> = Vec::new();
+    let mut add = |id: &str, made: Vec<Turn<'a>>| {
+        let indices = matches.indices_of(id).into_iter().flatten();
+        turns.extend(indices.zip(made));
+    };
+    add("my_file", cli.context.my_file.iter().map(|file| Turn::My(file)).collect());
+    add("target_file", cli.context.target_file.iter().map(|file| Turn::Target(file)).collect());
+    add("operands", cli.operands.iter().map(|text| Turn::Operand(text)).collect());
+    if cli.output.quiet {
+        add("quiet", vec![Turn::Quiet]);
+    }
+    turns.sort_by_key(|(place, _)| *place);
+    turns.into_iter().map(|(_, turn)| turn).collect()
+}
+
+fn expression(
+    text: &[u8],
+    state: &mut State,
+    cli: &Cli,
+    world: &RealWorld,
+    dialect: Dialect,
+    session: &Session,
+    out: &mut impl Write,
+) -> anyhow::Result<()> {
+    let expr = Expr::parse_with(text, dialect).map_err(|error| bad_text("expression", text, &error))?;
+    if !cli.output.quiet {
+        ask::warn_of_traps("expression", text, dialect, session);
+    }
+    let question = cli.question;
+    if question.parse {
+        writeln!(out, "{}", expr.unparse_parenthesised())?;
+        return Ok(());
+    }
+    if question.refs {
+        return Ok(print_references(&expr, state, world, cli.output.json || cli.output.jsonl, out)?);
+    }
+    if state.changed {
+        state.changed = false;
+        if !state.quiet && !question.explain && !cli.output.json && !cli.output.jsonl {
+            out.write_all(&state.my.unparse())?;
+            out.write_all(b"\n")?;
+        }
+    }
+    let mut context = Context::new(world).my(&state.my).strict(cli.context.strict);
+    if let Some(target) = &state.target {
+        context = context.target(target);
+    }
+    if question.explain {
+        let value = explanation::print(&context, &expr, cli, out)?;
+        state.last = Some(value);
+        return Ok(());
+    }
+    let value = context.try_eval(&expr);
+    print_value(value.as_ref(), cli, out)?;
+    if value.is_none() && !cli.output.quiet {
+        session.warn("the evaluation failed: a limit was reached, or a function refused its argument");
+    }
+    state.last = Some(value);
+    Ok(())
+}
+
+/// A value on a line of its own; a failed evaluation is `error`, as the tools print it.
+pub(super) fn print_value(value: Option<&Value>, cli: &Cli, out: &mut impl Write) -> io::Result<()> {
+    let value = value.unwrap_or(&Value::Error);
+    let mut text = Vec::new();
+    if cli.output.json || cli.output.jsonl {
+        let layout = if cli.output.json { json::Layout::Indented } else { json::Layout::OneLine };
+        json::push_value(value, layout, &mut text);
+    } else {
+        text.extend_from_slice(&value.unparse());
+    }
+    text.push(b'\n');
+    out.write_all(&text)
+}
+
+fn print_references(
+    expr: &Expr,
+    state: &State,
+    world: &RealWorld,
+    as_json: bool,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let internal = references::internal(expr, &state.my, world).unwrap_or_default();
+    let external =
+        references::external(expr, &state.my, world, references::Spelling::Full).unwrap_or_default();
+    let names = |names: &references::Names| names.iter().map(ToString::to_string).collect::<Vec<_>>();
+    if as_json {
+        let text = serde_json::json!({ "internal": names(&internal), "external": names(&external) });
+        return writeln!(out, "{text}");
+    }
+    writeln!(out, "internal: {}", names(&internal).join(" "))?;
+    writeln!(out, "external: {}", names(&external).join(" "))
+}
+
+/// The first ad of a file in any form. A bare list of assignments in brackets or not is taken as well.
+pub(super) fn first_ad(file: &Path, cli: &Cli, session: &Session) -> anyhow::Result<ClassAd> {
+    let name = file.display().to_string();
+    let read: Box<dyn io::Read> = if file == Path::new("-") {
+        Box::new(io::stdin())
+    } else {
+        let problem = || Problem::unreadable(format!("cannot read '{name}'"));
+        let opened = File::open(file).with_context(problem)?;
+        if opened.metadata().is_ok_and(|metadata| metadata.is_dir()) {
+            return Err(problem().caused_by(io::Error::from(io::ErrorKind::IsADirectory)).into());
+        }
+        Box::new(opened)
+    };
+    let mut reader = AdReader::new(read, cli.stream.from);
+    let problem = || Problem::unreadable(format!("cannot read '{name}'"));
+    let Some(record) = reader.next_ad().with_context(problem)? else {
+        return Ok(ClassAd::new());
+    };
+    for error in &record.errors {
+        let problem = Problem::unreadable(error.message.clone()).at_line(&error.caret(&name));
+        let problem = match error.help {
+            Some(help) => problem.hint(help),
+            None => problem,
+        };
+        if cli.input.strict_input || record.ad.is_empty() {
+            return Err(problem.into());
+        }
+        session.warn(&error.caret(&name).render(&error.message));
+    }
+    if reader.form() != Form::Long && !cli.output.quiet && matches!(reader.next_ad(), Ok(Some(_))) {
+        session.warn(&format!("{name} has more than one ad; the first is taken"));
+    }
+    Ok(record.ad)
+}

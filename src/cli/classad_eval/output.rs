@@ -1,0 +1,85 @@
+//! How ads and values are printed: forms, projections, columns.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+
+use clap::ArgMatches;
+
+use super::Cli;
+use crate::classad::AttrName;
+use crate::classad::format::list::{ListForm, ListWriter, Order};
+use crate::cli::common::{AdFormat, PrintMask, Problem};
+use crate::text::caret::Caret;
+
+/// The form of ads that was asked for.
+pub(super) fn form(cli: &Cli) -> Option<ListForm> {
+    match cli.output.format() {
+        Some(AdFormat::Long) => Some(ListForm::Long),
+        Some(AdFormat::Json) => Some(ListForm::Json),
+        Some(AdFormat::Jsonl) => Some(ListForm::JsonLines),
+        None if cli.columns.xml => Some(ListForm::Xml),
+        None if cli.columns.new => Some(ListForm::New),
+        None => None,
+    }
+}
+
+/// A list in a form, with the projection that was asked for.
+pub(super) fn writer(cli: &Cli, form: ListForm) -> ListWriter {
+    let writer = ListWriter::new(form, Order::Sorted).brackets_when_empty(true);
+    let names = attributes(cli);
+    if names.is_empty() { writer } else { writer.only(names) }
+}
+
+/// The names of `--attributes`.
+pub(super) fn attributes(cli: &Cli) -> Vec<AttrName> {
+    let lists = cli.columns.attributes.iter();
+    lists.flat_map(|list| crate::text::list::split(list.as_bytes()).map(AttrName::from)).collect()
+}
+
+/// The columns of `-af` and `-format` in the order in which they were typed.
+pub(super) fn columns(cli: &Cli, matches: &ArgMatches) -> anyhow::Result<PrintMask> {
+    let mut groups: Vec<(usize, bool, Vec<&OsString>)> = Vec::new();
+    for (id, is_auto) in [("autoformat", true), ("format", false)] {
+        let mut indices = matches.indices_of(id).into_iter().flatten();
+        for group in matches.get_occurrences::<OsString>(id).into_iter().flatten() {
+            let words: Vec<&OsString> = group.collect();
+            let place = indices.nth(words.len().saturating_sub(1)).unwrap_or(usize::MAX);
+            groups.push((place, is_auto, words));
+        }
+    }
+    groups.sort_by_key(|(place, ..)| *place);
+    let mut mask = PrintMask::default();
+    if let Some(text) = &cli.columns.undefined {
+        mask.set_undefined(text.as_bytes());
+    }
+    for (_, is_auto, words) in groups {
+        let mut words = words.into_iter().map(|word| word.as_bytes());
+        let made = if is_auto {
+            let mut words = words.peekable();
+            let letters = words.next_if(|word| word.starts_with(b":")).unwrap_or_default();
+            if words.peek().is_none() {
+                return Err(Problem::usage("-autoformat has no expression")
+                    .hint("write the attributes behind it: -af:h Owner JobStatus")
+                    .into());
+            }
+            mask.autoformat(letters, words)
+        } else {
+            let (format, attribute) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+            mask.format(format, attribute)
+        };
+        made.map_err(|bad| {
+            Problem::usage(bad.error.to_string()).at(&Caret {
+                source: if is_auto { "-af" } else { "-format" },
+                text: &bad.text,
+                span: bad.error.span,
+            })
+        })?;
+    }
+    if mask.has_second_conversion() {
+        return Err(Problem::usage("a format of -format has two conversions but one value")
+            .hint("give each value a -format of its own")
+            .into());
+    }
+    mask.whole_numbers();
+    Ok(mask)
+}

@@ -1,0 +1,140 @@
+//! Called as `classad_eval`: exactly what HTCondor's script of that name does (reference: condor_scripts/classad_eval).
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::unix::ffi::OsStrExt;
+
+use crate::classad::format::new;
+use crate::classad::{ClassAd, Context, Dialect, Expr};
+use crate::cli::common::{Session, Status};
+use crate::os::RealWorld;
+
+const USAGE: &str = "Usage: {0} [options] <expr|assignment>[ <expr|assignment>]*
+
+Evaluate ClassAd expressions.
+Assignments modify the ClassAd context.
+
+Where [options] is one of
+\t-[my-]file   <file>\tA file containing the initial ClassAd context
+\t-target-file <file>\tA file containing the target ClassAd
+\t-debug             \tEnable debug mode
+\t-help              \tPrint this screen and exit
+
+Flags may replace expressions or assignments:
+\t-quiet             \tDon't print the ClassAd context after this flag
+";
+
+/// What the operands so far have come to.
+struct State {
+    my: ClassAd,
+    target: Option<ClassAd>,
+    quiet: bool,
+    changed: bool,
+}
+
+/// Works off the words from left to right.
+///
+/// # Errors
+/// Those of standard output.
+pub(super) fn run(words: &[OsString], session: &Session) -> anyhow::Result<Status> {
+    let world = RealWorld::new();
+    let mut out = io::stdout().lock();
+    let mut state = State { my: ClassAd::new(), target: None, quiet: false, changed: true };
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        match word.as_bytes() {
+            b"-quiet" => state.quiet = true,
+            b"-debug" => {}
+            b"-help" => {
+                out.write_all(USAGE.replace("{0}", session.name()).as_bytes())?;
+                return Ok(Status::Tool(255));
+            }
+            option @ (b"-file" | b"-my-file" | b"-target-file") => {
+                let Some(file) = words.next() else {
+                    let option = word.to_string_lossy();
+                    session.tell(&format!("{}: {option} requires an argument\n", session.name()));
+                    return Ok(Status::Tool(255));
+                };
+                let Some(ad) = read_ad(file, session) else { return Ok(Status::Tool(1)) };
+                if option == b"-target-file" {
+                    state.target = Some(ad);
+                } else {
+                    state.my = ad;
+                }
+            }
+            text => {
+                if let Some(ad) = make_ad(text) {
+                    state.my.update(&ad);
+                    state.changed = true;
+                } else if !evaluate(text, &mut state, &world, &mut out, session)? {
+                    return Ok(Status::Tool(1));
+                }
+            }
+        }
+    }
+    Ok(Status::Tool(0))
+}
+
+fn evaluate(
+    text: &[u8],
+    state: &mut State,
+    world: &RealWorld,
+    out: &mut impl Write,
+    session: &Session,
+) -> io::Result<bool> {
+    if state.changed {
+        state.changed = false;
+        if !state.quiet {
+            out.write_all(&state.my.unparse())?;
+            out.write_all(b"\n")?;
+        }
+    }
+    let Ok(expr) = Expr::parse_with(text, Dialect::new_syntax()) else {
+        out.flush()?;
+        let text = String::from_utf8_lossy(text);
+        session.tell(&format!("Unable to turn '{text}' into a ClassAd or an expression.\n"));
+        return Ok(false);
+    };
+    let mut context = Context::new(world).my(&state.my);
+    if let Some(target) = &state.target {
+        context = context.target(target);
+    }
+    let Some(value) = context.try_eval(&expr) else {
+        out.flush()?;
+        let text = String::from_utf8_lossy(text);
+        session.tell(&format!("{}: cannot evaluate '{text}': it fails or never ends\n", session.name()));
+        return Ok(false);
+    };
+    out.write_all(&Expr::literal(value).unparse())?;
+    out.write_all(b"\n")?;
+    Ok(true)
+}
+
+/// The ad a text begins with, or the one it makes between brackets.
+pub(super) fn make_ad(text: &[u8]) -> Option<ClassAd> {
+    // A Python string of the command line ends at no NUL byte; the library's does.
+    let text = &text[..memchr::memchr(0, text).unwrap_or(text.len())];
+    let read = |text: &[u8]| new::parse_prefix(text, Dialect::new_syntax()).ok().map(|(ad, _)| ad);
+    read(text).or_else(|| read(&[b"[", text, b"]"].concat()))
+}
+
+/// The ad of a file; `{` and `}` of a list of ads are passed over.
+pub(super) fn make_file_ad(text: &[u8]) -> Option<ClassAd> {
+    let is_list = text.starts_with(b"{\n") && text.ends_with(b"\n}\n");
+    make_ad(if is_list { &text[2..] } else { text })
+}
+
+fn read_ad(file: &OsStr, session: &Session) -> Option<ClassAd> {
+    let name = file.to_string_lossy();
+    let mut text = Vec::new();
+    if let Err(error) = File::open(file).and_then(|mut file| file.read_to_end(&mut text)) {
+        session.tell(&format!("{}: cannot read '{name}': {error}\n", session.name()));
+        return None;
+    }
+    let ad = make_file_ad(&text);
+    if ad.is_none() {
+        session.tell(&format!("Unable to turn file '{name}' into a ClassAd.\n"));
+    }
+    ad
+}

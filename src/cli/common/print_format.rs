@@ -1,0 +1,284 @@
+//! The formats of `-format`: one `printf` conversion with text around it, the conversions of HTCondor included
+//! (reference: printf_format.cpp, ad_printmask.cpp `format_value`).
+
+use crate::text::printf::Spec;
+
+/// What a conversion prints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// `%d %i %o %u %x %X`
+    Int,
+    /// `%e %f %g %a` and their upper-case forms
+    Float,
+    /// `%c`
+    Char,
+    /// `%s`
+    Str,
+    /// `%p`
+    Pointer,
+    /// `%v %V`: any value
+    Value,
+    /// `%r %R`: the expression unevaluated
+    Raw,
+    /// `%T`: seconds as days, hours, minutes, seconds
+    Time,
+    /// `%Y`: a point of time
+    Date,
+}
+
+/// A format with its conversion, if it has one that is understood.
+#[derive(Clone, Debug)]
+pub(crate) struct Format {
+    text: Vec<u8>,
+    conversion: Option<Conversion>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Conversion {
+    /// Offset of the `%`.
+    start: usize,
+    /// Offset behind the letter.
+    end: usize,
+    letter: u8,
+    kind: Kind,
+    spec: Spec,
+    bits: u32,
+}
+
+impl Format {
+    /// Reads a format whose escapes are still escaped.
+    pub(crate) fn new(text: &[u8]) -> Format {
+        let text = collapse_escapes(text);
+        let conversion = conversion(&text, 0);
+        Format { text, conversion }
+    }
+
+    /// The kind of the conversion.
+    pub(crate) fn kind(&self) -> Option<Kind> {
+        self.conversion.map(|conversion| conversion.kind)
+    }
+
+    /// The letter of the conversion.
+    pub(crate) fn letter(&self) -> u8 {
+        self.conversion.map_or(0, |conversion| conversion.letter)
+    }
+
+    /// Width and left alignment, as far as the format gives them.
+    pub(crate) fn width(&self) -> (usize, bool) {
+        self.conversion.map_or((0, false), |conversion| (conversion.spec.width, conversion.spec.left))
+    }
+
+    /// The text with its escapes resolved.
+    pub(crate) fn text(&self) -> &[u8] {
+        &self.text
+    }
+
+    /// Whether it is `%s` and nothing else, or empty: the value stands as it is.
+    pub(crate) fn is_plain_string(&self) -> bool {
+        self.text.is_empty() || self.text == b"%s"
+    }
+
+    /// Whether there is a second conversion, for which the reference prints what happens to lie in memory.
+    pub(crate) fn has_second_conversion(&self) -> bool {
+        self.conversion.is_some_and(|first| conversion(&self.text, first.end).is_some())
+    }
+
+    /// The format with a number in place of its conversion; 32 bits of it unless the format says otherwise.
+    pub(crate) fn integer(&self, value: i64) -> Vec<u8> {
+        self.filled(|conversion| {
+            let low = match conversion.bits {
+                8 => (i64::from(value as i8), u64::from(value as u8)),
+                16 => (i64::from(value as i16), u64::from(value as u16)),
+                32 => (i64::from(value as i32), u64::from(value as u32)),
+                _ => (value, value as u64),
+            };
+            match conversion.letter {
+                b'd' | b'i' => conversion.spec.signed(low.0),
+                b'c' | b'C' => conversion.spec.string(&[value as u8]),
+                b'p' => Spec { alternative: true, ..conversion.spec }.unsigned(value as u64, b'x'),
+                letter => conversion.spec.unsigned(low.1, letter),
+            }
+        })
+    }
+
+    /// Whether an integer does not fit the conversion, so that another number is printed.
+    pub(crate) fn cuts(&self, value: i64) -> bool {
+        let Some(conversion) = self.conversion.filter(|conversion| conversion.kind == Kind::Int) else {
+            return false;
+        };
+        match conversion.bits {
+            8 | 16 | 32 => {
+                let half = 1i64 << (conversion.bits - 1);
+                let most = if matches!(conversion.letter, b'd' | b'i') { half } else { 2 * half };
+                !(-half..most).contains(&value)
+            }
+            _ => false,
+        }
+    }
+
+    /// The format with a real in place of its conversion.
+    pub(crate) fn real(&self, value: f64) -> Vec<u8> {
+        self.filled(|conversion| conversion.spec.real(value, conversion.letter))
+    }
+
+    /// The format with a text in place of its conversion, whatever its letter is.
+    pub(crate) fn string(&self, value: &[u8]) -> Vec<u8> {
+        self.filled(|conversion| conversion.spec.string(value))
+    }
+
+    fn filled(&self, value: impl Fn(&Conversion) -> Vec<u8>) -> Vec<u8> {
+        let Some(conversion) = &self.conversion else { return self.text.clone() };
+        let mut out = without_doubled(&self.text[..conversion.start]);
+        out.extend(value(conversion));
+        out.extend(without_doubled(&self.text[conversion.end..]));
+        out
+    }
+}
+
+/// `%%` is one percent sign.
+fn without_doubled(text: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len());
+    let mut bytes = text.iter().peekable();
+    while let Some(byte) = bytes.next() {
+        if *byte == b'%' && bytes.peek() == Some(&&b'%') {
+            bytes.next();
+        }
+        out.push(*byte);
+    }
+    out
+}
+
+/// The first conversion from an offset on.
+fn conversion(text: &[u8], mut from: usize) -> Option<Conversion> {
+    loop {
+        let start = from + text.get(from..)?.iter().position(|byte| *byte == b'%')?;
+        let (spec, used) = Spec::parse(&text[start + 1..]);
+        let mut at = start + 1 + used;
+        let mut bits = 32;
+        while let Some(length) = text.get(at).filter(|byte| b"hlLqjzt".contains(byte)) {
+            bits = match length {
+                b'h' if bits == 16 => 8,
+                b'h' => 16,
+                _ => 64,
+            };
+            at += 1;
+        }
+        let letter = *text.get(at)?;
+        let kind = match letter {
+            b'd' | b'i' | b'o' | b'u' | b'x' | b'X' => Kind::Int,
+            b'e' | b'E' | b'f' | b'F' | b'g' | b'G' | b'a' | b'A' => Kind::Float,
+            b'c' | b'C' => Kind::Char,
+            b's' | b'S' => Kind::Str,
+            b'p' => Kind::Pointer,
+            b'v' | b'V' => Kind::Value,
+            b'r' | b'R' => Kind::Raw,
+            b'T' => Kind::Time,
+            b'Y' => Kind::Date,
+            b'%' => {
+                from = at + 1;
+                continue;
+            }
+            _ => return None,
+        };
+        return Some(Conversion { start, end: at + 1, letter, kind, spec, bits });
+    }
+}
+
+/// Backslash escapes as the condor tools resolve them, the odd value of octal and hexadecimal ones of more than one
+/// digit included: each digit is added to nine (seventeen) times the value before (escapes.cpp).
+fn collapse_escapes(text: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len());
+    let mut at = 0;
+    while at < text.len() {
+        if text[at] != b'\\' {
+            out.push(text[at]);
+            at += 1;
+            continue;
+        }
+        let Some(&next) = text.get(at + 1) else { break };
+        at += 2;
+        let simple = match next {
+            b'a' => 7,
+            b'b' => 8,
+            b'f' => 12,
+            b'n' => b'\n',
+            b'r' => b'\r',
+            b't' => b'\t',
+            b'v' => 11,
+            b'0'..=b'9' | b'x' => {
+                let (radix, factor) = if next == b'x' { (16, 17u32) } else { (10, 9) };
+                let mut value = 0u32;
+                if next != b'x' {
+                    at -= 1;
+                }
+                while let Some(digit) = text.get(at).and_then(|byte| char::from(*byte).to_digit(radix)) {
+                    value = value.wrapping_mul(factor).wrapping_add(digit);
+                    at += 1;
+                }
+                value as u8
+            }
+            other => other,
+        };
+        if simple == 0 {
+            // The reference's text ends here.
+            break;
+        }
+        out.push(simple);
+    }
+    out
+}
+
+/// `%T`: days, hours, minutes, seconds (format_time.cpp, `format_time`).
+pub(crate) fn time(seconds: i64) -> Vec<u8> {
+    let (days, rest) = (seconds / 86_400, seconds % 86_400);
+    let (hours, rest) = (rest / 3600, rest % 3600);
+    format!("{days:>3}+{hours:02}:{:02}:{:02}", rest / 60, rest % 60).into_bytes()
+}
+
+/// `%Y`: month, day, hour and minute in a zone that many seconds east of Greenwich (`format_date`).
+pub(crate) fn date(seconds: i64, offset: i32) -> Vec<u8> {
+    if seconds < 0 {
+        return b"    ???    ".to_vec();
+    }
+    let civil = crate::text::calendar::Civil::at(seconds, i64::from(offset));
+    format!("{:>2}/{:<2} {:02}:{:02}", civil.month, civil.day, civil.hour, civil.minute).into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_are_cut_to_what_the_format_asks() {
+        assert_eq!(Format::new(b"%d|").integer(10_000_000_000), b"1410065408|");
+        assert_eq!(Format::new(b"%lld|").integer(10_000_000_000), b"10000000000|");
+        assert_eq!(Format::new(b"a%%b %5d%%").integer(42), b"a%b    42%");
+        assert_eq!(Format::new(b"%hd").integer(65_537), b"1");
+        assert_eq!(Format::new(b"%u").integer(-1), b"4294967295");
+    }
+
+    #[test]
+    fn formats_without_a_conversion_are_text() {
+        for text in ["plain", "%q", "100%%", "%", "%5", "%*d", ""] {
+            assert!(Format::new(text.as_bytes()).kind().is_none(), "{text}");
+        }
+        assert!(Format::new(b"%s and %s").has_second_conversion());
+        assert!(!Format::new(b"%s and %%").has_second_conversion());
+    }
+
+    #[test]
+    fn escapes_are_resolved() {
+        assert_eq!(collapse_escapes(br"a\n\t\q\\x\"), b"a\n\tq\\x");
+        assert_eq!(collapse_escapes(br"\7|\x7|"), b"\x07|\x07|");
+        assert_eq!(collapse_escapes(br"\11"), [10]);
+        assert_eq!(collapse_escapes(br"a\0b"), b"a");
+    }
+
+    #[test]
+    fn times_and_dates() {
+        assert_eq!(time(16), b"  0+00:00:16");
+        assert_eq!(time(90_061), b"  1+01:01:01");
+        assert_eq!(date(0, 0), b" 1/1  00:00");
+        assert_eq!(date(-1, 0), b"    ???    ");
+    }
+}

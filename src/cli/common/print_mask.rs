@@ -1,0 +1,413 @@
+//! Columns of ads: `-autoformat` and `-format` (reference: ad_printmask.cpp, class AttrListPrintMask).
+//!
+//! An ad is first rendered to a row of values and then displayed, since with headings the columns are as wide as the
+//! widest value of all ads.
+
+use crate::classad::{ClassAd, Context, Dialect, Expr, Value};
+use crate::world::World;
+
+use super::print_format::{self, Format, Kind};
+
+/// How `-af` letters ask for values to be written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Letters {
+    row_prefix: Option<u8>,
+    prefix: Option<u8>,
+    suffix: Option<u8>,
+    label: bool,
+    headings: bool,
+    job_id: bool,
+    conversion: &'static str,
+}
+
+impl Letters {
+    /// Reads the letters behind the colon. The order does not matter but for those that share a separator.
+    fn parse(text: &[u8]) -> Letters {
+        let mut letters = Letters { prefix: Some(b' '), ..Letters::default() };
+        let has = |wanted: &[u8]| text.iter().any(|letter| wanted.contains(letter));
+        for letter in text {
+            match letter {
+                b',' => letters.suffix = Some(b','),
+                b'n' => letters.suffix = Some(b'\n'),
+                b'g' => (letters.prefix, letters.row_prefix) = (None, Some(b'\n')),
+                b't' => letters.prefix = Some(b'\t'),
+                b'l' => letters.label = true,
+                b'h' => letters.headings = true,
+                b'j' => letters.job_id = true,
+                _ => {}
+            }
+        }
+        letters.conversion = match () {
+            () if has(b"ro") => "%r",
+            () if has(b"V") => "%V",
+            () if has(b"Y") => "%Y",
+            () if has(b"T") => "%T",
+            () => "%v",
+        };
+        letters
+    }
+}
+
+/// What a column shows.
+#[derive(Clone, Debug)]
+enum Source {
+    /// An attribute by its name or, where the ad lacks it, an expression; none where it is no expression either.
+    Attribute { name: Vec<u8>, expr: Option<Expr> },
+    /// `ClusterId.ProcId`.
+    JobId,
+}
+
+impl Source {
+    fn expr(&self) -> Option<&Expr> {
+        match self {
+            Source::Attribute { expr, .. } => expr.as_ref(),
+            Source::JobId => None,
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Column {
+    source: Source,
+    format: Format,
+    width: usize,
+    left: bool,
+    auto_width: bool,
+    truncate: bool,
+}
+
+/// The value of one column of one ad.
+#[derive(Clone, Debug)]
+enum Cell {
+    /// Nothing that the format can print.
+    Invalid,
+    Value(Value),
+}
+
+/// An ad rendered to values.
+#[derive(Clone, Debug)]
+pub struct Row {
+    cells: Vec<Cell>,
+    cut: Option<(String, i64)>,
+}
+
+impl Row {
+    /// The format and number of a column that would print another number, since it has 32 bits only.
+    pub fn cut(&self) -> Option<&(String, i64)> {
+        self.cut.as_ref()
+    }
+}
+
+/// Columns and what stands between them.
+#[derive(Clone, Debug, Default)]
+pub struct PrintMask {
+    columns: Vec<Column>,
+    headings: Vec<Vec<u8>>,
+    row_prefix: Option<u8>,
+    prefix: Option<u8>,
+    suffix: Option<u8>,
+    row_end: bool,
+    undefined: Option<Vec<u8>>,
+    strict: bool,
+}
+
+/// A word that is no expression: its text, and where and why it stops being one.
+#[derive(Clone, Debug)]
+pub struct BadColumn {
+    /// The word.
+    pub text: Vec<u8>,
+    /// Why.
+    pub error: crate::classad::ParseError,
+}
+
+impl PrintMask {
+    /// Adds the columns of one `-autoformat` with the letters behind its colon. Columns before a bad one stay.
+    ///
+    /// # Errors
+    /// A word that is no expression.
+    pub fn autoformat<'a>(
+        &mut self,
+        letters: &[u8],
+        words: impl IntoIterator<Item = &'a [u8]>,
+    ) -> Result<(), BadColumn> {
+        let letters = Letters::parse(letters);
+        (self.row_prefix, self.prefix, self.suffix) = (letters.row_prefix, letters.prefix, letters.suffix);
+        self.row_end = true;
+        if letters.job_id {
+            let with_heading = letters.headings || self.has_headings();
+            if with_heading {
+                self.headings.push(b" ID".to_vec());
+            }
+            self.columns.push(Column {
+                source: Source::JobId,
+                format: Format::new(if letters.label { b"ID = %v" } else { b"%v" }),
+                width: 0,
+                left: true,
+                auto_width: with_heading,
+                truncate: false,
+            });
+        }
+        for word in words {
+            let source = source(word)?;
+            let with_heading = letters.headings || self.has_headings();
+            // Without `h` of its own, a list behind one with headings has them too, but not those of long expressions.
+            let is_scalar = |value: Value| !matches!(value, Value::List(_) | Value::Ad(_));
+            let is_simple = |expr: &Expr| expr.is_reference() || expr.as_literal().is_some_and(is_scalar);
+            let hidden = !letters.headings && word.len() > 16 && !source.expr().is_some_and(is_simple);
+            let heading: &[u8] = if hidden { b"(expr)" } else { word };
+            let label = if letters.label && !with_heading { [word, b" = "].concat() } else { Vec::new() };
+            let format = Format::new(&[&label, letters.conversion.as_bytes()].concat());
+            if with_heading {
+                self.headings.push(heading.to_vec());
+            }
+            self.columns.push(Column {
+                source,
+                format,
+                width: if with_heading { heading.len() } else { 0 },
+                left: with_heading,
+                auto_width: with_heading,
+                truncate: letters.label && !with_heading,
+            });
+        }
+        Ok(())
+    }
+
+    /// Adds the column of one `-format`. It stays even if it is bad, and shows nothing then but text of its format.
+    ///
+    /// # Errors
+    /// The attribute is no expression.
+    pub fn format(&mut self, format: &[u8], attribute: &[u8]) -> Result<(), BadColumn> {
+        let format = Format::new(format);
+        let (width, left) = format.width();
+        let (source, outcome) = match source(attribute) {
+            Ok(source) => (source, Ok(())),
+            Err(bad) => (Source::Attribute { name: attribute.to_vec(), expr: None }, Err(bad)),
+        };
+        self.columns.push(Column { source, format, width, left, auto_width: false, truncate: false });
+        outcome
+    }
+
+    /// What stands for an undefined value, instead of the word `undefined`.
+    pub fn set_undefined(&mut self, text: &[u8]) {
+        self.undefined = Some(text.to_vec());
+    }
+
+    /// Numbers that a conversion would cut to 32 bits are told by [`Row::cut`].
+    pub fn whole_numbers(&mut self) {
+        self.strict = true;
+    }
+
+    /// Whether there is no column at all.
+    pub fn is_empty(&self) -> bool {
+        self.columns.is_empty()
+    }
+
+    /// Whether a heading line is wanted, so that all rows must be rendered before the first is displayed.
+    pub fn has_headings(&self) -> bool {
+        !self.headings.is_empty()
+    }
+
+    /// The expressions of the columns, for projections.
+    pub fn expressions(&self) -> impl Iterator<Item = &Expr> {
+        self.columns.iter().filter_map(|column| column.source.expr())
+    }
+
+    /// Whether a format has more conversions than values, for which the reference prints what lies in memory.
+    pub fn has_second_conversion(&self) -> bool {
+        self.columns.iter().any(|column| column.format.has_second_conversion())
+    }
+
+    /// The values of an ad; widens columns that grow with their values.
+    pub fn render(&mut self, ad: &ClassAd, context: &Context<'_>) -> Row {
+        let cells: Vec<Cell> = self
+            .columns
+            .iter_mut()
+            .map(|column| match (column.render(ad, context), &self.undefined) {
+                (Cell::Value(Value::Undefined), Some(text)) => Cell::Value(Value::from(text.as_slice())),
+                (cell, _) => cell,
+            })
+            .collect();
+        let cut = if self.strict { self.cut(&cells) } else { None };
+        Row { cells, cut }
+    }
+
+    fn cut(&self, cells: &[Cell]) -> Option<(String, i64)> {
+        self.columns.iter().zip(cells).find_map(|(column, cell)| match cell {
+            Cell::Value(Value::Int(number)) if column.format.cuts(*number) => {
+                Some((String::from_utf8_lossy(column.format.text()).escape_debug().to_string(), *number))
+            }
+            _ => None,
+        })
+    }
+
+    /// Appends the heading line.
+    pub fn display_headings(&self, out: &mut Vec<u8>) {
+        out.extend(self.row_prefix);
+        for (number, (column, heading)) in self.columns.iter().zip(&self.headings).enumerate() {
+            if number > 0 {
+                out.extend(self.prefix);
+            }
+            out.extend_from_slice(heading);
+            out.resize(out.len() + column.width.saturating_sub(heading.len()), b' ');
+            if number + 1 < self.columns.len() {
+                out.extend(self.suffix);
+            }
+        }
+        if self.row_end {
+            out.push(b'\n');
+        }
+    }
+
+    /// Appends a row.
+    pub fn display(&mut self, row: &Row, world: &dyn World, out: &mut Vec<u8>) {
+        out.extend(self.row_prefix);
+        let count = self.columns.len();
+        for (number, (column, cell)) in self.columns.iter_mut().zip(&row.cells).enumerate() {
+            if number > 0 {
+                out.extend(self.prefix);
+            }
+            column.display(cell, world, out);
+            if number + 1 < count {
+                out.extend(self.suffix);
+            }
+        }
+        if self.row_end {
+            out.push(b'\n');
+        }
+    }
+}
+
+fn source(word: &[u8]) -> Result<Source, BadColumn> {
+    // The condor tools read columns as they read values of long ads: a backslash is an ordinary byte.
+    match Expr::parse_with(word, Dialect::old_syntax()) {
+        Ok(expr) => Ok(Source::Attribute { name: word.to_vec(), expr: Some(expr) }),
+        Err(error) => Err(BadColumn { text: word.to_vec(), error }),
+    }
+}
+
+impl Column {
+    fn render(&mut self, ad: &ClassAd, context: &Context<'_>) -> Cell {
+        let cell = match &self.source {
+            Source::JobId => job_id(context),
+            Source::Attribute { name, expr } => match self.format.kind() {
+                None => Cell::Value(Value::Str(self.format.text().into())),
+                Some(kind) => attribute(ad, context, name, expr.as_ref(), kind),
+            },
+        };
+        if self.auto_width
+            && let Cell::Value(value) = &cell
+        {
+            self.width = self.width.max(self.width_of(value));
+        }
+        cell
+    }
+
+    /// The width a value asks for in advance. Reals count as long as their new form, whatever is printed.
+    fn width_of(&self, value: &Value) -> usize {
+        let is_text = matches!(self.format.kind(), Some(Kind::Value | Kind::Str | Kind::Raw));
+        match value {
+            Value::Str(text) => text.len(),
+            Value::Real(_) if is_text => value.unparse().len(),
+            Value::Int(number) if is_text => number.to_string().len(),
+            Value::Int(number) => match self.format.kind() {
+                Some(Kind::Time) => print_format::time(*number).len(),
+                Some(Kind::Date) => print_format::date(*number, 0).len(),
+                _ => self.format.integer(*number).len(),
+            }
+            .max(self.width),
+            Value::Real(number) => self.format.real(*number).len().max(self.width),
+            _ => self.width,
+        }
+    }
+
+    fn display(&mut self, cell: &Cell, world: &dyn World, out: &mut Vec<u8>) {
+        let text: Vec<u8> = match cell {
+            Cell::Invalid => Vec::new(),
+            Cell::Value(value) => self.text(value, world),
+        };
+        if self.auto_width {
+            self.width = self.width.max(text.len());
+        }
+        let padding = self.width.saturating_sub(text.len());
+        if !self.left {
+            out.resize(out.len() + padding, b' ');
+        }
+        let shown = if self.truncate && self.width > 0 { text.len().min(self.width) } else { text.len() };
+        out.extend_from_slice(&text[..shown]);
+        if self.left {
+            out.resize(out.len() + padding, b' ');
+        }
+    }
+
+    fn text(&self, value: &Value, world: &dyn World) -> Vec<u8> {
+        let string = || value.as_str().map(|text| text.to_vec()).unwrap_or_default();
+        if self.format.is_plain_string() {
+            return string();
+        }
+        let number = value.as_int().unwrap_or(0);
+        let text = match self.format.kind() {
+            None => return self.format.text().to_vec(),
+            Some(Kind::Int | Kind::Char | Kind::Pointer) => self.format.integer(number),
+            Some(Kind::Float) => self.format.real(value.as_real().unwrap_or(0.0)),
+            Some(Kind::Str) => return self.format.string(&string()),
+            Some(Kind::Time) => print_format::time(number),
+            Some(Kind::Date) => {
+                let seconds = match value {
+                    Value::AbsTime(time) => time.seconds,
+                    _ => number,
+                };
+                print_format::date(seconds, world.zone(seconds).offset)
+            }
+            Some(Kind::Value | Kind::Raw) => {
+                let plain = if self.format.letter() == b'V' { None } else { value.as_str() };
+                let text = plain.map_or_else(|| value.unparse_old().into(), |text| text.to_vec());
+                return self.format.string(&text);
+            }
+        };
+        // Numbers are padded on the left first, even in columns that are aligned to the left.
+        let padding = self.width.saturating_sub(text.len());
+        let mut padded = vec![b' '; padding];
+        padded.extend(text);
+        padded
+    }
+}
+
+fn job_id(context: &Context<'_>) -> Cell {
+    let number = |name: &str| context.int(name).map(|number| number as i32);
+    match number("ClusterId") {
+        Some(cluster) => {
+            let process = number("ProcId").unwrap_or(-1);
+            Cell::Value(Value::from(format!("{cluster}.{process}")))
+        }
+        None => context.string("JobId").map_or(Cell::Invalid, |text| Cell::Value(Value::Str(text))),
+    }
+}
+
+/// The value of an attribute for a conversion; an expression where the ad has no attribute of that name.
+fn attribute(ad: &ClassAd, context: &Context<'_>, name: &[u8], expr: Option<&Expr>, kind: Kind) -> Cell {
+    let own = ad.get(name);
+    let is_own = own.is_some();
+    let Some(expr) = own.as_ref().or(expr) else { return Cell::Invalid };
+    let unparsed = || Cell::Value(Value::Str(expr.unparse_old()));
+    match kind {
+        Kind::Raw if !is_own && expr.is_reference() => Cell::Value(Value::from("undefined")),
+        Kind::Raw => unparsed(),
+        // An attribute that is no string is printed unevaluated by %s, an expression is not printed at all.
+        Kind::Str => match context.eval(expr) {
+            Value::Str(text) => Cell::Value(Value::Str(text)),
+            _ if is_own => unparsed(),
+            _ => Cell::Invalid,
+        },
+        Kind::Int | Kind::Char | Kind::Time => {
+            context.eval(expr).as_int().map_or(Cell::Invalid, |number| Cell::Value(Value::Int(number)))
+        }
+        Kind::Float => {
+            context.eval(expr).as_real().map_or(Cell::Invalid, |number| Cell::Value(Value::Real(number)))
+        }
+        Kind::Date => match context.eval(expr) {
+            time @ Value::AbsTime(_) => Cell::Value(time),
+            value => value.as_int().map_or(Cell::Invalid, |number| Cell::Value(Value::Int(number))),
+        },
+        Kind::Value | Kind::Pointer => Cell::Value(context.eval(expr)),
+    }
+}
