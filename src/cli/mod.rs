@@ -11,6 +11,7 @@ pub mod generate;
 pub mod router_status;
 pub mod router_translate;
 pub mod slot_run;
+pub mod starter_run;
 mod transform_report;
 
 use common::Program;
@@ -22,4 +23,5 @@ pub const PROGRAMS: &[&Program] = &[
     &router_status::PROGRAM,
     &router_translate::PROGRAM,
     &slot_run::PROGRAM,
+    &starter_run::PROGRAM,
 ];

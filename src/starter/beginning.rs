@@ -251,7 +251,7 @@ impl Starter<'_> {
         if ending::is_true(allow, &self.machine, &self.ad, &world) != Some(true) {
             return Ok(None);
         }
-        let about = self.publication(job, &world, &self.scratch, &[]);
+        let about = self.publication(job, &world, &self.temporary, &[]);
         process::script(&about, prefix).transpose()
     }
 
@@ -263,7 +263,10 @@ impl Starter<'_> {
             true => self.settings.mount_under_scratch.clone(),
             false => BString::default(),
         };
-        let built = process::mounts(&setting, &self.ad, &self.scratch, &world).and_then(|mounts| {
+        let built = process::mounts(&setting, &self.ad, &self.scratch, &world).and_then(|mut mounts| {
+            // Bound over a directory above it the scratch directory would be out of reach, for the job and for what is
+            // bound next.
+            mounts.retain(|(_, target)| !self.scratch.starts_with(target));
             let temporary: PathBuf = process::temporary(&mounts, &self.scratch, self.quirks);
             let about = self.publication(&job, &world, &temporary, &[]);
             let process = process::job(&about, &self.own_environment, mounts)?;

@@ -78,6 +78,7 @@ pub fn job(
         limits: limits(about),
         mounts,
         wrapped: settings.wrapper.is_some(),
+        script: false,
     })
 }
 
@@ -124,6 +125,7 @@ pub fn script(about: &Publication<'_>, prefix: &'static str) -> Option<Result<Jo
         limits,
         mounts: Vec::new(),
         wrapped: false,
+        script: true,
     }))
 }
 

@@ -33,8 +33,11 @@ pub(super) fn spec(
         env,
         cwd: Some(process.cwd.clone()),
         identity: identity.cloned(),
-        stdio: [0, 1, 2].map(|at| stdio(&process.files[at], at)),
-        session: Session::Own,
+        stdio: [0, 1, 2].map(|at| match process.script {
+            true => Stdio::Null,
+            false => stdio(&process.files[at], at),
+        }),
+        session: if process.script { Session::Inherit } else { Session::Own },
         nice: process.nice,
         limits: process.limits.clone(),
         // Inherited from the daemon and never reset (starter.md 10).
@@ -53,7 +56,10 @@ pub(super) fn entry(name: &[u8], value: &[u8]) -> BString {
 
 fn stdio(file: &StandardFile, at: usize) -> Stdio {
     match file {
-        StandardFile::Null => Stdio::Null,
+        // Opened as any other file would be: for reading, or for appending (recordings s32).
+        StandardFile::Null => {
+            Stdio::File { path: "/dev/null".into(), write: at > 0, truncate: false, append: at > 0 }
+        }
         StandardFile::Own => Stdio::Inherit,
         StandardFile::Path { path, truncate } => {
             Stdio::File { path: path.clone(), write: at > 0, truncate: *truncate, append: at > 0 }

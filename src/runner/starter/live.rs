@@ -16,15 +16,17 @@ use super::notice;
 use super::sandbox::Sandbox;
 use super::user_log::UserLog;
 use crate::classad::{Context, format::long};
+use crate::hook::HookType;
 use crate::os::identity::acting_as;
 use crate::os::{self, ChildId, Reactor, Whom, accounting, clock, files};
 use crate::process::{Exit, Identity};
-use crate::quirks::Quirks;
+use crate::quirks::{Quirk, Quirks};
 use crate::runner::events::{self, EventStream, Kind};
 use crate::runner::hook_call::HookCall;
 use crate::runner::hook_environment::HookEnvironment;
 use crate::starter::{
-    Action, Call, CallId, Event, FamilyUsage, JobProcess, Request, Standing, StartFailure, Starter, Vacate,
+    Action, Call, CallId, Event, FamilyUsage, JobProcess, Notice, Request, Standing, StartFailure, Starter,
+    Vacate,
 };
 use crate::time::{Now, Tick};
 use crate::world::World;
@@ -108,6 +110,8 @@ pub struct Finished {
     pub outcome: Option<Vec<u8>>,
     /// The ad of `-job-output-ad`, empty when there is none: the reference's own bytes.
     pub result: Vec<u8>,
+    /// Why it was not started, if it was not.
+    pub not_started: Option<String>,
     /// Whether `--timeout` ended it.
     pub timed_out: bool,
 }
@@ -137,7 +141,10 @@ pub fn run(
         timeout_at,
         result: Vec::new(),
         finished: None,
+        not_started: None,
         timed_out: false,
+        called: false,
+        past_start: false,
     };
     loop {
         while let Some(event) = live.events.pop_front() {
@@ -153,6 +160,7 @@ pub fn run(
                 standing,
                 outcome,
                 result: live.result,
+                not_started: live.not_started,
                 timed_out: live.timed_out,
             });
         }
@@ -182,7 +190,12 @@ struct Live<'a> {
     timeout_at: Option<Tick>,
     result: Vec<u8>,
     finished: Option<(u8, Standing, Option<Vec<u8>>)>,
+    not_started: Option<String>,
     timed_out: bool,
+    /// A hook has been called.
+    called: bool,
+    /// The job was to be started, or is not going to be.
+    past_start: bool,
 }
 
 impl Live<'_> {
@@ -301,6 +314,9 @@ impl Live<'_> {
             Action::WriteResultAd(bytes) => self.write_result(bytes),
             Action::Log(event) => self.log(now, &event),
             Action::Tell(notice) => {
+                if let Notice::NotStarted { reason } = &notice {
+                    self.not_started.get_or_insert_with(|| reason.clone());
+                }
                 let event = notice::event(self.event(Kind::Warning), notice);
                 self.stream.tell(&event);
             }
@@ -348,7 +364,14 @@ impl Live<'_> {
         hook.output_limit = self.job.output_limit;
         hook.ancestor = Some(HookCall::marker(now, self.world.random()));
         hook.quirks = self.job.quirks;
-        let spec = hook.child_spec().map_err(|error| error.to_string());
+        self.liken(&mut hook);
+        let past_start = !matches!(hook.hook, HookType::PrepareJob) && self.past_start;
+        let spec = hook.child_spec().map_err(|error| error.to_string()).map(|mut spec| {
+            if past_start {
+                spec.blocked_signals.retain(|signal| *signal != libc::SIGPROF);
+            }
+            spec
+        });
         let started = spec.and_then(|spec| self.reactor.spawn(spec).map_err(|error| full_text(&error)));
         match started {
             Ok(child) => {
@@ -360,11 +383,23 @@ impl Live<'_> {
         }
     }
 
+    /// Two oddities of a daemon that has just started, which hooks inherit: SIGPROF is blocked until something of the job
+    /// has run, and TZ is unset until the first child was made (s32).
+    fn liken(&mut self, hook: &mut HookCall) {
+        self.past_start |= hook.hook == HookType::JobExit;
+        let first = !std::mem::replace(&mut self.called, true);
+        let unset = !self.job.environment.iter().any(|(name, _)| name == "TZ");
+        if first && unset && self.job.quirks.has(Quirk::HooksSpawnedAsDaemons) {
+            hook.environment.variables.remove("TZ");
+        }
+    }
+
     fn pid(&self, child: ChildId) -> u32 {
         self.reactor.pid(child).and_then(|pid| u32::try_from(pid).ok()).unwrap_or(0)
     }
 
     fn start(&mut self, now: Now, process: &JobProcess) {
+        self.past_start = true;
         match self.try_start(now, process) {
             Ok(child) => {
                 let pid = self.pid(child);
@@ -389,6 +424,13 @@ impl Live<'_> {
             Ok(child) => return Ok(child),
             Err(error) => error,
         };
+        if let Some((_, target)) = spec.mounts.iter().find(|(_, target)| error.path.starts_with(target)) {
+            self.warn(format!(
+                "'{}' is looked for in the job's own '{}' (MOUNT_UNDER_SCRATCH), not in the machine's",
+                error.path.display(),
+                target.display()
+            ));
+        }
         if !matches!(error.stage, os::Stage::Stdin | os::Stage::Stdout | os::Stage::Stderr) {
             return Err(vec![child::failure(process, &error)]);
         }

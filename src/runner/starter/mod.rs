@@ -1,15 +1,18 @@
 //! Carries out what the machine of a job asks for: scratch directory, hooks, the job itself, its log and its ads.
 //!
-//! [`plan()`] reads configuration and ad and makes the machine; [`run`] drives it with real processes.
+//! [`plan()`] reads configuration and ad and makes the machine; [`run`] drives it with real processes, [`rehearse()`] with
+//! none.
 
 mod child;
 mod live;
 mod notice;
 mod plan;
+mod rehearse;
 mod sandbox;
 mod user_log;
 
 pub use live::{Finished, Job, SIGNALS, run};
 pub use plan::{Plan, Request, plan, slot_of_log_suffix};
+pub use rehearse::{Rehearsed, Script, rehearse};
 pub use sandbox::{Failure, Sandbox};
 pub use user_log::{Opening, UserLog};

@@ -1,7 +1,6 @@
 //! Runs our program as long as the daemons ran, and does to it what was done to them.
 
 use std::fs::{self, File};
-use std::io::Write;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -200,6 +199,22 @@ fn ended(status: std::process::ExitStatus) -> String {
     }
 }
 
+/// An ad of a recording whose DeferralTime is to lie as far ahead of now as it lay then: the recordings have it 3 s
+/// ahead, or long past.
+fn shifted(ad: &[u8], epoch: f64) -> Vec<u8> {
+    const AHEAD: f64 = 3.0;
+    let mut out = Vec::with_capacity(ad.len());
+    for line in ad.split_inclusive(|byte| *byte == b'\n') {
+        match line.strip_prefix(b"DeferralTime = ") {
+            Some(time) if time.len() >= 10 => {
+                out.extend(format!("DeferralTime = {}\n", (epoch + AHEAD) as i64).bytes())
+            }
+            _ => out.extend_from_slice(line),
+        }
+    }
+    out
+}
+
 fn starter(
     scenario: &Scenario,
     stage: &Stage,
@@ -208,9 +223,16 @@ fn starter(
     case: &Case,
     played: &mut Played,
 ) -> Result<()> {
-    let program = programs.join("htc-starter-run");
+    // Called by the daemon's name it reads the daemon's command line and ends with its statuses.
+    let program = stage.release.join("sbin/condor_starter");
+    if !program.is_symlink() {
+        let ours = programs.join("htc-starter-run");
+        fs::canonicalize(&ours)
+            .and_then(|ours| std::os::unix::fs::symlink(ours, &program))
+            .map_err(|error| format!("{}: {error}", ours.display()))?;
+    }
     let mut command = command(scenario, stage, accounts, &program);
-    command.args(["--quirks", "reference"]);
+    command.env("_HTC_STARTER_OPTIONS", "--quirks reference").envs(case.environment.iter().cloned());
     for argument in case.argv.iter().skip(1) {
         let argument = stage.fill_in(argument.as_bytes());
         command.arg(String::from_utf8_lossy(&argument).into_owned());
@@ -220,18 +242,19 @@ fn starter(
     let (out, errors) = (directory.join("stdout"), directory.join("stderr"));
     let create = |path: &Path| File::create(path).map_err(|error| format!("{}: {error}", path.display()));
     let epoch = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
+    // A file, as the recordings had it: a job may be given it.
+    let input = directory.join("stdin");
+    fs::write(&input, stage.fill_in(&shifted(&case.stdin, epoch)))
+        .map_err(|error| format!("{}: {error}", input.display()))?;
+    let open = |path: &Path| File::open(path).map_err(|error| format!("{}: {error}", path.display()));
     let mut child = command
         .current_dir(stage.local.join("iwd"))
-        .stdin(Stdio::piped())
+        .stdin(open(&input)?)
         .stdout(create(&out)?)
         .stderr(create(&errors)?)
         .spawn()
         .map_err(|error| format!("{}: {error}", program.display()))?;
     let begun = Instant::now();
-    if let Some(mut stdin) = child.stdin.take() {
-        // A starter that refuses its arguments never reads: a broken pipe is an answer, not a fault.
-        let _ = stdin.write_all(&stage.fill_in(&case.stdin));
-    }
     for (at, name) in &case.signals {
         if !wait_until(&mut child, begun + Duration::from_secs_f64(*at))? {
             break;

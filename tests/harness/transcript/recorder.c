@@ -90,8 +90,12 @@ int main(int argc, char **argv, char **environment)
 {
     struct timespec now;
     char program[4608], modes[4608], line[512];
-    const char *name = strrchr(argv[0], '/') ? strrchr(argv[0], '/') + 1 : argv[0];
-    int is_job = strstr(argv[0], "/job.d/") != NULL, deaf = 0, direct = 0;
+    /* PreCmd and PostCmd have an argv[0] of their own. */
+    static char own[4608];
+    ssize_t own_length = readlink("/proc/self/exe", own, sizeof own - 1);
+    const char *called = own_length > 0 ? own : argv[0];
+    const char *name = strrchr(called, '/') ? strrchr(called, '/') + 1 : called;
+    int is_job = strstr(called, "/job.d/") != NULL, deaf = 0, direct = 0;
     clock_gettime(CLOCK_REALTIME, &now);
     snprintf(directory, sizeof directory, "%s/records/%ld.%09ld-%s-%d", TOP, now.tv_sec, now.tv_nsec, name, getpid());
     mkdir(directory, 0755);

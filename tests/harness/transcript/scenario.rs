@@ -52,6 +52,8 @@ pub struct Case {
     pub exit: String,
     /// Signals sent to it: seconds since its start, and the name.
     pub signals: Vec<(f64, String)>,
+    /// Variables it got beside the usual ones.
+    pub environment: Vec<(String, String)>,
 }
 
 impl Scenario {
@@ -344,7 +346,7 @@ fn cases(directory: &Path, actions: &[Action]) -> Result<Vec<Case>> {
             .iter()
             .filter_map(|action| {
                 let signal = action.what.strip_prefix(&lead)?.split(' ').next()?;
-                Some((action.at - start, signal.to_owned()))
+                Some((action.at - start, format!("SIG{signal}")))
             })
             .collect();
         cases.push(Case {
@@ -352,6 +354,12 @@ fn cases(directory: &Path, actions: &[Action]) -> Result<Vec<Case>> {
             stdin: fs::read(path.join("stdin")).unwrap_or_default(),
             stdout: fs::read(path.join("stdout")).unwrap_or_default(),
             exit: text(&path.join("exit"))?.trim().to_owned(),
+            environment: fs::read_to_string(path.join("env.extra"))
+                .unwrap_or_default()
+                .lines()
+                .filter_map(|line| line.split_once('='))
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .collect(),
             signals,
             start,
             name,

@@ -1,0 +1,221 @@
+//! `condor_starter`'s own command line (`starter_v61_main.cpp`, `daemon_core_main.cpp`).
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+
+use super::super::common::{Problem, Session, Status};
+use super::{Cli, session};
+
+/// Runs as the tool; its statuses are the reference's.
+pub(super) fn run(words: &[OsString], session: &Session) -> anyhow::Result<Status> {
+    // All that is wrong with a command line ends with 1.
+    let wrong = |error: anyhow::Error| {
+        session.report(&error);
+        Ok(Status::Tool(1))
+    };
+    let (mut cli, _) = match Cli::parse(&[]) {
+        Ok(parsed) => parsed,
+        Err(error) => return wrong(error),
+    };
+    if let [only] = words
+        && only.as_bytes().get(..4).is_some_and(|start| start.eq_ignore_ascii_case(b"-cla"))
+    {
+        return session::capabilities(&cli);
+    }
+    let rest = daemon_options(words, &mut cli);
+    if let Err(error) = starter_options(rest, &mut cli) {
+        return wrong(error);
+    }
+    session::Run { cli: &cli, ads_given: false, as_tool: true }.run(session)
+}
+
+/// The options of all daemons, which come first and are taken away; the first other word ends them.
+fn daemon_options<'a>(mut words: &'a [OsString], cli: &mut Cli) -> &'a [OsString] {
+    while let Some((word, rest)) = words.split_first() {
+        let value = rest.first();
+        let text = word.as_bytes();
+        let takes_value = match text.get(1) {
+            _ if text.first() != Some(&b'-') => return words,
+            Some(b'a') => {
+                cli.job.append = value.cloned();
+                true
+            }
+            Some(b'c') => {
+                cli.config.config_file = value.map(Into::into);
+                true
+            }
+            Some(b'l') if text == b"-local-name" => {
+                cli.job.local_name = value.map(|name| name.to_string_lossy().into_owned());
+                true
+            }
+            Some(b't') => {
+                cli.job.termlog = true;
+                false
+            }
+            Some(b'b' | b'f' | b'q' | b'v') => false,
+            Some(b'd') if text == b"-d" || text == b"-dynamic" => false,
+            Some(b'k' | b'l' | b'p' | b'r') => true,
+            Some(b's') if text == b"-sock" => true,
+            _ => return words,
+        };
+        words = if takes_value { rest.get(1..).unwrap_or_default() } else { rest };
+    }
+    words
+}
+
+/// The job options behind `-job-`: the letters are tried in this order, and any beginning of a name will do.
+const JOB_OPTIONS: &[&str] = &[
+    "-job-cluster",
+    "-job-keyword",
+    "-job-input-ad",
+    "-job-output-ad",
+    "-job-update-ad",
+    "-job-proc",
+    "-job-subproc",
+    "-job-stdin",
+    "-job-stdout",
+    "-job-stderr",
+];
+
+fn starter_options(words: &[OsString], cli: &mut Cli) -> anyhow::Result<()> {
+    let mut words = words.iter();
+    let mut shadow = None;
+    let mut any = false;
+    while let Some(word) = words.next() {
+        any = true;
+        let text = word.as_bytes();
+        if !text.starts_with(b"-") {
+            shadow = Some(word);
+            continue;
+        }
+        let starts = |name: &str| name.as_bytes().starts_with(text);
+        let mut value = |name: &str| -> anyhow::Result<&OsString> {
+            let missing = || Problem::usage(format!("option '{name}' needs a value"));
+            words.next().ok_or_else(|| missing().into())
+        };
+        if starts("-header") {
+            cli.job.header = Some(value("-header")?.to_string_lossy().into_owned());
+        } else if starts("-gridshell") {
+            return Err(Problem::usage("-gridshell is not supported").into());
+        } else if starts("-schedd-addr") {
+            value("-schedd-addr")?;
+            return Err(Problem::usage("-schedd-addr: there is no schedd to speak to").into());
+        } else if text.len() >= 4 && starts("-slot-name") {
+            cli.job.slot_name = Some(value("-slot-name")?.clone());
+        } else {
+            let name = job_option(word)?;
+            let given = value(name)?.clone();
+            set_job_option(cli, name, given)?;
+        }
+    }
+    check(cli, shadow, any)
+}
+
+fn job_option(word: &OsStr) -> anyhow::Result<&'static str> {
+    let text = word.as_bytes();
+    let invalid = || Problem::usage(format!("option '{}' is not known", word.display()));
+    if !b"-job-".starts_with(&text[..text.len().min(5)]) {
+        return Err(invalid().into());
+    }
+    if text.len() < 6 {
+        return Err(Problem::usage(format!("option '{}' is ambiguous", word.display())).into());
+    }
+    let found = JOB_OPTIONS.iter().find(|name| name.as_bytes().starts_with(text));
+    found.copied().ok_or_else(|| invalid().into())
+}
+
+fn set_job_option(cli: &mut Cli, name: &str, value: OsString) -> anyhow::Result<()> {
+    let job = &mut cli.job;
+    let text = || value.to_string_lossy().into_owned();
+    let number = |slot: &mut Option<String>| -> anyhow::Result<()> {
+        let text = text();
+        if text.trim_start().starts_with('-') && session::leading_number(&text) < 0 {
+            return Err(Problem::usage(format!("{name}: '{text}' is negative")).into());
+        }
+        *slot = Some(text);
+        Ok(())
+    };
+    match name {
+        "-job-cluster" => number(&mut job.job_cluster)?,
+        "-job-proc" => number(&mut job.job_proc)?,
+        "-job-subproc" => number(&mut job.job_subproc)?,
+        "-job-keyword" => job.job_keyword = Some(text()),
+        "-job-input-ad" => job.job_input_ad = Some(value),
+        "-job-output-ad" => job.job_output_ad = Some(value),
+        "-job-update-ad" => job.job_update_ad = Some(value),
+        "-job-stdin" => job.job_stdin = Some(value),
+        "-job-stdout" => job.job_stdout = Some(value),
+        _ => job.job_stderr = Some(value),
+    }
+    Ok(())
+}
+
+/// What cannot go together.
+fn check(cli: &Cli, shadow: Option<&OsString>, any: bool) -> anyhow::Result<()> {
+    let job = &cli.job;
+    let is_dash = |value: &Option<OsString>| value.as_deref() == Some(OsStr::new("-"));
+    let problem = match shadow {
+        _ if is_dash(&job.job_stdin) && is_dash(&job.job_input_ad) => {
+            "standard input cannot be both the job's (-job-stdin) and that of its ad (-job-input-ad)"
+                .to_owned()
+        }
+        _ if is_dash(&job.job_stdout) && is_dash(&job.job_output_ad) => {
+            "standard output cannot be both the job's (-job-stdout) and that of its result (-job-output-ad)"
+                .to_owned()
+        }
+        Some(_) if job.job_input_ad.is_some() || job.job_keyword.is_some() => {
+            "a shadow's host together with -job-input-ad or -job-keyword".to_owned()
+        }
+        Some(host) => format!("no shadow can be spoken to at '{}': use -job-input-ad", host.display()),
+        None if !any => "nothing to do: use -job-input-ad FILE".to_owned(),
+        None if job.job_input_ad.is_none() && job.job_keyword.is_none() => {
+            "neither -job-input-ad nor -job-keyword says where the job's ad is".to_owned()
+        }
+        None => return Ok(()),
+    };
+    Err(Problem::usage(problem).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(words: &[&str]) -> Result<Cli, String> {
+        let words: Vec<OsString> = words.iter().map(OsString::from).collect();
+        let mut cli = Cli::parse(&[]).unwrap().0;
+        let rest = daemon_options(&words, &mut cli);
+        starter_options(rest, &mut cli).map_err(|error| error.to_string())?;
+        Ok(cli)
+    }
+
+    #[test]
+    fn the_words_of_the_startd_are_understood() {
+        let cli = read(&["-f", "-a", "slot1_2", "-job-input-ad", "-"]).unwrap();
+        assert_eq!(cli.job.append, Some("slot1_2".into()));
+        assert_eq!(cli.job.job_input_ad, Some("-".into()));
+        let cli =
+            read(&["-f", "-header", "(x)", "-slot-name", "slot7_3", "-job-i", "a", "-job-o", "b"]).unwrap();
+        assert_eq!(cli.job.slot_name, Some("slot7_3".into()));
+        assert_eq!(cli.job.job_output_ad, Some("b".into()));
+        let cli = read(&["-job-i", "a", "-job-s", "3"]).unwrap();
+        assert_eq!(cli.job.job_subproc, Some("3".to_owned()));
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused() {
+        for words in [
+            &["-f"][..],
+            &["-job-input-ad", "-", "-job-nonsense", "x"],
+            &["-job-input-ad", "-", "-job-stdin", "-"],
+            &["-job-input-ad", "a", "-job-stdout", "-", "-job-output-ad", "-"],
+            &["-job-input-ad", "-", "some.host"],
+            &["some.host"],
+            &["-job-input-ad"],
+            &["-job-", "x"],
+            &["-job-input-ad", "a", "-job-cluster", "-4"],
+            &["-x"],
+        ] {
+            assert!(read(words).is_err(), "{words:?}");
+        }
+    }
+}

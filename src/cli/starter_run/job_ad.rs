@@ -1,0 +1,87 @@
+//! Reading the job's ad, and the slot's.
+
+use std::io::{IsTerminal, Read};
+use std::path::Path;
+
+use anyhow::Context;
+use bstr::ByteSlice;
+
+use super::super::common::{Problem, Session};
+use crate::classad::ClassAd;
+use crate::classad::stream::AdReader;
+use crate::starter::job_source::{self, Source};
+
+/// Reads a file, or standard input for `-`, to its end.
+pub(super) fn read_all(path: &Path, session: &Session) -> anyhow::Result<(Vec<u8>, String)> {
+    let mut text = Vec::new();
+    if path == Path::new("-") {
+        let mut stdin = std::io::stdin().lock();
+        if stdin.is_terminal() {
+            session.tell("reading the job's ad from the terminal; end it with Ctrl-D\n");
+        }
+        let problem = || Problem::unreadable("cannot read standard input");
+        stdin.read_to_end(&mut text).with_context(problem)?;
+        return Ok((text, "standard input".to_owned()));
+    }
+    let name = path.display().to_string();
+    let problem = || Problem::unreadable(format!("cannot read '{name}'"));
+    std::fs::File::open(path).and_then(|mut file| file.read_to_end(&mut text)).with_context(problem)?;
+    Ok((text, name))
+}
+
+/// The job's ad: long form as the starter reads it, or one ad in any other form.
+///
+/// # Errors
+/// No ad, or with `strict` a line that is none.
+pub(super) fn job(text: &[u8], name: &str, strict: bool, session: &Session) -> anyhow::Result<ClassAd> {
+    if matches!(text.trim_start().first(), Some(b'[' | b'{' | b'<')) {
+        return one_ad(text, name);
+    }
+    let Source { ad, bad, lines, parts } = job_source::read(text);
+    for line in &bad {
+        let message = format!("{name}:{}: {}", line.number, line.error.render(&line.line));
+        if strict {
+            return Err(Problem::unreadable(message).into());
+        }
+        session.warn(&format!("{message}\nthe line is skipped"));
+    }
+    if lines == 0 {
+        return Err(Problem::unreadable(format!("{name}: no job ad: there is nothing in it")).into());
+    }
+    if parts > 1 {
+        let message = format!(
+            "{name}: empty lines separate nothing here: the {parts} parts are read as one ad, as HTCondor does"
+        );
+        if strict {
+            return Err(Problem::unreadable(message).into());
+        }
+        session.warn(&message);
+    }
+    Ok(ad)
+}
+
+fn one_ad(text: &[u8], name: &str) -> anyhow::Result<ClassAd> {
+    let mut reader = AdReader::new(text, None);
+    let first = first_ad(&mut reader, name, "no job ad")?;
+    match reader.next_ad() {
+        Ok(None) => Ok(first),
+        _ => Err(Problem::unreadable(format!("{name}: more than one ad; a starter runs one job")).into()),
+    }
+}
+
+fn first_ad(reader: &mut AdReader<&[u8]>, name: &str, none: &str) -> anyhow::Result<ClassAd> {
+    let record = reader.next_ad().with_context(|| Problem::unreadable(format!("cannot read '{name}'")))?;
+    let Some(record) = record else {
+        return Err(Problem::unreadable(format!("{name}: {none}: there is nothing in it")).into());
+    };
+    match record.errors.first() {
+        Some(error) => Err(Problem::unreadable(error.message.clone()).at_line(&error.caret(name)).into()),
+        None => Ok(record.ad),
+    }
+}
+
+/// The first ad of a file.
+pub(super) fn slot(path: &Path, session: &Session) -> anyhow::Result<ClassAd> {
+    let (text, name) = read_all(path, session)?;
+    first_ad(&mut AdReader::new(text.as_slice(), None), &name, "no slot ad")
+}

@@ -1,0 +1,60 @@
+//! The texts of help and man page.
+
+use super::super::common::{Example, Manual};
+
+pub(super) const MANUAL: Manual = Manual {
+    about: "run one job with all its starter hooks, as condor_starter does without a shadow",
+    description: &[
+        "Reads a job ad, makes a scratch directory with .job.ad and .machine.ad in it, calls UPDATE_JOB_INFO and \
+         PREPARE_JOB, runs the job, calls UPDATE_JOB_INFO while it runs and when it has ended, calls JOB_EXIT, removes \
+         the scratch directory, and prints the job ad with its outcome merged in. Everything else is told on standard \
+         error, one line an event; --events gives the same as JSON lines.",
+        "The hooks are those of the keyword STARTER_JOB_HOOK_KEYWORD, else of the job's HookKeyword, else of \
+         STARTER_DEFAULT_JOB_HOOK_KEYWORD: <KEYWORD>_HOOK_PREPARE_JOB (arguments in <KEYWORD>_HOOK_PREPARE_JOB_ARGS), \
+         <KEYWORD>_HOOK_UPDATE_JOB_INFO and <KEYWORD>_HOOK_JOB_EXIT (at most <KEYWORD>_HOOK_JOB_EXIT_TIMEOUT seconds). \
+         What PREPARE_JOB prints becomes part of the job; HookStatusCode in it decides before the exit status.",
+        "As root hooks and job run as OsUser, else User up to its '@', else Owner, else SLOT<N>_USER, never as root. \
+         Otherwise everything runs as the caller, whatever the ad says.",
+        "Signals: SIGTERM and SIGINT end the job with its KillSig, a second one or SIGQUIT at once; SIGUSR1 removes it \
+         (RemoveKillSig); SIGTSTP and SIGCONT suspend and continue it. In every case JOB_EXIT is called and nothing is \
+         left behind: no process, no scratch directory.",
+        "Without EXECUTE in a configuration the scratch directory is made in $TMPDIR or /tmp. Called as condor_starter \
+         it takes that daemon's command line and gives its exit statuses.",
+    ],
+    examples: &[
+        Example {
+            what: "run a job; its ad with ExitCode and all the rest is printed",
+            line: "htc-starter-run --quiet --ads run.ad",
+            status: 0,
+        },
+        Example {
+            what: "what would be called and run",
+            line: "htc-starter-run --dry-run < run.ad",
+            status: 0,
+        },
+    ],
+    environment: &[
+        ("_HTC_STARTER_OPTIONS", "options put before those of the command line; set by htc-slot-run"),
+        ("_HTC_STARTER_DIR", "directory of htc-slot-run's messages to this starter (machine.ad, vacate.ad)"),
+        ("TMPDIR", "where scratch directories are made when no configuration sets EXECUTE"),
+    ],
+    files: &[
+        ("EXECUTE/dir_<pid>/scratch", "the job's scratch directory, removed at the end"),
+        (".job.ad, .machine.ad", "in the scratch directory: the job's ad and the slot's"),
+        ("core.<cluster>.<proc>", "in Iwd: a core file of the job"),
+    ],
+    differences: &[
+        "Jobs run without a shadow and without file transfer: the files of a job lie where its ad says. Universes 5 \
+         (vanilla), 10 (java) and 12 (local) are accepted, as by a starter without a shadow.",
+        "Exit status 1 means that the job did not exit with 0; condor_starter ends with 0 then. With --quirks reference, \
+         and under the name condor_starter, statuses are the reference's: 0 whatever became of the job, 1 when it could \
+         not be taken on, 4 when a job wrapper failed.",
+        "SIGINT and SIGALRM end the job softly; condor_starter dies of them and leaves job and directory to the startd. \
+         Relative names after --job-output-ad and --job-update-ad lie in the working directory, not in the scratch \
+         directory, which is removed.",
+        "Kept as in HTCondor: Iwd, In, Out and Err that PREPARE_JOB prints have no effect on the run; what it prints \
+         behind a line that is no attribute is not read; UPDATE_JOB_INFO is also called before PREPARE_JOB and at the \
+         end, and nobody waits for it; ExitReason is there for signals only; variables that the starter sets win over \
+         those of the job's Environment.",
+    ],
+};

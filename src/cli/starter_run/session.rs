@@ -1,0 +1,280 @@
+//! One run: configuration, ad, plan, loop, and what is printed of it.
+
+use std::ffi::{OsStr, OsString};
+use std::io::Write;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use bstr::{BString, ByteSlice};
+
+use super::super::common::{AdFormat, Problem, Session, Status};
+use super::{Cli, PRIVATE, job_ad};
+use crate::classad::ClassAd;
+use crate::classad::format::json::{self, Layout};
+use crate::classad::format::long;
+use crate::config::{CommandPolicy, Config, ConfigError, View, Who};
+use crate::os::Reactor;
+use crate::process::Exit;
+use crate::quirks::Quirks;
+use crate::runner::events::EventStream;
+use crate::runner::starter::{Finished, Plan, Request, SIGNALS, Script, plan, rehearse, slot_of_log_suffix};
+use crate::starter::hooks::ViewKnobs;
+use crate::starter::{Overrides, Standing, job_source};
+use crate::world::World;
+
+/// A command line about to be carried out.
+pub(super) struct Run<'a> {
+    pub(super) cli: &'a Cli,
+    /// Whether `--ads` was typed.
+    pub(super) ads_given: bool,
+    /// Whether we are called `condor_starter`.
+    pub(super) as_tool: bool,
+}
+
+/// `atoi`: the number a text begins with, 0 for none.
+pub(super) fn leading_number(text: &str) -> i64 {
+    let text = text.trim_start();
+    let end = text
+        .char_indices()
+        .position(|(at, c)| !(c.is_ascii_digit() || (at == 0 && (c == '-' || c == '+'))))
+        .unwrap_or(text.len());
+    text[..end].parse().unwrap_or(0)
+}
+
+/// The configuration; where there is none at all the defaults do, unless the reference's own behaviour is wanted.
+fn load(cli: &Cli, strict: bool, world: &dyn World, session: &Session) -> anyhow::Result<Config> {
+    let local_name = cli.job.local_name.clone().unwrap_or_default();
+    let who = Who { subsystem: "STARTER".into(), local_name: local_name.into() };
+    let mut options = cli.config.load_options(CommandPolicy::BOUNDED);
+    let mut loaded = Config::load(world, &who, &options);
+    let none =
+        |error: &ConfigError| error.lines.iter().any(|line| line.starts_with(b"Neither the environment"));
+    if options.file.is_none() && !strict && loaded.as_ref().is_err_and(none) {
+        options.file = Some("ONLY_ENV".into());
+        loaded = Config::load(world, &who, &options);
+    }
+    let (config, warnings) = loaded.map_err(|error| {
+        let text = error.reference_text().to_str_lossy().trim().to_owned();
+        let explanation = error.explanation();
+        let explained = if explanation.is_empty() { text } else { format!("{text}\n{explanation}") };
+        Problem::unreadable(format!("the configuration cannot be read: {explained}"))
+    })?;
+    for warning in warnings {
+        session.warn(&warning.text.to_string());
+    }
+    Ok(config)
+}
+
+/// What a starter tells of what it can do (`-classad`).
+pub(super) fn capabilities(_cli: &Cli) -> anyhow::Result<Status> {
+    Err(Problem::usage("-classad is not supported yet").into())
+}
+
+impl Run<'_> {
+    pub(super) fn run(&self, session: &Session) -> anyhow::Result<Status> {
+        self.run_job(session).or_else(|error| {
+            if !self.as_tool && self.quirks() == Quirks::None {
+                return Err(error);
+            }
+            // The reference ends with 1 whatever keeps it from beginning.
+            session.report(&error);
+            Ok(Status::Tool(1))
+        })
+    }
+
+    fn quirks(&self) -> Quirks {
+        self.cli.quirks.quirks
+    }
+
+    fn run_job(&self, session: &Session) -> anyhow::Result<Status> {
+        let cli = self.cli;
+        let job = &cli.job;
+        self.check_standard_files()?;
+        let world = cli.clock.world();
+        let strict = self.as_tool || self.quirks() == Quirks::Reference;
+        let config = load(cli, strict, &world, session)?;
+        let view = config.view(&world);
+        let overrides = self.overrides();
+        let mut ad = self.read_ad(session)?;
+        let keyword = job.job_keyword.clone();
+        if let Some(keyword) =
+            keyword.or_else(|| job_source::keyword_of(&ad, &world).map(|word| word.to_string()))
+        {
+            let ids = (overrides.cluster, overrides.proc);
+            job_source::complete(&mut ad, &keyword, ids, &ViewKnobs(&view), self.quirks())
+                .map_err(|error| Problem::unreadable(error.to_string()))?;
+        }
+        let private = std::env::var_os(PRIVATE).map(PathBuf::from);
+        let bytes = |text: &Option<OsString>| text.clone().map(|text| BString::from(text.into_vec()));
+        let mut stream = self.stream(session)?;
+        let request = Request {
+            world: &world,
+            quirks: self.quirks(),
+            ad,
+            machine: self.machine(private.as_deref(), session)?,
+            overrides,
+            slot: self.slot(&view),
+            output_ad: bytes(&job.job_output_ad),
+            update_ad: bytes(&job.job_update_ad),
+            hook_timeout: job.hook_timeout,
+            timeout: cli.events.timeout,
+            private,
+            fallback_execute: std::env::temp_dir(),
+            skew_us: cli.clock.now.map_or(0, |now| now - crate::os::clock::now().wall_us),
+        };
+        let Plan { machine, job: carrier, warnings } =
+            plan(request, &view).map_err(|error| Problem::unreadable(error.to_string()))?;
+        if !cli.output.quiet {
+            warnings.iter().for_each(|warning| session.warn(warning));
+        }
+        if job.dry_run {
+            let rehearsed = rehearse(machine, &carrier, &Script::default(), world.now());
+            let mut stdout = std::io::stdout().lock();
+            for line in &rehearsed.lines {
+                writeln!(stdout, "{line}")?;
+            }
+            let runs = matches!(rehearsed.standing, Standing::Ran(_));
+            return Ok(if runs { Status::Done } else { Status::No });
+        }
+        let mut reactor = Reactor::new(SIGNALS).context("cannot set up signals and children")?;
+        if std::env::var_os(PRIVATE).is_some() {
+            // Without the slot runner nobody wants the job's result (PARENT_CHECK_INTERVAL of the daemons, at once).
+            let _ = nix::sys::prctl::set_pdeathsig(Some(nix::sys::signal::Signal::SIGQUIT));
+        }
+        let finished = crate::runner::starter::run(machine, carrier, &world, &mut reactor, &mut stream)
+            .context("cannot wait for children")?;
+        if let Some(reason) = finished.not_started.as_ref().filter(|_| !self.is_heard()) {
+            session.report(&anyhow::anyhow!("the job was not started: {reason}"));
+        }
+        self.print(&finished)?;
+        Ok(self.status(&finished))
+    }
+
+    fn check_standard_files(&self) -> anyhow::Result<()> {
+        let job = &self.cli.job;
+        let is_dash = |value: &Option<OsString>| value.as_deref() == Some(OsStr::new("-"));
+        if is_dash(&job.job_stdin) && self.ad_path().is_some_and(|path| path == Path::new("-")) {
+            return Err(Problem::usage("standard input cannot be both the job's and that of its ad")
+                .hint("give the ad with --ads FILE")
+                .into());
+        }
+        if is_dash(&job.job_stdout) && is_dash(&job.job_output_ad) {
+            let message = "standard output cannot be both the job's and that of its result ad";
+            return Err(Problem::usage(message).into());
+        }
+        Ok(())
+    }
+
+    /// Where the ad is; `None`: in the configuration alone.
+    fn ad_path(&self) -> Option<PathBuf> {
+        let job = &self.cli.job;
+        match &job.job_input_ad {
+            Some(path) => Some(PathBuf::from(path)),
+            None if job.job_keyword.is_some() && !self.ads_given => None,
+            None => Some(self.cli.input.ads.clone()),
+        }
+    }
+
+    fn read_ad(&self, session: &Session) -> anyhow::Result<ClassAd> {
+        let Some(path) = self.ad_path() else { return Ok(ClassAd::new()) };
+        let (text, name) = job_ad::read_all(&path, session)?;
+        if text.is_empty() && self.cli.job.job_keyword.is_some() {
+            return Ok(ClassAd::new());
+        }
+        job_ad::job(&text, &name, self.cli.input.strict_input, session)
+    }
+
+    fn overrides(&self) -> Overrides {
+        let job = &self.cli.job;
+        let number = |text: &Option<String>| text.as_ref().map(|text| leading_number(text));
+        let file = |name: &Option<OsString>| name.clone().map(|name| BString::from(name.into_vec()));
+        Overrides {
+            cluster: number(&job.job_cluster),
+            proc: number(&job.job_proc),
+            subproc: number(&job.job_subproc),
+            files: [file(&job.job_stdin), file(&job.job_stdout), file(&job.job_stderr)],
+        }
+    }
+
+    fn machine(&self, private: Option<&Path>, session: &Session) -> anyhow::Result<Option<ClassAd>> {
+        if let Some(path) = &self.cli.job.slot_ads {
+            return job_ad::slot(path, session).map(Some);
+        }
+        let Some(text) = private.and_then(|private| std::fs::read(private.join("machine.ad")).ok()) else {
+            return Ok(None);
+        };
+        Ok(Some(long::parse(&text).0))
+    }
+
+    fn slot(&self, view: &View<'_>) -> BString {
+        let job = &self.cli.job;
+        let given = job.slot_name.clone().map(|name| BString::from(name.into_vec()));
+        let of_log = || job.append.clone().map(|suffix| slot_of_log_suffix(&suffix.into_vec()));
+        let configured = || view.string("STARTER_SLOT_NAME").ok().flatten().map(|setting| setting.value);
+        given.or_else(configured).or_else(of_log).unwrap_or_default()
+    }
+
+    /// Whether events are told on standard error. The daemon writes to its terminal only when told so.
+    fn is_heard(&self) -> bool {
+        let cli = self.cli;
+        !cli.output.quiet && (!self.as_tool || cli.job.termlog || std::env::var_os(PRIVATE).is_some())
+    }
+
+    fn stream(&self, session: &Session) -> anyhow::Result<EventStream> {
+        let cli = self.cli;
+        let json = cli.events.open()?.map(|sink| Box::new(sink) as Box<dyn Write>);
+        let readable: Option<Box<dyn Write>> =
+            self.is_heard().then(|| Box::new(std::io::stderr()) as Box<dyn Write>);
+        let prefix = match &cli.job.header {
+            Some(header) => format!("{}: {header} ", session.name()),
+            None => format!("{}: ", session.name()),
+        };
+        Ok(EventStream::new(&prefix, readable, json))
+    }
+
+    /// The job's ad with its outcome, unless standard output is somebody else's.
+    fn print(&self, finished: &Finished) -> anyhow::Result<()> {
+        let job = &self.cli.job;
+        let mut stdout = std::io::stdout().lock();
+        match job.job_output_ad.as_deref() {
+            Some(path) if path == OsStr::new("-") => stdout.write_all(&finished.result)?,
+            Some(_) if self.as_tool || self.quirks() == Quirks::Reference => {}
+            _ if job.job_stdout.as_deref() == Some(OsStr::new("-")) => {}
+            // The tool prints nothing of its own accord; the slot runner has it print the ad.
+            None if self.as_tool && std::env::var_os(PRIVATE).is_none() => {}
+            _ => {
+                let Some(outcome) = &finished.outcome else { return Ok(()) };
+                match self.cli.output.format() {
+                    None | Some(AdFormat::Long) => stdout.write_all(outcome)?,
+                    Some(form) => {
+                        let (ad, _) = long::parse(outcome);
+                        let mut text = Vec::new();
+                        if form == AdFormat::Json {
+                            text.extend_from_slice(b"[\n");
+                            json::push(&ad, Layout::Indented, &mut text);
+                            text.extend_from_slice(b"\n]\n");
+                        } else {
+                            json::push(&ad, Layout::OneLine, &mut text);
+                            text.push(b'\n');
+                        }
+                        stdout.write_all(&text)?;
+                    }
+                }
+            }
+        }
+        stdout.flush()?;
+        Ok(())
+    }
+
+    fn status(&self, finished: &Finished) -> Status {
+        if self.as_tool || self.quirks() == Quirks::Reference {
+            return Status::Tool(finished.status);
+        }
+        match finished.standing {
+            _ if finished.timed_out => Status::TimedOut,
+            Standing::Ran(Exit::Code(0)) if finished.status == 0 => Status::Done,
+            Standing::Ran(_) | Standing::NotStarted => Status::No,
+        }
+    }
+}
