@@ -234,6 +234,7 @@ fn literal_value(tree: &Arc<Tree>, id: NodeId) -> Option<Value> {
 impl PartialEq for Expr {
     fn eq(&self, other: &Self) -> bool {
         match (&self.0, &other.0) {
+            (Repr::Scalar(Value::Real(a)), Repr::Scalar(Value::Real(b))) => super::tree::same_real(*a, *b),
             (Repr::Scalar(a), Repr::Scalar(b)) => a == b,
             (Repr::Node(a, x), Repr::Node(b, y)) => a.same(*x, b, *y),
             _ => false,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::ad::Slot;
 use super::arena::Arena;
 use super::computed::{Computed, Failure};
-use super::evaluator::{At, Evaluator, Setting, conjunction, disjunction};
+use super::evaluator::{At, Evaluator, Setting};
 use super::expr::{self, Expr, Repr};
 use super::scope::{AdRef, Bound, Scope, Wanted};
 use super::tree::{ABSOLUTE, BinaryOp, Builder, Field, NO_BASE, Node, NodeId, Tree};
@@ -82,13 +82,17 @@ struct Flattener<'e, 'a> {
 }
 
 impl<'a> Flattener<'_, 'a> {
-    fn literal(&mut self, value: Computed<'a>) -> NodeId {
-        expr::push_value(self.builder, &value.to_value())
+    /// A value as a literal. The reference has none for lists and ads that functions made, and fails.
+    fn literal(&mut self, value: Computed<'a>) -> Result<NodeId, Failure> {
+        match value {
+            Computed::List(_) | Computed::Ad(_) => Err(Failure),
+            value => Ok(expr::push_value(self.builder, &value.to_value())),
+        }
     }
 
-    fn node_of(&mut self, part: Part<'a>) -> NodeId {
+    fn node_of(&mut self, part: Part<'a>) -> Result<NodeId, Failure> {
         match part {
-            Part::Tree(id) => id,
+            Part::Tree(id) => Ok(id),
             Part::Value(value) => self.literal(value),
         }
     }
@@ -102,7 +106,7 @@ impl<'a> Flattener<'_, 'a> {
         Ok(match self.operand(tree, id, at)? {
             Operand::Whole(part) => part,
             Operand::Split(op, value, rest) => {
-                let value = self.literal(value);
+                let value = self.literal(value)?;
                 self.binary(op, value, rest)
             }
         })
@@ -134,11 +138,14 @@ impl<'a> Flattener<'_, 'a> {
                         (Part::Value(left), Part::Value(right)) => {
                             Part::Value(self.operate(op, left, right)?)
                         }
-                        (left, right) => {
-                            let left = self.node_of(left);
-                            let right = self.node_of(right);
-                            self.binary(op, left, right)
-                        }
+                        (left, right) => match (self.node_of(left), self.node_of(right)) {
+                            (Ok(left), Ok(right)) => self.binary(op, left, right),
+                            // Where there is no literal the reference forgets to fail.
+                            _ if !matches!(op, BinaryOp::Elvis | BinaryOp::Subscript) => {
+                                Part::Value(Computed::Undefined)
+                            }
+                            _ => return Err(Failure),
+                        },
                     }
                 }
             },
@@ -160,7 +167,7 @@ impl<'a> Flattener<'_, 'a> {
                 for argument in tree.links(first, count) {
                     let part = self.whole(tree, *argument, at)?;
                     known &= matches!(part, Part::Value(_));
-                    arguments.push(self.node_of(part));
+                    arguments.push(self.node_of(part)?);
                 }
                 if known {
                     Part::Value(self.evaluator.eval(tree, id, at)?)
@@ -172,7 +179,7 @@ impl<'a> Flattener<'_, 'a> {
                 let mut items = Vec::new();
                 for item in tree.links(first, count) {
                     let part = self.whole(tree, *item, at)?;
-                    items.push(self.node_of(part));
+                    items.push(self.node_of(part)?);
                 }
                 Part::Tree(self.builder.list(&items))
             }
@@ -182,7 +189,7 @@ impl<'a> Flattener<'_, 'a> {
                 let mut fields = Vec::new();
                 for field in tree.fields(first, count) {
                     let part = self.whole(tree, field.node, At::scope(Some(scope)))?;
-                    let node = self.node_of(part);
+                    let node = self.node_of(part)?;
                     fields.push(Field { name: self.builder.name(tree.name_bytes(field.name)), node });
                 }
                 Part::Tree(self.builder.ad(&mut fields))
@@ -200,8 +207,8 @@ impl<'a> Flattener<'_, 'a> {
         right: Computed<'a>,
     ) -> Result<Computed<'a>, Failure> {
         Ok(match op {
-            BinaryOp::And => logical(left, right, false, conjunction),
-            BinaryOp::Or => logical(left, right, true, disjunction),
+            BinaryOp::And => logical(left, right, false),
+            BinaryOp::Or => logical(left, right, true),
             BinaryOp::Elvis if left.is_undefined() => right,
             BinaryOp::Elvis => left,
             BinaryOp::Is => operators::identical(left, right),
@@ -237,6 +244,10 @@ impl<'a> Flattener<'_, 'a> {
         if let Some(decided) = self.decided(op, left, right)? {
             return Ok(decided);
         }
+        let (left, right) = match op {
+            BinaryOp::And | BinaryOp::Or => (coerced(left, right), coerced(right, left)),
+            _ => (left, right),
+        };
         Ok(match (left, right) {
             (Whole(Value(a)), Whole(Value(b))) => Whole(Value(self.operate(op, a, b)?)),
             (Whole(Value(value)), Whole(Tree(rest))) | (Whole(Tree(rest)), Whole(Value(value))) => {
@@ -252,16 +263,16 @@ impl<'a> Flattener<'_, 'a> {
                 Split(op, self.operate(op, a, b)?, y)
             }
             (Split(left_op, a, x), other) if op == left_op => {
-                let other = self.rest_of(other);
+                let other = self.rest_of(other)?;
                 Split(op, a, self.builder.push(Node::Binary(op, x, other)))
             }
             (other, Split(right_op, b, y)) if op == right_op => {
-                let other = self.rest_of(other);
+                let other = self.rest_of(other)?;
                 Split(op, b, self.builder.push(Node::Binary(op, other, y)))
             }
             (left, right) => {
-                let left = self.joined(left);
-                let right = self.joined(right);
+                let left = self.joined(left)?;
+                let right = self.joined(right)?;
                 Whole(self.binary(op, left, right))
             }
         })
@@ -269,19 +280,19 @@ impl<'a> Flattener<'_, 'a> {
 
     /// What an operand comes to beside its constant. The reference loses the constant here: `1 + a + 2 * b` becomes
     /// `1 + a + b` (operators.cpp, combine).
-    fn rest_of(&mut self, operand: Operand<'a>) -> NodeId {
+    fn rest_of(&mut self, operand: Operand<'a>) -> Result<NodeId, Failure> {
         match operand {
             Operand::Whole(part) => self.node_of(part),
-            Operand::Split(_, _, rest) => rest,
+            Operand::Split(_, _, rest) => Ok(rest),
         }
     }
 
-    fn joined(&mut self, operand: Operand<'a>) -> NodeId {
+    fn joined(&mut self, operand: Operand<'a>) -> Result<NodeId, Failure> {
         match operand {
             Operand::Whole(part) => self.node_of(part),
             Operand::Split(op, value, rest) => {
-                let value = self.literal(value);
-                self.builder.push(Node::Binary(op, value, rest))
+                let value = self.literal(value)?;
+                Ok(self.builder.push(Node::Binary(op, value, rest)))
             }
         }
     }
@@ -335,9 +346,9 @@ impl<'a> Flattener<'_, 'a> {
             Part::Tree(id) => Some(id),
         };
         let yes = self.whole(tree, branches[0], at)?;
-        let yes = self.node_of(yes);
+        let yes = self.node_of(yes)?;
         let no = self.whole(tree, branches[1], at)?;
-        let no = self.node_of(no);
+        let no = self.node_of(no)?;
         let condition = selector.unwrap_or_else(|| self.builder.copy(tree, condition));
         let branches = self.builder.link(&[yes, no]);
         Ok(Part::Tree(self.builder.push(Node::Ternary { condition, branches })))
@@ -362,24 +373,27 @@ impl<'a> Flattener<'_, 'a> {
                 let value = self.evaluator.deeper(|evaluator| evaluator.eval(tree, base, at))?;
                 match value {
                     Computed::Ad(scope) => self.evaluator.look_up(scope, wanted)?,
-                    Computed::Undefined if self.inline => {
-                        let inner = self.evaluator_deeper(tree, base, at)?;
-                        return Ok(match inner {
-                            Part::Tree(base) => Part::Tree(self.builder.attr(base, tree.name_bytes(name))),
-                            Part::Value(_) => Part::Tree(self.builder.copy(tree, id)),
-                        });
-                    }
                     Computed::Undefined => None,
+                    Computed::List(_) if !self.inline => None,
                     Computed::List(_) => {
                         // What is selected from a list is a list of values, flattened as any other.
                         let list = self.evaluator.select(value, wanted, at)?;
-                        return Ok(Part::Tree(self.literal(list)));
+                        return Ok(Part::Tree(expr::push_value(self.builder, &list.to_value())));
                     }
                     _ => return Ok(Part::Value(Computed::Error)),
                 }
             }
         };
-        let Some((bound, scope)) = found else { return Ok(Part::Tree(self.builder.copy(tree, id))) };
+        let Some((bound, scope)) = found else {
+            // A base that leads to nothing is inlined by itself.
+            if self.inline
+                && !matches!(base, NO_BASE | ABSOLUTE)
+                && let Ok(Part::Tree(base)) = self.evaluator_deeper(tree, base, at)
+            {
+                return Ok(Part::Tree(self.builder.attr(base, tree.name_bytes(name))));
+            }
+            return Ok(Part::Tree(self.builder.copy(tree, id)));
+        };
         let flat = match bound {
             Bound::Slot { slot: Slot::Expr(root, inner), .. } => {
                 if matches!(inner.node(*root), Node::Ad { .. }) {
@@ -409,19 +423,36 @@ impl<'a> Flattener<'_, 'a> {
     }
 }
 
-/// A logical operator on two values; `decides` is the truth of the left one that makes the right one irrelevant.
-fn logical<'a>(
-    left: Computed<'a>,
-    right: Computed<'a>,
-    decides: bool,
-    join: impl Fn(Computed<'a>, Option<bool>, Computed<'a>) -> Computed<'a>,
-) -> Computed<'a> {
-    let truth = left.truth();
-    if truth == Some(decides) {
-        return Computed::Bool(decides);
+/// A logical operator on two values; `decides` is the truth of either that makes the other one irrelevant. Unlike in an
+/// evaluation, where the left operand may settle it, a right operand without truth is an error (reference: `doLogical`).
+fn logical<'a>(left: Computed<'a>, right: Computed<'a>, decides: bool) -> Computed<'a> {
+    use Computed::{Bool, Error, Undefined};
+    let (left, right) = (as_truth(left), as_truth(right));
+    match (left, right) {
+        (Bool(_) | Undefined | Error, Bool(_) | Undefined | Error) => {}
+        _ => return Error,
     }
-    if left.is_error() {
-        return Computed::Error;
+    match (left, right) {
+        (Bool(truth), _) if truth == decides => Bool(decides),
+        (Error, _) => Error,
+        (Bool(_), right) => right,
+        (_, Bool(truth)) if truth == decides => Bool(decides),
+        (_, Bool(_)) => Undefined,
+        (_, right) => right,
     }
-    join(left, truth, right)
+}
+
+/// A known operand of a logical operator beside one that is not known becomes a truth value.
+fn coerced<'a>(operand: Operand<'a>, other: Operand<'a>) -> Operand<'a> {
+    match (operand, other) {
+        (Operand::Whole(Part::Value(value)), Operand::Whole(Part::Tree(_)) | Operand::Split(..)) => {
+            Operand::Whole(Part::Value(as_truth(value)))
+        }
+        (operand, _) => operand,
+    }
+}
+
+/// A number as the truth value that it stands for.
+fn as_truth(value: Computed<'_>) -> Computed<'_> {
+    value.truth().map_or(value, Computed::Bool)
 }

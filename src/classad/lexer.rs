@@ -111,8 +111,9 @@ impl<'s> Lexer<'s> {
             Some(end) => &source[..end],
             None => source,
         };
+        // What is left in place when the text begins with a comment that never ends.
         let token = Token {
-            kind: Kind::End,
+            kind: Kind::Bad,
             start: 0,
             end: 0,
             text: Text { start: 0, len: 0 },

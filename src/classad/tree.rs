@@ -450,8 +450,7 @@ impl Tree {
                 (Node::Undefined, Node::Undefined) | (Node::Error, Node::Error) => true,
                 (Node::Bool(x), Node::Bool(y)) => x == y,
                 (Node::Int(x), Node::Int(y)) => x == y,
-                (Node::Real(x), Node::Real(y)) => x == y,
-                (Node::RelTime(x), Node::RelTime(y)) => (x - y).abs() < f64::EPSILON,
+                (Node::Real(x), Node::Real(y)) | (Node::RelTime(x), Node::RelTime(y)) => same_real(x, y),
                 (Node::Str(x), Node::Str(y)) => self.bytes(x) == other.bytes(y),
                 (Node::AbsTime(x), Node::AbsTime(y)) => self.times[x as usize] == other.times[y as usize],
                 (Node::Attr { base: x, name: n }, Node::Attr { base: y, name: m }) => {
@@ -528,4 +527,9 @@ pub(crate) fn special(name: &[u8]) -> Special {
         11 if name.eq_ignore_ascii_case(b"currenttime") => Special::CurrentTime,
         _ => Special::None,
     }
+}
+/// Whether two real literals are the same: the reference allows a difference of the machine's epsilon, however small the
+/// numbers are, so that what was printed with 16 digits is the same when it is read again.
+pub(crate) fn same_real(left: f64, right: f64) -> bool {
+    (left - right).abs() <= f64::EPSILON
 }

@@ -328,9 +328,9 @@ impl Reader<'_> {
         if *self.text.get(start)? == b'<' {
             return Some(self.tag(start));
         }
-        let end = memchr::memchr(b'<', &self.text[start..]).map_or(self.text.len(), |length| start + length);
-        self.at = end;
-        Some(Token::Text { text: replace_entities(&self.text[start..end]), start, end })
+        let (text, used) = grab_text(&self.text[start..]);
+        self.at = start + used;
+        Some(Token::Text { text, start, end: self.at })
     }
 
     fn tag(&mut self, start: usize) -> Token {
@@ -601,6 +601,30 @@ fn integer(text: &[u8]) -> Value {
 }
 
 const ENTITIES: [(&[u8], u8); 3] = [(b"&amp;", b'&'), (b"&lt;", b'<'), (b"&gt;", b'>')];
+
+/// The text up to the next tag with its entities replaced, and how long it was (reference: `XMLLexer::GrabText`). An
+/// ampersand takes all up to a blank, a semicolon or the next ampersand with it, tags too; at the end of the input it is
+/// lost with what follows it.
+fn grab_text(text: &[u8]) -> (Vec<u8>, usize) {
+    let mut out = Vec::new();
+    let mut at = 0;
+    while let Some(length) = memchr::memchr2(b'<', b'&', &text[at..]) {
+        out.extend_from_slice(&text[at..at + length]);
+        at += length;
+        if text[at] == b'<' {
+            return (out, at);
+        }
+        let Some(length) = memchr::memchr3(b' ', b';', b'&', &text[at + 1..]) else {
+            return (out, text.len());
+        };
+        let stop = at + 1 + length;
+        let end = if text[stop] == b'&' { stop } else { stop + 1 };
+        out.extend_from_slice(&replace_entities(&text[at..end]));
+        at = end;
+    }
+    out.extend_from_slice(&text[at..]);
+    (out, text.len())
+}
 
 /// Replaces the three entities of a text. Others stand for themselves.
 fn replace_entities(text: &[u8]) -> Vec<u8> {
