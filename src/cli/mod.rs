@@ -8,6 +8,7 @@ pub mod common;
 pub mod compat;
 pub mod config_dump;
 pub mod generate;
+pub mod hook_test;
 pub mod router_status;
 pub mod router_translate;
 pub mod slot_run;
@@ -20,6 +21,7 @@ use common::Program;
 pub const PROGRAMS: &[&Program] = &[
     &classad_eval::PROGRAM,
     &config_dump::PROGRAM,
+    &hook_test::PROGRAM,
     &router_status::PROGRAM,
     &router_translate::PROGRAM,
     &slot_run::PROGRAM,

@@ -481,3 +481,12 @@ pub(super) fn is_open(descriptor: i32) -> bool {
     // SAFETY: a plain system call.
     unsafe { libc::fcntl(descriptor, libc::F_GETFD) >= 0 }
 }
+
+/// How many bytes wait in a pipe.
+pub(super) fn waiting(pipe: std::os::fd::BorrowedFd<'_>) -> usize {
+    use std::os::fd::AsRawFd;
+    let mut count: c_int = 0;
+    // SAFETY: FIONREAD writes one int to the address given, which outlives the call.
+    let done = unsafe { libc::ioctl(pipe.as_raw_fd(), libc::FIONREAD, &raw mut count) };
+    if done == 0 { usize::try_from(count).unwrap_or(0) } else { 0 }
+}

@@ -86,6 +86,8 @@ pub struct Given {
     pub offered: usize,
     /// How many the pipe took; the child has not necessarily read them.
     pub taken: usize,
+    /// How many nobody had read when the child ended.
+    pub unread: usize,
 }
 
 /// A process that outlived the child it descends from.

@@ -149,13 +149,22 @@ fn split_lines(begun: &mut Vec<u8>, longest: usize) -> Vec<BString> {
 /// The input of a child.
 pub(super) struct Writer {
     end: Option<File>,
+    /// The reader's end once more: by it one sees what nobody has read.
+    probe: Option<OwnedFd>,
     bytes: Vec<u8>,
     written: usize,
 }
 
 impl Writer {
-    pub(super) fn new(end: OwnedFd, bytes: Vec<u8>) -> Self {
-        Writer { end: Some(File::from(end)), bytes, written: 0 }
+    /// Writes `bytes` into `end`; `probe` is a duplicate of the other end.
+    pub(super) fn new(end: OwnedFd, probe: Option<OwnedFd>, bytes: Vec<u8>) -> Self {
+        Writer { end: Some(File::from(end)), probe, bytes, written: 0 }
+    }
+
+    /// How many of the bytes nobody has read so far.
+    pub(super) fn unread(&self) -> usize {
+        let waiting = self.probe.as_ref().map_or(0, |probe| super::child::waiting(probe.as_fd()));
+        self.bytes.len() - self.written + waiting
     }
 
     /// The descriptor to wait for, while there is something to write.

@@ -112,7 +112,7 @@ impl Running {
         if let Some(stdin) = &mut self.stdin {
             stdin.write();
             let (offered, taken) = stdin.progress();
-            self.given = Given { offered, taken };
+            self.given = Given { offered, taken, unread: 0 };
         }
     }
 
@@ -246,7 +246,9 @@ impl Running {
                 ending.leftovers.push(self.leftover(member));
             }
         }
-        self.stdin = None;
+        if let Some(stdin) = self.stdin.take() {
+            self.given.unread = stdin.unread();
+        }
         if self.left_behind == LeftBehind::Killed && !members.is_empty() {
             for member in &members {
                 drop(child::send(member.pid, libc::SIGKILL));

@@ -60,7 +60,7 @@ impl Spawner {
                 Stdio::Bytes(bytes) => {
                     let pipe = Pipe::new().map_err(pipe_error)?;
                     set_nonblocking(&pipe.write).map_err(pipe_error)?;
-                    stdin = Some(Writer::new(pipe.write, bytes));
+                    stdin = Some(Writer::new(pipe.write, pipe.read.try_clone().ok(), bytes));
                     keep(&mut theirs, pipe.read)
                 }
                 Stdio::Capture { .. } | Stdio::Lines { .. } | Stdio::Pieces | Stdio::Stdout

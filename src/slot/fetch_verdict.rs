@@ -224,8 +224,8 @@ pub fn why_refused(slot: &ClassAd, job: &ClassAd, world: &dyn World) -> String {
     // The name below Requirements says more than Requirements itself.
     let name = if path.len() > 1 { &path[1] } else { &path[0] };
     let text = expr.unparse();
-    if caseless::eq(&text, name) {
-        format!("{name} is {value}")
+    if expr.as_attribute().is_some() {
+        format!("{text} is {value}")
     } else {
         let seen = explain::values_in(&context, &expr);
         let seen = if seen.is_empty() { String::new() } else { format!(" ({})", seen.join(", ")) };

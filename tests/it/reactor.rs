@@ -67,6 +67,22 @@ fn a_child_that_reads_nothing_of_ten_megabytes_just_ends() {
 }
 
 #[test]
+fn input_that_nobody_reads_is_counted() {
+    let mut sandbox = Sandbox::new();
+    let mut unread = |script: &str| {
+        let mut spec = sandbox.shell(script);
+        spec.stdio[0] = Stdio::Bytes(b"one\ntwo\n".to_vec());
+        match sandbox.run(spec) {
+            Event::Exited { stdin, .. } => stdin.unread,
+            other => panic!("not an end: {other:?}"),
+        }
+    };
+    assert_eq!(unread("exit 0"), 8);
+    assert_eq!(unread("cat"), 0);
+    assert_eq!(unread("exec <&-"), 8);
+}
+
+#[test]
 fn a_flood_is_cut_at_the_limit_and_the_child_gets_a_broken_pipe() {
     let end = run("exec yes 0123456789");
     assert_eq!(end.exit, Exit::Signal { number: 13, core_dumped: false });

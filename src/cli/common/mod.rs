@@ -23,6 +23,7 @@ pub use color::{Painter, When};
 pub use events::EventSink;
 pub use man::man_page;
 pub use normalise::normalise;
+pub(crate) use options::open_input;
 pub use options::{
     AdFormat, ClockOptions, ConfigOptions, EventsOptions, InputOptions, OutputOptions, QuirksOptions,
 };

@@ -1,0 +1,108 @@
+//! `htc-hook-test`: one hook, called exactly as its real caller would call it, and what that caller would do with the
+//! answer; suites, recordings and random ads for many.
+
+mod ads;
+mod manual;
+mod one;
+mod options;
+mod repeat;
+mod report;
+mod screen;
+mod setup;
+
+use clap::{ArgMatches, FromArgMatches, Parser, Subcommand};
+
+use super::common::{
+    ClockOptions, ConfigOptions, EventsOptions, OutputOptions, Program, QuirksOptions, Session, Status,
+    command,
+};
+use crate::hook::HookType;
+use options::One;
+
+const NAME: &str = "htc-hook-test";
+
+/// The program.
+pub const PROGRAM: Program = Program {
+    name: NAME,
+    command: || command::<Cli>(NAME, &manual::MANUAL),
+    manual: &manual::MANUAL,
+    run,
+    compat: &[],
+};
+
+#[derive(Parser, Debug)]
+#[command(subcommand_value_name = "TYPE|VERB", subcommand_help_heading = "Types and verbs")]
+struct Cli {
+    #[command(subcommand)]
+    verb: Verb,
+    #[command(flatten)]
+    config: ConfigOptions,
+    #[command(flatten)]
+    output: OutputOptions,
+    #[command(flatten)]
+    clock: ClockOptions,
+    #[command(flatten)]
+    quirks: QuirksOptions,
+    #[command(flatten)]
+    events: EventsOptions,
+}
+
+/// A type of hook to call once, or something to do with many calls.
+#[derive(Subcommand, Debug)]
+enum Verb {
+    /// FETCH_WORK: asks for a job
+    #[command(aliases = ["fetch-work", "FETCH_WORK", "fetch_work"])]
+    Fetch(One),
+    /// REPLY_FETCH: is told 'accept' or 'reject'
+    #[command(aliases = ["reply-fetch", "REPLY_FETCH", "reply_fetch"])]
+    Reply(One),
+    /// EVICT_CLAIM: is told that a claim was given up
+    #[command(aliases = ["evict-claim", "EVICT_CLAIM", "evict_claim"])]
+    Evict(One),
+    /// PREPARE_JOB_BEFORE_TRANSFER: before the input transfer
+    #[command(aliases = ["PREPARE_JOB_BEFORE_TRANSFER", "prepare-job-before-transfer"])]
+    PrepareBeforeTransfer(One),
+    /// PREPARE_JOB: before the job is started
+    #[command(aliases = ["prepare-job", "PREPARE_JOB", "prepare_job"])]
+    Prepare(One),
+    /// UPDATE_JOB_INFO of the starter
+    #[command(aliases = ["update-job-info", "UPDATE_JOB_INFO", "update_job_info"])]
+    Update(One),
+    /// JOB_EXIT: is told 'exit', 'evict', 'hold' or 'remove'
+    #[command(aliases = ["job-exit", "JOB_EXIT", "job_exit"])]
+    Exit(One),
+    /// SHADOW_PREPARE_JOB: before the claim is activated
+    #[command(aliases = ["shadow-prepare-job", "SHADOW_PREPARE_JOB"])]
+    ShadowPrepare(One),
+    /// TRANSLATE_JOB of the job router
+    #[command(aliases = ["translate-job", "TRANSLATE_JOB", "translate_job"])]
+    Translate(One),
+    /// UPDATE_JOB_INFO of the job router
+    #[command(aliases = ["router-update-job-info"])]
+    RouterUpdate(One),
+    /// JOB_FINALIZE of the job router
+    #[command(aliases = ["job-finalize", "JOB_FINALIZE", "job_finalize"])]
+    Finalize(One),
+    /// JOB_CLEANUP of the job router
+    #[command(aliases = ["job-cleanup", "JOB_CLEANUP", "job_cleanup"])]
+    Cleanup(One),
+}
+
+fn run(matches: &ArgMatches, session: &Session) -> anyhow::Result<Status> {
+    let cli = Cli::from_arg_matches(matches)?;
+    let one = |hook, one: &One| one::run(&cli, hook, one, session);
+    match &cli.verb {
+        Verb::Fetch(options) => one(HookType::FetchWork, options),
+        Verb::Reply(options) => one(HookType::ReplyFetch, options),
+        Verb::Evict(options) => one(HookType::EvictClaim, options),
+        Verb::PrepareBeforeTransfer(options) => one(HookType::PrepareJobBeforeTransfer, options),
+        Verb::Prepare(options) => one(HookType::PrepareJob, options),
+        Verb::Update(options) => one(HookType::UpdateJobInfo, options),
+        Verb::Exit(options) => one(HookType::JobExit, options),
+        Verb::ShadowPrepare(options) => one(HookType::ShadowPrepareJob, options),
+        Verb::Translate(options) => one(HookType::TranslateJob, options),
+        Verb::RouterUpdate(options) => one(HookType::RouterUpdateJobInfo, options),
+        Verb::Finalize(options) => one(HookType::JobFinalize, options),
+        Verb::Cleanup(options) => one(HookType::JobCleanup, options),
+    }
+}

@@ -1,0 +1,154 @@
+//! The ads of a call: from files, standard input, or built in; changed by options.
+
+use std::io::IsTerminal;
+use std::os::unix::fs::FileTypeExt;
+use std::path::Path;
+
+use super::options::{AdOptions, One};
+use crate::classad::ClassAd;
+use crate::classad::stream::AdReader;
+use crate::cli::common::{Problem, Session, open_input, pipe_ends};
+use crate::hook::HookType;
+use crate::runner::hook_test::{Case, samples};
+use crate::text::Span;
+use crate::text::caret::Caret;
+
+/// Puts the ads into a case.
+pub(super) fn take(case: &mut Case, one: &One, session: &Session) -> anyhow::Result<()> {
+    let (ads, hook) = (&one.ads, case.hook);
+    if let Some(kind) = &ads.sample_job {
+        case.job = samples::job(kind).ok_or_else(|| unknown("job", kind, samples::job_kinds()))?;
+    }
+    if let Some(kind) = &ads.sample_slot {
+        case.slot = samples::slot(kind).ok_or_else(|| unknown("slot", kind, samples::slot_kinds()))?;
+    }
+    if let Some(input) = input(one)? {
+        let mut given = read(&input, one.input.strict_input, 2, session)?.into_iter();
+        let first = given.next().ok_or_else(|| nothing(&input))?;
+        match hook {
+            HookType::FetchWork => case.slot = first,
+            HookType::RouterUpdateJobInfo | HookType::JobCleanup => case.routed = first,
+            _ => case.job = first,
+        }
+        // What these hooks read themselves has two ads, and so has what we print of them.
+        match (hook, given.next()) {
+            (HookType::JobFinalize, Some(second)) => case.routed = second,
+            (HookType::ReplyFetch | HookType::EvictClaim, Some(second)) => case.slot = second,
+            _ => {}
+        }
+    }
+    if let Some(path) = &ads.slot_ads {
+        case.slot = only(path, one, session)?;
+    }
+    if matches!(hook, HookType::JobFinalize) && ads.routed_ads.is_none() && ads.sample_job.is_some() {
+        case.routed = samples::routed(&case.job, &case.route.name);
+    }
+    if let Some(path) = &ads.routed_ads {
+        case.routed = only(path, one, session)?;
+    }
+    change(case, ads)
+}
+
+fn unknown(what: &str, kind: &str, kinds: impl Iterator<Item = &'static str>) -> Problem {
+    let kinds: Vec<_> = kinds.collect();
+    Problem::usage(format!("there is no sample {what} '{kind}'"))
+        .hint(format!("known are {}", kinds.join(", ")))
+}
+
+fn nothing(name: &Path) -> Problem {
+    let name = if name == Path::new("-") { "standard input".to_owned() } else { name.display().to_string() };
+    Problem::unreadable(format!("{name}: there is no ad in it"))
+        .hint("--sample-job vanilla uses a built-in job")
+}
+
+/// Where ads are read from: `--ads`, else standard input when something may come from there.
+fn input(one: &One) -> anyhow::Result<Option<std::path::PathBuf>> {
+    let path = &one.input.ads;
+    if path != Path::new("-") {
+        return Ok(Some(path.clone()));
+    }
+    let sampled = one.ads.sample_job.is_some() || one.ads.sample_slot.is_some() || one.ads.slot_ads.is_some();
+    let stdin = std::io::stdin();
+    let is_device = std::fs::metadata("/proc/self/fd/0")
+        .map(|status| status.file_type().is_char_device())
+        .unwrap_or(true);
+    Ok((!sampled && !stdin.is_terminal() && !is_device).then(|| path.clone()))
+}
+
+fn only(path: &Path, one: &One, session: &Session) -> anyhow::Result<ClassAd> {
+    let ads = read(path, one.input.strict_input, 1, session)?;
+    Ok(ads.into_iter().next().ok_or_else(|| nothing(path))?)
+}
+
+/// Reads at most so many ads of a file.
+pub(super) fn read(
+    path: &Path,
+    strict: bool,
+    most: usize,
+    session: &Session,
+) -> anyhow::Result<Vec<ClassAd>> {
+    let (stdin, _) = pipe_ends();
+    let (input, name) = open_input(path, stdin)?;
+    let mut reader = AdReader::new(input, None);
+    let mut ads = Vec::new();
+    while ads.len() < most {
+        let record = reader
+            .next_ad()
+            .map_err(|error| Problem::unreadable(format!("cannot read '{name}'")).caused_by(error))?;
+        let Some(record) = record else { break };
+        for error in &record.errors {
+            let problem = Problem::unreadable(error.message.clone()).at_line(&error.caret(&name));
+            let problem = match error.help {
+                Some(help) => problem.hint(help),
+                None => problem,
+            };
+            if strict {
+                return Err(problem.into());
+            }
+            session.report(&problem.into());
+        }
+        ads.push(record.ad);
+    }
+    Ok(ads)
+}
+
+fn change(case: &mut Case, ads: &AdOptions) -> anyhow::Result<()> {
+    let subject = match case.hook {
+        HookType::FetchWork => &mut case.slot,
+        HookType::RouterUpdateJobInfo | HookType::JobCleanup => &mut case.routed,
+        _ => &mut case.job,
+    };
+    for name in &ads.delete {
+        subject.remove(name);
+    }
+    for line in &ads.set {
+        set(subject, line)?;
+    }
+    for line in &ads.set_slot {
+        set(&mut case.slot, line)?;
+    }
+    for line in &ads.set_routed {
+        set(&mut case.routed, line)?;
+    }
+    Ok(())
+}
+
+/// Sets `NAME=EXPR`; all of the text must be used.
+fn set(ad: &mut ClassAd, line: &str) -> anyhow::Result<()> {
+    let bad = |message: &str, span: Span| {
+        let caret = Caret { source: "--set", text: line.as_bytes(), span };
+        anyhow::Error::from(Problem::usage(message).at(&caret))
+    };
+    let Some((name, value)) = line.split_once('=') else {
+        return Err(bad("expected NAME=EXPR", Span::at(line.len())));
+    };
+    let start = name.len() + 1;
+    match crate::classad::Expr::parse(value.as_bytes()) {
+        Ok(value) => ad.insert(name.trim(), value),
+        Err(error) => {
+            let at = |offset: u32| start + offset as usize;
+            return Err(bad(&error.to_string(), Span::new(at(error.span.start), at(error.span.end))));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,50 @@
+//! The texts of the man page.
+
+use crate::cli::common::{Example, Manual};
+
+pub(super) const MANUAL: Manual = Manual {
+    about: "call one hook as HTCondor would, and tell what would become of the answer",
+    description: &[
+        "Calls one hook exactly as its real caller does: the bytes of standard input, arguments, environment (nothing \
+         of your shell), working directory, descriptors, umask, session. Then it tells what startd, starter, shadow or \
+         job router would do with the answer, in its own words, with hold code and reason, as a difference of \
+         attributes, and what is wrong with the hook besides: lines that are no attributes, attributes that come too \
+         late, output that is cut, processes left behind, statuses nobody looks at.",
+        "The resulting ad goes to standard output, everything else to standard error, so that hooks pipe into each \
+         other. The ads come from --ads, from standard input, or are built in (--sample-job, --sample-slot). Hooks \
+         given by path are called as they are; without a path the configuration names the hook, and the keyword is \
+         looked up as its caller does.",
+        "The status is 0 when the hook has done what it is for, 1 when the job would not be started, be held, be given \
+         back or be refused, or an expectation fails, and 124 when it had to be killed.",
+    ],
+    examples: &[
+        Example {
+            what: "what would the starter do with the answer of a prepare hook?",
+            line: "htc-hook-test prepare hooks/prepare --ads job.ad",
+            status: 0,
+        },
+        Example {
+            what: "would the slot take the job of a fetch hook? Which part of START says no?",
+            line: "htc-hook-test fetch hooks/fetch --slot-ads slot.ad --set Start=false",
+            status: 1,
+        },
+        Example {
+            what: "the bytes that JOB_EXIT reads, and how it is called",
+            line: "htc-hook-test exit hooks/prepare evict --sample-job java --show-input",
+            status: 0,
+        },
+        Example {
+            what: "a hook must answer within two seconds and leave the command alone",
+            line: "htc-hook-test prepare hooks/prepare --ads job.ad --timeout 2 --expect 'Cmd == TARGET.Cmd'",
+            status: 0,
+        },
+    ],
+    environment: &[("TMPDIR", "where the directories of a call are made")],
+    files: &[],
+    differences: &[
+        "Where HTCondor 25.14 does not keep what its manual promises, both answers are shown; --quirks reference calls \
+         hooks exactly as 25.14 does: nearly all signals blocked, descriptors 1 and 2 closed where nobody reads them.",
+        "Addresses and keys of daemons (CONDOR_INHERIT, CONDOR_PARENT_ID, CONDOR_PRIVATE_INHERIT and the like) are not \
+         passed, since there are no daemons.",
+    ],
+};

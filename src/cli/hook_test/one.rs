@@ -1,0 +1,196 @@
+//! One call: run it, judge it, look for what is wrong, tell.
+
+use std::io::Write;
+
+use anyhow::Context as _;
+use nix::libc;
+
+use super::options::One;
+use super::report::{self, Report};
+use super::setup::Setup;
+use super::{Cli, repeat, screen};
+use crate::classad::{ClassAd, Context, Expr};
+use crate::cli::common::{Painter, Problem, Session, Status};
+use crate::hook::HookType;
+use crate::os::{Reactor, RealWorld};
+use crate::process::Exit;
+use crate::quirks::Quirks;
+use crate::runner::hook_test::record::Record;
+use crate::runner::hook_test::{Ending, Finding, Outcome, Verdict, call, find, verdict};
+use crate::text::Span;
+use crate::text::caret::Caret;
+
+/// Everything that one call has shown.
+pub(super) struct Shown {
+    pub record: Record,
+    pub outcome: Outcome,
+    pub verdict: Verdict,
+    /// The verdict of the other side of `--quirks`.
+    pub other: Verdict,
+    pub findings: Vec<Finding>,
+}
+
+/// The reactor of the program: it ends calls cleanly when somebody interrupts.
+pub(super) fn reactor() -> anyhow::Result<Reactor> {
+    Reactor::new(&[libc::SIGINT, libc::SIGTERM, libc::SIGHUP]).context("setting up signals and children")
+}
+
+pub(super) fn run(cli: &Cli, hook: HookType, one: &One, session: &Session) -> anyhow::Result<Status> {
+    let expectations = expectations(one)?;
+    let setup = Setup::new(cli, hook, one, session)?;
+    if one.also.explain {
+        for line in &setup.story {
+            session.tell(&format!("{line}\n"));
+        }
+    }
+    if one.also.show_input {
+        return screen::show_input(&setup, session);
+    }
+    let mut reactor = reactor()?;
+    if let Some(times) = one.also.time {
+        return repeat::time(&setup, &mut reactor, times, cli, session);
+    }
+    let live = !cli.output.quiet;
+    let mut shown = match shown(&setup, &mut reactor, |bytes| {
+        if live {
+            session.tell(&String::from_utf8_lossy(bytes));
+        }
+    })? {
+        Ok(shown) => shown,
+        Err(signal) => return Ok(Status::Relayed(Exit::Signal { number: signal, core_dumped: false })),
+    };
+    if let Some(directory) = &one.also.keep {
+        keep(&shown.record, directory)?;
+    }
+    if let Some(times) = one.also.repeat {
+        repeat::repeat(&setup, &mut reactor, times, &mut shown)?;
+    }
+    if one.also.probe {
+        repeat::probe(&setup, &mut reactor, &mut shown)?;
+    }
+    let failed = failed_expectations(&setup, &shown, &expectations);
+    let wanted = one.also.expect_verdict.as_deref();
+    let report = Report { setup: &setup, shown: &shown, failed: &failed };
+    if cli.output.json || cli.output.jsonl {
+        let text = report.json(cli.output.json)?;
+        std::io::stdout().write_all(text.as_bytes())?;
+    } else {
+        if !cli.output.quiet || !shown.verdict.good || !failed.is_empty() {
+            let painter = Painter::stderr(cli.output.color);
+            session.tell(&screen::verdict(&report, painter));
+        }
+        std::io::stdout().write_all(&report::long(&shown.verdict.result))?;
+    }
+    if let Some(wanted) = wanted
+        && wanted != shown.verdict.decision
+    {
+        session.report(
+            &Problem::new(
+                Status::No,
+                format!("expected the verdict '{wanted}', it is '{}'", shown.verdict.decision),
+            )
+            .into(),
+        );
+        return Ok(Status::No);
+    }
+    for failure in &failed {
+        session.tell(&format!("{}: expected {failure}\n", session.name()));
+    }
+    let out_of_patience = matches!(&shown.outcome.ending, Ending::Ran(ended) if ended.exit.is_none())
+        && shown.verdict.decision != "timed-out";
+    Ok(match () {
+        () if !failed.is_empty() => Status::No,
+        () if wanted.is_some() => Status::Done,
+        () if out_of_patience => Status::TimedOut,
+        () if shown.verdict.good => Status::Done,
+        () => Status::No,
+    })
+}
+
+/// Makes the call and judges it; the signal that interrupted it, if one did.
+pub(super) fn shown(
+    setup: &Setup,
+    reactor: &mut Reactor,
+    mut complaint: impl FnMut(&[u8]),
+) -> anyhow::Result<Result<Shown, i32>> {
+    let place = setup.place()?;
+    let environment = setup.environment(&place);
+    let mut record = Record {
+        name: setup.case.hook.name().to_owned(),
+        hook: Some(setup.case.hook),
+        argv: std::iter::once(setup.path.clone()).chain(setup.case.words()).collect(),
+        env: environment.entries(),
+        stdin: setup.case.input(setup.quirks),
+        ..Record::default()
+    };
+    let spec = setup.child(&place, environment)?;
+    let outcome = match &setup.refusal {
+        Some(reason) => {
+            let ending = Ending::Refused { reason: reason.clone() };
+            Outcome { ending, took: std::time::Duration::ZERO }
+        }
+        None => match call(reactor, spec, Some(setup.patience), &mut complaint)? {
+            Ok(outcome) => outcome,
+            Err(signal) => return Ok(Err(signal)),
+        },
+    };
+    record.take(&outcome);
+    let judged = |quirks| verdict(&setup.case, &outcome, &setup.path, &*setup.world, quirks);
+    let mine = judged(setup.quirks);
+    let other = judged(match setup.quirks {
+        Quirks::None => Quirks::Reference,
+        Quirks::Reference => Quirks::None,
+    });
+    let findings = find(&setup.case, &outcome, &mine);
+    Ok(Ok(Shown { record, outcome, verdict: mine, other, findings }))
+}
+
+/// Writes a call below a directory, under the next free number.
+pub(super) fn keep(record: &Record, directory: &std::path::Path) -> anyhow::Result<()> {
+    record
+        .write_below(directory)
+        .map(drop)
+        .with_context(|| Problem::unreadable(format!("cannot keep the call below '{}'", directory.display())))
+}
+
+/// An expression that must hold, with its text.
+pub(super) type Expectation = (String, Expr);
+
+fn expectations(one: &One) -> anyhow::Result<Vec<Expectation>> {
+    one.also.expect.iter().map(|text| expectation(text, "--expect")).collect()
+}
+
+/// Reads an expectation; `source` names where it stands.
+pub(super) fn expectation(text: &str, source: &str) -> anyhow::Result<Expectation> {
+    match Expr::parse(text.as_bytes()) {
+        Ok(expr) => Ok((text.to_owned(), expr)),
+        Err(error) => {
+            let span = Span::new(error.span.start as usize, error.span.end as usize);
+            let caret = Caret { source, text: text.as_bytes(), span };
+            Err(Problem::usage(error.to_string()).at(&caret).into())
+        }
+    }
+}
+
+fn failed_expectations(setup: &Setup, shown: &Shown, expectations: &[Expectation]) -> Vec<String> {
+    let subject = setup.case.subject();
+    let result = shown.verdict.result.first().unwrap_or(subject);
+    unmet(expectations, result, subject, &setup.world)
+}
+
+/// Those that are not true, with their values.
+pub(super) fn unmet(
+    expectations: &[Expectation],
+    result: &ClassAd,
+    subject: &ClassAd,
+    world: &RealWorld,
+) -> Vec<String> {
+    let context = Context::new(world).my(result).target(subject);
+    expectations
+        .iter()
+        .filter_map(|(text, expr)| {
+            let value = context.eval(expr);
+            (value.truth() != Some(true)).then(|| format!("{text}: it is {}", value.unparse()))
+        })
+        .collect()
+}

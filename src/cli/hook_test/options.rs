@@ -1,0 +1,140 @@
+//! The options of one call.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::cli::common::InputOptions;
+
+/// One hook, the ads it is about, and how it is called.
+#[derive(Args, Clone, Debug, Default)]
+pub(super) struct One {
+    /// The hook; without it the one that the configuration names
+    #[arg(value_name = "HOOK")]
+    pub hook: Option<PathBuf>,
+    /// Words behind the path: accept or reject, exit or evict, arguments of a prepare hook
+    #[arg(value_name = "WORD")]
+    pub words: Vec<String>,
+
+    #[command(flatten)]
+    pub input: InputOptions,
+    #[command(flatten)]
+    pub ads: AdOptions,
+    #[command(flatten)]
+    pub call: CallOptions,
+    #[command(flatten)]
+    pub also: AlsoOptions,
+}
+
+/// Which ads, and what is changed in them.
+#[derive(Args, Clone, Debug, Default)]
+pub(super) struct AdOptions {
+    /// Read the slot's ad from FILE
+    #[arg(long, value_name = "FILE", help_heading = "Input")]
+    pub slot_ads: Option<PathBuf>,
+    /// Read the routed job's ad from FILE
+    #[arg(long, value_name = "FILE", help_heading = "Input", hide_short_help = true)]
+    pub routed_ads: Option<PathBuf>,
+    /// Use a built-in job: vanilla, container, docker, gpu, grid, java, parallel, v1
+    #[arg(long, value_name = "KIND", help_heading = "Input")]
+    pub sample_job: Option<String>,
+    /// Use a built-in slot: static, partitionable, gpu
+    #[arg(long, value_name = "KIND", help_heading = "Input")]
+    pub sample_slot: Option<String>,
+    /// Set an attribute of the job (of the slot, for fetch); may be repeated
+    #[arg(long, value_name = "NAME=EXPR", help_heading = "Input")]
+    pub set: Vec<String>,
+    /// Remove an attribute of the job (of the slot, for fetch); may be repeated
+    #[arg(long, value_name = "NAME", help_heading = "Input")]
+    pub delete: Vec<String>,
+    /// Set an attribute of the slot; may be repeated
+    #[arg(long, value_name = "NAME=EXPR", help_heading = "Input", hide_short_help = true)]
+    pub set_slot: Vec<String>,
+    /// Set an attribute of the routed job; may be repeated
+    #[arg(long, value_name = "NAME=EXPR", help_heading = "Input", hide_short_help = true)]
+    pub set_routed: Vec<String>,
+}
+
+/// How the hook is called.
+#[derive(Args, Clone, Debug, Default)]
+pub(super) struct CallOptions {
+    /// Look the hook up under this keyword instead of the caller's
+    #[arg(long, value_name = "WORD", help_heading = "Call")]
+    pub keyword: Option<String>,
+    /// Look keyword and knobs up as this slot does
+    #[arg(
+        long,
+        value_name = "SLOT",
+        default_value = "slot1",
+        hide_default_value = true,
+        help_heading = "Call",
+        hide_short_help = true
+    )]
+    pub slot: String,
+    /// Type of the slot, for SLOT_TYPE_<N> knobs
+    #[arg(long, value_name = "N", help_heading = "Call", hide_short_help = true)]
+    pub slot_type: Option<u32>,
+    /// Name of the route
+    #[arg(long, value_name = "NAME", help_heading = "Call", hide_short_help = true)]
+    pub route: Option<String>,
+    /// TargetUniverse of the route
+    #[arg(long, value_name = "N", help_heading = "Call", hide_short_help = true)]
+    pub target_universe: Option<i64>,
+    /// GridResource of the route
+    #[arg(long, value_name = "TEXT", help_heading = "Call", hide_short_help = true)]
+    pub grid_resource: Option<String>,
+    /// The route edits the job in place
+    #[arg(long, help_heading = "Call", hide_short_help = true)]
+    pub edit_in_place: bool,
+    /// The job comes from a schedd, not from a fetch hook: failures hold it or send it back
+    #[arg(long, help_heading = "Call")]
+    pub shadow: bool,
+    /// Speak the protocol of the 7.1 manual
+    #[arg(long, value_name = "7.1", value_parser = ["7.1", "present"], hide_possible_values = true,
+          help_heading = "Call", hide_short_help = true)]
+    pub protocol: Option<String>,
+    /// Id of the claim
+    #[arg(long, value_name = "ID", help_heading = "Call", hide_short_help = true)]
+    pub claim_id: Option<String>,
+    /// Set a variable of the hook's environment; may be repeated
+    #[arg(long, value_name = "NAME=VALUE", help_heading = "Call")]
+    pub env: Vec<String>,
+    /// Put a directory in front of the hook's PATH; may be repeated
+    #[arg(long, value_name = "DIR", help_heading = "Call")]
+    pub path_prepend: Vec<PathBuf>,
+    /// Run the hook as this account (needs root)
+    #[arg(long, value_name = "NAME", help_heading = "Call")]
+    pub user: Option<String>,
+    /// Run the hook although its caller would refuse the path
+    #[arg(long, help_heading = "Call", hide_short_help = true)]
+    pub ignore_path_check: bool,
+}
+
+/// What else is done.
+#[derive(Args, Clone, Debug, Default)]
+pub(super) struct AlsoOptions {
+    /// Print what the hook would get and run nothing
+    #[arg(long, short = 'i', help_heading = "Behaviour")]
+    pub show_input: bool,
+    /// Must be true of the result (MY) and what went in (TARGET); may be repeated
+    #[arg(long, value_name = "EXPR", help_heading = "Behaviour")]
+    pub expect: Vec<String>,
+    /// The verdict must be this word, such as go-on or held; it is then a success
+    #[arg(long, value_name = "WORD", help_heading = "Behaviour")]
+    pub expect_verdict: Option<String>,
+    /// Keep argv, env, stdin, stdout, stderr and meta of each call below DIR
+    #[arg(long, value_name = "DIR", help_heading = "Behaviour")]
+    pub keep: Option<PathBuf>,
+    /// Call it N times and compare the answers
+    #[arg(long, value_name = "N", help_heading = "Behaviour")]
+    pub repeat: Option<u32>,
+    /// Call it again in another directory, with another HOME and with your own environment, and compare
+    #[arg(long, help_heading = "Behaviour")]
+    pub probe: bool,
+    /// Call it N times and print a table of how long it took
+    #[arg(long, value_name = "N", help_heading = "Behaviour")]
+    pub time: Option<u32>,
+    /// Tell how keyword and path were found
+    #[arg(long, help_heading = "Behaviour")]
+    pub explain: bool,
+}

@@ -1,0 +1,212 @@
+//! More than one call: do the answers differ, what do they depend on, how long do they take.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use bstr::BString;
+
+use super::Cli;
+use super::one::{self, Shown};
+use super::setup::Setup;
+use crate::cli::common::{Align, Column, Painter, Problem, Session, Status, table};
+use crate::os::{Reactor, RealWorld};
+use crate::runner::hook_environment::HookEnvironment;
+use crate::runner::hook_test::{Ending, Finding, Outcome, Rule, call};
+use crate::world::World;
+
+/// What two calls are compared by.
+fn answer(outcome: &Outcome) -> (Option<crate::process::Exit>, Vec<u8>) {
+    match &outcome.ending {
+        Ending::Ran(ended) => (ended.exit, ended.stdout.clone()),
+        _ => (None, Vec::new()),
+    }
+}
+
+/// The first lines in which two outputs differ.
+fn difference(before: &[u8], after: &[u8]) -> String {
+    let lines = |text: &[u8]| String::from_utf8_lossy(text).lines().map(str::to_owned).collect::<Vec<_>>();
+    let (before, after) = (lines(before), lines(after));
+    let most = before.len().max(after.len());
+    for at in 0..most {
+        let (left, right) = (before.get(at), after.get(at));
+        if left != right {
+            let show = |line: Option<&String>| match line {
+                Some(line) => format!("'{}'", line.chars().take(70).collect::<String>()),
+                None => "nothing".to_owned(),
+            };
+            return format!("line {}: {} then {}", at + 1, show(left), show(right));
+        }
+    }
+    "its exit status".to_owned()
+}
+
+/// Calls the hook again and tells whether it answers the same.
+pub(super) fn repeat(
+    setup: &Setup,
+    reactor: &mut Reactor,
+    times: u32,
+    shown: &mut Shown,
+) -> anyhow::Result<()> {
+    let first = answer(&shown.outcome);
+    for number in 2..=times {
+        let Ok(again) = one::shown(setup, reactor, |_| {})? else { return Ok(()) };
+        let other = answer(&again.outcome);
+        if other != first {
+            shown.findings.push(Finding::new(
+                Rule::Varies,
+                format!("call {number} answers differently: {}", difference(&first.1, &other.1)),
+                "make the answer depend on the ads alone, or expect it to vary",
+            ));
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Calls the hook in other surroundings, one thing changed at a time.
+pub(super) fn probe(setup: &Setup, reactor: &mut Reactor, shown: &mut Shown) -> anyhow::Result<()> {
+    let first = answer(&shown.outcome);
+    let elsewhere = tempfile::tempdir()?;
+    {
+        use std::os::unix::fs::PermissionsExt;
+        std::fs::set_permissions(elsewhere.path(), std::fs::Permissions::from_mode(0o777))?;
+    }
+    let mut ask = |change: &dyn Fn(&mut HookEnvironment),
+                   directory: bool|
+     -> anyhow::Result<Option<String>> {
+        let place = setup.place()?;
+        let mut environment = setup.environment(&place);
+        change(&mut environment);
+        let mut spec = setup.child(&place, environment)?;
+        if directory {
+            spec.cwd = Some(elsewhere.path().to_owned());
+        }
+        let Ok(outcome) = call(reactor, spec, Some(setup.patience), &mut |_| {})? else { return Ok(None) };
+        let other = answer(&outcome);
+        Ok((other != first).then(|| difference(&first.1, &other.1)))
+    };
+    // The scratch directory's name is new for each call: an answer that holds it differs without fault.
+    if let Some(how) = ask(&|_| {}, false)? {
+        shown.findings.push(Finding::new(
+            Rule::Varies,
+            format!("a second call answers differently: {how}"),
+            "make the answer depend on the ads alone, or expect it to vary",
+        ));
+        return Ok(());
+    }
+    if let Some(how) = ask(&|_| {}, true)? {
+        shown.findings.push(Finding::new(
+            Rule::DependsOnDirectory,
+            format!("in another working directory it answers differently: {how}"),
+            "name files by full paths; the working directory is the daemon's LOG or the job's scratch directory",
+        ));
+    }
+    let home = |environment: &mut HookEnvironment| environment.variables.set("HOME", "/nonexistent");
+    if let Some(how) = ask(&home, false)? {
+        shown.findings.push(Finding::new(
+            Rule::DependsOnHome,
+            format!("with another HOME it answers differently: {how}"),
+            "the HOME of a daemon is root's, or that of the job's account in starter hooks",
+        ));
+    }
+    let own: Vec<(BString, BString)> = RealWorld::new()
+        .environment()
+        .into_iter()
+        .map(|(name, value)| {
+            use std::os::unix::ffi::OsStringExt;
+            (name.into_vec().into(), value.into_vec().into())
+        })
+        .collect();
+    let shell = |environment: &mut HookEnvironment| {
+        for (name, value) in &own {
+            if !environment.variables.contains(name) {
+                environment.variables.set(name.clone(), value.clone());
+            }
+        }
+    };
+    if let Some(how) = ask(&shell, false)? {
+        shown.findings.push(Finding::new(
+            Rule::DependsOnEnvironment,
+            format!("with the variables of your shell it answers differently: {how}"),
+            "a daemon does not have them; set what is needed in the hook",
+        ));
+    }
+    Ok(())
+}
+
+/// Calls the hook so many times and prints how long it took.
+pub(super) fn time(
+    setup: &Setup,
+    reactor: &mut Reactor,
+    times: u32,
+    cli: &Cli,
+    session: &Session,
+) -> anyhow::Result<Status> {
+    if let Some(reason) = &setup.refusal {
+        return Err(Problem::new(Status::No, reason.clone()).into());
+    }
+    let mut took: Vec<Duration> = Vec::new();
+    let (mut user, mut system) = (Duration::ZERO, Duration::ZERO);
+    let mut ends: BTreeMap<String, u32> = BTreeMap::new();
+    let place = setup.place()?;
+    let environment = setup.environment(&place);
+    for _ in 0..times.max(1) {
+        let spec = setup.child(&place, environment.clone())?;
+        let Ok(outcome) = call(reactor, spec, Some(setup.patience), &mut |_| {})? else { break };
+        took.push(outcome.took);
+        let end = match &outcome.ending {
+            Ending::Ran(ended) => {
+                user += ended.usage.user;
+                system += ended.usage.system;
+                ended.exit.map_or("still running".to_owned(), |exit| exit.to_string())
+            }
+            Ending::NotStarted { reason, .. } | Ending::Refused { reason } => reason.clone(),
+        };
+        *ends.entry(end).or_default() += 1;
+    }
+    took.sort_unstable();
+    let count = took.len().max(1);
+    let at =
+        |share: f64| took.get(((count - 1) as f64 * share).round() as usize).copied().unwrap_or_default();
+    let total: Duration = took.iter().sum();
+    let ms = |time: Duration| format!("{:.2}", time.as_secs_f64() * 1e3);
+    let columns = [
+        Column::right("CALLS"),
+        Column { heading: "LEAST", align: Align::Right },
+        Column::right("MEDIAN"),
+        Column::right("P90"),
+        Column::right("P99"),
+        Column::right("MOST"),
+        Column::right("MEAN"),
+        Column::right("USER"),
+        Column::right("SYSTEM"),
+    ];
+    let per = |time: Duration| ms(time / u32::try_from(count).unwrap_or(u32::MAX));
+    let row = vec![
+        took.len().to_string(),
+        ms(at(0.0)),
+        ms(at(0.5)),
+        ms(at(0.9)),
+        ms(at(0.99)),
+        ms(at(1.0)),
+        per(total),
+        per(user),
+        per(system),
+    ];
+    session.tell("milliseconds a call\n");
+    {
+        use std::io::Write;
+        let painter = if cli.output.quiet { Painter::plain() } else { Painter::stderr(cli.output.color) };
+        let painter =
+            if std::io::IsTerminal::is_terminal(&std::io::stdout()) { painter } else { Painter::plain() };
+        std::io::stdout().write_all(table(&columns, [row], painter).as_bytes())?;
+    }
+    for (end, count) in &ends {
+        session.tell(&format!("{count} of {}: {end}\n", took.len()));
+    }
+    Ok(if ends.len() == 1 && ends.keys().all(|end| end == "exited with status 0") {
+        Status::Done
+    } else {
+        Status::No
+    })
+}

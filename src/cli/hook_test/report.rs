@@ -1,0 +1,180 @@
+//! All that is known of one call, for programs.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::one::Shown;
+use super::setup::Setup;
+use crate::classad::{ClassAd, format::long};
+use crate::runner::hook_test::{Change, Ending, Finding, Rule, Verdict};
+use crate::text::caret::Caret;
+
+/// One call with what was expected of it.
+pub(super) struct Report<'a> {
+    pub setup: &'a Setup,
+    pub shown: &'a Shown,
+    pub failed: &'a [String],
+}
+
+#[derive(Serialize)]
+struct Call<'a> {
+    hook: &'a str,
+    path: String,
+    argv: Vec<String>,
+    seconds: f64,
+    exit: Option<String>,
+    verdict: Judged,
+    /// Where 25.14 and its manual differ: the answer of the other side of `--quirks`.
+    other: Option<Judged>,
+    quirks: Vec<&'a str>,
+    changes: Vec<Changed>,
+    ignored: Vec<String>,
+    findings: Vec<Found>,
+    expected: &'a [String],
+    stdin: String,
+    stdout: String,
+    stderr: String,
+    result: Vec<Value>,
+}
+
+#[derive(Serialize)]
+struct Judged {
+    decision: &'static str,
+    good: bool,
+    says: String,
+    reason: String,
+    next: String,
+    code: Option<i64>,
+    subcode: Option<i64>,
+}
+
+#[derive(Serialize)]
+struct Changed {
+    name: String,
+    before: Option<String>,
+    after: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Found {
+    rule: &'static str,
+    note: bool,
+    message: String,
+    advice: String,
+    line: Option<u32>,
+    column: Option<u32>,
+}
+
+fn judged(verdict: &Verdict) -> Judged {
+    Judged {
+        decision: verdict.decision,
+        good: verdict.good,
+        says: verdict.says.clone(),
+        reason: verdict.reason.clone(),
+        next: verdict.next.clone(),
+        code: verdict.hold.map(|hold| hold.0),
+        subcode: verdict.hold.map(|hold| hold.1),
+    }
+}
+
+impl Report<'_> {
+    /// Whether the other side of `--quirks` answers differently.
+    pub(super) fn differs(&self) -> bool {
+        let (mine, other) = (&self.shown.verdict, &self.shown.other);
+        mine.decision != other.decision || mine.hold != other.hold || mine.changes != other.changes
+    }
+
+    /// The whole report as one JSON object; over several lines when `pretty`.
+    pub(super) fn json(&self, pretty: bool) -> anyhow::Result<String> {
+        let (setup, shown) = (self.setup, self.shown);
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let (mut exit, mut stdout, mut stderr) = (None, String::new(), String::new());
+        if let Ending::Ran(ended) = &shown.outcome.ending {
+            exit = ended.exit.map(|exit| exit.to_string());
+            stdout = text(&ended.stdout);
+            stderr = text(&ended.stderr);
+        }
+        let call = Call {
+            hook: setup.case.hook.name(),
+            path: setup.path.to_string(),
+            argv: shown.record.argv.iter().map(ToString::to_string).collect(),
+            seconds: shown.outcome.took.as_secs_f64(),
+            exit,
+            verdict: judged(&shown.verdict),
+            other: self.differs().then(|| judged(&shown.other)),
+            quirks: shown.verdict.quirks.iter().map(|quirk| quirk.id()).collect(),
+            changes: shown.verdict.changes.iter().map(changed).collect(),
+            ignored: shown.verdict.ignored.iter().map(ToString::to_string).collect(),
+            findings: shown.findings.iter().map(|finding| found(finding, stdout.as_bytes())).collect(),
+            expected: self.failed,
+            stdin: text(&shown.record.stdin),
+            stdout: stdout.clone(),
+            stderr,
+            result: shown.verdict.result.iter().map(ad).collect::<anyhow::Result<_>>()?,
+        };
+        let mut text = match pretty {
+            true => serde_json::to_string_pretty(&call)?,
+            false => serde_json::to_string(&call)?,
+        };
+        text.push('\n');
+        Ok(text)
+    }
+}
+
+fn changed(change: &Change) -> Changed {
+    Changed {
+        name: change.name.to_string(),
+        before: change.before.as_ref().map(ToString::to_string),
+        after: change.after.as_ref().map(ToString::to_string),
+    }
+}
+
+fn found(finding: &Finding, stdout: &[u8]) -> Found {
+    let place = finding.place.map(|place| place.position(stdout));
+    Found {
+        rule: finding.rule.word(),
+        note: finding.rule.is_note(),
+        message: finding.message.clone(),
+        advice: finding.advice.clone(),
+        line: place.map(|place| place.line),
+        column: place.map(|place| place.column),
+    }
+}
+
+/// An ad as JSON has it.
+pub(super) fn ad(ad: &ClassAd) -> anyhow::Result<Value> {
+    let mut text = Vec::new();
+    crate::classad::format::json::push(ad, crate::classad::format::json::Layout::OneLine, &mut text);
+    Ok(serde_json::from_slice(&text)
+        .unwrap_or_else(|_| Value::String(String::from_utf8_lossy(&text).into_owned())))
+}
+
+/// Ads in the long form: one as it is, two as JOB_FINALIZE reads them.
+pub(super) fn long(ads: &[ClassAd]) -> Vec<u8> {
+    let mut out = Vec::new();
+    for (at, ad) in ads.iter().enumerate() {
+        if at > 0 {
+            out.extend_from_slice(b"\n------\n");
+        }
+        out.extend_from_slice(&long::print(ad));
+    }
+    out
+}
+
+/// A finding as people read it.
+pub(super) fn finding(finding: &Finding, stdout: &[u8], severity: &str) -> String {
+    let rule: Rule = finding.rule;
+    let mut text = match finding.place {
+        Some(span) => {
+            let message = format!("{severity} {}: {}", rule.word(), finding.message);
+            Caret { source: "stdout", text: stdout, span }.render(&message)
+        }
+        None => format!("{severity} {}: {}", rule.word(), finding.message),
+    };
+    if !finding.advice.is_empty() {
+        text.push_str("\n  hint: ");
+        text.push_str(&finding.advice);
+    }
+    text.push('\n');
+    text
+}

@@ -1,0 +1,146 @@
+//! One call on one screen, for people.
+
+use std::io::Write;
+
+use super::report::{self, Report};
+use super::setup::Setup;
+use crate::cli::common::{Painter, Session, Status};
+use crate::process::{Session as ProcessSession, Stdio};
+use crate::runner::hook_test::{Change, Ending, Verdict};
+
+/// Attributes of a difference that are shown; the rest is counted.
+const MOST_CHANGES: usize = 20;
+
+/// The verdict, the changes, and what is wrong.
+pub(super) fn verdict(report: &Report<'_>, painter: Painter) -> String {
+    let (setup, shown) = (report.setup, report.shown);
+    let verdict = &shown.verdict;
+    let mut text = String::new();
+    let end = match &shown.outcome.ending {
+        Ending::Ran(ended) => {
+            let how = ended.exit.map_or("killed".to_owned(), |exit| exit.to_string());
+            format!("{how}, {}", duration(shown.outcome.took))
+        }
+        Ending::NotStarted { .. } => "not executed".to_owned(),
+        Ending::Refused { .. } => "not called".to_owned(),
+    };
+    let word = match verdict.good {
+        true => painter.good(verdict.decision).to_string(),
+        false => painter.bad(verdict.decision).to_string(),
+    };
+    text += &format!("{} {}: {word} ({end})\n", setup.case.hook.name(), setup.path);
+    text += &format!("  {}\n", verdict.says);
+    if !verdict.reason.is_empty() {
+        text += &format!("  because: {}\n", verdict.reason.replace('\n', "\n           "));
+    }
+    if let Some((code, subcode)) = verdict.hold {
+        text += &format!("  hold code {code}, subcode {subcode}\n");
+    }
+    if !verdict.next.is_empty() {
+        text += &format!("  then: {}\n", verdict.next);
+    }
+    text += &changes(verdict, painter);
+    if !verdict.ignored.is_empty() {
+        let names: Vec<_> = verdict.ignored.iter().map(ToString::to_string).collect();
+        text += &format!("  ignored: {}\n", names.join(", "));
+    }
+    if report.differs() {
+        let other = &shown.other;
+        let who = match setup.quirks {
+            crate::quirks::Quirks::None => "HTCondor 25.14 itself",
+            crate::quirks::Quirks::Reference => "by its manual",
+        };
+        text += &format!("  {}: {}, {}\n", painter.warn(who), other.decision, other.says);
+    }
+    for quirk in &verdict.quirks {
+        if report.differs() || !verdict.good {
+            text += &format!("  25.14 ({}): {}\n", quirk.id(), quirk.line());
+        }
+    }
+    let stdout: &[u8] = match &shown.outcome.ending {
+        Ending::Ran(ended) => &ended.stdout,
+        _ => b"",
+    };
+    for finding in &shown.findings {
+        let severity = if finding.rule.is_note() {
+            painter.dim("note").to_string()
+        } else {
+            painter.warn("warning").to_string()
+        };
+        text += &report::finding(finding, stdout, &severity);
+    }
+    text
+}
+
+fn duration(time: std::time::Duration) -> String {
+    let seconds = time.as_secs_f64();
+    if seconds < 1.0 { format!("{:.1} ms", seconds * 1e3) } else { format!("{seconds:.1} s") }
+}
+
+fn changes(verdict: &Verdict, painter: Painter) -> String {
+    let mut text = String::new();
+    for Change { name, before, after } in verdict.changes.iter().take(MOST_CHANGES) {
+        text += &match (before, after) {
+            (None, Some(after)) => format!("  {} {name} = {after}\n", painter.good("+")),
+            (Some(before), Some(after)) => {
+                format!("  {} {name} = {after}  (was {before})\n", painter.warn("~"))
+            }
+            (Some(before), None) => format!("  {} {name}  (was {before})\n", painter.bad("-")),
+            (None, None) => String::new(),
+        };
+    }
+    let more = verdict.changes.len().saturating_sub(MOST_CHANGES);
+    if more > 0 {
+        text += &format!("  and {more} more\n");
+    }
+    text
+}
+
+/// Tells how the hook would be called on standard error, and writes what it would read to standard output.
+pub(super) fn show_input(setup: &Setup, session: &Session) -> anyhow::Result<Status> {
+    let place = setup.place()?;
+    let environment = setup.environment(&place);
+    let spec = setup.child(&place, environment)?;
+    let mut text = String::new();
+    if let Some(reason) = &setup.refusal {
+        text += &format!("refused: {reason}\n");
+    }
+    for (at, word) in spec.argv.iter().enumerate() {
+        text += &format!("argv[{at}]: {word}\n");
+    }
+    text += &format!("directory: {}\n", place.directory.display());
+    let account = match (&setup.identity, &setup.account) {
+        (Some(identity), Some(account)) => format!("{} ({}:{})", account.name, identity.uid, identity.gid),
+        (None, Some(account)) => format!("{} (that of this program)", account.name),
+        _ => "that of this program".to_owned(),
+    };
+    text += &format!("account: {account}\numask: {:03o}\n", spec.umask);
+    let group = match spec.session {
+        ProcessSession::Own => "its own",
+        ProcessSession::Group => "its own group in the caller's session",
+        ProcessSession::Inherit => "those of the caller",
+    };
+    text += &format!("session and group: {group}\n");
+    let mask = match spec.blocked_signals.len() {
+        0 => "none blocked".to_owned(),
+        count => format!("{count} blocked"),
+    };
+    let pipe = if spec.ignore_sigpipe { ", SIGPIPE ignored" } else { "" };
+    text += &format!("signals: {mask}{pipe}\n");
+    let descriptor = |stdio: &Stdio| match stdio {
+        Stdio::Closed => "closed".to_owned(),
+        Stdio::Null => "/dev/null".to_owned(),
+        Stdio::Bytes(bytes) => format!("pipe with {} bytes", bytes.len()),
+        Stdio::Capture { limit } => format!("pipe, at most {limit} bytes are read"),
+        _ => "pipe".to_owned(),
+    };
+    for (number, stdio) in spec.stdio.iter().enumerate() {
+        text += &format!("descriptor {number}: {}\n", descriptor(stdio));
+    }
+    for entry in &spec.env {
+        text += &format!("env: {entry}\n");
+    }
+    session.tell(&text);
+    std::io::stdout().write_all(&setup.case.input(setup.quirks))?;
+    Ok(if setup.refusal.is_some() { Status::No } else { Status::Done })
+}

@@ -1,0 +1,321 @@
+//! From the command line to a call that can be made: configuration, keyword, path, account, environment.
+
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::time::Duration;
+
+use bstr::{BString, ByteSlice};
+
+use super::Cli;
+use super::ads;
+use super::options::One;
+use crate::cli::common::{Problem, Session};
+use crate::config::{CommandPolicy, Config, Who};
+use crate::hook::{Caller, HookType, Knobs, keyword, path_check};
+use crate::os::{RealWorld, identity};
+use crate::process::{ChildSpec, Identity};
+use crate::quirks::Quirks;
+use crate::runner::hook_call::{Complaints, HookCall};
+use crate::runner::hook_environment::HookEnvironment;
+use crate::runner::hook_test::{Case, Place, Protocol, caller_environment};
+use crate::starter::Settings;
+use crate::text::arguments;
+use crate::time::Now;
+use crate::world::{Account, World};
+
+/// How long a hook whose caller would wait for ever is waited for, unless `--timeout` says otherwise.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A call that can be made, any number of times.
+pub(super) struct Setup {
+    pub world: Rc<RealWorld>,
+    pub case: Case,
+    pub path: BString,
+    /// Why the caller would not run the hook.
+    pub refusal: Option<String>,
+    /// How keyword and path were found.
+    pub story: Vec<String>,
+    pub identity: Option<Identity>,
+    pub account: Option<Account>,
+    pub settings: Settings,
+    pub daemon: HookEnvironment,
+    /// Variables that options set.
+    pub extra: Vec<(BString, BString)>,
+    pub prepend: Vec<PathBuf>,
+    pub patience: Duration,
+    pub quirks: Quirks,
+}
+
+impl Setup {
+    pub(super) fn new(cli: &Cli, hook: HookType, one: &One, session: &Session) -> anyhow::Result<Self> {
+        let mut world = RealWorld::new();
+        if let Some(now) = cli.clock.now {
+            world = world.at(Now { wall_us: now, monotonic_us: u64::try_from(now).unwrap_or(0) });
+        }
+        if let Some(seed) = cli.clock.seed {
+            world = world.seeded(seed);
+        }
+        let mut case = Case::new(hook);
+        let call = &one.call;
+        case.route.name = call.route.as_deref().unwrap_or("Site1").into();
+        case.route.universe = call.target_universe.unwrap_or(case.route.universe);
+        case.route.grid_resource = call.grid_resource.as_deref().unwrap_or_default().into();
+        case.route.edit_in_place = call.edit_in_place;
+        case.with_shadow |= call.shadow;
+        if call.protocol.as_deref() == Some("7.1") {
+            case.protocol = Protocol::Old;
+        }
+        if let Some(id) = &call.claim_id {
+            case.claim_id = id.as_str().into();
+        }
+        ads::take(&mut case, one, session)?;
+        words(&mut case, one)?;
+
+        let mut setup = Setup {
+            account: account(one)?,
+            identity: None,
+            world: Rc::new(world),
+            case,
+            path: BString::default(),
+            refusal: None,
+            story: Vec::new(),
+            settings: Settings::default(),
+            daemon: HookEnvironment::default(),
+            extra: pairs(&call.env)?,
+            prepend: call.path_prepend.clone(),
+            patience: PATIENCE,
+            quirks: cli.quirks.quirks,
+        };
+        if call.user.is_some() {
+            setup.identity = setup.account.as_ref().map(identity::of_account);
+        }
+        setup.configure(cli, one, session)?;
+        let waits = setup.case.caller_waits;
+        setup.patience = match (waits, cli.events.timeout) {
+            (Some(waits), Some(limit)) => waits.min(limit),
+            (Some(waits), None) => waits,
+            (None, limit) => limit.unwrap_or(PATIENCE),
+        };
+        Ok(setup)
+    }
+
+    /// Reads the configuration where one is wanted, and finds the hook.
+    fn configure(&mut self, cli: &Cli, one: &One, session: &Session) -> anyhow::Result<()> {
+        let wanted =
+            one.hook.is_none() || cli.config.config_file.is_some() || !cli.config.set_knob.is_empty();
+        let (hook, world) = (self.case.hook, Rc::clone(&self.world));
+        let config_path = cli.config.config_file.clone();
+        self.daemon = caller_environment(self.account.as_ref(), config_path.as_deref(), self.quirks);
+        if wanted {
+            let who = Who { subsystem: hook.caller().subsystem().into(), local_name: "".into() };
+            let options = cli.config.load_options(CommandPolicy::BOUNDED);
+            let (config, warnings) = Config::load(&*world, &who, &options)
+                .map_err(|error| Problem::unreadable(error.to_string()))?;
+            for warning in warnings {
+                session.warn(warning.text.to_str_lossy().trim());
+            }
+            let view = config.for_slot(one.call.slot_type, &one.call.slot, &*world);
+            if let Ok(settings) = Settings::read(&view, Some(&self.case.slot), &*world) {
+                self.settings = settings;
+            }
+            self.find(&view, one)?;
+            let number = |name: &str| view.int(name).ok().flatten().map(|setting| setting.value);
+            if let Some(limit) = number("PIPE_BUFFER_MAX").and_then(|limit| usize::try_from(limit).ok()) {
+                self.case.output_limit = limit;
+            }
+        } else if let Some(keyword) = &one.call.keyword {
+            self.case.keyword = keyword.as_str().into();
+        }
+        if let Some(path) = &one.hook {
+            let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+            self.path = path.as_os_str().as_bytes().into();
+            self.refusal = path_check::check(&*world, &self.path).err().map(|error| error.to_string());
+        }
+        if one.call.ignore_path_check {
+            self.refusal = None;
+        }
+        Ok(())
+    }
+
+    /// Looks the hook up as its caller does.
+    fn find(&mut self, knobs: &dyn Knobs, one: &One) -> anyhow::Result<()> {
+        let (hook, world) = (self.case.hook, &*self.world);
+        let keyword = match &one.call.keyword {
+            Some(keyword) => Some(BString::from(keyword.as_str())),
+            None => {
+                let lookup = match hook.caller() {
+                    Caller::Startd => {
+                        let parent = one.call.slot.split_once('_').map(|(parent, _)| parent);
+                        keyword::startd(&one.call.slot, parent, knobs, self.quirks)
+                    }
+                    Caller::Starter => keyword::starter("STARTER", &self.case.job, knobs, world, self.quirks),
+                    Caller::Shadow => keyword::starter("SHADOW", &self.case.job, knobs, world, self.quirks),
+                    Caller::Router => keyword::router(&self.case.job, knobs, world),
+                };
+                self.story.extend(lookup.story.iter().map(ToString::to_string));
+                lookup.keyword
+            }
+        };
+        let Some(keyword) = keyword else {
+            if one.hook.is_some() {
+                return Ok(());
+            }
+            let tried: String = self.story.iter().map(|line| format!("\n  {line}")).collect();
+            let message =
+                format!("the {} has no keyword, so that it calls no hooks{tried}", hook.caller().name());
+            return Err(Problem::unreadable(message).hint("--keyword WORD uses one all the same").into());
+        };
+        let knob = hook.knob(&keyword);
+        self.case.keyword = keyword.clone();
+        if one.hook.is_none() {
+            match path_check::configured(world, knobs, &keyword, hook) {
+                Ok(Some(path)) => {
+                    let origin = knobs.origin(&knob).map(|place| format!(" ({place})")).unwrap_or_default();
+                    self.story.push(format!("{knob} is '{path}'{origin}"));
+                    self.path = path;
+                }
+                Ok(None) => {
+                    let mut problem =
+                        Problem::unreadable(format!("{knob} is not set: no such hook is called"));
+                    if let Some(hint) = misnamed(knobs, &keyword, hook) {
+                        problem = problem.hint(hint);
+                    }
+                    return Err(problem.into());
+                }
+                Err(refusal) => {
+                    self.path = refusal.path.clone();
+                    self.refusal = Some(format!("{refusal}\n{}", refusal.reference_text(&knob)));
+                }
+            }
+        }
+        if let Some(knob) = hook.arguments_knob(&keyword)
+            && let Some(text) = knobs.get(&knob)
+            && one.words.is_empty()
+        {
+            let words = arguments::parse_v2_raw(&text)
+                .map_err(|error| Problem::unreadable(format!("{knob}: {error}")))?;
+            self.story.push(format!("{knob} gives {} arguments", words.len()));
+            self.case.arguments = words;
+        }
+        if let Some(limit) = hook.time_out(&keyword) {
+            let seconds = knobs.get(&limit.knob).and_then(|text| text.to_str().ok()?.trim().parse().ok());
+            self.case.caller_waits = Some(seconds.map_or(limit.default, Duration::from_secs));
+        }
+        Ok(())
+    }
+
+    /// The directories of one call.
+    pub(super) fn place(&self) -> anyhow::Result<Place> {
+        use anyhow::Context;
+        Place::make(&self.case, self.identity.as_ref(), self.quirks).context("making a place for the hook")
+    }
+
+    /// The environment of the hook.
+    pub(super) fn environment(&self, place: &Place) -> HookEnvironment {
+        let daemon = self.daemon.clone();
+        let account = self.account.as_ref();
+        let mut all =
+            place.environment(&self.case, daemon, account, &self.settings, &*self.world, self.quirks);
+        for (name, value) in &self.extra {
+            all.variables.set(name.clone(), value.clone());
+        }
+        if !self.prepend.is_empty() {
+            let old = all.variables.get("PATH").cloned().unwrap_or_default();
+            let mut path = BString::default();
+            for directory in &self.prepend {
+                let directory = std::path::absolute(directory).unwrap_or_else(|_| directory.clone());
+                path.extend_from_slice(directory.as_os_str().as_bytes());
+                path.push(b':');
+            }
+            path.extend_from_slice(&old);
+            all.variables.set("PATH", path);
+        }
+        all
+    }
+
+    /// The child of one call.
+    pub(super) fn child(&self, place: &Place, environment: HookEnvironment) -> anyhow::Result<ChildSpec> {
+        let mut call =
+            HookCall::new(self.case.hook, self.path.clone(), self.case.input(self.quirks), environment);
+        call.arguments = self.case.words();
+        call.directory = Some(place.directory.clone());
+        call.identity = self.identity.clone();
+        call.output_limit = self.case.output_limit;
+        call.complaints = Complaints::Live;
+        call.quirks = self.quirks;
+        call.ancestor = Some(HookCall::marker(self.world.now(), self.world.random()));
+        Ok(call.child_spec().map_err(|error| Problem::usage(error.to_string()))?)
+    }
+}
+
+/// A knob with a name of an old manual or a common slip, where the right one is not set.
+fn misnamed(knobs: &dyn Knobs, keyword: &[u8], hook: HookType) -> Option<String> {
+    let keyword = keyword.as_bstr();
+    let name = hook.name();
+    let mut wrong = vec![
+        (format!("HOOK_{name}"), "the manual of 7.1 leaves the keyword out"),
+        (format!("{keyword}_JOB_HOOK_{name}"), "there is no JOB_ in it"),
+        (format!("{keyword}_{name}"), "HOOK_ is missing in it"),
+        (format!("{keyword}_HOOK_{name}_HOOK"), "it ends in _HOOK"),
+    ];
+    match hook {
+        HookType::ReplyFetch => {
+            wrong.push((format!("{keyword}_HOOK_REPLY_CLAIM"), "manuals name it, no version reads it"));
+        }
+        HookType::FetchWork => {
+            wrong.push((format!("{keyword}_HOOK_FETCH_JOB"), "the hook's name is FETCH_WORK"))
+        }
+        HookType::PrepareJobBeforeTransfer | HookType::PrepareJob => {
+            wrong.push((format!("{keyword}_HOOK_PREPARE"), "the hook's name is PREPARE_JOB"));
+        }
+        HookType::JobExit => wrong.push((format!("{keyword}_HOOK_EXIT"), "the hook's name is JOB_EXIT")),
+        _ => {}
+    }
+    wrong.into_iter().find(|(name, _)| knobs.get(name.as_bytes()).is_some()).map(|(name, why)| {
+        format!("{name} is set, but nobody reads it: {why}; call it {}", hook.knob(keyword))
+    })
+}
+
+/// What REPLY_FETCH and JOB_EXIT are told, and arguments of the others.
+fn words(case: &mut Case, one: &One) -> anyhow::Result<()> {
+    let allowed: &[&str] = match case.hook {
+        HookType::ReplyFetch => &["accept", "reject"],
+        HookType::JobExit => &["exit", "evict", "hold", "remove"],
+        _ => {
+            case.arguments = one.words.iter().map(|word| word.as_str().into()).collect();
+            return Ok(());
+        }
+    };
+    if let Some((word, rest)) = one.words.split_first() {
+        if !allowed.contains(&word.as_str()) {
+            let message = format!("{} is not told '{word}'", case.hook.name());
+            return Err(Problem::usage(message).hint(format!("it is told {}", allowed.join(", "))).into());
+        }
+        case.word = word.as_str().into();
+        case.arguments = rest.iter().map(|word| word.as_str().into()).collect();
+    }
+    Ok(())
+}
+
+fn account(one: &One) -> anyhow::Result<Option<Account>> {
+    let Some(name) = &one.call.user else {
+        return Ok(identity::by_uid(identity::effective_uid()));
+    };
+    let account = identity::by_name(name.as_bytes())
+        .ok_or_else(|| Problem::usage(format!("there is no account '{name}'")))?;
+    if account.uid != identity::effective_uid() && !identity::may_switch() {
+        return Err(Problem::usage("--user needs root").into());
+    }
+    Ok(Some(account))
+}
+
+fn pairs(texts: &[String]) -> anyhow::Result<Vec<(BString, BString)>> {
+    texts
+        .iter()
+        .map(|text| match text.split_once('=') {
+            Some((name, value)) if !name.is_empty() => Ok((name.into(), value.into())),
+            _ => Err(Problem::usage(format!("--env {text}: expected NAME=VALUE")).into()),
+        })
+        .collect()
+}

@@ -1,0 +1,131 @@
+//! Runs one call to its end, or to the end of patience.
+
+use std::io;
+use std::time::Duration;
+
+use crate::os::{Event, Given, Leftover, Reactor, Stream, Whom, clock};
+use crate::process::{ChildSpec, Exit, Usage};
+
+/// What came of a call.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// How it ended, or why it never began.
+    pub ending: Ending,
+    /// From the spawn to the report of its end.
+    pub took: Duration,
+}
+
+/// How a call ended.
+#[derive(Clone, Debug)]
+pub enum Ending {
+    /// The hook ran.
+    Ran(Ended),
+    /// It could not be executed.
+    NotStarted {
+        /// What the system says, with the interpreter's name where that is missing.
+        reason: String,
+        /// The interpreter of its first line that does not exist.
+        interpreter: Option<String>,
+    },
+    /// The caller would not even try.
+    Refused {
+        /// What the caller logs.
+        reason: String,
+    },
+}
+
+/// A hook that ran.
+#[derive(Clone, Debug, Default)]
+pub struct Ended {
+    /// How it ended; `None`: patience did, and it was killed.
+    pub exit: Option<Exit>,
+    /// What its caller has read of its output.
+    pub stdout: Vec<u8>,
+    /// Whether that reached the limit and the pipe was closed.
+    pub cut: bool,
+    /// Whether something else still held the pipe when the reading ended.
+    pub held: bool,
+    /// What it complained of, as far as it is kept.
+    pub stderr: Vec<u8>,
+    /// What became of its input.
+    pub stdin: Given,
+    /// Processes it left behind.
+    pub left_behind: Vec<Leftover>,
+    /// What it used.
+    pub usage: Usage,
+}
+
+/// How much of a standard error is kept.
+const STDERR_KEPT: usize = 64 * 1024;
+
+/// Runs the child until it ends, at most `patience`; then it is killed with all that descends from it. Pieces of its
+/// standard error are handed to `complaint` as they come (where the specification asks for pieces). What it leaves behind
+/// is gone when this returns. A signal that the reactor reports ends it too, and is returned in place of an outcome.
+///
+/// # Errors
+/// The loop itself fails.
+pub fn call(
+    reactor: &mut Reactor,
+    spec: ChildSpec,
+    patience: Option<Duration>,
+    complaint: &mut dyn FnMut(&[u8]),
+) -> io::Result<Result<Outcome, i32>> {
+    let began = clock::tick();
+    let child = match reactor.spawn(spec) {
+        Ok(child) => child,
+        Err(error) => {
+            let reason = format!("{error}: {}", error.reason());
+            let reason = if error.interpreter.is_some() { error.to_string() } else { reason };
+            let interpreter = error.interpreter.map(|name| name.to_string());
+            let ending = Ending::NotStarted { reason, interpreter };
+            return Ok(Ok(Outcome { ending, took: clock::tick().since(began) }));
+        }
+    };
+    let deadline = patience.map(|patience| began.plus(patience));
+    let mut killed = false;
+    let mut interrupted = None;
+    let mut live = Vec::new();
+    loop {
+        match reactor.next(if killed { None } else { deadline })? {
+            Event::Piece { child: from, stream: Stream::Stderr, bytes } if from == child => {
+                complaint(&bytes);
+                let room = STDERR_KEPT.saturating_sub(live.len());
+                live.extend_from_slice(&bytes[..bytes.len().min(room)]);
+            }
+            Event::Timeout => {
+                killed = true;
+                reactor.kill(child, nix::libc::SIGKILL, Whom::Family);
+            }
+            Event::Signal(number) => {
+                killed = true;
+                interrupted = Some(number);
+                reactor.kill(child, nix::libc::SIGKILL, Whom::Family);
+            }
+            Event::Exited { child: from, exit, usage, stdin, stdout, stderr, left_behind }
+                if from == child =>
+            {
+                let took = clock::tick().since(began);
+                // What hooks of starter and shadow leave behind lives until the starter ends; here that is now.
+                if !left_behind.is_empty() {
+                    reactor.kill(child, nix::libc::SIGKILL, Whom::Family);
+                }
+                if let Some(number) = interrupted {
+                    return Ok(Err(number));
+                }
+                let stderr = if live.is_empty() { stderr.bytes } else { live };
+                let ended = Ended {
+                    exit: (!killed).then_some(exit),
+                    stdout: stdout.bytes,
+                    cut: stdout.cut,
+                    held: stdout.held,
+                    stderr,
+                    stdin,
+                    left_behind,
+                    usage,
+                };
+                return Ok(Ok(Outcome { ending: Ending::Ran(ended), took }));
+            }
+            _ => {}
+        }
+    }
+}

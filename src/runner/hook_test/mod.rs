@@ -1,0 +1,20 @@
+//! One hook, called as its real caller would call it, and what that caller would do with the answer.
+//!
+//! [`Case`] is what the caller knows, [`Place`] where the hook runs, [`call`] runs it, [`verdict`] decides with the code
+//! of the machines, and [`find()`] says what is wrong with the hook whatever the verdict. Nothing here prints.
+
+mod call;
+mod case;
+mod change;
+mod find;
+mod place;
+pub mod record;
+pub mod samples;
+mod verdict;
+
+pub use call::{Ended, Ending, Outcome, call};
+pub use case::{Case, Protocol, Route};
+pub use change::{Change, changes};
+pub use find::{Finding, Rule, find};
+pub use place::{Place, caller_environment};
+pub use verdict::{Verdict, verdict};

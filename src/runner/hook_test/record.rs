@@ -1,0 +1,350 @@
+//! Recorded calls: one directory a call with `meta.json`, `env`, `stdin`, `stdout`, `stderr`, raw bytes each.
+//!
+//! Two dialects are read: ours, which is that of recorded execution points (`meta.json` with hook, argv, exit), and that
+//! of recorded job routers (`argv.json`, `env.json`, `exit`). A record may leave to an earlier one what it has in common
+//! (`otherwise_like`), and its input may be a difference to an earlier one's (`stdin.diff`).
+
+use std::collections::HashMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use bstr::{BString, ByteSlice, ByteVec};
+use serde_json::{Map, Value, json};
+
+use super::call::{Ending, Outcome};
+use crate::hook::HookType;
+use crate::process::Exit;
+
+/// One recorded call.
+#[derive(Clone, Debug, Default)]
+pub struct Record {
+    /// The directory's name, or that of the hook.
+    pub name: String,
+    /// The type of hook, where it can be told.
+    pub hook: Option<HookType>,
+    /// The arguments, path first.
+    pub argv: Vec<BString>,
+    /// The environment.
+    pub env: Vec<BString>,
+    /// What it read; empty where that is not known.
+    pub stdin: Vec<u8>,
+    /// Whether its input is known.
+    pub has_input: bool,
+    /// What it wrote.
+    pub stdout: Vec<u8>,
+    /// Its complaints.
+    pub stderr: Vec<u8>,
+    /// How it ended; `None`: it did not, or nobody knows.
+    pub exit: Option<Exit>,
+    /// Seconds it took.
+    pub seconds: f64,
+    /// The shadow or startd behind it, as recorded.
+    pub parent: Option<String>,
+}
+
+impl Record {
+    /// Takes over how a call ended.
+    pub fn take(&mut self, outcome: &Outcome) {
+        self.has_input = true;
+        self.seconds = outcome.took.as_secs_f64();
+        if let Ending::Ran(ended) = &outcome.ending {
+            self.exit = ended.exit;
+            self.stdout = ended.stdout.clone();
+            self.stderr = ended.stderr.clone();
+        }
+    }
+
+    /// Writes the record below a directory as `NNN-NAME-PID`, `NNN` being the next free number. Several processes may do
+    /// so at the same time.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn write_below(&self, directory: &Path) -> io::Result<PathBuf> {
+        fs::create_dir_all(directory)?;
+        let taken = fs::read_dir(directory)?
+            .flatten()
+            .filter_map(|entry| entry.file_name().to_str()?.split('-').next()?.parse::<u32>().ok())
+            .max();
+        let mut number = taken.map_or(1, |number| number + 1);
+        let place = loop {
+            let place = directory.join(format!("{number:03}-{}-{}", self.name, std::process::id()));
+            match fs::create_dir(&place) {
+                Ok(()) => break place,
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
+                Err(error) => return Err(error),
+            }
+        };
+        fs::write(place.join("env"), bstr::join("\n", &self.env))?;
+        fs::write(place.join("stdin"), &self.stdin)?;
+        fs::write(place.join("stdout"), &self.stdout)?;
+        fs::write(place.join("stderr"), &self.stderr)?;
+        fs::write(place.join("meta.json"), format!("{:#}\n", self.meta()))?;
+        Ok(place)
+    }
+
+    fn meta(&self) -> Value {
+        let exit = self.exit.map(|exit| match exit {
+            Exit::Code(code) => format!("exited {code}"),
+            Exit::Signal { number, .. } => format!("signalled {number}"),
+        });
+        let argv: Vec<String> = self.argv.iter().map(|word| word.to_str_lossy().into_owned()).collect();
+        json!({
+            "hook": self.name,
+            "type": self.hook.map(HookType::word),
+            "argv": argv,
+            "exit": exit,
+            "pid": std::process::id(),
+            "stdin_bytes": self.stdin.len(),
+            "stdout_forwarded": self.stdout.len(),
+            "stderr_forwarded": self.stderr.len(),
+            "seconds": self.seconds,
+        })
+    }
+}
+
+/// Reads all records of a directory, in the order of their names. Records of jobs are left out.
+///
+/// # Errors
+/// The directory or a record's `meta.json` cannot be read.
+pub fn read_all(directory: &Path) -> io::Result<Vec<Record>> {
+    let hooks = directory.join("hooks");
+    let directory = if hooks.is_dir() { hooks } else { directory.to_owned() };
+    let mut names: Vec<String> = fs::read_dir(&directory)?
+        .flatten()
+        .filter(|entry| entry.path().is_dir())
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    let mut reader = Reader::default();
+    let mut records = Vec::new();
+    for name in names {
+        if let Some(record) = reader.read(&directory.join(&name), &name)? {
+            records.push(record);
+        }
+    }
+    Ok(records)
+}
+
+/// What later records refer to.
+#[derive(Default)]
+struct Reader {
+    metas: HashMap<u64, Map<String, Value>>,
+    inputs: HashMap<String, Vec<u8>>,
+}
+
+impl Reader {
+    fn read(&mut self, path: &Path, name: &str) -> io::Result<Option<Record>> {
+        let meta = path.join("meta.json");
+        if !meta.exists() && !path.join("argv.json").exists() {
+            return Ok(None);
+        }
+        let mut meta = if meta.exists() { object(&meta)? } else { Map::new() };
+        let number: u64 = name.split('-').next().and_then(|digits| digits.parse().ok()).unwrap_or(0);
+        if let Some(base) = meta.get("otherwise_like").and_then(Value::as_u64)
+            && let Some(base) = self.metas.get(&base)
+        {
+            for (key, value) in base.clone() {
+                meta.entry(key).or_insert(value);
+            }
+        }
+        self.metas.insert(number, meta.clone());
+        let optional = |file: &str| fs::read(path.join(file)).ok();
+        let argv: Vec<BString> = match meta.get("argv") {
+            Some(argv) => strings(argv),
+            None => match optional("argv.json") {
+                Some(text) => strings(&serde_json::from_slice(&text).map_err(io::Error::from)?),
+                None => Vec::new(),
+            },
+        };
+        let stdin = self.input(path);
+        if let Some(stdin) = &stdin {
+            self.inputs.insert(name.to_owned(), stdin.clone());
+        }
+        let exit_text = match meta.get("exit") {
+            Some(exit) => exit.as_str().map(str::to_owned),
+            None => optional("exit").map(|text| text.to_str_lossy().into_owned()),
+        };
+        let hook = type_of(&meta, name, &argv);
+        let Some(hook) = hook else { return Ok(None) };
+        let seconds = |key: &str| meta.get(key).and_then(Value::as_f64);
+        Ok(Some(Record {
+            name: name.to_owned(),
+            hook,
+            argv,
+            env: optional("env").map(environment).unwrap_or_default(),
+            has_input: stdin.is_some(),
+            stdin: stdin.unwrap_or_default(),
+            stdout: optional("stdout").unwrap_or_default(),
+            stderr: optional("stderr").unwrap_or_default(),
+            exit: exit_text.as_deref().and_then(exit),
+            seconds: match (seconds("start_s"), seconds("end_s")) {
+                (Some(start), Some(end)) => end - start,
+                _ => seconds("seconds").or_else(|| after(exit_text.as_deref()?)).unwrap_or(0.0),
+            },
+            parent: meta.get("parent").and_then(Value::as_str).map(str::to_owned),
+        }))
+    }
+
+    /// The input, put together from a difference where it is stored as one; `None` where it is shortened or missing.
+    fn input(&self, path: &Path) -> Option<Vec<u8>> {
+        if let Ok(bytes) = fs::read(path.join("stdin")) {
+            let whole = !bytes.contains_str("\n@@ shortened") && !bytes.contains_str("\n@@ cut here");
+            return whole.then_some(bytes);
+        }
+        let diff = fs::read(path.join("stdin.diff")).ok()?;
+        let first = diff.lines().next()?;
+        let base = first.strip_prefix(b"--- ../")?.split_str("/").next()?.to_str().ok()?;
+        apply(self.inputs.get(base)?, &diff)
+    }
+}
+
+/// Applies a unified difference; `None` where it does not fit.
+fn apply(base: &[u8], diff: &[u8]) -> Option<Vec<u8>> {
+    let lines: Vec<&[u8]> = base.lines().collect();
+    let mut out: Vec<&[u8]> = Vec::new();
+    let mut at = 0;
+    for line in diff.lines().skip(2) {
+        match line.first() {
+            Some(b'@') => {
+                let old = line.strip_prefix(b"@@ -")?.split_str(" ").next()?.to_str().ok()?;
+                let (start, count) = old.split_once(',').unwrap_or((old, "1"));
+                let start: usize = start.parse().ok()?;
+                // A hunk that takes nothing away names the line it comes after.
+                let from = if count == "0" { start } else { start.saturating_sub(1) }.min(lines.len());
+                out.extend(lines.get(at..from).unwrap_or_default());
+                at = at.max(from);
+            }
+            Some(b'+') => out.push(&line[1..]),
+            Some(b'-') => {
+                if lines.get(at) != Some(&&line[1..]) {
+                    return None;
+                }
+                at += 1;
+            }
+            Some(b' ') => {
+                out.extend(lines.get(at));
+                at += 1;
+            }
+            _ => {}
+        }
+    }
+    out.extend(lines.get(at..).unwrap_or_default());
+    let mut text = bstr::join("\n", out);
+    text.push(b'\n');
+    Some(text)
+}
+
+fn object(path: &Path) -> io::Result<Map<String, Value>> {
+    let text = fs::read(path)?;
+    match serde_json::from_slice(&text) {
+        Ok(Value::Object(map)) => Ok(map),
+        Ok(_) => Err(io::Error::new(io::ErrorKind::InvalidData, format!("{}: no object", path.display()))),
+        Err(error) => Err(io::Error::new(io::ErrorKind::InvalidData, format!("{}: {error}", path.display()))),
+    }
+}
+
+fn strings(list: &Value) -> Vec<BString> {
+    list.as_array().into_iter().flatten().filter_map(Value::as_str).map(BString::from).collect()
+}
+
+/// `NAME=value` lines; a line without `=` goes on with the value before.
+fn environment(bytes: Vec<u8>) -> Vec<BString> {
+    let mut out: Vec<BString> = Vec::new();
+    for line in bytes.lines() {
+        let begins =
+            line.split_once_str("=").is_some_and(|(name, _)| !name.is_empty() && !name.contains(&b' '));
+        match out.last_mut() {
+            Some(last) if !begins => {
+                last.push_byte(b'\n');
+                last.push_str(line);
+            }
+            _ => out.push(line.into()),
+        }
+    }
+    out
+}
+
+/// `exited 3`, `signalled 9`, `signal 9 after 0.03 s`.
+fn exit(text: &str) -> Option<Exit> {
+    let mut words = text.split_whitespace();
+    let (word, number) = (words.next()?, words.next()?);
+    match word {
+        "exited" => Some(Exit::Code(number.parse().ok()?)),
+        "signalled" | "signal" => Some(Exit::Signal { number: number.parse().ok()?, core_dumped: false }),
+        _ => None,
+    }
+}
+
+/// The seconds in `exited 0 after 0.12 s`.
+fn after(text: &str) -> Option<f64> {
+    text.split_once(" after ")?.1.split_whitespace().next()?.parse().ok()
+}
+
+/// The type of hook: `Some(None)` for something that is a hook of a type unknown here; `None` for a job.
+fn type_of(meta: &Map<String, Value>, name: &str, argv: &[BString]) -> Option<Option<HookType>> {
+    if let Some(word) = meta.get("type").and_then(Value::as_str) {
+        return Some(HookType::from_name(word.as_bytes()));
+    }
+    let hook = meta.get("hook").and_then(Value::as_str).unwrap_or(name);
+    if argv.first().is_some_and(|path| path.contains_str("/job.d/")) && !hook.contains("_HOOK_") {
+        return None;
+    }
+    if let Some((_, kind)) = hook.rsplit_once("_HOOK_") {
+        return Some(HookType::from_name(kind.as_bytes()));
+    }
+    let file = argv.first().and_then(|path| path.rsplit_str("/").next()?.to_str().ok()).unwrap_or_default();
+    let router = |text: &str| {
+        ["TRANSLATE", "UPDATE_JOB_INFO", "FINALIZE", "JOB_EXIT", "CLEANUP"]
+            .into_iter()
+            .find(|kind| text.contains(kind))
+            .and_then(|kind| match kind {
+                "TRANSLATE" => Some(HookType::TranslateJob),
+                "UPDATE_JOB_INFO" => Some(HookType::RouterUpdateJobInfo),
+                "FINALIZE" | "JOB_EXIT" => Some(HookType::JobFinalize),
+                "CLEANUP" => Some(HookType::JobCleanup),
+                _ => None,
+            })
+    };
+    Some(router(file).or_else(|| router(hook)).or_else(|| match argv.get(1).map(|word| word.as_slice()) {
+        Some(b"accept" | b"reject") => Some(HookType::ReplyFetch),
+        Some(b"exit" | b"evict" | b"remove" | b"hold") => Some(HookType::JobExit),
+        _ => None,
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_is_read_as_it_was_written() {
+        let home = tempfile::tempdir().unwrap();
+        let record = Record {
+            name: "PREPARE_JOB".into(),
+            hook: Some(HookType::PrepareJob),
+            argv: vec!["/h".into(), "two words".into()],
+            env: vec!["A=1\nrest".into(), "B=2".into()],
+            stdin: b"A = 1\n".to_vec(),
+            stdout: b"\xff".to_vec(),
+            exit: Some(Exit::Signal { number: 9, core_dumped: false }),
+            seconds: 0.25,
+            ..Record::default()
+        };
+        record.write_below(home.path()).unwrap();
+        record.write_below(home.path()).unwrap();
+        let read = read_all(home.path()).unwrap();
+        assert_eq!(read.len(), 2);
+        let again = &read[1];
+        assert!(again.name.starts_with("002-PREPARE_JOB-"));
+        assert_eq!((again.hook, &again.argv, &again.env), (record.hook, &record.argv, &record.env));
+        assert_eq!((&again.stdin, &again.stdout, again.exit), (&record.stdin, &record.stdout, record.exit));
+    }
+
+    #[test]
+    fn ends_of_both_dialects_are_understood() {
+        assert_eq!(exit("exited 3"), Some(Exit::Code(3)));
+        assert_eq!(exit("signal 9 after 0.03 s"), Some(Exit::Signal { number: 9, core_dumped: false }));
+        assert_eq!(after("exited 0 after 0.12 s"), Some(0.12));
+    }
+}
