@@ -118,6 +118,17 @@ impl Expr {
         out.into()
     }
 
+    /// The expression without parentheses around all of it.
+    #[must_use]
+    pub fn without_parentheses(&self) -> Expr {
+        let Repr::Node(tree, root) = &self.0 else { return self.clone() };
+        let mut at = *root;
+        while let Node::Unary(super::tree::UnaryOp::Parentheses, inner) = tree.node(at) {
+            at = inner;
+        }
+        Expr::from_tree(tree, at)
+    }
+
     /// The two operands if the expression is `left && right`, parentheses around it left out of account.
     pub fn as_conjunction(&self) -> Option<(Expr, Expr)> {
         let Repr::Node(tree, root) = &self.0 else { return None };

@@ -3,7 +3,7 @@
 
 use bstr::BString;
 
-use crate::classad::{ClassAd, Context, Expr, Value};
+use crate::classad::{ClassAd, Context, Dialect, Expr, Value};
 use crate::config::template::{trim, trim_end};
 use crate::text::number::{integer_prefix, real_prefix};
 use crate::world::World;
@@ -83,7 +83,10 @@ fn evaluated<T>(text: &[u8], world: &dyn World, number: impl Fn(&Value) -> Optio
 
 /// The value of an expression in an ad, an empty one if none is given; `None` if it does not parse.
 fn value(text: &[u8], ad: Option<&ClassAd>, world: &dyn World) -> Option<Value> {
-    let expr = Expr::parse(text).ok()?;
+    Some(evaluate(&Expr::parse(text).ok()?, ad, world))
+}
+
+fn evaluate(expr: &Expr, ad: Option<&ClassAd>, world: &dyn World) -> Value {
     let empty;
     let ad = match ad {
         Some(ad) => ad,
@@ -92,7 +95,7 @@ fn value(text: &[u8], ad: Option<&ClassAd>, world: &dyn World) -> Option<Value> 
             &empty
         }
     };
-    Some(Context::new(world).my(ad).eval(&expr))
+    Context::new(world).my(ad).eval(expr)
 }
 
 /// The string that an expression gives; `None` if it is no expression or gives something else.
@@ -106,7 +109,8 @@ pub(crate) fn to_text(text: &[u8], ad: Option<&ClassAd>, world: &dyn World) -> O
     Some(value.as_str().map_or_else(|| value.unparse(), BString::from))
 }
 
-/// The truth value of an expression in an ad; `None` if it gives none.
+/// The truth value of the expression that a text begins with, in an ad; `None` if it gives none.
 pub(crate) fn truth(text: &[u8], ad: &ClassAd, world: &dyn World) -> Option<bool> {
-    value(text, Some(ad), world)?.truth()
+    let (expr, _) = Expr::parse_prefix(text, Dialect::new_syntax()).ok()?;
+    evaluate(&expr, Some(ad), world).truth()
 }

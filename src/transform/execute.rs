@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use bstr::{BString, ByteSlice};
 
 use super::command::{Attribute, Command, Keyword};
+use super::memo::Memo;
 use super::observe::{Event, Failure, Idle, Observer, Problem, ProblemKind};
 use super::pattern;
 use super::program::{Ready, Step};
@@ -31,7 +32,7 @@ pub(super) fn command(
         Attribute::Name { name, trailing } => work.name(name, *trailing, session.quirks, observer),
         Attribute::Pattern(pattern) => {
             match &step.ready {
-                Ready::Pattern(Ok(regex)) => work.each_match(regex, ad, observer),
+                Ready::Pattern(Ok(regex)) => work.each_match(regex, &step.memo, ad, observer),
                 Ready::Pattern(Err(error)) => {
                     let (pattern, code) = (pattern.regex.clone(), error.code);
                     let kind = ProblemKind::Pattern { pattern, reason: error.to_string(), code };
@@ -57,11 +58,11 @@ pub(super) fn command(
                     observer.event(line, Event::Command { keyword, attribute: &name, text });
                 }
             }
-            work.set(&name, &step.ready, ad, observer);
+            work.set(&name, step, ad, observer);
         }
         Keyword::EvalSet => {
             work.announce(&name, observer);
-            if let Some(value) = work.evaluate(session, &name, &step.ready, ad, observer) {
+            if let Some(value) = work.evaluate(session, &name, step, ad, observer) {
                 if name.is_empty() {
                     work.problem(ProblemKind::NoName(command.keyword), Span::default(), observer);
                     return Ok(());
@@ -76,7 +77,7 @@ pub(super) fn command(
         }
         Keyword::EvalMacro => {
             work.announce(&name, observer);
-            if let Some(value) = work.evaluate(session, &name, &step.ready, ad, observer) {
+            if let Some(value) = work.evaluate(session, &name, step, ad, observer) {
                 let text = value_text(&value);
                 if work.steps {
                     let (keyword, text) = (command.keyword, &text[..]);
@@ -159,10 +160,10 @@ impl Work<'_> {
         observer.event(self.line, Event::Problem(problem));
     }
 
-    fn set(&self, name: &[u8], ready: &Ready, ad: &mut ClassAd, observer: &mut dyn Observer) {
-        let parsed = match ready {
+    fn set(&self, name: &[u8], step: &Step, ad: &mut ClassAd, observer: &mut dyn Observer) {
+        let parsed = match &step.ready {
             Ready::Expression(parsed) => parsed.clone(),
-            _ => Expr::parse_with(self.text, Dialect::old_syntax()),
+            _ => step.memo.parse(self.text, |text| Expr::parse_with(text, Dialect::old_syntax())),
         };
         match parsed {
             Err(error) => self.invalid(name, &error, observer),
@@ -199,13 +200,15 @@ impl Work<'_> {
         &self,
         session: &Session<'_>,
         name: &[u8],
-        ready: &Ready,
+        step: &Step,
         ad: &ClassAd,
         observer: &mut dyn Observer,
     ) -> Option<Value> {
-        let parsed = match ready {
+        let parsed = match &step.ready {
             Ready::Expression(parsed) => parsed.clone(),
-            _ => Expr::parse_prefix(self.text, Dialect::new_syntax()).map(|(expr, _)| expr),
+            _ => step.memo.parse(self.text, |text| {
+                Expr::parse_prefix(text, Dialect::new_syntax()).map(|(expr, _)| expr)
+            }),
         };
         match parsed {
             Err(error) => {
@@ -285,9 +288,9 @@ impl Work<'_> {
     }
 
     /// Does the command for each attribute that matches.
-    fn each_match(&self, regex: &Regex, ad: &mut ClassAd, observer: &mut dyn Observer) {
+    fn each_match(&self, regex: &Regex, memo: &Memo, ad: &mut ClassAd, observer: &mut dyn Observer) {
         let template = if self.command.keyword == Keyword::Delete { &b""[..] } else { self.text };
-        let matches = pattern::matching(ad, regex, template);
+        let matches = pattern::matching(ad, regex, template, memo);
         if matches.is_empty() {
             self.idle(Idle::NoMatch, observer);
         }

@@ -190,7 +190,8 @@ impl MacroSource for Scope<'_> {
         {
             return Some(Cow::Owned(value));
         }
-        self.knobs?.raw(name)
+        // A knob that is set to nothing is as good as none.
+        self.knobs?.raw(name).filter(|value| !value.is_empty())
     }
 
     fn ad(&self) -> Option<&ClassAd> {
@@ -225,12 +226,12 @@ fn my_attribute(name: &[u8]) -> Option<&[u8]> {
     caseless::starts_with(name, b"MY.").then(|| &name[3..])
 }
 
-/// The text of `$(MY.attribute)`: a string without its quotes and without escapes, any other expression as it prints.
+/// The text of `$(MY.attribute)`: a string without its quotes, escapes and parentheses, any other expression as it prints.
 fn attribute_text(ad: &ClassAd, attribute: &[u8]) -> Option<Vec<u8>> {
     let expr = ad.get(attribute)?;
-    Some(match expr.as_literal() {
+    Some(match expr.without_parentheses().as_literal() {
         Some(Value::Str(text)) => text.to_vec(),
-        _ => expr.unparse().into(),
+        _ => expr.unparse_old().into(),
     })
 }
 

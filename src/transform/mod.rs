@@ -11,6 +11,7 @@
 //! | `command` | the small tokenizer behind SET, COPY and the others |
 //! | `envelope` | NAME, REQUIREMENTS, UNIVERSE and TRANSFORM, taken out at load |
 //! | `program` | a transform read once |
+//! | `memo` | what a step remembers from ad to ad |
 //! | `macros` | the macro table of one run and where `$(NAME)` looks |
 //! | `session` | running a transform's statements |
 //! | `execute` | what the commands do to an ad |
@@ -33,6 +34,7 @@ pub mod legacy;
 pub mod lint;
 mod lint_macros;
 mod macros;
+mod memo;
 pub mod observe;
 mod pattern;
 mod program;

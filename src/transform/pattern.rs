@@ -3,8 +3,9 @@
 use bstr::{BString, ByteSlice};
 
 use super::command::Pattern;
+use super::memo::{Groups, Memo};
 use crate::classad::ClassAd;
-use crate::classad::regex::{Captures, Options, PatternError, Regex, Search};
+use crate::classad::regex::{Options, PatternError, Regex};
 
 /// Compiles a pattern of COPY, RENAME or DELETE: always without regard to case.
 pub(super) fn compile(pattern: &Pattern) -> Result<Regex, PatternError> {
@@ -19,14 +20,13 @@ pub(super) fn compile(pattern: &Pattern) -> Result<Regex, PatternError> {
 }
 
 /// The attributes of the ad itself that match, with their new names, in byte order of their spelling. Matching comes before
-/// any change. A match that is given up counts as none, as in the reference.
-pub(super) fn matching(ad: &ClassAd, regex: &Regex, template: &[u8]) -> Vec<(BString, BString)> {
+/// any change.
+pub(super) fn matching(ad: &ClassAd, regex: &Regex, template: &[u8], memo: &Memo) -> Vec<(BString, BString)> {
     let mut found: Vec<(BString, BString)> = ad
-        .iter()
-        .filter_map(|(name, _)| {
-            let name = name.as_bytes();
-            let captures = regex.captures(name, Search::default()).ok()??;
-            Some((name.into(), substitute(template, name, &captures)))
+        .names()
+        .filter_map(|name| {
+            let groups = memo.matches(regex, name.as_bytes())?;
+            Some((name.into(), substitute(template, name.as_bytes(), &groups)))
         })
         .collect();
     found.sort();
@@ -35,14 +35,14 @@ pub(super) fn matching(ad: &ClassAd, regex: &Regex, template: &[u8]) -> Vec<(BSt
 
 /// The template with `\0` to `\9` replaced. A number beyond the last group that took part in the match stays as text; a group
 /// before it that took no part is empty.
-fn substitute(template: &[u8], name: &[u8], captures: &Captures) -> BString {
+fn substitute(template: &[u8], name: &[u8], groups: &Groups) -> BString {
     let mut text = BString::from(Vec::with_capacity(template.len() + name.len()));
     let mut at = 0;
     while at < template.len() {
         let digit = template.get(at + 1).filter(|b| b.is_ascii_digit()).map(|b| usize::from(b - b'0'));
-        match digit {
-            Some(digit) if template[at] == b'\\' && digit < captures.len() => {
-                text.extend_from_slice(&name[captures.group(digit).unwrap_or(0..0)]);
+        match digit.and_then(|digit| groups.get(digit)) {
+            Some(group) if template[at] == b'\\' => {
+                text.extend_from_slice(&name[group.clone()]);
                 at += 2;
             }
             _ => {
@@ -66,8 +66,8 @@ mod tests {
 
     fn substituted(regex: &str, template: &str, name: &str) -> String {
         let regex = Regex::compile(regex.as_bytes(), Options::CASELESS).unwrap();
-        let captures = regex.captures(name.as_bytes(), Search::default()).unwrap().unwrap();
-        substitute(template.as_bytes(), name.as_bytes(), &captures).to_string()
+        let groups = Memo::default().matches(&regex, name.as_bytes()).unwrap();
+        substitute(template.as_bytes(), name.as_bytes(), &groups).to_string()
     }
 
     #[test]

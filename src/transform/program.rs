@@ -6,6 +6,7 @@ use bstr::BString;
 
 use super::command::{Attribute, Command, CommandError, Keyword};
 use super::envelope::{self, Envelope, LoadError};
+use super::memo::Memo;
 use super::pattern;
 use super::rules::{Line, Rules, is_space};
 use super::statement::{self, Assignment, Directive, Statement};
@@ -64,6 +65,8 @@ pub(super) struct Step {
     after_colon: Option<Prepared>,
     /// What could be made ready of a command whose text holds no macro.
     pub(super) ready: Ready,
+    /// What it has worked out for other ads.
+    pub(super) memo: Memo,
 }
 
 /// A statement, split.
@@ -100,7 +103,7 @@ impl Step {
         let after_colon = line.text.strip_prefix(b":").map(|rest| prepare(rest).unwrap_or_else(nothing));
         let command = after_colon.as_ref().unwrap_or(&plain);
         let ready = if let Prepared::Command(Ok(command)) = command { ready(command) } else { Ready::No };
-        Some(Step { line, plain, after_colon, ready })
+        Some(Step { line, plain, after_colon, ready, memo: Memo::default() })
     }
 
     /// The statement and how many characters of the line stand before it: a leading `:` is dropped inside an `if` body and

@@ -91,7 +91,7 @@ pub fn run(words: &[OsString], program: &Program) -> anyhow::Result<Status> {
         Asked::Work(options) => *options,
     };
     let world = RealWorld::new();
-    let who = Who { subsystem: "TOOL".into(), ..Who::default() };
+    let who = Who { subsystem: "XFORM".into(), ..Who::default() };
     let config = match Config::load(&world, &who, &LoadOptions::default()) {
         Ok((config, _)) => config,
         Err(error) => {
@@ -446,7 +446,7 @@ impl Tool<'_> {
         }
         for name in names {
             let knob = BString::from(pattern.replacen(b"%s", name, 1));
-            let own = [&b"TOOL."[..], &knob].concat();
+            let own = [&b"XFORM."[..], &knob].concat();
             let known = checking.macros.get(&own).or_else(|| checking.macros.get(&knob)).map(<[u8]>::to_vec);
             let Some(text) = known.or_else(|| MacroSource::raw(self.view, &knob).map(|raw| raw.into_owned()))
             else {
