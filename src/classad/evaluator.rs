@@ -2,7 +2,7 @@
 //!
 //! It always ends: operators and references nest as deep as the reference lets them ([`MAX_DEPTH`]), an evaluation
 //! takes so many steps ([`MAX_STEPS`]), and where the reference starts afresh without any bound, ours has one of its
-//! own ([`MAX_NESTING`], [`MAX_TOTAL_STEPS`]).
+//! own ([`MAX_STACK`], [`MAX_TOTAL_STEPS`]).
 
 use std::sync::Arc;
 
@@ -24,9 +24,9 @@ pub(crate) const MAX_DEPTH: i32 = 400;
 pub(crate) const MAX_STEPS: i64 = 10_000_000;
 /// Nodes that an evaluation and those that it starts afresh may visit together.
 const MAX_TOTAL_STEPS: i64 = 4 * MAX_STEPS;
-/// Calls and operators that may be under way at once, fresh evaluations included. The reference does not count calls of
-/// functions and overflows its stack instead.
-const MAX_NESTING: u32 = 1200;
+/// Bytes of the machine's stack that one evaluation may use, half of what threads usually have. The reference does not
+/// count calls of functions and overflows its stack instead.
+const MAX_STACK: usize = 1 << 20;
 
 /// Where an expression is evaluated.
 #[derive(Clone, Copy)]
@@ -58,10 +58,11 @@ pub(crate) struct Evaluator<'a> {
     depth: i32,
     steps: i64,
     total_steps: i64,
-    nesting: u32,
     /// Attributes whose expressions are under way.
     active: Vec<usize>,
     observer: Option<&'a dyn Observer>,
+    /// Where plain names are looked up instead of the current ad, after a function that has left the reference elsewhere.
+    strayed: Option<&'a Scope<'a>>,
 }
 
 /// What an evaluator needs to know at its start.
@@ -100,9 +101,9 @@ impl<'a> Evaluator<'a> {
             depth: MAX_DEPTH,
             steps: MAX_STEPS,
             total_steps: MAX_TOTAL_STEPS,
-            nesting: 0,
             active: Vec::new(),
             observer: setting.observer,
+            strayed: None,
         }
     }
 
@@ -130,6 +131,7 @@ impl<'a> Evaluator<'a> {
         let root = self.root;
         let (depth, steps) = (self.depth, self.steps);
         let active = std::mem::take(&mut self.active);
+        let strayed = self.strayed.take();
         self.root = scope.map(Self::outermost);
         self.depth = MAX_DEPTH;
         self.steps = MAX_STEPS.min(self.total_steps);
@@ -140,6 +142,38 @@ impl<'a> Evaluator<'a> {
         self.depth = depth;
         self.steps = steps.min(self.total_steps);
         self.active = active;
+        self.strayed = strayed;
+        result
+    }
+
+    /// The ad that plain names are looked up from.
+    pub(crate) fn current(&self, at: At<'a>) -> Option<&'a Scope<'a>> {
+        if self.strayed.is_some() { self.strayed } else { at.current }
+    }
+
+    /// Some functions of the reference find an attribute and never go back to the ad they came from: what is evaluated
+    /// after them, up to the end of the attribute's expression, sees names from there (fnCall.cpp, hasRefs;
+    /// compat_classad.cpp, evalInEachContext_func).
+    pub(crate) fn stray(&mut self, scope: &'a Scope<'a>) {
+        self.strayed = Some(scope);
+    }
+
+    /// The ad at which a search for a name ends that is nowhere.
+    pub(crate) fn last_searched(&self, start: &'a Scope<'a>) -> &'a Scope<'a> {
+        let mut scope = start;
+        while !same(self.root, scope)
+            && let Some(outer) = scope.parent
+        {
+            scope = outer;
+        }
+        scope
+    }
+
+    /// Evaluates in another ad and comes back.
+    pub(crate) fn elsewhere<T>(&mut self, run: impl FnOnce(&mut Self) -> T) -> T {
+        let strayed = self.strayed.take();
+        let result = run(self);
+        self.strayed = strayed;
         result
     }
 
@@ -150,9 +184,11 @@ impl<'a> Evaluator<'a> {
         run: impl FnOnce(&mut Self) -> Evaluated<'a>,
     ) -> Evaluated<'a> {
         let root = self.root;
+        let strayed = self.strayed;
         self.root = scope.map(Self::outermost);
         let result = run(self);
         self.root = root;
+        self.strayed = strayed;
         result
     }
 
@@ -197,29 +233,25 @@ impl<'a> Evaluator<'a> {
         scope
     }
 
-    /// Counts a level of the machine's stack.
+    /// Goes on if there is stack enough.
     pub(crate) fn nested<T>(
         &mut self,
         run: impl FnOnce(&mut Self) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
         self.enter()?;
-        let result = run(self);
-        self.leave();
-        result
+        run(self)
     }
 
-    /// Begins a level of the machine's stack; [`Evaluator::leave`] ends it.
-    pub(crate) fn enter(&mut self) -> Result<(), Failure> {
-        if self.nesting >= MAX_NESTING {
-            return Err(Failure);
-        }
-        self.nesting += 1;
-        Ok(())
+    /// Looks whether there is stack enough. The evaluator stands on the stack itself, where the evaluation began.
+    pub(crate) fn enter(&self) -> Result<(), Failure> {
+        let here = 0u8;
+        let used = std::ptr::from_ref(self).addr().abs_diff(std::ptr::from_ref(&here).addr());
+        if used > MAX_STACK { Err(Failure) } else { Ok(()) }
     }
 
-    /// Ends a level of the machine's stack.
-    pub(crate) fn leave(&mut self) {
-        self.nesting -= 1;
+    /// Whether the reference would go no deeper.
+    pub(crate) fn is_deepest(&self) -> bool {
+        self.depth <= 0
     }
 
     /// Counts a level of the reference's depth around an evaluation.
@@ -431,7 +463,9 @@ impl<'a> Evaluator<'a> {
     pub(crate) fn item(&mut self, list: &ComputedList<'a>, at: usize) -> Evaluated<'a> {
         match list.items {
             Items::Values(values) => Ok(values[at]),
-            Items::Nodes(tree, nodes) => self.eval(tree, nodes[at], At::scope(list.scope)),
+            Items::Nodes(tree, nodes) => {
+                self.elsewhere(|this| this.eval(tree, nodes[at], At::scope(list.scope)))
+            }
         }
     }
 
@@ -527,7 +561,7 @@ impl<'a> Evaluator<'a> {
         wanted: Wanted<'_>,
         at: At<'a>,
     ) -> Result<Option<(Bound<'a>, &'a Scope<'a>)>, Failure> {
-        let Some(current) = at.current else { return Ok(None) };
+        let Some(current) = self.current(at) else { return Ok(None) };
         match self.look_up(current, wanted)? {
             None => match self.opposite(current) {
                 Some(other) => self.look_up(other, wanted),
@@ -612,7 +646,8 @@ impl<'a> Evaluator<'a> {
     fn project(&mut self, list: &ComputedList<'a>, wanted: Wanted<'_>, at: At<'a>) -> Evaluated<'a> {
         let mut values = Vec::with_capacity(list.len());
         for index in 0..list.len() {
-            let value = self.projected(at.current, |this| {
+            let current = self.current(at);
+            let value = self.projected(current, |this| {
                 this.steps -= 1;
                 if this.steps < 0 {
                     return Err(Failure);
@@ -730,7 +765,9 @@ impl<'a> Evaluator<'a> {
         self.depth -= 1;
         // The step has been counted.
         self.steps += 1;
+        let strayed = self.strayed.take();
         let result = self.eval(tree, id, at);
+        self.strayed = strayed;
         self.depth += 1;
         self.active.pop();
         result

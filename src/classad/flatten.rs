@@ -114,11 +114,8 @@ impl<'a> Flattener<'_, 'a> {
 
     fn operand(&mut self, tree: &'a Arc<Tree>, id: NodeId, at: At<'a>) -> Result<Operand<'a>, Failure> {
         self.evaluator.step()?;
-        // Levels of the machine's stack are counted here as they are in an evaluation.
         self.evaluator.enter()?;
-        let flat = self.node(tree, id, at);
-        self.evaluator.leave();
-        flat
+        self.node(tree, id, at)
     }
 
     fn node(&mut self, tree: &'a Arc<Tree>, id: NodeId, at: At<'a>) -> Result<Operand<'a>, Failure> {
@@ -370,6 +367,9 @@ impl<'a> Flattener<'_, 'a> {
                 self.evaluator.look_up(root, wanted)?
             }
             base => {
+                if self.evaluator.is_deepest() {
+                    return Ok(Part::Value(Computed::Error));
+                }
                 let value = self.evaluator.deeper(|evaluator| evaluator.eval(tree, base, at))?;
                 match value {
                     Computed::Ad(scope) => self.evaluator.look_up(scope, wanted)?,
@@ -378,7 +378,11 @@ impl<'a> Flattener<'_, 'a> {
                     Computed::List(_) => {
                         // What is selected from a list is a list of values, flattened as any other.
                         let list = self.evaluator.select(value, wanted, at)?;
-                        return Ok(Part::Tree(expr::push_value(self.builder, &list.to_value())));
+                        return Ok(Part::Tree(if self.inline {
+                            expr::push_value(self.builder, &list.to_value())
+                        } else {
+                            self.builder.copy(tree, id)
+                        }));
                     }
                     _ => return Ok(Part::Value(Computed::Error)),
                 }

@@ -157,6 +157,11 @@ impl Walk {
                     Node::Call { .. } => !self.internal,
                     _ => false,
                 };
+                let mut at = at;
+                if let Node::Ad { first, count } = node {
+                    let ad = AdRef::Literal { tree, first, count };
+                    at.written = evaluator.arena.scope(Scope { ad, parent: at.written });
+                }
                 let mut children = Vec::new();
                 tree.children(id, &mut children);
                 for child in children {
@@ -183,7 +188,7 @@ impl Walk {
     ) -> Walked {
         let wanted = Wanted::of(tree, name);
         let start = match base {
-            NO_BASE => at.current,
+            NO_BASE => evaluator.current(at),
             ABSOLUTE => Some(evaluator.root().ok_or(Failure)?),
             base => {
                 if self.internal {
@@ -207,6 +212,10 @@ impl Walk {
         let Some((bound, scope)) = found else {
             if !self.internal {
                 self.names.insert(wanted.bytes.into());
+            } else if let Some(start) = start {
+                // The reference does not come back from where it has looked in vain (_GetInternalReferences).
+                let end = evaluator.last_searched(start);
+                evaluator.stray(end);
             }
             return Ok(());
         };
@@ -216,7 +225,7 @@ impl Walk {
         {
             self.names.insert(wanted.bytes.into());
         }
-        evaluator.deeper(|evaluator| self.bound(evaluator, bound, scope))
+        evaluator.elsewhere(|evaluator| evaluator.deeper(|evaluator| self.bound(evaluator, bound, scope)))
     }
 
     /// A selection from something undefined: the name that matters is its base, or the whole of it.

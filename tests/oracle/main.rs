@@ -5,6 +5,7 @@
 
 use std::path::PathBuf;
 
+mod classad;
 mod random;
 mod transform;
 

@@ -24,7 +24,7 @@ pub(super) const TABLE: &[Entry] = &[
 fn eval<'a>(call: &mut Call<'_, 'a>) -> Evaluated<'a> {
     let Some([value]) = call.values()? else { return Ok(Computed::Error) };
     let Some(text) = value.to_text() else { return Ok(Computed::Error) };
-    let scope = call.at.current;
+    let scope = call.evaluator.current(call.at);
     call.evaluator.deeper(|evaluator| {
         let Ok(expr) = Expr::parse_with(&text, evaluator.dialect()) else { return Ok(Computed::Error) };
         match expr.0 {
@@ -53,7 +53,9 @@ fn unparse<'a>(call: &mut Call<'_, 'a>) -> Evaluated<'a> {
     let mut name = Vec::new();
     unparse::node(call.tree, call.arguments[0], Form::New, &mut name);
     let mut text = Vec::new();
-    if let Some(Scope { ad: ad @ (AdRef::Own(_) | AdRef::Literal { .. }), .. }) = call.at.current {
+    if let Some(Scope { ad: ad @ (AdRef::Own(_) | AdRef::Literal { .. }), .. }) =
+        call.evaluator.current(call.at)
+    {
         match ad.find(Wanted::new(&name)) {
             Some(Bound::Slot { owner, slot }) => unparse::slot(owner, slot, Form::Pretty, &mut text),
             Some(Bound::Node { tree, id, .. }) => unparse::node(tree, id, Form::Pretty, &mut text),
@@ -103,27 +105,30 @@ enum Wish<'a> {
     Bound(Bound<'a>),
 }
 
-/// What a reference is bound to, seen from where it stands; none where nothing is.
+/// What a reference is bound to, seen from where it stands; none where nothing is. The evaluation goes on from the ad
+/// where the search ended.
 pub(super) fn dereference<'a>(
     call: &mut Call<'_, 'a>,
     argument: usize,
 ) -> Result<Option<(Bound<'a>, &'a Scope<'a>)>, Failure> {
     let Some(Node::Attr { base, name }) = call.node(argument) else { return Ok(None) };
     let wanted = Wanted::of(call.tree, name);
-    match base {
-        NO_BASE => call.evaluator.resolve(wanted, call.at),
-        ABSOLUTE => match call.evaluator.root() {
-            Some(root) => call.evaluator.look_up(root, wanted),
-            None => Ok(None),
+    let start = match base {
+        NO_BASE => call.evaluator.current(call.at),
+        ABSOLUTE => call.evaluator.root(),
+        base => match call.evaluator.eval(call.tree, base, call.at)? {
+            Computed::Ad(scope) => Some(scope),
+            _ => None,
         },
-        base => {
-            let (tree, at) = (call.tree, call.at);
-            match call.evaluator.eval(tree, base, at)? {
-                Computed::Ad(scope) => call.evaluator.look_up(scope, wanted),
-                _ => Ok(None),
-            }
-        }
-    }
+    };
+    let Some(start) = start else { return Ok(None) };
+    let found = match base {
+        NO_BASE => call.evaluator.resolve(wanted, call.at)?,
+        _ => call.evaluator.look_up(start, wanted)?,
+    };
+    let end = found.map_or_else(|| call.evaluator.last_searched(start), |(_, scope)| scope);
+    call.evaluator.stray(end);
+    Ok(found)
 }
 
 /// The list of ads; or the answer where there is none.
@@ -137,11 +142,7 @@ fn contexts<'a>(call: &mut Call<'_, 'a>) -> Result<&'a ComputedList<'a>, Compute
 
 fn wish<'a>(call: &mut Call<'_, 'a>) -> Wish<'a> {
     match dereference(call, 0) {
-        Ok(Some((bound, scope))) => {
-            // The reference goes on from the ad in which it has found the name: the list is looked up there as well.
-            call.at.current = Some(scope);
-            Wish::Bound(bound)
-        }
+        Ok(Some((bound, _))) => Wish::Bound(bound),
         _ => Wish::Argument,
     }
 }

@@ -1,0 +1,88 @@
+//! The Python process that answers for the reference.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use super::Question;
+
+/// In place of an answer that the reference died of.
+pub(crate) const CRASHED: &str = "!crashed";
+
+const PROGRAM: &str = include_str!("peer.py");
+
+pub(crate) struct Peer {
+    python: PathBuf,
+    running: Running,
+}
+
+struct Running {
+    child: Child,
+    stdin: ChildStdin,
+    stdout: BufReader<ChildStdout>,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Running {
+    fn start(python: &PathBuf) -> Option<Self> {
+        let mut child = Command::new(python)
+            .args(["-c", PROGRAM])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .ok()?;
+        let stdin = child.stdin.take()?;
+        let stdout = BufReader::new(child.stdout.take()?);
+        let mut running = Running { child, stdin, stdout };
+        let mut version = String::new();
+        running.stdout.read_line(&mut version).ok()?;
+        version.contains('.').then_some(running)
+    }
+
+    fn ask(&mut self, questions: &[Question]) -> Option<Vec<String>> {
+        let records: Vec<_> = questions
+            .iter()
+            .map(|question| (question.kind.word(), &question.my, &question.target, &question.text))
+            .collect();
+        let mut line = serde_json::to_string(&records).ok()?;
+        line.push('\n');
+        self.stdin.write_all(line.as_bytes()).ok()?;
+        let mut answer = String::new();
+        self.stdout.read_line(&mut answer).ok()?;
+        serde_json::from_str(&answer).ok()
+    }
+}
+
+impl Peer {
+    /// Starts Python; none where there is none or it lacks the module.
+    pub(crate) fn start() -> Option<Self> {
+        let python = std::env::var_os("HTC_PYTHON").map_or_else(|| PathBuf::from("python3"), PathBuf::from);
+        let running = Running::start(&python)?;
+        Some(Peer { python, running })
+    }
+
+    /// The answers to all questions. When the process dies of one, it is found and the others are asked again.
+    pub(crate) fn ask(&mut self, questions: &[Question]) -> Vec<String> {
+        if questions.is_empty() {
+            return Vec::new();
+        }
+        if let Some(answers) = self.running.ask(questions) {
+            return answers;
+        }
+        self.running = Running::start(&self.python).expect("Python started before");
+        if questions.len() == 1 {
+            return vec![String::from(CRASHED)];
+        }
+        let (first, second) = questions.split_at(questions.len() / 2);
+        let mut answers = self.ask(first);
+        answers.extend(self.ask(second));
+        answers
+    }
+}

@@ -1,0 +1,94 @@
+//! From a question whose answers differ to the smallest one that still does.
+
+use super::peer::Peer;
+use super::{Question, explained, ours};
+
+/// What is kept of a difference while it shrinks: which of the two answers says that a text does not parse.
+fn nature(question: &Question, theirs: &str) -> (bool, bool) {
+    let refused = |answer: &str| answer == "!parse" || answer == "!ad";
+    (refused(theirs), refused(&ours::answer(question)))
+}
+
+/// Cuts pieces out of the texts of a question as long as the answers differ.
+pub(crate) fn smallest(peer: &mut Peer, question: &Question) -> Question {
+    let mut best = question.clone();
+    let theirs = peer.ask(std::slice::from_ref(question)).pop().unwrap_or_default();
+    let wanted = nature(question, &theirs);
+    let mut progress = true;
+    while progress {
+        progress = false;
+        if best.target.is_some() {
+            let without = Question { target: None, ..best.clone() };
+            if let Some(found) = first_that_differs(peer, vec![without], wanted) {
+                best = found;
+                progress = true;
+            }
+        }
+        let replace_text = |best: &Question, text: String| Question { text, ..best.clone() };
+        let replace_my = |best: &Question, my: String| Question { my, ..best.clone() };
+        let replace_target =
+            |best: &Question, target: String| Question { target: Some(target), ..best.clone() };
+        progress |= shrink_text((peer, wanted), &mut best, |question| question.text.clone(), replace_text);
+        progress |= shrink_text((peer, wanted), &mut best, |question| question.my.clone(), replace_my);
+        if best.target.is_some() {
+            progress |= shrink_text(
+                (peer, wanted),
+                &mut best,
+                |question| question.target.clone().unwrap_or_default(),
+                replace_target,
+            );
+        }
+    }
+    best
+}
+
+fn shrink_text(
+    (peer, wanted): (&mut Peer, (bool, bool)),
+    best: &mut Question,
+    text: impl Fn(&Question) -> String,
+    replace: impl Fn(&Question, String) -> Question,
+) -> bool {
+    let mut any = false;
+    let mut length = text(best).len() / 2;
+    while length > 0 {
+        let current = text(best);
+        let bytes = current.as_bytes();
+        let step = (length / 2).max(1);
+        let candidates = (0..bytes.len().saturating_sub(length - 1))
+            .step_by(step)
+            .filter_map(|start| {
+                let mut cut = bytes[..start].to_vec();
+                cut.extend_from_slice(&bytes[start + length..]);
+                String::from_utf8(cut).ok()
+            })
+            .map(|cut| replace(best, cut))
+            .collect();
+        match first_that_differs(peer, candidates, wanted) {
+            Some(found) => {
+                *best = found;
+                any = true;
+                length = length.min(text(best).len() / 2).max(1);
+                if text(best).is_empty() {
+                    break;
+                }
+            }
+            None => length /= 2,
+        }
+    }
+    any
+}
+
+fn first_that_differs(peer: &mut Peer, candidates: Vec<Question>, wanted: (bool, bool)) -> Option<Question> {
+    for batch in candidates.chunks(100) {
+        let answers = peer.ask(batch);
+        let found = batch.iter().zip(answers).find(|(question, theirs)| {
+            ours::answer(question) != *theirs
+                && explained(question, theirs).is_none()
+                && nature(question, theirs) == wanted
+        });
+        if let Some((question, _)) = found {
+            return Some(question.clone());
+        }
+    }
+    None
+}
