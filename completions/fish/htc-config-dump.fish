@@ -1,6 +1,6 @@
 # Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
 function __fish_htc_config_dump_global_optspecs
-    string join \n dump raw expanded default v/verbose why hooks summary sources trace macro check-if= subsystem= local-name= exec config-file= json h/help help-all l/long jsonl q/quiet color= redact no-env set-knob= V/version
+    string join \n dump raw expanded default v/verbose why hooks summary sources trace macro check-if= subsystem= local-name= exec config-file= json V/version h/help help-all l/long jsonl q/quiet color= redact no-env set-knob=
 end
 
 function __fish_htc_config_dump_needs_command
@@ -45,6 +45,7 @@ complete -c htc-config-dump -n "__fish_htc_config_dump_needs_command" -l trace -
 complete -c htc-config-dump -n "__fish_htc_config_dump_needs_command" -l macro -d 'Expand the words as texts'
 complete -c htc-config-dump -n "__fish_htc_config_dump_needs_command" -l exec -d 'Run the commands that the configuration names'
 complete -c htc-config-dump -n "__fish_htc_config_dump_needs_command" -l json -d 'Write one JSON array'
+complete -c htc-config-dump -n "__fish_htc_config_dump_needs_command" -s V -l version -d 'Print the version'
 complete -c htc-config-dump -n "__fish_htc_config_dump_needs_command" -s h -l help -d 'Print this help; --help-all prints all options'
 complete -c htc-config-dump -n "__fish_htc_config_dump_needs_command" -l help-all -d 'Print all options with notes'
 complete -c htc-config-dump -n "__fish_htc_config_dump_needs_command" -s l -l long -d 'Write ads as \'Name = value\' lines'
@@ -52,7 +53,6 @@ complete -c htc-config-dump -n "__fish_htc_config_dump_needs_command" -l jsonl -
 complete -c htc-config-dump -n "__fish_htc_config_dump_needs_command" -s q -l quiet -d 'Say nothing but results and errors'
 complete -c htc-config-dump -n "__fish_htc_config_dump_needs_command" -l redact -d 'Mask passwords and other secrets'
 complete -c htc-config-dump -n "__fish_htc_config_dump_needs_command" -l no-env -d 'Ignore _CONDOR_* variables of the environment'
-complete -c htc-config-dump -n "__fish_htc_config_dump_needs_command" -s V -l version -d 'Print version'
 complete -c htc-config-dump -n "__fish_htc_config_dump_needs_command" -a "use" -d 'Print the statements of a template, or the templates of a category'
 complete -c htc-config-dump -n "__fish_htc_config_dump_using_subcommand use" -l subsystem -d 'Read as this daemon' -r
 complete -c htc-config-dump -n "__fish_htc_config_dump_using_subcommand use" -l local-name -d 'Read as the daemon of this local name' -r

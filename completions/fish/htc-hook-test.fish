@@ -1,6 +1,6 @@
 # Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
 function __fish_htc_hook_test_global_optspecs
-    string join \n config-file= set-knob= no-env l/long json jsonl q/quiet color= now= seed= quirks= events= timeout= h/help help-all V/version
+    string join \n config-file= set-knob= no-env l/long json jsonl q/quiet color= now= seed= quirks= events= timeout= V/version h/help help-all
 end
 
 function __fish_htc_hook_test_needs_command
@@ -39,9 +39,9 @@ complete -c htc-hook-test -n "__fish_htc_hook_test_needs_command" -s l -l long -
 complete -c htc-hook-test -n "__fish_htc_hook_test_needs_command" -l json -d 'Write one JSON array'
 complete -c htc-hook-test -n "__fish_htc_hook_test_needs_command" -l jsonl -d 'Write one JSON object a line'
 complete -c htc-hook-test -n "__fish_htc_hook_test_needs_command" -s q -l quiet -d 'Say nothing but results and errors'
+complete -c htc-hook-test -n "__fish_htc_hook_test_needs_command" -s V -l version -d 'Print the version'
 complete -c htc-hook-test -n "__fish_htc_hook_test_needs_command" -s h -l help -d 'Print this help; --help-all prints all options'
 complete -c htc-hook-test -n "__fish_htc_hook_test_needs_command" -l help-all -d 'Print all options with notes'
-complete -c htc-hook-test -n "__fish_htc_hook_test_needs_command" -s V -l version -d 'Print version'
 complete -c htc-hook-test -n "__fish_htc_hook_test_needs_command" -f -a "fetch" -d 'FETCH_WORK: asks for a job'
 complete -c htc-hook-test -n "__fish_htc_hook_test_needs_command" -f -a "reply" -d 'REPLY_FETCH: is told \'accept\' or \'reject\''
 complete -c htc-hook-test -n "__fish_htc_hook_test_needs_command" -f -a "evict" -d 'EVICT_CLAIM: is told that a claim was given up'

@@ -1,3 +1,3 @@
+complete -c htc-router-status -s V -l version -d 'Print the version'
 complete -c htc-router-status -s h -l help -d 'Print this help; --help-all prints all options'
 complete -c htc-router-status -l help-all -d 'Print all options with notes'
-complete -c htc-router-status -s V -l version -d 'Print version'

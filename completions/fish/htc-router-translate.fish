@@ -1,6 +1,6 @@
 # Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
 function __fish_htc_router_translate_global_optspecs
-    string join \n h/help help-all V/version
+    string join \n V/version h/help help-all
 end
 
 function __fish_htc_router_translate_needs_command
@@ -24,9 +24,9 @@ function __fish_htc_router_translate_using_subcommand
     contains -- $cmd[1] $argv
 end
 
+complete -c htc-router-translate -n "__fish_htc_router_translate_needs_command" -s V -l version -d 'Print the version'
 complete -c htc-router-translate -n "__fish_htc_router_translate_needs_command" -s h -l help -d 'Print this help; --help-all prints all options'
 complete -c htc-router-translate -n "__fish_htc_router_translate_needs_command" -l help-all -d 'Print all options with notes'
-complete -c htc-router-translate -n "__fish_htc_router_translate_needs_command" -s V -l version -d 'Print version'
 complete -c htc-router-translate -n "__fish_htc_router_translate_needs_command" -f -a "transform" -d 'Apply transforms to ads'
 complete -c htc-router-translate -n "__fish_htc_router_translate_needs_command" -f -a "lint" -d 'Find mistakes in transforms'
 complete -c htc-router-translate -n "__fish_htc_router_translate_needs_command" -f -a "compare" -d 'Compare two rule sets on given and made-up ads'

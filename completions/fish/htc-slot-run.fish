@@ -1,6 +1,6 @@
 # Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
 function __fish_htc_slot_run_global_optspecs
-    string join \n once max-jobs= idle-exit= hook-timeout= starter= n/dry-run config-file= set-knob= no-env l/long json jsonl q/quiet color= quirks= events= timeout= h/help help-all V/version
+    string join \n once max-jobs= idle-exit= hook-timeout= starter= n/dry-run config-file= set-knob= no-env l/long json jsonl q/quiet color= quirks= events= timeout= V/version h/help help-all
 end
 
 function __fish_htc_slot_run_needs_command
@@ -43,9 +43,9 @@ complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -s l -l long -d 
 complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -l json -d 'Write one JSON array'
 complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -l jsonl -d 'Write one JSON object a line'
 complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -s q -l quiet -d 'Say nothing but results and errors'
+complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -s V -l version -d 'Print the version'
 complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -s h -l help -d 'Print this help; --help-all prints all options'
 complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -l help-all -d 'Print all options with notes'
-complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -s V -l version -d 'Print version'
 complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -f -a "run" -d 'Fetch and run jobs until told to end (the default)'
 complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -f -a "ads" -d 'Print the ad of each slot as FETCH_WORK would get it'
 complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -f -a "explain" -d 'Tell which slots would take these jobs, and which part of START or of the limits says no'

@@ -29,6 +29,7 @@ complete -c htc-starter-run -s q -l quiet -d 'Say nothing but results and errors
 complete -c htc-starter-run -l dry-run -d 'Say what would be run and called, and run nothing'
 complete -c htc-starter-run -s f -l foreground -d 'Stay in the foreground, which is always so'
 complete -c htc-starter-run -s t -l termlog -d 'Log to the terminal, which is always so'
+complete -c htc-starter-run -s V -l version -d 'Print the version'
 complete -c htc-starter-run -s h -l help -d 'Print this help; --help-all prints all options'
 complete -c htc-starter-run -l help-all -d 'Print all options with notes'
 complete -c htc-starter-run -l no-env -d 'Ignore _CONDOR_* variables of the environment'
@@ -36,4 +37,3 @@ complete -c htc-starter-run -l strict-input -d 'Fail at the first malformed ad i
 complete -c htc-starter-run -l json -d 'Write one JSON array'
 complete -c htc-starter-run -l jsonl -d 'Write one JSON object a line'
 complete -c htc-starter-run -s l -l long -d 'Write ads as \'Name = value\' lines'
-complete -c htc-starter-run -s V -l version -d 'Print version'

@@ -3,7 +3,7 @@
 use super::functions;
 use super::lexer::{Kind, Lexer};
 use super::parser::Dialect;
-use crate::text::Span;
+use crate::text::{Span, similar};
 
 /// A part of an expression that probably says something else than it was meant to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -117,7 +117,7 @@ impl Finder<'_> {
         }
         if self.kind(at + 1) == Kind::OpenParenthesis {
             if functions::number(self.source(at)) == functions::UNKNOWN {
-                let hint = near(&shown).map_or_else(
+                let hint = similar::nearest(&shown, functions::function_names()).map_or_else(
                     || "the manual lists the functions".to_owned(),
                     |name| format!("did you mean {name}()?"),
                 );
@@ -201,33 +201,6 @@ impl Finder<'_> {
     }
 }
 
-/// A function whose name differs by little.
-fn near(name: &str) -> Option<&'static str> {
-    let wanted = name.to_ascii_lowercase();
-    functions::function_names()
-        .into_iter()
-        .map(|known| (distance(&wanted, &known.to_ascii_lowercase()), known))
-        .min()
-        .filter(|(distance, known)| *distance <= 1 + known.len() / 5)
-        .map(|(_, known)| known)
-}
-
-/// How many letters must be changed, added or left out.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (at, left) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = at + 1;
-        for (column, right) in b.iter().enumerate() {
-            let changed = diagonal + usize::from(left != *right);
-            diagonal = row[column + 1];
-            row[column + 1] = changed.min(row[column] + 1).min(diagonal + 1);
-        }
-    }
-    row.last().copied().unwrap_or(0)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -268,7 +241,5 @@ mod tests {
         ] {
             assert!(messages(text).is_empty(), "{text}: {:?}", messages(text));
         }
-        assert_eq!(near("strcta"), Some("strcat"));
-        assert_eq!(near("zzzzzz"), None);
     }
 }

@@ -26,7 +26,12 @@ const NAME: &str = "htc-classad-eval";
 /// The program.
 pub const PROGRAM: Program = Program {
     name: NAME,
-    command: || command::<Cli>(NAME, &manual::MANUAL),
+    command: || {
+        let rare = ["color", "now", "seed", "strict_input"];
+        let command = command::<Cli>(NAME, &manual::MANUAL);
+        let command = command.mut_arg("ads", |arg| arg.help_heading("Stream"));
+        rare.iter().fold(command, |command, id| command.mut_arg(id, |arg| arg.hide_short_help(true)))
+    },
     manual: &manual::MANUAL,
     run,
     compat: &[
@@ -59,14 +64,14 @@ struct Cli {
 /// What expressions are evaluated in.
 #[derive(Args, Debug)]
 struct ContextOptions {
-    /// Take the first ad of FILE for MY; operands behind it see it
-    #[arg(long, alias = "file", value_name = "FILE", action = ArgAction::Append, help_heading = "Context")]
+    /// Take the first ad of FILE for MY
+    #[arg(long, alias = "file", value_name = "FILE", action = ArgAction::Append, help_heading = "Question")]
     my_file: Vec<PathBuf>,
     /// Take the first ad of FILE for TARGET
-    #[arg(long, value_name = "FILE", action = ArgAction::Append, help_heading = "Context")]
+    #[arg(long, value_name = "FILE", action = ArgAction::Append, help_heading = "Question")]
     target_file: Vec<PathBuf>,
     /// Evaluate in strict mode, as with STRICT_CLASSAD_EVALUATION
-    #[arg(long, help_heading = "Context", hide_short_help = true)]
+    #[arg(long, help_heading = "Question", hide_short_help = true)]
     strict: bool,
 }
 
@@ -77,10 +82,10 @@ struct QuestionOptions {
     #[arg(long, help_heading = "Question")]
     explain: bool,
     /// Print the expressions with all parentheses instead of evaluating them
-    #[arg(long, help_heading = "Question", conflicts_with_all = ["explain", "refs"])]
+    #[arg(long, help_heading = "Question", conflicts_with_all = ["explain", "refs"], hide_short_help = true)]
     parse: bool,
     /// Print the names that the expressions refer to
-    #[arg(long, help_heading = "Question", conflicts_with = "explain")]
+    #[arg(long, help_heading = "Question", conflicts_with = "explain", hide_short_help = true)]
     refs: bool,
     /// Exit with the last value: true 0, false 1, undefined 4, error 5
     #[arg(long, short = 'e', help_heading = "Question")]
@@ -100,7 +105,7 @@ struct StreamOptions {
     #[arg(long, value_name = "FILE", help_heading = "Stream")]
     r#match: Option<PathBuf>,
     /// With --match: the best first, by Rank of the ads of --ads
-    #[arg(long, requires = "match", help_heading = "Stream")]
+    #[arg(long, requires = "match", help_heading = "Stream", hide_short_help = true)]
     rank: bool,
     /// Sort by EXPR; may be repeated
     #[arg(long, value_name = "EXPR", action = ArgAction::Append, help_heading = "Stream")]
@@ -109,7 +114,7 @@ struct StreamOptions {
     #[arg(long, value_name = "N", help_heading = "Stream")]
     limit: Option<u64>,
     /// Print equal results once
-    #[arg(long, help_heading = "Stream")]
+    #[arg(long, help_heading = "Stream", hide_short_help = true)]
     unique: bool,
     /// Print the number of results only
     #[arg(long, help_heading = "Stream")]
@@ -119,22 +124,24 @@ struct StreamOptions {
 /// What is printed of each ad.
 #[derive(Args, Debug)]
 struct ColumnOptions {
-    /// Print these expressions, one line an ad; letters such as -af:jh as condor_q has them
+    /// Print columns, as -af:jh does for condor_q
     #[arg(long, alias = "af", value_name = "EXPR", num_args = 1.., action = ArgAction::Append,
           help_heading = "Output")]
     autoformat: Vec<OsString>,
     /// Print EXPR by a printf format
     #[arg(long, short = 'f', value_names = ["FORMAT", "EXPR"], num_args = 2, action = ArgAction::Append,
-          allow_hyphen_values = true, help_heading = "Output")]
+          allow_hyphen_values = true, help_heading = "Output", hide_short_help = true)]
     format: Vec<OsString>,
     /// Only these attributes
     #[arg(long, value_name = "A,B", action = ArgAction::Append, help_heading = "Output")]
     attributes: Vec<OsString>,
     /// Write XML
-    #[arg(long, help_heading = "Output", conflicts_with_all = ["long", "json", "jsonl", "new"])]
+    #[arg(long, help_heading = "Output", conflicts_with_all = ["long", "json", "jsonl", "new"],
+          hide_short_help = true)]
     xml: bool,
     /// Write ads in brackets
-    #[arg(long, help_heading = "Output", conflicts_with_all = ["long", "json", "jsonl"])]
+    #[arg(long, help_heading = "Output", conflicts_with_all = ["long", "json", "jsonl"],
+          hide_short_help = true)]
     new: bool,
     /// Print STR where a column is undefined
     #[arg(long, value_name = "STR", help_heading = "Output", hide_short_help = true)]
@@ -188,9 +195,23 @@ fn check_operands(cli: &Cli) -> anyhow::Result<()> {
                 && name.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-_:=,.".contains(byte))
         };
         if name.is_some_and(is_word) {
-            return Err(Problem::usage(format!("unknown option '{}'", operand.to_string_lossy()))
-                .hint(format!("try '{NAME} --help'; to negate an attribute put it in parentheses"))
-                .into());
+            let command = (PROGRAM.command)();
+            let known: Vec<&str> = command
+                .get_arguments()
+                .flat_map(|arg| {
+                    let long = arg.get_long();
+                    long.into_iter().chain(arg.get_all_aliases().into_iter().flatten())
+                })
+                .collect();
+            let typed = String::from_utf8_lossy(name.unwrap_or_default());
+            let typed = typed.split([':', '=']).next().unwrap_or_default();
+            let problem = Problem::usage(format!("unknown option '-{typed}'"));
+            return Err(match crate::text::similar::nearest(typed, known) {
+                Some(near) => problem.hint(format!("did you mean -{near}?")),
+                None => problem.hint("to negate an attribute put it in parentheses"),
+            }
+            .hint(format!("try '{NAME} --help'"))
+            .into());
         }
     }
     Ok(())

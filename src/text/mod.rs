@@ -12,6 +12,7 @@ pub mod list;
 pub mod number;
 pub mod printf;
 pub mod quantity;
+pub mod similar;
 pub mod span;
 pub mod strftime;
 

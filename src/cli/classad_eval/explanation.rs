@@ -88,8 +88,18 @@ fn collect(step: &Step, depth: usize, lines: &mut Vec<Line>) {
         let value = value_text(step.value.as_ref());
         let place = step.place.map(place_text).unwrap_or_default();
         lines.push(Line { text, value: cut(&value, WIDEST), place: place.to_owned() });
-        todo.extend(step.steps.iter().rev().filter(|step| !step.is_literal()).map(|step| (step, depth + 1)));
+        todo.extend(step.steps.iter().rev().filter(|step| is_shown(step)).map(|step| (step, depth + 1)));
     }
+}
+
+/// Literals are plain to see, and so is what `MY` and `TARGET` are.
+fn is_shown(step: &Step) -> bool {
+    let is_scope = || {
+        let text = step.expr.unparse();
+        [&b"MY"[..], b"TARGET", b"other", b"self"].iter().any(|word| text.eq_ignore_ascii_case(word))
+    };
+    let is_ad = matches!(step.value, Some(Value::Ad(_)));
+    !step.is_literal() && (!is_ad || !is_scope())
 }
 
 fn value_text(value: Option<&Value>) -> String {
@@ -110,7 +120,7 @@ fn place_text(place: Place) -> &'static str {
 }
 
 fn tree_json(step: &Step) -> Json {
-    let steps: Vec<Json> = step.steps.iter().filter(|step| !step.is_literal()).map(tree_json).collect();
+    let steps: Vec<Json> = step.steps.iter().filter(|step| is_shown(step)).map(tree_json).collect();
     let mut tree = json!({
         "expr": step.expr.unparse().to_string().trim_start(),
         "value": value_text(step.value.as_ref()),

@@ -24,14 +24,8 @@ pub(super) const MANUAL: Manual = Manual {
     ],
     examples: &[
         Example {
-            what: "the value of an expression",
-            line: "htc-classad-eval -quiet 'A = 2' 'A * 3'",
-            status: 0,
-        },
-        Example {
             what: "a policy as a condition: does this slot take this job?",
-            line: "if htc-classad-eval -quiet -e -my-file slot.ad -target-file job.ad 'TARGET.RequestCpus <= Cpus'; \
-                   then echo yes; fi",
+            line: "htc-classad-eval -e -my-file slot.ad -target-file job.ad Requirements && echo yes",
             status: 0,
         },
         Example { what: "why not?", line: "htc-classad-eval -explain -match slot.ad -ads job.ad", status: 0 },
@@ -40,7 +34,6 @@ pub(super) const MANUAL: Manual = Manual {
             line: "htc-classad-eval -ads job.ad -constraint 'RequestCpus >= 1' -af Owner RequestCpus",
             status: 0,
         },
-        Example { what: "ads as JSON lines", line: "htc-classad-eval -ads job.ad -jsonl", status: 0 },
     ],
     environment: &[("TZ", "the local zone of times without one")],
     files: &[],

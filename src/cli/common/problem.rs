@@ -92,7 +92,8 @@ pub(crate) fn status_of(error: &anyhow::Error) -> Status {
 }
 
 fn find(error: &anyhow::Error) -> Option<&Problem> {
-    error.chain().find_map(|cause| cause.downcast_ref::<Problem>())
+    // A problem may be the context of another error, which only the error itself can tell.
+    error.downcast_ref().or_else(|| error.chain().find_map(|cause| cause.downcast_ref()))
 }
 
 /// The whole message of a failure, with newlines.
@@ -132,6 +133,14 @@ mod tests {
             render("htc-x", &error, Painter::plain()),
             "htc-x: reading the configuration: a.conf:1:10: expected an operand\n    START = (\n             ^\nhint: close it\n"
         );
+    }
+
+    #[test]
+    fn a_problem_is_found_as_the_context_of_another_error() {
+        let inner = io::Error::new(io::ErrorKind::NotFound, "no such file");
+        let error = anyhow::Error::new(inner).context(Problem::unreadable("cannot read 'a'").hint("look"));
+        assert_eq!(status_of(&error), Status::Unreadable);
+        assert_eq!(render("t", &error, Painter::plain()), "t: cannot read 'a': no such file\nhint: look\n");
     }
 
     #[test]

@@ -109,8 +109,15 @@ pub fn command<C: CommandFactory>(name: &'static str, manual: &'static Manual) -
         .disable_help_subcommand(true)
         .max_term_width(100)
         .after_help(format!("Examples:\n{}", examples.trim_end()))
-        .help_template("{name}: {about}\n\n{usage-heading} {usage}\n\n{all-args}\n\n{after-help}");
-    with_help(command)
+        .help_template("{name}: {about}\n\n{usage-heading} {usage}\n\n{all-args}\n{after-help}");
+    let version = Arg::new("version")
+        .long("version")
+        .short('V')
+        .action(ArgAction::Version)
+        .help("Print the version")
+        .hide_short_help(true)
+        .help_heading("Help");
+    with_help(command.disable_version_flag(true).arg(version))
 }
 
 /// `--help` fits a screen; `--help-all` has everything.
