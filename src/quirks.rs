@@ -194,6 +194,8 @@ quirks! {
         "the copied shared proxy stays behind when a later step fails", "r15";
     ThrottleZeroIsNone, "throttle-zero-is-none",
         "FailureRateThreshold = 0 with failures switches the throttle off", "r14";
+    OldRoutesRefused, "old-routes-refused",
+        "JOB_ROUTER_ENTRIES and routes in brackets, which the manual still teaches, are ignored or refused", "JobRouter.cpp";
     NulInAttributeName, "nul-in-attribute-name",
         "'SET X, 1' names the attribute X and a NUL byte, where printing stops", "xform_utils.cpp";
 }

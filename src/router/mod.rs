@@ -7,13 +7,19 @@
 //! | `table` | all routes and transforms, their order, what was wrong with others |
 //! | `limits` | how many jobs a route may have; throttles |
 //! | `choose` | candidates and the choice of a route |
+//! | `explain` | why a job gets its route or none |
 //! | `translate` | making the routed ad |
+//! | `deprecated` | routes of the old syntax, converted |
+//! | `mirror` | what a source takes over from its copy |
 //! | `hook_verdict` | what the answer of a hook means |
 
 pub mod choose;
+pub mod deprecated;
+pub mod explain;
 mod hook_verdict;
 mod knobs;
 pub mod limits;
+pub mod mirror;
 pub mod route;
 pub mod table;
 pub mod translate;

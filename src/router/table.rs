@@ -5,11 +5,14 @@ use bstr::{BString, ByteSlice};
 use rustc_hash::FxHashMap;
 
 use super::Knobs;
+use super::deprecated::OldRoute;
 use super::knobs;
 use super::route::{Route, RouteError};
+use crate::classad::ClassAd;
 use crate::config::View;
-use crate::quirks::Quirks;
+use crate::quirks::{Quirk, Quirks};
 use crate::text::{caseless, list};
+use crate::transform::legacy::{self, Options, Routes};
 use crate::transform::{LoadError, Transform};
 use crate::world::World;
 
@@ -175,10 +178,21 @@ impl RouteTable {
             return;
         }
         // An old route in the new knob is expanded before it fails.
-        let text = match text.trim_start() {
+        let mut text = match text.trim_start() {
             old if old.starts_with(b"[") || old.starts_with(b"/*") => view.expand(&text).unwrap_or(text),
             _ => text,
         };
+        if text.trim_start().starts_with(b"[")
+            && !quirks.has(Quirk::OldRoutesRefused)
+            && let Some(Ok(route)) = Routes::new(&text.clone()).next()
+        {
+            let converted = legacy::convert(&route, name, &ClassAd::new(), Options::default(), world);
+            text = converted.text;
+            let warning = format!(
+                "JOB_ROUTER_ROUTE_{shown} holds a route of the old syntax, which 25.14 refuses; it is converted here\n"
+            );
+            say(Subject::Warning, warning.into());
+        }
         let loaded = Route::load(name, &text, knobs, view, world, quirks, &mut |text| {
             say(Subject::Progress, text.into());
         });
@@ -221,6 +235,56 @@ impl RouteTable {
                 say(subject, lines.into());
             }
         }
+    }
+
+    /// Makes a table of routes of the old syntax, over which the transforms of `self` stay.
+    pub fn take_old(
+        &mut self,
+        routes: &[OldRoute],
+        knobs: &Knobs,
+        view: &View<'_>,
+        world: &dyn World,
+        quirks: Quirks,
+        note: &mut dyn FnMut(Note),
+    ) {
+        for old in routes {
+            let place = format!("{} [{}]", old.source, old.number);
+            let mut say = |subject: Subject, text: String| note(Note { text: text.into(), subject });
+            let converted = match &old.converted {
+                Ok(converted) => converted,
+                Err(error) => {
+                    say(Subject::Warning, format!("{place}: {error}\n"));
+                    continue;
+                }
+            };
+            let mut name = converted.name.clone();
+            if name.trim().is_empty() {
+                name = format!("route{}", self.routes.len() + 1).into();
+            }
+            match Route::load(&name, &converted.text, knobs, view, world, quirks, &mut |_| {}) {
+                Ok(route) => {
+                    let key = name.to_ascii_lowercase();
+                    match self.by_name.get(&key) {
+                        Some(&at) => self.routes[at] = route,
+                        None => {
+                            self.by_name.insert(key, self.routes.len());
+                            self.order.push(self.routes.len());
+                            self.routes.push(route);
+                        }
+                    }
+                }
+                Err(error) => {
+                    let text = format!("{place}: route {name}: {error}\n");
+                    say(Subject::Refused(name, error), text);
+                }
+            }
+        }
+        let order: Vec<BString> = self.order.iter().map(|&at| self.routes[at].name.clone()).collect();
+        self.routes.sort_by_key(|route| route.name.to_ascii_lowercase());
+        let numbers = self.routes.iter().enumerate();
+        self.by_name = numbers.map(|(at, route)| (route.name.to_ascii_lowercase(), at)).collect();
+        self.order = order.iter().filter_map(|name| self.find(name)).collect();
+        self.enabled = true;
     }
 
     /// The number of a route, by its name without case.

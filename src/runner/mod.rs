@@ -4,5 +4,6 @@ pub mod events;
 pub mod hook_call;
 pub mod hook_environment;
 pub mod hook_test;
+pub mod router;
 pub mod slot;
 pub mod starter;

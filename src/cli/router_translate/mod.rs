@@ -1,11 +1,19 @@
 //! `htc-router-translate`: one file a verb.
 
 mod compare;
+mod convert;
 mod lint;
+mod matching;
+mod route;
+mod router;
 mod rules;
+mod stages;
+mod stream;
 mod transform;
 
 use clap::{FromArgMatches, Parser, Subcommand};
+
+use crate::hook::HookType;
 
 use super::common::{Compat, Example, Manual, Program, Session, Status, command};
 use super::compat::{condor_job_router_info, condor_transform_ads};
@@ -83,6 +91,23 @@ enum Verb {
     Lint(lint::Arguments),
     /// Compare two rule sets on given and made-up ads
     Compare(compare::Arguments),
+    /// Tell which route each job gets, and why others do not
+    #[command(name = "match")]
+    Match(matching::Arguments),
+    /// Write the ads that the router would submit
+    Route(route::Arguments),
+    /// Call TRANSLATE_JOB for source jobs and write its answers
+    Translate(stages::Arguments),
+    /// Call UPDATE_JOB_INFO for routed jobs and write them updated
+    Update(stages::Arguments),
+    /// Call JOB_FINALIZE for pairs of source and routed job and write them updated
+    Finalize(stages::Arguments),
+    /// Call JOB_CLEANUP for routed jobs
+    Cleanup(stages::Arguments),
+    /// Copy back what the router copies back, from pairs of source and routed job
+    Finish(stages::Arguments),
+    /// Write routes of the old syntax as JOB_ROUTER_ROUTE_<name>
+    Convert(convert::Arguments),
 }
 
 fn run(arguments: Arguments, session: &Session) -> anyhow::Result<Status> {
@@ -90,5 +115,13 @@ fn run(arguments: Arguments, session: &Session) -> anyhow::Result<Status> {
         Verb::Transform(arguments) => transform::run(&arguments, session),
         Verb::Lint(arguments) => lint::run(&arguments, session),
         Verb::Compare(arguments) => compare::run(&arguments, session),
+        Verb::Match(arguments) => matching::run(&arguments, session),
+        Verb::Route(arguments) => route::run(&arguments, session),
+        Verb::Translate(arguments) => stages::run(HookType::TranslateJob, &arguments, session),
+        Verb::Update(arguments) => stages::run(HookType::RouterUpdateJobInfo, &arguments, session),
+        Verb::Finalize(arguments) => stages::run(HookType::JobFinalize, &arguments, session),
+        Verb::Cleanup(arguments) => stages::run(HookType::JobCleanup, &arguments, session),
+        Verb::Finish(arguments) => stages::finish(&arguments, session),
+        Verb::Convert(arguments) => convert::run(&arguments, session),
     }
 }

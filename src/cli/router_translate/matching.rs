@@ -1,0 +1,218 @@
+//! `htc-router-translate match`: which route does each job get, and why.
+
+use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
+
+use anyhow::Context;
+use bstr::ByteSlice;
+use clap::Args;
+use serde_json::json;
+
+use super::router::{self, Reasons, Setup, StateOptions};
+use crate::classad::Truth;
+use crate::classad::stream::AdReader;
+use crate::cli::common::{
+    ClockOptions, ConfigOptions, InputOptions, OutputOptions, Problem, QuirksOptions, Session as Program,
+    Status, pipe_ends,
+};
+use crate::router::explain::{Explanation, explain};
+use crate::router::{Choice, Chooser};
+
+/// Options of the verb.
+#[derive(Args, Debug)]
+pub(super) struct Arguments {
+    /// Tell for each job what each route said to it
+    #[arg(long)]
+    explain: bool,
+    /// Only counts: jobs of each route, and why the others got none
+    #[arg(long)]
+    summary: bool,
+    #[command(flatten)]
+    state: StateOptions,
+    #[command(flatten)]
+    config: ConfigOptions,
+    #[command(flatten)]
+    input: InputOptions,
+    #[command(flatten)]
+    output: OutputOptions,
+    #[command(flatten)]
+    clock: ClockOptions,
+    #[command(flatten)]
+    quirks: QuirksOptions,
+    /// Files of job ads, in place of --ads
+    #[arg(value_name = "FILE")]
+    files: Vec<PathBuf>,
+}
+
+/// Carries it out: 0 when every job got a route, 1 when one got none.
+pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<Status> {
+    let world = arguments.clock.world();
+    let setup = Setup::load(&arguments.config, arguments.quirks.quirks, &world, program)?;
+    let mut states = setup.states(&arguments.state, &world)?;
+    let (stdin, stdout) = pipe_ends();
+    let mut stdin = Some(stdin);
+    let mut out = BufWriter::with_capacity(64 << 10, stdout);
+    let mut chooser = Chooser::new(&setup.table, &setup.knobs, router::owner(&arguments.state), &world);
+    let mut umbrella = chooser
+        .umbrella(&states)
+        .map_err(|error| Problem::unreadable(error.to_string()))?
+        .filter(|_| setup.table.enabled);
+    let json = arguments.output.json || arguments.output.jsonl;
+    let (mut turn, mut managed, mut malformed) = (0, 0, 0u64);
+    let mut reasons = Reasons::default();
+    let mut counts = vec![0u64; setup.table.routes.len()];
+    let mut files: Vec<PathBuf> = arguments.files.clone();
+    if files.is_empty() {
+        files.push(arguments.input.ads.clone());
+    }
+    for path in files {
+        let name = path.display().to_string();
+        let input = InputOptions { ads: path, strict_input: arguments.input.strict_input };
+        let from = stdin.take().unwrap_or_else(|| pipe_ends().0);
+        let (file, _) = input.open(from)?;
+        let mut reader = AdReader::new(file, None);
+        while let Some(record) =
+            reader.next_ad().with_context(|| Problem::unreadable(format!("cannot read '{name}'")))?
+        {
+            malformed += record.errors.len() as u64;
+            if let Some(error) = record.errors.first() {
+                let problem = Problem::unreadable(error.message.clone()).at_line(&error.caret(&name));
+                if input.strict_input {
+                    return Err(problem.into());
+                }
+                program.report(&problem.into());
+            }
+            let mut job = record.ad;
+            if job.is_empty() {
+                continue;
+            }
+            if arguments.state.ignore_prior_routing {
+                router::forget_routing(&mut job);
+            }
+            let key = router::job_key(&job, &world);
+            let wants_story = arguments.explain || json;
+            // The story is told with the states as they are before this job counts.
+            let before = wants_story.then(|| states.clone());
+            let full = setup.knobs.max_jobs >= 0 && managed >= setup.knobs.max_jobs;
+            let choice = match &umbrella {
+                Some(_) if full => Choice::Stopped,
+                Some(umbrella) => chooser.choose(umbrella, &job, &mut states, &mut turn),
+                None => Choice::AllFull,
+            };
+            let chosen = match choice {
+                Choice::Route(at) => Some(at),
+                _ => None,
+            };
+            let story = (wants_story || chosen.is_none()).then(|| {
+                let states = before.as_ref().unwrap_or(&states);
+                explain(&chooser, &setup.table, umbrella.as_ref(), states, &job, &world)
+            });
+            match chosen {
+                Some(at) => {
+                    managed += 1;
+                    counts[at] += 1;
+                }
+                None => {
+                    let reason = match choice {
+                        Choice::Stopped => {
+                            format!("the router is full (JOB_ROUTER_MAX_JOBS = {})", setup.knobs.max_jobs)
+                        }
+                        _ if !setup.table.enabled => "routing is disabled".into(),
+                        _ => story.as_ref().map(Explanation::reason).unwrap_or_default(),
+                    };
+                    reasons.add(reason);
+                }
+            }
+            // The umbrella is made anew when a route has filled up, as the next pass of the daemon would.
+            if choice == Choice::AllFull && umbrella.is_some() {
+                umbrella = None;
+            }
+            if arguments.summary {
+                continue;
+            }
+            let route = chosen.map(|at| setup.table.routes[at].name.as_bstr());
+            if json {
+                if let Some(story) = &story {
+                    serde_json::to_writer(&mut out, &story_json(&key, route.map(|r| r.as_bytes()), story))?;
+                    out.write_all(b"\n")?;
+                }
+            } else if arguments.explain {
+                let story = story.as_ref().map(|story| story.lines(&key, route.map(|r| r.as_bytes())));
+                story.into_iter().flatten().try_for_each(|line| writeln!(out, "{line}"))?;
+            } else {
+                match (route, &story) {
+                    (Some(route), _) => writeln!(out, "{key}\t{route}")?,
+                    (None, Some(story)) => writeln!(out, "{key}\t-\t{}", story.reason())?,
+                    (None, None) => writeln!(out, "{key}\t-")?,
+                }
+            }
+        }
+    }
+    finish(arguments, program, &setup, &counts, &reasons, &mut out)?;
+    Ok(if reasons.total() + malformed > 0 { Status::No } else { Status::Done })
+}
+
+fn finish(
+    arguments: &Arguments,
+    program: &Program,
+    setup: &Setup,
+    counts: &[u64],
+    reasons: &Reasons,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let mut lines = Vec::new();
+    if arguments.summary {
+        for (at, route) in setup.table.in_order() {
+            lines.push(format!("{}: {} jobs", route.name, counts[at]));
+        }
+    }
+    if reasons.total() > 0 {
+        lines.extend(reasons.lines("not routed"));
+    }
+    if arguments.summary {
+        lines.iter().try_for_each(|line| writeln!(out, "{line}"))?;
+    } else if !arguments.output.quiet && !lines.is_empty() {
+        out.flush()?;
+        program.tell(&format!("{}\n", lines.join("\n")));
+    }
+    out.flush()
+}
+
+fn truth_word(truth: Truth) -> &'static str {
+    match truth {
+        Truth::True => "true",
+        Truth::False => "false",
+        Truth::Undefined => "undefined",
+        Truth::Error => "error",
+    }
+}
+
+/// One job's story as a JSON object.
+pub(super) fn story_json(job: &str, chosen: Option<&[u8]>, story: &Explanation) -> serde_json::Value {
+    let text = |bytes: &[u8]| bytes.to_str_lossy().into_owned();
+    let routes: Vec<_> = story
+        .routes
+        .iter()
+        .map(|seen| {
+            json!({
+                "route": text(&seen.route),
+                "accepts": seen.full.is_none(),
+                "limit": seen.full.map(|full| full.to_string()),
+                "requirements": truth_word(seen.wants),
+                "clause": seen.clause.as_ref().map(|clause| text(&clause.text)),
+                "because": seen.clause.as_ref().map(|clause| clause.because.clone()),
+                "note": seen.trap,
+            })
+        })
+        .collect();
+    json!({
+        "job": job,
+        "route": chosen.map(text),
+        "candidate": truth_word(story.umbrella),
+        "left_out": story.left_out.as_ref().map(|(name, clause)| {
+            json!({ "by": name, "clause": text(&clause.text), "because": clause.because })
+        }),
+        "reason": chosen.is_none().then(|| story.reason()),
+        "routes": routes,
+    })
+}

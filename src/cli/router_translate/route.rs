@@ -1,0 +1,331 @@
+//! `htc-router-translate route`: source jobs in, the ads that the router would submit out.
+
+use bstr::{BString, ByteSlice};
+use clap::Args;
+
+use super::router::{self, Reasons, Setup, StateOptions};
+use super::stream::{Ads, Inputs, each_ad};
+use crate::classad::ClassAd;
+use crate::cli::common::{
+    ClockOptions, ConfigOptions, OutputOptions, Problem, QuirksOptions, Session as Program, Status,
+    pipe_ends, seconds,
+};
+use crate::cli::transform_report as report;
+use crate::config::MacroSource;
+use crate::hook::HookType;
+use crate::os::Reactor;
+use crate::router::explain::explain;
+use crate::router::translate::{Part, Stage, Watcher, difference};
+use crate::router::{
+    Choice, Chooser, HookAnswer, HookDecision, Route, TranslateError, Translator, hook_verdict,
+};
+use crate::runner::router::{HookRunner, NoHook};
+use crate::transform::{Event, Line, Observer, Transform};
+
+/// Options of the verb.
+#[derive(Args, Debug)]
+pub(super) struct Arguments {
+    /// Tell on standard error for each job what each route said to it, and what became of it
+    #[arg(long)]
+    explain: bool,
+    /// Tell on standard error what each statement of the transforms did
+    #[arg(long)]
+    trace: bool,
+    /// Write each source job too, as the router would leave it, in front of its copy
+    #[arg(long)]
+    pairs: bool,
+    /// Do not call TRANSLATE_JOB hooks
+    #[arg(long)]
+    no_hooks: bool,
+    /// Kill a hook that takes longer
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "60")]
+    hook_limit: std::time::Duration,
+    /// Give every job this route, whatever its requirements and limits
+    #[arg(long, value_name = "NAME")]
+    route: Option<String>,
+    #[command(flatten)]
+    state: StateOptions,
+    #[command(flatten)]
+    config: ConfigOptions,
+    #[command(flatten)]
+    inputs: Inputs,
+    #[command(flatten)]
+    output: OutputOptions,
+    #[command(flatten)]
+    clock: ClockOptions,
+    #[command(flatten)]
+    quirks: QuirksOptions,
+}
+
+/// Tells what transforms do.
+struct Tracer<'a> {
+    program: &'a Program,
+    trace: bool,
+}
+
+impl Watcher for Tracer<'_> {
+    fn stage(&mut self, part: Part, transform: &Transform, stage: Stage) {
+        if !self.trace {
+            return;
+        }
+        let kind = match part {
+            Part::Pre => "before the route",
+            Part::Route => "route",
+            Part::Post => "after the route",
+        };
+        match stage {
+            Stage::Begins => self.program.tell(&format!("  {} ({kind})\n", transform.name)),
+            Stage::Skipped => self.program.tell(&format!("  {} ({kind}) does not apply\n", transform.name)),
+            Stage::Ended => {}
+        }
+    }
+
+    fn observer(&mut self) -> &mut dyn Observer {
+        self
+    }
+}
+
+impl Observer for Tracer<'_> {
+    fn wants_steps(&self) -> bool {
+        self.trace
+    }
+
+    fn event(&mut self, line: &Line, event: Event<'_>) {
+        match event {
+            Event::Problem(problem) => {
+                self.program.report(&report::problem(line, &problem, Status::Failed));
+            }
+            Event::Changed { attribute, old, new } if self.trace => {
+                let side = |expr: Option<&crate::classad::Expr>| {
+                    expr.map_or("(none)".into(), |expr| expr.unparse().to_str_lossy().into_owned())
+                };
+                let text = format!("    {}: {} -> {}\n", attribute.as_bstr(), side(old), side(new));
+                self.program.tell(&text);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// What became of a job.
+enum Outcome {
+    /// It was routed: the source as it is left, and the copy.
+    Routed(Box<(ClassAd, ClassAd)>),
+    /// It was edited in place: how it differs now, and the edited ad.
+    Edited(Box<ClassAd>),
+    /// It was given back.
+    GivenBack(String),
+}
+
+struct Work<'a> {
+    arguments: &'a Arguments,
+    program: &'a Program,
+    translator: Translator<'a>,
+    hooks: HookRunner<'a>,
+    reactor: Option<Reactor>,
+}
+
+/// Carries it out: 0 when every job was routed, 1 when one was not.
+pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<Status> {
+    let world = arguments.clock.world();
+    let quirks = arguments.quirks.quirks;
+    let setup = Setup::load(&arguments.config, quirks, &world, program)?;
+    let view = setup.config.view(&world);
+    let mut states = setup.states(&arguments.state, &world)?;
+    let mut chooser = Chooser::new(&setup.table, &setup.knobs, router::owner(&arguments.state), &world);
+    let umbrella = chooser
+        .umbrella(&states)
+        .map_err(|error| Problem::unreadable(error.to_string()))?
+        .filter(|_| setup.table.enabled);
+    let forced = match &arguments.route {
+        Some(name) => Some(
+            setup
+                .table
+                .find(name.as_bytes())
+                .ok_or_else(|| Problem::usage(format!("there is no route '{name}'")).hint(known(&setup)))?,
+        ),
+        None => None,
+    };
+    let (stdin, stdout) = pipe_ends();
+    let mut ads = Ads::new(&arguments.output, stdout);
+    let knobs: &dyn MacroSource = &view;
+    let mut work = Work {
+        arguments,
+        program,
+        translator: Translator {
+            table: &setup.table,
+            knobs: &setup.knobs,
+            config: Some(knobs),
+            world: &world,
+            quirks,
+        },
+        hooks: HookRunner {
+            knobs: &view,
+            world: &world,
+            limit: Some(arguments.hook_limit),
+            directory: None,
+            quirks,
+        },
+        reactor: None,
+    };
+    let (mut turn, mut managed) = (0u64, 0i64);
+    let mut reasons = Reasons::default();
+    let malformed = each_ad(&arguments.inputs, program, Some(stdin), |record| {
+        let mut job = record.ad;
+        if arguments.state.ignore_prior_routing {
+            router::forget_routing(&mut job);
+        }
+        let key = router::job_key(&job, &world);
+        let before = arguments.explain.then(|| states.clone());
+        let full = setup.knobs.max_jobs >= 0 && managed >= setup.knobs.max_jobs;
+        let choice = match (&umbrella, forced) {
+            (_, Some(at)) => Choice::Route(at),
+            (Some(_), None) if full => Choice::Stopped,
+            (Some(umbrella), None) => chooser.choose(umbrella, &job, &mut states, &mut turn),
+            (None, None) => Choice::AllFull,
+        };
+        let chosen = match choice {
+            Choice::Route(at) => Some(&setup.table.routes[at]),
+            _ => None,
+        };
+        if arguments.explain || chosen.is_none() {
+            let states = before.as_ref().unwrap_or(&states);
+            let story = explain(&chooser, &setup.table, umbrella.as_ref(), states, &job, &world);
+            if arguments.explain {
+                let lines = story.lines(&key, chosen.map(|route| route.name.as_slice()));
+                program.tell(&format!("{}\n", lines.join("\n")));
+            }
+            if chosen.is_none() {
+                reasons.add(match choice {
+                    Choice::Stopped => {
+                        format!("the router is full (JOB_ROUTER_MAX_JOBS = {})", setup.knobs.max_jobs)
+                    }
+                    _ if !setup.table.enabled => "routing is disabled".into(),
+                    _ => story.reason(),
+                });
+            }
+        }
+        let Some(route) = chosen else { return Ok(()) };
+        managed += 1;
+        match work.one(route, &key, &job)? {
+            Outcome::Routed(pair) if arguments.pairs => ads.pair(&pair.0, &pair.1)?,
+            Outcome::Routed(pair) => ads.write(&pair.1)?,
+            Outcome::Edited(edited) => ads.write(&edited)?,
+            Outcome::GivenBack(reason) => {
+                program.warn(&format!("{key}: given back: {reason}"));
+                reasons.add(format!("given back by route {}: {reason}", route.name));
+            }
+        }
+        Ok(())
+    })?;
+    ads.finish()?;
+    if reasons.total() > 0 && !arguments.output.quiet {
+        program.tell(&format!("{}\n", reasons.lines("not routed").join("\n")));
+    }
+    Ok(if reasons.total() + malformed > 0 { Status::No } else { Status::Done })
+}
+
+fn known(setup: &Setup) -> String {
+    let names: Vec<_> = setup.table.in_order().take(10).map(|(_, route)| route.name.to_string()).collect();
+    format!("routes are: {}", names.join(", "))
+}
+
+impl Work<'_> {
+    /// Claims, translates and edits one job as the router would.
+    fn one(&mut self, route: &Route, key: &str, job: &ClassAd) -> anyhow::Result<Outcome> {
+        let world = self.translator.world;
+        let in_place = route.edit_job_in_place.truth(job, world);
+        let sandboxed = route.job_should_be_sandboxed.truth(job, world);
+        let mut source = job.clone();
+        if !in_place {
+            source.set("Managed", "External");
+            source.set("ManagedManager", self.translator.knobs.name.clone());
+        }
+        let mut ad = match self.translated(route, key, &source, in_place)? {
+            Ok(Some(answer)) => answer,
+            Ok(None) => source.clone(),
+            Err(reason) => return Ok(Outcome::GivenBack(reason)),
+        };
+        let mut tracer = Tracer { program: self.program, trace: self.arguments.trace };
+        let made = match in_place {
+            true => self.translator.apply(route, &mut ad, &mut tracer),
+            false => self.translator.copy(route, &source, key, sandboxed, &mut ad, &mut tracer),
+        };
+        if let Err(error) = made {
+            if let TranslateError::Transform { failure, .. } = &error {
+                self.program.report(&report::failure(failure, Status::Failed));
+            }
+            return Ok(Outcome::GivenBack(error.to_string()));
+        }
+        if in_place {
+            if self.arguments.explain || self.arguments.trace {
+                for (name, expr) in difference(&source, &ad) {
+                    let value = expr.map_or(BString::from("(deleted)"), |expr| expr.unparse_old());
+                    self.program.tell(&format!("{key}  edits {name} = {value}\n"));
+                }
+            }
+            return Ok(Outcome::Edited(Box::new(ad)));
+        }
+        if !source.contains("Owner") {
+            return Ok(Outcome::GivenBack("the job has no Owner".into()));
+        }
+        Ok(Outcome::Routed(Box::new((source, ad))))
+    }
+
+    /// The answer of the job's translate hook, if it has one; the inner error gives the job back.
+    fn translated(
+        &mut self,
+        route: &Route,
+        key: &str,
+        source: &ClassAd,
+        in_place: bool,
+    ) -> anyhow::Result<Result<Option<ClassAd>, String>> {
+        let hook = HookType::TranslateJob;
+        if self.arguments.no_hooks {
+            if let Ok(path) = self.hooks.path(hook, source) {
+                self.program.warn(&format!("{key}: the router would call {path} (TRANSLATE_JOB) here"));
+            }
+            return Ok(Ok(None));
+        }
+        if let Err(NoHook::NotConfigured) = self.hooks.path(hook, source) {
+            return Ok(Ok(None));
+        }
+        if self.reactor.is_none() {
+            self.reactor = Some(Reactor::new(&[])?);
+        }
+        let Some(reactor) = &mut self.reactor else { return Ok(Ok(None)) };
+        let stdin = HookRunner::stdin(hook, &route.description(), source, source);
+        let called = match self.hooks.run(reactor, hook, source, stdin) {
+            Ok(called) => called,
+            Err(NoHook::NotConfigured) => return Ok(Ok(None)),
+            Err(NoHook::Refused(reason) | NoHook::Failed(reason)) => return Ok(Err(reason)),
+        };
+        if called.timed_out {
+            let limit = self.arguments.hook_limit.as_secs();
+            return Ok(Err(format!(
+                "TRANSLATE_JOB {} took longer than {limit} s and was killed",
+                called.path
+            )));
+        }
+        let answer = HookAnswer {
+            hook,
+            exit: called.exit,
+            stdout: &called.stdout,
+            cut: called.cut,
+            source,
+            routed: None,
+            edit_in_place: in_place,
+        };
+        let verdict = hook_verdict(&answer, self.translator.quirks);
+        let stderr = called.stderr.trim().as_bstr();
+        if !stderr.is_empty() {
+            self.program.tell(&format!("{key}: TRANSLATE_JOB says: {stderr}\n"));
+        }
+        Ok(match verdict.decision {
+            HookDecision::Routed | HookDecision::Edited => Ok(Some(verdict.answer)),
+            decision => {
+                Err(format!("TRANSLATE_JOB {}: {} ({})", called.path, decision.word(), verdict.reason))
+            }
+        })
+    }
+}

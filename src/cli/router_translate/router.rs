@@ -1,0 +1,206 @@
+//! The router as the verbs see it: configuration, routing table, what was wrong with it, where the routes stand.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use bstr::{BString, ByteSlice};
+use clap::Args;
+use rustc_hash::FxHashMap;
+
+use crate::classad::{ClassAd, Context as Eval};
+use crate::cli::common::{ConfigOptions, Problem, Session as Program};
+use crate::config::{Config, View, Who};
+use crate::queue::QueueLogReader;
+use crate::quirks::Quirks;
+use crate::router::{Knobs, RouteState, RouteTable, Subject, deprecated};
+use crate::world::World;
+
+/// Where routes stand before the first job.
+#[derive(Args, Clone, Debug, Default)]
+pub(super) struct StateOptions {
+    /// Count the routed jobs of this job_queue.log against the limits of their routes
+    #[arg(long, value_name = "FILE")]
+    pub queue_log: Option<PathBuf>,
+    /// Route only jobs of this user, as a router does that is not root
+    #[arg(long, value_name = "NAME")]
+    pub owner: Option<String>,
+    /// Take every job for idle and never routed before
+    #[arg(long)]
+    pub ignore_prior_routing: bool,
+}
+
+/// Configuration, parameters and routes.
+pub(super) struct Setup {
+    pub config: Config,
+    pub knobs: Knobs,
+    pub table: RouteTable,
+}
+
+impl Setup {
+    /// Reads everything; what is wrong with routes is told on standard error.
+    pub(super) fn load(
+        options: &ConfigOptions,
+        quirks: Quirks,
+        world: &dyn World,
+        program: &Program,
+    ) -> anyhow::Result<Setup> {
+        let who = Who { subsystem: "JOB_ROUTER".into(), ..Who::default() };
+        let load = options.load_options(crate::config::CommandPolicy::BOUNDED);
+        let (config, warnings) = Config::load(world, &who, &load)
+            .with_context(|| Problem::unreadable("cannot read the configuration"))?;
+        warnings.iter().for_each(|warning| program.warn(&warning.to_string()));
+        let (knobs, table) = {
+            let view = config.view(world);
+            let mut complaints = Vec::new();
+            let knobs = Knobs::load(&view, &mut |text| complaints.push(text));
+            complaints.iter().for_each(|text| program.warn(text));
+            let table = tables(&view, &knobs, world, quirks, program);
+            (knobs, table)
+        };
+        if knobs.name.is_empty() {
+            return Err(Problem::unreadable("JOB_ROUTER_NAME must not be empty").into());
+        }
+        Ok(Setup { config, knobs, table })
+    }
+
+    /// The states of all routes: nothing routed yet, or what a queue log says.
+    pub(super) fn states(
+        &self,
+        options: &StateOptions,
+        world: &dyn World,
+    ) -> anyhow::Result<Vec<RouteState>> {
+        let now = world.now().epoch();
+        let mut states = vec![RouteState::new(now); self.table.routes.len()];
+        if let Some(path) = &options.queue_log {
+            count(&read_log(path)?, &self.table, &mut states, world);
+        }
+        Ok(states)
+    }
+}
+
+/// Reads a whole queue log.
+pub(super) fn read_log(path: &Path) -> anyhow::Result<QueueLogReader> {
+    let problem = || Problem::unreadable(format!("cannot read '{}'", path.display()));
+    let mut file = File::open(path).with_context(problem)?;
+    let mut reader = QueueLogReader::new();
+    let mut block = vec![0; 1 << 20];
+    loop {
+        match file.read(&mut block).with_context(problem)? {
+            0 => return Ok(reader),
+            length => reader.feed(&block[..length]),
+        }
+    }
+}
+
+/// Counts the copies of a queue by route: all, and those that run.
+fn count(reader: &QueueLogReader, table: &RouteTable, states: &mut [RouteState], world: &dyn World) {
+    let queue = reader.queue();
+    for id in queue.jobs() {
+        let Some(ad) = queue.job(id) else { continue };
+        let context = Eval::new(world).my(&ad);
+        let Some(at) = context.string("RouteName").and_then(|name| table.find(&name)) else { continue };
+        states[at].jobs += 1;
+        if matches!(context.int("JobStatus"), Some(2 | 6)) {
+            states[at].running += 1;
+        }
+    }
+}
+
+fn tables(
+    view: &View<'_>,
+    knobs: &Knobs,
+    world: &dyn World,
+    quirks: Quirks,
+    program: &Program,
+) -> RouteTable {
+    let mut told = Vec::new();
+    let mut table = RouteTable::load(view, knobs, world, quirks, &mut |note| told.push(note));
+    let old = knobs.deprecated.iter().any(|name| name.starts_with("JOB_ROUTER_ENTRIES"));
+    let names = view.is_defined("JOB_ROUTER_ROUTE_NAMES");
+    if old && !names && !quirks.has(crate::quirks::Quirk::OldRoutesRefused) {
+        program.warn(
+            "routes of the old syntax (JOB_ROUTER_ENTRIES) are converted here; 25.14 ignores them, see \
+             'htc-router-translate convert'",
+        );
+        told.clear();
+        let routes = deprecated::routes(view, world, true, &mut |text| program.warn(&text));
+        table.take_old(&routes, knobs, view, world, quirks, &mut |note| told.push(note));
+    }
+    for note in told {
+        let text = note.text.to_str_lossy().trim_end().to_owned();
+        match note.subject {
+            Subject::Progress => continue,
+            Subject::Refused(name, error) => {
+                let text = format!("route {name} is left out: {}", error.to_string().trim_end());
+                program.warn(&text);
+            }
+            Subject::NotFound(name) => {
+                let text = format!("route {name} of JOB_ROUTER_ROUTE_NAMES is not defined");
+                program.warn(&text);
+            }
+            Subject::Disabled | Subject::Warning => {
+                program.warn(text.trim_start_matches("JobRouter ").trim_start_matches("WARNING: "));
+            }
+        }
+    }
+    table
+}
+
+/// The id of a job for messages; `?` where the ad has none.
+pub(super) fn job_key(ad: &ClassAd, world: &dyn World) -> String {
+    let context = Eval::new(world).my(ad);
+    match (context.int("ClusterId"), context.int("ProcId")) {
+        (Some(cluster), Some(proc)) => format!("{cluster}.{proc}"),
+        _ => "?".into(),
+    }
+}
+
+/// As if the job had never been routed (`-ignore-prior-routing`).
+pub(super) fn forget_routing(ad: &mut ClassAd) {
+    for name in ["Managed", "RoutedBy", "StageInStart", "StageInFinish"] {
+        ad.remove(name);
+    }
+    ad.set("JobStatus", 1);
+}
+
+/// Counts reasons, at most so many different ones.
+#[derive(Default)]
+pub(super) struct Reasons {
+    counts: FxHashMap<String, u64>,
+    total: u64,
+}
+
+impl Reasons {
+    const MOST: usize = 10_000;
+
+    pub(super) fn add(&mut self, reason: String) {
+        self.total += 1;
+        if self.counts.len() < Self::MOST || self.counts.contains_key(&reason) {
+            *self.counts.entry(reason).or_default() += 1;
+        }
+    }
+
+    /// Lines such as `8112 jobs not routed` with the reasons below, the commonest first.
+    pub(super) fn lines(&self, what: &str) -> Vec<String> {
+        let jobs = |count: u64| if count == 1 { "1 job".to_owned() } else { format!("{count} jobs") };
+        let mut sorted: Vec<_> = self.counts.iter().collect();
+        sorted.sort_by(|a, b| b.1.cmp(a.1).then_with(|| a.0.cmp(b.0)));
+        let mut lines = vec![format!("{} {what}", jobs(self.total))];
+        lines.extend(sorted.iter().take(20).map(|(reason, count)| format!("  {count}: {reason}")));
+        if sorted.len() > 20 {
+            lines.push(format!("  and {} other reasons", sorted.len() - 20));
+        }
+        lines
+    }
+
+    pub(super) fn total(&self) -> u64 {
+        self.total
+    }
+}
+
+/// Names of knobs as the hook room looks them up.
+pub(super) fn owner(options: &StateOptions) -> Option<BString> {
+    options.owner.as_ref().map(|owner| BString::from(owner.as_str()))
+}

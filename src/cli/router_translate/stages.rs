@@ -1,0 +1,242 @@
+//! `htc-router-translate translate|update|finalize|cleanup|finish`: the router's hooks and its last look, one at a time.
+
+use std::time::Duration;
+
+use bstr::{BString, ByteSlice};
+use clap::Args;
+
+use super::router::{self, Setup};
+use super::stream::{Ads, Inputs, each_ad, each_pair};
+use crate::classad::{ClassAd, Context};
+use crate::cli::common::{
+    ClockOptions, ConfigOptions, OutputOptions, Problem, QuirksOptions, Session as Program, Status,
+    pipe_ends, seconds,
+};
+use crate::hook::{HookType, Knobs as _, keyword};
+use crate::os::Reactor;
+use crate::quirks::Quirks;
+use crate::router::mirror::{Extra, mirror};
+use crate::router::{HookAnswer, HookDecision, HookVerdict, hook_verdict};
+use crate::runner::router::{HookRunner, NoHook};
+use crate::world::World;
+
+/// Options of the verbs.
+#[derive(Args, Debug)]
+pub(super) struct Arguments {
+    /// The route that TRANSLATE_JOB is told of
+    #[arg(long, value_name = "NAME")]
+    route: Option<String>,
+    /// Kill a hook that takes longer
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "60")]
+    hook_limit: Duration,
+    /// Do not call the hook; write what it would read
+    #[arg(long)]
+    dry_run: bool,
+    #[command(flatten)]
+    config: ConfigOptions,
+    #[command(flatten)]
+    inputs: Inputs,
+    #[command(flatten)]
+    output: OutputOptions,
+    #[command(flatten)]
+    clock: ClockOptions,
+    #[command(flatten)]
+    quirks: QuirksOptions,
+}
+
+/// One hook between ads that come and ads that go.
+struct Stage<'a> {
+    program: &'a Program,
+    arguments: &'a Arguments,
+    hooks: HookRunner<'a>,
+    reactor: Option<Reactor>,
+    world: &'a dyn World,
+    quirks: Quirks,
+    failed: u64,
+}
+
+/// What came of a call.
+enum Called {
+    /// There is no hook for this job.
+    NoHook,
+    /// The answer and what it means.
+    Verdict(Box<HookVerdict>),
+    /// Nothing: it could not be called, or took too long, or was only shown.
+    Nothing,
+}
+
+impl Stage<'_> {
+    fn call(
+        &mut self,
+        hook: HookType,
+        route: &[u8],
+        source: &ClassAd,
+        routed: &ClassAd,
+        key: &str,
+    ) -> anyhow::Result<Called> {
+        match self.hooks.path(hook, source) {
+            Err(NoHook::NotConfigured) => return Ok(Called::NoHook),
+            Ok(path) if self.arguments.dry_run => {
+                let text = HookRunner::stdin(hook, route, source, routed);
+                self.program.tell(&format!(
+                    "{key}: {} {path} would read:\n{}",
+                    hook.name(),
+                    text.to_str_lossy()
+                ));
+                return Ok(Called::Nothing);
+            }
+            _ => {}
+        }
+        if self.reactor.is_none() {
+            self.reactor = Some(Reactor::new(&[])?);
+        }
+        let Some(reactor) = &mut self.reactor else { return Ok(Called::Nothing) };
+        let stdin = HookRunner::stdin(hook, route, source, routed);
+        let called = match self.hooks.run(reactor, hook, source, stdin) {
+            Ok(called) => called,
+            Err(NoHook::NotConfigured) => return Ok(Called::NoHook),
+            Err(NoHook::Refused(reason) | NoHook::Failed(reason)) => {
+                self.fail(key, &reason);
+                return Ok(Called::Nothing);
+            }
+        };
+        let complaint = called.stderr.trim().as_bstr();
+        if !complaint.is_empty() {
+            self.program.tell(&format!("{key}: {} says: {complaint}\n", hook.name()));
+        }
+        if called.timed_out {
+            let limit = self.arguments.hook_limit.as_secs();
+            self.fail(
+                key,
+                &format!("{} {} took longer than {limit} s and was killed", hook.name(), called.path),
+            );
+            return Ok(Called::Nothing);
+        }
+        let answer = HookAnswer {
+            hook,
+            exit: called.exit,
+            stdout: &called.stdout,
+            cut: called.cut,
+            source,
+            routed: (hook != HookType::TranslateJob).then_some(routed),
+            edit_in_place: false,
+        };
+        let verdict = hook_verdict(&answer, self.quirks);
+        if !verdict.decision.is_success() {
+            let why =
+                if verdict.reason.is_empty() { String::new() } else { format!(" ({})", verdict.reason) };
+            self.fail(key, &format!("{} {}: {}{why}", hook.name(), called.path, verdict.decision.word()));
+        }
+        Ok(Called::Verdict(Box::new(verdict)))
+    }
+
+    fn fail(&mut self, key: &str, reason: &str) {
+        self.failed += 1;
+        self.program.warn(&format!("{key}: {reason}"));
+    }
+}
+
+/// Carries one of the hook verbs out: 0 when all went well, 1 when a hook failed.
+pub(super) fn run(hook: HookType, arguments: &Arguments, program: &Program) -> anyhow::Result<Status> {
+    let world = arguments.clock.world();
+    let quirks = arguments.quirks.quirks;
+    let setup = Setup::load(&arguments.config, quirks, &world, program)?;
+    let view = setup.config.view(&world);
+    let route = match (&arguments.route, hook) {
+        (Some(name), _) => match setup.table.find(name.as_bytes()) {
+            Some(at) => setup.table.routes[at].description(),
+            None => return Err(Problem::usage(format!("there is no route '{name}'")).into()),
+        },
+        (None, HookType::TranslateJob) => match setup.table.in_order().next() {
+            Some((_, route)) => route.description(),
+            None => {
+                return Err(Problem::usage("TRANSLATE_JOB is told of a route: name one with --route").into());
+            }
+        },
+        _ => BString::default(),
+    };
+    let hooks = HookRunner {
+        knobs: &view,
+        world: &world,
+        limit: Some(arguments.hook_limit),
+        directory: None,
+        quirks,
+    };
+    let mut stage = Stage { program, arguments, hooks, reactor: None, world: &world, quirks, failed: 0 };
+    let (stdin, stdout) = pipe_ends();
+    let mut ads = Ads::new(&arguments.output, stdout);
+    let malformed = if hook == HookType::JobFinalize {
+        drop(stdin);
+        each_pair(&arguments.inputs, program, |mut source, routed| {
+            let key = router::job_key(&source, stage.world);
+            if let Called::Verdict(verdict) = stage.call(hook, &route, &source, &routed, &key)?
+                && verdict.decision == HookDecision::Finalized
+            {
+                source.update(&verdict.answer);
+            }
+            Ok(ads.pair(&source, &routed)?)
+        })?
+    } else {
+        each_ad(&arguments.inputs, program, Some(stdin), |record| {
+            let mut ad = record.ad;
+            let key = router::job_key(&ad, stage.world);
+            // Hooks of a copy are looked up by its source; the copy has the source's keyword unless a route changed it.
+            match stage.call(hook, &route, &ad, &ad, &key)? {
+                Called::Verdict(verdict) => match verdict.decision {
+                    HookDecision::Routed | HookDecision::Edited => ad = verdict.answer,
+                    HookDecision::Updated => ad.update(&verdict.answer),
+                    // A job that is given back goes no further.
+                    HookDecision::Dropped | HookDecision::Stuck | HookDecision::RouterAbort => return Ok(()),
+                    _ => {}
+                },
+                Called::Nothing if hook == HookType::TranslateJob => return Ok(()),
+                Called::Nothing | Called::NoHook => {}
+            }
+            Ok(ads.write(&ad)?)
+        })?
+    };
+    ads.finish()?;
+    Ok(if stage.failed + malformed > 0 { Status::No } else { Status::Done })
+}
+
+/// Carries `finish` out: takes the state of each copy over into its source and writes the source.
+pub(super) fn finish(arguments: &Arguments, program: &Program) -> anyhow::Result<Status> {
+    let world = arguments.clock.world();
+    let setup = Setup::load(&arguments.config, arguments.quirks.quirks, &world, program)?;
+    let view = setup.config.view(&world);
+    let mut ads = Ads::new(&arguments.output, pipe_ends().1);
+    let mut failed = 0;
+    let malformed = each_pair(&arguments.inputs, program, |mut source, routed| {
+        let key = router::job_key(&source, &world);
+        let attributes = keyword::router(&source, &view, &world)
+            .keyword
+            .and_then(|keyword| view.get(&[keyword.as_slice(), b"_ATTRS_TO_COPY"].concat()))
+            .unwrap_or_default();
+        let extra = Extra { attributes: &attributes, chirp: &setup.knobs.chirp_prefix };
+        let queued = source.clone();
+        if let Some(id) = id_of(&routed, &world) {
+            source.set("RoutedToJobId", id);
+        }
+        match mirror(&queued, &routed, &mut source, extra, world.now().epoch(), &world) {
+            Ok(_) => {
+                let done = Context::new(&world).my(&source).int("JobStatus") == Some(4);
+                source.set("Managed", if done { "ScheddDone" } else { "External" });
+                if done {
+                    source.set("ManagedManager", "");
+                }
+            }
+            Err(error) => {
+                failed += 1;
+                program.warn(&format!("{key}: {error}"));
+            }
+        }
+        Ok(ads.write(&source)?)
+    })?;
+    ads.finish()?;
+    Ok(if failed + malformed > 0 { Status::No } else { Status::Done })
+}
+
+fn id_of(ad: &ClassAd, world: &dyn World) -> Option<BString> {
+    let key = router::job_key(ad, world);
+    (key != "?").then(|| key.into())
+}

@@ -1,0 +1,181 @@
+//! Ads in and ads out for the router's verbs.
+
+use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
+
+use anyhow::Context;
+use clap::Args;
+
+use crate::classad::ClassAd;
+use crate::classad::format::list::{ListForm, ListWriter, Order};
+use crate::classad::format::long;
+use crate::classad::stream::{AdReader, AdRecord};
+use crate::cli::common::{InputOptions, Output, OutputOptions, Problem, Session as Program, pipe_ends};
+
+/// Which ads are read.
+#[derive(Args, Clone, Debug, Default)]
+pub(super) struct Inputs {
+    #[command(flatten)]
+    pub input: InputOptions,
+    /// Files of ads, in place of --ads
+    #[arg(value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+}
+
+/// Reads all ads of all inputs; returns how many parts of them could not be read. `out` is flushed before a read that
+/// would block.
+pub(super) fn each_ad(
+    inputs: &Inputs,
+    program: &Program,
+    mut stdin: Option<crate::cli::common::Input>,
+    mut take: impl FnMut(AdRecord) -> anyhow::Result<()>,
+) -> anyhow::Result<u64> {
+    let mut malformed = 0;
+    let mut files = inputs.files.clone();
+    if files.is_empty() {
+        files.push(inputs.input.ads.clone());
+    }
+    for path in files {
+        let name = path.display().to_string();
+        let input = InputOptions { ads: path, strict_input: inputs.input.strict_input };
+        let from = stdin.take().unwrap_or_else(|| pipe_ends().0);
+        let (file, _) = input.open(from)?;
+        let mut reader = AdReader::new(file, None);
+        let problem = || Problem::unreadable(format!("cannot read '{name}'"));
+        while let Some(record) = reader.next_ad().with_context(problem)? {
+            malformed += record.errors.len() as u64;
+            for error in &record.errors {
+                let mut problem = Problem::unreadable(error.message.clone()).at_line(&error.caret(&name));
+                if let Some(help) = error.help {
+                    problem = problem.hint(help);
+                }
+                if input.strict_input {
+                    return Err(problem.into());
+                }
+                program.report(&problem.into());
+            }
+            if !record.ad.is_empty() {
+                take(record)?;
+            }
+        }
+    }
+    Ok(malformed)
+}
+
+/// Where ads go.
+pub(super) struct Ads {
+    out: BufWriter<Output>,
+    list: Option<ListWriter>,
+}
+
+impl Ads {
+    /// In the form that the options name; the long form in byte order, as routers print ads.
+    pub(super) fn new(options: &OutputOptions, out: Output) -> Self {
+        let list = match options {
+            OutputOptions { json: true, .. } => Some(ListForm::Json),
+            OutputOptions { jsonl: true, .. } => Some(ListForm::JsonLines),
+            _ => None,
+        };
+        Ads {
+            out: BufWriter::with_capacity(64 << 10, out),
+            list: list.map(|form| ListWriter::new(form, Order::Sorted)),
+        }
+    }
+
+    pub(super) fn write(&mut self, ad: &ClassAd) -> io::Result<()> {
+        match &mut self.list {
+            Some(list) => list.write(ad, &mut self.out).map(|_| ()),
+            None => {
+                self.out.write_all(&long::print(ad))?;
+                self.out.write_all(b"\n")
+            }
+        }
+    }
+
+    /// A source and its copy: in the long form with a line of dashes between them, else two ads.
+    pub(super) fn pair(&mut self, source: &ClassAd, routed: &ClassAd) -> io::Result<()> {
+        if self.list.is_some() {
+            self.write(source)?;
+            return self.write(routed);
+        }
+        self.out.write_all(&long::print(source))?;
+        self.out.write_all(b"------\n")?;
+        self.write(routed)
+    }
+
+    pub(super) fn finish(mut self) -> io::Result<()> {
+        if let Some(list) = &mut self.list {
+            list.finish(&mut self.out)?;
+        }
+        self.out.flush()
+    }
+}
+
+/// Pairs of ads: a source and the copy behind it, as [`Ads::pair`] writes them.
+pub(super) fn each_pair(
+    inputs: &Inputs,
+    program: &Program,
+    mut take: impl FnMut(ClassAd, ClassAd) -> anyhow::Result<()>,
+) -> anyhow::Result<u64> {
+    let mut source: Option<ClassAd> = None;
+    let mut malformed = 0;
+    let mut files = inputs.files.clone();
+    if files.is_empty() {
+        files.push(inputs.input.ads.clone());
+    }
+    for path in files {
+        let name = path.display().to_string();
+        let input = InputOptions { ads: path, strict_input: inputs.input.strict_input };
+        let (file, _) = input.open(pipe_ends().0)?;
+        let mut reader = AdReader::new(Dashes { inner: file, line_start: true }, None);
+        let problem = || Problem::unreadable(format!("cannot read '{name}'"));
+        while let Some(record) = reader.next_ad().with_context(problem)? {
+            malformed += record.errors.len() as u64;
+            for error in &record.errors {
+                program
+                    .report(&Problem::unreadable(error.message.clone()).at_line(&error.caret(&name)).into());
+            }
+            if record.ad.is_empty() {
+                continue;
+            }
+            match source.take() {
+                None => source = Some(record.ad),
+                Some(first) => take(first, record.ad)?,
+            }
+        }
+    }
+    if source.is_some() {
+        let text =
+            "the last source ad has no routed ad behind it (pairs are: source, a line of dashes, routed ad)";
+        program.report(&Problem::unreadable(text).into());
+        malformed += 1;
+    }
+    Ok(malformed)
+}
+
+/// Makes the dashes between two ads of a pair an empty line, which every form of ads knows as an end.
+struct Dashes<R> {
+    inner: R,
+    line_start: bool,
+}
+
+impl<R: io::BufRead> io::Read for Dashes<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let available = self.inner.fill_buf()?;
+        let length = available.len().min(into.len());
+        into[..length].copy_from_slice(&available[..length]);
+        self.inner.consume(length);
+        // A line that begins with a dash is no attribute: its dashes become a newline each.
+        let mut dashing = false;
+        for byte in &mut into[..length] {
+            dashing = (dashing || self.line_start) && *byte == b'-';
+            if dashing {
+                *byte = b'\n';
+                self.line_start = true;
+            } else {
+                self.line_start = *byte == b'\n';
+            }
+        }
+        Ok(length)
+    }
+}

@@ -1,0 +1,168 @@
+//! Why a job gets its route or none, with values: what the daemon's log does not say.
+
+use bstr::{BString, ByteSlice};
+
+use super::choose::Umbrella;
+use super::{Chooser, Full, RouteState, RouteTable};
+use crate::classad::{ClassAd, Context, Expr, Truth, explain};
+use crate::world::World;
+
+/// A part of the umbrella that does not hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Clause {
+    /// The clause as written.
+    pub text: BString,
+    /// With the values it saw.
+    pub because: String,
+}
+
+/// A route in the eyes of one job.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Seen {
+    /// Its name.
+    pub route: BString,
+    /// What keeps it from taking any job.
+    pub full: Option<Full>,
+    /// Whether its requirements hold.
+    pub wants: Truth,
+    /// The first clause of its requirements that is not true.
+    pub clause: Option<Clause>,
+    /// A scope that names nothing where the requirements are looked at.
+    pub trap: Option<&'static str>,
+}
+
+/// The whole story of one job.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Explanation {
+    /// Whether it is a candidate.
+    pub umbrella: Truth,
+    /// Which part of the umbrella leaves it out: its name and the clause.
+    pub left_out: Option<(&'static str, Clause)>,
+    /// Every route in the order in which they are tried.
+    pub routes: Vec<Seen>,
+}
+
+fn first_clause(context: &Context<'_>, expr: &Expr) -> Option<Clause> {
+    let clause = explain::first_not_true(context, expr)?;
+    Some(Clause { text: clause.expr.unparse(), because: clause.to_string() })
+}
+
+/// Explains one job, given the states of the routes before it was looked at.
+pub fn explain(
+    chooser: &Chooser<'_>,
+    table: &RouteTable,
+    umbrella: Option<&Umbrella>,
+    states: &[RouteState],
+    job: &ClassAd,
+    world: &dyn World,
+) -> Explanation {
+    let empty = ClassAd::new();
+    let as_target = Context::new(world).my(&empty).target(job);
+    let as_my = Context::new(world).my(job);
+    let story = umbrella.map(|umbrella| chooser.story(umbrella, job));
+    let routes: Vec<Seen> = table
+        .in_order()
+        .map(|(at, route)| {
+            let (umbrella, wants) =
+                story.as_ref().map_or((Truth::Undefined, Truth::Undefined), |story| story.routes[at]);
+            let clause = match route.requirements() {
+                Some(expr) if wants != Truth::True => first_clause(&as_my, expr),
+                _ => None,
+            };
+            let trap = match (umbrella, wants) {
+                (Truth::True, Truth::Undefined | Truth::Error) => {
+                    Some("a route's own test has no TARGET: write the name without a scope")
+                }
+                (Truth::Undefined | Truth::Error, Truth::True) => {
+                    Some("the umbrella has no MY: write the name without a scope")
+                }
+                _ => None,
+            };
+            Seen { route: route.name.clone(), full: states[at].full(route), wants, clause, trap }
+        })
+        .collect();
+    let Some(story) = story else {
+        return Explanation { umbrella: Truth::False, left_out: None, routes };
+    };
+    let mut left_out = None;
+    if story.umbrella != Truth::True {
+        let parts = [
+            ("JOB_ROUTER_SOURCE_JOB_CONSTRAINT", story.constraint, chooser.constraint()),
+            ("no candidate", story.sanity, chooser.sanity()),
+        ];
+        for (name, truth, expr) in parts {
+            if truth.is_some_and(|truth| truth != Truth::True)
+                && let Some(clause) = expr.and_then(|expr| first_clause(&as_target, expr))
+            {
+                left_out = Some((name, clause));
+                break;
+            }
+        }
+        if left_out.is_none()
+            && let Some(owner) = chooser.owner()
+            && story.owner != Some(Truth::True)
+        {
+            let because = format!("a router that is not root routes jobs of {owner} alone");
+            left_out = Some(("owner", Clause { text: "Owner".into(), because }));
+        }
+    }
+    Explanation { umbrella: story.umbrella, left_out, routes }
+}
+
+impl Explanation {
+    /// Why the job gets no route, in a form that is the same for jobs that fail alike: without the job's own values.
+    pub fn reason(&self) -> String {
+        if let Some((name, clause)) = &self.left_out {
+            return format!("{name}: {}", clause.text);
+        }
+        let mut reasons = Vec::new();
+        for seen in &self.routes {
+            let reason = match (&seen.full, &seen.clause) {
+                (Some(Full::Jobs { .. }), _) => format!("route {} is full (MaxJobs)", seen.route),
+                (Some(Full::Idle { .. }), _) => format!("route {} is full (MaxIdleJobs)", seen.route),
+                (Some(Full::Throttle { .. }), _) => format!("route {} is throttled", seen.route),
+                (None, Some(clause)) => format!("{} is not true in route {}", clause.text, seen.route),
+                (None, None) => continue,
+            };
+            reasons.push(reason);
+            if reasons.len() == 3 {
+                break;
+            }
+        }
+        if self.routes.len() > reasons.len() && reasons.len() == 3 {
+            reasons.push(format!("{} more routes", self.routes.len() - 3));
+        }
+        match reasons.is_empty() {
+            true if self.routes.is_empty() => "there are no routes".into(),
+            true => "a scope keeps its route from it".into(),
+            false => reasons.join("; "),
+        }
+    }
+
+    /// Lines for people, the job's own first.
+    pub fn lines(&self, job: &str, chosen: Option<&[u8]>) -> Vec<String> {
+        let mut lines = vec![match chosen {
+            Some(route) => format!("{job}  route {}", route.as_bstr()),
+            None => format!("{job}  not routed"),
+        }];
+        match &self.left_out {
+            Some(("no candidate", clause)) => lines.push(format!("  no candidate: {}", clause.because)),
+            Some((name, clause)) => lines.push(format!("  no candidate ({name}): {}", clause.because)),
+            None if self.umbrella == Truth::True => lines.push("  candidate: yes".into()),
+            None => lines.push("  no candidate: no route that takes jobs wants it".into()),
+        }
+        for (number, seen) in self.routes.iter().enumerate() {
+            let is_chosen = chosen.is_some_and(|chosen| chosen == seen.route.as_slice());
+            let state = match (&seen.full, seen.wants, &seen.clause) {
+                (Some(full), ..) => full.to_string(),
+                (None, Truth::True, _) if is_chosen => "chosen".into(),
+                (None, Truth::True, _) => "would do".into(),
+                (None, _, Some(clause)) => clause.because.clone(),
+                (None, ..) => "does not want it".into(),
+            };
+            let trap = seen.trap.map(|trap| format!(" ({trap})")).unwrap_or_default();
+            lines.push(format!("  {} {}: {state}{trap}", number + 1, seen.route));
+        }
+        lines
+    }
+}

@@ -1,0 +1,218 @@
+//! What a source job takes over from its copy while it is routed (`update_job_status`, VanillaToGrid.cpp; router.md 9).
+
+use bstr::{BString, ByteSlice};
+
+use crate::classad::{ClassAd, Context, Expr};
+use crate::text::{caseless, list};
+use crate::world::World;
+
+/// Attributes that are always taken over.
+const COPIED: [&str; 35] = [
+    "BytesSent",
+    "BytesRecvd",
+    "CompletionDate",
+    "JobRunCount",
+    "JobStartDate",
+    "ExitBySignal",
+    "ExitSignal",
+    "ExitCode",
+    "ExitReason",
+    "JobCurrentStartDate",
+    "JobCurrentStartExecutingDate",
+    "JobLastStartDate",
+    "ShadowBday",
+    "RemoteSysCpu",
+    "RemoteUserCpu",
+    "NumCkpts",
+    "NumJobStarts",
+    "NumJobReconnects",
+    "NumShadowExceptions",
+    "NumShadowStarts",
+    "NumJobMatches",
+    "NumRestarts",
+    "RemoteWallClockTime",
+    "LastRemoteWallClockTime",
+    "JobCoreDumped",
+    "ImageSize",
+    "MemoryUsage",
+    "ResidentSetSize",
+    "ProportionalSetSizeKb",
+    "DiskUsage",
+    "ScratchDirFileCount",
+    "SpooledOutputFiles",
+    "CpusUsage",
+    "CpusProvisioned",
+    "DiskProvisioned",
+];
+
+const IDLE: i64 = 1;
+const RUNNING: i64 = 2;
+const REMOVED: i64 = 3;
+const COMPLETED: i64 = 4;
+const HELD: i64 = 5;
+const TRANSFERRING_OUTPUT: i64 = 6;
+
+/// What is written to the source's user log because of a change of state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// The copy began to run.
+    Execute,
+    /// It stopped running.
+    Evict,
+}
+
+/// What one look changed.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Mirrored {
+    /// Attributes of the source with their new expressions; `None` for one that goes.
+    pub changes: Vec<(BString, Option<Expr>)>,
+    /// For the source's user log.
+    pub told: Option<Told>,
+}
+
+/// Why nothing could be mirrored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MirrorError {
+    /// The source has no usable JobStatus.
+    #[error("cannot evaluate JobStatus in source job")]
+    Source,
+    /// The copy has none.
+    #[error("cannot evaluate JobStatus in routed job")]
+    Copy,
+}
+
+/// Whether a hold of this job came from its copy.
+pub fn is_hold_copied(source: &ClassAd, world: &dyn World) -> bool {
+    Context::new(world).my(source).boolean("HoldCopiedFromTargetJob").unwrap_or(false)
+}
+
+/// What is mirrored beside the fixed list.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Extra<'a> {
+    /// `<KW>_ATTRS_TO_COPY`, as text.
+    pub attributes: &'a [u8],
+    /// `CHIRP_DELAYED_UPDATE_PREFIX`.
+    pub chirp: &'a [BString],
+}
+
+struct Changes<'a> {
+    ad: &'a mut ClassAd,
+    made: Mirrored,
+}
+
+impl Changes<'_> {
+    fn set(&mut self, name: &[u8], expr: Expr) {
+        self.ad.insert(name, expr.clone());
+        self.made.changes.retain(|(known, _)| !caseless::eq(known, name));
+        self.made.changes.push((name.into(), Some(expr)));
+    }
+
+    fn value(&mut self, name: &str, value: impl Into<crate::classad::Value>) {
+        self.set(name.as_bytes(), Expr::literal(value));
+    }
+
+    fn remove(&mut self, name: &str) {
+        if self.ad.remove(name).is_some() {
+            self.made.changes.push((name.into(), None));
+        }
+    }
+
+    fn copy(&mut self, queued: &ClassAd, routed: &ClassAd, name: &[u8]) {
+        if let Some(expr) = routed.get(name)
+            && queued.get(name).as_ref() != Some(&expr)
+        {
+            self.set(name, expr);
+        }
+    }
+}
+
+/// Takes the state of a copy over into `source`, the router's own copy of the source ad. `queued` is the source as the
+/// queue shows it: what is compared with.
+///
+/// # Errors
+/// One of the two has no usable JobStatus; nothing is changed then.
+pub fn mirror(
+    queued: &ClassAd,
+    routed: &ClassAd,
+    source: &mut ClassAd,
+    extra: Extra<'_>,
+    now: i64,
+    world: &dyn World,
+) -> Result<Mirrored, MirrorError> {
+    let old = Context::new(world).my(queued).int("JobStatus").ok_or(MirrorError::Source)?;
+    let new = Context::new(world).my(routed).int("JobStatus").ok_or(MirrorError::Copy)?;
+    let copied_hold = is_hold_copied(queued, world);
+    let own = Context::new(world).my(source).int("JobStatus").unwrap_or(IDLE);
+    let mut changes = Changes { ad: source, made: Mirrored::default() };
+    // Some schedds do not know the mark and leave it behind.
+    if old != HELD && copied_hold {
+        changes.value("HoldCopiedFromTargetJob", false);
+    }
+    if old != new {
+        match new {
+            IDLE if simple(&mut changes, old, IDLE, copied_hold, now) => {
+                changes.made.told = (own == RUNNING).then_some(Told::Evict);
+            }
+            RUNNING | TRANSFERRING_OUTPUT if simple(&mut changes, old, RUNNING, copied_hold, now) => {
+                changes.made.told = (own == IDLE).then_some(Told::Execute);
+            }
+            HELD if ![HELD, REMOVED, COMPLETED].contains(&old) => {
+                hold(&mut changes, queued, routed, now, world);
+            }
+            IDLE | RUNNING | TRANSFERRING_OUTPUT | HELD | REMOVED => {}
+            _ => changes.value("JobStatus", new),
+        }
+    }
+    for name in COPIED.iter().chain(&["MemoryProvisioned"]) {
+        changes.copy(queued, routed, name.as_bytes());
+    }
+    for name in list::split(extra.attributes) {
+        changes.copy(queued, routed, name);
+    }
+    let flat = routed.flattened_chain();
+    for (name, _) in flat.sorted() {
+        if extra.chirp.iter().any(|pattern| list::matches_caseless(pattern, name)) {
+            changes.copy(queued, routed, name);
+        }
+    }
+    Ok(changes.made)
+}
+
+/// Idle or running; false when the source's own state forbids it.
+fn simple(changes: &mut Changes<'_>, old: i64, new: i64, copied_hold: bool, now: i64) -> bool {
+    if (old == HELD && !copied_hold) || old == new || old == REMOVED {
+        return false;
+    }
+    changes.value("JobStatus", new);
+    changes.value("EnteredCurrentStatus", now);
+    if copied_hold {
+        changes.value("HoldCopiedFromTargetJob", false);
+    }
+    true
+}
+
+fn hold(changes: &mut Changes<'_>, queued: &ClassAd, routed: &ClassAd, now: i64, world: &dyn World) {
+    let context = Context::new(world).my(routed);
+    let reason = context.string("HoldReason");
+    let code = context.int("HoldReasonCode").unwrap_or(0);
+    // Without a reason there is no subcode either.
+    let subcode = reason.as_ref().and_then(|_| context.int("HoldReasonSubCode")).unwrap_or(0);
+    changes.value("JobStatus", HELD);
+    changes.value("EnteredCurrentStatus", now);
+    changes.value("HoldReason", reason.unwrap_or_default());
+    changes.value("HoldReasonCode", code);
+    changes.value("HoldReasonSubCode", subcode);
+    changes.value("HoldCopiedFromTargetJob", true);
+    if let Some(release) = changes.ad.get("ReleaseReason") {
+        changes.set(b"LastReleaseReason", release);
+    }
+    changes.remove("ReleaseReason");
+    let holds = Context::new(world).my(queued).int("NumSystemHolds").unwrap_or(0);
+    changes.value("NumSystemHolds", holds + 1);
+}
+
+/// The names of changes, for messages.
+pub fn names(changes: &[(BString, Option<Expr>)]) -> String {
+    let names: Vec<_> = changes.iter().map(|(name, _)| name.to_str_lossy()).collect();
+    names.join(", ")
+}
