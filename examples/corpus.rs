@@ -15,7 +15,8 @@ use harness::golden;
 type Run = fn(&[String]) -> Result<bool, String>;
 
 /// The kinds that are not golden cases, one record a line.
-const OTHERS: &[(&str, Run)] = &[("transcript", harness::transcript::main)];
+const OTHERS: &[(&str, Run)] =
+    &[("transcript", harness::transcript::main), ("verdicts", harness::verdicts::main)];
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

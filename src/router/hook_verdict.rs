@@ -306,7 +306,8 @@ fn updated(call: &HookAnswer<'_>, mut answer: ClassAd, quirks: Quirks, seen: &mu
         return spoiled(call, quirks, seen)
             .because(format!("push_dirty_attributes: Failed to set {refused}"));
     }
-    let mut verdict = HookVerdict::new(HookDecision::Updated);
+    let decision = if answer.is_empty() { HookDecision::Unchanged } else { HookDecision::Updated };
+    let mut verdict = HookVerdict::new(decision);
     verdict.answer = answer;
     verdict.ignored = ignored;
     verdict

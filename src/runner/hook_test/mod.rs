@@ -9,6 +9,7 @@ mod change;
 mod find;
 mod place;
 pub mod record;
+pub mod replay;
 pub mod samples;
 mod verdict;
 

@@ -33,6 +33,8 @@ pub struct Record {
     pub has_input: bool,
     /// What it wrote.
     pub stdout: Vec<u8>,
+    /// Whether all that it wrote is stored.
+    pub has_output: bool,
     /// Its complaints.
     pub stderr: Vec<u8>,
     /// How it ended; `None`: it did not, or nobody knows.
@@ -47,6 +49,7 @@ impl Record {
     /// Takes over how a call ended.
     pub fn take(&mut self, outcome: &Outcome) {
         self.has_input = true;
+        self.has_output = true;
         self.seconds = outcome.took.as_secs_f64();
         if let Ending::Ran(ended) = &outcome.ending {
             self.exit = ended.exit;
@@ -136,7 +139,7 @@ struct Reader {
 impl Reader {
     fn read(&mut self, path: &Path, name: &str) -> io::Result<Option<Record>> {
         let meta = path.join("meta.json");
-        if !meta.exists() && !path.join("argv.json").exists() {
+        if !["meta.json", "argv.json", "exit"].iter().any(|file| path.join(file).exists()) {
             return Ok(None);
         }
         let mut meta = if meta.exists() { object(&meta)? } else { Map::new() };
@@ -168,6 +171,7 @@ impl Reader {
         let hook = type_of(&meta, name, &argv);
         let Some(hook) = hook else { return Ok(None) };
         let seconds = |key: &str| meta.get(key).and_then(Value::as_f64);
+        let stdout = optional("stdout").unwrap_or_default();
         Ok(Some(Record {
             name: name.to_owned(),
             hook,
@@ -175,7 +179,8 @@ impl Reader {
             env: optional("env").map(environment).unwrap_or_default(),
             has_input: stdin.is_some(),
             stdin: stdin.unwrap_or_default(),
-            stdout: optional("stdout").unwrap_or_default(),
+            has_output: is_whole(&stdout),
+            stdout,
             stderr: optional("stderr").unwrap_or_default(),
             exit: exit_text.as_deref().and_then(exit),
             seconds: match (seconds("start_s"), seconds("end_s")) {
@@ -189,14 +194,18 @@ impl Reader {
     /// The input, put together from a difference where it is stored as one; `None` where it is shortened or missing.
     fn input(&self, path: &Path) -> Option<Vec<u8>> {
         if let Ok(bytes) = fs::read(path.join("stdin")) {
-            let whole = !bytes.contains_str("\n@@ shortened") && !bytes.contains_str("\n@@ cut here");
-            return whole.then_some(bytes);
+            return is_whole(&bytes).then_some(bytes);
         }
         let diff = fs::read(path.join("stdin.diff")).ok()?;
         let first = diff.lines().next()?;
         let base = first.strip_prefix(b"--- ../")?.split_str("/").next()?.to_str().ok()?;
         apply(self.inputs.get(base)?, &diff)
     }
+}
+
+/// Whether a stored text has not been shortened by its recorder.
+fn is_whole(text: &[u8]) -> bool {
+    !text.contains_str("\n@@ shortened") && !text.contains_str("\n@@ cut here")
 }
 
 /// Applies a unified difference; `None` where it does not fit.

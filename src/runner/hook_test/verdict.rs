@@ -195,11 +195,11 @@ fn still_running(case: &Case, took: Duration, quirks: Quirks) -> Verdict {
         }
         HookType::JobExit => {
             let (word, why) = match limit {
-                Some(limit) => ("timed-out", format!("Timed out waiting for hook to exit, after {limit} s")),
+                Some(limit) => ("timed-out", format!("timed out waiting for hook to exit, after {limit} s")),
                 None => ("still-running", format!("no answer within {seconds:.1} s")),
             };
-            Verdict::new(word, false, "the clean-up goes on without it")
-                .because(why)
+            Verdict::new(word, false, format!("{why}: the clean-up goes on without it"))
+                .because(case.word.to_string())
                 .then("the starter exits and kills the hook")
         }
         HookType::ShadowPrepareJob => {

@@ -1,0 +1,21 @@
+//! What the real daemons decided from every recorded call, decided again.
+
+#[path = "harness/mod.rs"]
+mod harness;
+
+use std::path::PathBuf;
+
+#[test]
+fn recorded_verdicts_are_ours() {
+    let shared = std::env::var_os("HTC_SHARED").map_or_else(|| PathBuf::from("../shared"), PathBuf::from);
+    let directory = shared.join("transcripts");
+    if !directory.is_dir() {
+        println!("skipped: no recordings (set HTC_SHARED to the directory that holds transcripts/)");
+        return;
+    }
+    let mut tally = harness::verdicts::Tally::default();
+    harness::verdicts::compare(&directory, &mut tally).unwrap();
+    harness::verdicts::report(&tally);
+    assert!(tally.compared > 1000, "only {} records were compared", tally.compared);
+    assert!(tally.differences.is_empty(), "{} verdicts differ", tally.differences.len());
+}
