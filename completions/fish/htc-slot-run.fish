@@ -1,6 +1,6 @@
 # Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
 function __fish_htc_slot_run_global_optspecs
-    string join \n once max-jobs= idle-exit= hook-timeout= starter= n/dry-run config-file= set-knob= no-env l/long json jsonl q/quiet color= quirks= events= timeout= V/version h/help help-all
+    string join \n once max-jobs= idle-exit= hook-timeout= starter= n/dry-run control= config-file= set-knob= no-env l/long json jsonl q/quiet color= quirks= events= timeout= V/version h/help help-all
 end
 
 function __fish_htc_slot_run_needs_command
@@ -28,6 +28,7 @@ complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -l max-jobs -d '
 complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -l idle-exit -d 'End when no slot has had a job for this long' -r
 complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -l hook-timeout -d 'Kill hooks that run longer; a real execution point waits for ever' -r
 complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -l starter -d 'Run jobs with this program instead of STARTER or htc-starter-run' -r -F
+complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -l control -d 'Take requests (vacate, drain, status ...) at this socket' -r -F
 complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
 complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -l set-knob -d 'Set a knob above all files; may be repeated' -r
 complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -l color -d 'Use colours: auto, always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set or TERM is `dumb`'
@@ -48,6 +49,15 @@ complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -s h -l help -d 
 complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -l help-all -d 'Print all options with notes'
 complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -f -a "run" -d 'Fetch and run jobs until told to end (the default)'
 complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -f -a "ads" -d 'Print the ad of each slot as FETCH_WORK would get it'
+complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -f -a "simulate" -d 'Play a scenario on a clock moved by hand and print what would happen'
+complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -f -a "vacate" -d 'Make jobs leave a running execution point'
+complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -f -a "suspend" -d 'Stop jobs of a running execution point for a while'
+complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -f -a "continue" -d 'Let suspended jobs go on'
+complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -f -a "drain" -d 'Make all jobs leave and let nothing new in'
+complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -f -a "undrain" -d 'End a drain'
+complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -f -a "off" -d 'End a running execution point'
+complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -f -a "reconfig" -d 'Make a running execution point read its configuration again'
+complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -f -a "status" -d 'Print the slots of a running execution point'
 complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -f -a "explain" -d 'Tell which slots would take these jobs, and which part of START or of the limits says no'
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand run" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand run" -l set-knob -d 'Set a knob above all files; may be repeated' -r
@@ -79,6 +89,167 @@ complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand ads" -s l -l l
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand ads" -l json -d 'Write one JSON array'
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand ads" -l jsonl -d 'Write one JSON object a line'
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand ads" -s q -l quiet -d 'Say nothing but results and errors'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand simulate" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand simulate" -l set-knob -d 'Set a knob above all files; may be repeated' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand simulate" -l color -d 'Use colours: auto, always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set or TERM is `dumb`'
+always\t'Always'
+never\t'Never'"
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand simulate" -l quirks -d '\'reference\' does exactly as HTCondor 25.14 where it breaks its manual' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand simulate" -l events -d 'Write JSON events to FILE or fd:N' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand simulate" -l timeout -d 'Give up after this many seconds (exit status 124)' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand simulate" -s h -l help -d 'Print this help; --help-all prints all options'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand simulate" -l help-all -d 'Print all options with notes'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand simulate" -l no-env -d 'Ignore _CONDOR_* variables of the environment'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand simulate" -s l -l long -d 'Write ads as \'Name = value\' lines'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand simulate" -l json -d 'Write one JSON array'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand simulate" -l jsonl -d 'Write one JSON object a line'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand simulate" -s q -l quiet -d 'Say nothing but results and errors'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand vacate" -l control -d 'The socket that the execution point was given with --control' -r -F
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand vacate" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand vacate" -l set-knob -d 'Set a knob above all files; may be repeated' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand vacate" -l color -d 'Use colours: auto, always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set or TERM is `dumb`'
+always\t'Always'
+never\t'Never'"
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand vacate" -l quirks -d '\'reference\' does exactly as HTCondor 25.14 where it breaks its manual' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand vacate" -l events -d 'Write JSON events to FILE or fd:N' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand vacate" -l timeout -d 'Give up after this many seconds (exit status 124)' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand vacate" -l fast -d 'At once: no retirement, no vacate time'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand vacate" -l peaceful -d 'Let jobs run to their end (off)'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand vacate" -s h -l help -d 'Print this help; --help-all prints all options'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand vacate" -l help-all -d 'Print all options with notes'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand vacate" -l no-env -d 'Ignore _CONDOR_* variables of the environment'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand vacate" -s l -l long -d 'Write ads as \'Name = value\' lines'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand vacate" -l json -d 'Write one JSON array'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand vacate" -l jsonl -d 'Write one JSON object a line'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand vacate" -s q -l quiet -d 'Say nothing but results and errors'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand suspend" -l control -d 'The socket that the execution point was given with --control' -r -F
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand suspend" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand suspend" -l set-knob -d 'Set a knob above all files; may be repeated' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand suspend" -l color -d 'Use colours: auto, always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set or TERM is `dumb`'
+always\t'Always'
+never\t'Never'"
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand suspend" -l quirks -d '\'reference\' does exactly as HTCondor 25.14 where it breaks its manual' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand suspend" -l events -d 'Write JSON events to FILE or fd:N' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand suspend" -l timeout -d 'Give up after this many seconds (exit status 124)' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand suspend" -l fast -d 'At once: no retirement, no vacate time'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand suspend" -l peaceful -d 'Let jobs run to their end (off)'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand suspend" -s h -l help -d 'Print this help; --help-all prints all options'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand suspend" -l help-all -d 'Print all options with notes'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand suspend" -l no-env -d 'Ignore _CONDOR_* variables of the environment'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand suspend" -s l -l long -d 'Write ads as \'Name = value\' lines'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand suspend" -l json -d 'Write one JSON array'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand suspend" -l jsonl -d 'Write one JSON object a line'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand suspend" -s q -l quiet -d 'Say nothing but results and errors'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand continue" -l control -d 'The socket that the execution point was given with --control' -r -F
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand continue" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand continue" -l set-knob -d 'Set a knob above all files; may be repeated' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand continue" -l color -d 'Use colours: auto, always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set or TERM is `dumb`'
+always\t'Always'
+never\t'Never'"
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand continue" -l quirks -d '\'reference\' does exactly as HTCondor 25.14 where it breaks its manual' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand continue" -l events -d 'Write JSON events to FILE or fd:N' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand continue" -l timeout -d 'Give up after this many seconds (exit status 124)' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand continue" -l fast -d 'At once: no retirement, no vacate time'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand continue" -l peaceful -d 'Let jobs run to their end (off)'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand continue" -s h -l help -d 'Print this help; --help-all prints all options'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand continue" -l help-all -d 'Print all options with notes'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand continue" -l no-env -d 'Ignore _CONDOR_* variables of the environment'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand continue" -s l -l long -d 'Write ads as \'Name = value\' lines'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand continue" -l json -d 'Write one JSON array'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand continue" -l jsonl -d 'Write one JSON object a line'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand continue" -s q -l quiet -d 'Say nothing but results and errors'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand drain" -l control -d 'The socket that the execution point was given with --control' -r -F
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand drain" -l reason -d 'Why, for DrainReason' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand drain" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand drain" -l set-knob -d 'Set a knob above all files; may be repeated' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand drain" -l color -d 'Use colours: auto, always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set or TERM is `dumb`'
+always\t'Always'
+never\t'Never'"
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand drain" -l quirks -d '\'reference\' does exactly as HTCondor 25.14 where it breaks its manual' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand drain" -l events -d 'Write JSON events to FILE or fd:N' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand drain" -l timeout -d 'Give up after this many seconds (exit status 124)' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand drain" -l quick -d 'Without retirement, with vacate time'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand drain" -l fast -d 'Without retirement and vacate time'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand drain" -l resume -d 'Take jobs again when all slots are drained'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand drain" -s h -l help -d 'Print this help; --help-all prints all options'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand drain" -l help-all -d 'Print all options with notes'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand drain" -l no-env -d 'Ignore _CONDOR_* variables of the environment'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand drain" -s l -l long -d 'Write ads as \'Name = value\' lines'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand drain" -l json -d 'Write one JSON array'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand drain" -l jsonl -d 'Write one JSON object a line'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand drain" -s q -l quiet -d 'Say nothing but results and errors'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand undrain" -l control -d 'The socket that the execution point was given with --control' -r -F
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand undrain" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand undrain" -l set-knob -d 'Set a knob above all files; may be repeated' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand undrain" -l color -d 'Use colours: auto, always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set or TERM is `dumb`'
+always\t'Always'
+never\t'Never'"
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand undrain" -l quirks -d '\'reference\' does exactly as HTCondor 25.14 where it breaks its manual' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand undrain" -l events -d 'Write JSON events to FILE or fd:N' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand undrain" -l timeout -d 'Give up after this many seconds (exit status 124)' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand undrain" -l fast -d 'At once: no retirement, no vacate time'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand undrain" -l peaceful -d 'Let jobs run to their end (off)'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand undrain" -s h -l help -d 'Print this help; --help-all prints all options'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand undrain" -l help-all -d 'Print all options with notes'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand undrain" -l no-env -d 'Ignore _CONDOR_* variables of the environment'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand undrain" -s l -l long -d 'Write ads as \'Name = value\' lines'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand undrain" -l json -d 'Write one JSON array'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand undrain" -l jsonl -d 'Write one JSON object a line'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand undrain" -s q -l quiet -d 'Say nothing but results and errors'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand off" -l control -d 'The socket that the execution point was given with --control' -r -F
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand off" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand off" -l set-knob -d 'Set a knob above all files; may be repeated' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand off" -l color -d 'Use colours: auto, always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set or TERM is `dumb`'
+always\t'Always'
+never\t'Never'"
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand off" -l quirks -d '\'reference\' does exactly as HTCondor 25.14 where it breaks its manual' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand off" -l events -d 'Write JSON events to FILE or fd:N' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand off" -l timeout -d 'Give up after this many seconds (exit status 124)' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand off" -l fast -d 'At once: no retirement, no vacate time'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand off" -l peaceful -d 'Let jobs run to their end (off)'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand off" -s h -l help -d 'Print this help; --help-all prints all options'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand off" -l help-all -d 'Print all options with notes'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand off" -l no-env -d 'Ignore _CONDOR_* variables of the environment'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand off" -s l -l long -d 'Write ads as \'Name = value\' lines'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand off" -l json -d 'Write one JSON array'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand off" -l jsonl -d 'Write one JSON object a line'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand off" -s q -l quiet -d 'Say nothing but results and errors'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand reconfig" -l control -d 'The socket that the execution point was given with --control' -r -F
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand reconfig" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand reconfig" -l set-knob -d 'Set a knob above all files; may be repeated' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand reconfig" -l color -d 'Use colours: auto, always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set or TERM is `dumb`'
+always\t'Always'
+never\t'Never'"
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand reconfig" -l quirks -d '\'reference\' does exactly as HTCondor 25.14 where it breaks its manual' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand reconfig" -l events -d 'Write JSON events to FILE or fd:N' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand reconfig" -l timeout -d 'Give up after this many seconds (exit status 124)' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand reconfig" -l fast -d 'At once: no retirement, no vacate time'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand reconfig" -l peaceful -d 'Let jobs run to their end (off)'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand reconfig" -s h -l help -d 'Print this help; --help-all prints all options'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand reconfig" -l help-all -d 'Print all options with notes'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand reconfig" -l no-env -d 'Ignore _CONDOR_* variables of the environment'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand reconfig" -s l -l long -d 'Write ads as \'Name = value\' lines'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand reconfig" -l json -d 'Write one JSON array'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand reconfig" -l jsonl -d 'Write one JSON object a line'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand reconfig" -s q -l quiet -d 'Say nothing but results and errors'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand status" -l control -d 'The socket that the execution point was given with --control' -r -F
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand status" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand status" -l set-knob -d 'Set a knob above all files; may be repeated' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand status" -l color -d 'Use colours: auto, always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set or TERM is `dumb`'
+always\t'Always'
+never\t'Never'"
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand status" -l quirks -d '\'reference\' does exactly as HTCondor 25.14 where it breaks its manual' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand status" -l events -d 'Write JSON events to FILE or fd:N' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand status" -l timeout -d 'Give up after this many seconds (exit status 124)' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand status" -l fast -d 'At once: no retirement, no vacate time'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand status" -l peaceful -d 'Let jobs run to their end (off)'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand status" -s h -l help -d 'Print this help; --help-all prints all options'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand status" -l help-all -d 'Print all options with notes'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand status" -l no-env -d 'Ignore _CONDOR_* variables of the environment'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand status" -s l -l long -d 'Write ads as \'Name = value\' lines'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand status" -l json -d 'Write one JSON array'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand status" -l jsonl -d 'Write one JSON object a line'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand status" -s q -l quiet -d 'Say nothing but results and errors'
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand explain" -l ads -d 'Read ads from FILE; \'-\' is standard input' -r -F
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand explain" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand explain" -l set-knob -d 'Set a knob above all files; may be repeated' -r

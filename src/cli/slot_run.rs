@@ -1,10 +1,12 @@
 //! `htc-slot-run`: an execution point without a pool. Slots fetch jobs through hook scripts and run them.
 
 mod ads;
+mod control;
 mod explain;
 mod load;
 mod manual;
 mod run;
+mod simulate;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -54,6 +56,28 @@ enum Verb {
         #[arg(value_name = "SLOT")]
         slots: Vec<String>,
     },
+    /// Play a scenario on a clock moved by hand and print what would happen
+    Simulate {
+        /// The scenario, in TOML: knobs, jobs, events
+        #[arg(value_name = "FILE")]
+        scenario: PathBuf,
+    },
+    /// Make jobs leave a running execution point
+    Vacate(ControlOptions),
+    /// Stop jobs of a running execution point for a while
+    Suspend(ControlOptions),
+    /// Let suspended jobs go on
+    Continue(ControlOptions),
+    /// Make all jobs leave and let nothing new in
+    Drain(DrainOptions),
+    /// End a drain
+    Undrain(ControlOptions),
+    /// End a running execution point
+    Off(ControlOptions),
+    /// Make a running execution point read its configuration again
+    Reconfig(ControlOptions),
+    /// Print the slots of a running execution point
+    Status(ControlOptions),
     /// Tell which slots would take these jobs, and which part of START or of the limits says no
     Explain {
         #[command(flatten)]
@@ -62,6 +86,43 @@ enum Verb {
         #[arg(value_name = "SLOT")]
         slots: Vec<String>,
     },
+}
+
+/// Which running execution point is meant, and how hard it is to be done.
+#[derive(Args, Debug)]
+struct ControlOptions {
+    /// The socket that the execution point was given with --control
+    #[arg(long, value_name = "SOCKET")]
+    control: PathBuf,
+    /// At once: no retirement, no vacate time
+    #[arg(long)]
+    fast: bool,
+    /// Let jobs run to their end (off)
+    #[arg(long, conflicts_with = "fast")]
+    peaceful: bool,
+    /// Only this slot, such as slot1
+    #[arg(value_name = "SLOT")]
+    slot: Option<String>,
+}
+
+/// How a drain is done.
+#[derive(Args, Debug)]
+struct DrainOptions {
+    /// The socket that the execution point was given with --control
+    #[arg(long, value_name = "SOCKET")]
+    control: PathBuf,
+    /// Without retirement, with vacate time
+    #[arg(long, conflicts_with = "fast")]
+    quick: bool,
+    /// Without retirement and vacate time
+    #[arg(long)]
+    fast: bool,
+    /// Take jobs again when all slots are drained
+    #[arg(long)]
+    resume: bool,
+    /// Why, for DrainReason
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
 }
 
 /// When and how a run ends, and what limits it.
@@ -85,6 +146,9 @@ struct RunOptions {
     /// Check the configuration and print the slots; run nothing
     #[arg(long, short = 'n', help_heading = "Behaviour")]
     dry_run: bool,
+    /// Take requests (vacate, drain, status ...) at this socket
+    #[arg(long = "control", value_name = "SOCKET", help_heading = "Behaviour")]
+    control: Option<PathBuf>,
 }
 
 fn run(matches: &ArgMatches, session: &Session) -> anyhow::Result<Status> {
@@ -93,6 +157,15 @@ fn run(matches: &ArgMatches, session: &Session) -> anyhow::Result<Status> {
         None | Some(Verb::Run) if cli.run.dry_run => ads::table(&cli, session),
         None | Some(Verb::Run) => run::run(&cli, session),
         Some(Verb::Ads { slots }) => ads::print(&cli, session, slots),
+        Some(Verb::Simulate { scenario }) => simulate::simulate(&cli, session, scenario),
+        Some(Verb::Vacate(options)) => control::simple("vacate", options),
+        Some(Verb::Suspend(options)) => control::simple("suspend", options),
+        Some(Verb::Continue(options)) => control::simple("continue", options),
+        Some(Verb::Undrain(options)) => control::simple("undrain", options),
+        Some(Verb::Off(options)) => control::simple("off", options),
+        Some(Verb::Reconfig(options)) => control::simple("reconfig", options),
+        Some(Verb::Status(options)) => control::status(&cli, options),
+        Some(Verb::Drain(options)) => control::drain(options),
         Some(Verb::Explain { input, slots }) => explain::explain(&cli, session, input, slots),
     }
 }

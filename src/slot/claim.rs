@@ -76,6 +76,8 @@ pub(super) struct Claim {
     pub activations: u64,
     pub may_unretire: bool,
     pub preempt_was_true: bool,
+    /// CONTINUE does not count until a command to go on.
+    pub suspended_by_command: bool,
     pub retire_peacefully: bool,
     pub vacate_reason: Option<VacateReason>,
     /// MachineMaxVacateTime as it was when the job started, in seconds.
@@ -113,6 +115,7 @@ impl Claim {
             activations: 0,
             may_unretire: true,
             preempt_was_true: false,
+            suspended_by_command: false,
             retire_peacefully: false,
             vacate_reason: None,
             pledged_vacate: 0,
@@ -212,6 +215,7 @@ impl Claim {
         self.job_times = Times::default();
         self.may_unretire = true;
         self.preempt_was_true = false;
+        self.suspended_by_command = false;
     }
 
     /// In Claimed the user goes back to who holds the claim (`Resource::starterExited`).

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::claim::{Claim, Kind};
 use super::claim_id::ClaimId;
+use super::drain::Drain;
 use super::interface::{Action, HookRun, Measured, Notice, Shutdown, SlotKey, StarterId};
 use super::settings::Settings;
 use crate::classad::ClassAd;
@@ -27,6 +28,7 @@ pub(super) struct Core {
     pub out: Vec<Action>,
     pub counters: Counters,
     pub draining: DrainEstimate,
+    pub drain: Drain,
     pub poll_at: Option<Tick>,
     pub update_at: Option<Tick>,
     pub shutdown: Option<Shutdown>,
@@ -59,6 +61,7 @@ impl Core {
             out: Vec::new(),
             counters: Counters::default(),
             draining: DrainEstimate::default(),
+            drain: Drain::default(),
             poll_at: None,
             update_at: None,
             shutdown: None,
@@ -167,8 +170,6 @@ impl Counter {
 #[derive(Default)]
 pub(super) struct Counters {
     pub job_starts: Counter,
-    pub job_preemptions: Counter,
-    pub rank_preemptions: Counter,
     pub new_dslot_not_match: Counter,
     none: Counter,
 }
@@ -178,8 +179,9 @@ impl Counters {
         for (name, counter) in [
             ("ActivationRequests", &self.none),
             ("ClaimRequests", &self.none),
-            ("JobPreemptions", &self.job_preemptions),
-            ("JobRankPreemptions", &self.rank_preemptions),
+            // Counted for claims of schedds alone (command.cpp).
+            ("JobPreemptions", &self.none),
+            ("JobRankPreemptions", &self.none),
             ("JobStarts", &self.job_starts),
             ("JobUserPrioPreemptions", &self.none),
             ("NewDSlotNotMatch", &self.new_dslot_not_match),

@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use bstr::BString;
 
-use super::claim::literal_int;
 use super::core::Core;
 use super::execution_point::ExecutionPoint;
-use super::interface::{SlotKey, StarterSignal};
+use super::interface::{Notice, SlotKey, StarterSignal};
 use super::resources::{Amounts, Custom};
 use super::settings::{SlotHooks, SlotKind, SlotPlan};
 use super::single::Slot;
@@ -113,7 +112,10 @@ impl ExecutionPoint {
         } else if parent.plan.must_modify || !fits(job) {
             return Err("what it asks for, rounded, is more than the slot has left".into());
         }
-        let mut amounts = requested(job, &parent.amounts)?;
+        let mut amounts = {
+            let context = Context::new(&world).my(job).target(&parent.live);
+            requested(&context, &parent.amounts)?
+        };
         parent.amounts.take(&mut amounts);
         let child = Slot::child(parent, sub, amounts, core);
         parent.children = (parent.children.0 + 1, core.now.epoch());
@@ -130,6 +132,7 @@ impl ExecutionPoint {
             if self.slots.get(&key).is_none_or(|slot| slot.is_active() || slot.fetching.is_some()) {
                 continue;
             }
+            self.core.tell(Notice::Gone { slot: key });
             let Some(mut child) = self.slots.remove(&key) else { continue };
             child.signal(&mut self.core, StarterSignal::Kill, None);
             child.drop_waiting(&mut self.core, "the dynamic slot goes away");
@@ -185,17 +188,13 @@ impl ExecutionPoint {
 }
 
 /// What a dynamic slot for the job gets (slots.md 13, steps 4 and 5).
-fn requested(job: &ClassAd, parent: &Amounts) -> Result<Amounts, String> {
+fn requested(context: &Context<'_>, parent: &Amounts) -> Result<Amounts, String> {
     let number = |name: &str| {
-        let own = literal_int(job, &format!("_condor_{name}"));
-        own.or_else(|| literal_int(job, name))
+        let own = context.int(format!("_condor_{name}"));
+        own.or_else(|| context.int(name))
     };
     let need = |name: &str| number(name).ok_or_else(|| format!("the job's {name} is no number"));
-    let real = |name: &str| match job.get(name).and_then(|expr| expr.as_literal()) {
-        Some(Value::Real(number)) => number,
-        Some(Value::Int(number)) => number as f64,
-        _ => 0.0,
-    };
+    let real = |name: &str| context.real(name).unwrap_or(0.0);
     let cpus = if parent.fractional_cpus {
         real("RequestCpus")
     } else {
@@ -205,6 +204,7 @@ fn requested(job: &ClassAd, parent: &Amounts) -> Result<Amounts, String> {
     let custom = parent.custom.iter().map(|custom| Custom {
         tag: custom.tag.clone(),
         quantity: real(&format!("Request{}", custom.tag)).max(0.0),
+        named: custom.named,
         ids: Vec::new(),
     });
     Ok(Amounts {

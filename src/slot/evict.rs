@@ -5,6 +5,7 @@ use super::core::Core;
 use super::interface::{Action, StarterSignal, VacateReason};
 use super::single::Slot;
 use super::state::{Activity, State};
+use crate::quirks::Quirk;
 
 impl Slot {
     /// Seconds of retirement the job has left (`evalRetirementRemaining`).
@@ -56,8 +57,22 @@ impl Slot {
 
     /// Whether retirement is over, or so near its end that the vacate time has to begin (`retirementExpired`).
     pub(super) fn retirement_over(&self, core: &Core) -> bool {
-        let left = self.retirement_remaining(core);
+        let left = self.coordinated_retirement(core);
         left <= 0 || self.max_vacate_time(core) >= left
+    }
+
+    /// While draining, jobs that match START wait for one another (policy.md 11.2).
+    fn coordinated_retirement(&self, core: &Core) -> i64 {
+        let left = self.retirement_remaining(core);
+        if !core.drain.is_on() {
+            return left;
+        }
+        let idle = (self.state, self.activity) == (State::Claimed, Activity::Idle);
+        let matches = || {
+            !core.has_silently(Quirk::QuickDrainSparesUnmatched)
+                || self.look(core, self.job(), |context| context.boolean("START")) == Some(true)
+        };
+        if idle || (left > 0 && matches()) { core.drain.coordinated } else { left }
     }
 
     /// Lets the job retire (`retire_claim`).

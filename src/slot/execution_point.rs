@@ -132,6 +132,9 @@ impl ExecutionPoint {
         for slot in self.slots.values_mut() {
             slot.changes = 0;
         }
+        // A partitionable slot lists its children as they are when it asks for work.
+        self.core.slot_count = i64::try_from(self.slots.len()).unwrap_or(i64::MAX);
+        self.list_children();
         match event {
             Event::Start => self.start(),
             Event::Tick => self.tick(),
@@ -151,6 +154,10 @@ impl ExecutionPoint {
             }
             Event::Refresh => self.refresh_all(),
             Event::Vacate { slot, fast } => self.vacate(slot.as_deref(), fast),
+            Event::Drain(request) => self.begin_drain(request),
+            Event::CancelDrain => self.cancel_drain(),
+            Event::Suspend { slot } => self.suspend(slot.as_deref(), true),
+            Event::Continue { slot } => self.suspend(slot.as_deref(), false),
             Event::Shutdown(how) => self.shut_down(how, "asked to end"),
             Event::Reconfigure(settings) => self.reconfigure(*settings),
         }
@@ -191,7 +198,9 @@ impl ExecutionPoint {
         if due(self.core.update_at) {
             self.core.update_at = Some(tick.plus(self.core.settings.update_interval));
             self.evaluate_all(true);
-        } else if due(self.core.poll_at) {
+        }
+        if due(self.core.poll_at) {
+            self.core.poll_at = Some(tick.plus(self.core.settings.polling_interval));
             self.evaluate_all(false);
         }
         let keys: Vec<_> = self.slots.keys().copied().collect();
@@ -213,7 +222,7 @@ impl ExecutionPoint {
     }
 
     /// Everything is measured and looked at (`eval_all`).
-    fn evaluate_all(&mut self, _for_update: bool) {
+    fn evaluate_all(&mut self, for_update: bool) {
         self.refresh_all();
         let keys: Vec<_> = self.slots.keys().copied().collect();
         for key in keys {
@@ -222,9 +231,15 @@ impl ExecutionPoint {
             }
             self.remove_gone();
         }
-        let polls = self.slots.values().any(Slot::needs_polling);
-        let next = self.core.now.tick().plus(self.core.settings.polling_interval);
-        self.core.poll_at = polls.then_some(next);
+        // An update neither moves nor ends the polls, which go on at their own pace (`check_polling`).
+        if for_update {
+            return;
+        }
+        if self.slots.values().any(Slot::needs_polling) {
+            self.core.start_polling();
+        } else {
+            self.core.poll_at = None;
+        }
     }
 
     /// Brings all live ads up to date (`compute_dynamic`).
@@ -242,6 +257,7 @@ impl ExecutionPoint {
         let mut draining = core.draining;
         draining.compute(parts, core.current_time);
         core.draining = draining;
+        self.coordinate();
         self.share_load();
         self.list_children();
         for slot in self.slots.values_mut() {
@@ -302,7 +318,7 @@ impl ExecutionPoint {
     }
 
     fn vacate(&mut self, id: Option<&str>, fast: bool) {
-        let why = VacateReason::new("Startd was commanded to vacate the claim", VACATE_COMMAND);
+        let why = VacateReason::new("Claim vacated by the administrator", VACATE_COMMAND);
         let mut found = false;
         for slot in self.slots.values_mut() {
             if id.is_some_and(|id| !slot.id.eq_ignore_ascii_case(id)) {
@@ -317,6 +333,27 @@ impl ExecutionPoint {
         }
         if let Some(id) = id.filter(|_| !found) {
             self.core.warn(None, format!("no slot is called {id}"));
+        }
+    }
+
+    /// Stops jobs, or lets them go on (`suspend_claim`, `continue_claim`).
+    fn suspend(&mut self, id: Option<&str>, stop: bool) {
+        for slot in self.slots.values_mut() {
+            if id.is_some_and(|id| !slot.id.eq_ignore_ascii_case(id)) || slot.state != State::Claimed {
+                continue;
+            }
+            let Some(claim) = &mut slot.current else { continue };
+            match (slot.activity, stop) {
+                (Activity::Busy, true) => {
+                    claim.suspended_by_command = true;
+                    slot.change(&mut self.core, State::Claimed, Activity::Suspended, "asked to suspend");
+                }
+                (Activity::Suspended, false) => {
+                    claim.suspended_by_command = false;
+                    slot.change(&mut self.core, State::Claimed, Activity::Busy, "asked to continue");
+                }
+                _ => {}
+            }
         }
     }
 
@@ -378,6 +415,7 @@ impl ExecutionPoint {
     /// After each event: slots that are gone, conditions to end, the end.
     fn settle(&mut self) {
         self.remove_gone();
+        self.drain_completed();
         if let Some(reason) = self.core.fatal.take() {
             self.shut_down(Shutdown::Fast, &reason);
         }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use bstr::BString;
 
+use super::drain::DrainRequest;
 use super::settings::Settings;
 use super::state::{Activity, State};
 use crate::classad::ClassAd;
@@ -89,6 +90,20 @@ pub enum Event {
         slot: Option<String>,
         /// Whether at once, without retirement and vacate time.
         fast: bool,
+    },
+    /// All jobs are to leave, and nothing new is to come: `condor_drain`.
+    Drain(DrainRequest),
+    /// The slots take jobs again: `condor_drain -cancel`.
+    CancelDrain,
+    /// The job of one slot, or of all, is to stop and wait: `condor_suspend`.
+    Suspend {
+        /// The slot's id string; `None` for all.
+        slot: Option<String>,
+    },
+    /// Suspended jobs go on, whatever CONTINUE says: `condor_continue`.
+    Continue {
+        /// The slot's id string; `None` for all.
+        slot: Option<String>,
     },
     /// The execution point is to end. A second, harder request replaces the first.
     Shutdown(Shutdown),
@@ -186,8 +201,17 @@ pub struct StarterCall {
     pub stdin: Vec<u8>,
     /// The job as `cluster.proc`, for messages.
     pub job: String,
+    /// Where the job's scratch directory is to be made: EXECUTE or SLOT<N>_EXECUTE.
+    pub execute: Option<PathBuf>,
     /// The slot ad the job was accepted with; `None` with quirk `machine-ad-empty`.
     pub machine_ad: Option<Vec<u8>>,
+}
+
+impl StarterCall {
+    /// Whether the command line names the slot.
+    pub fn names_slot(&self) -> bool {
+        self.arguments.iter().any(|argument| argument == "-a")
+    }
 }
 
 /// What a starter can be told by a signal.
@@ -277,6 +301,11 @@ pub enum Notice {
         begins: bool,
         /// Why, in words; may be empty.
         reason: String,
+    },
+    /// A dynamic slot goes away (`Delete` in the reference's log).
+    Gone {
+        /// Which.
+        slot: SlotKey,
     },
     /// Something to look at.
     Warning {

@@ -45,33 +45,49 @@ const LEAST: (f64, i64, i64) = (1.0, 1, 1024);
 /// SlotBrokenCode of a slot that does not fit.
 const NOT_ENOUGH: i32 = 1;
 
+/// How a machine was shared out.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Layout {
+    /// The slots, in order of their types.
+    pub slots: Vec<LaidOut>,
+    /// What a user should know of it: slots that were not made.
+    pub warnings: Vec<String>,
+}
+
 /// Shares `machine` out. The error, in words, is the first thing that does not fit with [`FailureMode::Abort`].
-pub fn lay_out(machine: &Amounts, types: &[SlotType], mode: FailureMode) -> Result<Vec<LaidOut>, String> {
+pub fn lay_out(machine: &Amounts, types: &[SlotType], mode: FailureMode) -> Result<Layout, String> {
     let mut left = Pool::of(machine);
     let mut slots: Vec<(&SlotType, LaidOut)> = Vec::new();
+    let mut warnings = Vec::new();
     for kind in types {
-        for _ in 0..kind.count {
-            let amounts = explicit(machine, &kind.shares);
-            let short = left.take(machine, &amounts, &kind.shares);
+        for index in 0..kind.count {
+            let mut amounts = explicit(machine, &kind.shares);
+            let short = left.trim(&mut amounts, &kind.shares);
             let broken = short.map(|reason| Broken { code: NOT_ENOUGH, reason });
             if let Some(broken) = &broken {
                 match mode {
                     FailureMode::Abort => return Err(format!("slot type {}: {}", kind.id, broken.reason)),
-                    FailureMode::Clear => return Ok(Vec::new()),
+                    FailureMode::Clear => {
+                        warnings.push(format!("no slot is made: slot type {}: {}", kind.id, broken.reason));
+                        return Ok(Layout { slots: Vec::new(), warnings });
+                    }
                     FailureMode::Continue => {}
                 }
+                if index > 0 {
+                    let (id, count, reason) = (kind.id, kind.count, &broken.reason);
+                    warnings.push(format!("slot type {id}: {index} of {count} slots are made: {reason}"));
+                    break;
+                }
+                warnings.push(format!("the first slot of type {} is broken: {}", kind.id, broken.reason));
             }
-            let stop = broken.is_some();
+            left.take(&amounts, &kind.shares);
             slots.push((kind, LaidOut { type_id: kind.id, amounts, broken }));
-            if stop {
-                break;
-            }
         }
     }
     if let Some(reason) = share_rest(&mut left, &mut slots) {
         match mode {
             FailureMode::Abort => return Err(reason),
-            FailureMode::Clear => return Ok(Vec::new()),
+            FailureMode::Clear => return Ok(Layout { slots: Vec::new(), warnings: vec![reason] }),
             FailureMode::Continue => {}
         }
     }
@@ -82,7 +98,7 @@ pub fn lay_out(machine: &Amounts, types: &[SlotType], mode: FailureMode) -> Resu
             custom.ids = ids.drain(..count).collect();
         }
     }
-    Ok(slots.into_iter().map(|(_, slot)| slot).collect())
+    Ok(Layout { slots: slots.into_iter().map(|(_, slot)| slot).collect(), warnings })
 }
 
 /// What is left of the machine. Processors are counted in whole ones.
@@ -105,33 +121,45 @@ impl Pool {
         }
     }
 
-    /// Takes the explicit shares of a slot; says what there is too little of.
-    fn take(&mut self, machine: &Amounts, amounts: &Amounts, shares: &Shares) -> Option<String> {
-        let mut short = Vec::new();
-        let mut take = |name: &str, left: &mut f64, share: Share, amount: f64, whole: bool| {
-            if share == Share::Auto {
-                return;
-            }
-            *left -= amount;
-            if *left < SHORT {
-                let missing = -*left;
-                short.push(if whole {
-                    format!("Not enough {name} ({missing:.0} short)")
-                } else {
-                    format!("Not enough {name} ({missing:.2} short)")
-                });
-            }
-        };
+    /// Cuts explicit shares down to what is left; says what there is too little of (`trim_request_to_fit`).
+    fn trim(&self, amounts: &mut Amounts, shares: &Shares) -> Option<String> {
+        let mut short: Vec<String> = Vec::new();
         // Parts of a processor below a half are not taken off at all.
-        let cpus = if amounts.fractional_cpus && amounts.cpus < 0.5 { 0.0 } else { amounts.cpus.trunc() };
-        take("Cpus", &mut self.cpus, shares.cpus, cpus, false);
-        take("Memory", &mut self.memory, shares.memory, amounts.memory as f64, true);
-        take("Swap", &mut self.swap, shares.swap, amounts.swap as f64, true);
-        take("Disk", &mut self.disk, shares.disk, amounts.disk as f64, true);
-        for ((left, custom), mine) in self.custom.iter_mut().zip(&machine.custom).zip(&amounts.custom) {
-            take(&custom.tag, left, shares.custom(&custom.tag), mine.quantity, false);
+        let counted = !(amounts.fractional_cpus && amounts.cpus < 0.5);
+        if shares.cpus != Share::Auto && counted && self.cpus - amounts.cpus < SHORT {
+            short.push(format!("Cpus ({:.2} short)", amounts.cpus - self.cpus));
+            amounts.cpus = self.cpus;
         }
-        short.into_iter().next()
+        for (name, share, left, amount) in [
+            ("Memory", shares.memory, self.memory, &mut amounts.memory),
+            ("Swap", shares.swap, self.swap, &mut amounts.swap),
+            ("Disk", shares.disk, self.disk, &mut amounts.disk),
+        ] {
+            if share != Share::Auto && *amount as f64 > left {
+                short.push(format!("{name} ({:.0} short)", *amount as f64 - left));
+                *amount = left as i64;
+            }
+        }
+        for (left, custom) in self.custom.iter().zip(&mut amounts.custom) {
+            if shares.custom(&custom.tag) != Share::Auto && left - custom.quantity < SHORT {
+                short.push(format!("{} ({:.2} short)", custom.tag, custom.quantity - left));
+                custom.quantity = *left;
+            }
+        }
+        (!short.is_empty()).then(|| format!("Not enough {}", short.join(" ")))
+    }
+
+    /// Takes the explicit shares of a slot.
+    fn take(&mut self, amounts: &Amounts, shares: &Shares) {
+        let taken = |share: Share, amount: f64| if share == Share::Auto { 0.0 } else { amount };
+        let cpus = if amounts.fractional_cpus && amounts.cpus < 0.5 { 0.0 } else { amounts.cpus.trunc() };
+        self.cpus -= taken(shares.cpus, cpus);
+        self.memory -= taken(shares.memory, amounts.memory as f64);
+        self.swap -= taken(shares.swap, amounts.swap as f64);
+        self.disk -= taken(shares.disk, amounts.disk as f64);
+        for (left, custom) in self.custom.iter_mut().zip(&amounts.custom) {
+            *left -= taken(shares.custom(&custom.tag), custom.quantity);
+        }
     }
 }
 
@@ -149,7 +177,8 @@ fn explicit(machine: &Amounts, shares: &Shares) -> Amounts {
     let cpus = of(shares.cpus, machine.cpus);
     let custom = machine.custom.iter().map(|custom| Custom {
         tag: custom.tag.clone(),
-        quantity: of(shares.custom(&custom.tag), custom.quantity).max(0.0).ceil(),
+        quantity: of(shares.custom(&custom.tag), custom.quantity).max(0.0),
+        named: custom.named,
         ids: Vec::new(),
     });
     Amounts {
@@ -236,7 +265,7 @@ mod tests {
             memory: 8000,
             swap: 24_683_672,
             disk: 82_434_258,
-            custom: vec![Custom { tag: "Cogs".into(), quantity: 5.0, ids: Vec::new() }],
+            custom: vec![Custom { tag: "Cogs".into(), quantity: 5.0, ..Custom::default() }],
             ..Amounts::default()
         }
     }
@@ -247,7 +276,7 @@ mod tests {
     }
 
     fn seen(types: &[SlotType]) -> Vec<(i64, i64, i64)> {
-        let slots = lay_out(&machine(), types, FailureMode::Continue).unwrap_or_default();
+        let slots = lay_out(&machine(), types, FailureMode::Continue).unwrap_or_default().slots;
         slots.iter().map(|it| (it.amounts.whole_cpus(), it.amounts.memory, it.amounts.swap)).collect()
     }
 
@@ -263,20 +292,34 @@ mod tests {
     fn what_does_not_fit_is_one_broken_slot_of_its_type() {
         // Recording s31c.
         let types = [kind(1, "cpus=25%, mem=1/2, disk=10%, swap=20%", 2), kind(2, "cpus=2, memory=500", 2)];
-        let slots = lay_out(&machine(), &types, FailureMode::Continue).unwrap_or_default();
-        assert_eq!(slots.len(), 3);
+        let slots = lay_out(&machine(), &types, FailureMode::Continue).unwrap_or_default().slots;
+        assert_eq!((slots.len(), slots[2].amounts.memory), (3, 0));
         assert_eq!(
             slots[2].broken.as_ref().map(|broken| broken.reason.as_str()),
             Some("Not enough Memory (500 short)")
         );
         assert!(lay_out(&machine(), &types, FailureMode::Abort).is_err());
-        assert_eq!(lay_out(&machine(), &types, FailureMode::Clear), Ok(Vec::new()));
+        let none = lay_out(&machine(), &types, FailureMode::Clear).unwrap_or_default();
+        assert!(none.slots.is_empty() && none.warnings.len() == 1);
     }
 
     #[test]
     fn custom_resources_leave_their_surplus_to_the_first_slots() {
-        let slots = lay_out(&machine(), &[kind(1, "auto", 3)], FailureMode::Continue).unwrap_or_default();
+        let slots =
+            lay_out(&machine(), &[kind(1, "auto", 3)], FailureMode::Continue).unwrap_or_default().slots;
         let cogs: Vec<f64> = slots.iter().map(|slot| slot.amounts.custom[0].quantity).collect();
         assert_eq!(cogs, [2.0, 2.0, 1.0]);
+    }
+
+    #[test]
+    fn only_the_first_slot_of_a_type_is_made_of_what_is_left() {
+        // Recordings s31i, s31o.
+        let layout = lay_out(&machine(), &[kind(1, "cpus=5, mem=5000", 2)], FailureMode::Continue);
+        let layout = layout.unwrap_or_default();
+        assert_eq!((layout.slots.len(), layout.slots[0].amounts.swap), (1, 24_683_672));
+        assert_eq!(
+            layout.warnings,
+            ["slot type 1: 1 of 2 slots are made: Not enough Cpus (2.00 short) Memory (2000 short)"]
+        );
     }
 }

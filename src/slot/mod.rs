@@ -7,6 +7,7 @@ mod claim;
 mod claim_id;
 pub mod configure;
 mod core;
+mod drain;
 mod dynamic;
 mod evict;
 mod execution_point;
@@ -26,6 +27,7 @@ mod transition;
 
 pub use claim_id::ClaimId;
 pub use configure::{ConfigureError, Configured, Surroundings, configure};
+pub use drain::{DrainRequest, DrainSpeed};
 pub use execution_point::ExecutionPoint;
 pub use explain::Offer;
 pub use fetch_verdict::{
@@ -35,7 +37,7 @@ pub use interface::{
     Action, Event, HookCall, HookRun, Measured, Notice, Shutdown, SlotHook, SlotKey, StarterCall, StarterId,
     StarterSignal, VacateReason, Waits, job_id,
 };
-pub use layout::{FailureMode, LaidOut, SlotType, lay_out};
+pub use layout::{FailureMode, LaidOut, Layout, SlotType, lay_out};
 pub use resources::{Amounts, Custom};
 pub use settings::{Broken, Limits, Requirements, Settings, SlotHooks, SlotKind, SlotPlan};
 pub use shares::{CustomShare, Share, ShareError, ShareErrorKind, Shares};

@@ -115,7 +115,9 @@ impl Slot {
     }
 
     fn may_unretire(&self, core: &mut Core) -> bool {
-        self.current.as_ref().is_some_and(|claim| claim.may_unretire) && !self.has_better_claim(core)
+        !core.drain.is_on()
+            && self.current.as_ref().is_some_and(|claim| claim.may_unretire)
+            && !self.has_better_claim(core)
     }
 
     pub(super) fn in_retirement(&self, core: &mut Core) -> bool {
@@ -141,14 +143,22 @@ impl Slot {
                 let kill = self.truth(core, "KILL", true) == Some(true);
                 if kill { to(state, Activity::Killing, "KILL is true", Extra::Nothing) } else { None }
             }
-            State::Owner | State::Unclaimed if self.kind == SlotKind::Dynamic || self.broken.is_some() => {
-                // While a fetch runs for it somebody must be there to hear the answer. A broken slot from the
-                // configuration stays to be seen.
-                if self.fetching.is_none() && self.kind == SlotKind::Dynamic {
+            State::Owner | State::Unclaimed if self.kind == SlotKind::Dynamic => {
+                // While a fetch runs for it somebody must be there to hear the answer.
+                if self.fetching.is_none() {
                     to(state, activity, "the dynamic slot is free", Extra::Delete)
                 } else {
                     None
                 }
+            }
+            State::Owner | State::Unclaimed if core.drain.is_on() => {
+                to(State::Drained, Activity::Retiring, "entering Drained state", Extra::Nothing)
+            }
+            State::Drained if !core.drain.is_on() => {
+                to(State::Owner, Activity::Idle, "slot is no longer draining", Extra::Nothing)
+            }
+            State::Drained if activity == Activity::Retiring && core.drain.drained >= core.slot_count => {
+                to(state, Activity::Idle, "draining is complete", Extra::Nothing)
             }
             State::Owner if !self.is_owner(core) => {
                 to(State::Unclaimed, Activity::Idle, "IS_OWNER is false", Extra::Nothing)
@@ -202,7 +212,8 @@ impl Slot {
         {
             return stay(Activity::Suspended, "SUSPEND is true", Extra::Nothing);
         }
-        if activity == Activity::Suspended && self.truth(core, "CONTINUE", true) == Some(true) {
+        let held = self.current.as_ref().is_some_and(|claim| claim.suspended_by_command);
+        if activity == Activity::Suspended && !held && self.truth(core, "CONTINUE", true) == Some(true) {
             return if retirement {
                 stay(Activity::Retiring, "CONTINUE is true", Extra::BetterClaim)
             } else {
@@ -221,6 +232,9 @@ impl Slot {
             }
             if self.worklife_over(core) {
                 return preempting("CLAIM_WORKLIFE of the idle claim is over", Extra::Nothing);
+            }
+            if core.drain.is_on() {
+                return preempting("draining", Extra::Nothing);
             }
         }
         None
@@ -252,7 +266,6 @@ impl Slot {
                 if let Some(claim) = &mut self.current {
                     claim.preempt_was_true = true;
                 }
-                core.counters.job_preemptions.count(core.now.epoch());
                 let why = VacateReason::new("PREEMPT expression evaluated to True", PREEMPT_EXPRESSION);
                 self.retire(core, false, why, reason);
                 return;

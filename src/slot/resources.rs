@@ -28,6 +28,8 @@ pub struct Custom {
     pub tag: String,
     /// How much of it; with ids, how many.
     pub quantity: f64,
+    /// Whether the machine's instances have names.
+    pub named: bool,
     /// Its instances, where they have names.
     pub ids: Vec<String>,
 }
@@ -56,7 +58,7 @@ impl Amounts {
         for custom in &self.custom {
             let quantity = if broken { 0 } else { custom.quantity as i64 };
             ad.set(custom.tag.as_str(), quantity);
-            if !custom.ids.is_empty() {
+            if custom.named {
                 let references: Vec<String> =
                     custom.ids.iter().map(|id| format!("{}_{}", custom.tag, cleaned(id))).collect();
                 let text = format!("{{ {} }}", references.join(","));

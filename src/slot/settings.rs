@@ -99,6 +99,8 @@ pub struct SlotPlan {
     pub child_hooks: Vec<(u32, SlotHooks)>,
     /// Hooks of all its other dynamic slots.
     pub child_default: Option<SlotHooks>,
+    /// EXECUTE, or SLOT<N>_EXECUTE: where scratch directories are made.
+    pub execute: Option<PathBuf>,
     /// Why it can never run anything.
     pub broken: Option<Broken>,
     /// The three MODIFY_REQUEST_EXPR_REQUEST<X> expressions: cpus, disk, memory.

@@ -185,6 +185,7 @@ impl Slot {
         ad.update(&settings.common_dynamic);
         self.publish_machine(core, ad);
         core.draining.publish(ad);
+        core.drain.publish(ad);
         self.publish_state(core, ad);
         if internal {
             if self.available && self.broken.is_none() {
@@ -201,7 +202,7 @@ impl Slot {
         ad.set("NextFetchWorkDelay", self.next_fetch_delay);
         if let Some(claim) = &self.current {
             claim.publish(ad, core.now);
-            if self.kind == SlotKind::Dynamic && claim.kind == super::claim::Kind::Offered {
+            if self.kind == SlotKind::Dynamic && self.state == State::Claimed {
                 ad.set("IsSplittable", true);
             }
             if self.state == State::Claimed {
@@ -296,6 +297,12 @@ impl Slot {
         self.live = ad;
     }
 
+    /// Seconds spent in a state so far.
+    pub(super) fn time_in(&self, state: State, epoch: i64) -> i64 {
+        let present = if self.state == state { (epoch - self.entered_activity).max(0) } else { 0 };
+        self.totals[state as usize].iter().sum::<i64>() + present
+    }
+
     /// Adds the present stay to the totals before it ends.
     pub(super) fn count_stay(&mut self, epoch: i64) {
         let passed = (epoch - self.entered_activity).max(0);
@@ -340,7 +347,7 @@ impl Slot {
 
     /// Requirements are the normal ones again, unless the execution point ends (`reqexp_restore`).
     pub(super) fn restore_requirements(&mut self, core: &Core) {
-        self.set_available(core.shutdown.is_none());
+        self.set_available(core.shutdown.is_none() && !core.drain.is_on());
     }
 
     /// Sets what Requirements are (`reqexp_set_state`).

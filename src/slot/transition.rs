@@ -32,6 +32,10 @@ impl Slot {
             return;
         }
         self.leave(core, state, state_changes);
+        if state_changes {
+            core.drain.drained +=
+                i64::from(state == State::Drained) - i64::from(self.state == State::Drained);
+        }
         let epoch = core.now.epoch();
         self.count_stay(epoch);
         let was = (self.state, self.activity);
@@ -75,6 +79,7 @@ impl Slot {
             }
             self.drop_waiting(core, "the slot could not be claimed");
         }
+        core.drain.drained += i64::from(state == State::Drained);
         (self.state, self.activity) = (state, activity);
         let reason = format!("not claimed: {reason}");
         core.tell(Notice::State { slot: self.key, state, activity, reason });
@@ -199,6 +204,7 @@ impl Slot {
             arguments,
             stdin: text::print(job),
             job: job_id(job),
+            execute: self.plan.execute.clone(),
             machine_ad,
         };
         claim.starter =
@@ -239,6 +245,7 @@ impl Slot {
 
     /// The starter has ended (`Resource::starterExited`).
     pub(super) fn starter_exited(&mut self, core: &mut Core) {
+        self.count_badput(core);
         let Some(claim) = &mut self.current else { return };
         claim.starter_ended(core.now);
         match (self.state, self.activity) {

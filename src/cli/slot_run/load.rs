@@ -1,5 +1,6 @@
 //! From the command line to a machine that can begin.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -24,8 +25,15 @@ pub(super) struct Loaded {
 
 /// Reads the configuration and lays the slots out.
 pub(super) fn load(cli: &Cli) -> anyhow::Result<Loaded> {
+    load_with(cli, &BTreeMap::new())
+}
+
+/// As [`load`], with knobs that go above the configuration but below `--set-knob`.
+pub(super) fn load_with(cli: &Cli, knobs: &BTreeMap<String, String>) -> anyhow::Result<Loaded> {
     let world = Rc::new(RealWorld::new());
-    let (config, mut warnings) = read(&cli.config, &*world)?;
+    let mut options = cli.config.clone();
+    options.set_knob = knobs.clone().into_iter().chain(options.set_knob).collect();
+    let (config, mut warnings) = read(&options, &*world)?;
     let execute = directory(&config, &*world, "EXECUTE");
     let text = |name: &str| {
         config.view(&*world).string(name).ok().flatten().map(|setting| setting.value.to_string())

@@ -69,7 +69,7 @@ pub(super) fn run(cli: &Cli, session: &Session) -> anyhow::Result<Status> {
         starter,
         account,
         log_directory: log,
-        execute,
+        control: cli.run.control.clone(),
         hook_timeout: cli.run.hook_timeout,
         timeout: cli.events.timeout,
         environment,

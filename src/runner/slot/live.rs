@@ -7,17 +7,19 @@ use std::time::Duration;
 use bstr::ByteSlice;
 use nix::libc;
 
+use super::control::{self, Answer, Control, Meaning, SlotStatus};
 use super::measure::Measure;
 use super::notices;
 use super::options::Options;
 use super::starters::{self, Ended, Running};
-use crate::os::{self, Captured, ChildId, Reactor, Stream, Whom, clock, files};
+use crate::os::{self, Captured, ChildId, Reactor, Stream, Token, Whom, clock, files};
 use crate::process::{Ancestor, ChildSpec, Exit};
 use crate::runner::events::{Event as Told, EventStream, Kind};
 use crate::runner::hook_call;
 use crate::runner::hook_environment::HookEnvironment;
 use crate::slot::{
-    Action, Event, ExecutionPoint, HookCall, HookRun, Shutdown, SlotKey, StarterCall, StarterSignal,
+    Action, Activity, Event, ExecutionPoint, HookCall, HookRun, Shutdown, SlotKey, StarterCall,
+    StarterSignal, State,
 };
 use crate::time::Tick;
 
@@ -64,6 +66,7 @@ struct Live<'a> {
     machine: ExecutionPoint,
     reactor: Reactor,
     options: Options,
+    control: Option<Control>,
     events: &'a mut EventStream,
     hooks: BTreeMap<ChildId, RunningHook>,
     starters: BTreeMap<ChildId, Running>,
@@ -84,11 +87,18 @@ pub fn run(
     measure: Measure,
     events: &mut EventStream,
 ) -> io::Result<Outcome> {
-    let reactor = Reactor::new(&SIGNALS)?;
+    let mut reactor = Reactor::new(&SIGNALS)?;
+    let control = match &options.control {
+        Some(path) => Some(Control::open(path, &mut reactor).map_err(|error| {
+            io::Error::new(error.kind(), format!("cannot listen at '{}': {error}", path.display()))
+        })?),
+        None => None,
+    };
     let mut live = Live {
         machine,
         reactor,
         options,
+        control,
         events,
         hooks: BTreeMap::new(),
         starters: BTreeMap::new(),
@@ -295,11 +305,19 @@ impl Live<'_> {
         if !self.options.starter.foreign {
             use std::os::unix::ffi::OsStrExt;
             let mut options = self.options.starter_options.clone();
-            options.extend_from_slice(format!(" --slot-name {slot_name}").as_bytes());
+            // On a machine with one processor 25.14 does not tell the starter its slot: _CONDOR_SLOT is empty (s03).
+            if call.names_slot() {
+                options.extend_from_slice(format!(" --slot-name {slot_name}").as_bytes());
+            }
             environment = environment.with([
                 ("_HTC_STARTER_DIR".into(), directory.as_os_str().as_bytes().into()),
                 ("_HTC_STARTER_OPTIONS".into(), options),
             ]);
+        }
+        if let Some(execute) = &call.execute {
+            use std::os::unix::ffi::OsStrExt;
+            let execute = execute.as_os_str().as_bytes().into();
+            environment = environment.with([("_CONDOR_EXECUTE".into(), execute)]);
         }
         let spec = starters::spec(&self.options.starter.path, &call, environment.entries(), self.marker());
         match self.reactor.spawn(spec) {
@@ -308,7 +326,8 @@ impl Live<'_> {
                 let event = Told::new(clock::now(), Kind::Starter).slot(&slot_name).job(&call.job).pid(pid);
                 self.tell(event);
                 self.outcome.jobs += 1;
-                let running = Running { starter, slot_name, job: call.job, pid, directory };
+                let running =
+                    Running { starter, slot_name, job: call.job, pid, directory, execute: call.execute };
                 self.starters.insert(child, running);
                 self.waiting.push_front(Event::StarterSpawned { starter, pid });
             }
@@ -342,10 +361,8 @@ impl Live<'_> {
                     hook.stderr.extend_from_slice(&bytes[..bytes.len().min(room)]);
                 }
             }
-            os::Event::Line { .. }
-            | os::Event::Piece { .. }
-            | os::Event::Readable(_)
-            | os::Event::Timeout => {}
+            os::Event::Readable(token) => self.requested(token),
+            os::Event::Line { .. } | os::Event::Piece { .. } | os::Event::Timeout => {}
         }
     }
 
@@ -392,7 +409,7 @@ impl Live<'_> {
         self.tell(event);
         let _ = std::fs::remove_dir_all(&running.directory);
         // A starter that was killed could not remove the job's directory.
-        if let Some(execute) = &self.options.execute {
+        if let Some(execute) = &running.execute {
             let left = execute.join(format!("dir_{}", running.pid));
             if left.symlink_metadata().is_ok() {
                 for unremoved in files::remove_tree(&left) {
@@ -404,18 +421,55 @@ impl Live<'_> {
         self.step(Event::StarterExited { starter: running.starter, exit });
     }
 
+    /// Something came in at the control socket.
+    fn requested(&mut self, token: Token) {
+        let Some(control) = &mut self.control else { return };
+        let Some((client, request)) = control.readable(token, &mut self.reactor) else { return };
+        let answer = match request.and_then(control::Request::meaning) {
+            Err(error) => Answer { error: Some(error), ..Answer::default() },
+            Ok(Meaning::Status) => Answer { ok: true, slots: self.status(), ..Answer::default() },
+            Ok(Meaning::Reconfigure) => match self.reload() {
+                Ok(()) => Answer { ok: true, ..Answer::default() },
+                Err(error) => Answer { error: Some(error), ..Answer::default() },
+            },
+            Ok(Meaning::Event(event)) => {
+                self.step(*event);
+                Answer { ok: true, ..Answer::default() }
+            }
+        };
+        if let Some(control) = &mut self.control {
+            control.answer(client, &answer, &mut self.reactor);
+        }
+    }
+
+    fn status(&self) -> Vec<SlotStatus> {
+        let status = |(key, id, state, activity): (SlotKey, &str, State, Activity)| SlotStatus {
+            slot: id.to_owned(),
+            state: state.name().to_owned(),
+            activity: activity.name().to_owned(),
+            job_seconds: self.machine.job_run_time(key),
+        };
+        self.machine.slots().map(status).collect()
+    }
+
+    /// Reads the configuration again; the old one stays when that fails.
+    fn reload(&mut self) -> Result<(), String> {
+        let (settings, warnings) = (self.options.reload)()?;
+        self.warn(None, "the configuration was read again");
+        for warning in warnings {
+            self.warn(None, &warning);
+        }
+        self.step(Event::Reconfigure(Box::new(settings)));
+        Ok(())
+    }
+
     fn signal(&mut self, signal: i32) {
         match signal {
-            libc::SIGHUP => match (self.options.reload)() {
-                Ok((settings, warnings)) => {
-                    self.warn(None, "SIGHUP: the configuration is read again");
-                    for warning in warnings {
-                        self.warn(None, &warning);
-                    }
-                    self.step(Event::Reconfigure(Box::new(settings)));
+            libc::SIGHUP => {
+                if let Err(error) = self.reload() {
+                    self.warn(None, &format!("the old configuration stays: {error}"));
                 }
-                Err(error) => self.warn(None, &format!("SIGHUP: the old configuration stays: {error}")),
-            },
+            }
             libc::SIGQUIT => {
                 self.outcome.signal = Some(signal);
                 self.step(Event::Shutdown(Shutdown::Fast));

@@ -4,15 +4,19 @@
 //! doing becomes an event for the machine.
 
 mod account;
+mod control;
 mod execute;
 mod live;
 mod measure;
 mod notices;
 mod options;
+mod simulate;
 mod starters;
 
 pub use account::{HookAccount, hook_account};
+pub use control::{Answer, Request, SlotStatus, ask};
 pub use execute::{check_directories, clean_execute};
 pub use live::{Outcome, run};
 pub use measure::{Measure, surroundings};
 pub use options::{Options, Reload, StarterProgram};
+pub use simulate::{Done, Job, Scenario, Simulation};

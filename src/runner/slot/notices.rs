@@ -37,6 +37,10 @@ pub(super) fn event(machine: &ExecutionPoint, now: Now, notice: Notice) -> Event
             let text = if reason.is_empty() { id } else { format!("{id}: {reason}") };
             Event::new(now, Kind::Claim).slot(slot_name(machine, slot)).verdict(what).reason(text)
         }
+        Notice::Gone { slot } => {
+            let event = Event::new(now, Kind::State).slot(slot_name(machine, slot));
+            event.state("Delete", "Idle").reason("the dynamic slot is free and goes away")
+        }
         Notice::Warning { slot, text } => {
             let mut event = Event::new(now, Kind::Warning).reason(text);
             if let Some(slot) = slot {

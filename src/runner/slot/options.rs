@@ -31,8 +31,8 @@ pub struct Options {
     pub account: HookAccount,
     /// LOG: the working directory of its hooks.
     pub log_directory: Option<PathBuf>,
-    /// EXECUTE: what a starter that was killed leaves there is removed.
-    pub execute: Option<PathBuf>,
+    /// Where requests come in.
+    pub control: Option<PathBuf>,
     /// Limits hooks that 25.14 waits for without end.
     pub hook_timeout: Option<Duration>,
     /// Ends everything after this time.

@@ -24,6 +24,8 @@ pub(super) struct Running {
     pub pid: u32,
     /// Its private directory.
     pub directory: PathBuf,
+    /// Where its scratch directory stands.
+    pub execute: Option<PathBuf>,
 }
 
 /// How a job ended.

@@ -60,8 +60,10 @@ pub(super) fn plan(
             types.push(SlotType { id: 0, shares: Shares::default(), count: at_most(count) });
         }
     }
-    let laid_out = lay_out(machine, &types, mode).map_err(ConfigureError::Layout)?;
-    Ok(laid_out
+    let layout = lay_out(machine, &types, mode).map_err(ConfigureError::Layout)?;
+    layout.warnings.iter().for_each(|warning| knobs.warn(warning));
+    Ok(layout
+        .slots
         .into_iter()
         .map(|laid_out| {
             let id = laid_out.type_id;

@@ -227,6 +227,7 @@ fn without_offline(
     let mut named = found.offline;
     let mut quantity = found.quantity;
     let mut ids = found.ids;
+    let named_ids = !ids.is_empty();
     if let Some(text) = knobs.string(&knob) {
         match text.parse::<f64>() {
             Ok(count) if ids.is_empty() => quantity -= count,
@@ -251,5 +252,5 @@ fn without_offline(
         knobs.warn(format!("{knob} takes off more than there is: 0 is left"));
         quantity = 0.0;
     }
-    Custom { tag: tag.to_owned(), quantity, ids }
+    Custom { tag: tag.to_owned(), quantity, named: named_ids, ids }
 }

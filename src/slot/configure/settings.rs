@@ -160,6 +160,10 @@ impl Maker<'_> {
             hooks: hooks_of(&id, None),
             child_hooks,
             child_default,
+            execute: knobs
+                .string(&format!("{id}_EXECUTE"))
+                .or_else(|| knobs.string("EXECUTE"))
+                .map(std::path::PathBuf::from),
             broken: laid_out.broken,
             modify_request: [modify("REQUESTCPUS"), modify("REQUESTDISK"), modify("REQUESTMEMORY")],
             must_modify: knobs.boolean("MUST_MODIFY_REQUEST_EXPRS", false),

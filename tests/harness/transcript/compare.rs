@@ -380,7 +380,7 @@ impl Comparison<'_> {
 
 /// The kinds of calls in order, with the argument that tells one from another.
 fn kinds(calls: &[&Call]) -> String {
-    let words: Vec<String> = calls
+    let mut words: Vec<String> = calls
         .iter()
         .map(|call| match call.kind().as_str() {
             kind @ ("REPLY_FETCH" | "JOB_EXIT") => {
@@ -389,6 +389,14 @@ fn kinds(calls: &[&Call]) -> String {
             kind => kind.to_owned(),
         })
         .collect();
+    // Nobody waits for REPLY_FETCH: the starter's first hook may begin before it.
+    if let Some(reply) = words.iter().position(|word| word.starts_with("REPLY_FETCH"))
+        && let Some(fetch) = words.iter().position(|word| word == "FETCH_WORK")
+        && fetch < reply
+    {
+        let word = words.remove(reply);
+        words.insert(fetch + 1, word);
+    }
     words.join(" ")
 }
 

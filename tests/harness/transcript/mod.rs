@@ -55,6 +55,8 @@ pub struct Outcome {
     pub skipped: Option<String>,
     /// How long it ran.
     pub took: Duration,
+    /// How often it was replayed.
+    pub attempts: usize,
     /// Where it ran, when that was kept.
     pub kept: Option<PathBuf>,
 }
@@ -82,7 +84,31 @@ pub fn replay(scenarios: &[PathBuf], options: &Options) -> Vec<Outcome> {
     done.into_iter().map(|(_, outcome)| outcome).collect()
 }
 
+/// A recording is one sample of many races: whether a fetch comes this second or the next depends on milliseconds. A
+/// replay that differs is repeated up to so many times, and counts as its best attempt.
+const ATTEMPTS: usize = 3;
+/// A replay with more differences than this does not differ by a race.
+const RACES: usize = 30;
+/// Longer ones are not repeated.
+const SHORT: Duration = Duration::from_secs(90);
+
 fn replay_one(directory: &Path, options: &Options) -> Outcome {
+    let mut best = attempt(directory, options);
+    for number in 2..=ATTEMPTS {
+        let differs = (1..=RACES).contains(&best.differences.len()) && best.skipped.is_none();
+        if !differs || best.took > SHORT || options.keep {
+            break;
+        }
+        let next = attempt(directory, options);
+        if next.skipped.is_none() && next.differences.len() < best.differences.len() {
+            best = next;
+        }
+        best.attempts = number;
+    }
+    best
+}
+
+fn attempt(directory: &Path, options: &Options) -> Outcome {
     let begun = Instant::now();
     let name = directory.file_name().unwrap_or(directory.as_os_str()).to_string_lossy().into_owned();
     let mut outcome = Outcome {
@@ -92,6 +118,7 @@ fn replay_one(directory: &Path, options: &Options) -> Outcome {
         left_out: Vec::new(),
         skipped: None,
         took: Duration::ZERO,
+        attempts: 1,
         kept: None,
     };
     if let Err(reason) = fill(directory, options, &mut outcome) {
@@ -174,14 +201,15 @@ pub fn report(outcomes: &[Outcome]) -> bool {
         match &outcome.skipped {
             Some(reason) => println!("{:<34} SKIPPED  {reason}", outcome.name),
             None => println!(
-                "{:<34} {}  {} calls, {} values, {} states compared, {} differences, {:.1} s",
+                "{:<34} {}  {} calls, {} values, {} states compared, {} differences, {:.1} s{}",
                 outcome.name,
                 if outcome.differences.is_empty() { "ok      " } else { "DIFFERS " },
                 outcome.compared.calls,
                 outcome.compared.values,
                 outcome.compared.states,
                 outcome.differences.len(),
-                outcome.took.as_secs_f64()
+                outcome.took.as_secs_f64(),
+                if outcome.attempts > 1 { format!(", {} attempts", outcome.attempts) } else { String::new() }
             ),
         }
         total += outcome.differences.len();

@@ -72,12 +72,16 @@ fn slot_runner(
     played: &mut Played,
 ) -> Result<()> {
     let program = programs.join("htc-slot-run");
-    let events = stage.top().join("events.jsonl");
+    let events = stage.records().join("events.jsonl");
     let errors = stage.top().join("stderr");
+    let socket = stage.records().join("control");
+    wait_for_phase(scenario);
     let file = File::create(&errors).map_err(|error| format!("{}: {error}", errors.display()))?;
     let mut child = command(scenario, stage, accounts, &program)
         .args(["--quirks", "reference", "--events"])
         .arg(&events)
+        .arg("--control")
+        .arg(&socket)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(file)
@@ -86,11 +90,11 @@ fn slot_runner(
     let begun = Instant::now();
     let mut stopped = false;
     for action in &scenario.actions {
-        let due = begun + Duration::from_secs_f64(action.at);
+        let due = begun + Duration::from_secs_f64((action.at - scenario.begun()).max(0.0));
         if !wait_until(&mut child, due)? {
             break;
         }
-        stopped |= perform(&action.what, &child, played);
+        stopped |= perform(&action.what, &child, (&program, &socket), played);
     }
     if !stopped {
         signal(&child, Signal::SIGTERM);
@@ -107,8 +111,35 @@ fn slot_runner(
     Ok(())
 }
 
+/// Waits until the clock shows the fraction of a second that it showed when the execution point of the recording began.
+fn wait_for_phase(scenario: &Scenario) {
+    let Some(phase) = scenario.phase() else { return };
+    let wanted = (phase + scenario.begun()).rem_euclid(1.0);
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
+    // A process needs some milliseconds to begin.
+    let wait = (wanted - now - 0.015).rem_euclid(1.0);
+    std::thread::sleep(Duration::from_secs_f64(wait));
+}
+
+/// What one of HTCondor's tools asks of the execution point, in the words of our own program.
+fn request(words: &[&str]) -> Option<Vec<String>> {
+    let has = |word: &str| words.contains(&word);
+    let mut request: Vec<&str> = match *words.first()? {
+        "condor_vacate" => vec!["vacate"],
+        "condor_drain" if has("-cancel") => vec!["undrain"],
+        "condor_drain" => vec!["drain"],
+        "condor_suspend" => vec!["suspend"],
+        "condor_continue" => vec!["continue"],
+        _ => return None,
+    };
+    request.extend(["-fast", "-quick"].into_iter().filter(|word| has(word)));
+    let slot = words.iter().find_map(|word| word.strip_suffix("@@HOST@"));
+    request.extend(slot);
+    Some(request.into_iter().map(str::to_owned).collect())
+}
+
 /// Does one thing; true when it ends the program.
-fn perform(what: &str, child: &Child, played: &mut Played) -> bool {
+fn perform(what: &str, child: &Child, (program, socket): (&Path, &Path), played: &mut Played) -> bool {
     if what.starts_with("stop: SIGTERM") {
         signal(child, Signal::SIGTERM);
         return true;
@@ -132,7 +163,18 @@ fn perform(what: &str, child: &Child, played: &mut Played) -> bool {
         Some("condor_off") => signal(child, Signal::SIGTERM),
         Some("condor_reconfig") => signal(child, Signal::SIGHUP),
         Some("condor_status" | "condor_q" | "condor_rm") => {}
-        _ => played.not_done.push(tool.to_owned()),
+        _ => {
+            let output = request(&words)
+                .map(|request| Command::new(program).args(request).arg("--control").arg(socket).output());
+            match output {
+                Some(Ok(output)) if output.status.success() => {}
+                Some(Ok(output)) => {
+                    let errors = String::from_utf8_lossy(&output.stderr);
+                    played.not_done.push(format!("{tool}: {}", errors.trim()));
+                }
+                _ => played.not_done.push(tool.to_owned()),
+            }
+        }
     }
     false
 }

@@ -80,6 +80,30 @@ impl Scenario {
         })
     }
 
+    /// When the execution point began to look at its slots, in seconds since the start of the recording.
+    pub fn begun(&self) -> f64 {
+        let line =
+            self.timeline.lines().find(|line| line.contains(" startd ") && line.contains("Changing state"));
+        let at = line.and_then(|line| line.trim_start().strip_prefix('+')?.split(' ').next()?.parse().ok());
+        at.unwrap_or(1.25)
+    }
+
+    /// The fraction of a second that the clock showed at the start of the recording. Whole seconds decide when a slot
+    /// fetches, so a replay begins in the same phase. Each FETCH_WORK tells the second it was made in.
+    pub fn phase(&self) -> Option<f64> {
+        let (mut low, mut high) = (f64::MIN, f64::MAX);
+        for call in self.calls.iter().filter(|call| call.kind() == "FETCH_WORK") {
+            let second = super::calls::value(call.stdin.as_deref()?, "LastHeardFrom");
+            let Some(second) = second.and_then(|text| text.parse::<f64>().ok()) else { continue };
+            // The recorder notes its own start some milliseconds after the ad was made.
+            let (first, last) = (second - call.start, second + 1.0 - call.start + 0.015);
+            if first < high && last > low {
+                (low, high) = (low.max(first), high.min(last));
+            }
+        }
+        (low > f64::MIN).then(|| ((low + high) / 2.0).rem_euclid(1.0))
+    }
+
     /// Why the scenario cannot be replayed with the two runners, if so.
     pub fn not_ours(&self) -> Option<String> {
         let needs = |what: &str| self.actions.iter().any(|action| action.what.contains(what));
