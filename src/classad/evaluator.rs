@@ -726,6 +726,7 @@ impl<'a> Evaluator<'a> {
             }
             Bound::MatchExpression(number) => self.match_expression(number),
             Bound::Time => Ok(Computed::Int(self.world.now().epoch())),
+            Bound::Value(value) => Ok(value),
         }
     }
 

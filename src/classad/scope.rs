@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::ad::Slot;
+use super::computed::Computed;
 use super::tree::{NodeId, Special, Tree};
 use super::{ClassAd, Dialect};
 
@@ -107,6 +108,8 @@ pub(crate) enum Bound<'a> {
     MatchExpression(usize),
     /// `CurrentTime`.
     Time,
+    /// No attribute but a value: what was selected from the elements of a list.
+    Value(Computed<'a>),
 }
 
 impl<'a> AdRef<'a> {

@@ -118,6 +118,11 @@ pub(super) fn dereference<'a>(
         ABSOLUTE => call.evaluator.root(),
         base => match call.evaluator.eval(call.tree, base, call.at)? {
             Computed::Ad(scope) => Some(scope),
+            // What is selected from a list is found already, and in no other ad.
+            list @ Computed::List(_) => {
+                let value = call.evaluator.select(list, wanted, call.at)?;
+                return Ok(call.at.current.map(|current| (Bound::Value(value), current)));
+            }
             _ => None,
         },
     };
