@@ -147,23 +147,33 @@ impl Loader<'_> {
         }
         self.last_line = lines.line();
         let name = self.source_name(source);
+        let mut stop = None;
         if let Some(open) = block {
             self.error_line(format!(
                 "Config source Found end-of-file while scanning for '@{}' in {name}",
                 open.tag
             ));
             let hint = format!("the block of {} ends with a line that is exactly '@{}'", open.name, open.tag);
-            return Err(Stop::new(lines.line()).at(self.place_of(&frame, open.opened_at)).hint(hint));
+            stop = Some(Stop::new(lines.line()).at(self.place_of(&frame, open.opened_at)).hint(hint));
         }
+        // The reference looks for open conditions behind a block without end as well.
         if !frame.ifs.is_empty() {
             self.error_line(format!("Config source Error \"{name}\", Line {}: ", lines.line()));
-            let mut stop = Stop::new(lines.line()).reason("endif(s) not found before end-of-file");
-            if let Some((condition, line)) = frame.conditions.last() {
-                stop = stop.hint(format!("'{condition}' of line {line} is still open"));
-            }
-            return Err(stop);
+            let unended = stop.unwrap_or_else(|| {
+                let stop = Stop::new(lines.line());
+                match frame.conditions.last() {
+                    Some((condition, line)) => {
+                        stop.hint(format!("'{condition}' of line {line} is still open"))
+                    }
+                    None => stop,
+                }
+            });
+            stop = Some(unended.reason("endif(s) not found before end-of-file"));
         }
-        Ok(())
+        match stop {
+            Some(stop) => Err(stop),
+            None => Ok(()),
+        }
     }
 
     /// One statement outside of blocks.
