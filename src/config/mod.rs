@@ -16,7 +16,6 @@ pub(crate) mod functions;
 pub mod lines;
 pub mod load;
 pub mod macro_set;
-pub mod nearest;
 pub mod parse;
 pub mod print;
 pub mod reference;

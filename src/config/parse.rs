@@ -769,5 +769,5 @@ fn bad_name_hint(name: &[u8]) -> Option<&'static str> {
 /// The template of a category that is nearest to a name.
 fn nearest_template(category: &[u8], name: &[u8]) -> Option<Vec<u8>> {
     let names = template::all().filter(|template| template.category() == category).map(Template::name);
-    crate::config::nearest::nearest(name, names).map(<[u8]>::to_vec)
+    crate::text::similar::nearest(name, names).map(<[u8]>::to_vec)
 }

@@ -1,34 +1,65 @@
 //! Names that differ by little: for messages that guess what was meant.
 
-/// How many letters must be changed, added or left out to make one name the other.
-pub fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (at, left) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = at + 1;
-        for (column, right) in b.iter().enumerate() {
-            let changed = diagonal + usize::from(left != *right);
-            diagonal = row[column + 1];
-            row[column + 1] = changed.min(row[column] + 1).min(diagonal + 1);
-        }
+/// How many changes of one byte, or swaps of neighbours, lead from one name to the other, without case; `None` if
+/// more than `limit`.
+pub fn distance(a: &[u8], b: &[u8], limit: usize) -> Option<usize> {
+    if a.len().abs_diff(b.len()) > limit {
+        return None;
     }
-    row.last().copied().unwrap_or(0)
+    let mut before: Vec<usize> = Vec::new();
+    let mut last: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.iter().enumerate() {
+        let mut row = Vec::with_capacity(b.len() + 1);
+        row.push(i + 1);
+        for (j, y) in b.iter().enumerate() {
+            let same = x.eq_ignore_ascii_case(y);
+            let mut cost = (last[j] + usize::from(!same)).min(last[j + 1] + 1).min(row[j] + 1);
+            if i > 0 && j > 0 && a[i - 1].eq_ignore_ascii_case(y) && x.eq_ignore_ascii_case(&b[j - 1]) {
+                cost = cost.min(before[j - 1] + 1);
+            }
+            row.push(cost);
+        }
+        if row.iter().min().is_none_or(|&least| least > limit) {
+            return None;
+        }
+        before = std::mem::replace(&mut last, row);
+    }
+    last.last().copied().filter(|&distance| distance <= limit)
 }
 
-/// The known name that is nearest to a mistyped one, in any case; none where all are far.
+/// The nearest of several names, at most two changes away (one for short names), the first of equals.
 ///
 /// ```
 /// use htc_hooks::text::similar::nearest;
 /// assert_eq!(nearest("strcta", ["size", "strcat"]), Some("strcat"));
 /// assert_eq!(nearest("zzzz", ["size", "strcat"]), None);
 /// ```
-pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let wanted = name.to_ascii_lowercase();
+pub fn nearest<'a, Name>(
+    name: impl AsRef<[u8]>,
+    known: impl IntoIterator<Item = &'a Name>,
+) -> Option<&'a Name>
+where
+    Name: AsRef<[u8]> + ?Sized,
+{
+    let name = name.as_ref();
+    let limit = if name.len() < 6 { 1 } else { 2 };
     known
         .into_iter()
-        .map(|known| (distance(&wanted, &known.to_ascii_lowercase()), known))
-        .min()
-        .filter(|(distance, known)| *distance <= 1 + known.len() / 5)
-        .map(|(_, known)| known)
+        .filter_map(|candidate| Some((distance(name, candidate.as_ref(), limit)?, candidate)))
+        .min_by_key(|&(distance, _)| distance)
+        .map(|(_, candidate)| candidate)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn near_names_are_found() {
+        assert_eq!(distance(b"abc", b"ABD", 2), Some(1));
+        assert_eq!(distance(b"HOOK_REPLY_CLAIM", b"HOOK_REPLY_FETCH", 2), None);
+        assert_eq!(distance(b"ab", b"ba", 1), Some(1));
+        assert_eq!(nearest(b"STARDT_DEBUG", [&b"START"[..], b"STARTD_DEBUG"]), Some(&b"STARTD_DEBUG"[..]));
+        assert_eq!(nearest("evlaset", ["EVALMACRO", "EVALSET"]), Some("EVALSET"));
+    }
 }

@@ -107,10 +107,12 @@ pub enum Attribute {
 }
 
 /// A pattern over attribute names. Matching is always without regard to case.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Pattern {
     /// The text between the slashes.
     pub regex: BString,
+    /// Flag `g`, which in the reference has the number of PCRE2's ANCHORED: the pattern matches at the start only.
+    pub anchored: bool,
     /// Flag `m`.
     pub multi_line: bool,
     /// Flag `U`.
@@ -208,11 +210,12 @@ impl<'a> Tokens<'a> {
     fn pattern(&mut self, at: usize) -> Result<Pattern, CommandError> {
         let body = at + 1;
         let end = memchr::memchr(b'/', &self.line[body..]).ok_or(CommandError::BadPattern)? + body;
-        let mut pattern = Pattern { regex: self.line[body..end].into(), multi_line: false, ungreedy: false };
+        let mut pattern = Pattern { regex: self.line[body..end].into(), ..Pattern::default() };
         self.next = end + 1;
         while let Some(flag) = self.line.get(self.next).filter(|b| !b" \t\r\n".contains(b)) {
             match flag {
-                b'g' | b'i' => {}
+                b'i' => {}
+                b'g' => pattern.anchored = true,
                 b'm' => pattern.multi_line = true,
                 b'U' => pattern.ungreedy = true,
                 _ => return Err(CommandError::BadPattern),
@@ -247,7 +250,7 @@ mod tests {
     #[test]
     fn patterns_end_at_the_next_slash() {
         let command = parse(b"RENAME /a b(.)/mU \\1").map(|c| c.attribute);
-        let pattern = Pattern { regex: "a b(.)".into(), multi_line: true, ungreedy: true };
+        let pattern = Pattern { regex: "a b(.)".into(), multi_line: true, ungreedy: true, anchored: false };
         assert_eq!(command, Ok(Some(Attribute::Pattern(pattern))));
         assert_eq!(parse(b"COPY /x/, new"), Err(CommandError::BadPattern));
         assert_eq!(parse(b"DELETE /x"), Err(CommandError::BadPattern));

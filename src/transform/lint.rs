@@ -4,15 +4,17 @@ use std::collections::BTreeMap;
 
 use bstr::{BString, ByteSlice};
 
-use super::command::{Attribute, Command, CommandError, Keyword};
+use super::command::Keyword;
+use super::lint_conditions::Conditions;
 use super::lint_macros::Uses;
 use super::pattern;
 use super::program::Transform;
 use super::rules::{Line, trim};
 use super::statement::{self, Assignment, Directive, Statement};
-use crate::classad::{ClassAd, Context, Dialect, Expr, Value, references};
+use crate::classad::{ClassAd, Context, Expr, Value, references};
 use crate::config::MacroSource;
-use crate::text::{Span, caseless};
+use crate::text::caseless;
+use crate::text::similar::nearest;
 use crate::world::World;
 
 /// Who will run the transform.
@@ -72,17 +74,18 @@ pub fn lint(
     lint.findings
 }
 
-struct Lint<'a> {
-    runner: Runner,
+/// The state of one look through a transform.
+pub(super) struct Lint<'a> {
+    pub(super) runner: Runner,
     world: &'a dyn World,
     findings: Vec<Finding>,
     inside_if: bool,
     /// Attributes set so far and not looked at since: name in lower case, where.
-    written: BTreeMap<Vec<u8>, (Line, (usize, usize), usize)>,
+    pub(super) written: BTreeMap<Vec<u8>, (Line, (usize, usize), usize)>,
 }
 
 impl Lint<'_> {
-    fn add(
+    pub(super) fn add(
         &mut self,
         (rule, severity): (&'static str, Severity),
         line: &Line,
@@ -303,225 +306,10 @@ impl Lint<'_> {
             _ => {}
         }
     }
-
-    fn not_a_command(&mut self, line: &Line, error: &CommandError) {
-        let text = line.text.as_bstr();
-        let word_end = text.iter().position(|&b| super::rules::is_space(b)).unwrap_or(text.len());
-        let (at, fix) = match error {
-            CommandError::UnknownKeyword(word) => ((0, word_end), command_hint(word).unwrap_or_default()),
-            CommandError::NoArgument(_) | CommandError::OneArgument(_) => {
-                ((0, text.len()), "give an attribute and a value".to_owned())
-            }
-            CommandError::BadPattern => (
-                (word_end, text.len()),
-                "a pattern is /regex/ with flags i, m, U or g directly behind it, then a blank".to_owned(),
-            ),
-        };
-        self.add(("command", Severity::Error), line, at, format!("{error}, the transform fails"), fix);
-    }
-
-    fn command(&mut self, line: &Line, command: &Command, depth: usize) {
-        let value_at = (command.value_at, line.text.len());
-        self.quoting(line, command);
-        match &command.attribute {
-            None => {}
-            Some(Attribute::Pattern(found)) => {
-                let at = (command.attribute_at, command.attribute_at + found.regex.len() + 2);
-                if let Err(error) = pattern::compile(found) {
-                    let message = format!("{error}; the statement is ignored");
-                    self.add(
-                        ("regex", Severity::Warning),
-                        line,
-                        at,
-                        message,
-                        "correct the regular expression",
-                    );
-                }
-                if found.regex.ends_with(b"\\") {
-                    let message = "'\\/' does not escape, the pattern ends at its slash";
-                    self.add(
-                        ("regex", Severity::Warning),
-                        line,
-                        at,
-                        message,
-                        "write '.' or '\\x2f' for a slash",
-                    );
-                }
-                self.written.clear();
-            }
-            Some(Attribute::Name { name, trailing }) => {
-                let at = (command.attribute_at, command.attribute_at + name.len());
-                if let Some(character) = trailing {
-                    let character = char::from(*character);
-                    let message = format!(
-                        "25.14 makes the '{character}' part of the name, as a NUL byte; the output is cut there"
-                    );
-                    let place = (at.1, at.1 + 1);
-                    self.add(
-                        ("trailing", Severity::Warning),
-                        line,
-                        place,
-                        message,
-                        format!("put a blank before '{character}'"),
-                    );
-                }
-                self.attribute(line, command, name, at);
-                self.overwritten(line, command, name, at, depth);
-            }
-        }
-        if matches!(command.keyword, Keyword::Copy | Keyword::Rename)
-            && !command.value.contains(&b'$')
-            && !command.value.contains(&b'\\')
-            && !pattern::is_attribute_name(&command.value)
-        {
-            let message = format!("'{}' is no attribute name, nothing is done", command.value);
-            let fix = "a new name is a letter or '_' followed by letters, digits and '_', without quotes";
-            self.add(("new-name", Severity::Warning), line, value_at, message, fix);
-        }
-        self.expression(line, command);
-    }
-
-    fn attribute(&mut self, line: &Line, command: &Command, name: &BString, at: (usize, usize)) {
-        if name.contains(&b'$') && command.keyword != Keyword::EvalMacro {
-            let message = "macros are not expanded in the attribute's name";
-            let fix = "write the name itself, or use a pattern with COPY and RENAME";
-            self.add(("name-macro", Severity::Warning), line, at, message, fix);
-        } else if command.keyword != Keyword::EvalMacro && !pattern::is_attribute_name(name) {
-            let starts = name.first() == Some(&b'/');
-            let message = format!("'{name}' is no attribute name; what is stored cannot be read back");
-            let fix = if starts {
-                "patterns work with COPY, RENAME and DELETE only"
-            } else {
-                "use letters, digits and '_'"
-            };
-            self.add(("name", Severity::Warning), line, at, message, fix);
-        }
-    }
-
-    /// A SET whose attribute is set again before anything could have looked at it.
-    fn overwritten(
-        &mut self,
-        line: &Line,
-        command: &Command,
-        name: &BString,
-        at: (usize, usize),
-        depth: usize,
-    ) {
-        let key = name.to_ascii_lowercase();
-        let reads = |text: &[u8]| text.to_ascii_lowercase();
-        let value = reads(&command.value);
-        self.written.retain(|written, _| value.find(written).is_none());
-        match command.keyword {
-            Keyword::Set | Keyword::EvalSet | Keyword::Delete => {
-                if let Some((before, place, at_depth)) = self.written.remove(&key)
-                    && at_depth == depth
-                {
-                    let message = format!("dead statement: {name} is changed again on line {}", line.number);
-                    self.add(("dead", Severity::Warning), &before, place, message, "remove one of the two");
-                }
-                if command.keyword != Keyword::Delete {
-                    self.written.insert(key, (line.clone(), at, depth));
-                }
-            }
-            Keyword::Default => {
-                if let Some((before, ..)) = self.written.get(&key) {
-                    let message = format!("dead statement: {name} was set on line {}", before.number);
-                    self.add(
-                        ("dead", Severity::Warning),
-                        line,
-                        at,
-                        message,
-                        "remove it, or put it before the SET",
-                    );
-                }
-            }
-            _ => {
-                self.written.remove(&key);
-            }
-        }
-    }
-
-    fn expression(&mut self, line: &Line, command: &Command) {
-        let offset = command.value_at;
-        let place = |at: Span| (offset + at.start as usize, offset + at.end as usize);
-        let whole = (offset, line.text.len());
-        let constant = !command.value.contains(&b'$');
-        let parsed = match command.keyword {
-            Keyword::Set | Keyword::Default if constant => {
-                Expr::parse_with(&command.value, Dialect::old_syntax()).map(|expr| (expr, None))
-            }
-            Keyword::EvalSet | Keyword::EvalMacro if constant => {
-                Expr::parse_prefix(&command.value, Dialect::new_syntax()).map(|(expr, end)| (expr, Some(end)))
-            }
-            _ => return,
-        };
-        match parsed {
-            Err(error) => {
-                let remark = command.value.find(b" #").map(|hash| (offset + hash + 1, line.text.len()));
-                let (at, fix) = match remark {
-                    Some(at) => (at, "put the remark on a line of its own"),
-                    None => (place(error.span), "correct the expression"),
-                };
-                let message = format!("{error}; {} does nothing", command.keyword.name());
-                self.add(("expression", Severity::Warning), line, at, message, fix);
-            }
-            Ok((expr, end)) => {
-                if let Some(end) = end.filter(|&end| !trim(&command.value[end..]).is_empty()) {
-                    let at = (offset + end, line.text.len());
-                    let message = "reads as far as it parses, the rest is ignored without a word";
-                    self.add(
-                        ("rest-ignored", Severity::Warning),
-                        line,
-                        at,
-                        message,
-                        "remove it, or join it with an operator",
-                    );
-                }
-                if let Some(target) = find_scope(&command.value, "target")
-                    && matches!(command.keyword, Keyword::EvalSet | Keyword::EvalMacro)
-                {
-                    let at = (offset + target, offset + target + 7);
-                    let message = "TARGET. is undefined here, there is one ad";
-                    self.add(
-                        ("scope", Severity::Warning),
-                        line,
-                        at,
-                        message,
-                        "write the attribute's name without 'TARGET.'",
-                    );
-                }
-                let _ = (expr, whole);
-            }
-        }
-    }
-
-    /// Quotes that do not do what they seem to.
-    fn quoting(&mut self, line: &Line, command: &Command) {
-        let offset = command.value_at;
-        let value = &command.value;
-        let sets = matches!(
-            command.keyword,
-            Keyword::Set | Keyword::Default | Keyword::EvalSet | Keyword::EvalMacro
-        );
-        if !sets {
-            return;
-        }
-        if value.len() > 1 && value.starts_with(b"'") && value.ends_with(b"'") {
-            let message = "single quotes make an attribute's name, not a string";
-            let fix = format!("write \"{}\"", value[1..value.len() - 1].as_bstr());
-            self.add(("quotes", Severity::Warning), line, (offset, line.text.len()), message, fix);
-        }
-        let quotes =
-            value.iter().enumerate().filter(|&(at, &b)| b == b'"' && (at == 0 || value[at - 1] != b'\\'));
-        if quotes.count() % 2 == 1 {
-            let message = "a quotation mark is missing";
-            self.add(("quotes", Severity::Warning), line, (offset, line.text.len()), message, "add it");
-        }
-    }
 }
 
 /// Where `scope.` stands in an expression, outside strings.
-fn find_scope(text: &[u8], scope: &str) -> Option<usize> {
+pub(super) fn find_scope(text: &[u8], scope: &str) -> Option<usize> {
     let mut quoted = false;
     for (at, &byte) in text.iter().enumerate() {
         if byte == b'"' && (at == 0 || text[at - 1] != b'\\') {
@@ -564,116 +352,8 @@ fn contradiction(expr: &Expr) -> Option<String> {
 /// What may have been meant by a word that is no command.
 pub fn command_hint(word: &[u8]) -> Option<String> {
     let list = "COPY, DEFAULT, DELETE, EVALMACRO, EVALSET, RENAME and SET are the commands";
-    let close = closest(word, Keyword::names());
+    let close = nearest(word, Keyword::names());
     Some(close.map_or_else(|| list.to_owned(), |name| format!("did you mean {name}?")))
-}
-
-/// The name nearest to a misspelled word, if one is near.
-pub(super) fn closest<'n>(word: &[u8], names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
-    let word = word.to_ascii_lowercase();
-    let scored = names.map(|name| (distance(&word, name.to_ascii_lowercase().as_bytes()), name));
-    let (distance, name) = scored.min_by_key(|&(distance, _)| distance)?;
-    (distance <= 1 + word.len() / 4).then_some(name)
-}
-
-/// How many single changes make one word of the other; neighbours that changed places count once.
-fn distance(a: &[u8], b: &[u8]) -> usize {
-    let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
-    for (at, row) in rows.iter_mut().enumerate() {
-        row[0] = at;
-    }
-    rows[0] = (0..=b.len()).collect();
-    for i in 1..=a.len() {
-        for j in 1..=b.len() {
-            let same = usize::from(a[i - 1] != b[j - 1]);
-            let mut best = (rows[i - 1][j] + 1).min(rows[i][j - 1] + 1).min(rows[i - 1][j - 1] + same);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                best = best.min(rows[i - 2][j - 2] + 1);
-            }
-            rows[i][j] = best;
-        }
-    }
-    rows[a.len()][b.len()]
-}
-
-/// The `if` lines of a text, as far as they are constant.
-#[derive(Default)]
-struct Conditions {
-    open: Vec<Open>,
-}
-
-struct Open {
-    line: Line,
-    /// What is known of the branch we are in.
-    branch: Option<bool>,
-    /// Whether some branch before was certainly taken.
-    taken: bool,
-    /// Whether there was an else.
-    last: bool,
-}
-
-impl Conditions {
-    fn depth(&self) -> usize {
-        self.open.len()
-    }
-
-    fn is_dead(&self) -> bool {
-        self.open.iter().any(|open| open.branch == Some(false))
-    }
-
-    fn open(&self) -> Option<Line> {
-        self.open.first().map(|open| open.line.clone())
-    }
-
-    /// Follows one line; a message when it stands where it may not.
-    fn line(&mut self, line: &Line) -> Option<&'static str> {
-        let text = line.text.strip_prefix(b":").unwrap_or(&line.text);
-        let word_end = text.iter().position(|&b| super::rules::is_space(b)).unwrap_or(text.len());
-        let condition = constant(trim(&text[word_end..]));
-        match text[..word_end].to_ascii_lowercase().as_slice() {
-            b"if" => {
-                let taken = condition == Some(true);
-                self.open.push(Open { line: line.clone(), branch: condition, taken, last: false });
-                None
-            }
-            b"endif" => self.open.pop().is_none().then_some("endif without matching if"),
-            word => {
-                let is_else = word == b"else";
-                let Some(open) = self.open.last_mut() else {
-                    return Some(if is_else {
-                        "else without matching if"
-                    } else {
-                        "elif without matching if"
-                    });
-                };
-                if open.last {
-                    return Some(if is_else {
-                        "else is not allowed after else"
-                    } else {
-                        "elif is not allowed after else"
-                    });
-                }
-                open.last = is_else;
-                open.branch = match (open.taken, is_else, open.branch) {
-                    (true, ..) => Some(false),
-                    (false, true, Some(false)) => Some(true),
-                    (false, true, _) => None,
-                    (false, false, _) => condition,
-                };
-                open.taken |= open.branch == Some(true);
-                None
-            }
-        }
-    }
-}
-
-/// The value of a condition that is a plain word or number.
-fn constant(condition: &[u8]) -> Option<bool> {
-    match condition.to_ascii_lowercase().as_slice() {
-        b"true" | b"yes" | b"t" | b"1" => Some(true),
-        b"false" | b"no" | b"f" | b"0" => Some(false),
-        _ => None,
-    }
 }
 
 /// Text split at the first occurrence of a separator.
@@ -691,13 +371,6 @@ impl SplitOnceStr for BString {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn near_words_are_found() {
-        assert_eq!(closest(b"SETT", Keyword::names()), Some("SET"));
-        assert_eq!(closest(b"evlaset", Keyword::names()), Some("EVALSET"));
-        assert_eq!(closest(b"frobnicate", Keyword::names()), None);
-    }
 
     #[test]
     fn scopes_are_found_outside_strings_only() {

@@ -3,7 +3,7 @@
 use bstr::{BString, ByteSlice};
 
 use super::command::{Attribute, Keyword};
-use super::lint::{Finding, Severity, closest};
+use super::lint::{Finding, Severity};
 use super::macros::{BuiltIn, PLATFORM};
 use super::program::Transform;
 use super::rules::Line;
@@ -11,6 +11,7 @@ use super::statement::{self, Append, Directive, Statement};
 use crate::config::MacroSource;
 use crate::config::reference::{Function, next_reference};
 use crate::text::caseless;
+use crate::text::similar::nearest;
 
 /// A name and where it stands.
 struct Named {
@@ -233,7 +234,7 @@ impl Uses {
                 ),
                 None => {
                     let names: Vec<String> = self.defined.iter().map(|d| d.name.to_string()).collect();
-                    let near = closest(&read.name, names.iter().map(String::as_str));
+                    let near = nearest(&read.name, names.iter().map(String::as_str));
                     let fix = match near {
                         Some(near) => format!("did you mean $({near})?"),
                         None => format!(

@@ -10,6 +10,9 @@ use crate::classad::regex::{Options, PatternError, Regex};
 /// Compiles a pattern of COPY, RENAME or DELETE: always without regard to case.
 pub(super) fn compile(pattern: &Pattern) -> Result<Regex, PatternError> {
     let mut options = Options::CASELESS;
+    if pattern.anchored {
+        options = options.with(Options::ANCHORED);
+    }
     if pattern.multi_line {
         options = options.with(Options::MULTILINE);
     }

@@ -7,8 +7,9 @@ use bstr::{BStr, BString, ByteSlice};
 use super::redact;
 use crate::config::expand::{self, Step};
 use crate::config::macro_set::Found;
-use crate::config::{Config, View, defaults, nearest};
+use crate::config::{Config, View, defaults};
 use crate::text::caseless;
+use crate::text::similar;
 use crate::world::World;
 
 /// Tells the story; `false` if the name has no value.
@@ -188,7 +189,7 @@ pub(super) fn hints(name: &BStr, config: &Config, out: &mut String) {
     }
     let set = config.set.entries().map(|entry| &entry.name[..]);
     let known = set.chain(defaults::all().map(|parameter| parameter.name()));
-    if let Some(near) = nearest::nearest(name, known) {
+    if let Some(near) = similar::nearest(name, known) {
         let _ = writeln!(out, "  did you mean {}?", BStr::new(near));
     }
 }
