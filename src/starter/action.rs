@@ -123,8 +123,6 @@ pub struct JobProcess {
     pub command: BString,
     /// What failures show as its arguments: V2 raw, without the first one.
     pub arguments_shown: BString,
-    /// Whether `.job_wrapper_failure` is looked for at its end.
-    pub wrapped: bool,
     /// Whether it is PreCmd or PostCmd: these stay in the starter's session.
     pub script: bool,
 }

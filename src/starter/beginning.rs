@@ -230,6 +230,9 @@ impl Starter<'_> {
 
     /// PreCmd where there is one and scripts are allowed, else the job.
     pub(super) fn start_scripts(&mut self, now: Now, out: &mut Vec<Action>) {
+        if let Err(failure) = self.allow_scripts(now) {
+            return self.not_started(now, failure, out);
+        }
         match self.script(now, "Pre") {
             Ok(Some(process)) => {
                 self.phase = Phase::PreScript;
@@ -240,17 +243,42 @@ impl Starter<'_> {
         }
     }
 
+    /// Asks the configuration once, and only for a job that has a script.
+    fn allow_scripts(&mut self, now: Now) -> Result<(), StartFailure> {
+        let world = self.frozen(now);
+        let given = |name: &str| {
+            let command = crate::classad::Context::new(&world).my(&self.ad).string(name);
+            command.is_some_and(|command| !command.is_empty())
+        };
+        let Some(allow) =
+            self.settings.allow_scripts.as_ref().filter(|_| given("PreCmd") || given("PostCmd"))
+        else {
+            return Ok(());
+        };
+        match ending::is_true(allow, &self.machine, &self.ad, &world) {
+            Some(allowed) => {
+                self.scripts_allowed = allowed;
+                Ok(())
+            }
+            None => Err(StartFailure::new(
+                format!(
+                    "STARTER_ALLOW_JOB_PRE_AND_POST_CMD in the condor configuration  is not a valid boolean \
+                     (\"{allow}\").  Please set it to True or False (default is False)"
+                ),
+                0,
+                0,
+            )),
+        }
+    }
+
     /// The process of PreCmd or PostCmd, if there is to be one.
     pub(super) fn script(
         &self,
         now: Now,
         prefix: &'static str,
     ) -> Result<Option<super::action::JobProcess>, StartFailure> {
-        let (Ok(job), Some(allow)) = (&self.job, &self.settings.allow_scripts) else { return Ok(None) };
+        let Some(job) = self.job.as_ref().ok().filter(|_| self.scripts_allowed) else { return Ok(None) };
         let world = self.frozen(now);
-        if ending::is_true(allow, &self.machine, &self.ad, &world) != Some(true) {
-            return Ok(None);
-        }
         let about = self.publication(job, &world, &self.temporary, &[]);
         process::script(&about, prefix).transpose()
     }
@@ -302,7 +330,8 @@ impl Starter<'_> {
                 self.usage = FamilyUsage { processes: 1, ..FamilyUsage::default() };
                 self.phase = Phase::Running;
                 self.update_at = Some(now.tick().plus(self.settings.initial_update_interval));
-                if self.suspended || self.is_suspended_at_exec(now) {
+                self.stopped_at_exec = self.is_suspended_at_exec(now);
+                if self.suspended || self.stopped_at_exec {
                     self.suspended = true;
                     out.push(Action::StopFamily);
                 }
@@ -353,9 +382,13 @@ impl Starter<'_> {
                 others.for_each(|other| self.report(other, out));
                 self.all_jobs_done(now, out);
             }
-            Phase::PreScript => self.start_failed(now, failure, out),
-            Phase::PostScript => {
+            Phase::PreScript | Phase::PostScript => {
+                self.asked.fast = true;
+                if self.phase == Phase::PreScript {
+                    out.push(Action::Tell(Notice::NotStarted { reason: failure.text.to_string() }));
+                }
                 self.report(failure, out);
+                others.for_each(|other| self.report(other, out));
                 self.all_jobs_done(now, out);
             }
             _ => {}
@@ -364,6 +397,9 @@ impl Starter<'_> {
 
     /// The job cannot be started: fast shutdown.
     fn start_failed(&mut self, now: Now, failure: StartFailure, out: &mut Vec<Action>) {
+        if failure.after_event {
+            out.push(Action::Log(LogEvent::Execute));
+        }
         self.asked.fast = true;
         self.not_started(now, failure, out);
     }

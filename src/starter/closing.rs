@@ -77,7 +77,7 @@ impl Starter<'_> {
             let mut result = ClassAd::new();
             self.publish_main(&mut result, now);
             self.publish_post(&mut result);
-            out.push(Action::Log(match self.asked.any() {
+            out.push(Action::Log(match self.evicted {
                 true => LogEvent::Evicted { exit },
                 false => LogEvent::Terminated {
                     exit,

@@ -14,12 +14,14 @@ pub struct StartFailure {
     pub subcode: i64,
     /// Whether 25.14 says nothing of it but in its log (quirk `start-failure-silent`).
     pub silent: bool,
+    /// Whether it came after event 001 had been written, which then stays alone (starter.md 10).
+    pub after_event: bool,
 }
 
 impl StartFailure {
     /// A failure that 25.14 reports.
     pub fn new(text: impl Into<BString>, code: i64, subcode: i64) -> Self {
-        StartFailure { text: text.into(), code, subcode, silent: false }
+        StartFailure { text: text.into(), code, subcode, silent: false, after_event: false }
     }
 
     /// A failure that 25.14 tells to nobody: bad arguments, bad environment, missing wrapper.
@@ -29,7 +31,14 @@ impl StartFailure {
             code: hold_code::FAILED_TO_CREATE_PROCESS,
             subcode: 0,
             silent: true,
+            after_event: false,
         }
+    }
+
+    /// The same failure after event 001.
+    #[must_use]
+    pub fn after_event(self) -> Self {
+        StartFailure { after_event: true, ..self }
     }
 }
 

@@ -61,7 +61,7 @@ pub fn job(
     if let Some(wrapper) = &settings.wrapper {
         if !world.may_execute(&path(wrapper)) {
             let text = format!("Cannot find/execute USER_JOB_WRAPPER file {wrapper}");
-            return Err(StartFailure::silent(text));
+            return Err(StartFailure::silent(text).after_event());
         }
         argv.insert(0, wrapper.clone());
         program = wrapper.clone();
@@ -72,12 +72,11 @@ pub fn job(
         program: if program.starts_with(b"/") { path(&program) } else { about.scratch.join(path(&program)) },
         argv,
         environment: environment.entries(),
-        cwd: path(&about.job.iwd),
+        cwd: about.scratch.join(path(&about.job.iwd)),
         files,
         nice,
         limits: limits(about),
         mounts,
-        wrapped: settings.wrapper.is_some(),
         script: false,
     })
 }
@@ -89,7 +88,7 @@ pub fn job(
 pub fn script(about: &Publication<'_>, prefix: &'static str) -> Option<Result<JobProcess, StartFailure>> {
     let (ad, world) = (about.ad, about.world);
     let string = |name: &str| Context::new(world).my(ad).string(format!("{prefix}{name}"));
-    let command = string("Cmd")?;
+    let command = string("Cmd").filter(|command| !command.is_empty())?;
     let program = if command.starts_with(b"/") { path(&command) } else { about.scratch.join(path(&command)) };
     let mut argv = vec![BString::from(format!("condor_{prefix}script"))];
     let filled = |text: &BString| !text.is_empty();
@@ -119,12 +118,11 @@ pub fn script(about: &Publication<'_>, prefix: &'static str) -> Option<Result<Jo
         program,
         argv,
         environment: environment.entries(),
-        cwd: path(&about.job.iwd),
+        cwd: about.scratch.join(path(&about.job.iwd)),
         files: [StandardFile::Null, StandardFile::Null, StandardFile::Null],
         nice: 10,
         limits,
         mounts: Vec::new(),
-        wrapped: false,
         script: true,
     }))
 }
@@ -160,8 +158,9 @@ fn standard_files(about: &Publication<'_>) -> [StandardFile; 3] {
 
 /// JOB_RENICE_INCREMENT in the light of the ad, whose `Renice` it becomes; 0 to 19.
 fn renice(ad: &ClassAd, expression: &[u8], world: &dyn World) -> Result<i32, StartFailure> {
-    let expression = Expr::parse(expression)
-        .map_err(|_| StartFailure::silent("ERROR: failed to insert JOB_RENICE_INCREMENT into job ad"))?;
+    let expression = Expr::parse(expression).map_err(|_| {
+        StartFailure::silent("ERROR: failed to insert JOB_RENICE_INCREMENT into job ad").after_event()
+    })?;
     let mut ad = ad.clone();
     ad.insert("Renice", expression);
     let nice = Context::new(world).my(&ad).int("Renice").unwrap_or(10);
@@ -261,6 +260,17 @@ pub fn execute_failed(process: &JobProcess, detail: &str, errno: i32, reason: &s
     }
     text += &format!("(errno={errno}: '{reason}')");
     StartFailure::new(text, hold_code::FAILED_TO_CREATE_PROCESS, errno.into())
+}
+
+/// The failures of the exec of PreCmd or PostCmd: the reference reports it, and then itself.
+pub fn script_failed(process: &JobProcess, errno: i32, reason: &str) -> Vec<StartFailure> {
+    let (command, arguments) = (&process.command, &process.arguments_shown);
+    let with = if arguments.is_empty() { String::new() } else { format!(" with arguments {arguments}") };
+    let text = format!("Failed to execute '{command}'{with}: {reason}");
+    vec![
+        StartFailure::new(text, hold_code::FAILED_TO_CREATE_PROCESS, errno.into()),
+        StartFailure::new(format!("Create_Process({command},{arguments}, ...) failed"), 0, 0),
+    ]
 }
 
 /// The failure to open a standard file, 0 to 2.

@@ -118,11 +118,10 @@ impl Starter<'_> {
         match self.phase {
             Phase::New | Phase::Scratch | Phase::Starting => {}
             Phase::Running => self.end_job(now, out),
-            // A script is not signalled; its process is ended with the starter.
+            // A script is neither signalled nor waited for; it ends with the starter (c12 051 to 054).
             Phase::PreScript | Phase::PostScript if self.script_running => {
-                if self.asked.fast {
-                    out.push(Action::KillFamily);
-                }
+                out.push(Action::KillFamily);
+                self.all_jobs_done(now, out);
             }
             Phase::Preparing { .. } | Phase::Deferred { .. } | Phase::PreScript | Phase::PostScript => {
                 self.all_jobs_done(now, out);
@@ -144,11 +143,16 @@ impl Starter<'_> {
 
     /// Ends the running job as the strongest request wants it.
     pub(super) fn end_job(&mut self, now: Now, out: &mut Vec<Action>) {
+        if self.asked.fast
+            && let Some((exit, usage)) = self.trapped.take()
+        {
+            return self.job_ended(now, exit, usage, false, None, out);
+        }
         if self.asked.fast {
             out.push(Action::KillFamily);
             return;
         }
-        if self.suspended {
+        if self.suspended && !(self.stopped_at_exec && self.quirks.has(Quirk::SuspendedAtExecHangs)) {
             self.suspended = false;
             out.push(Action::ContinueFamily);
         }
@@ -208,9 +212,21 @@ impl Starter<'_> {
         match self.phase {
             Phase::PreScript => self.pre_script_ended(now, exit, out),
             Phase::PostScript => self.post_script_ended(now, exit, out),
+            Phase::Running if self.hangs_on(exit) => {
+                let reason = "the job died of SIGTRAP, which is taken for a stop; only SIGQUIT ends this (sigtrap-hangs)";
+                out.push(Action::Tell(Notice::Warning(reason.to_owned())));
+                self.trapped = Some((exit, usage));
+            }
             Phase::Running => self.job_ended(now, exit, usage, core, wrapper_failure, out),
             _ => {}
         }
+    }
+
+    /// Whether 25.14 would wait on for a job that has died so; SIGQUIT gets it out of that.
+    fn hangs_on(&self, exit: Exit) -> bool {
+        matches!(exit, Exit::Signal { number: 5, .. })
+            && !self.asked.any()
+            && self.quirks.has(Quirk::SigtrapHangs)
     }
 
     fn pre_script_ended(&mut self, now: Now, exit: Exit, out: &mut Vec<Action>) {
@@ -272,6 +288,7 @@ impl Starter<'_> {
         if let Some(main) = &mut self.main {
             main.ended = Some((now, exit));
         }
+        self.evicted = self.asked.any();
         let asked = self.asked.any().then(|| self.asked.word());
         out.push(Action::Tell(Notice::JobEnded { exit, asked }));
         if asked.is_none() && ending::is_checkpoint_exit(&self.ad, exit, &self.frozen(now)) {

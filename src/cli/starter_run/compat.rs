@@ -22,11 +22,13 @@ pub(super) fn run(words: &[OsString], session: &Session) -> anyhow::Result<Statu
     {
         return session::capabilities(&cli);
     }
+    // What the slot runner says names the slot in events alone.
+    let slot = cli.job.slot_name.take();
     let rest = daemon_options(words, &mut cli);
     if let Err(error) = starter_options(rest, &mut cli) {
         return wrong(error);
     }
-    session::Run { cli: &cli, ads_given: false, as_tool: true }.run(session)
+    session::Run { cli: &cli, ads_given: false, as_tool: true, slot }.run(session)
 }
 
 /// The options of all daemons, which come first and are taken away; the first other word ends them.

@@ -163,9 +163,16 @@ fn run(matches: &ArgMatches, session: &Session) -> anyhow::Result<Status> {
     let (cli, ads_given) = match std::env::var_os(OPTIONS) {
         Some(_) => {
             let words: Vec<OsString> = std::env::args_os().skip(1).collect();
-            Cli::parse(&words)?
+            let slot = Cli::parse(&[])?.0.job.slot_name;
+            let (mut cli, ads_given) = Cli::parse(&words)?;
+            // What the slot runner says names the slot in events; variables name it when its own words do (-a).
+            let of_words = words.iter().any(|word| word.to_string_lossy().contains("slot-name"));
+            if !of_words {
+                cli.job.slot_name = None;
+            }
+            return session::Run { cli: &cli, ads_given, as_tool: false, slot }.run(session);
         }
         None => (Cli::from_arg_matches(matches)?, is_given(matches, "ads")),
     };
-    session::Run { cli: &cli, ads_given, as_tool: false }.run(session)
+    session::Run { cli: &cli, ads_given, as_tool: false, slot: cli.job.slot_name.clone() }.run(session)
 }

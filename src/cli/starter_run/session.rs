@@ -30,6 +30,8 @@ pub(super) struct Run<'a> {
     pub(super) ads_given: bool,
     /// Whether we are called `condor_starter`.
     pub(super) as_tool: bool,
+    /// Name of the slot for events, where it is not that of `_CONDOR_SLOT`.
+    pub(super) slot: Option<OsString>,
 }
 
 /// `atoi`: the number a text begins with, 0 for none.
@@ -115,6 +117,7 @@ impl Run<'_> {
             machine: self.machine(private.as_deref(), session)?,
             overrides,
             slot: self.slot(&view),
+            event_slot: self.slot.as_ref().map(|slot| slot.to_string_lossy().into_owned()),
             output_ad: bytes(&job.job_output_ad),
             update_ad: bytes(&job.job_update_ad),
             hook_timeout: job.hook_timeout,

@@ -87,7 +87,11 @@ pub(super) fn open_failures(
             // A FIFO must not hold us up; the child waits for its other end no more either.
             options.custom_flags(nix::libc::O_NONBLOCK | truncate).open(scratch.join(path))
         };
-        let opened = match open(*truncate) {
+        let dangling = at > 0 && is_dangling(&scratch.join(path));
+        let first =
+            if dangling { Err(io::Error::from_raw_os_error(nix::libc::ENOENT)) } else { open(*truncate) };
+        let opened = match first {
+            Err(error) if dangling => Err(error),
             Err(_) if *truncate => open(false),
             other => other,
         };
@@ -106,10 +110,31 @@ pub(super) fn open_failures(
     })
 }
 
+/// Whether an output is a link to nothing: the reference creates no file through a link (`safe_open_wrapper`; c06 048).
+pub(super) fn is_dangling(path: &Path) -> bool {
+    path.is_symlink() && fs::metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+}
+
+/// Whether one of the outputs is a link to nothing, seen with the job's rights.
+pub(super) fn writes_through_nothing(
+    files: &[StandardFile; 3],
+    identity: Option<&Identity>,
+    scratch: &Path,
+) -> bool {
+    let dangling = |file: &StandardFile| match file {
+        StandardFile::Path { path, .. } => is_dangling(&scratch.join(path)),
+        _ => false,
+    };
+    acting_as(identity, || files[1..].iter().any(dangling)).unwrap_or(false)
+}
+
 /// Why the job could not be started, in the reference's words.
-pub(super) fn failure(process: &JobProcess, error: &SpawnError) -> StartFailure {
+pub(super) fn failure(process: &JobProcess, error: &SpawnError) -> Vec<StartFailure> {
     let (errno, reason) = (error.errno(), error.reason());
-    match error.stage {
+    if process.script {
+        return process::script_failed(process, errno, reason);
+    }
+    vec![match error.stage {
         Stage::Stdin => process::open_failed(&error.path, 0, errno, reason),
         Stage::Stdout => process::open_failed(&error.path, 1, errno, reason),
         Stage::Stderr => process::open_failed(&error.path, 2, errno, reason),
@@ -124,7 +149,7 @@ pub(super) fn failure(process: &JobProcess, error: &SpawnError) -> StartFailure 
             process::execute_failed(process, &detail, errno, reason)
         }
         _ => process::execute_failed(process, &error.to_string(), errno, reason),
-    }
+    }]
 }
 
 /// Renames a core file in the job's directory to `core.<cluster>.<proc>`; whether there was one (`checkCoreFile`; one

@@ -143,6 +143,7 @@ pub fn run(
         finished: None,
         not_started: None,
         timed_out: false,
+        killed: false,
         called: false,
         past_start: false,
     };
@@ -172,7 +173,6 @@ pub fn run(
 struct Running {
     child: ChildId,
     pid: u32,
-    wrapped: bool,
     usage: accounting::FamilyUsage,
 }
 
@@ -192,6 +192,8 @@ struct Live<'a> {
     finished: Option<(u8, Standing, Option<Vec<u8>>)>,
     not_started: Option<String>,
     timed_out: bool,
+    /// The family was killed on request.
+    killed: bool,
     /// A hook has been called.
     called: bool,
     /// The job was to be started, or is not going to be.
@@ -254,14 +256,16 @@ impl Live<'_> {
     }
 
     fn signal(&mut self, number: i32) {
+        // The daemon is told by commands to suspend a job; these signals mean nothing to it (c12 007, 008).
+        let by_signal = self.job.private.is_some() || self.job.quirks != Quirks::Reference;
         let request = match number {
             libc::SIGTERM => Request::Graceful(self.vacate()),
             libc::SIGQUIT => Request::Fast(self.vacate()),
             // 25.14 dies of these at once and leaves job and scratch directory to the startd; here nobody follows.
             libc::SIGINT | libc::SIGALRM => Request::Graceful(None),
             libc::SIGUSR1 => Request::Remove,
-            libc::SIGTSTP => Request::Suspend,
-            libc::SIGCONT => Request::Continue,
+            libc::SIGTSTP if by_signal => Request::Suspend,
+            libc::SIGCONT if by_signal => Request::Continue,
             // SIGHUP reads the configuration again, which changes nothing for a job under way; SIGUSR2 means nothing.
             _ => return,
         };
@@ -301,7 +305,10 @@ impl Live<'_> {
                 self.events.push_back(Event::Measured(self.measured()));
             }
             Action::SignalJob(number) => self.signal_job(number),
-            Action::KillFamily => self.signal_family(libc::SIGKILL),
+            Action::KillFamily => {
+                self.killed = true;
+                self.signal_family(libc::SIGKILL);
+            }
             Action::StopFamily => self.signal_family(libc::SIGSTOP),
             Action::ContinueFamily => self.signal_family(libc::SIGCONT),
             Action::KillCalls => {
@@ -403,8 +410,7 @@ impl Live<'_> {
         match self.try_start(now, process) {
             Ok(child) => {
                 let pid = self.pid(child);
-                self.process =
-                    Some(Running { child, pid, wrapped: process.wrapped, usage: Default::default() });
+                self.process = Some(Running { child, pid, usage: Default::default() });
                 self.sample();
                 self.snapshot_at = Some(clock::tick().plus(SNAPSHOT));
                 self.events.push_back(Event::ProcessStarted { pid });
@@ -418,6 +424,12 @@ impl Live<'_> {
         let mounts = self.job.sandbox.mounts(&process.mounts).map_err(|error| {
             vec![StartFailure::silent(format!("cannot make the directories of MOUNT_UNDER_SCRATCH: {error}"))]
         })?;
+        let scratch = self.job.sandbox.scratch.clone();
+        if child::writes_through_nothing(&process.files, identity.as_ref(), &scratch) {
+            let failures = child::open_failures(&process.files, identity.as_ref(), &scratch);
+            return Err(failures.unwrap_or_default());
+        }
+
         let ancestor = HookCall::marker(now, self.world.random());
         let spec = child::spec(process, &self.job.environment, identity.as_ref(), ancestor, mounts);
         let error = match self.reactor.spawn(spec.clone()) {
@@ -432,7 +444,7 @@ impl Live<'_> {
             ));
         }
         if !matches!(error.stage, os::Stage::Stdin | os::Stage::Stdout | os::Stage::Stderr) {
-            return Err(vec![child::failure(process, &error)]);
+            return Err(child::failure(process, &error));
         }
         let scratch = &self.job.sandbox.scratch;
         let failures = child::open_failures(&process.files, identity.as_ref(), scratch).unwrap_or_default();
@@ -445,7 +457,7 @@ impl Live<'_> {
                 *truncate = false;
             }
         }
-        self.reactor.spawn(again).map_err(|error| vec![child::failure(process, &error)])
+        self.reactor.spawn(again).map_err(|error| child::failure(process, &error))
     }
 
     /// Looks at the family's use of the machine.
@@ -474,13 +486,13 @@ impl Live<'_> {
         total.user = total.user.max(usage.user);
         total.system = total.system.max(usage.system);
         total.resident_kib = total.resident_kib.max(usage.max_rss_kib);
-        total.processes = u32::try_from(left_behind).unwrap_or(u32::MAX);
+        // What we killed ourselves was not left behind.
+        total.processes = if self.killed { 0 } else { u32::try_from(left_behind).unwrap_or(u32::MAX) };
         let identity = self.job.identity.as_ref();
         let core = child::take_core(&self.job.iwd, process.pid, &self.job.id, identity);
-        let wrapper_failure = process
-            .wrapped
-            .then(|| child::wrapper_failure(&self.job.sandbox.scratch, self.job.wrapper_reader.as_ref()))
-            .flatten();
+        // Looked for whether there is a wrapper or not: a job may tell in the same way (c09 029).
+        let wrapper_failure =
+            child::wrapper_failure(&self.job.sandbox.scratch, self.job.wrapper_reader.as_ref());
         self.events.push_back(Event::ProcessEnded { exit, usage: total, core, wrapper_failure });
     }
 

@@ -36,8 +36,10 @@ pub struct Request<'w> {
     pub machine: Option<ClassAd>,
     /// Ids and standard files of the command line.
     pub overrides: Overrides,
-    /// Name of the slot; empty for none.
+    /// Name of the slot for variables; empty for none.
     pub slot: BString,
+    /// Name of the slot for events, if it is another.
+    pub event_slot: Option<String>,
     /// `-job-output-ad`: `-` is standard output, which is the caller's business.
     pub output_ad: Option<BString>,
     /// `-job-update-ad`.
@@ -144,7 +146,7 @@ pub fn plan<'w>(request: Request<'w>, view: &View<'_>) -> Result<Plan<'w>, Value
         environment: own.clone(),
         iwd: job.as_ref().map_or_else(|_| scratch.clone(), |info| info.iwd.to_path_lossy().into_owned()),
         id: job.as_ref().map_or_else(|_| id_of(&ad, world), JobInfo::id),
-        slot: request.slot.to_string(),
+        slot: request.event_slot.unwrap_or_else(|| request.slot.to_string()),
         update_ad: request.update_ad.as_ref().map(resolve),
         output_ad: output_path.clone(),
         ad_writer,

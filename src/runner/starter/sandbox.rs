@@ -5,7 +5,7 @@
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::os::files::{self, make_directory};
@@ -72,10 +72,7 @@ impl Sandbox {
     pub fn mounts(&self, wanted: &[(PathBuf, PathBuf)]) -> io::Result<Vec<(PathBuf, PathBuf)>> {
         let mut mounts = Vec::new();
         for (source, target) in wanted.iter().filter(|(_, target)| target.is_dir()) {
-            let make = || {
-                fs::create_dir_all(source)?;
-                fs::set_permissions(source, fs::Permissions::from_mode(0o700))
-            };
+            let make = || fs::DirBuilder::new().recursive(true).mode(0o700).create(source);
             acting_as(self.owner.as_ref(), make)??;
             mounts.push((source.clone(), target.clone()));
         }
