@@ -84,8 +84,9 @@ impl Format {
     }
 
     /// The format with a number in place of its conversion; 32 bits of it unless the format says otherwise.
+    /// The byte 0 that `%c` makes of 0 ends it, as it ends a string of C.
     pub(crate) fn integer(&self, value: i64) -> Vec<u8> {
-        self.filled(|conversion| {
+        let mut out = self.filled(|conversion| {
             let low = match conversion.bits {
                 8 => (i64::from(value as i8), u64::from(value as u8)),
                 16 => (i64::from(value as i16), u64::from(value as u16)),
@@ -98,7 +99,11 @@ impl Format {
                 b'p' => Spec { alternative: true, ..conversion.spec }.unsigned(value as u64, b'x'),
                 letter => conversion.spec.unsigned(low.1, letter),
             }
-        })
+        });
+        if let Some(end) = out.iter().position(|byte| *byte == 0) {
+            out.truncate(end);
+        }
+        out
     }
 
     /// Whether an integer does not fit the conversion, so that another number is printed.
