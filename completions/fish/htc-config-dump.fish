@@ -53,7 +53,26 @@ complete -c htc-config-dump -n "__fish_htc_config_dump_needs_command" -l jsonl -
 complete -c htc-config-dump -n "__fish_htc_config_dump_needs_command" -s q -l quiet -d 'Say nothing but results and errors'
 complete -c htc-config-dump -n "__fish_htc_config_dump_needs_command" -l redact -d 'Mask passwords and other secrets'
 complete -c htc-config-dump -n "__fish_htc_config_dump_needs_command" -l no-env -d 'Ignore _CONDOR_* variables of the environment'
+complete -c htc-config-dump -n "__fish_htc_config_dump_needs_command" -a "lint" -d 'Find mistakes that HTCondor passes over in silence (exit status 1 if there are any)'
 complete -c htc-config-dump -n "__fish_htc_config_dump_needs_command" -a "use" -d 'Print the statements of a template, or the templates of a category'
+complete -c htc-config-dump -n "__fish_htc_config_dump_using_subcommand lint" -l subsystem -d 'Read as this daemon' -r
+complete -c htc-config-dump -n "__fish_htc_config_dump_using_subcommand lint" -l local-name -d 'Read as the daemon of this local name' -r
+complete -c htc-config-dump -n "__fish_htc_config_dump_using_subcommand lint" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
+complete -c htc-config-dump -n "__fish_htc_config_dump_using_subcommand lint" -l color -d 'Use colours: auto, always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set or TERM is `dumb`'
+always\t'Always'
+never\t'Never'"
+complete -c htc-config-dump -n "__fish_htc_config_dump_using_subcommand lint" -l set-knob -d 'Set a knob above all files; may be repeated' -r
+complete -c htc-config-dump -n "__fish_htc_config_dump_using_subcommand lint" -s h -l help -d 'Print this help; --help-all prints all options'
+complete -c htc-config-dump -n "__fish_htc_config_dump_using_subcommand lint" -l help-all -d 'Print all options with notes'
+complete -c htc-config-dump -n "__fish_htc_config_dump_using_subcommand lint" -l expanded -d 'Print expanded values, also with --dump and use'
+complete -c htc-config-dump -n "__fish_htc_config_dump_using_subcommand lint" -s v -l verbose -d 'Print location, raw value and default, too'
+complete -c htc-config-dump -n "__fish_htc_config_dump_using_subcommand lint" -l exec -d 'Run the commands that the configuration names'
+complete -c htc-config-dump -n "__fish_htc_config_dump_using_subcommand lint" -l json -d 'Write one JSON array'
+complete -c htc-config-dump -n "__fish_htc_config_dump_using_subcommand lint" -s l -l long -d 'Write ads as \'Name = value\' lines'
+complete -c htc-config-dump -n "__fish_htc_config_dump_using_subcommand lint" -l jsonl -d 'Write one JSON object a line'
+complete -c htc-config-dump -n "__fish_htc_config_dump_using_subcommand lint" -s q -l quiet -d 'Say nothing but results and errors'
+complete -c htc-config-dump -n "__fish_htc_config_dump_using_subcommand lint" -l redact -d 'Mask passwords and other secrets'
+complete -c htc-config-dump -n "__fish_htc_config_dump_using_subcommand lint" -l no-env -d 'Ignore _CONDOR_* variables of the environment'
 complete -c htc-config-dump -n "__fish_htc_config_dump_using_subcommand use" -l subsystem -d 'Read as this daemon' -r
 complete -c htc-config-dump -n "__fish_htc_config_dump_using_subcommand use" -l local-name -d 'Read as the daemon of this local name' -r
 complete -c htc-config-dump -n "__fish_htc_config_dump_using_subcommand use" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F

@@ -15,6 +15,8 @@ use crate::world::{Command, World};
 pub enum CommandPolicy {
     /// They are not: reading a configuration of unknown origin runs nothing.
     Refused,
+    /// They are not, and count as if they had written nothing.
+    Skipped,
     /// They are, within bounds.
     Allowed {
         /// When a command is killed.
@@ -102,8 +104,10 @@ pub(crate) fn system_words(error: &io::Error) -> String {
 /// # Errors
 /// See [`CommandError`].
 pub fn run(line: &[u8], policy: CommandPolicy, world: &dyn World) -> Result<(Vec<u8>, Exit), CommandError> {
-    let CommandPolicy::Allowed { timeout, output_limit } = policy else {
-        return Err(CommandError::Refused);
+    let (timeout, output_limit) = match policy {
+        CommandPolicy::Allowed { timeout, output_limit } => (timeout, output_limit),
+        CommandPolicy::Skipped => return Ok((Vec::new(), Exit::Code(0))),
+        CommandPolicy::Refused => return Err(CommandError::Refused),
     };
     let argv = arguments::parse_v1_raw_or_v2_quoted(line)
         .map_err(|error| CommandError::Arguments(error.to_string()))?;

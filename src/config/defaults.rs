@@ -108,6 +108,11 @@ impl Parameter {
         Some((&range[..comma], &range[comma + 1..]))
     }
 
+    /// The raw text of the default; `None` where there is none, which is not the same to output as an empty one.
+    pub fn explicit_default(self) -> Option<Cow<'static, [u8]>> {
+        Some(self.default()).filter(|default| !default.is_empty() || self.has_flag("empty"))
+    }
+
     /// Whether the table gives the entry `flag`: `const`, `never`, `restart`, `expr`, `expert` and so on.
     pub fn has_flag(self, flag: &str) -> bool {
         self.row.field(4).split(|&byte| byte == b',').any(|word| word == flag.as_bytes())

@@ -93,6 +93,13 @@ pub(crate) const FORCED: [&str; 14] = [
     "DETECTED_CPUS_LIMIT",
 ];
 
+/// Whether a name is one of these.
+pub(crate) fn is_detected(name: &[u8]) -> bool {
+    let others: [&[u8]; 3] = [b"SUBSYSTEM", b"LOCALNAME", b"CONFIG_ROOT"];
+    NAMES.binary_search_by(|(known, _)| caseless::cmp(known.as_bytes(), name)).is_ok()
+        || others.iter().any(|known| caseless::eq(known, name))
+}
+
 type Values = Vec<(&'static str, BString)>;
 
 /// The detected values, measured when asked for.

@@ -242,7 +242,6 @@ pub fn expand_self<'t>(
         return Ok(text.into());
     }
     let mut expander = Expander::new(source, world, report);
-    expander.chain.push(name.into());
     let mut text = text.to_vec();
     let mut from = 0;
     loop {

@@ -33,6 +33,10 @@ pub struct LoadOptions {
     pub record_replacements: bool,
     /// A source that is read as if it stood at the end of LOCAL_CONFIG_FILE.
     pub extra_local_file: Option<BString>,
+    /// Files that are read behind the root file, in order.
+    pub more_files: Vec<PathBuf>,
+    /// Whether the files that LOCAL_CONFIG_DIR and LOCAL_CONFIG_FILE name are read.
+    pub local_files: bool,
     /// Whether the user's own file (`~/.condor/user_config`) is read.
     pub user_file: bool,
 }
@@ -48,6 +52,8 @@ impl Default for LoadOptions {
             keep_defaults: false,
             record_replacements: false,
             extra_local_file: None,
+            more_files: Vec::new(),
+            local_files: true,
             user_file: true,
         }
     }

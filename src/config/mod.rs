@@ -14,6 +14,7 @@ pub(crate) mod filename;
 pub(crate) mod format;
 pub(crate) mod functions;
 pub mod lines;
+pub mod lint;
 pub mod load;
 pub mod macro_set;
 pub mod parse;

@@ -49,15 +49,14 @@ impl Loader<'_> {
             self.root = Some(root.clone());
             self.config_source(root.as_ref(), 0, "global config source", true)?;
         }
-        self.learn_host();
-        let directories = self.value("LOCAL_CONFIG_DIR")?;
-        if let Some(directories) = directories.as_ref().filter(|_| !only_env) {
-            self.config_directories(directories.as_ref())?;
+        for file in &options.more_files {
+            let file = BString::from(file.as_os_str().as_bytes());
+            self.config_source(file.as_ref(), 0, "config source", true)?;
+            self.local_sources.push(file);
         }
-        self.local_files()?;
-        let now = self.value("LOCAL_CONFIG_DIR")?;
-        if let Some(now) = now.filter(|now| !only_env && Some(now) != directories.as_ref()) {
-            self.config_directories(now.as_ref())?;
+        self.learn_host();
+        if options.local_files {
+            self.local_sources(only_env)?;
         }
         if options.user_file && !only_env {
             self.user_file()?;
@@ -77,6 +76,20 @@ impl Loader<'_> {
         self.auto_use()?;
         for name in ["ABORT_ON_EXCEPTION", "CONDOR_FSYNC"] {
             self.flag(name)?;
+        }
+        Ok(())
+    }
+
+    /// The files that LOCAL_CONFIG_DIR and LOCAL_CONFIG_FILE name.
+    fn local_sources(&mut self, only_env: bool) -> Result<(), Stop> {
+        let directories = self.value("LOCAL_CONFIG_DIR")?;
+        if let Some(directories) = directories.as_ref().filter(|_| !only_env) {
+            self.config_directories(directories.as_ref())?;
+        }
+        self.local_files()?;
+        let now = self.value("LOCAL_CONFIG_DIR")?;
+        if let Some(now) = now.filter(|now| !only_env && Some(now) != directories.as_ref()) {
+            self.config_directories(now.as_ref())?;
         }
         Ok(())
     }

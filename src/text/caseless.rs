@@ -25,6 +25,16 @@ pub fn starts_with(text: &[u8], prefix: &[u8]) -> bool {
     text.len() >= prefix.len() && eq(&text[..prefix.len()], prefix)
 }
 
+/// Whether `text` ends with `suffix`.
+pub fn ends_with(text: &[u8], suffix: &[u8]) -> bool {
+    text.len() >= suffix.len() && eq(&text[text.len() - suffix.len()..], suffix)
+}
+
+/// Whether `part` stands anywhere in `text`.
+pub fn contains(text: &[u8], part: &[u8]) -> bool {
+    part.is_empty() || text.windows(part.len()).any(|window| eq(window, part))
+}
+
 /// Feeds a name to a hasher so that equal names hash alike.
 pub fn hash(name: &[u8], state: &mut impl Hasher) {
     for byte in name {

@@ -322,12 +322,11 @@ impl<'a> Answer<'a> {
             output.line(&[b" # at: ", place.as_bytes()]);
             if !row.raw.is_empty()
                 && let Ok(value) = view.expand(&row.raw)
-                && !value.is_empty()
             {
                 output.line(&[b" # expanded: ", &value]);
             }
             if self.request.types {
-                let name = if parameter.is_some() { kind.name() } else { "STRING" };
+                let name = if kind == ParameterType::Path { "STRING" } else { kind.name() };
                 output.line(&[b" # type: ", name.as_bytes()]);
             }
             if let Some(kind) = self.request.as_type {
@@ -541,8 +540,16 @@ impl<'a> Answer<'a> {
             ParameterType::Bool => {
                 let is_valid = parameter.is_some_and(|parameter| parameter.kind() == ParameterType::Bool);
                 let default = caseless::eq(&default, b"true");
-                let value = self.value(view, name, output);
-                let value = value.and_then(|value| view.truth(&value)).unwrap_or(default);
+                let set = self.value(view, name, output);
+                let value = set.as_ref().and_then(|set| view.truth(set)).unwrap_or(default);
+                if let Some(set) = set.filter(|set| view.truth(set).is_none()) {
+                    let shown = if default { "True" } else { "False" };
+                    output.say(format!(
+                        "ERROR \"{} in the condor configuration  is not a valid boolean (\"{set}\").  Please set it to \
+                         True or False (default is {shown})\" at line 2659 in file condor_config.cpp",
+                        BStr::new(name)
+                    ));
+                }
                 let valid = if is_valid { "valid" } else { "invalid" };
                 format!(" # eval: {value} def={} ({valid})", u8::from(default))
             }
@@ -575,7 +582,7 @@ fn default_of<'a>(found: &Found<'a>) -> Option<Cow<'a, [u8]>> {
         Found::Set(entry) => defaults::find(&entry.name),
         other => parameter_of(other),
     };
-    parameter.map(Parameter::default).filter(|default| !default.is_empty())
+    parameter.and_then(Parameter::explicit_default)
 }
 
 /// The table's entry for what a look-up found.
@@ -607,6 +614,9 @@ fn print_parameter(parameter: Parameter, output: &mut Output) {
             let range = range.unwrap_or_default();
             output.line(&[b" # expected values : ", kind.name().as_bytes(), range.as_bytes()]);
         }
+    }
+    if !parameter.readers().is_empty() {
+        output.line(&[b" # used by: ", parameter.readers()]);
     }
 }
 

@@ -5,6 +5,7 @@ mod answer;
 mod entries;
 mod hooks;
 mod json;
+mod lint;
 mod native;
 mod redact;
 mod request;

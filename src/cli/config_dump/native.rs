@@ -12,7 +12,7 @@ use std::io::Write;
 use super::answer::{Answer, Output};
 use super::entries::{self, Row};
 use super::request::{Asked, Filter, Request};
-use super::{hooks, json, redact, why};
+use super::{hooks, json, lint, redact, why};
 use crate::classad::regex::{Options as RegexOptions, Regex};
 use crate::cli::common::{AdFormat, ConfigOptions, OutputOptions, Painter, Problem, Session, Status};
 use crate::config::{CommandPolicy, Config, ConfigError, LoadOptions, SourceId, Who, print};
@@ -41,6 +41,12 @@ pub(super) struct Cli {
 
 #[derive(Subcommand, Debug)]
 enum Verb {
+    /// Find mistakes that HTCondor passes over in silence (exit status 1 if there are any)
+    Lint {
+        /// Files that are the configuration, in order; paths that they name are not looked at
+        #[arg(value_name = "FILE")]
+        files: Vec<PathBuf>,
+    },
     /// Print the statements of a template, or the templates of a category
     Use {
         /// CATEGORY, or CATEGORY:NAME with arguments in parentheses
@@ -135,6 +141,7 @@ impl Cli {
             Some(Verb::Use { templates }) => {
                 templates.iter().map(|text| Asked::Template(text.as_bytes().into())).collect()
             }
+            Some(Verb::Lint { .. }) => Vec::new(),
             None => self.names.iter().map(|name| Asked::Name(name.as_bytes().into())).collect(),
         };
         Request {
@@ -187,6 +194,20 @@ pub(super) fn run(matches: &ArgMatches, session: &Session) -> anyhow::Result<Sta
     let cli = Cli::from_arg_matches(matches)?;
     let world = RealWorld::new();
     let request = cli.request();
+    if let Some(Verb::Lint { files }) = &cli.verb {
+        let mut options = cli.load_options();
+        if !cli.who.exec {
+            options.commands = CommandPolicy::Skipped;
+        }
+        let request = lint::Request {
+            files: files.clone(),
+            options,
+            who: cli.who(),
+            json: cli.output.format().is_some(),
+            painter: Painter::stdout(cli.output.color),
+        };
+        return lint::run(&request, &world, session);
+    }
     if let Some(Verb::Use { templates }) = &cli.verb {
         return templates_of(templates, &request, session);
     }

@@ -119,7 +119,7 @@ pub(super) fn text(set: &MacroSet, filter: Filter, world: &dyn World) -> Vec<u8>
         if is_duplicate && !filter.duplicates {
             continue;
         }
-        let is_block = row.raw.contains(&b'\n');
+        let is_block = row.raw.contains(&b'\n') && !matches!(row.kind, Kind::Default(_));
         let value = match (is_block, comment.is_empty()) {
             (true, false) => [b"@=end", &block(&row.raw, "#   ")[..], b"\n@end"].concat().into(),
             _ => assignment(&row.raw, is_block, "   "),

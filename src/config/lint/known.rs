@@ -1,0 +1,407 @@
+//! Which names mean something to HTCondor: parameters of the table, those that the daemons read without an entry there,
+//! and the families that are made from the names of daemons, slots, jobs, routes and keywords.
+
+use bstr::{BString, ByteSlice};
+
+use crate::config::table::{count_lines, line_starts};
+use crate::config::{Config, View, defaults};
+use crate::text::similar;
+use crate::text::{caseless, list};
+
+static OTHER: &[u8] = include_bytes!("../data/other-names.txt");
+static OTHER_STARTS: [u32; count_lines(include_bytes!("../data/other-names.txt"))] =
+    line_starts(include_bytes!("../data/other-names.txt"));
+
+/// Programs that read parameters made from their names.
+const DAEMONS: [&str; 34] = [
+    "MASTER",
+    "COLLECTOR",
+    "NEGOTIATOR",
+    "SCHEDD",
+    "STARTD",
+    "STARTER",
+    "SHADOW",
+    "GRIDMANAGER",
+    "KBDD",
+    "CREDD",
+    "HAD",
+    "REPLICATION",
+    "TRANSFERER",
+    "JOB_ROUTER",
+    "ROOSTER",
+    "SHARED_PORT",
+    "DEFRAG",
+    "GANGLIAD",
+    "VM_GAHP",
+    "TOOL",
+    "SUBMIT",
+    "DAGMAN",
+    "PREEN",
+    "ANNEXD",
+    "C_GAHP",
+    "C_GAHP_WORKER_THREAD",
+    "EC2_GAHP",
+    "GCE_GAHP",
+    "PROCD",
+    "VIEW_SERVER",
+    "CREDMON_OAUTH",
+    "CREDMON_KRB",
+    "ADSTASH",
+    "PLACEMENTD",
+];
+
+/// What follows the name of a daemon.
+const OF_DAEMONS: [&str; 45] = [
+    "",
+    "_ADDRESS_FILE",
+    "_SUPER_ADDRESS_FILE",
+    "_ADMIN_EMAIL",
+    "_ARGS",
+    "_CONFIG",
+    "_DAEMON_AD_FILE",
+    "_DAEMON_HISTORY",
+    "_DEBUG",
+    "_DEBUG_WAIT",
+    "_ENVIRONMENT",
+    "_FLAG",
+    "_HOST",
+    "_IP_ADDR",
+    "_KILL_CHILDREN_ON_EXIT",
+    "_LOCK",
+    "_LOG",
+    "_LOG_KEEP_OPEN",
+    "_MAX_FILE_DESCRIPTORS",
+    "_NAME",
+    "_NOT_RESPONDING_TIMEOUT",
+    "_TIMEOUT_MULTIPLIER",
+    "_USERID",
+    "_USE_SHARED_PORT",
+    "_WATCH_FILE",
+    "_WAIT_FOR_DEBUGGER",
+    "_ATTRS",
+    "_EXPRS",
+    "_PORT",
+    "_PRE_ENVIRONMENT",
+    "_INTERVAL",
+    "_CLASSAD_USER_MAP_NAMES",
+    "_CRON_JOBLIST",
+    "_CRON_NAME",
+    "_CRON_MAX_JOB_LOAD",
+    "_CRON_LOG_NON_ZERO_EXIT",
+    "_CRON_CONFIG_VAL",
+    "_CRON_AUTOPUBLISH",
+    "_JOB_HOOK_KEYWORD",
+    "_DEFAULT_JOB_HOOK_KEYWORD",
+    "_SHUTDOWN",
+    "_LOCAL_JOBS",
+    "_CRON_JOBS",
+    "_HOOK_KEYWORD",
+    "_USER",
+];
+
+/// Families of names, `*` being any text; case does not count.
+const FAMILIES: &[&str] = &[
+    "ALLOW_*",
+    "DENY_*",
+    "HOSTALLOW_*",
+    "HOSTDENY_*",
+    "SEC_*",
+    "MAX_*_LOG",
+    "MAX_NUM_*_LOG",
+    "TRUNC_*_LOG_ON_OPEN",
+    "*_D_*_LOG",
+    "SLOT_TYPE_*",
+    "NUM_SLOTS_TYPE_*",
+    "SLOT1*_*",
+    "SLOT2*_*",
+    "SLOT3*_*",
+    "SLOT4*_*",
+    "SLOT5*_*",
+    "SLOT6*_*",
+    "SLOT7*_*",
+    "SLOT8*_*",
+    "SLOT9*_*",
+    "*_PRINT_FORMAT_FILE",
+    "STARTD_CRON_*",
+    "SCHEDD_CRON_*",
+    "BENCHMARKS_*",
+    "JOB_ROUTER_ROUTE_*",
+    "JOB_ROUTER_TRANSFORM_*",
+    "JOB_ROUTER_PRE_ROUTE_TRANSFORM*",
+    "JOB_ROUTER_POST_ROUTE_TRANSFORM*",
+    "JOB_TRANSFORM_*",
+    "SUBMIT_REQUIREMENT_*",
+    "GROUP_*",
+    "*_LIMIT",
+    "MACHINE_RESOURCE_*",
+    "OFFLINE_MACHINE_RESOURCE_*",
+    "CLASSAD_USER_MAP*",
+    "MASTER_*_BACKOFF_*",
+    "MASTER_*_RECOVER_FACTOR",
+    "MASTER_*_CONTROLLER",
+    "MASTER_HA_*",
+    "HA_*",
+    "JOB_DEFAULT_REQUEST*",
+    "MODIFY_REQUEST_EXPR_*",
+    "CONSUMPTION_*",
+    "AUTO_USE_*",
+    "SYSTEM_PERIODIC_*",
+    "MASTER_SHUTDOWN_*",
+    "DOCKER_VOLUME_DIR_*",
+    "CREDMON_*",
+    "*_CLIENT_ID",
+    "*_CLIENT_SECRET_FILE",
+    "*_RETURN_URL_SUFFIX",
+    "*_AUTHORIZATION_URL",
+    "*_TOKEN_URL",
+    "*_USER_URL",
+    "GRIDMANAGER_*_PER_RESOURCE_*",
+    "GRIDMANAGER_JOB_PROBE_*",
+    "UPDATE_*_AD",
+    "ENVIRONMENT_FOR_Assigned*",
+    "ENVIRONMENT_VALUE_FOR_UnAssigned*",
+    "VM_TYPE*",
+    "DC_DAEMON_LIST*",
+    "STATISTICS_TO_PUBLISH*",
+    "ADSTASH_*",
+    "BLAH_*",
+    "FULL_JOB_*",
+    "BOINC_*",
+    "JOB_ROUTER_SCHEDD*",
+    "JOB_ROUTER_CREATE_IDTOKEN_*",
+    "JOB_ROUTER_IDTOKEN_*",
+    "*_VANILLA",
+    "START_*",
+    "SHARED_MACHINE_RESOURCE_*",
+    "*SLOT_REQUIREMENTS_CLAUSES",
+    "*_BACKFILL",
+    "SCHEDD_BACKOFF_*",
+    "NEGOTIATOR_JOB_CONSTRAINT*",
+    "COLLECTOR_HOST_*",
+    "*_GAHP",
+    "*_GAHP_LOG",
+];
+
+/// Prefixes of names that programs other than HTCondor's daemons read from its configuration.
+const FOREIGN: &[&str] = &[
+    "HTCONDORCE_",
+    "CONDORCE_",
+    "CONDOR_CE_",
+    "GLIDEIN_",
+    "GLIDECLIENT_",
+    "GLIDEFACTORY_",
+    "OSG_",
+    "BLAHPD_",
+    "BATCH_GAHP",
+    "APEL_",
+    "GRATIA_",
+    "PEGASUS_",
+    "COLLECTOR_AUDIT_",
+    "IS_CENTRAL_COLLECTOR",
+    "DISABLE_PILOT_ADS",
+    "USE_CE_HOME_DIR",
+    "DUTY_CYCLE_",
+    "FILE_XFER_LOAD_",
+    "ROUTED_JOB_MAX_TIME",
+    "FRIENDLY_DAEMONS",
+    "UNMAPPED_USERS",
+    "SUPERUSERS",
+];
+
+/// Names that mean something in one configuration.
+pub struct Known {
+    daemons: Vec<BString>,
+    attributes: Vec<BString>,
+}
+
+impl Known {
+    /// Learns the daemons and advertised attributes that a configuration names itself.
+    pub fn new(config: &Config, view: &View<'_>) -> Self {
+        let mut daemons: Vec<BString> = DAEMONS.iter().map(|&name| name.into()).collect();
+        for knob in ["DAEMON_LIST", "DC_DAEMON_LIST"] {
+            let set = view.list(knob).ok().flatten().map(|setting| setting.value).unwrap_or_default();
+            daemons.extend(set.into_iter().map(|name| name.trim_start_with(|c| c == '+').into()));
+        }
+        let mut attributes = Vec::new();
+        for entry in config.set.entries() {
+            if is_attribute_list(&entry.name) {
+                let name = entry.name.to_str_lossy();
+                let names = view.list(&name).ok().flatten().map(|setting| setting.value);
+                attributes.extend(names.unwrap_or_default());
+            }
+        }
+        Known { daemons, attributes }
+    }
+
+    /// The names in the lists of attributes that daemons advertise.
+    pub fn attributes(&self) -> &[BString] {
+        &self.attributes
+    }
+
+    /// Whether a name means something, or may: a prefix before a dot is taken off first.
+    pub fn knows(&self, name: &[u8]) -> bool {
+        if is_parameter(name) {
+            return true;
+        }
+        if let Some(dot) = memchr::memchr(b'.', name) {
+            // The part before the dot may be a subsystem or any local name.
+            return self.knows(&name[dot + 1..]);
+        }
+        let foreign = FOREIGN.iter().any(|prefix| caseless::starts_with(name, prefix.as_bytes()));
+        foreign || self.is_of_family(name) || self.is_of_attribute(name)
+    }
+
+    fn is_of_family(&self, name: &[u8]) -> bool {
+        let of_daemon = self.daemons.iter().any(|daemon| {
+            caseless::starts_with(name, daemon)
+                && OF_DAEMONS.iter().any(|end| caseless::eq(&name[daemon.len()..], end.as_bytes()))
+        });
+        let of_family = || FAMILIES.iter().any(|family| matches(family.as_bytes(), name));
+        of_daemon || of_family() || of_keyword(name)
+    }
+
+    fn is_of_attribute(&self, name: &[u8]) -> bool {
+        self.attributes.iter().any(|attribute| {
+            caseless::eq(attribute, name)
+                || name.len() > attribute.len() + 1
+                    && caseless::eq(&name[name.len() - attribute.len()..], attribute)
+                    && name[name.len() - attribute.len() - 1] == b'_'
+        })
+    }
+
+    /// The known name that was probably meant.
+    pub fn nearest(&self, name: &[u8]) -> Option<BString> {
+        let of_daemons: Vec<Vec<u8>> = self
+            .daemons
+            .iter()
+            .flat_map(|daemon| OF_DAEMONS.iter().map(move |end| [&daemon[..], end.as_bytes()].concat()))
+            .collect();
+        let table = defaults::all().map(|parameter| -> &[u8] { parameter.name() });
+        let others = other_names().map(|name| -> &[u8] { name });
+        let all = table.chain(others).chain(of_daemons.iter().map(|name| &name[..]));
+        let near = similar::nearest(name, all.filter(|known| is_a_slip(known, name)))?;
+        Some(near.into())
+    }
+}
+
+/// Whether two names differ in more than digits at their ends: `LIST1` is no slip of `LIST2`.
+fn is_a_slip(known: &[u8], name: &[u8]) -> bool {
+    let plain = |text: &[u8]| -> Vec<u8> {
+        text.iter().filter(|b| !b.is_ascii_digit()).map(u8::to_ascii_lowercase).collect()
+    };
+    known.len() >= 6 && name.len() >= 6 && plain(known) != plain(name)
+}
+
+/// Whether the table or the daemons' sources have a parameter of exactly that name.
+pub(super) fn is_parameter(name: &[u8]) -> bool {
+    defaults::find_qualified(name).is_some()
+        || crate::config::detected::is_detected(name)
+        || OTHER_STARTS.binary_search_by(|&start| caseless::cmp(line(start), name)).is_ok()
+}
+
+fn line(start: u32) -> &'static [u8] {
+    let rest = &OTHER[start as usize..];
+    &rest[..memchr::memchr(b'\n', rest).unwrap_or(rest.len())]
+}
+
+fn other_names() -> impl Iterator<Item = &'static [u8]> {
+    OTHER_STARTS.iter().map(|&start| line(start))
+}
+
+/// `<KEYWORD>_HOOK_<TYPE>` with its arguments and time-outs, and the router's list of attributes.
+fn of_keyword(name: &[u8]) -> bool {
+    const ENDS: [&str; 18] = [
+        "_HOOK_FETCH_WORK",
+        "_HOOK_REPLY_FETCH",
+        "_HOOK_EVICT_CLAIM",
+        "_HOOK_PREPARE_JOB",
+        "_HOOK_UPDATE_JOB_INFO",
+        "_HOOK_JOB_EXIT",
+        "_HOOK_EVICT_JOB",
+        "_HOOK_TRANSLATE_JOB",
+        "_HOOK_JOB_CLEANUP",
+        "_HOOK_JOB_FINALIZE",
+        "_HOOK_PREPARE_JOB_BEFORE_TRANSFER",
+        "_HOOK_SHADOW_PREPARE_JOB",
+        "_HOOK_PREPARE_JOB_ARGS",
+        "_HOOK_SHADOW_PREPARE_JOB_ARGS",
+        "_HOOK_JOB_EXIT_TIMEOUT",
+        "_HOOK_SHADOW_PREPARE_JOB_TIMEOUT",
+        "_ATTRS_TO_COPY",
+        "_HOOK_KEYWORD",
+    ];
+    ENDS.iter()
+        .any(|end| name.len() > end.len() && caseless::eq(&name[name.len() - end.len()..], end.as_bytes()))
+        && !caseless::contains(name, b"_JOB_HOOK_")
+        || caseless::ends_with(name, b"_JOB_HOOK_KEYWORD")
+}
+
+/// Whether a parameter lists attributes whose values are parameters of the same names.
+pub(super) fn is_attribute_list(name: &[u8]) -> bool {
+    let name = name.rsplit(|&b| b == b'.').next().unwrap_or_default();
+    let is_list = [
+        "STARTD_ATTRS",
+        "STARTD_EXPRS",
+        "SCHEDD_ATTRS",
+        "SCHEDD_EXPRS",
+        "MASTER_ATTRS",
+        "MASTER_EXPRS",
+        "COLLECTOR_ATTRS",
+        "COLLECTOR_EXPRS",
+        "NEGOTIATOR_ATTRS",
+        "NEGOTIATOR_EXPRS",
+        "SUBMIT_ATTRS",
+        "SUBMIT_EXPRS",
+        "STARTD_LATCH_EXPRS",
+        "STARTER_ATTRS",
+        "JOB_ROUTER_ATTRS",
+        "GRIDMANAGER_ATTRS",
+        "CREDD_ATTRS",
+        "DEFRAG_ATTRS",
+    ];
+    let starts = |prefix: &[u8]| caseless::starts_with(name, prefix);
+    is_list.iter().any(|list| caseless::eq(list.as_bytes(), name))
+        || starts(b"SLOT")
+            && (caseless::ends_with(name, b"_STARTD_ATTRS") || caseless::ends_with(name, b"_STARTD_EXPRS"))
+}
+
+/// A pattern of any number of stars.
+fn matches(pattern: &[u8], name: &[u8]) -> bool {
+    let mut parts = pattern.split(|&b| b == b'*');
+    let first = parts.next().unwrap_or_default();
+    if !caseless::starts_with(name, first) {
+        return false;
+    }
+    let mut rest = &name[first.len()..];
+    let mut parts: Vec<&[u8]> = parts.collect();
+    let Some(last) = parts.pop() else {
+        return rest.is_empty();
+    };
+    for part in parts {
+        match (0..=rest.len()).find(|&at| caseless::starts_with(&rest[at..], part)) {
+            Some(at) => rest = &rest[at + part.len()..],
+            None => return false,
+        }
+    }
+    rest.len() >= last.len() && caseless::ends_with(rest, last)
+}
+
+/// The items of a list parameter of exactly that name.
+pub(super) fn items(view: &View<'_>, name: &str) -> Vec<BString> {
+    let value = view.string(name).ok().flatten().map(|setting| setting.value).unwrap_or_default();
+    list::split(&value).map(BString::from).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_the_sources_are_sorted_and_families_match() {
+        assert!(OTHER_STARTS.is_sorted_by(|&a, &b| caseless::cmp(line(a), line(b)).is_lt()));
+        assert!(is_parameter(b"startd_cron_joblist") && !is_parameter(b"NO_SUCH"));
+        assert!(matches(b"MAX_*_LOG", b"max_startd_log") && !matches(b"MAX_*_LOG", b"MAX_LOG"));
+        assert!(of_keyword(b"KW_HOOK_FETCH_WORK") && !of_keyword(b"KW_JOB_HOOK_PREPARE_JOB"));
+        assert!(!of_keyword(b"KW_HOOK_REPLY_CLAIM"));
+    }
+}

@@ -1,0 +1,252 @@
+//! Names in lists and the parameters that define them: routes, transforms, requirements, cron jobs.
+
+use bstr::{BStr, BString, ByteSlice};
+
+use super::brackets::unbalanced;
+use super::known::items;
+use super::{Finding, Subject};
+use crate::config::macro_set::Entry;
+use crate::text::caseless;
+use crate::text::similar;
+
+/// A list of names and what defines one: prefix, suffix.
+struct Family {
+    lists: &'static [&'static str],
+    prefix: &'static str,
+    suffix: &'static str,
+    /// Ends of names that belong to a member and are no member.
+    parts: &'static [&'static str],
+    what: &'static str,
+    /// Whether members that no list names are told.
+    unnamed: bool,
+}
+
+const FAMILIES: [Family; 10] = [
+    Family {
+        lists: &["JOB_ROUTER_ROUTE_NAMES"],
+        prefix: "JOB_ROUTER_ROUTE_",
+        suffix: "",
+        parts: &["NAMES"],
+        what: "route",
+        unnamed: true,
+    },
+    Family {
+        lists: &["JOB_ROUTER_PRE_ROUTE_TRANSFORM_NAMES", "JOB_ROUTER_POST_ROUTE_TRANSFORM_NAMES"],
+        prefix: "JOB_ROUTER_TRANSFORM_",
+        suffix: "",
+        parts: &["NAMES"],
+        what: "route transform",
+        unnamed: true,
+    },
+    Family {
+        lists: &["JOB_TRANSFORM_NAMES"],
+        prefix: "JOB_TRANSFORM_",
+        suffix: "",
+        parts: &["NAMES"],
+        what: "job transform",
+        unnamed: true,
+    },
+    Family {
+        lists: &["SUBMIT_REQUIREMENT_NAMES"],
+        prefix: "SUBMIT_REQUIREMENT_",
+        suffix: "",
+        parts: &["NAMES", "_REASON", "_IS_WARNING"],
+        what: "submit requirement",
+        unnamed: true,
+    },
+    Family {
+        lists: &["SYSTEM_PERIODIC_HOLD_NAMES"],
+        prefix: "SYSTEM_PERIODIC_HOLD_",
+        suffix: "",
+        parts: &["NAMES", "_REASON", "_SUBCODE", "REASON", "SUBCODE"],
+        what: "hold policy",
+        unnamed: true,
+    },
+    Family {
+        lists: &["SYSTEM_PERIODIC_RELEASE_NAMES"],
+        prefix: "SYSTEM_PERIODIC_RELEASE_",
+        suffix: "",
+        parts: &["NAMES", "_REASON", "_SUBCODE", "REASON"],
+        what: "release policy",
+        unnamed: true,
+    },
+    Family {
+        lists: &["SYSTEM_PERIODIC_REMOVE_NAMES"],
+        prefix: "SYSTEM_PERIODIC_REMOVE_",
+        suffix: "",
+        parts: &["NAMES", "_REASON", "_SUBCODE", "REASON"],
+        what: "remove policy",
+        unnamed: true,
+    },
+    Family {
+        lists: &["SYSTEM_PERIODIC_VACATE_NAMES"],
+        prefix: "SYSTEM_PERIODIC_VACATE_",
+        suffix: "",
+        parts: &["NAMES", "_REASON", "_SUBCODE", "REASON"],
+        what: "vacate policy",
+        unnamed: true,
+    },
+    Family {
+        lists: &["STARTD_CRON_JOBLIST"],
+        prefix: "STARTD_CRON_",
+        suffix: "_EXECUTABLE",
+        parts: &[],
+        what: "startd cron job",
+        unnamed: true,
+    },
+    Family {
+        lists: &["SCHEDD_CRON_JOBLIST"],
+        prefix: "SCHEDD_CRON_",
+        suffix: "_EXECUTABLE",
+        parts: &[],
+        what: "schedd cron job",
+        unnamed: true,
+    },
+];
+
+/// Parameters of the old router language, which 24.10.2 took out.
+const OLD_ROUTER: [(&str, &str); 5] = [
+    (
+        "JOB_ROUTER_ENTRIES",
+        "write each route as JOB_ROUTER_ROUTE_<NAME> and list it in JOB_ROUTER_ROUTE_NAMES",
+    ),
+    ("JOB_ROUTER_ENTRIES_FILE", "write each route as JOB_ROUTER_ROUTE_<NAME> in a configuration file"),
+    ("JOB_ROUTER_ENTRIES_CMD", "write the routes with 'include command'"),
+    ("JOB_ROUTER_ENTRIES_REFRESH", "remove it; routes are read again at condor_reconfig"),
+    ("JOB_ROUTER_DEFAULTS", "use JOB_ROUTER_PRE_ROUTE_TRANSFORM_NAMES for what all routes share"),
+];
+
+pub(super) fn lint(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
+    for family in &FAMILIES {
+        members(subject, family, findings);
+    }
+    for (name, fix) in OLD_ROUTER {
+        let entry = subject.config.set.exact(name.as_bytes()).filter(|entry| !entry.raw().is_empty());
+        if let Some(entry) = entry.filter(|entry| super::is_written(&entry.current)) {
+            let message =
+                format!("{name} belongs to the old route language, which no longer works since 24.10.2");
+            findings.push(subject.finding("old-syntax", &entry.current, None, message, fix.to_owned()));
+        }
+    }
+    for entry in subject.written() {
+        block(subject, entry, findings);
+    }
+}
+
+/// The member's own name in the name of a parameter.
+fn member<'n>(family: &Family, name: &'n [u8]) -> Option<&'n [u8]> {
+    let name = name.rsplit(|&b| b == b'.').next().unwrap_or_default();
+    if !caseless::starts_with(name, family.prefix.as_bytes())
+        || !caseless::ends_with(name, family.suffix.as_bytes())
+    {
+        return None;
+    }
+    let end = name.len().checked_sub(family.suffix.len())?;
+    let own = name.get(family.prefix.len()..end).filter(|own| !own.is_empty())?;
+    let is_part = family.parts.iter().any(|part| caseless::ends_with(own, part.as_bytes()));
+    (!is_part).then_some(own)
+}
+
+fn members(subject: &Subject<'_>, family: &Family, findings: &mut Vec<Finding>) {
+    let mut named: Vec<BString> = Vec::new();
+    let defined: Vec<(&[u8], &Entry)> = subject
+        .config
+        .set
+        .entries()
+        .filter(|entry| !entry.raw().is_empty())
+        .filter_map(|entry| Some((member(family, &entry.name)?, entry)))
+        .collect();
+    for list in family.lists {
+        let names = items(&subject.view, list);
+        let Some(entry) = subject.config.set.exact(list.as_bytes()) else {
+            named.extend(names);
+            continue;
+        };
+        let mut seen: Vec<&BString> = Vec::new();
+        for name in &names {
+            let part = entry.current.raw.find(&name[..]).map(|at| (at, at + name.len()));
+            if seen.iter().any(|before| caseless::eq(before, name)) {
+                continue;
+            }
+            seen.push(name);
+            if defined.iter().any(|(known, _)| caseless::eq(known, name)) {
+                continue;
+            }
+            let near = similar::nearest(name, defined.iter().map(|(known, _)| *known));
+            let knob = format!("{}{name}{}", family.prefix, family.suffix);
+            findings.push(subject.finding(
+                "named-not-defined",
+                &entry.current,
+                part,
+                format!("{} '{name}' is named here, but {knob} is not set", family.what),
+                match near {
+                    Some(near) => format!("did you mean {}?", BStr::new(near)),
+                    None => format!("set {knob}, or remove the name"),
+                },
+            ));
+        }
+        named.extend(names);
+    }
+    if !family.unnamed {
+        return;
+    }
+    for (name, entry) in defined {
+        let is_named = named.iter().any(|known| caseless::eq(known, name));
+        if is_named || !super::is_written(&entry.current) || is_offered(subject, family, name) {
+            continue;
+        }
+        findings.push(subject.finding(
+            "defined-not-named",
+            &entry.current,
+            None,
+            format!("{} '{}' is in no list: it is never used", family.what, BStr::new(name)),
+            format!("add it to {}", family.lists.join(" or ")),
+        ));
+    }
+}
+
+/// Whether a comment shows how to add the member to its list: it is offered, not forgotten.
+fn is_offered(subject: &Subject<'_>, family: &Family, name: &[u8]) -> bool {
+    let texts = subject.config.set.sources().iter().filter_map(|source| source.text.as_deref());
+    texts.flat_map(|text| text.lines()).any(|line| {
+        line.trim_start().starts_with(b"#")
+            && caseless::contains(line, name)
+            && family.lists.iter().any(|list| caseless::contains(line, list.as_bytes()))
+    })
+}
+
+/// Brackets in the bodies of routes, transforms and old route ads.
+fn block(subject: &Subject<'_>, entry: &Entry, findings: &mut Vec<Finding>) {
+    let name = entry.name.rsplit(|&b| b == b'.').next().unwrap_or_default();
+    let is = |prefix: &str| caseless::starts_with(name, prefix.as_bytes());
+    let raw = &entry.current.raw;
+    if is("JOB_ROUTER_ENTRIES") && !is("JOB_ROUTER_ENTRIES_") || is("JOB_ROUTER_DEFAULTS") {
+        if let Some(wrong) = unbalanced(raw) {
+            let part = Some((wrong.at, wrong.at + 1));
+            let message = format!("{}: {wrong}", entry.name);
+            findings.push(subject.finding("unbalanced", &entry.current, part, message, None));
+        }
+        return;
+    }
+    let is_body = (is("JOB_ROUTER_ROUTE_") || is("JOB_ROUTER_TRANSFORM_") || is("JOB_TRANSFORM_"))
+        && !caseless::ends_with(name, b"_NAMES");
+    if !is_body {
+        return;
+    }
+    let mut start = 0;
+    for line in raw.split(|&b| b == b'\n') {
+        let command = line.trim_start();
+        // Patterns of COPY, RENAME and DELETE may hold brackets of their own.
+        let is_pattern = command.contains(&b'/')
+            && command.split(|b| b" \t".contains(b)).nth(1).is_some_and(|word| word.starts_with(b"/"));
+        if !command.starts_with(b"#")
+            && !is_pattern
+            && let Some(wrong) = unbalanced(line)
+        {
+            let at = start + wrong.at;
+            let message = format!("{}: {wrong}", entry.name);
+            findings.push(subject.finding("unbalanced", &entry.current, Some((at, at + 1)), message, None));
+        }
+        start += line.len() + 1;
+    }
+}

@@ -1,0 +1,108 @@
+//! Finding what is wrong in a configuration and what the daemons pass over in silence.
+//!
+//! Every rule must be right nearly always: a warning that people learn to skip is worse than none. What only may be
+//! wrong (a name that some script may read) is left alone or told with its reason.
+
+mod brackets;
+mod known;
+mod lists;
+mod names;
+mod place;
+mod references;
+mod values;
+
+use bstr::BString;
+
+pub use brackets::{Unbalanced, unbalanced};
+pub use known::Known;
+pub use place::Spot;
+
+use crate::config::macro_set::{Definition, Entry, SourceId};
+use crate::config::{Config, View};
+use crate::world::World;
+
+/// One thing that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// A stable name of the rule that found it.
+    pub rule: &'static str,
+    /// Where it stands; `None` for what stands in no file.
+    pub spot: Option<Spot>,
+    /// The parameter it is about.
+    pub name: BString,
+    /// What is wrong, in lower case without a stop.
+    pub message: String,
+    /// What to do.
+    pub fix: Option<String>,
+}
+
+/// What the rules see.
+pub struct Subject<'a> {
+    /// The configuration; its texts were kept.
+    pub config: &'a Config,
+    /// Its values.
+    pub view: View<'a>,
+    /// Everything outside.
+    pub world: &'a dyn World,
+    /// Which names mean something.
+    pub known: Known,
+}
+
+impl<'a> Subject<'a> {
+    /// Prepares a configuration for the rules.
+    pub fn new(config: &'a Config, world: &'a dyn World) -> Self {
+        let view = config.view(world);
+        let known = Known::new(config, &view);
+        Subject { config, view, world, known }
+    }
+
+    /// The entries that a person wrote: of files, commands and overlays, not detected, not of templates alone.
+    pub fn written(&self) -> impl Iterator<Item = &'a Entry> {
+        self.config.set.entries().filter(|entry| is_written(&entry.current))
+    }
+
+    /// A finding about a part of a definition's raw value, or about all of it.
+    pub fn finding(
+        &self,
+        rule: &'static str,
+        definition: &Definition,
+        part: Option<(usize, usize)>,
+        message: impl Into<String>,
+        fix: impl Into<Option<String>>,
+    ) -> Finding {
+        Finding {
+            rule,
+            spot: place::spot(self.config, definition, part),
+            name: definition.name.clone(),
+            message: message.into(),
+            fix: fix.into(),
+        }
+    }
+}
+
+/// Whether a person wrote a definition at its place.
+fn is_written(definition: &Definition) -> bool {
+    definition.place.source.number() > SourceId::DEFAULT.number() && definition.place.template.is_none()
+}
+
+/// Runs all rules over a configuration whose texts were kept.
+pub fn lint(subject: &Subject<'_>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    references::lint(subject, &mut findings);
+    names::lint(subject, &mut findings);
+    values::lint(subject, &mut findings);
+    lists::lint(subject, &mut findings);
+    sort(&mut findings);
+    findings
+}
+
+/// Findings in the order in which people read: by file as read, line and column.
+pub fn sort(findings: &mut Vec<Finding>) {
+    findings.sort_by(|a, b| {
+        let key = |finding: &Finding| {
+            finding.spot.as_ref().map(|spot| (spot.source.number(), spot.line, spot.span.start))
+        };
+        (key(a), a.rule, &a.name).cmp(&(key(b), b.rule, &b.name))
+    });
+    findings.dedup();
+}

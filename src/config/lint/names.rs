@@ -1,0 +1,357 @@
+//! Names that nobody reads, and definitions without effect.
+
+use bstr::{BStr, BString, ByteSlice};
+use rustc_hash::FxHashSet;
+
+use super::{Finding, Subject, is_written};
+use crate::config::condition::if_keyword;
+use crate::config::defaults;
+use crate::config::lines::LogicalLines;
+use crate::config::macro_set::{Definition, Entry};
+use crate::config::reference::{Function, next_reference};
+use crate::text::caseless;
+use crate::text::similar;
+
+/// The types of hooks that are called, and those for which arguments or a time-out are read.
+const HOOKS: [&str; 11] = [
+    "FETCH_WORK",
+    "REPLY_FETCH",
+    "EVICT_CLAIM",
+    "PREPARE_JOB",
+    "UPDATE_JOB_INFO",
+    "JOB_EXIT",
+    "TRANSLATE_JOB",
+    "JOB_CLEANUP",
+    "JOB_FINALIZE",
+    "PREPARE_JOB_BEFORE_TRANSFER",
+    "SHADOW_PREPARE_JOB",
+];
+const WITH_TIMEOUT: [&str; 2] = ["JOB_EXIT", "SHADOW_PREPARE_JOB"];
+const WITH_ARGUMENTS: [&str; 2] = ["PREPARE_JOB", "SHADOW_PREPARE_JOB"];
+
+pub(super) fn lint(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
+    let referenced = referenced(subject);
+    for entry in subject.written() {
+        if let Some(finding) = hook_knob(subject, entry) {
+            findings.push(finding);
+        } else {
+            unread(subject, entry, &referenced, findings);
+        }
+        shadowed(subject, entry, findings);
+    }
+    without_effect(subject, findings);
+}
+
+/// A knob that looks like that of a hook and is none.
+fn hook_knob(subject: &Subject<'_>, entry: &Entry) -> Option<Finding> {
+    let name = entry.name.rsplit(|&b| b == b'.').next().unwrap_or_default();
+    let upper = name.to_ascii_uppercase();
+    let at = upper.find("_HOOK_").filter(|&at| at > 0)?;
+    let (mut keyword, rest) = (&name[..at], &upper[at + "_HOOK_".len()..]);
+    if rest == b"KEYWORD" || subject.known.knows(name) {
+        return None;
+    }
+    let report = |message: String, fix: Option<String>| {
+        Some(subject.finding("hook-knob", &entry.current, None, message, fix))
+    };
+    let extra_job = caseless::ends_with(keyword, b"_JOB") && keyword.len() > "_JOB".len();
+    if extra_job {
+        keyword = &keyword[..keyword.len() - "_JOB".len()];
+    }
+    let (keyword, shown) = (BStr::new(keyword), BStr::new(&entry.name));
+    let (base, part) = ["_TIMEOUT", "_ARGS"]
+        .iter()
+        .find_map(|part| Some((rest.strip_suffix(part.as_bytes())?, *part)))
+        .unwrap_or((rest, ""));
+    if base == b"REPLY_CLAIM" {
+        return report(
+            format!("{shown} is read by nobody, though the manual lists it"),
+            Some(format!("the hook that hears of accepted and rejected jobs is {keyword}_HOOK_REPLY_FETCH")),
+        );
+    }
+    let is_hook = HOOKS.iter().any(|hook| hook.as_bytes() == base);
+    if extra_job && (is_hook || similar::nearest(base, HOOKS.iter().map(|hook| hook.as_bytes())).is_some()) {
+        return report(
+            format!("{shown} is read by nobody: knobs of hooks are <KEYWORD>_HOOK_<TYPE>"),
+            Some(format!("write {keyword}_HOOK_{}", BStr::new(rest))),
+        );
+    }
+    if is_hook && part == "_TIMEOUT" {
+        let with =
+            WITH_TIMEOUT.iter().map(|hook| format!("_HOOK_{hook}_TIMEOUT")).collect::<Vec<_>>().join(" and ");
+        return report(
+            format!("{shown} is read by nobody: {} is waited for without a time-out", BStr::new(base)),
+            Some(format!("only {with} are read; make the hook end by itself, with timeout(1)")),
+        );
+    }
+    if is_hook && part == "_ARGS" {
+        let with =
+            WITH_ARGUMENTS.iter().map(|hook| format!("_HOOK_{hook}_ARGS")).collect::<Vec<_>>().join(" and ");
+        return report(
+            format!("{shown} is read by nobody: {} gets no arguments of its own", BStr::new(base)),
+            Some(format!("only {with} are read; let the hook be a script that calls another with arguments")),
+        );
+    }
+    let near = similar::nearest(base, HOOKS.iter().map(|hook| hook.as_bytes()));
+    report(
+        format!("{shown} is read by nobody: {} is no type of hook", BStr::new(base)),
+        match near {
+            Some(near) => Some(format!("did you mean {keyword}_HOOK_{}{part}?", BStr::new(near))),
+            None => Some(format!("the types are {}", HOOKS.join(", "))),
+        },
+    )
+}
+
+/// A name that HTCondor does not know and nothing refers to.
+fn unread(
+    subject: &Subject<'_>,
+    entry: &Entry,
+    referenced: &FxHashSet<Vec<u8>>,
+    findings: &mut Vec<Finding>,
+) {
+    let name = &entry.name;
+    if subject.known.knows(name) {
+        return;
+    }
+    let bare = name.rsplit(|&b| b == b'.').next().unwrap_or_default();
+    if [&name[..], bare].iter().any(|name| referenced.contains(&name.to_ascii_lowercase())) {
+        return;
+    }
+    // A slip such as LOG_DIR of a local kind is no parameter; a name near to a parameter is one misspelled.
+    let (rule, message, fix) = match subject.known.nearest(bare) {
+        Some(near) => (
+            "unknown-parameter",
+            format!("HTCondor has no parameter {name}, and nothing refers to it"),
+            format!("did you mean {near}?"),
+        ),
+        None => (
+            "unused-macro",
+            format!("HTCondor has no parameter {name}, and nothing refers to it"),
+            "remove it, or refer to it as $(NAME)".to_owned(),
+        ),
+    };
+    findings.push(subject.finding(rule, &entry.current, None, message, fix));
+}
+
+/// The names that any value, condition or statement refers to, in lower case.
+fn referenced(subject: &Subject<'_>) -> FxHashSet<Vec<u8>> {
+    let mut names = FxHashSet::default();
+    for entry in subject.config.set.entries() {
+        for definition in entry.replaced.iter().chain([&entry.current]) {
+            collect(&definition.raw, &mut names);
+        }
+    }
+    for parameter in defaults::all() {
+        collect(&parameter.default(), &mut names);
+    }
+    let undefined: Vec<Vec<u8>> = names
+        .iter()
+        .filter(|name| subject.view.raw_bytes(name).is_none() && name.len() >= 6)
+        .cloned()
+        .collect();
+    for name in undefined {
+        // What was meant by a reference that is told as misspelled is used.
+        let own = subject.config.set.entries().map(|entry| &entry.name[..]);
+        if let Some(near) = similar::nearest(&name, own) {
+            names.insert(near.to_ascii_lowercase());
+        }
+    }
+    // Conditions, includes, names made from names, self references that were put in.
+    for source in subject.config.set.sources() {
+        let Some(text) = &source.text else {
+            continue;
+        };
+        let mut lines = LogicalLines::new(text);
+        while let Some(line) = lines.next_line() {
+            if line.text.first() == Some(&b'#') {
+                continue;
+            }
+            collect(&line.text, &mut names);
+            if let Some(("if" | "elif", condition)) = if_keyword(&line.text) {
+                let mut words = condition.split(|b| b" \t!".contains(b)).filter(|word| !word.is_empty());
+                if words.next().is_some_and(|word| caseless::eq(word, b"defined"))
+                    && let Some(name) = words.next()
+                {
+                    names.insert(name.to_ascii_lowercase());
+                }
+            }
+        }
+    }
+    names
+}
+
+fn collect(text: &[u8], names: &mut FxHashSet<Vec<u8>>) {
+    // References that never expand mean something, too.
+    let mut rest = text;
+    while let Some(found) = rest.find(b"$(") {
+        rest = &rest[found + 2..];
+        let end = rest.find_byteset(b"):").unwrap_or(rest.len());
+        names.insert(rest[..end].trim().to_ascii_lowercase());
+    }
+    let mut at = 0;
+    while let Some(found) = next_reference(text, at, &mut None, |_, _| true) {
+        match found.function {
+            Function::Plain => {
+                names.insert(found.name_and_default(text).0.to_ascii_lowercase());
+            }
+            Function::Env => {}
+            _ => {
+                for word in found.body(text).split(|b| !(b.is_ascii_alphanumeric() || b"_./".contains(b))) {
+                    names.insert(word.to_ascii_lowercase());
+                }
+            }
+        }
+        // Defaults hold references of their own.
+        at = found.body;
+    }
+}
+
+/// A definition that the same file replaces further on before anybody could have read it.
+fn shadowed(subject: &Subject<'_>, entry: &Entry, findings: &mut Vec<Finding>) {
+    let mut later = &entry.current;
+    for earlier in entry.replaced.iter().rev() {
+        let here = std::mem::replace(&mut later, earlier);
+        let same_file = earlier.place.source == here.place.source;
+        if !same_file || !is_written(earlier) || !is_written(here) || earlier.raw == here.raw {
+            continue;
+        }
+        // A value that takes the old one in, or the fallback of a condition, is no mistake.
+        let takes_in = !earlier.raw.is_empty() && here.raw.contains_str(&earlier.raw);
+        if takes_in
+            || refers_to_itself(subject, here)
+            || depth(subject, here) > 0
+            || depth(subject, earlier) > 0
+        {
+            continue;
+        }
+        if is_read_between(subject, entry, earlier, here) {
+            continue;
+        }
+        let line = here.place.line.map_or_else(String::new, |line| format!(" in line {line}"));
+        findings.push(subject.finding(
+            "shadowed-definition",
+            earlier,
+            None,
+            format!("{} is set again{line} of the same file: this value is never used", earlier.name),
+            "remove one of the two, or append with '+='".to_owned(),
+        ));
+    }
+}
+
+/// The text of a source from one definition on.
+fn text_from<'a>(subject: &Subject<'a>, definition: &Definition) -> &'a [u8] {
+    let source = subject.config.set.source(definition.place.source);
+    let text: &[u8] = source.text.as_deref().unwrap_or_default();
+    text.get(definition.place.offset as usize..).unwrap_or_default()
+}
+
+fn refers_to_itself(subject: &Subject<'_>, definition: &Definition) -> bool {
+    let Some(line) = LogicalLines::new(text_from(subject, definition)).next_line() else {
+        return false;
+    };
+    let mut names = FxHashSet::default();
+    collect(&line.text, &mut names);
+    let appends = crate::config::statement::split(&line.text).is_ok_and(|split| {
+        matches!(
+            split.operator,
+            crate::config::statement::Operator::Append { .. } | crate::config::statement::Operator::Here
+        )
+    });
+    appends || names.contains(&definition.name.to_ascii_lowercase())
+}
+
+/// How many `if`s are open where a definition stands.
+fn depth(subject: &Subject<'_>, definition: &Definition) -> usize {
+    let source = subject.config.set.source(definition.place.source);
+    let text: &[u8] = source.text.as_deref().unwrap_or_default();
+    let before = &text[..text.len().min(definition.place.offset as usize)];
+    let mut lines = LogicalLines::new(before);
+    let mut depth = 0usize;
+    while let Some(line) = lines.next_line() {
+        match if_keyword(line.text.strip_prefix(b":").unwrap_or(&line.text)) {
+            Some(("if", _)) => depth += 1,
+            Some(("endif", _)) => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    depth
+}
+
+/// Whether something that is evaluated while the file is read (a condition, an include, the value of another name
+/// taken in at once) stands between two definitions and may refer to the first.
+fn is_read_between(subject: &Subject<'_>, entry: &Entry, earlier: &Definition, later: &Definition) -> bool {
+    let text = text_from(subject, earlier);
+    let length = (later.place.offset as usize).saturating_sub(earlier.place.offset as usize);
+    let mut lines = LogicalLines::new(text.get(..length).unwrap_or_default());
+    lines.next_line();
+    let name = entry.name.to_ascii_lowercase();
+    while let Some(line) = lines.next_line() {
+        // Parts of a file with headings of their own override one another on purpose, as files do.
+        if is_heading(&line.text) {
+            return true;
+        }
+        let at_once = if_keyword(&line.text).is_some()
+            || ["include", "@include", "error", "warning"]
+                .iter()
+                .any(|word| caseless::starts_with(&line.text, word.as_bytes()));
+        let uses_template =
+            caseless::starts_with(&line.text, b"use ") || caseless::starts_with(&line.text, b"@use ");
+        if uses_template {
+            return true;
+        }
+        if at_once {
+            let mut names = FxHashSet::default();
+            collect(&line.text, &mut names);
+            let words = line.text.split(|b| !(b.is_ascii_alphanumeric() || b"_./".contains(b)));
+            if names.contains(&name) || words.into_iter().any(|word| caseless::eq(word, &name)) {
+                return true;
+            }
+        }
+    }
+    false
+}
+
+/// `# --- words`, `####`, `# ===`: a line that begins another part of a file.
+fn is_heading(line: &[u8]) -> bool {
+    let Some(rest) = line.strip_prefix(b"#") else {
+        return false;
+    };
+    let rest = rest.trim_start();
+    rest.len() >= 3 && rest[..3].iter().all(|b| b"-=#*~".contains(b))
+}
+
+/// Settings of names that are always detected, and plain settings that a default of the subsystem beats.
+fn without_effect(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
+    for entry in subject.config.set.displaced().filter(|entry| is_written(&entry.current)) {
+        findings.push(subject.finding(
+            "no-effect",
+            &entry.current,
+            None,
+            format!("{} is always detected: setting it has no effect", entry.name),
+            None,
+        ));
+    }
+    for entry in subject.written() {
+        let owner = ["MASTER", "SHADOW", "STARTD", "STARTER", "SCHEDD", "COLLECTOR", "NEGOTIATOR"]
+            .iter()
+            .find(|daemon| {
+                defaults::find_in_subsystem(daemon.as_bytes(), &entry.name).is_some()
+                    && subject.config.set.prefixed(daemon.as_bytes(), &entry.name).is_none()
+            });
+        let is_constant = defaults::find(&entry.name).is_some_and(|parameter| parameter.has_flag("const"));
+        if let Some(daemon) = owner.filter(|_| !is_constant) {
+            let own = defaults::find_in_subsystem(daemon.as_bytes(), &entry.name);
+            let default = own.map(|own| BString::from(own.default().into_owned())).unwrap_or_default();
+            if default == entry.current.raw {
+                continue;
+            }
+            findings.push(subject.finding(
+                "no-effect",
+                &entry.current,
+                None,
+                format!("the {daemon} still reads {} as its own default, {default}", entry.name),
+                format!("set {daemon}.{}", entry.name),
+            ));
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! `$(...)` that never expands, and references to names that were probably meant otherwise.
+
+use bstr::{BStr, ByteSlice};
+
+use super::{Finding, Subject};
+use crate::config::macro_set::Definition;
+use crate::config::reference::{self, Function, next_reference};
+use crate::config::statement::is_name_byte;
+use crate::config::template::trim;
+use crate::text::caseless;
+use crate::text::similar;
+
+pub(super) fn lint(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
+    for entry in subject.written() {
+        let definition = &entry.current;
+        if memchr::memchr(b'$', &definition.raw).is_none() {
+            continue;
+        }
+        never_expanded(subject, definition, findings);
+        misspelled(subject, definition, findings);
+    }
+}
+
+/// Whether a value holds a reference that never expands; what is said about that need not be said again.
+pub(super) fn has_dead_reference(raw: &[u8]) -> bool {
+    !dead_references(raw).is_empty()
+}
+
+/// What looks like a reference and is none.
+struct Dead {
+    start: usize,
+    end: usize,
+    why: String,
+    fix: Option<String>,
+}
+
+fn never_expanded(subject: &Subject<'_>, definition: &Definition, findings: &mut Vec<Finding>) {
+    for dead in dead_references(&definition.raw) {
+        let text = BStr::new(&definition.raw[dead.start..dead.end]);
+        let message = format!("'{text}' is never expanded: {}", dead.why);
+        let part = Some((dead.start, dead.end));
+        findings.push(subject.finding("never-expanded", definition, part, message, dead.fix));
+    }
+}
+
+fn dead_references(raw: &[u8]) -> Vec<Dead> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    while let Some(more) = memchr::memchr(b'$', &raw[at..]) {
+        let dollar = at + more;
+        at = dollar + 1;
+        if raw.get(at) == Some(&b'$') {
+            // `$$(...)` is for matched jobs; a third dollar begins anew.
+            at += usize::from(raw.get(at + 1) != Some(&b'$'));
+            continue;
+        }
+        let letters = raw[at..].iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
+        if raw.get(at + letters) != Some(&b'(') {
+            continue;
+        }
+        let name = &raw[at..at + letters];
+        let body = at + letters + 1;
+        let end = memchr::memchr(b')', &raw[body..]).map_or(raw.len(), |close| body + close + 1);
+        match reference::function(name) {
+            None => {
+                let known = [
+                    "ENV",
+                    "RANDOM_CHOICE",
+                    "RANDOM_INTEGER",
+                    "CHOICE",
+                    "SUBSTR",
+                    "INT",
+                    "REAL",
+                    "STRING",
+                    "EVAL",
+                    "BASENAME",
+                    "DIRNAME",
+                ];
+                let meant = known.iter().find(|known| caseless::eq(known.as_bytes(), name));
+                if let Some(meant) = meant {
+                    found.push(Dead {
+                        start: dollar,
+                        end,
+                        why: "names of functions are upper case".to_owned(),
+                        fix: Some(format!("write ${meant}(...)")),
+                    });
+                }
+            }
+            Some(Function::Plain | Function::Env) => {
+                let live = next_reference(raw, dollar, &mut None, |_, _| true);
+                if live.is_some_and(|live| live.dollar == dollar) {
+                    continue;
+                }
+                // References inside make the outer one whole in the end.
+                let inside = &raw[body..end.max(body)];
+                if inside.contains(&b'$') && end <= raw.len() && memchr::memchr(b')', inside).is_some() {
+                    let name_part = inside.split(|&b| b == b':').next().unwrap_or_default();
+                    if name_part.iter().all(|&b| is_name_byte(b) || b == b'$' || b == b'(' || b == b')') {
+                        continue;
+                    }
+                }
+                found.push(dead_plain(raw, dollar, body, end));
+            }
+            Some(function) => {
+                let inside = &raw[body..end.saturating_sub(1).max(body)];
+                let is_literal = matches!(function, Function::RandomChoice | Function::Choice);
+                if inside.windows(2).any(|pair| pair == b"$(") && !is_literal {
+                    found.push(Dead {
+                        start: dollar,
+                        end,
+                        why: "references in the argument of a function are not expanded".to_owned(),
+                        fix: Some("give the argument a parameter of its own and name that".to_owned()),
+                    });
+                }
+            }
+        }
+    }
+    found
+}
+
+fn dead_plain(raw: &[u8], dollar: usize, body: usize, end: usize) -> Dead {
+    if memchr::memchr(b')', &raw[body..]).is_none() {
+        let why = "its parenthesis is not closed".to_owned();
+        return Dead { start: dollar, end: raw.len(), why, fix: Some("close it".to_owned()) };
+    }
+    let inside = &raw[body..end - 1];
+    let (name, default) = match memchr::memchr(b':', inside) {
+        Some(colon) => (&inside[..colon], Some(&inside[colon + 1..])),
+        None => (inside, None),
+    };
+    let shown = |byte: u8| match byte {
+        b' ' => "a blank".to_owned(),
+        b'\t' => "a tab".to_owned(),
+        b'\n' => "the end of the line".to_owned(),
+        other => format!("'{}'", char::from(other)),
+    };
+    let bad = name.iter().copied().find(|&b| !is_name_byte(b));
+    let Some(bad) = bad else {
+        let bad = default
+            .unwrap_or_default()
+            .iter()
+            .copied()
+            .find(|&b| !is_name_byte(b) && !b"$ ,\\:(".contains(&b))
+            .unwrap_or(b' ');
+        return Dead {
+            start: dollar,
+            end,
+            why: format!("{} cannot stand in a default", shown(bad)),
+            fix: Some("give the default a parameter of its own: $(NAME:$(DEFAULT_OF_NAME))".to_owned()),
+        };
+    };
+    let trimmed = trim(name);
+    let is_name = !trimmed.is_empty() && trimmed.iter().all(|&b| is_name_byte(b));
+    let fix = if is_name {
+        format!("write $({})", BStr::new(trimmed))
+    } else if inside.iter().any(|b| b"=<>!&|+*".contains(b)) {
+        format!("an expression needs no dollar: write ({})", BStr::new(inside))
+    } else {
+        "names are made of letters, digits, '_', '.' and '/'".to_owned()
+    };
+    Dead { start: dollar, end, why: format!("{} cannot stand in a name", shown(bad)), fix: Some(fix) }
+}
+
+/// References without default to undefined names that differ little from defined ones.
+fn misspelled(subject: &Subject<'_>, definition: &Definition, findings: &mut Vec<Finding>) {
+    let raw = &definition.raw;
+    let mut at = 0;
+    while let Some(found) = next_reference(raw, at, &mut None, |function, _| function == Function::Plain) {
+        at = found.end;
+        let (name, default) = found.name_and_default(raw);
+        let is_attribute = caseless::starts_with(name, b"MY.") || caseless::starts_with(name, b"TARGET.");
+        if default.is_some() || is_attribute || caseless::eq(name, b"DOLLAR") || name.len() < 6 {
+            continue;
+        }
+        if subject.view.raw_bytes(name).is_some() || subject.known.knows(name) {
+            continue;
+        }
+        let own = subject.config.set.entries().map(|entry| &entry.name[..]);
+        let digits = |text: &[u8]| text.iter().filter(|b| !b.is_ascii_digit()).count();
+        let own = own.filter(|known| {
+            // Names that differ in numbers only are members of a family.
+            known.len() >= 6
+                && !(digits(known) == digits(name)
+                    && known.len() == name.len()
+                    && digits(known) < known.len())
+        });
+        let near = similar::nearest(name, own).map(|near| near.to_vec());
+        let near = near.or_else(|| subject.known.nearest(name).map(Vec::from));
+        if let Some(near) = near {
+            findings.push(subject.finding(
+                "misspelled-reference",
+                definition,
+                Some((found.dollar, found.end)),
+                format!("{} is not defined: the reference expands to nothing", name.as_bstr()),
+                format!("did you mean $({})?", near.as_bstr()),
+            ));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn dead(raw: &str) -> Vec<String> {
+        dead_references(raw.as_bytes())
+            .into_iter()
+            .map(|dead| format!("{}|{}", &raw[dead.start..dead.end], dead.why))
+            .collect()
+    }
+
+    #[test]
+    fn references_that_never_expand_are_found() {
+        assert_eq!(dead("$(JobStatus != 3) && x"), ["$(JobStatus != 3)|a blank cannot stand in a name"]);
+        assert_eq!(dead("$( x )"), ["$( x )|a blank cannot stand in a name"]);
+        assert_eq!(dead("$(X:-1)"), ["$(X:-1)|'-' cannot stand in a default"]);
+        assert_eq!(dead("a $(X"), ["$(X|its parenthesis is not closed"]);
+        assert_eq!(dead("$env(HOME)"), ["$env(HOME)|names of functions are upper case"]);
+        assert_eq!(dead("$INT($(N)+1)").len(), 1);
+        assert!(
+            dead("$(X) $(X:a b) $$(X Y) $$([ a + $(N) ]) $ENV(A) $FOO(x) $($(LN)) $(A$(B)) $1 $x").is_empty()
+        );
+        assert!(dead("$(A:$(B:$(C)))").is_empty());
+    }
+}

@@ -1,0 +1,332 @@
+//! Values that are not what their readers need: numbers, truth values, expressions, strings without quotes.
+
+use bstr::{BStr, BString, ByteSlice};
+
+use super::brackets::unbalanced;
+use super::known::is_attribute_list;
+use super::references::has_dead_reference;
+use super::{Finding, Subject};
+use crate::classad::Expr;
+use crate::config::defaults::{self, ParameterType};
+use crate::config::macro_set::Entry;
+use crate::config::view::ValueProblem;
+use crate::text::caseless;
+
+/// Parameters that daemons evaluate as expressions in ads, without prefixes of slot types or subsystems.
+const EXPRESSIONS: [&str; 47] = [
+    "START",
+    "RANK",
+    "SUSPEND",
+    "CONTINUE",
+    "PREEMPT",
+    "KILL",
+    "WANT_SUSPEND",
+    "WANT_VACATE",
+    "WANT_HOLD",
+    "WANT_HOLD_REASON",
+    "WANT_HOLD_SUBCODE",
+    "IS_OWNER",
+    "IsOwner",
+    "CPU_BUSY",
+    "CpuBusy",
+    "MAXJOBRETIREMENTTIME",
+    "MACHINEMAXVACATETIME",
+    "FETCHWORKDELAY",
+    "CLAIM_WORKLIFE",
+    "HIBERNATE",
+    "UNHIBERNATE",
+    "SLOT_WEIGHT",
+    "SLOTWEIGHT",
+    "PERIODIC_CHECKPOINT",
+    "SYSTEM_PERIODIC_HOLD",
+    "SYSTEM_PERIODIC_HOLD_REASON",
+    "SYSTEM_PERIODIC_HOLD_SUBCODE",
+    "SYSTEM_PERIODIC_RELEASE",
+    "SYSTEM_PERIODIC_REMOVE",
+    "SYSTEM_PERIODIC_VACATE",
+    "SYSTEM_ON_VACATE_COOL_DOWN",
+    "NEGOTIATOR_PRE_JOB_RANK",
+    "NEGOTIATOR_POST_JOB_RANK",
+    "PREEMPTION_REQUIREMENTS",
+    "PREEMPTION_RANK",
+    "JOB_ROUTER_SOURCE_JOB_CONSTRAINT",
+    "START_LOCAL_UNIVERSE",
+    "START_SCHEDULER_UNIVERSE",
+    "START_BACKFILL",
+    "EVICT_BACKFILL",
+    "APPEND_REQUIREMENTS",
+    "JOB_DEFAULT_REQUESTMEMORY",
+    "JOB_DEFAULT_REQUESTDISK",
+    "JOB_DEFAULT_REQUESTCPUS",
+    "DEFRAG_REQUIREMENTS",
+    "SINGULARITY_JOB",
+    "SINGULARITY_IMAGE_EXPR",
+];
+
+/// Machine attributes that values may refer to; a name that is none of them was probably meant as a string.
+const ATTRIBUTES: [&str; 60] = [
+    "Memory",
+    "Cpus",
+    "Disk",
+    "GPUs",
+    "State",
+    "Activity",
+    "LoadAvg",
+    "CondorLoadAvg",
+    "TotalLoadAvg",
+    "KeyboardIdle",
+    "ConsoleIdle",
+    "Arch",
+    "OpSys",
+    "OpSysAndVer",
+    "OpSysMajorVer",
+    "OpSysName",
+    "OpSysLongName",
+    "OpSysShortName",
+    "OpSysVer",
+    "Machine",
+    "Name",
+    "SlotID",
+    "SlotType",
+    "SlotTypeID",
+    "TotalMemory",
+    "TotalCpus",
+    "TotalDisk",
+    "TotalSlots",
+    "TotalSlotCpus",
+    "TotalSlotMemory",
+    "TotalSlotDisk",
+    "TotalGPUs",
+    "DetectedCpus",
+    "DetectedMemory",
+    "DaemonStartTime",
+    "UtsnameNodename",
+    "UtsnameRelease",
+    "CurrentTime",
+    "MyType",
+    "TargetType",
+    "Owner",
+    "User",
+    "JobUniverse",
+    "ImageSize",
+    "Start",
+    "Rank",
+    "Requirements",
+    "FileSystemDomain",
+    "UidDomain",
+    "VirtualMemory",
+    "KFlops",
+    "Mips",
+    "HasDocker",
+    "HasSingularity",
+    "HasFileTransfer",
+    "IsWakeAble",
+    "CondorVersion",
+    "CondorPlatform",
+    "ClientMachine",
+    "NumJobs",
+];
+
+pub(super) fn lint(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
+    for entry in subject.written() {
+        let name = bare(&entry.name);
+        if let Some(expression) = expression_kind(subject, name) {
+            expression_value(subject, entry, expression, findings);
+        } else if let Some(parameter) = defaults::find(name) {
+            typed(subject, entry, parameter.kind(), findings);
+        }
+    }
+}
+
+/// A name without subsystem, local name or slot type.
+fn bare(name: &[u8]) -> &[u8] {
+    let name = name.rsplit(|&b| b == b'.').next().unwrap_or_default();
+    if !caseless::starts_with(name, b"SLOT_TYPE_") {
+        return name;
+    }
+    let rest = &name["SLOT_TYPE_".len()..];
+    let digits = rest.iter().take_while(|b| b.is_ascii_digit()).count();
+    match rest[digits..].strip_prefix(b"_") {
+        Some(rest) if digits > 0 && !rest.is_empty() => rest,
+        _ => name,
+    }
+}
+
+/// Why a value must be an expression.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// HTCondor evaluates it.
+    Policy,
+    /// It becomes an attribute of an ad.
+    Advertised,
+}
+
+fn expression_kind(subject: &Subject<'_>, name: &[u8]) -> Option<Kind> {
+    let is_periodic =
+        caseless::starts_with(name, b"SYSTEM_PERIODIC_") && !caseless::ends_with(name, b"_NAMES");
+    let is_requirement = caseless::starts_with(name, b"SUBMIT_REQUIREMENT_")
+        && !caseless::ends_with(name, b"_IS_WARNING")
+        && !caseless::eq(name, b"SUBMIT_REQUIREMENT_NAMES");
+    if is_periodic || is_requirement || EXPRESSIONS.iter().any(|known| caseless::eq(known.as_bytes(), name)) {
+        return Some(Kind::Policy);
+    }
+    if is_attribute_list(name) {
+        return None;
+    }
+    let advertised = subject.known.attributes().iter().any(|attribute| {
+        caseless::eq(attribute, name)
+            || caseless::starts_with(name, b"SLOT")
+                && caseless::ends_with(name, attribute)
+                && name[..name.len() - attribute.len()].ends_with(b"_")
+                && name[4..name.len() - attribute.len() - 1].iter().all(u8::is_ascii_digit)
+    });
+    advertised.then_some(Kind::Advertised)
+}
+
+fn expression_value(subject: &Subject<'_>, entry: &Entry, kind: Kind, findings: &mut Vec<Finding>) {
+    let raw = &entry.current.raw;
+    // What never expands is told as such.
+    if has_dead_reference(raw) {
+        return;
+    }
+    let Ok(value) = subject.view.expand_raw(&entry.name, raw) else {
+        cannot_expand(subject, entry, findings);
+        return;
+    };
+    subject.view.take_messages();
+    let value = BString::from(value.trim());
+    if value.is_empty() {
+        return;
+    }
+    let what = match kind {
+        Kind::Policy => "is evaluated as a ClassAd expression and is none",
+        Kind::Advertised => "becomes an attribute of an ad, but its value is no ClassAd expression",
+    };
+    match Expr::parse(&value) {
+        Err(error) => {
+            let is_same = *raw == value;
+            let wrong = unbalanced(&value);
+            let place = match &wrong {
+                Some(wrong) if is_same => Some((wrong.at, wrong.at + 1)),
+                _ if is_same => {
+                    let span = error.span;
+                    Some((
+                        span.start as usize,
+                        (span.end as usize).max(span.start as usize + 1).min(raw.len()),
+                    ))
+                }
+                _ => Some((0, raw.len())),
+            };
+            let mut message = format!("{} {what}: ", entry.name);
+            match &wrong {
+                Some(wrong) => message.push_str(&wrong.to_string()),
+                None => message.push_str(&error.to_string()),
+            }
+            if !is_same {
+                message.push_str(&format!(" (expanded: {value})"));
+            }
+            let looks_like_text = kind == Kind::Advertised && wrong.is_none() && !value.contains(&b'"');
+            let (rule, fix) = if looks_like_text {
+                ("unquoted-string", Some(format!("a string needs quotes: \"{value}\"")))
+            } else {
+                ("bad-expression", None)
+            };
+            findings.push(subject.finding(rule, &entry.current, place, message, fix));
+        }
+        Ok(expr) if kind == Kind::Advertised => {
+            let Some(attribute) = expr.as_attribute() else {
+                return;
+            };
+            let attribute = attribute.as_bytes();
+            let is_known = ATTRIBUTES.iter().any(|known| caseless::eq(known.as_bytes(), attribute))
+                || subject.known.attributes().iter().any(|known| caseless::eq(known, attribute))
+                || caseless::starts_with(attribute, b"Has")
+                || caseless::starts_with(attribute, b"Total")
+                || caseless::starts_with(attribute, b"Detected")
+                || caseless::starts_with(attribute, b"Is");
+            let is_scoped = attribute.contains(&b'.');
+            // Cron jobs may publish any attribute.
+            let has_cron = !super::known::items(&subject.view, "STARTD_CRON_JOBLIST").is_empty();
+            if !is_known && !is_scoped && !has_cron && *raw == value {
+                findings.push(subject.finding(
+                    "unquoted-string",
+                    &entry.current,
+                    Some((0, raw.len())),
+                    format!(
+                        "{} is advertised as the value of an attribute {}, which nothing here defines: it will be undefined",
+                        entry.name,
+                        BStr::new(attribute)
+                    ),
+                    format!("a string needs quotes: \"{value}\""),
+                ));
+            }
+        }
+        Ok(_) => {}
+    }
+}
+
+fn cannot_expand(subject: &Subject<'_>, entry: &Entry, findings: &mut Vec<Finding>) {
+    if let Err(error) = subject.view.expand_raw(&entry.name, &entry.current.raw) {
+        let message = format!("{} cannot be expanded: {error}", entry.name);
+        findings.push(subject.finding("endless", &entry.current, None, message, None));
+    }
+}
+
+/// Numbers and truth values of the table.
+fn typed(subject: &Subject<'_>, entry: &Entry, kind: ParameterType, findings: &mut Vec<Finding>) {
+    if has_dead_reference(&entry.current.raw) {
+        return;
+    }
+    let name = entry.name.to_str_lossy();
+    let result = match kind {
+        ParameterType::Int | ParameterType::Long => subject.view.int(&name).map(drop),
+        ParameterType::Double => subject.view.real(&name).map(drop),
+        ParameterType::Bool => subject.view.boolean(&name).map(drop),
+        ParameterType::String | ParameterType::Path => subject.view.string(&name).map(drop),
+    };
+    let Err(error) = result else {
+        return;
+    };
+    if error.origin.as_ref().is_none_or(|origin| !caseless::eq(&origin.name, &entry.name)) {
+        return;
+    }
+    let raw = &entry.current.raw;
+    let value = &error.value;
+    let instead = if error.fallback.is_empty() { "its default" } else { &error.fallback.to_str_lossy() };
+    let (message, fix) = match &error.problem {
+        ValueProblem::Expansion(error) => (format!("{name} cannot be expanded: {error}"), None),
+        ValueProblem::NotBoolean => {
+            // Expressions over attributes are evaluated in ads by those who read such parameters.
+            if Expr::parse(value).is_ok_and(|expr| expr.as_attribute().is_none()) {
+                return;
+            }
+            let lower = value.to_ascii_lowercase();
+            let fix = match &lower[..] {
+                b"yes" | b"t" | b"on" => Some("write true".to_owned()),
+                b"no" | b"f" | b"off" => Some("write false".to_owned()),
+                _ => None,
+            };
+            (format!("{name} needs true or false, not '{value}': daemons take {instead}"), fix)
+        }
+        ValueProblem::NotExpression(_) | ValueProblem::NotNumber(_) => {
+            // An expression over attributes may be meant for an ad.
+            if Expr::parse(value)
+                .is_ok_and(|expr| expr.as_literal().is_none() && expr.as_attribute().is_none())
+            {
+                return;
+            }
+            (format!("{name} needs a number, not '{value}': tools take {instead}, daemons stop"), None)
+        }
+        ValueProblem::TooLow(_) | ValueProblem::TooHigh(_) | ValueProblem::OutOfBounds => {
+            let (min, max) = &error.range;
+            (
+                format!(
+                    "{name} must be from {min} to {max}, not {value}: tools take {instead}, daemons stop"
+                ),
+                None,
+            )
+        }
+        ValueProblem::Syntax(_) => return,
+    };
+    findings.push(subject.finding("bad-value", &entry.current, Some((0, raw.len())), message, fix));
+}

@@ -1,0 +1,358 @@
+//! `htc-config-dump` from outside: lint, stories, JSON, dumps that read back, bad input.
+
+#![cfg(feature = "cli")]
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use tempfile::TempDir;
+
+struct Place(TempDir);
+
+impl Place {
+    fn new(config: &str) -> Self {
+        let place = Place(tempfile::tempdir().expect("a directory"));
+        place.write("condor_config", config);
+        place
+    }
+
+    fn write(&self, name: &str, content: impl AsRef<[u8]>) {
+        fs::write(self.0.path().join(name), content).expect("a file");
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_htc-config-dump"));
+        command.env_clear().current_dir(self.path()).env("CONDOR_CONFIG", self.path().join("condor_config"));
+        command.stdin(Stdio::null());
+        command
+    }
+
+    fn run<I: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = I>) -> (String, String, i32) {
+        let Output { stdout, stderr, status } = self.command().args(words).output().expect("it starts");
+        let text = |bytes: Vec<u8>| {
+            String::from_utf8_lossy(&bytes).replace(self.path().to_str().expect("plain text"), "DIR")
+        };
+        (text(stdout), text(stderr), status.code().expect("ended by itself"))
+    }
+
+    /// Rule, line and column of each finding.
+    fn findings(&self) -> Vec<String> {
+        let (out, err, status) = self.run(["lint", "--json"]);
+        let all: serde_json::Value = serde_json::from_str(&out).unwrap_or_else(|_| panic!("{out}{err}"));
+        let all = all.as_array().expect("a list");
+        assert_eq!(status, i32::from(!all.is_empty()), "{err}");
+        all.iter()
+            .map(|one| format!("{}:{}:{}", one["rule"].as_str().expect("a rule"), one["line"], one["column"]))
+            .collect()
+    }
+}
+
+fn findings(config: &str) -> Vec<String> {
+    Place::new(config).findings()
+}
+
+#[test]
+fn a_sound_configuration_has_no_findings() {
+    let config = "\
+# a pool of one
+use ROLE:Execute
+use FEATURE:PartitionableSlot
+MY_LIMIT = 1024
+START = TARGET.RequestMemory <= $(MY_LIMIT)
+STARTD_ATTRS = $(STARTD_ATTRS) Site
+Site = \"here\"
+STARTD_JOB_HOOK_KEYWORD = FARM
+FARM_HOOK_FETCH_WORK = /bin/true
+FARM_HOOK_JOB_EXIT_TIMEOUT = 10
+SLOT1_JOB_HOOK_KEYWORD = $(STARTD_JOB_HOOK_KEYWORD)
+MAX_STARTD_LOG = 10 Mb
+STARTD_CRON_JOBLIST = GPU
+STARTD_CRON_GPU_EXECUTABLE = /bin/true
+JOB_ROUTER_ROUTE_NAMES = r
+JOB_ROUTER_ROUTE_r @=end
+  UNIVERSE VANILLA
+  SET Tag \"x\"
+@end
+";
+    assert_eq!(findings(config), Vec::<String>::new());
+}
+
+#[test]
+fn knobs_of_hooks_that_nobody_reads_are_found() {
+    let config = "\
+STARTD_JOB_HOOK_KEYWORD = FARM
+FARM_HOOK_FETCH_WORK = /bin/true
+FARM_JOB_HOOK_PREPARE_JOB = /bin/true
+FARM_HOOK_REPLY_CLAIM = /bin/true
+FARM_HOOK_PREPARE_JOB_TIMEOUT = 5
+FARM_HOOK_JOB_EXIT_ARGS = x
+FARM_HOOK_FETCH_WROK = /bin/true
+";
+    let all: Vec<String> = (3..=7).map(|line| format!("hook-knob:{line}:1")).collect();
+    assert_eq!(findings(config), all);
+    let (out, _, _) = Place::new(config).run(["lint"]);
+    assert!(out.contains("write FARM_HOOK_PREPARE_JOB"), "{out}");
+    assert!(out.contains("FARM_HOOK_REPLY_FETCH"), "{out}");
+    assert!(out.contains("did you mean FARM_HOOK_FETCH_WORK?"), "{out}");
+}
+
+#[test]
+fn keywords_and_paths_of_hooks_are_looked_at() {
+    let place = Place::new("");
+    place.write("open", "#!/bin/sh\n");
+    let config = format!(
+        "STARTD_JOB_HOOK_KEYWORD = NONE\nSTARTER_JOB_HOOK_KEYWORD = KW\nKW_HOOK_PREPARE_JOB = {0}/open\n\
+         KW_HOOK_JOB_EXIT = {0}/absent\nKW_HOOK_UPDATE_JOB_INFO = /bin/true\n",
+        place.path().display()
+    );
+    place.write("condor_config", config);
+    assert_eq!(place.findings(), ["keyword-without-hooks:1:27", "hook-refused:3:23", "hook-refused:4:20"]);
+}
+
+#[test]
+fn references_that_cannot_expand_and_misspelled_ones_are_found() {
+    let config = "\
+BASE_DIRECTORY = /x
+A = $( BASE_DIRECTORY )/y
+B = $(BASE_DIRECTROY)/z
+SYSTEM_PERIODIC_HOLD = $(JobStatus != 3) && \\
+    false
+C = $(A) $(B) $(C:-1) $INT($(A))
+LOG = $(C)
+";
+    assert_eq!(
+        findings(config),
+        [
+            "never-expanded:2:5",
+            "misspelled-reference:3:5",
+            "never-expanded:4:24",
+            "never-expanded:6:15",
+            "never-expanded:6:23"
+        ]
+    );
+}
+
+#[test]
+fn values_that_are_not_what_is_needed_are_found() {
+    let config = "\
+START = (TARGET.Owner == \"x\"
+RANK = TARGET.Owner =
+COLLECTOR_PORT = 70000
+NEGOTIATOR_INTERVAL = soon
+ENABLE_IPV6 = auto
+USE_SHARED_PORT = yes
+STARTD_ATTRS = Site Contact Fine
+Site = CERN
+Contact = admin at cern.ch
+Fine = \"a\"
+";
+    assert_eq!(
+        findings(config),
+        [
+            "bad-expression:1:9",
+            "bad-expression:2:21",
+            "bad-value:3:18",
+            "bad-value:4:23",
+            "bad-value:6:19",
+            "unquoted-string:8:8",
+            "unquoted-string:9:17"
+        ]
+    );
+}
+
+#[test]
+fn lists_and_their_members_must_agree() {
+    let config = "\
+JOB_ROUTER_ROUTE_NAMES = one two
+JOB_ROUTER_ROUTE_one @=end
+  SET Requirements (TARGET.A
+  SET B {1
+@end
+JOB_ROUTER_ROUTE_three @=end
+  SET A 1
+@end
+JOB_ROUTER_ENTRIES @=end
+ [ name = \"x\"; requirements = (a ]
+@end
+";
+    let all = findings(config);
+    for wanted in [
+        "named-not-defined:1:30",
+        "unbalanced:3:20",
+        "unbalanced:4:9",
+        "defined-not-named:6:1",
+        "old-syntax:9:1",
+        "unbalanced:10:34",
+    ] {
+        assert!(all.iter().any(|one| one == wanted), "{wanted} of {all:?}");
+    }
+}
+
+#[test]
+fn definitions_and_macros_without_effect_are_found() {
+    let config = "\
+UPDATE_INTERVAL = 5
+PID = 3
+MY_UNUSED = 1
+STARDT_DEBUG = D_FULLDEBUG
+LOG = /a
+UPDATE_INTERVAL = 6
+LOG = $(LOG)/b
+if true
+ SPOOL = /s
+else
+ SPOOL = /t
+endif
+";
+    assert_eq!(
+        findings(config),
+        ["shadowed-definition:1:1", "no-effect:2:1", "unused-macro:3:1", "unknown-parameter:4:1"]
+    );
+}
+
+#[test]
+fn a_syntax_error_is_a_finding_with_its_place() {
+    let place = Place::new("include : more\n");
+    place.write("more", "A = 1\nif A == B\nendif\n");
+    let (out, _, status) = place.run(["lint"]);
+    assert_eq!(status, 1);
+    assert!(out.starts_with("more:2:4: "), "{out}");
+    assert!(out.contains("if A == B\n       ^~~~~~"), "{out}");
+}
+
+#[test]
+fn the_recorded_configurations_show_only_what_is_wrong_in_them() {
+    let shared = std::env::var_os("HTC_SHARED").map_or_else(|| "../shared".into(), std::path::PathBuf::from);
+    let Ok(entries) = fs::read_dir(shared.join("transcripts")) else {
+        return;
+    };
+    // What scenarios do wrong on purpose, or as leftovers of the policy examples that they were made from.
+    let expected = [
+        "unused-macro",
+        "shadowed-definition",
+        "hook-knob",
+        "keyword-without-hooks",
+        "defined-not-named",
+        "unknown-parameter",
+        "old-syntax",
+        "unquoted-string",
+    ];
+    let place = Place::new("");
+    let mut clean = 0;
+    let mut seen = 0;
+    for entry in entries {
+        let file = entry.unwrap().path().join("condor_config");
+        if !file.exists() {
+            continue;
+        }
+        seen += 1;
+        let (out, err, status) = place.run([OsStr::new("lint"), OsStr::new("--json"), file.as_os_str()]);
+        assert!(status == 0 || status == 1, "{}: {err}", file.display());
+        let all: serde_json::Value = serde_json::from_str(&out).unwrap();
+        for finding in all.as_array().unwrap() {
+            let rule = finding["rule"].as_str().unwrap();
+            assert!(expected.contains(&rule), "{}: {finding}", file.display());
+        }
+        clean += usize::from(status == 0);
+    }
+    assert!(clean * 10 >= seen * 8, "{clean} of {seen} are clean");
+}
+
+#[test]
+fn the_story_of_a_value_names_definitions_conditions_and_steps() {
+    let place = Place::new("A = 1\nif false\n A = 2\nendif\ninclude : more\n");
+    place.write("more", "A = $(B)x\nB = $INT(C)\nC = 1+2\n");
+    let (out, _, status) = place.run(["--why", "A"]);
+    assert_eq!(status, 0);
+    for wanted in [
+        "set 2 times",
+        "DIR/condor_config, line 1",
+        "more, line 1   <- this one counts",
+        "included from DIR/condor_config, line 5",
+        "'if false' of line 2 does not hold",
+        "$(B) -> $INT(C)",
+        "$INT(C) -> 3",
+        "value: 3x",
+    ] {
+        assert!(out.contains(wanted), "{wanted:?} in\n{out}");
+    }
+    let (out, _, status) = place.run(["--why", "NO_SUCH"]);
+    assert!(status == 4 && out.contains("HTCondor has no such parameter"), "{out}");
+}
+
+#[test]
+fn json_tells_where_a_value_comes_from_and_what_it_replaced() {
+    let place = Place::new("A = 1\nA = 2$(B)\nDB_PASSWORD = secret\n");
+    let (out, _, status) = place.run(["--json", "A", "DB_PASSWORD", "--redact", "--set-knob", "B=3"]);
+    assert_eq!(status, 0);
+    let all: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(all[0]["raw"], "2$(B)");
+    assert_eq!(all[0]["expanded"], "23");
+    assert_eq!(all[0]["line"], 2);
+    assert_eq!(all[0]["overridden"][0]["raw"], "1");
+    assert_eq!(all[1]["redacted"], true);
+    assert!(!out.contains("secret"));
+}
+
+#[test]
+fn a_dump_reads_back_to_itself() {
+    let config = "A = x\\\n  y \\\n\nB @=end\n one\n  two \\\n\n @end1\n@end\nC =\nSUB.D = $(A) z\nE = # no comment\nF = = 1\nSTART = true\n";
+    let first = Place::new(config);
+    let (once, _, status) = first.run(["--no-env"]);
+    assert_eq!(status, 0);
+    let (twice, _, _) = Place::new(&once).run(["--no-env"]);
+    assert_eq!(once, twice);
+    assert!(once.contains("B @=end\n"), "{once}");
+}
+
+#[test]
+fn values_without_end_are_errors_that_name_the_chain() {
+    let place =
+        Place::new("A = $(B)\nB = x$(C)\nC = $(A)\nD = $INT(D)\nE = $(E:$(F))\nF = $(F2)\nF2 = $(F)\n");
+    let (_, err, status) = place.run(["A", "D", "F"]);
+    assert_eq!(status, 4);
+    for wanted in ["A -> B -> C -> A", "D -> D", "F -> F2 -> F"] {
+        assert!(err.contains(wanted), "{wanted} in {err}");
+    }
+    let bomb: String = (0..40).map(|n| format!("X{n} = $(X{0})$(X{0})\n", n + 1)).collect();
+    let (_, err, status) = Place::new(&(bomb + "X40 = 0123456789\n")).run(["X0"]);
+    assert!(status == 4 && (err.contains("grows beyond") || err.contains("references to expand")), "{err}");
+}
+
+#[test]
+fn commands_run_only_when_allowed_and_within_bounds() {
+    let place = Place::new("include command : /bin/echo A = 1\n");
+    let (_, err, status) = place.run(["A"]);
+    assert!(status == 3 && err.contains("-exec"), "{status} {err}");
+    let (out, _, status) = place.run(["--exec", "A"]);
+    assert_eq!((out.as_str(), status), ("1\n", 0));
+    place.write("condor_config", "include command : /bin/cat /dev/zero\n");
+    let (_, err, status) = place.run(["--exec", "A"]);
+    assert!(status == 3 && err.contains("it wrote more than"), "{status} {err}");
+}
+
+#[test]
+fn bad_input_is_told_in_one_message() {
+    let place = Place::new("A = 1\n");
+    let (_, err, status) = place.run(["--config-file", "absent", "A"]);
+    assert!(status == 3 && err.contains("Can't read global config source absent"), "{status} {err}");
+    place.write("binary", [0u8, 1, 2, 0xff, b'\n', 0, b'='].repeat(50));
+    let (_, err, status) = place.run(["--config-file", "binary", "A"]);
+    assert!(status != 0 && !err.contains("panicked"), "{status} {err}");
+    place.write("self", "include : self\n");
+    let (_, err, status) = place.run(["--config-file", "self", "A"]);
+    assert!(status == 3 && err.contains("nested too deep"), "{status} {err}");
+    place.write("deep", "if true\n".repeat(100));
+    let (_, err, status) = place.run(["--config-file", "deep", "A"]);
+    assert!(status == 3 && err.contains("nesting too deep"), "{status} {err}");
+    let (_, err, status) = place.run(["--dump", "("]);
+    assert!(status == 2 && err.contains("no regular expression"), "{status} {err}");
+    let (_, err, status) = place.run(["--config-file", "/dev/zero", "A"]);
+    assert!(status == 3 && !err.contains("panicked"), "{status} {err}");
+}
