@@ -221,6 +221,14 @@ impl ClassAd {
         }
     }
 
+    /// The expression of an attribute of this ad itself unless it is a literal, which refers to nothing.
+    pub(crate) fn reference_of(&self, name: &[u8]) -> Option<Expr> {
+        match self.slot(name, name::hash(name))? {
+            slot @ Slot::Expr(..) => Some(self.slot_expr(slot)),
+            _ => None,
+        }
+    }
+
     /// Whether the ad or its chained parent has the attribute.
     pub fn contains(&self, name: impl AsRef<[u8]>) -> bool {
         let name = name.as_ref();
@@ -340,8 +348,9 @@ impl ClassAd {
         Ok(AttrName::from(name))
     }
 
-    /// Sets an attribute to the expression that a text of the old syntax begins with.
-    pub(crate) fn insert_old(&mut self, name: &[u8], text: &[u8]) -> Result<(), ParseError> {
+    /// Sets an attribute to the expression that a text of the old syntax begins with; tells whether it is plain to see that
+    /// it is a literal.
+    pub(crate) fn insert_old(&mut self, name: &[u8], text: &[u8]) -> Result<bool, ParseError> {
         let slot = match plain_literal(text) {
             Some(Plain::Str(inner)) => {
                 let (start, len) = self.push_text(inner);
@@ -353,11 +362,11 @@ impl ClassAd {
             None => {
                 let (expr, _) = Expr::parse_prefix(text, Dialect::old_syntax())?;
                 self.insert(name, expr);
-                return Ok(());
+                return Ok(false);
             }
         };
         self.put(name, slot);
-        Ok(())
+        Ok(true)
     }
 
     /// Removes an attribute and returns its expression. As in the reference, an attribute that the chained parent has

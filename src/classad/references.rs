@@ -55,6 +55,72 @@ pub fn of(expr: &Expr) -> Names {
     names
 }
 
+/// Every name in an expression, wherever it stands: a selection from an ad may find its name in the ads around.
+pub(crate) fn every(expr: &Expr) -> Names {
+    let mut names = Names::new();
+    let Repr::Node(tree, root) = &expr.0 else { return names };
+    let mut todo = vec![*root];
+    while let Some(id) = todo.pop() {
+        if let Node::Attr { name, .. } = tree.node(id) {
+            names.insert(tree.name_bytes(name).into());
+        }
+        tree.children(id, &mut todo);
+    }
+    names
+}
+
+/// Whether an expression may look at attributes that it does not name: through `eval()`, or through an ad as a whole, as
+/// in `MY["x"]` and `size(self)`.
+pub(crate) fn is_open(expr: &Expr) -> bool {
+    let Repr::Node(tree, root) = &expr.0 else { return false };
+    let mut todo = vec![*root];
+    while let Some(id) = todo.pop() {
+        match tree.node(id) {
+            Node::Attr { base: NO_BASE | ABSOLUTE, name } => {
+                let is_ad = |word: &[u8]| tree.name_bytes(name).eq_ignore_ascii_case(word);
+                if [&b"my"[..], b"self", b"parent", b"root", b"toplevel"].into_iter().any(is_ad) {
+                    return true;
+                }
+            }
+            Node::Attr { base, .. } => match tree.node(base) {
+                Node::Attr { base: NO_BASE, name: scope }
+                    if matches!(
+                        tree.name(scope).special,
+                        Special::My | Special::Target | Special::SelfAd
+                    ) => {}
+                _ => todo.push(base),
+            },
+            Node::Call { name, .. } if tree.name_bytes(name).eq_ignore_ascii_case(b"eval") => return true,
+            _ => tree.children(id, &mut todo),
+        }
+    }
+    false
+}
+
+/// The attributes that the condor tools fetch for an expression (reference: `GetAttrsAndScopes`): of `a.x` both names, of
+/// longer selections those of their base.
+pub fn projection(expr: &Expr) -> Names {
+    let mut names = Names::new();
+    let Repr::Node(tree, root) = &expr.0 else { return names };
+    let mut todo = vec![*root];
+    while let Some(id) = todo.pop() {
+        match tree.node(id) {
+            Node::Attr { base: NO_BASE | ABSOLUTE, name } => {
+                names.insert(tree.name_bytes(name).into());
+            }
+            Node::Attr { base, name } => match tree.node(base) {
+                Node::Attr { base: NO_BASE | ABSOLUTE, name: scope } => {
+                    names.insert(tree.name_bytes(name).into());
+                    names.insert(tree.name_bytes(scope).into());
+                }
+                _ => todo.push(base),
+            },
+            _ => tree.children(id, &mut todo),
+        }
+    }
+    names
+}
+
 /// The literals that an expression holds, lists and ads left out, in the order in which they are written.
 pub fn literals(expr: &Expr) -> Vec<Value> {
     match &expr.0 {

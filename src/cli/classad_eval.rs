@@ -11,7 +11,6 @@ mod stream;
 mod tool;
 
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use clap::parser::ValueSource;
@@ -43,7 +42,7 @@ pub const PROGRAM: Program = Program {
 #[derive(Parser, Debug)]
 struct Cli {
     /// Ads, assignments NAME=VALUE and expressions, worked off from left to right
-    #[arg(value_name = "EXPR", allow_hyphen_values = true)]
+    #[arg(value_name = "EXPR", allow_negative_numbers = true)]
     operands: Vec<OsString>,
     #[command(flatten)]
     context: ContextOptions,
@@ -169,7 +168,6 @@ impl Cli {
 
 fn run(matches: &ArgMatches, session: &Session) -> anyhow::Result<Status> {
     let cli = Cli::from_arg_matches(matches)?;
-    check_operands(&cli)?;
     if cli.stream.r#match.is_some() {
         return pairs::run(&cli, matches, session);
     }
@@ -183,36 +181,4 @@ fn run(matches: &ArgMatches, session: &Session) -> anyhow::Result<Status> {
             .into());
     }
     operands::run(&cli, matches, session)
-}
-
-/// An operand may begin with a minus sign, but a word that looks like an option is taken for a mistyped one.
-fn check_operands(cli: &Cli) -> anyhow::Result<()> {
-    for operand in &cli.operands {
-        let bytes = operand.as_bytes();
-        let name = bytes.strip_prefix(b"-").map(|name| name.strip_prefix(b"-").unwrap_or(name));
-        let is_word = |name: &[u8]| {
-            name.first().is_some_and(u8::is_ascii_alphabetic)
-                && name.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-_:=,.".contains(byte))
-        };
-        if name.is_some_and(is_word) {
-            let command = (PROGRAM.command)();
-            let known: Vec<&str> = command
-                .get_arguments()
-                .flat_map(|arg| {
-                    let long = arg.get_long();
-                    long.into_iter().chain(arg.get_all_aliases().into_iter().flatten())
-                })
-                .collect();
-            let typed = String::from_utf8_lossy(name.unwrap_or_default());
-            let typed = typed.split([':', '=']).next().unwrap_or_default();
-            let problem = Problem::usage(format!("unknown option '-{typed}'"));
-            return Err(match crate::text::similar::nearest(typed, known) {
-                Some(near) => problem.hint(format!("did you mean -{near}?")),
-                None => problem.hint("to negate an attribute put it in parentheses"),
-            }
-            .hint(format!("try '{NAME} --help'"))
-            .into());
-        }
-    }
-    Ok(())
 }

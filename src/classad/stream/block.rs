@@ -36,6 +36,11 @@ impl<R: Read> Window<R> {
         &self.data[self.at + range.start..self.at + range.end]
     }
 
+    /// The last bytes that were given up. They are there until the next block is read.
+    pub(crate) fn behind(&self, bytes: usize) -> &[u8] {
+        &self.data[self.at.saturating_sub(bytes)..self.at]
+    }
+
     /// Whether there is nothing left, as far as is known without reading.
     pub(crate) fn is_at_end(&mut self) -> io::Result<bool> {
         while self.at == self.filled {

@@ -8,9 +8,11 @@ mod block;
 mod extent;
 mod reader;
 mod reference;
+mod skim;
 
 pub use reader::{AdError, AdReader, AdRecord};
 pub use reference::{ReferenceReader, Step};
+pub(crate) use skim::Skim;
 
 /// The forms in which streams of ads are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

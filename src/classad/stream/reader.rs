@@ -6,7 +6,7 @@ use bstr::{BString, ByteSlice};
 
 use super::block::Window;
 use super::extent::{Brackets, Elements};
-use super::{Delimiter, Form, without_cr};
+use super::{Delimiter, Form, Skim, without_cr};
 use crate::classad::format::{json, new, xml};
 use crate::classad::{ClassAd, Dialect, LineError, ParseError, numbers};
 use crate::text::Span;
@@ -35,6 +35,8 @@ pub struct AdReader<R> {
     region: usize,
     /// An XML ad was read or refused already.
     any: bool,
+    /// Bytes before the window's start in which the ad stands that [`AdReader::next_part`] read.
+    last: usize,
 }
 
 /// One ad of a stream.
@@ -111,6 +113,7 @@ impl<R: Read> AdReader<R> {
             dialect: Dialect::new_syntax(),
             region: 0,
             any: false,
+            last: 0,
         }
     }
 
@@ -233,6 +236,70 @@ impl<R: Read> AdReader<R> {
             }
         }
         Ok(())
+    }
+
+    /// The next long ad with none but the attributes that are wanted; those that their values refer to become wanted
+    /// as well. Everything else is as with [`AdReader::next_ad`], except that an ad may be empty. The memory of an earlier
+    /// record is used again.
+    pub(crate) fn next_part(
+        &mut self,
+        skim: &mut Skim,
+        mut record: AdRecord,
+    ) -> io::Result<Option<AdRecord>> {
+        record.ad.clear();
+        record.line = 0;
+        record.banner = None;
+        record.errors.clear();
+        loop {
+            if self.region == 0 {
+                self.fill_region()?;
+                if self.region == 0 {
+                    return Ok(None);
+                }
+                if memchr::memchr(0, self.window.part(0..self.region)).is_some() {
+                    // A NUL byte ends a line for the reference.
+                    return self.long();
+                }
+            }
+            let text = self.window.part(0..self.region);
+            let found = skim.read(text, &self.delimiter);
+            let line = self.window.line;
+            if let Some((first, start)) = found.first {
+                record.line = line + first;
+                record.banner = found.banner.map(|range| text[range].into());
+                let mut complete = true;
+                for number in 0..skim.names().len() {
+                    let Some(range) = skim.values[number].clone() else { continue };
+                    let name = skim.names()[number].as_bytes();
+                    let Ok(is_literal) = record.ad.insert_old(name, &text[range]) else { continue };
+                    if !is_literal && let Some(expr) = record.ad.reference_of(name) {
+                        complete &= skim.follow(&expr);
+                    }
+                }
+                if !complete {
+                    // What is wanted has just become more: this ad is read as a whole.
+                    record.ad = whole(&text[start..found.used]);
+                }
+                for (number, range) in &found.bad {
+                    let raw = &text[range.clone()];
+                    if let Err(error) = ClassAd::new().insert_line(raw) {
+                        record.errors.push(AdError::of_line(raw, line + number, &error));
+                    }
+                }
+                self.last = found.used - start;
+            }
+            self.window.skip(found.used);
+            self.window.line += found.lines;
+            self.region -= found.used;
+            if record.line > 0 {
+                return Ok(Some(record));
+            }
+        }
+    }
+
+    /// The whole of the ad that [`AdReader::next_part`] read last.
+    pub(crate) fn whole(&self) -> ClassAd {
+        whole(self.window.behind(self.last))
     }
 
     fn long(&mut self) -> io::Result<Option<AdRecord>> {
@@ -437,6 +504,19 @@ impl<R: Read> AdReader<R> {
             }
         }
     }
+}
+
+/// The lines of a text that are attributes.
+fn whole(text: &[u8]) -> ClassAd {
+    let mut ad = ClassAd::new();
+    for line in text.split(|byte| *byte == b'\n').map(without_cr) {
+        let is_other = line.is_empty() || is_comment(line) || Delimiter::BlankOrBanner.is(line);
+        if !is_other {
+            // What is bad has been reported.
+            let _ = ad.insert_line(line);
+        }
+    }
+    ad
 }
 
 fn is_comment(line: &[u8]) -> bool {

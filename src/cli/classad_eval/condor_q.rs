@@ -8,6 +8,7 @@ use std::io::{self, BufWriter, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 
 use crate::classad::format::list::{ListForm, ListWriter, Order};
+use crate::classad::format::long;
 use crate::classad::stream::{Delimiter, Form, ReferenceReader};
 use crate::classad::{AttrName, ClassAd, Context, Dialect, Expr};
 use crate::cli::common::{PrintMask, Session, Status};
@@ -338,7 +339,7 @@ impl Wish {
         }
         if self.long.is_some() && self.custom {
             // The columns become the projection.
-            let names = self.mask.expressions().flat_map(crate::classad::references::of);
+            let names = self.mask.expressions().flat_map(crate::classad::references::projection);
             self.attributes.extend(names);
             self.attributes.extend(["ClusterId", "ProcId"].map(AttrName::from));
         }
@@ -372,6 +373,9 @@ impl Wish {
     }
 
     fn print_long(&self, form: ListForm, jobs: &Jobs, out: &mut dyn Write) -> io::Result<()> {
+        if self.unsorted && form == ListForm::Long && !self.attributes.is_empty() {
+            return self.print_unsorted(jobs, out);
+        }
         let order = if self.unsorted { Order::Internal } else { Order::Sorted };
         let mut writer = ListWriter::new(form, order);
         if !self.attributes.is_empty() {
@@ -381,6 +385,24 @@ impl Wish {
             writer.write(ad, out)?;
         }
         writer.finish(out)
+    }
+
+    /// A projection that is not sorted has the order of the ads themselves, and secrets.
+    fn print_unsorted(&self, jobs: &Jobs, out: &mut dyn Write) -> io::Result<()> {
+        let options = long::PrintOptions {
+            order: long::Order::Ad,
+            private: true,
+            only: Some(self.attributes.clone()),
+            ..long::PrintOptions::default()
+        };
+        for ad in jobs.by_id.values() {
+            let text = long::print_with(ad, &options);
+            if !text.is_empty() {
+                out.write_all(&text)?;
+                out.write_all(b"\n")?;
+            }
+        }
+        Ok(())
     }
 
     /// Everything is rendered before the first line, since headings are as wide as the widest value.

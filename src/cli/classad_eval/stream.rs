@@ -11,7 +11,7 @@ use rustc_hash::FxBuildHasher;
 
 use super::{Cli, ask, explanation, operands, output, tool};
 use crate::classad::format::list::{ListForm, ListWriter};
-use crate::classad::stream::{AdReader, AdRecord, Form};
+use crate::classad::stream::{AdReader, AdRecord, Form, Skim};
 use crate::classad::{ClassAd, Context, Dialect, Expr, Value};
 use crate::cli::common::{Output, PrintMask, Problem, Row, Session, Status, pipe_ends};
 use crate::os::RealWorld;
@@ -46,6 +46,35 @@ impl<'a, R: Read> Ads<'a, R> {
                 return Ok(Some(record));
             }
         }
+    }
+
+    /// The next ad with what is wanted of it, if the ads are long ones; else the whole ad.
+    pub(super) fn next_part(
+        &mut self,
+        skim: &mut Skim,
+        mut used: AdRecord,
+    ) -> anyhow::Result<Option<AdRecord>> {
+        loop {
+            let problem = || Problem::unreadable(format!("cannot read '{}'", self.name));
+            if self.reader.detect().with_context(problem)? != Form::Long {
+                return self.next();
+            }
+            let Some(record) = self.reader.next_part(skim, used).with_context(problem)? else {
+                return self.end();
+            };
+            self.tell(&record)?;
+            // An ad of which nothing is wanted counts, one that is all errors does not.
+            if record.errors.is_empty() || !self.reader.whole().is_empty() {
+                self.read += 1;
+                return Ok(Some(record));
+            }
+            used = record;
+        }
+    }
+
+    /// The whole of the ad that was read in part.
+    fn whole(&self) -> ClassAd {
+        self.reader.whole()
     }
 
     fn tell(&mut self, record: &AdRecord) -> anyhow::Result<()> {
@@ -136,7 +165,8 @@ pub(super) fn run(cli: &Cli, matches: &ArgMatches, session: &Session) -> anyhow:
     let work = Work::new(cli, &world, dialect, session)?;
     let (input, out) = pipe_ends();
     let (read, name) = cli.input.open(input)?;
-    let mut ads = Ads::new(read, name, cli, dialect, session);
+    // The reader has a buffer of its own.
+    let mut ads = Ads::new(read.into_inner(), name, cli, dialect, session);
     let mask = output::columns(cli, matches)?;
     let mut results = Results {
         writer: None,
@@ -153,25 +183,43 @@ pub(super) fn run(cli: &Cli, matches: &ArgMatches, session: &Session) -> anyhow:
         results.writer = Some(output::writer(cli, form));
     }
     let mut odd = Odd::default();
+    // Whole ads are made of those alone that pass the constraint and are printed as such.
+    let mut skim = results.skim();
+    let wants_whole = results.wants_whole();
+    let mut used = AdRecord::default();
     while !results.is_full() {
-        let Some(record) = ads.next()? else { break };
-        let mut ad = record.ad;
-        ad.update(&work.assigned);
+        let next = match &mut skim {
+            Some(skim) => ads.next_part(skim, std::mem::take(&mut used))?,
+            None => ads.next()?,
+        };
+        let Some(mut record) = next else { break };
+        if skim.as_ref().is_some_and(Skim::is_open) {
+            skim = None;
+        }
+        if !work.assigned.is_empty() {
+            record.ad.update(&work.assigned);
+        }
         if results.writer.is_none() && work.only_form_of_input {
             results.writer = Some(output::writer(cli, form_of_input(ads.form())));
         }
-        let mut context = Context::new(&world).my(&ad).strict(cli.context.strict);
+        let mut context = Context::new(&world).my(&record.ad).strict(cli.context.strict);
         if let Some(target) = &work.target {
             context = context.target(target);
         }
-        if let Some(constraint) = &work.constraint {
-            let value = context.try_eval(constraint);
+        let value = work.constraint.as_ref().map(|constraint| context.try_eval(constraint));
+        if let Some(value) = &value {
             odd.note(value.as_ref(), record.line);
-            if value.and_then(|value| value.truth()) != Some(true) {
-                continue;
+        }
+        if value.is_none_or(|value| value.and_then(|value| value.truth()) == Some(true)) {
+            if wants_whole && skim.is_some() && ads.form() == Form::Long {
+                let ad = ads.whole();
+                let context = Context::new(&world).my(&ad).strict(cli.context.strict);
+                results.take(&ad, &context)?;
+            } else {
+                results.take(&record.ad, &context)?;
             }
         }
-        results.take(&ad, &context, session)?;
+        used = record;
     }
     let status = results.finish()?;
     odd.tell(&work, session);
@@ -268,13 +316,36 @@ impl<'a> Work<'a> {
 }
 
 impl Results<'_> {
+    /// What is wanted of each ad, where that can be told beforehand.
+    fn skim(&self) -> Option<Skim> {
+        let work = self.work;
+        if work.target.is_some() || !work.assigned.is_empty() || work.cli.question.explain {
+            return None;
+        }
+        // Without a constraint whole ads are wanted anyway.
+        if self.wants_whole() && work.constraint.is_none() {
+            return None;
+        }
+        let exprs = work.constraint.iter().chain(&work.sort).chain(self.mask.expressions());
+        let mut skim = Skim::of(exprs.chain(work.operands.iter().map(|operand| &operand.expr)))?;
+        ["ClusterId", "ProcId", "JobId"].into_iter().for_each(|name| skim.want(name.into()));
+        Some(skim)
+    }
+
+    /// Whether ads are printed as such.
+    fn wants_whole(&self) -> bool {
+        let work = self.work;
+        let counts = work.cli.stream.count && !work.cli.stream.unique;
+        self.mask.is_empty() && work.operands.is_empty() && !counts
+    }
+
     /// Whether no further ad can change the result.
     fn is_full(&self) -> bool {
         let limit = self.work.cli.stream.limit;
         self.work.sort.is_empty() && limit.is_some_and(|limit| self.count >= limit)
     }
 
-    fn take(&mut self, ad: &ClassAd, context: &Context<'_>, session: &Session) -> anyhow::Result<()> {
+    fn take(&mut self, ad: &ClassAd, context: &Context<'_>) -> anyhow::Result<()> {
         let cli = self.work.cli;
         self.text.clear();
         let item = if cli.question.explain {
@@ -287,6 +358,8 @@ impl Results<'_> {
                 self.last = Some(value);
             }
             Item::Text(std::mem::take(&mut self.text))
+        } else if !self.wants_whole() && self.mask.is_empty() {
+            Item::Text(Vec::new())
         } else if self.mask.is_empty() {
             Item::Ad(Box::new(ad.clone()))
         } else {
@@ -301,7 +374,6 @@ impl Results<'_> {
             }
             Item::Row(row)
         };
-        let _ = session;
         if !cli.question.explain && self.work.operands.is_empty() {
             self.last = Some(Some(Value::Bool(true)));
         }

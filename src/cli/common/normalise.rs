@@ -40,7 +40,7 @@ pub fn normalise(command: &Command, words: &[OsString]) -> Result<Vec<OsString>,
                     break;
                 }
             }
-            out.push(word.clone());
+            out.push(operand(word, here));
             continue;
         };
         let parts = Parts::of(name);
@@ -51,6 +51,17 @@ pub fn normalise(command: &Command, words: &[OsString]) -> Result<Vec<OsString>,
     }
     out.extend(words.cloned());
     Ok(out)
+}
+
+/// An operand as clap takes it. Where operands may be negative numbers they are expressions: `-5 + 3` gets a blank in
+/// front, which changes nothing, so that clap does not look for an option in it.
+fn operand(word: &OsStr, command: &Command) -> OsString {
+    let bytes = word.as_bytes();
+    let is_expression = command.get_positionals().any(Arg::is_allow_negative_numbers_set);
+    if is_expression && bytes.len() > 1 && bytes.starts_with(b"-") {
+        return OsString::from_vec([b" ", bytes].concat());
+    }
+    word.to_owned()
 }
 
 /// The word behind one or two dashes, unless it is a number, an expression or a lone dash.
@@ -256,6 +267,16 @@ mod tests {
     fn numbers_and_what_follows_two_dashes_stay() {
         assert_eq!(give("-1 - -- -json"), "-1 - -- -json");
         assert_eq!(give("-limit -1"), "--limit=-1");
+    }
+
+    #[test]
+    fn negative_expressions_are_no_options() {
+        let command = Command::new("t").arg(Arg::new("expr").num_args(0..).allow_negative_numbers(true));
+        let words = ["-5 + 3", "-", "-(a)", "-1"].map(OsString::from);
+        assert_eq!(
+            normalise(&command, &words).unwrap(),
+            [" -5 + 3", "-", " -(a)", " -1"].map(OsString::from)
+        );
     }
 
     #[test]

@@ -1,0 +1,353 @@
+//! Reading long ads for a few of their attributes: all values are checked as the reference checks them, but only those
+//! that were asked for are kept.
+//!
+//! Ads of a queue resemble one another: a line most often begins like the line that followed the same line in the ad
+//! before, so that one comparison tells its name and where its value begins. Numbers and plain strings are checked by
+//! their bytes, other expressions by a memory of texts that were good before, and only the rest by the parser.
+
+use std::ops::Range;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::{Delimiter, without_cr};
+use crate::classad::{AttrName, Dialect, Expr, numbers};
+
+/// Lines and texts that are remembered at most: ads of a stranger must not fill the memory.
+const MOST_TEMPLATES: usize = 4096;
+const MOST_TEXTS: usize = 8192;
+const LONGEST_TEXT: usize = 2048;
+
+const NONE: u32 = u32::MAX;
+
+/// How lines of one name begin.
+#[derive(Debug)]
+struct Template {
+    /// The line up to its value: `Name = `.
+    prefix: Box<[u8]>,
+    /// The number of the attribute, if it is wanted.
+    wanted: u32,
+    /// The template of the line that followed the last time.
+    next: u32,
+    /// The expression that stood here the last time and was good.
+    last: Vec<u8>,
+}
+
+/// Which attributes are wanted, and what is remembered of lines seen.
+#[derive(Debug, Default)]
+pub(crate) struct Skim {
+    wanted: Vec<AttrName>,
+    templates: Vec<Template>,
+    by_prefix: FxHashMap<Box<[u8]>, u32>,
+    good: FxHashSet<Box<[u8]>>,
+    tried: u32,
+    hits: u32,
+    open: bool,
+    /// Where the value of each wanted attribute stands in the ad last read.
+    pub(super) values: Vec<Option<Range<usize>>>,
+}
+
+/// What was found in the lines of one ad.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// Bytes read, the delimiter included.
+    pub(super) used: usize,
+    /// Lines read.
+    pub(super) lines: u64,
+    /// The first line of the ad, counted from the start of the text, and its offset.
+    pub(super) first: Option<(u64, usize)>,
+    /// Whether a delimiter ended it.
+    pub(super) ended: bool,
+    /// Lines that could not be read: number and place.
+    pub(super) bad: Vec<(u64, Range<usize>)>,
+    /// The delimiter line, if it is a banner.
+    pub(super) banner: Option<Range<usize>>,
+}
+
+impl Skim {
+    /// Wants these attributes.
+    pub(crate) fn new(wanted: impl IntoIterator<Item = AttrName>) -> Self {
+        let mut skim = Skim::default();
+        for name in wanted {
+            skim.want(name);
+        }
+        skim
+    }
+
+    /// Wants what these expressions refer to; none where they may look at anything.
+    pub(crate) fn of<'e>(exprs: impl IntoIterator<Item = &'e Expr>) -> Option<Self> {
+        let mut skim = Skim::default();
+        for expr in exprs {
+            skim.follow(expr);
+        }
+        (!skim.open).then_some(skim)
+    }
+
+    /// Wants one more.
+    pub(crate) fn want(&mut self, name: AttrName) {
+        if !self.wants(&name) {
+            for template in &mut self.templates {
+                if template_name(&template.prefix).eq_ignore_ascii_case(name.as_bytes()) {
+                    template.wanted = self.wanted.len() as u32;
+                }
+            }
+            self.wanted.push(name);
+            self.values.push(None);
+        }
+    }
+
+    /// Whether the attribute is wanted.
+    pub(crate) fn wants(&self, name: &AttrName) -> bool {
+        self.wanted.contains(name)
+    }
+
+    /// Wants all that an expression refers to; whether that was wanted already.
+    pub(super) fn follow(&mut self, expr: &Expr) -> bool {
+        let mut known = !self.open;
+        if crate::classad::references::is_open(expr) {
+            self.open = true;
+            known = false;
+        }
+        for name in crate::classad::references::every(expr) {
+            if !self.wants(&name) {
+                known = false;
+                self.want(name);
+            }
+        }
+        known
+    }
+
+    /// Whether an expression was met that may look at any attribute at all.
+    pub(crate) fn is_open(&self) -> bool {
+        self.open
+    }
+
+    /// The names that are wanted, in the order of [`Skim::values`].
+    pub(super) fn names(&self) -> &[AttrName] {
+        &self.wanted
+    }
+
+    /// Reads the lines of one ad from a text that holds whole ads only.
+    pub(super) fn read(&mut self, text: &[u8], delimiter: &Delimiter) -> Found {
+        self.values.fill(None);
+        let mut found = Found::default();
+        let mut current = NONE;
+        let mut at = 0;
+        while at < text.len() {
+            let length = memchr::memchr(b'\n', &text[at..]);
+            let end = length.map_or(text.len(), |length| at + length);
+            let line = without_cr(&text[at..end]);
+            let start = at;
+            at = length.map_or(text.len(), |length| at + length + 1);
+            found.lines += 1;
+            // The line that is expected here.
+            let mut this = self.templates.get(current as usize).map_or(0, |template| template.next);
+            let expected = self.templates.get(this as usize);
+            if !expected.is_some_and(|template| line.starts_with(&template.prefix)) {
+                if delimiter.is(line) {
+                    if !line.is_empty() && !numbers::is_space(line[0]) {
+                        found.banner = Some(start..start + line.len());
+                    }
+                    if found.first.is_some() {
+                        found.ended = true;
+                        break;
+                    }
+                    continue;
+                }
+                match line.iter().find(|byte| !numbers::is_space(**byte)) {
+                    None | Some(b'#') => continue,
+                    Some(_) => {}
+                }
+                if found.first.is_none() {
+                    found.first = Some((found.lines - 1, start));
+                    found.banner = None;
+                }
+                this = match self.template(line) {
+                    Some(this) => this,
+                    None => {
+                        self.keep_unknown(line, start, &mut found);
+                        continue;
+                    }
+                };
+                if let Some(template) = self.templates.get_mut(current as usize) {
+                    template.next = this;
+                }
+            } else if found.first.is_none() {
+                found.first = Some((found.lines - 1, start));
+                found.banner = None;
+            }
+            current = this;
+            let template = &mut self.templates[this as usize];
+            let value = &line[template.prefix.len()..];
+            if !is_plain(value) && template.last != value {
+                if !is_good(value, &mut self.good, &mut self.tried, &mut self.hits) {
+                    found.bad.push((found.lines - 1, start..start + line.len()));
+                    continue;
+                }
+                if value.len() <= LONGEST_TEXT {
+                    template.last.clear();
+                    template.last.extend_from_slice(value);
+                }
+            }
+            if template.wanted != NONE {
+                let from = start + template.prefix.len();
+                self.values[template.wanted as usize] = Some(from..start + line.len());
+            }
+        }
+        found.used = at;
+        found
+    }
+
+    /// The template of a line that begins like none that was expected; none where it is no attribute, or where there
+    /// are too many templates already.
+    fn template(&mut self, line: &[u8]) -> Option<u32> {
+        let equals = memchr::memchr(b'=', line)?;
+        let blanks = line[equals + 1..].iter().take_while(|byte| **byte == b' ').count();
+        let prefix = &line[..equals + 1 + blanks];
+        if let Some(known) = self.by_prefix.get(prefix) {
+            return Some(*known);
+        }
+        let name = template_name(prefix);
+        if name.is_empty() || self.templates.len() >= MOST_TEMPLATES {
+            return None;
+        }
+        let number = self.templates.len() as u32;
+        let wanted = self.wanted.iter().position(|wanted| wanted.as_bytes().eq_ignore_ascii_case(name));
+        self.by_prefix.insert(prefix.into(), number);
+        self.templates.push(Template {
+            prefix: prefix.into(),
+            wanted: wanted.map_or(NONE, |wanted| wanted as u32),
+            next: NONE,
+            last: Vec::new(),
+        });
+        Some(number)
+    }
+
+    /// A line that has no template: checked and kept by itself.
+    fn keep_unknown(&mut self, line: &[u8], start: usize, found: &mut Found) {
+        let equals = memchr::memchr(b'=', line);
+        let name = equals.map_or(&[][..], |equals| template_name(&line[..=equals]));
+        let value = equals.map_or(&[][..], |equals| &line[equals + 1..]);
+        let text = value.trim_ascii_start();
+        if name.is_empty() || !is_good(text, &mut self.good, &mut self.tried, &mut self.hits) {
+            found.bad.push((found.lines - 1, start..start + line.len()));
+            return;
+        }
+        if let Some(wanted) =
+            self.wanted.iter().position(|wanted| wanted.as_bytes().eq_ignore_ascii_case(name))
+        {
+            self.values[wanted] = Some(start + line.len() - text.len()..start + line.len());
+        }
+    }
+}
+
+/// The name in front of the `=` that a prefix has.
+fn template_name(prefix: &[u8]) -> &[u8] {
+    let equals = memchr::memchr(b'=', prefix).unwrap_or(prefix.len());
+    let name = &prefix[..equals];
+    let start = name.iter().take_while(|byte| numbers::is_space(**byte)).count();
+    let blanks = name[start..].iter().rev().take_while(|byte| **byte == b' ').count();
+    &name[start..name.len() - blanks]
+}
+
+/// Whether a value is an integer, a plain real, a string that is closed by the last byte of the line, or a truth value:
+/// what needs no parser.
+fn is_plain(value: &[u8]) -> bool {
+    match value {
+        [b'"', rest @ ..] => memchr::memchr(b'"', rest).is_some_and(|quote| quote + 1 == rest.len()),
+        [b'0'] => true,
+        [b'-', b'1'..=b'9', rest @ ..] | [b'1'..=b'9', rest @ ..] => {
+            let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+            match &rest[digits..] {
+                [] => true,
+                [b'.', fraction @ ..] => !fraction.is_empty() && fraction.iter().all(u8::is_ascii_digit),
+                _ => false,
+            }
+        }
+        [b'0', b'.', fraction @ ..] => !fraction.is_empty() && fraction.iter().all(u8::is_ascii_digit),
+        _ => value == b"true" || value == b"false" || value == b"undefined",
+    }
+}
+
+/// Whether a value begins with an expression. Texts that were good are remembered as long as that pays.
+fn is_good(value: &[u8], good: &mut FxHashSet<Box<[u8]>>, tried: &mut u32, hits: &mut u32) -> bool {
+    let keeps = value.len() <= LONGEST_TEXT;
+    if keeps && good.contains(value) {
+        *hits += 1;
+        return true;
+    }
+    if Expr::parse_prefix(value, Dialect::old_syntax()).is_err() {
+        return false;
+    }
+    *tried += 1;
+    // Where every text is another one, remembering them is but a loss.
+    let pays = *tried < 512 || *hits > *tried / 8;
+    if keeps && pays && good.len() < MOST_TEXTS {
+        good.insert(value.into());
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::classad::ClassAd;
+
+    #[test]
+    fn plain_values_are_those_the_parser_takes() {
+        for text in [
+            "1",
+            "0",
+            "-1",
+            "1.5",
+            "0.5",
+            "-0",
+            "01",
+            "1.",
+            "-",
+            "",
+            "\"a\"",
+            "\"a",
+            "\"a\"b\"",
+            "\"C:\\\"",
+            "true",
+            "TRUE",
+            "a",
+            "1 2",
+            "\"a\" ",
+            "00",
+            "-01",
+            "--1",
+            "9999999999999999999999",
+            "1.5.5",
+            "\"",
+            "undefined",
+        ] {
+            let mut ad = ClassAd::new();
+            let line = format!("A = {text}");
+            if is_plain(text.as_bytes()) {
+                assert!(ad.insert_line(line.as_bytes()).is_ok(), "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn wanted_values_are_found_wherever_they_stand() {
+        let mut skim = Skim::new([AttrName::from("Owner"), AttrName::from("x")]);
+        let text =
+            b"Owner = \"a\"\nA = 1\n\n\nA = 2\nowner = \"b\"\nX = 1 + 2\nX=7\n\n# c\nB = (\nA = 3\n*** end\n";
+        let mut at = 0;
+        let mut seen = Vec::new();
+        while at < text.len() {
+            let rest = &text[at..];
+            let found = skim.read(rest, &Delimiter::BlankOrBanner);
+            let value = |number: usize| {
+                let range = skim.values[number].clone();
+                range.map_or_else(String::new, |range| String::from_utf8_lossy(&rest[range]).into_owned())
+            };
+            seen.push((value(0), value(1), found.bad.len(), found.first.map(|(line, _)| line)));
+            at += found.used;
+        }
+        let want = |owner: &str, x: &str, bad, line| (owner.to_owned(), x.to_owned(), bad, Some(line));
+        assert_eq!(seen, [want("\"a\"", "", 0, 0), want("\"b\"", "7", 0, 1), want("", "", 1, 1)]);
+    }
+}
