@@ -5,3 +5,4 @@
 
 mod reactor;
 mod sandbox;
+mod starter;

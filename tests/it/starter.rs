@@ -1,0 +1,436 @@
+//! `htc-starter-run` with real hooks and the worst jobs.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::sandbox::{is_alive, write_executable};
+
+/// The account that jobs run as when we are root.
+const NOBODY: u32 = 65534;
+
+/// A directory with a configuration, hooks and a place for the job. As root hooks and jobs run as `nobody`, else as the
+/// caller.
+struct Place {
+    home: tempfile::TempDir,
+    knobs: String,
+    options: Vec<String>,
+    tool: bool,
+    environment: Vec<(String, String)>,
+}
+
+impl Place {
+    fn new() -> Self {
+        let home = tempfile::tempdir().unwrap();
+        fs::set_permissions(home.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let place =
+            Place { home, knobs: String::new(), options: Vec::new(), tool: false, environment: Vec::new() };
+        for name in ["hooks", "execute", "iwd"] {
+            fs::create_dir(place.path(name)).unwrap();
+        }
+        place.give("iwd");
+        place
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.home.path().join(name)
+    }
+
+    fn give(&self, name: &str) {
+        if nix::unistd::geteuid().is_root() {
+            chown(self.path(name), Some(NOBODY), Some(NOBODY)).unwrap();
+        }
+    }
+
+    /// Sets a hook of the keyword FARM; `$CALLS` in the script is a file that all may append to.
+    fn hook(mut self, name: &str, script: &str) -> Self {
+        let path = self.path(&format!("hooks/{name}"));
+        let script = script.replace("$CALLS", self.path("iwd/calls").to_str().unwrap());
+        write_executable(&path, format!("#!/bin/sh\n{script}\n").as_bytes());
+        self.knobs += &format!("FARM_HOOK_{name} = {}\n", path.display());
+        self
+    }
+
+    /// PREPARE_JOB, UPDATE_JOB_INFO and JOB_EXIT that note that they were called, and with what argument.
+    fn noting(self) -> Self {
+        self.hook("PREPARE_JOB", "cat >/dev/null; echo prepare >> $CALLS")
+            .hook("UPDATE_JOB_INFO", "cat >/dev/null")
+            .hook("JOB_EXIT", "cat >$CALLS.exit; echo exit $1 >> $CALLS")
+    }
+
+    fn knob(mut self, line: &str) -> Self {
+        self.knobs += line;
+        self.knobs += "\n";
+        self
+    }
+
+    fn option(mut self, words: &[&str]) -> Self {
+        self.options.extend(words.iter().map(|word| (*word).to_owned()));
+        self
+    }
+
+    fn start(&self, ad: &str) -> Child {
+        let config = self.path("condor_config");
+        let execute = self.path("execute");
+        let text = format!(
+            "LOCAL_DIR = {}\nEXECUTE = {}\nSTARTER_DEFAULT_JOB_HOOK_KEYWORD = FARM\n{}",
+            self.home.path().display(),
+            execute.display(),
+            self.knobs
+        );
+        fs::write(&config, text).unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_htc-starter-run"));
+        if self.tool {
+            command.arg0("condor_starter");
+        }
+        let mut child = command
+            .args(&self.options)
+            .current_dir(self.home.path())
+            .env_clear()
+            .env("PATH", "/usr/bin:/bin")
+            .env("CONDOR_CONFIG", &config)
+            .envs(self.environment.iter().cloned())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let ad = format!(
+            "ClusterId = 7\nProcId = 1\nUser = \"nobody@example.org\"\nIwd = \"{}\"\n{ad}\n",
+            self.path("iwd").display()
+        );
+        // A program that refuses its command line never reads.
+        let _ = child.stdin.take().unwrap().write_all(ad.as_bytes());
+        child
+    }
+
+    fn run(&self, ad: &str) -> Ran {
+        self.finish(self.start(ad))
+    }
+
+    fn finish(&self, child: Child) -> Ran {
+        let Output { status, stdout, stderr } = child.wait_with_output().unwrap();
+        assert_eq!(status.signal(), None, "{}", String::from_utf8_lossy(&stderr));
+        let left: Vec<_> = fs::read_dir(self.path("execute")).unwrap().flatten().map(|e| e.path()).collect();
+        Ran {
+            status: status.code().unwrap(),
+            ad: String::from_utf8_lossy(&stdout).into_owned(),
+            told: String::from_utf8_lossy(&stderr).into_owned(),
+            calls: fs::read_to_string(self.path("iwd/calls")).unwrap_or_default(),
+            left,
+        }
+    }
+
+    /// A pipe through which a job tells that it runs; reading it waits for that.
+    fn pipe(&self) -> PathBuf {
+        let path = self.path("iwd/pipe");
+        nix::unistd::mkfifo(&path, nix::sys::stat::Mode::from_bits_truncate(0o666)).unwrap();
+        self.give("iwd/pipe");
+        path
+    }
+}
+
+/// Waits until somebody writes into the pipe and closes it; what was written.
+fn heard(pipe: &Path) -> String {
+    let mut text = String::new();
+    fs::File::open(pipe).unwrap().read_to_string(&mut text).unwrap();
+    text
+}
+
+fn send(child: &Child, signal: Signal) {
+    kill(Pid::from_raw(child.id().cast_signed()), signal).unwrap();
+}
+
+struct Ran {
+    status: i32,
+    ad: String,
+    told: String,
+    calls: String,
+    left: Vec<PathBuf>,
+}
+
+impl Ran {
+    fn has(&self, line: &str) -> bool {
+        self.ad.lines().any(|one| one == line)
+    }
+}
+
+fn shell(script: &str) -> String {
+    format!("Cmd = \"/bin/sh\"\nArguments = \"-c '{}'\"", script.replace('\'', "''").replace('"', "\\\""))
+}
+
+#[test]
+fn a_job_runs_between_its_hooks_and_its_ad_comes_out_with_the_outcome() {
+    let place = Place::new().noting();
+    let ran =
+        place.run(&format!("{}\nOut = \"out\"\nFarmNote = x + 1", shell("pwd; echo job >> calls; exit 3")));
+    assert_eq!(ran.status, 1, "{}", ran.told);
+    assert_eq!(ran.calls, "prepare\njob\nexit exit\n");
+    for line in
+        ["ExitCode = 3", "ExitBySignal = false", "JobState = \"Exited\"", "FarmNote = x + 1", "NumPids = 0"]
+    {
+        assert!(ran.has(line), "{line} in\n{}", ran.ad);
+    }
+    // The exit hook saw the same ad.
+    assert_eq!(fs::read_to_string(place.path("iwd/calls.exit")).unwrap(), ran.ad);
+    assert_eq!(
+        fs::read_to_string(place.path("iwd/out")).unwrap().trim(),
+        place.path("iwd").to_str().unwrap()
+    );
+    assert!(ran.left.is_empty(), "{:?}", ran.left);
+}
+
+#[test]
+fn what_the_prepare_hook_prints_changes_the_job_and_its_status_code_decides() {
+    let place = Place::new().noting().hook(
+        "PREPARE_JOB",
+        "cat >/dev/null; echo 'Arguments = \"changed\"'; echo 'HookStatusCode = 0'; exit 9",
+    );
+    let job = "Cmd = \"/bin/echo\"\nArguments = \"first\"\nOut = \"out\"";
+    let ran = place.run(job);
+    assert_eq!(ran.status, 0, "{}", ran.told);
+    assert_eq!(fs::read_to_string(place.path("iwd/out")).unwrap(), "changed\n");
+
+    let place = Place::new().noting().hook(
+        "PREPARE_JOB",
+        "cat >/dev/null; echo 'HookStatusCode = 5'; echo 'HookStatusMessage = \"no licence\"'",
+    );
+    let ran = place.run(job);
+    assert_eq!((ran.status, ran.calls.as_str(), ran.ad.as_str()), (1, "exit evict\n", ""));
+    assert!(
+        ran.told.contains("PREPARE_JOB (PREPARE_JOB) failed (reported status 005): no licence"),
+        "{}",
+        ran.told
+    );
+    assert!(!place.path("iwd/out").exists());
+}
+
+#[test]
+fn the_ad_file_shows_the_prepare_hooks_changes_unless_the_reference_is_wanted() {
+    let hook = "cat >/dev/null; echo 'Licence = 7'";
+    let job = shell("grep -c ^Licence $_CONDOR_JOB_AD");
+    let place = Place::new().hook("PREPARE_JOB", hook);
+    place.run(&format!("{job}\nOut = \"out\""));
+    assert_eq!(fs::read_to_string(place.path("iwd/out")).unwrap(), "1\n");
+    let place = Place::new().hook("PREPARE_JOB", hook).option(&["--quirks", "reference"]);
+    let ran = place.run(&format!("{job}\nOut = \"out\""));
+    assert_eq!(fs::read_to_string(place.path("iwd/out")).unwrap(), "0\n", "{}", ran.told);
+}
+
+#[test]
+fn sigterm_sends_the_kill_signal_and_the_exit_hook_hears_evict() {
+    let place = Place::new().noting();
+    let pipe = place.pipe();
+    let script = "trap 'kill $!; exit 4' USR2; echo up > pipe; sleep 600 & wait";
+    let child = place.start(&format!("{}\nKillSig = \"SIGUSR2\"", shell(script)));
+    assert_eq!(heard(&pipe), "up\n");
+    send(&child, Signal::SIGTERM);
+    let ran = place.finish(child);
+    assert!(ran.has("ExitCode = 4"), "{}\n{}", ran.ad, ran.told);
+    assert_eq!(ran.calls, "prepare\nexit evict\n");
+    assert!(ran.left.is_empty());
+}
+
+#[test]
+fn a_job_that_ignores_sigterm_dies_at_the_second_one_with_all_its_children() {
+    let place = Place::new().noting();
+    let pipe = place.pipe();
+    let child =
+        place.start(&shell("trap '' TERM; setsid sleep 600 & echo $! > pipe; while :; do wait; done"));
+    let orphan: i32 = heard(&pipe).trim().parse().unwrap();
+    assert!(is_alive(orphan));
+    send(&child, Signal::SIGTERM);
+    send(&child, Signal::SIGTERM);
+    // Signals that come together are one: until the job is gone another does no harm.
+    while place.path("execute").read_dir().unwrap().next().is_some() && is_alive(orphan) {
+        let _ = kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGTERM);
+        std::thread::yield_now();
+    }
+    let ran = place.finish(child);
+    assert!(ran.has("ExitSignal = 9") && ran.has("ExitReason = \"died on signal 9 (Killed)\""), "{}", ran.ad);
+    assert!(!is_alive(orphan));
+}
+
+#[test]
+fn an_exit_hook_that_hangs_is_not_waited_for_longer_than_its_time_out() {
+    let place = Place::new().hook("JOB_EXIT", "exec sleep 600").knob("FARM_HOOK_JOB_EXIT_TIMEOUT = 1");
+    let ran = place.run("Cmd = \"/bin/true\"");
+    assert_eq!(ran.status, 0, "{}", ran.told);
+    assert!(ran.told.contains("ran longer than its time-out"), "{}", ran.told);
+}
+
+#[test]
+fn an_exit_hook_that_cannot_be_executed_keeps_nobody() {
+    let place = Place::new().hook("JOB_EXIT", "");
+    write_executable(&place.path("hooks/JOB_EXIT"), b"#!/no/such/interpreter\n");
+    let ran = place.run("Cmd = \"/bin/true\"");
+    assert_eq!(ran.status, 0, "{}", ran.told);
+    assert!(ran.told.contains("exit-hook-unspawnable-hangs"), "{}", ran.told);
+}
+
+#[test]
+fn a_prepare_hook_that_hangs_is_given_up_when_that_is_wished() {
+    let place =
+        Place::new().noting().hook("PREPARE_JOB", "exec sleep 600").option(&["--hook-timeout", "0.2"]);
+    let ran = place.run("Cmd = \"/bin/true\"");
+    assert_eq!((ran.status, ran.calls.as_str()), (1, "exit evict\n"), "{}", ran.told);
+}
+
+#[test]
+fn the_worst_jobs_leave_nothing_behind() {
+    let jobs = [
+        // Many children in sessions of their own, which outlive it and hold its outputs.
+        "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do env -i /usr/bin/setsid /bin/sleep 600 & done; exit 0",
+        "rm -rf $_CONDOR_SCRATCH_DIR/.job.ad $_CONDOR_SCRATCH_DIR/.machine.ad; exit 0",
+        "cd $_CONDOR_SCRATCH_DIR && ln -sf /etc/passwd .job.ad && mkdir -p a/b && touch a/b/c && chmod 000 a/b && chmod 000 a; exit 0",
+        "exec 0<&- 1>&- 2>&-; exit 0",
+        "kill -KILL -$$",
+        "head -c 30000000 /dev/zero >&2; exit 0",
+    ];
+    for script in jobs {
+        let place = Place::new().noting();
+        let ran = place.run(&format!("{}\nErr = \"/dev/null\"", shell(script)));
+        assert!(ran.has("JobState = \"Exited\""), "{script}: {}\n{}", ran.ad, ran.told);
+        assert!(ran.left.is_empty(), "{script}: {:?}", ran.left);
+        assert!(ran.calls.ends_with("exit exit\n"), "{script}: {}", ran.calls);
+    }
+    assert!(fs::read_to_string("/etc/passwd").unwrap().contains("root"));
+}
+
+#[test]
+fn jobs_that_cannot_start_say_why_in_the_references_words() {
+    // Nobody may write there, whoever we are.
+    let closed = "/proc/self/attr/x/out";
+    let cases = [
+        (
+            "Cmd = \"/no/such\"".to_owned(),
+            "Failed to execute '/no/such': (errno=2: 'No such file or directory')",
+        ),
+        (
+            "Cmd = \"/bin/true\"\nIwd = \"/no/such\"".to_owned(),
+            "Cannot access initial working directory \"/no/such\"",
+        ),
+        (format!("Cmd = \"/bin/true\"\nOut = \"{closed}\""), "as standard output: "),
+        (
+            "Cmd = \"/bin/true\"\nIn = \"missing\"".to_owned(),
+            "as standard input: No such file or directory (errno 2)",
+        ),
+        ("Cmd = \"/bin/true\"\nArguments = \"a 'b\"".to_owned(), "Unbalanced quote starting here: 'b"),
+        (
+            "Cmd = \"/bin/true\"\nEnvironment = \"A=1 B\"".to_owned(),
+            "Missing '=' after environment variable 'B'",
+        ),
+        ("Cmd = 5".to_owned(), "no string Cmd"),
+        ("Cmd = \"/bin/true\"\nJobUniverse = 7".to_owned(), "JobUniverse 7"),
+    ];
+    for (ad, text) in cases {
+        let place = Place::new().noting();
+        let ran = place.run(&ad);
+        assert_eq!((ran.status, ran.ad.as_str()), (1, ""), "{ad}: {}", ran.told);
+        assert!(ran.told.contains(text), "{ad}: {}", ran.told);
+        assert!(ran.calls.ends_with("exit evict\n"), "{ad}: {}\n{}", ran.calls, ran.told);
+        assert!(ran.left.is_empty(), "{ad}");
+    }
+}
+
+#[test]
+fn bad_input_is_told_and_skipped_or_refused() {
+    let place = Place::new();
+    let ran = place.run("garbage\nCmd = \"/bin/true\"\nX = (");
+    assert_eq!(ran.status, 0, "{}", ran.told);
+    assert!(ran.told.contains("the line is skipped"), "{}", ran.told);
+    let place = Place::new().option(&["--strict-input"]);
+    let ran = place.run("garbage\nCmd = \"/bin/true\"");
+    assert_eq!(ran.status, 3, "{}", ran.told);
+    let place = Place::new().option(&["--ads", "/dev/null"]);
+    let ran = place.run("");
+    assert_eq!(ran.status, 3, "{}", ran.told);
+    let place = Place::new().hook("PREPARE_JOB", "exit 0");
+    fs::set_permissions(place.path("hooks/PREPARE_JOB"), fs::Permissions::from_mode(0o757)).unwrap();
+    let ran = place.run("Cmd = \"/bin/true\"");
+    assert_eq!(ran.status, 1);
+    assert!(ran.told.contains("FARM_HOOK_PREPARE_JOB cannot be used"), "{}", ran.told);
+}
+
+#[test]
+fn under_the_daemons_name_its_command_line_statuses_and_bytes_are_the_daemons() {
+    let mut place =
+        Place::new().noting().option(&["-f", "-a", "slot2", "-job-input-ad", "-", "-job-output-ad", "-"]);
+    place.tool = true;
+    let ran = place.run(&format!("{}\nOut = \"out\"", shell("echo $_CONDOR_SLOT; exit 3")));
+    assert_eq!((ran.status, ran.told.as_str()), (0, ""));
+    assert!(ran.has("ExitCode = 3") && !ran.ad.contains("Cmd"), "{}", ran.ad);
+    assert_eq!(fs::read_to_string(place.path("iwd/out")).unwrap(), "slot2\n");
+    place.options = vec!["-f".to_owned(), "-job-nonsense".to_owned()];
+    assert_eq!(place.run("").status, 1);
+}
+
+#[test]
+fn the_slot_runner_hands_over_options_the_slots_ad_and_the_reason_of_a_vacate() {
+    let mut place = Place::new().noting().option(&["-f", "-job-input-ad", "-"]);
+    let pipe = place.pipe();
+    place.tool = true;
+    fs::create_dir(place.path("private")).unwrap();
+    fs::write(place.path("private/machine.ad"), "Cpus = 3\n").unwrap();
+    let events = place.path("events");
+    place.environment = vec![
+        ("_HTC_STARTER_DIR".to_owned(), place.path("private").display().to_string()),
+        ("_HTC_STARTER_OPTIONS".to_owned(), format!("--events {} --slot-name slot1_2", events.display())),
+    ];
+    let child = place.start(&shell("echo $OMP_NUM_THREADS ${_HTC_STARTER_DIR-unset} > pipe; exec sleep 600"));
+    assert_eq!(heard(&pipe), "3 unset\n");
+    let vacate = "VacateReason = \"PREEMPT\"\nVacateReasonCode = 1011\nVacateReasonSubCode = 0\n";
+    fs::write(place.path("private/vacate.ad"), vacate).unwrap();
+    send(&child, Signal::SIGTERM);
+    let ran = place.finish(child);
+    assert_eq!(ran.status, 0);
+    assert!(ran.has("VacateReasonCode = 1011") && ran.has("ExitSignal = 15"), "{}", ran.ad);
+    let lines = fs::read_to_string(events).unwrap();
+    assert!(lines.lines().all(|line| line.contains("\"slot\":\"slot1_2\"")), "{lines}");
+    assert!(lines.contains("\"verdict\":\"evict\""), "{lines}");
+}
+
+#[test]
+fn a_job_is_suspended_and_continued() {
+    let place = Place::new();
+    let pipe = place.pipe();
+    let child = place.start(&shell("echo $$ > pipe; read line < pipe; exit 6"));
+    let job: i32 = heard(&pipe).trim().parse().unwrap();
+    let is_stopped = || htc_hooks::os::process_table::read(job).is_some_and(|process| process.state == b'T');
+    send(&child, Signal::SIGTSTP);
+    while !is_stopped() {
+        std::thread::yield_now();
+    }
+    send(&child, Signal::SIGCONT);
+    while is_stopped() {
+        std::thread::yield_now();
+    }
+    fs::write(&pipe, "go\n").unwrap();
+    let ran = place.finish(child);
+    assert!(ran.has("ExitCode = 6"), "{}", ran.told);
+    assert!(ran.told.contains("suspended") && ran.told.contains("continued"), "{}", ran.told);
+}
+
+#[test]
+fn the_jobs_own_log_has_the_events_of_the_reference() {
+    let place = Place::new();
+    let ran = place.run(&format!("{}\nStarterUserLog = \"log\"", shell("exit 2")));
+    assert_eq!(ran.status, 1, "{}", ran.told);
+    let log = fs::read_to_string(place.path("iwd/log")).unwrap();
+    assert!(log.starts_with("001 (007.001.000) "), "{log}");
+    assert!(log.contains("\n...\n005 (007.001.000) "), "{log}");
+    assert!(log.contains("\n\t(1) Normal termination (return value 2)\n"), "{log}");
+}
+
+#[test]
+fn a_time_limit_ends_the_job_and_says_so_in_the_status() {
+    let place = Place::new().noting().option(&["--timeout", "0.3"]);
+    let ran = place.run("Cmd = \"/bin/sleep\"\nArguments = \"600\"");
+    assert_eq!((ran.status, ran.calls.as_str()), (124, "prepare\nexit evict\n"), "{}", ran.told);
+}
