@@ -54,6 +54,12 @@ complete -c htc-hook-test -n "__fish_htc_hook_test_needs_command" -f -a "transla
 complete -c htc-hook-test -n "__fish_htc_hook_test_needs_command" -f -a "router-update" -d 'UPDATE_JOB_INFO of the job router'
 complete -c htc-hook-test -n "__fish_htc_hook_test_needs_command" -f -a "finalize" -d 'JOB_FINALIZE of the job router'
 complete -c htc-hook-test -n "__fish_htc_hook_test_needs_command" -f -a "cleanup" -d 'JOB_CLEANUP of the job router'
+complete -c htc-hook-test -n "__fish_htc_hook_test_needs_command" -f -a "startd-cron" -d 'A cron job of the startd, or its whole list'
+complete -c htc-hook-test -n "__fish_htc_hook_test_needs_command" -f -a "schedd-cron" -d 'A cron job of the schedd, or its whole list'
+complete -c htc-hook-test -n "__fish_htc_hook_test_needs_command" -f -a "run" -d 'Run suites of cases'
+complete -c htc-hook-test -n "__fish_htc_hook_test_needs_command" -f -a "init" -d 'Print a first suite for a hook'
+complete -c htc-hook-test -n "__fish_htc_hook_test_needs_command" -f -a "record" -d 'Stand in for a hook in a live pool and keep its calls'
+complete -c htc-hook-test -n "__fish_htc_hook_test_needs_command" -f -a "replay" -d 'Judge recorded calls again, or make them again with another hook'
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand fetch" -l ads -d 'Read ads from FILE; \'-\' is standard input' -r -F
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand fetch" -l slot-ads -d 'Read the slot\'s ad from FILE' -r -F
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand fetch" -l routed-ads -d 'Read the routed job\'s ad from FILE' -r -F
@@ -654,3 +660,129 @@ complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand cleanup" -s 
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand cleanup" -l json -d 'Write one JSON array'
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand cleanup" -l jsonl -d 'Write one JSON object a line'
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand cleanup" -s q -l quiet -d 'Say nothing but results and errors'
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand startd-cron" -l name -d 'Only this job of the list, or the name of the job' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand startd-cron" -l prefix -d 'PREFIX of the job' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand startd-cron" -l slots -d 'SLOTS of the job, such as 1,2' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand startd-cron" -l runs -d 'Run each job N times' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand startd-cron" -l slot-ads -d 'The ads of the slots' -r -F
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand startd-cron" -l expect -d 'Must be true of each slot\'s ad afterwards; may be repeated' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand startd-cron" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand startd-cron" -l set-knob -d 'Set a knob above all files; may be repeated' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand startd-cron" -l color -d 'Use colours: auto, always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set or TERM is `dumb`'
+always\t'Always'
+never\t'Never'"
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand startd-cron" -l now -d 'Take T for the present: seconds since 1970 or a date' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand startd-cron" -l seed -d 'Begin random() with this number' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand startd-cron" -l quirks -d '\'reference\' does exactly as HTCondor 25.14 where it breaks its manual' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand startd-cron" -l events -d 'Write JSON events to FILE or fd:N' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand startd-cron" -l timeout -d 'Give up after this many seconds (exit status 124)' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand startd-cron" -s h -l help -d 'Print this help; --help-all prints all options'
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand startd-cron" -l help-all -d 'Print all options with notes'
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand startd-cron" -l no-env -d 'Ignore _CONDOR_* variables of the environment'
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand startd-cron" -s l -l long -d 'Write ads as \'Name = value\' lines'
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand startd-cron" -l json -d 'Write one JSON array'
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand startd-cron" -l jsonl -d 'Write one JSON object a line'
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand startd-cron" -s q -l quiet -d 'Say nothing but results and errors'
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand schedd-cron" -l name -d 'Only this job of the list, or the name of the job' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand schedd-cron" -l prefix -d 'PREFIX of the job' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand schedd-cron" -l slots -d 'SLOTS of the job, such as 1,2' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand schedd-cron" -l runs -d 'Run each job N times' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand schedd-cron" -l slot-ads -d 'The ads of the slots' -r -F
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand schedd-cron" -l expect -d 'Must be true of each slot\'s ad afterwards; may be repeated' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand schedd-cron" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand schedd-cron" -l set-knob -d 'Set a knob above all files; may be repeated' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand schedd-cron" -l color -d 'Use colours: auto, always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set or TERM is `dumb`'
+always\t'Always'
+never\t'Never'"
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand schedd-cron" -l now -d 'Take T for the present: seconds since 1970 or a date' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand schedd-cron" -l seed -d 'Begin random() with this number' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand schedd-cron" -l quirks -d '\'reference\' does exactly as HTCondor 25.14 where it breaks its manual' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand schedd-cron" -l events -d 'Write JSON events to FILE or fd:N' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand schedd-cron" -l timeout -d 'Give up after this many seconds (exit status 124)' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand schedd-cron" -s h -l help -d 'Print this help; --help-all prints all options'
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand schedd-cron" -l help-all -d 'Print all options with notes'
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand schedd-cron" -l no-env -d 'Ignore _CONDOR_* variables of the environment'
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand schedd-cron" -s l -l long -d 'Write ads as \'Name = value\' lines'
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand schedd-cron" -l json -d 'Write one JSON array'
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand schedd-cron" -l jsonl -d 'Write one JSON object a line'
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand schedd-cron" -s q -l quiet -d 'Say nothing but results and errors'
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand run" -l filter -d 'Run only cases whose name contains TEXT' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand run" -s j -l jobs -d 'Run N cases side by side' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand run" -l junit -d 'Write results as JUnit XML to FILE' -r -F
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand run" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand run" -l set-knob -d 'Set a knob above all files; may be repeated' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand run" -l color -d 'Use colours: auto, always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set or TERM is `dumb`'
+always\t'Always'
+never\t'Never'"
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand run" -l now -d 'Take T for the present: seconds since 1970 or a date' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand run" -l seed -d 'Begin random() with this number' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand run" -l quirks -d '\'reference\' does exactly as HTCondor 25.14 where it breaks its manual' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand run" -l events -d 'Write JSON events to FILE or fd:N' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand run" -l timeout -d 'Give up after this many seconds (exit status 124)' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand run" -l list -d 'Print the names of the cases and run nothing'
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand run" -l update -d 'Write the present verdicts into the suites'
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand run" -l tap -d 'Write results as TAP to standard output'
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand run" -s h -l help -d 'Print this help; --help-all prints all options'
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand run" -l help-all -d 'Print all options with notes'
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand run" -l no-env -d 'Ignore _CONDOR_* variables of the environment'
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand run" -s l -l long -d 'Write ads as \'Name = value\' lines'
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand run" -l json -d 'Write one JSON array'
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand run" -l jsonl -d 'Write one JSON object a line'
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand run" -s q -l quiet -d 'Say nothing but results and errors'
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand init" -l type -d 'Its type, such as prepare; guessed from its name otherwise' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand init" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand init" -l set-knob -d 'Set a knob above all files; may be repeated' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand init" -l color -d 'Use colours: auto, always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set or TERM is `dumb`'
+always\t'Always'
+never\t'Never'"
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand init" -l now -d 'Take T for the present: seconds since 1970 or a date' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand init" -l seed -d 'Begin random() with this number' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand init" -l quirks -d '\'reference\' does exactly as HTCondor 25.14 where it breaks its manual' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand init" -l events -d 'Write JSON events to FILE or fd:N' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand init" -l timeout -d 'Give up after this many seconds (exit status 124)' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand init" -s h -l help -d 'Print this help; --help-all prints all options'
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand init" -l help-all -d 'Print all options with notes'
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand init" -l no-env -d 'Ignore _CONDOR_* variables of the environment'
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand init" -s l -l long -d 'Write ads as \'Name = value\' lines'
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand init" -l json -d 'Write one JSON array'
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand init" -l jsonl -d 'Write one JSON object a line'
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand init" -s q -l quiet -d 'Say nothing but results and errors'
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand record" -l into -d 'Keep the calls below DIR' -r -F
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand record" -l type -d 'The type of hook, such as prepare, for replay; told from the hook\'s name otherwise' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand record" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand record" -l set-knob -d 'Set a knob above all files; may be repeated' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand record" -l color -d 'Use colours: auto, always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set or TERM is `dumb`'
+always\t'Always'
+never\t'Never'"
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand record" -l now -d 'Take T for the present: seconds since 1970 or a date' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand record" -l seed -d 'Begin random() with this number' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand record" -l quirks -d '\'reference\' does exactly as HTCondor 25.14 where it breaks its manual' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand record" -l events -d 'Write JSON events to FILE or fd:N' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand record" -l timeout -d 'Give up after this many seconds (exit status 124)' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand record" -s h -l help -d 'Print this help; --help-all prints all options'
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand record" -l help-all -d 'Print all options with notes'
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand record" -l no-env -d 'Ignore _CONDOR_* variables of the environment'
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand record" -s l -l long -d 'Write ads as \'Name = value\' lines'
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand record" -l json -d 'Write one JSON array'
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand record" -l jsonl -d 'Write one JSON object a line'
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand record" -s q -l quiet -d 'Say nothing but results and errors'
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand replay" -l hook -d 'Call this hook with each recorded input and show what would change' -r -F
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand replay" -l type -d 'Only calls of this type' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand replay" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand replay" -l set-knob -d 'Set a knob above all files; may be repeated' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand replay" -l color -d 'Use colours: auto, always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set or TERM is `dumb`'
+always\t'Always'
+never\t'Never'"
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand replay" -l now -d 'Take T for the present: seconds since 1970 or a date' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand replay" -l seed -d 'Begin random() with this number' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand replay" -l quirks -d '\'reference\' does exactly as HTCondor 25.14 where it breaks its manual' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand replay" -l events -d 'Write JSON events to FILE or fd:N' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand replay" -l timeout -d 'Give up after this many seconds (exit status 124)' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand replay" -l shadow -d 'The jobs come from a schedd'
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand replay" -s h -l help -d 'Print this help; --help-all prints all options'
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand replay" -l help-all -d 'Print all options with notes'
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand replay" -l no-env -d 'Ignore _CONDOR_* variables of the environment'
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand replay" -s l -l long -d 'Write ads as \'Name = value\' lines'
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand replay" -l json -d 'Write one JSON array'
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand replay" -l jsonl -d 'Write one JSON object a line'
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand replay" -s q -l quiet -d 'Say nothing but results and errors'

@@ -2,13 +2,17 @@
 //! answer; suites, recordings and random ads for many.
 
 mod ads;
+mod cron;
 mod manual;
 mod one;
 mod options;
+mod recorder;
 mod repeat;
+mod replayer;
 mod report;
 mod screen;
 mod setup;
+mod suites;
 
 use clap::{ArgMatches, FromArgMatches, Parser, Subcommand};
 
@@ -17,6 +21,7 @@ use super::common::{
     command,
 };
 use crate::hook::HookType;
+use crate::hook::cron_job::CronManager;
 use options::One;
 
 const NAME: &str = "htc-hook-test";
@@ -86,6 +91,18 @@ enum Verb {
     /// JOB_CLEANUP of the job router
     #[command(aliases = ["job-cleanup", "JOB_CLEANUP", "job_cleanup"])]
     Cleanup(One),
+    /// A cron job of the startd, or its whole list
+    StartdCron(cron::CronArgs),
+    /// A cron job of the schedd, or its whole list
+    ScheddCron(cron::CronArgs),
+    /// Run suites of cases
+    Run(suites::RunArgs),
+    /// Print a first suite for a hook
+    Init(suites::InitArgs),
+    /// Stand in for a hook in a live pool and keep its calls
+    Record(recorder::RecordArgs),
+    /// Judge recorded calls again, or make them again with another hook
+    Replay(replayer::ReplayArgs),
 }
 
 fn run(matches: &ArgMatches, session: &Session) -> anyhow::Result<Status> {
@@ -104,5 +121,11 @@ fn run(matches: &ArgMatches, session: &Session) -> anyhow::Result<Status> {
         Verb::RouterUpdate(options) => one(HookType::RouterUpdateJobInfo, options),
         Verb::Finalize(options) => one(HookType::JobFinalize, options),
         Verb::Cleanup(options) => one(HookType::JobCleanup, options),
+        Verb::StartdCron(args) => cron::run(&cli, CronManager::Startd, args, session),
+        Verb::ScheddCron(args) => cron::run(&cli, CronManager::Schedd, args, session),
+        Verb::Run(args) => suites::run(&cli, args, session),
+        Verb::Init(args) => suites::init(args),
+        Verb::Record(args) => recorder::run(args, session),
+        Verb::Replay(args) => replayer::run(&cli, args, session),
     }
 }

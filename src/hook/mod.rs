@@ -2,6 +2,7 @@
 //!
 //! Nothing is run here and nothing decided: what an answer means stands in `slot`, `starter` and `router`.
 
+pub mod cron_job;
 pub mod cron_output;
 mod hook_type;
 pub mod input;

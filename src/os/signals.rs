@@ -4,6 +4,7 @@ use std::io::{self, ErrorKind, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 
+use nix::sys::signal::{SigSet, Signal};
 use signal_hook::SigId;
 use signal_hook::low_level::{pipe, unregister};
 
@@ -21,6 +22,13 @@ struct Watched {
 impl Signals {
     /// Installs handlers for these signals.
     pub(super) fn new(numbers: &[i32]) -> io::Result<Self> {
+        // A caller may have blocked them, as HTCondor does in its hooks: then they would never come.
+        let mut mask = SigSet::empty();
+        numbers
+            .iter()
+            .filter_map(|&number| Signal::try_from(number).ok())
+            .for_each(|signal| mask.add(signal));
+        mask.thread_unblock()?;
         let mut signals = Signals { watched: Vec::new() };
         for &number in numbers {
             let (read, write) = UnixStream::pair()?;

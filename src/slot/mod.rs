@@ -7,6 +7,7 @@ mod claim;
 mod claim_id;
 pub mod configure;
 mod core;
+mod cron_merge;
 mod drain;
 mod dynamic;
 mod evict;
@@ -27,6 +28,7 @@ mod transition;
 
 pub use claim_id::ClaimId;
 pub use configure::{ConfigureError, Configured, Surroundings, configure};
+pub use cron_merge::{merge, merges_into};
 pub use drain::{DrainRequest, DrainSpeed};
 pub use execution_point::ExecutionPoint;
 pub use explain::Offer;

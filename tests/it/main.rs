@@ -1,8 +1,10 @@
 //! Process behaviour: signals, families, deadlines, pipes, with real children.
 
 // Clippy's permission for tests does not reach their helpers.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
 
+mod hook_test_program;
+mod hooks;
 mod reactor;
 mod sandbox;
 mod starter;

@@ -25,7 +25,7 @@ use crate::time::Now;
 use crate::world::{Account, World};
 
 /// How long a hook whose caller would wait for ever is waited for, unless `--timeout` says otherwise.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A call that can be made, any number of times.
 pub(super) struct Setup {

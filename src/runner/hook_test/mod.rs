@@ -8,9 +8,11 @@ mod case;
 mod change;
 mod find;
 mod place;
+pub mod pool;
 pub mod record;
 pub mod replay;
 pub mod samples;
+pub mod suite;
 mod verdict;
 
 pub use call::{Ended, Ending, Outcome, call};

@@ -1,0 +1,106 @@
+//! Many calls side by side, on one loop.
+
+use std::io;
+use std::time::Duration;
+
+use rustc_hash::FxHashMap;
+
+use super::call::{Ended, Ending, Outcome};
+use crate::os::{ChildId, Event, Reactor, Whom, clock};
+use crate::process::ChildSpec;
+use crate::time::Tick;
+
+/// One call to be made.
+#[derive(Clone, Debug)]
+pub struct Job<T> {
+    /// What it is known by.
+    pub tag: T,
+    /// The child.
+    pub spec: ChildSpec,
+    /// How long it may take.
+    pub patience: Duration,
+}
+
+struct Running<T> {
+    tag: T,
+    began: Tick,
+    deadline: Tick,
+    killed: bool,
+}
+
+/// Makes the calls that `next` gives, at most `parallel` at a time, and hands each outcome to `done`. Returns the signal
+/// that ended it early, if one came for the program; everything is killed then.
+///
+/// # Errors
+/// The loop itself fails.
+pub fn run_many<T>(
+    reactor: &mut Reactor,
+    parallel: usize,
+    next: &mut dyn FnMut() -> Option<Job<T>>,
+    done: &mut dyn FnMut(T, Outcome),
+) -> io::Result<Option<i32>> {
+    let mut running: FxHashMap<ChildId, Running<T>> = FxHashMap::default();
+    let mut more = true;
+    loop {
+        while more && running.len() < parallel.max(1) {
+            let Some(Job { tag, spec, patience }) = next() else {
+                more = false;
+                break;
+            };
+            let began = clock::tick();
+            match reactor.spawn(spec) {
+                Ok(child) => {
+                    let deadline = began.plus(patience);
+                    running.insert(child, Running { tag, began, deadline, killed: false });
+                }
+                Err(error) => {
+                    let interpreter = error.interpreter.as_ref().map(ToString::to_string);
+                    let reason = match &interpreter {
+                        Some(_) => error.to_string(),
+                        None => format!("{error}: {}", error.reason()),
+                    };
+                    let ending = Ending::NotStarted { reason, interpreter };
+                    done(tag, Outcome { ending, took: clock::tick().since(began) });
+                }
+            }
+        }
+        if running.is_empty() {
+            return Ok(None);
+        }
+        let deadline = running.values().filter(|one| !one.killed).map(|one| one.deadline).min();
+        match reactor.next(deadline)? {
+            Event::Timeout => {
+                let now = clock::tick();
+                for (&child, one) in &mut running {
+                    if !one.killed && one.deadline <= now {
+                        one.killed = true;
+                        reactor.kill(child, nix::libc::SIGKILL, Whom::Family);
+                    }
+                }
+            }
+            Event::Signal(number) => {
+                reactor.kill_all(Duration::from_secs(2));
+                return Ok(Some(number));
+            }
+            Event::Exited { child, exit, usage, stdin, stdout, stderr, left_behind } => {
+                let Some(one) = running.remove(&child) else { continue };
+                if !left_behind.is_empty() {
+                    reactor.kill(child, nix::libc::SIGKILL, Whom::Family);
+                }
+                let ended = Ended {
+                    exit: (!one.killed).then_some(exit),
+                    stdout: stdout.bytes,
+                    cut: stdout.cut,
+                    held: stdout.held,
+                    stderr: stderr.bytes,
+                    stdin,
+                    left_behind,
+                    usage,
+                };
+                let took = clock::tick().since(one.began);
+                done(one.tag, Outcome { ending: Ending::Ran(ended), took });
+            }
+            _ => {}
+        }
+    }
+}

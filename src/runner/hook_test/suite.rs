@@ -1,0 +1,315 @@
+//! Suites: files of cases in TOML. A case says which hook is called how, and what must come of it.
+//!
+//! ```toml
+//! [defaults]                       # for all cases of the file
+//! hook = "../prepare-hook"
+//! type = "prepare"
+//!
+//! [[case]]
+//! name = "no image means hold"
+//! sample_job = "container"
+//! delete = ["ContainerImage"]
+//! expect = { verdict = "not-started", reason = "no image" }
+//! each = [{ V = "1" }, { V = "2" }]   # one case for each; ${V} stands for the value everywhere
+//! ```
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+/// A file of cases.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SuiteFile {
+    /// What cases have that do not say otherwise.
+    #[serde(default)]
+    pub defaults: CaseText,
+    /// The cases.
+    #[serde(default)]
+    pub case: Vec<CaseText>,
+}
+
+/// One case as written.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CaseText {
+    /// Its name.
+    pub name: Option<String>,
+    /// The hook, relative to the file.
+    pub hook: Option<String>,
+    /// An environment variable that names the directory of the hook; the case is skipped where it is not set.
+    pub hook_directory: Option<String>,
+    /// The type, as on the command line.
+    #[serde(rename = "type")]
+    pub kind: Option<String>,
+    /// The ad of the job in long form.
+    pub job: Option<String>,
+    /// A file with it.
+    pub job_file: Option<String>,
+    /// A built-in job.
+    pub sample_job: Option<String>,
+    /// The ad of the slot.
+    pub slot: Option<String>,
+    /// A file with it.
+    pub slot_file: Option<String>,
+    /// A built-in slot.
+    pub sample_slot: Option<String>,
+    /// The ad of the routed job.
+    pub routed: Option<String>,
+    /// Attributes set in the ad that the call is about.
+    pub set: Option<BTreeMap<String, String>>,
+    /// Attributes removed from it.
+    pub delete: Option<Vec<String>>,
+    /// Arguments; the first is what REPLY_FETCH and JOB_EXIT are told.
+    pub words: Option<Vec<String>>,
+    /// Variables.
+    pub env: Option<BTreeMap<String, String>>,
+    /// Directories in front of PATH, relative to the file.
+    pub path_prepend: Option<Vec<String>>,
+    /// Files laid out in the directory of the case, whose path is `${DIR}`; those that begin with `#!` can be executed.
+    pub files: Option<BTreeMap<String, String>>,
+    /// Whether a shadow stands behind.
+    pub shadow: Option<bool>,
+    /// Keyword.
+    pub keyword: Option<String>,
+    /// Exactly as 25.14.
+    pub reference: Option<bool>,
+    /// Seconds after which it is killed.
+    pub timeout: Option<f64>,
+    /// What must come of it.
+    pub expect: Option<Expect>,
+    /// Parameters: one case for each table.
+    pub each: Option<Vec<BTreeMap<String, String>>>,
+}
+
+/// What must come of a case. What is not said may be anything.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Expect {
+    /// The verdict in a word.
+    pub verdict: Option<String>,
+    /// Hold code.
+    pub code: Option<i64>,
+    /// Its refinement.
+    pub subcode: Option<i64>,
+    /// Part of the reason.
+    pub reason: Option<String>,
+    /// `exited N` or `signalled N`; a bare number is an exit status.
+    pub exit: Option<toml::Value>,
+    /// The whole standard output.
+    pub stdout: Option<String>,
+    /// A pattern that standard error must match; an empty one wants it empty.
+    pub stderr: Option<String>,
+    /// Expressions that must be true of the result (MY) and what went in (TARGET).
+    pub result: Option<Vec<String>>,
+    /// The findings, notes left out, in any order.
+    pub findings: Option<Vec<String>>,
+    /// Seconds it may take.
+    pub within: Option<f64>,
+}
+
+/// One case, parameters put in.
+#[derive(Clone, Debug)]
+pub struct SuiteCase {
+    /// `file: name`.
+    pub name: String,
+    /// The directory of its file.
+    pub base: PathBuf,
+    /// The file and the case's number in it, for `--update`.
+    pub source: (PathBuf, usize),
+    /// What it says.
+    pub text: CaseText,
+}
+
+/// Why a suite cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum SuiteError {
+    /// A file or directory cannot be read.
+    #[error("cannot read '{0}'")]
+    Unreadable(PathBuf, #[source] std::io::Error),
+    /// It is no suite; the place stands in the cause.
+    #[error("'{0}' is no suite")]
+    Malformed(PathBuf, #[source] Box<toml::de::Error>),
+}
+
+/// Reads a suite file, or all `*.toml` of a directory.
+///
+/// # Errors
+/// One cannot be read, or is no suite.
+pub fn read(path: &Path) -> Result<Vec<SuiteCase>, SuiteError> {
+    let unreadable = |error| SuiteError::Unreadable(path.to_owned(), error);
+    if path.is_dir() {
+        let mut files: Vec<PathBuf> =
+            std::fs::read_dir(path).map_err(unreadable)?.flatten().map(|entry| entry.path()).collect();
+        files.retain(|file| file.extension().is_some_and(|extension| extension == "toml"));
+        files.sort();
+        let mut cases = Vec::new();
+        for file in files {
+            cases.extend(read(&file)?);
+        }
+        return Ok(cases);
+    }
+    let text = std::fs::read_to_string(path).map_err(unreadable)?;
+    let suite: SuiteFile =
+        toml::from_str(&text).map_err(|error| SuiteError::Malformed(path.to_owned(), Box::new(error)))?;
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let base = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let base = std::path::absolute(base).unwrap_or_else(|_| base.to_owned());
+    let mut cases = Vec::new();
+    for (number, case) in suite.case.into_iter().enumerate() {
+        let case = with_defaults(case, &suite.defaults);
+        let name = case.name.clone().unwrap_or_else(|| format!("case {}", number + 1));
+        let source = (path.to_owned(), number);
+        match case.each.clone() {
+            None => cases.push(SuiteCase {
+                name: format!("{stem}: {name}"),
+                base: base.clone(),
+                source,
+                text: case,
+            }),
+            Some(tables) => {
+                for (row, table) in tables.iter().enumerate() {
+                    let text = substituted(case.clone(), table);
+                    let mut name = text.name.clone().unwrap_or_else(|| name.clone());
+                    if text.name == case.name {
+                        name = format!("{name} [{}]", row + 1);
+                    }
+                    let name = format!("{stem}: {name}");
+                    cases.push(SuiteCase { name, base: base.clone(), source: source.clone(), text });
+                }
+            }
+        }
+    }
+    Ok(cases)
+}
+
+fn with_defaults(case: CaseText, defaults: &CaseText) -> CaseText {
+    let d = defaults.clone();
+    CaseText {
+        name: case.name,
+        hook: case.hook.or(d.hook),
+        hook_directory: case.hook_directory.or(d.hook_directory),
+        kind: case.kind.or(d.kind),
+        job: case.job.or(d.job),
+        job_file: case.job_file.or(d.job_file),
+        sample_job: case.sample_job.or(d.sample_job),
+        slot: case.slot.or(d.slot),
+        slot_file: case.slot_file.or(d.slot_file),
+        sample_slot: case.sample_slot.or(d.sample_slot),
+        routed: case.routed.or(d.routed),
+        set: joined(d.set, case.set),
+        delete: case.delete.or(d.delete),
+        words: case.words.or(d.words),
+        env: joined(d.env, case.env),
+        path_prepend: case.path_prepend.or(d.path_prepend),
+        files: joined(d.files, case.files),
+        shadow: case.shadow.or(d.shadow),
+        keyword: case.keyword.or(d.keyword),
+        reference: case.reference.or(d.reference),
+        timeout: case.timeout.or(d.timeout),
+        expect: case.expect.or(d.expect),
+        each: case.each,
+    }
+}
+
+type Table = BTreeMap<String, String>;
+
+fn joined(below: Option<Table>, above: Option<Table>) -> Option<Table> {
+    match (below, above) {
+        (Some(mut below), Some(above)) => {
+            below.extend(above);
+            Some(below)
+        }
+        (below, above) => above.or(below),
+    }
+}
+
+/// Puts the values in place of `${NAME}` in every text of a case.
+pub fn substituted(case: CaseText, values: &Table) -> CaseText {
+    let put = |text: &mut String| {
+        for (name, value) in values {
+            let mark = format!("${{{name}}}");
+            if text.contains(&mark) {
+                *text = text.replace(&mark, value);
+            }
+        }
+    };
+    let one = |text: Option<String>| {
+        text.map(|mut text| {
+            put(&mut text);
+            text
+        })
+    };
+    let list = |texts: Option<Vec<String>>| {
+        texts.map(|mut texts| {
+            texts.iter_mut().for_each(put);
+            texts
+        })
+    };
+    let table = |texts: Option<Table>| {
+        texts.map(|mut texts| {
+            texts.values_mut().for_each(put);
+            texts
+        })
+    };
+    let expect = case.expect.map(|expect| Expect {
+        verdict: one(expect.verdict),
+        reason: one(expect.reason),
+        stdout: one(expect.stdout),
+        stderr: one(expect.stderr),
+        result: list(expect.result),
+        findings: list(expect.findings),
+        exit: match expect.exit {
+            Some(toml::Value::String(text)) => one(Some(text)).map(toml::Value::String),
+            other => other,
+        },
+        ..expect
+    });
+    CaseText {
+        name: one(case.name),
+        hook: one(case.hook),
+        hook_directory: case.hook_directory,
+        kind: one(case.kind),
+        job: one(case.job),
+        job_file: one(case.job_file),
+        sample_job: one(case.sample_job),
+        slot: one(case.slot),
+        slot_file: one(case.slot_file),
+        sample_slot: one(case.sample_slot),
+        routed: one(case.routed),
+        set: table(case.set),
+        delete: list(case.delete),
+        words: list(case.words),
+        env: table(case.env),
+        path_prepend: list(case.path_prepend),
+        files: table(case.files),
+        expect,
+        ..case
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_make_cases_and_defaults_fill_in() {
+        let home = tempfile::tempdir().unwrap();
+        let file = home.path().join("a.toml");
+        std::fs::write(
+            &file,
+            "[defaults]\nhook = \"h\"\ntype = \"prepare\"\nenv = { A = \"1\" }\n[[case]]\nname = \"code ${C}\"\n\
+             env = { B = \"${C}\" }\neach = [{ C = \"1\" }, { C = \"300\" }]\n[[case]]\ntype = \"exit\"\n",
+        )
+        .unwrap();
+        let cases = read(&file).unwrap();
+        let names: Vec<_> = cases.iter().map(|case| case.name.as_str()).collect();
+        assert_eq!(names, ["a: code 1", "a: code 300", "a: case 2"]);
+        assert_eq!(cases[1].text.env.as_ref().unwrap()["B"], "300");
+        assert_eq!(cases[1].text.env.as_ref().unwrap()["A"], "1");
+        assert_eq!(cases[2].text.kind.as_deref(), Some("exit"));
+        std::fs::write(&file, "[[case]]\nnmae = \"x\"\n").unwrap();
+        assert!(matches!(read(&file), Err(SuiteError::Malformed(..))));
+    }
+}
