@@ -223,7 +223,7 @@ impl Work<'_> {
                     let reason = crate::classad::explain::why_undefined(&expr, ad, session.world);
                     let (keyword, attribute) = (self.command.keyword, name.into());
                     let kind = ProblemKind::Undefined { keyword, attribute, value: word, reason };
-                    self.problem(kind, Span::default(), observer);
+                    self.problem(kind, Span::new(0, self.text.len()), observer);
                 }
                 Some(value)
             }

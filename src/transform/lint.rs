@@ -57,6 +57,14 @@ pub struct Finding {
     pub inside_if: bool,
 }
 
+/// Looks only for what makes a transform fail.
+pub fn errors(transform: &Transform, runner: Runner, world: &dyn World) -> Vec<Finding> {
+    let mut lint = Lint { runner, world, findings: Vec::new(), written: BTreeMap::new(), inside_if: false };
+    lint.statements(transform);
+    lint.findings.retain(|finding| finding.severity == Severity::Error);
+    lint.findings
+}
+
 /// Looks through a transform.
 pub fn lint(
     transform: &Transform,

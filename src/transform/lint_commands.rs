@@ -119,9 +119,13 @@ impl Lint<'_> {
         depth: usize,
     ) {
         let key = name.to_ascii_lowercase();
-        let reads = |text: &[u8]| text.to_ascii_lowercase();
-        let value = reads(&command.value);
-        self.written.retain(|written, _| value.find(written).is_none());
+        // A macro may read any attribute.
+        if command.value.contains(&b'$') {
+            self.written.clear();
+        }
+        for word in command.value.split(|b| !(b.is_ascii_alphanumeric() || *b == b'_')) {
+            self.written.remove(&word.to_ascii_lowercase());
+        }
         match command.keyword {
             Keyword::Set | Keyword::EvalSet | Keyword::Delete => {
                 if let Some((before, place, at_depth)) = self.written.remove(&key)

@@ -1,13 +1,15 @@
 //! Mistakes with macros: read but never defined, defined but never read, and texts that only look like references.
 
 use bstr::{BString, ByteSlice};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::command::{Attribute, Keyword};
 use super::lint::{Finding, Severity};
-use super::macros::{BuiltIn, PLATFORM};
+use super::macros::PLATFORM;
 use super::program::Transform;
 use super::rules::Line;
 use super::statement::{self, Append, Directive, Statement};
+use crate::classad::AttrName;
 use crate::config::MacroSource;
 use crate::config::reference::{Function, next_reference};
 use crate::text::caseless;
@@ -31,9 +33,12 @@ pub(super) struct Uses {
     read: Vec<Named>,
     odd: Vec<Finding>,
     /// Names that an `if defined` asks for.
-    asked: Vec<BString>,
+    asked: FxHashSet<AttrName>,
     includes: bool,
 }
+
+/// How many doubtful references are told of one transform.
+const MOST_ODD: usize = 100;
 
 impl Uses {
     pub(super) fn collect(transform: &Transform) -> Self {
@@ -95,7 +100,7 @@ impl Uses {
     fn iteration(&mut self, line: &Line, arguments: &[u8]) {
         if let Ok(parsed) = super::iterate::parse(arguments, |_| Some(1)) {
             for name in parsed.variables {
-                self.asked.push(name.clone());
+                self.asked.insert(name[..].into());
                 let line = line.clone();
                 self.defined.push(Named { name, line, at: (0, 0), order: 0, has_default: true, plain: true });
             }
@@ -105,7 +110,7 @@ impl Uses {
     fn condition(&mut self, text: &[u8]) {
         let mut words = super::iterate::words(text).skip_while(|word| !word.eq_ignore_ascii_case(b"defined"));
         if let (Some(_), Some(name)) = (words.next(), words.next()) {
-            self.asked.push(name.into());
+            self.asked.insert(name.into());
         }
     }
 
@@ -117,6 +122,8 @@ impl Uses {
     fn scan_to(&mut self, line: &Line, from: usize, to: usize, order: usize, now: bool) {
         let text = &line.text[..to];
         let mut at = from;
+        // The first of equal references stands for all: a line may hold a million.
+        let mut seen: FxHashSet<(AttrName, bool)> = FxHashSet::default();
         while let Some(found) = next_reference(text, at, &mut None, |_, _| true) {
             let place = (found.dollar, found.end);
             let body = found.body(text);
@@ -136,7 +143,9 @@ impl Uses {
             let has_default = default.is_some_and(|default| !default.is_empty());
             let order = if now { order } else { usize::MAX };
             let name = BString::from(name.trim());
-            self.read.push(Named { name, line: line.clone(), at: place, order, has_default, plain });
+            if seen.insert((name[..].into(), has_default)) {
+                self.read.push(Named { name, line: line.clone(), at: place, order, has_default, plain });
+            }
             at = if plain { found.dollar + 2 } else { found.end };
         }
         self.not_references(line, from, to);
@@ -146,7 +155,9 @@ impl Uses {
     fn not_references(&mut self, line: &Line, from: usize, to: usize) {
         let text = &line.text[..to];
         let mut at = from;
-        while let Some(dollar) = text.get(at..).and_then(|rest| rest.find(b"$(")).map(|offset| at + offset) {
+        while let Some(dollar) = text.get(at..).and_then(|rest| rest.find(b"$(")).map(|offset| at + offset)
+            && self.odd.len() < MOST_ODD
+        {
             at = dollar + 2;
             if dollar > 0 && text[dollar - 1] == b'$' {
                 continue;
@@ -213,18 +224,22 @@ impl Uses {
     /// What is wrong.
     pub(super) fn findings(self, knobs: Option<&dyn MacroSource>) -> Vec<Finding> {
         let mut findings = self.odd;
-        let asked = |name: &[u8]| self.asked.iter().any(|asked| caseless::eq(asked, name));
+        let asked = |name: &[u8]| self.asked.contains(&AttrName::from(name));
+        let mut by_name: FxHashMap<AttrName, Vec<&Named>> = FxHashMap::default();
+        for defined in &self.defined {
+            by_name.entry(defined.name[..].into()).or_default().push(defined);
+        }
         for read in self.read.iter().filter(|read| read.plain && !read.has_default && !self.includes) {
             if read.name.is_empty() || known(&read.name) || asked(&read.name) || read.name.contains(&b'$') {
                 continue;
             }
-            let all = || self.defined.iter().filter(|defined| caseless::eq(&defined.name, &read.name));
-            if all().any(|defined| defined.order < read.order)
+            let all = by_name.get(&AttrName::from(&read.name[..])).map_or(&[][..], Vec::as_slice);
+            if all.iter().any(|defined| defined.order < read.order)
                 || knobs.is_some_and(|k| k.raw(&read.name).is_some())
             {
                 continue;
             }
-            let (message, fix) = match all().next() {
+            let (message, fix) = match all.first() {
                 Some(later) => (
                     format!(
                         "{} is empty here, it gets its value on line {} only",
@@ -233,9 +248,8 @@ impl Uses {
                     "move the assignment up".to_owned(),
                 ),
                 None => {
-                    let names: Vec<String> = self.defined.iter().map(|d| d.name.to_string()).collect();
-                    let near = nearest(&read.name, names.iter().map(String::as_str));
-                    let fix = match near {
+                    let near = nearest(&read.name, by_name.keys().take(MOST_ODD).map(|name| name.as_bytes()));
+                    let fix = match near.map(<[u8]>::as_bstr) {
                         Some(near) => format!("did you mean $({near})?"),
                         None => format!(
                             "define it, give a default with $({}:text), or write $(MY.{}) for the ad's attribute",
@@ -256,17 +270,12 @@ impl Uses {
                 inside_if: false,
             });
         }
-        let is_read = |name: &[u8]| {
-            asked(name)
-                || self.read.iter().any(|read| {
-                    let own = if caseless::starts_with(&read.name, b"XFORM.") {
-                        &read.name[6..]
-                    } else {
-                        &read.name[..]
-                    };
-                    caseless::eq(own, name)
-                })
+        let own_name = |name: &[u8]| {
+            let own = if caseless::starts_with(name, b"XFORM.") { &name[6..] } else { name };
+            AttrName::from(own)
         };
+        let read: FxHashSet<AttrName> = self.read.iter().map(|read| own_name(&read.name)).collect();
+        let is_read = |name: &[u8]| asked(name) || read.contains(&AttrName::from(name));
         // A name that is put together is read by nobody knows whom.
         let indirect =
             self.includes || self.read.iter().any(|read| read.name.contains(&b'$') || read.name.is_empty());
@@ -299,7 +308,6 @@ fn known(name: &[u8]) -> bool {
     let built_in = ["IsLinux", "IsWindows", "Iterating", "IsClusterAd", "LateMaterialization"];
     let turning = ["Step", "Row", "ItemIndex", "XFormId", "RulesFile", "DOLLAR"];
     let is = |list: &[&str]| list.iter().any(|known| name.eq_ignore_ascii_case(known.as_bytes()));
-    let _ = BuiltIn::Basic;
     is(&built_in) || is(&turning) || is(&PLATFORM) || caseless::starts_with(name, b"MY.")
 }
 

@@ -51,7 +51,7 @@ pub use envelope::{Envelope, Iteration, LoadError, Requirements};
 pub use macros::{BuiltIn, Macros, Mark, PLATFORM, Scope, Turn};
 pub use observe::{Event, Failure, Idle, Observer, Problem, ProblemKind, Problems, Reason, Silent};
 pub use program::Transform;
-pub use rules::{Line, SourceText};
+pub use rules::{Line, LineText, SourceText};
 pub use session::{Checked, Session};
 pub use statement::{Append, Assignment, Directive, Statement, is_macro_name};
 pub use turns::{Plan, PlanError};

@@ -20,9 +20,14 @@ pub struct SourceText {
     pub text: BString,
 }
 
-/// One logical line: continuations joined, white space cut at both ends.
+/// One logical line: continuations joined, white space cut at both ends. Copies share the text, which may be of many
+/// megabytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Line {
+pub struct Line(Arc<LineText>);
+
+/// What a [`Line`] holds.
+#[derive(Debug, PartialEq, Eq)]
+pub struct LineText {
     /// The text.
     pub text: BString,
     /// Number of its first physical line, from 1.
@@ -33,10 +38,23 @@ pub struct Line {
     pub source: Arc<SourceText>,
 }
 
+impl std::ops::Deref for Line {
+    type Target = LineText;
+
+    fn deref(&self) -> &LineText {
+        &self.0
+    }
+}
+
 impl Line {
     fn new(source: &Arc<SourceText>, line: LogicalLine<'_>) -> Self {
         let (number, pieces) = (line.first_line, line.pieces);
-        Line { text: line.text.into_owned().into(), number, pieces, source: source.clone() }
+        Line(Arc::new(LineText {
+            text: line.text.into_owned().into(),
+            number,
+            pieces,
+            source: source.clone(),
+        }))
     }
 
     /// The place in the source of a range of the text; cut at the end of the piece it begins in.
@@ -129,7 +147,8 @@ impl Rules {
             let clamp = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
             if !part.is_empty() {
                 let pieces = vec![(0, clamp(at))];
-                lines.push(Line { text: part.into(), number, pieces, source: source.clone() });
+                let text = LineText { text: part.into(), number, pieces, source: source.clone() };
+                lines.push(Line(Arc::new(text)));
             }
             at += part.len();
             number += u32::from(text.get(at) == Some(&b'\n'));

@@ -105,7 +105,9 @@ pub(crate) fn render(tool: &str, error: &anyhow::Error, painter: Painter) -> Str
             causes.push(cause);
         }
     }
-    let mut text = format!("{}: {}\n", painter.bold(tool), causes.join(": "));
+    // What a file or a hook says may hold anything, also what a terminal would obey.
+    let told = causes.join(": ").replace(|c: char| c.is_control() && c != '\n' && c != '\t', "?");
+    let mut text = format!("{}: {told}\n", painter.bold(tool));
     if let Some(problem) = find(error) {
         if let Some(excerpt) = &problem.excerpt {
             let (line, marks) = excerpt.split_once('\n').unwrap_or((excerpt, ""));

@@ -19,7 +19,7 @@ use crate::cli::common::{
 use crate::cli::transform_report::{self as report, Difference, Steps, Story};
 use crate::config::MacroSource;
 use crate::os::RealWorld;
-use crate::transform::lint::{self, Severity};
+use crate::transform::lint;
 use crate::transform::{Event, Failure, Line, Observer, Plan, ProblemKind, Session, Transform};
 
 /// Options of the verb.
@@ -70,7 +70,7 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
     let config = rules::load_config(&arguments.config, &arguments.rules, &world, program)?;
     let view = config.as_ref().map(|config| config.view(&world));
     let mut loaded = rules::load(&arguments.rules, view.as_ref(), &world, program)?;
-    refuse_bad_statements(&loaded, view.as_ref().map(|view| view as &dyn MacroSource), &world, program)?;
+    refuse_bad_statements(&loaded, &world, program)?;
     let transforms: Vec<Transform> = loaded.transforms.drain(..).map(|(transform, _)| transform).collect();
     let mut session = Session::new(&world, view.as_ref().map(|view| view as &dyn MacroSource));
     session.quirks = arguments.quirks.quirks;
@@ -93,6 +93,7 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
         writer: Out::new(arguments),
         out: BufWriter::with_capacity(256 * 1024, out),
         observer: Watch::new(arguments, program),
+        number: 0,
         failed: 0,
         malformed: 0,
     };
@@ -104,8 +105,8 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
     for path in inputs {
         run.input(path, &mut session, &mut loaded)?;
     }
-    run.writer.finish(&mut run.out)?;
-    run.out.flush()?;
+    run.writer.finish(&mut run.out).context("cannot write the output")?;
+    run.out.flush().context("cannot write the output")?;
     if run.failed > 0 && !arguments.output.quiet {
         program.warn(&format!("{} ad{} could not be transformed", run.failed, rules::plural(run.failed)));
     }
@@ -113,17 +114,11 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
 }
 
 /// Tells every statement that can never work; one that stands in no `if` ends the run before the first ad.
-fn refuse_bad_statements(
-    loaded: &Loaded,
-    knobs: Option<&dyn MacroSource>,
-    world: &RealWorld,
-    program: &Program,
-) -> anyhow::Result<()> {
+fn refuse_bad_statements(loaded: &Loaded, world: &RealWorld, program: &Program) -> anyhow::Result<()> {
     let mut fatal = 0;
     for (transform, runner) in &loaded.transforms {
-        let findings = lint::lint(transform, *runner, knobs, world);
-        for finding in findings.iter().filter(|finding| finding.severity == Severity::Error) {
-            program.report(&report::finding(finding, Status::Unreadable));
+        for finding in lint::errors(transform, *runner, world) {
+            program.report(&report::finding(&finding, Status::Unreadable));
             fatal += usize::from(!finding.inside_if);
         }
     }
@@ -175,6 +170,7 @@ struct Run<'a> {
     writer: Out,
     out: BufWriter<Box<dyn Write>>,
     observer: Watch<'a>,
+    number: u64,
     failed: usize,
     malformed: usize,
 }
@@ -204,6 +200,7 @@ impl Run<'_> {
                 }
                 self.program.report(&error);
             }
+            self.number += 1;
             self.ad(record.ad, session)?;
         }
         Ok(())
@@ -246,13 +243,14 @@ impl Run<'_> {
         session.macros.rewind(start);
         if let Some(failure) = &failure {
             self.failed += 1;
-            self.observer.failed(failure);
+            self.observer.failed(failure, self.number);
         }
         let difference = before.map(|before| Difference::between(&before, ad));
         self.tell(difference.as_ref());
         if failure.is_none() {
             let told = self.observer.take_steps();
-            self.writer.write(ad, &applied, told, difference, &mut self.out)?;
+            let written = self.writer.write(ad, &applied, told, difference, &mut self.out);
+            written.context("cannot write the output")?;
         }
         Ok(())
     }
@@ -266,7 +264,7 @@ impl Run<'_> {
             text.push_str(&difference.to_string());
         }
         if !text.is_empty() {
-            self.program.tell(&text);
+            self.program.tell(&format!("ad {}\n{text}", self.number));
         }
     }
 }
@@ -311,10 +309,11 @@ impl<'a> Watch<'a> {
         }
     }
 
-    fn failed(&mut self, failure: &Failure) {
+    fn failed(&mut self, failure: &Failure, ad: u64) {
         let key = (failure.line.source.name.clone(), failure.line.number, failure.to_string());
         if self.told.insert(key) {
-            self.program.report(&report::failure(failure, Status::No));
+            let error = report::failure(failure, Status::No);
+            self.program.report(&error.context(format!("ad {ad} is left out")));
         }
     }
 
