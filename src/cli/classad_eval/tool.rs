@@ -90,7 +90,7 @@ fn evaluate(
             out.write_all(b"\n")?;
         }
     }
-    let Ok(expr) = Expr::parse_with(text, Dialect::new_syntax()) else {
+    let Some(expr) = make_expression(text) else {
         out.flush()?;
         let text = String::from_utf8_lossy(text);
         session.tell(&format!("Unable to turn '{text}' into a ClassAd or an expression.\n"));
@@ -109,6 +109,15 @@ fn evaluate(
     out.write_all(&Expr::literal(value).unparse())?;
     out.write_all(b"\n")?;
     Ok(true)
+}
+
+/// An expression as the bindings read it: the attribute of an ad made around it, so that more attributes, or a bracket
+/// and whatever follows it, may stand behind (reference: `ExprTree.__init__`, _expr_tree.py).
+fn make_expression(text: &[u8]) -> Option<Expr> {
+    let text = &text[..memchr::memchr(0, text).unwrap_or(text.len())];
+    let around = [b"[expression = ", text, b"]"].concat();
+    let (ad, _) = new::parse_prefix(&around, Dialect::new_syntax()).ok()?;
+    ad.get("expression")
 }
 
 /// The ad a text begins with, or the one it makes between brackets.
@@ -137,4 +146,21 @@ fn read_ad(file: &OsStr, session: &Session) -> Option<ClassAd> {
         session.tell(&format!("Unable to turn file '{name}' into a ClassAd.\n"));
     }
     ad
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_expression_may_be_followed_by_attributes_or_a_bracket() {
+        let shown = |text: &str| make_expression(text.as_bytes()).map(|expr| expr.to_string());
+        for (text, expression) in [("1;", "1"), ("a ; b = 2", "a"), ("1] x", "1"), ("1; expression = 7", "7")]
+        {
+            assert_eq!(shown(text).as_deref(), Some(expression), "{text}");
+        }
+        for text in ["1;2", "1,", "1)", "1 2", "= 3"] {
+            assert_eq!(shown(text), None, "{text}");
+        }
+    }
 }
