@@ -228,7 +228,7 @@ impl ExecutionPoint {
         slot.fetching = None;
         slot.last_fetch_completed = core.now.epoch();
         slot.set_fetch_timer(core);
-        if slot.kind == SlotKind::Dynamic {
+        if slot.kind == SlotKind::Dynamic && matches!(slot.state, State::Owner | State::Unclaimed) {
             // It may have become free meanwhile, and could not go while the fetch ran.
             slot.evaluate(core);
         }

@@ -5,6 +5,10 @@
 
 mod hook_test_program;
 mod hooks;
+#[cfg(feature = "cli")]
+mod point;
 mod reactor;
 mod sandbox;
+#[cfg(feature = "cli")]
+mod slot_run;
 mod starter;

@@ -13,6 +13,8 @@ pub struct Call {
     /// Name of the hook's file, such as FARM_HOOK_FETCH_WORK, or of the job.
     pub name: String,
     pub start: f64,
+    /// When it ended; known of recorded calls alone.
+    pub end: Option<f64>,
     pub pid: i64,
     pub ppid: i64,
     pub argv: Vec<String>,

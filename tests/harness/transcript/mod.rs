@@ -88,7 +88,7 @@ pub fn replay(scenarios: &[PathBuf], options: &Options) -> Vec<Outcome> {
 /// replay that differs is repeated up to so many times, and counts as its best attempt.
 const ATTEMPTS: usize = 3;
 /// A replay with more differences than this does not differ by a race.
-const RACES: usize = 30;
+const RACES: usize = 60;
 /// Longer ones are not repeated.
 const SHORT: Duration = Duration::from_secs(90);
 

@@ -39,6 +39,7 @@ fn call(stage: &Stage, record: &Path, label: &str) -> Option<Call> {
         label: label.to_owned(),
         name: name.to_owned(),
         start: start.parse().unwrap_or(0.0),
+        end: None,
         pid: pid.parse().unwrap_or(0),
         ppid,
         argv,

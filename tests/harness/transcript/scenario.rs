@@ -92,13 +92,27 @@ impl Scenario {
     /// fetches, so a replay begins in the same phase. Each FETCH_WORK tells the second it was made in.
     pub fn phase(&self) -> Option<f64> {
         let (mut low, mut high) = (f64::MIN, f64::MAX);
-        for call in self.calls.iter().filter(|call| call.kind() == "FETCH_WORK") {
-            let second = super::calls::value(call.stdin.as_deref()?, "LastHeardFrom");
-            let Some(second) = second.and_then(|text| text.parse::<f64>().ok()) else { continue };
-            // The recorder notes its own start some milliseconds after the ad was made.
-            let (first, last) = (second - call.start, second + 1.0 - call.start + 0.015);
+        let mut within = |second: f64, at: f64| {
+            // The recorder notes start and end of a hook some milliseconds after resp. before the daemon does.
+            let (first, last) = (second - at - 0.004, second + 1.0 - at + 0.012);
             if first < high && last > low {
                 (low, high) = (low.max(first), high.min(last));
+            }
+        };
+        let seconds = |call: &Call, name: &str| {
+            super::calls::value(call.stdin.as_deref()?, name).and_then(|text| text.parse::<f64>().ok())
+        };
+        let mut before: HashMap<Option<String>, &Call> = HashMap::new();
+        for call in self.calls.iter().filter(|call| call.kind() == "FETCH_WORK") {
+            let Some(made) = seconds(call, "LastHeardFrom") else { continue };
+            within(made, call.start);
+            let last = before.insert(call.slot(), call);
+            // The last fetch that the ad speaks of is the last that was recorded, unless that was dropped.
+            if let Some((last, end)) = last.and_then(|last| Some((last, last.end?)))
+                && seconds(call, "LastFetchWorkSpawned") == seconds(last, "LastHeardFrom")
+                && let Some(completed) = seconds(call, "LastFetchWorkCompleted")
+            {
+                within(completed, end);
             }
         }
         (low > f64::MIN).then(|| ((low + high) / 2.0).rem_euclid(1.0))
@@ -224,6 +238,7 @@ fn calls(directory: &Path) -> Result<Vec<Call>> {
             label: name.clone(),
             name: meta.get("hook").and_then(Value::as_str).unwrap_or_default().to_owned(),
             start: meta.get("start_s").and_then(Value::as_f64).unwrap_or(0.0),
+            end: meta.get("end_s").and_then(Value::as_f64),
             pid: meta.get("pid").and_then(Value::as_i64).unwrap_or(0),
             ppid: meta.get("ppid").and_then(Value::as_i64).unwrap_or(0),
             argv: strings(&meta, "argv"),

@@ -1,0 +1,379 @@
+//! `htc-slot-run` as a process: what hooks and starters get, what it does when they misbehave, how it ends.
+
+use std::process::Child;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use super::point::Point;
+
+const JOB: &str = "ClusterId = 1\nProcId = 0\nCmd = \"/bin/true\"\nOwner = \"nobody\"\n";
+
+fn signal(child: &Child, signal: Signal) {
+    kill(Pid::from_raw(i32::try_from(child.id()).unwrap()), signal).unwrap();
+}
+
+#[test]
+fn a_job_is_fetched_accepted_run_and_its_claim_given_up_once() {
+    let point = Point::new().job("1", JOB);
+    let run = point.run();
+    assert_eq!(run.status, Some(0), "{}", run.stderr);
+    assert_eq!(
+        run.states("slot1"),
+        "Unclaimed/Idle Claimed/Idle Claimed/Busy Claimed/Idle Preempting/Vacating Owner/Idle Unclaimed/Idle"
+    );
+    assert_eq!(point.told("reply.words"), ["accept\n"]);
+    let reply = point.told("reply.").into_iter().find(|text| text.contains("-----")).unwrap();
+    let evict = point.told("evict.").into_iter().find(|text| text.contains("-----")).unwrap();
+    let (job, slot) = reply.split_once("-----\n").unwrap();
+    assert!(job.starts_with("ClusterId = 1\nCmd = \"/bin/true\"\nHookKeyword = \"T\"\nOwner"), "{job}");
+    assert!(job.contains("RequestCpus = 1\nRequestDisk = 1\nRequestMemory = 1\n"), "{job}");
+    assert!(slot.starts_with("AcceptedWhileDraining = false\n"), "{slot}");
+    // The claim that is told is the claim that is given up; as an ad line it can be read back.
+    let claim = |text: &str| text.lines().last().unwrap().to_owned();
+    assert!(claim(&reply).starts_with("ClaimId = \"<") && claim(&reply).ends_with('"'));
+    assert_eq!(claim(&reply), claim(&evict));
+    assert!(!run.stderr.contains(claim(&reply).rsplit_once('#').unwrap().1), "the secret was told");
+    assert_eq!(std::fs::read_dir(point.path("execute")).unwrap().count(), 0);
+    let left: Vec<_> =
+        std::fs::read_dir(point.path("")).unwrap().flatten().map(|it| it.file_name()).collect();
+    assert!(!left.iter().any(|name| name.to_string_lossy().starts_with("htc-slot-run.")), "{left:?}");
+}
+
+#[test]
+fn a_starter_gets_the_words_and_the_job_of_the_reference() {
+    let starter = "#!/bin/sh\necho \"$@\" > \"$HOME/words\"\ncat > \"$HOME/stdin\"\n\
+                   echo \"$_CONDOR_EXECUTE\" > \"$HOME/where\"\nexit 3\n";
+    let point = Point::new().job("1", JOB).hook("starter", starter);
+    let run = point.run();
+    assert_eq!(run.status, Some(1), "a foreign starter's status is the job's: {}", run.stderr);
+    let read = |name: &str| std::fs::read_to_string(point.path(name)).unwrap();
+    assert_eq!(read("words"), "-f -a slot1 -job-input-ad -\n");
+    assert!(read("stdin").ends_with("RequestMemory = 1\n"));
+    assert_eq!(read("where"), format!("{}\n", point.path("execute").display()));
+}
+
+#[test]
+fn with_one_processor_the_starter_is_not_told_its_slot() {
+    let starter = "#!/bin/sh\ncat >/dev/null\necho \"$@\" > \"$HOME/words\"\n";
+    let point = Point::new().job("1", JOB).knob("NUM_CPUS = 1").hook("starter", starter);
+    assert_eq!(point.run().status, Some(0));
+    assert_eq!(std::fs::read_to_string(point.path("words")).unwrap(), "-f -job-input-ad -\n");
+}
+
+#[test]
+fn many_jobs_on_many_slots_are_each_run_once() {
+    let mut point = Point::new()
+        .knob("NUM_CPUS = 4")
+        .knob("NUM_SLOTS_TYPE_1 = 4")
+        .knob("SLOT_TYPE_1 = 25%")
+        .hook("starter", "#!/bin/sh\ncat > \"$HOME/out/job.$$\"\n");
+    for number in 0..40 {
+        point = point.job(&format!("{number:03}"), &format!("{JOB}ClusterId = {number}\n"));
+    }
+    let run = point.run();
+    assert_eq!(run.status, Some(0), "{}", run.stderr);
+    assert_eq!(run.count(&[("event", "job"), ("verdict", "succeeded")]), 40);
+    let mut ids: Vec<String> = point
+        .told("job.")
+        .iter()
+        .map(|ad| ad.lines().find(|line| line.starts_with("ClusterId")).unwrap().to_owned())
+        .collect();
+    ids.sort();
+    ids.dedup();
+    assert_eq!(ids.len(), 40);
+}
+
+#[test]
+fn a_job_that_start_refuses_is_told_why() {
+    let point = Point::new()
+        .job("1", &format!("{JOB}RequestMemory = 5000\n"))
+        .knob("START = Owner == \"nobody\" && TARGET.RequestMemory <= MY.Memory");
+    let run = point.run();
+    assert_eq!(run.status, Some(0));
+    assert_eq!(point.told("reply.words"), ["reject\n"]);
+    let wanted = "TARGET.RequestMemory <= MY.Memory is false (TARGET.RequestMemory = 5000, MY.Memory = 1024)";
+    assert_eq!(run.count(&[("verdict", "rejected"), ("reason", wanted)]), 1, "{}", run.stderr);
+    let refused = point.told("reply.").into_iter().find(|text| text.contains("-----")).unwrap();
+    assert!(!refused.contains("ClaimId"));
+}
+
+/// Fetch hooks that nobody wants, what is said of each, and that a good slot beside them goes on.
+#[test]
+fn bad_fetch_hooks_are_told_and_nothing_else_suffers() {
+    let cases: [(&str, &str, &str); 9] = [
+        ("half an ad", "#!/bin/sh\necho 'Cmd = \"/bin/true\"'\necho 'Args = \"half'\n", "bad value"),
+        ("a line that is none", "#!/bin/sh\necho 'Cmd = \"/bin/true\"'\necho hello\n", "no `=` in the line"),
+        ("too much", "#!/bin/sh\nexec yes 'A = 1'\n", "longer than PIPE_BUFFER_MAX"),
+        ("no interpreter", "#!/no/such/interpreter\n", "/no/such/interpreter"),
+        ("killed", "#!/bin/sh\nkill -9 $$\n", "no work"),
+        ("closes its output", "#!/bin/sh\nexec >&-\nexit 7\n", "no work"),
+        ("does not read", "#!/bin/sh\nexec <&-\nexit 0\n", "no work"),
+        ("blank", "#!/bin/sh\necho; echo '   '\n", "only white space"),
+        ("complains", "#!/bin/sh\necho 'out of cheese' >&2\n", "stderr: out of cheese"),
+    ];
+    for (name, text, said) in cases {
+        let point = Point::new()
+            .knob("NUM_SLOTS_TYPE_1 = 2")
+            .knob("SLOT_TYPE_1 = 50%")
+            .knob("SLOT2_JOB_HOOK_KEYWORD = BAD")
+            .knob("BAD_HOOK_FETCH_WORK = $(CONFIG_ROOT)/hooks/bad")
+            .hook("bad", text)
+            .job("1", JOB);
+        let run = point.run();
+        assert_eq!(run.status, Some(0), "{name}: {}", run.stderr);
+        assert!(run.stderr.contains(said), "{name}: '{said}' is not in\n{}", run.stderr);
+        assert_eq!(run.count(&[("event", "job"), ("slot", "slot1"), ("verdict", "succeeded")]), 1, "{name}");
+    }
+}
+
+#[test]
+fn refused_paths_of_hooks_are_named_with_what_to_do() {
+    use std::os::unix::fs::PermissionsExt;
+    let point = Point::new().job("1", JOB);
+    let mode = |name: &str, bits| {
+        std::fs::set_permissions(point.path(name), std::fs::Permissions::from_mode(bits)).unwrap();
+    };
+    mode("hooks/reply", 0o777);
+    mode("hooks/evict", 0o644);
+    let run = point.run();
+    assert_eq!(run.status, Some(0));
+    assert!(run.stderr.contains("T_HOOK_REPLY_FETCH") && run.stderr.contains("chmod o-w"), "{}", run.stderr);
+    assert!(run.stderr.contains("T_HOOK_EVICT_CLAIM") && run.stderr.contains("chmod u+x"), "{}", run.stderr);
+    assert!(point.told("reply").is_empty() && point.told("evict").is_empty());
+    mode("hooks", 0o777);
+    let run = point.run();
+    assert!(run.stderr.contains("T_HOOK_FETCH_WORK"), "{}", run.stderr);
+    assert_eq!(run.count(&[("event", "hook-start")]), 0);
+}
+
+#[test]
+fn a_hook_without_end_is_ended_by_its_limit_and_takes_its_family_along() {
+    let hook = "#!/bin/sh\nsleep 1000 &\necho $! > \"$HOME/out/child\"\nwait\n";
+    let point = Point::new().hook("fetch", hook).arguments(["--once", "--hook-timeout", "0.3"]);
+    let run = point.run();
+    assert_eq!(run.status, Some(0), "{}", run.stderr);
+    assert_eq!(run.count(&[("event", "hook-failed"), ("reason", "--hook-timeout")]), 1);
+    let pid: i32 = std::fs::read_to_string(point.path("out/child")).unwrap().trim().parse().unwrap();
+    assert!(!super::sandbox::is_alive(pid));
+}
+
+#[test]
+fn a_grandchild_that_holds_the_output_open_is_not_waited_for() {
+    let hook = format!(
+        "#!/bin/sh\nsleep 1000 &\ncat <<'END'\n{JOB}END\nmv \"$HOME/queue/1\" \"$HOME/taken\" || true\n"
+    );
+    let point = Point::new().hook("fetch", &hook).arguments(["--max-jobs", "1"]);
+    let begun = std::time::Instant::now();
+    let run = point.run();
+    assert_eq!(run.status, Some(0), "{}", run.stderr);
+    assert_eq!(run.count(&[("event", "job"), ("verdict", "succeeded")]), 1);
+    assert!(begun.elapsed() < super::sandbox::LONG);
+}
+
+/// A starter that runs until it is told to end, and says how.
+const PATIENT: &str = "#!/bin/sh\ncat > /dev/null\ntrap 'echo TERM >> \"$HOME/signals\"; exit 0' TERM\n\
+                       trap 'echo QUIT >> \"$HOME/signals\"; exit 0' QUIT\n: > \"$HOME/ready\"\nwhile :; do sleep 0.05; done\n";
+/// One that does not listen to SIGTERM.
+const STUBBORN: &str = "#!/bin/sh\ncat > /dev/null\ntrap 'echo TERM >> \"$HOME/signals\"' TERM\n\
+                        trap 'echo QUIT >> \"$HOME/signals\"; exit 0' QUIT\n: > \"$HOME/ready\"\nwhile :; do sleep 0.05; done\n";
+
+fn signals(point: &Point) -> String {
+    std::fs::read_to_string(point.path("signals")).unwrap_or_default()
+}
+
+const BUSY: &[(&str, &str)] = &[("event", "state"), ("activity", "Busy")];
+
+/// Waits until the starter listens to signals.
+fn wait_until_busy(point: &Point, child: &mut Child) {
+    point.wait_for(child, BUSY);
+    let begun = std::time::Instant::now();
+    while !point.path("ready").exists() {
+        assert!(begun.elapsed() < super::sandbox::LONG, "the starter never was ready");
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
+}
+
+#[test]
+fn sigterm_lets_a_job_leave_softly() {
+    let point = Point::new().job("1", JOB).hook("starter", PATIENT).arguments([]);
+    let mut child = point.start();
+    wait_until_busy(&point, &mut child);
+    signal(&child, Signal::SIGTERM);
+    let run = point.end(child);
+    assert_eq!(signals(&point), "TERM\n");
+    assert!(
+        run.states("slot1")
+            .ends_with("Claimed/Busy Claimed/Retiring Preempting/Vacating Owner/Idle Unclaimed/Idle")
+    );
+    assert_eq!(point.told("evict.").iter().filter(|text| text.contains("-----")).count(), 1);
+    assert_eq!(run.status, Some(0), "{}", run.stderr);
+}
+
+#[test]
+fn when_the_vacate_time_is_over_the_job_is_killed() {
+    let point =
+        Point::new().job("1", JOB).hook("starter", STUBBORN).knob("MachineMaxVacateTime = 1").arguments([]);
+    let mut child = point.start();
+    wait_until_busy(&point, &mut child);
+    signal(&child, Signal::SIGTERM);
+    point.end(child);
+    assert_eq!(signals(&point), "TERM\nQUIT\n");
+}
+
+#[test]
+fn sigquit_and_a_second_sigterm_kill_at_once() {
+    for (first, second) in [(Signal::SIGQUIT, None), (Signal::SIGTERM, Some(Signal::SIGINT))] {
+        let point = Point::new().job("1", JOB).hook("starter", STUBBORN).arguments([]);
+        let mut child = point.start();
+        wait_until_busy(&point, &mut child);
+        signal(&child, first);
+        if let Some(second) = second {
+            point.wait_for(&mut child, &[("activity", "Vacating")]);
+            signal(&child, second);
+        }
+        point.end(child);
+        assert!(signals(&point).ends_with("QUIT\n"), "{}", signals(&point));
+    }
+}
+
+#[test]
+fn a_starter_that_ignores_everything_is_killed_with_its_family() {
+    let starter = "#!/bin/sh\ncat > /dev/null\ntrap '' TERM QUIT\nsleep 1000 &\necho $! > \"$HOME/child\"\n\
+                   : > \"$HOME/ready\"\nwhile :; do sleep 0.05; done\n";
+    let point = Point::new()
+        .job("1", JOB)
+        .hook("starter", starter)
+        .knob("MachineMaxVacateTime = 0")
+        .knob("KILLING_TIMEOUT = 1")
+        .arguments([]);
+    let mut child = point.start();
+    wait_until_busy(&point, &mut child);
+    signal(&child, Signal::SIGTERM);
+    let run = point.end(child);
+    assert!(run.stderr.contains("it is killed with everything below it"), "{}", run.stderr);
+    let pid: i32 = std::fs::read_to_string(point.path("child")).unwrap().trim().parse().unwrap();
+    assert!(!super::sandbox::is_alive(pid));
+}
+
+#[test]
+fn a_better_job_takes_the_place_of_the_running_one_by_default_and_is_lost_in_the_reference() {
+    for (quirks, runs) in [("none", 1), ("reference", 0)] {
+        let starter = "#!/bin/sh\nif grep -q 'ClusterId = 2'; then echo better >> \"$HOME/out/better\"; exit 0; fi\n\
+                       trap 'exit 0' TERM QUIT\nfor i in 1 2 3 4 5 6 7 8 9 0; do sleep 0.3; done\n";
+        let point = Point::new()
+            .job("1", &format!("{JOB}Prio = 1\n"))
+            .job("2", &format!("{JOB}ClusterId = 2\nProcId = 0\nPrio = 2\n"))
+            .hook("starter", starter)
+            .knob("RANK = Prio")
+            .knob("UPDATE_INTERVAL = 1")
+            .arguments(["--quirks", quirks, "--max-jobs", "2"]);
+        let run = point.run();
+        assert_eq!(point.told("better").len(), runs, "{quirks}: {}", run.stderr);
+        assert_eq!(point.told("reply.words"), ["accept\naccept\n"], "{quirks}");
+    }
+}
+
+#[test]
+fn a_running_execution_point_is_asked_and_told_through_its_socket() {
+    let point = Point::new().job("1", JOB).hook("starter", PATIENT);
+    let control = point.path("control").display().to_string();
+    let point = point.arguments(["--control", &control]);
+    let mut child = point.start();
+    wait_until_busy(&point, &mut child);
+    let status = point.ask(["status", "--json"]);
+    assert!(String::from_utf8_lossy(&status.stdout).contains("\"activity\":\"Busy\""), "{status:?}");
+    assert!(point.ask(["vacate", "slot1"]).status.success());
+    point.wait_for(&mut child, &[("state", "Owner"), ("reason", "no claim is waiting")]);
+    assert!(point.ask(["drain", "--fast"]).status.success());
+    point.wait_for(&mut child, &[("state", "Drained"), ("activity", "Idle")]);
+    assert!(point.ask(["undrain"]).status.success());
+    point.wait_for(&mut child, &[("event", "state"), ("reason", "no longer draining")]);
+    // A client that says nothing, and one that talks nonsense, hold nothing up.
+    let _silent = std::os::unix::net::UnixStream::connect(point.path("control")).unwrap();
+    let mut rude = std::os::unix::net::UnixStream::connect(point.path("control")).unwrap();
+    std::io::Write::write_all(&mut rude, b"dance\n").unwrap();
+    let mut answer = String::new();
+    std::io::Read::read_to_string(&mut rude, &mut answer).unwrap();
+    assert!(answer.contains("JSON"), "{answer}");
+    assert!(point.ask(["off", "--fast"]).status.success());
+    let run = point.end(child);
+    assert_eq!(signals(&point), "TERM\n");
+    assert!(!point.path("control").exists());
+    assert!(run.status.is_some());
+    assert_eq!(point.ask(["status"]).status.code(), Some(3));
+}
+
+#[test]
+fn sighup_reads_the_configuration_again_and_keeps_the_old_one_when_it_is_bad() {
+    let point = Point::new().knob("START = True").arguments([]);
+    let mut child = point.start();
+    point.wait_for(&mut child, &[("event", "verdict"), ("verdict", "no work")]);
+    let config = std::fs::read_to_string(point.path("config")).unwrap();
+    std::fs::write(point.path("config"), format!("{config}START = (\n")).unwrap();
+    signal(&child, Signal::SIGHUP);
+    point.wait_for(&mut child, &[("event", "warning"), ("reason", "the old configuration stays")]);
+    std::fs::write(point.path("config"), format!("{config}START = Memory < 10\n")).unwrap();
+    signal(&child, Signal::SIGHUP);
+    point.wait_for(&mut child, &[("event", "warning"), ("reason", "was read again")]);
+    signal(&child, Signal::SIGTERM);
+    assert_eq!(point.end(child).status, Some(0));
+}
+
+#[test]
+fn a_bad_configuration_is_one_message_with_its_place_and_status_3() {
+    for (line, said) in [
+        ("START = Memory >", "START"),
+        ("SLOT_TYPE_1 = cpus=abc", "expected auto, min, a number"),
+        ("SLOT_TYPE_1 = wheels=4", "no resource wheels"),
+        ("EXECUTE = /no/such/directory", "make that directory"),
+        ("NUM_CPUS = 0", "set it to 1 or more"),
+        ("STARTER = /no/such/starter", "there is no file"),
+        ("SLOT_TYPE_1 = cpus=50\nSLOT_CONFIG_FAILURE_MODE = ABORT", "Not enough Cpus"),
+        ("this is no statement", "config"),
+    ] {
+        let run = Point::new().knob(line).run();
+        assert_eq!(run.status, Some(3), "{line}: {}", run.stderr);
+        assert!(run.stderr.contains(said), "{line}: '{said}' is not in\n{}", run.stderr);
+        assert!(!run.stderr.contains("panicked"), "{}", run.stderr);
+    }
+}
+
+#[test]
+fn timeout_kills_everything_and_is_status_124() {
+    let point = Point::new().job("1", JOB).hook("starter", STUBBORN).arguments(["--timeout", "1"]);
+    let run = point.run();
+    assert_eq!(run.status, Some(124), "{}", run.stderr);
+    assert_eq!(signals(&point), "QUIT\n");
+}
+
+#[test]
+fn foreign_files_in_execute_are_left_alone_and_dead_scratch_directories_removed() {
+    let point = Point::new();
+    std::fs::create_dir(point.path("execute/dir_999999999")).unwrap();
+    std::fs::write(point.path("execute/dir_999999999/file"), "x").unwrap();
+    std::fs::write(point.path("execute/mine"), "x").unwrap();
+    let run = point.run();
+    assert_eq!(run.status, Some(0));
+    assert!(point.path("execute/mine").exists() && !point.path("execute/dir_999999999").exists());
+    assert!(run.stderr.contains("execute-emptied"), "{}", run.stderr);
+}
+
+#[test]
+fn a_partitionable_slot_gives_each_job_what_it_asks_for() {
+    let mut point = Point::new()
+        .knob("NUM_CPUS = 4")
+        .knob("SLOT_TYPE_1_PARTITIONABLE = True")
+        .knob("FetchWorkDelay = ifThenElse(SlotType == \"Partitionable\", 0, 300)")
+        .hook("starter", "#!/bin/sh\ncat > /dev/null\nsleep 0.5\n")
+        .arguments(["--max-jobs", "3", "--timeout", "60"]);
+    for number in 1..=3 {
+        let ad =
+            format!("{JOB}ClusterId = {number}\nRequestCpus = 1\nRequestMemory = 100\nRequestDisk = 100\n");
+        point = point.job(&number.to_string(), &ad);
+    }
+    let run = point.run();
+    assert_eq!(run.status, Some(0), "{}", run.stderr);
+    assert_eq!(run.count(&[("event", "job"), ("slot", "slot1_"), ("verdict", "succeeded")]), 3);
+    assert!(run.count(&[("event", "state"), ("slot", "slot1_"), ("state", "Delete")]) >= 1, "{}", run.stderr);
+}
