@@ -5,6 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use bstr::{BString, ByteSlice};
+use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
+use nix::unistd::Pid;
 
 use crate::os::identity::acting_as;
 use crate::os::{SpawnError, Stage};
@@ -47,6 +49,27 @@ pub(super) fn spec(
         left_behind: LeftBehind::Killed,
         ..ChildSpec::new(&process.program)
     }
+}
+
+/// Makes a child while we are bound to these processors ourselves, which it inherits. Processors that are not there are
+/// left out; where none is left it is not bound at all.
+pub(super) fn bound<T>(processors: &[usize], make: impl FnOnce() -> T) -> T {
+    let own = Pid::from_raw(0);
+    let before = sched_getaffinity(own).ok().filter(|_| !processors.is_empty());
+    let mut wanted = CpuSet::new();
+    let mut any = false;
+    for &processor in processors {
+        let there = before.as_ref().is_some_and(|set| set.is_set(processor).unwrap_or(false));
+        any |= there && wanted.set(processor).is_ok();
+    }
+    if any {
+        let _ = sched_setaffinity(own, &wanted);
+    }
+    let made = make();
+    if let Some(before) = before.filter(|_| any) {
+        let _ = sched_setaffinity(own, &before);
+    }
+    made
 }
 
 /// `NAME=value`.

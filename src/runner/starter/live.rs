@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::fs;
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bstr::BString;
@@ -83,6 +83,8 @@ pub struct Job {
     pub wrapper_reader: Option<Identity>,
     /// The job's own log.
     pub log: Option<UserLog>,
+    /// Processors that the job is bound to; empty for all.
+    pub affinity: Vec<usize>,
     /// The slot runner's private directory.
     pub private: Option<PathBuf>,
     /// `--timeout`: the job is ended then.
@@ -284,6 +286,15 @@ impl Live<'_> {
         })
     }
 
+    /// Whether nobody has told of a quirk yet: the starters of one slot runner tell once between them, by a mark beside
+    /// their private directories.
+    fn is_news(&self, quirk: Quirk) -> bool {
+        let Some(common) = self.job.private.as_deref().and_then(Path::parent) else { return true };
+        let mark = common.join(format!("told-{}", quirk.id()));
+        let made = fs::OpenOptions::new().write(true).create_new(true).open(mark);
+        !made.is_err_and(|error| error.kind() == io::ErrorKind::AlreadyExists)
+    }
+
     fn event(&self, kind: Kind) -> events::Event {
         let event = events::Event::new(self.now(), kind).job(self.job.id.as_str());
         if self.job.slot.is_empty() { event } else { event.slot(self.job.slot.as_str()) }
@@ -323,6 +334,9 @@ impl Live<'_> {
             Action::Tell(notice) => {
                 if let Notice::NotStarted { reason } = &notice {
                     self.not_started.get_or_insert_with(|| reason.clone());
+                }
+                if matches!(&notice, Notice::Quirk { quirk, .. } if !self.is_news(*quirk)) {
+                    return;
                 }
                 let event = notice::event(self.event(Kind::Warning), notice);
                 self.stream.tell(&event);
@@ -432,7 +446,8 @@ impl Live<'_> {
 
         let ancestor = HookCall::marker(now, self.world.random());
         let spec = child::spec(process, &self.job.environment, identity.as_ref(), ancestor, mounts);
-        let error = match self.reactor.spawn(spec.clone()) {
+        let affinity = if process.script { &[][..] } else { &self.job.affinity };
+        let error = match child::bound(affinity, || self.reactor.spawn(spec.clone())) {
             Ok(child) => return Ok(child),
             Err(error) => error,
         };

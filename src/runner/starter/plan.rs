@@ -152,6 +152,7 @@ pub fn plan<'w>(request: Request<'w>, view: &View<'_>) -> Result<Plan<'w>, Value
         ad_writer,
         wrapper_reader,
         log,
+        affinity: affinity(view, &request.slot)?,
         private: request.private,
         timeout: request.timeout,
         skew_us: request.skew_us,
@@ -237,6 +238,24 @@ fn resolve(path: &BString, scratch: &Path, quirks: Quirks, world: &dyn World) ->
         false => world.current_dir().unwrap_or_default(),
     };
     base.join(path)
+}
+
+/// The processors of the slot where ENFORCE_CPU_AFFINITY is true: STARTD_ASSIGNED_AFFINITY, else SLOT<N>_CPU_AFFINITY,
+/// else the one of the slot's number (`OsProc::StartJob`). Empty: all.
+fn affinity(view: &View<'_>, slot: &[u8]) -> Result<Vec<usize>, ValueError> {
+    let wanted = view.boolean("ENFORCE_CPU_AFFINITY")?.is_some_and(|setting| setting.value);
+    let digits = slot.to_str_lossy();
+    let digits = digits.trim_start_matches(|c: char| !c.is_ascii_digit());
+    let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+    let Some(number) = digits[..end].parse::<usize>().ok().filter(|number| wanted && *number > 0) else {
+        return Ok(Vec::new());
+    };
+    for name in ["STARTD_ASSIGNED_AFFINITY".to_owned(), format!("SLOT{number}_CPU_AFFINITY")] {
+        if let Some(list) = view.list(&name)? {
+            return Ok(list.value.iter().filter_map(|cpu| cpu.to_str().ok()?.parse().ok()).collect());
+        }
+    }
+    Ok(vec![number - 1])
 }
 
 /// PIPE_BUFFER_MAX.
