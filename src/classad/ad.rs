@@ -8,6 +8,7 @@ use bstr::{BStr, BString, ByteSlice};
 use super::computed::Computed;
 use super::expr::{Expr, Repr};
 use super::lexer;
+use super::memo::Memo;
 use super::name::{self, AttrName};
 use super::parser::{Dialect, ParseError};
 use super::tree::{Node, NodeId, Tree};
@@ -130,11 +131,13 @@ impl ClassAd {
         ClassAd::default()
     }
 
+    #[inline]
     fn name_of(&self, at: usize) -> &[u8] {
         let entry = &self.entries[at];
         &self.text[entry.start as usize..entry.start as usize + entry.len as usize]
     }
 
+    #[inline]
     fn find(&self, wanted: &[u8], hash: u32) -> Option<usize> {
         let same = |at: usize| self.hashes[at] == hash && self.name_of(at).eq_ignore_ascii_case(wanted);
         if let Some(index) = &self.index {
@@ -155,11 +158,13 @@ impl ClassAd {
     }
 
     /// The value of an attribute, with the hash of its name known.
+    #[inline]
     pub(crate) fn slot(&self, wanted: &[u8], hash: u32) -> Option<&Slot> {
         self.find(wanted, hash).map(|at| &self.entries[at].value)
     }
 
     /// The text of a string literal.
+    #[inline]
     pub(crate) fn slot_text(&self, start: u32, len: u32) -> &[u8] {
         &self.text[start as usize..start as usize + len as usize]
     }
@@ -271,6 +276,7 @@ impl ClassAd {
         }
     }
 
+    #[inline]
     fn push_text(&mut self, bytes: &[u8]) -> (u32, u32) {
         if self.dead > 4096 && self.dead * 2 > self.text.len() {
             self.compact();
@@ -299,6 +305,7 @@ impl ClassAd {
         self.dead = 0;
     }
 
+    #[inline]
     fn put(&mut self, wanted: &[u8], value: Slot) {
         let hash = name::hash(wanted);
         if let Some(at) = self.find(wanted, hash) {
@@ -327,6 +334,15 @@ impl ClassAd {
     /// # Errors
     /// Says what is wrong; the ad is left as it was.
     pub fn insert_line(&mut self, line: &[u8]) -> Result<AttrName, LineError> {
+        self.take_line(line, None).map(AttrName::from)
+    }
+
+    /// As [`ClassAd::insert_line`], with a memory of texts that were parsed before.
+    pub(crate) fn take_line<'l>(
+        &mut self,
+        line: &'l [u8],
+        memo: Option<&mut Memo>,
+    ) -> Result<&'l [u8], LineError> {
         let line = match memchr::memchr(0, line) {
             Some(end) => &line[..end],
             None => line,
@@ -339,18 +355,27 @@ impl ClassAd {
             return Err(LineError::NoName);
         }
         let value = equals + 1 + line[equals + 1..].iter().take_while(|b| **b == b' ').count();
-        self.insert_old(name, &line[value..]).map_err(|mut error| {
+        self.take_old(name, &line[value..], memo).map_err(|mut error| {
             let shift = u32::try_from(value).unwrap_or(u32::MAX);
             error.span.start = error.span.start.saturating_add(shift);
             error.span.end = error.span.end.saturating_add(shift);
             LineError::Value(error)
         })?;
-        Ok(AttrName::from(name))
+        Ok(name)
     }
 
     /// Sets an attribute to the expression that a text of the old syntax begins with; tells whether it is plain to see that
     /// it is a literal.
     pub(crate) fn insert_old(&mut self, name: &[u8], text: &[u8]) -> Result<bool, ParseError> {
+        self.take_old(name, text, None)
+    }
+
+    fn take_old(
+        &mut self,
+        name: &[u8],
+        text: &[u8],
+        mut memo: Option<&mut Memo>,
+    ) -> Result<bool, ParseError> {
         let slot = match plain_literal(text) {
             Some(Plain::Str(inner)) => {
                 let (start, len) = self.push_text(inner);
@@ -360,7 +385,14 @@ impl ClassAd {
             Some(Plain::Real(r)) => Slot::Real(r),
             Some(Plain::Bool(b)) => Slot::Bool(b),
             None => {
+                if let Some((root, tree)) = memo.as_deref_mut().and_then(|memo| memo.get(text)) {
+                    self.put(name, Slot::Expr(root, tree));
+                    return Ok(false);
+                }
                 let (expr, _) = Expr::parse_prefix(text, Dialect::old_syntax())?;
+                if let (Some(memo), Repr::Node(tree, root)) = (memo, &expr.0) {
+                    memo.keep(text, *root, tree);
+                }
                 self.insert(name, expr);
                 return Ok(false);
             }
@@ -469,6 +501,7 @@ impl ClassAd {
     }
 
     /// The ad that this one is chained to.
+    #[inline]
     pub fn parent(&self) -> Option<&Arc<ClassAd>> {
         self.parent.as_ref()
     }

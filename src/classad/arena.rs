@@ -61,6 +61,7 @@ const MAX_BYTES: usize = 1 << 30;
 
 impl<'a> Arena<'a> {
     /// Counts memory; `false` when there has been too much.
+    #[inline]
     fn charge(&self, bytes: usize) -> bool {
         let total = self.bytes.get().saturating_add(bytes);
         self.bytes.set(total);

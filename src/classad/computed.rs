@@ -49,10 +49,59 @@ pub(crate) enum Items<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Failure;
 
+/// What `&&`, `||` and constraints see of a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Logic {
+    False,
+    True,
+    Undefined,
+    Error,
+    /// A value without truth: text, a time, a list, an ad.
+    Other,
+    /// There is no value.
+    Failed,
+}
+
+impl From<bool> for Logic {
+    #[inline]
+    fn from(truth: bool) -> Self {
+        if truth { Logic::True } else { Logic::False }
+    }
+}
+
+impl Logic {
+    #[inline]
+    pub(crate) fn of(value: &Evaluated<'_>) -> Self {
+        match value {
+            Ok(Computed::Undefined) => Logic::Undefined,
+            Ok(Computed::Error) => Logic::Error,
+            Ok(value) => match value.truth() {
+                Some(true) => Logic::True,
+                Some(false) => Logic::False,
+                None => Logic::Other,
+            },
+            Err(Failure) => Logic::Failed,
+        }
+    }
+
+    /// The value of a logical operator.
+    #[inline]
+    pub(crate) fn into_computed<'a>(self) -> Evaluated<'a> {
+        match self {
+            Logic::False => Ok(Computed::Bool(false)),
+            Logic::True => Ok(Computed::Bool(true)),
+            Logic::Undefined => Ok(Computed::Undefined),
+            Logic::Error | Logic::Other => Ok(Computed::Error),
+            Logic::Failed => Err(Failure),
+        }
+    }
+}
+
 /// What evaluating gives.
 pub(crate) type Evaluated<'a> = Result<Computed<'a>, Failure>;
 
 impl<'a> ComputedList<'a> {
+    #[inline]
     pub(crate) fn len(&self) -> usize {
         match self.items {
             Items::Nodes(_, nodes) => nodes.len(),
@@ -71,6 +120,7 @@ impl<'a> ComputedList<'a> {
 
 impl<'a> Computed<'a> {
     /// The value of a literal that an expression holds by itself.
+    #[inline]
     pub(crate) fn of_scalar(value: &'a Value) -> Self {
         match value {
             Value::Undefined => Computed::Undefined,
@@ -102,6 +152,7 @@ impl<'a> Computed<'a> {
     }
 
     /// The truth of a boolean or number ("boolean-equivalent", classad.md 2).
+    #[inline]
     pub(crate) fn truth(self) -> Option<bool> {
         match self {
             Computed::Bool(b) => Some(b),
@@ -111,10 +162,12 @@ impl<'a> Computed<'a> {
         }
     }
 
+    #[inline]
     pub(crate) fn is_undefined(self) -> bool {
         matches!(self, Computed::Undefined)
     }
 
+    #[inline]
     pub(crate) fn is_error(self) -> bool {
         matches!(self, Computed::Error)
     }

@@ -105,7 +105,7 @@ impl<'a> Context<'a> {
 
     /// Whether a constraint holds: the expression is true or a number other than zero.
     pub fn holds(&self, expr: &Expr) -> bool {
-        self.run(Question::Expr(expr), |value| value.truth()).flatten().flatten() == Some(true)
+        self.run(Question::Constraint(expr), |value| value.truth()).flatten().flatten() == Some(true)
     }
 
     /// The value of an attribute: MY's if it has it, else TARGET's, evaluated there (reference: `EvalAttr`). Undefined
@@ -189,13 +189,14 @@ impl<'a> Context<'a> {
         });
         let result = match question {
             Question::Expr(expr) => evaluator.top(expr, left),
+            Question::Constraint(expr) => Ok(Computed::Bool(evaluator.holds(expr, left))),
             // An attribute of the other ad is evaluated there, with the roles exchanged.
             Question::Attribute(name) => left
                 .and_then(|left| evaluator.attribute(left, name))
                 .or_else(|| right.and_then(|right| evaluator.attribute(right, name)))?,
             Question::Match(name) => evaluator.attribute(&MATCH_SCOPE, name)?,
         };
-        Some(result.ok().map(convert))
+        Some(result.ok().map(|value| convert(evaluator.finished(value))))
     }
 }
 
@@ -204,6 +205,8 @@ impl<'a> Context<'a> {
 pub(crate) enum Question<'q> {
     /// The value of an expression.
     Expr(&'q Expr),
+    /// Whether an expression is true.
+    Constraint(&'q Expr),
     /// The value of an attribute.
     Attribute(&'q [u8]),
     /// The value of an attribute of the match ad.

@@ -2,9 +2,12 @@
 //!
 //! It always ends: operators and references nest as deep as the reference lets them ([`MAX_DEPTH`]), an evaluation
 //! takes so many steps ([`MAX_STEPS`]), and where the reference starts afresh without any bound, ours has one of its
-//! own ([`MAX_STACK`], [`MAX_TOTAL_STEPS`]).
+//! own ([`MAX_FRESH`], [`MAX_TOTAL_STEPS`], [`MAX_STACK`]).
 
-use std::sync::Arc;
+mod logic;
+mod lookup;
+
+use std::sync::{Arc, LazyLock};
 
 use bstr::ByteSlice;
 
@@ -12,11 +15,13 @@ use super::ad::Slot;
 use super::arena::Arena;
 use super::computed::{Computed, ComputedList, Evaluated, Failure, Items};
 use super::expr::{Expr, Repr};
-use super::observer::{Observer, Part, Place};
+use super::observer::{Observer, Part};
 use super::scope::{AdRef, Bound, MATCH_EXPRESSIONS, Scope, Side, Wanted};
-use super::tree::{ABSOLUTE, BinaryOp, NO_BASE, Node, NodeId, Special, Tree, UnaryOp};
+use super::tree::{ABSOLUTE, NO_BASE, Node, NodeId, Special, Tree, UnaryOp};
 use super::{ClassAd, Dialect, functions, operators};
 use crate::world::World;
+
+pub(crate) use logic::{conjunction, disjunction};
 
 /// Operators and references that may be under way at once.
 pub(crate) const MAX_DEPTH: i32 = 400;
@@ -24,6 +29,8 @@ pub(crate) const MAX_DEPTH: i32 = 400;
 pub(crate) const MAX_STEPS: i64 = 10_000_000;
 /// Nodes that an evaluation and those that it starts afresh may visit together.
 const MAX_TOTAL_STEPS: i64 = 4 * MAX_STEPS;
+/// Evaluations that may be started afresh within one another.
+const MAX_FRESH: u32 = 100;
 /// Bytes of the machine's stack that one evaluation may use, half of what threads usually have. The reference does not
 /// count calls of functions and overflows its stack instead.
 const MAX_STACK: usize = 1 << 20;
@@ -58,11 +65,14 @@ pub(crate) struct Evaluator<'a> {
     depth: i32,
     steps: i64,
     total_steps: i64,
+    fresh: u32,
     /// Attributes whose expressions are under way.
     active: Vec<usize>,
     observer: Option<&'a dyn Observer>,
     /// Where plain names are looked up instead of the current ad, after a function that has left the reference elsewhere.
     strayed: Option<&'a Scope<'a>>,
+    /// Whether the left and the right ad lack an attribute named `target`, once that is known.
+    plain_targets: [Option<bool>; 2],
 }
 
 /// What an evaluator needs to know at its start.
@@ -84,6 +94,12 @@ pub(crate) static LEFT_CONTEXT: Scope<'static> =
 pub(crate) static RIGHT_CONTEXT: Scope<'static> =
     Scope { ad: AdRef::Context(Side::Right), parent: Some(&MATCH_SCOPE) };
 
+/// [`MATCH_EXPRESSIONS`], parsed.
+static MATCH_PARSED: LazyLock<Vec<Expr>> = LazyLock::new(|| {
+    MATCH_EXPRESSIONS.iter().filter_map(|(_, text)| Expr::parse(text.as_bytes()).ok()).collect()
+});
+
+#[inline]
 fn same(a: Option<&Scope<'_>>, b: &Scope<'_>) -> bool {
     a.is_some_and(|a| std::ptr::eq(std::ptr::from_ref(a).cast::<()>(), std::ptr::from_ref(b).cast::<()>()))
 }
@@ -101,9 +117,11 @@ impl<'a> Evaluator<'a> {
             depth: MAX_DEPTH,
             steps: MAX_STEPS,
             total_steps: MAX_TOTAL_STEPS,
+            fresh: 0,
             active: Vec::new(),
             observer: setting.observer,
             strayed: None,
+            plain_targets: [None; 2],
         }
     }
 
@@ -113,6 +131,19 @@ impl<'a> Evaluator<'a> {
             Repr::Scalar(value) => Ok(Computed::of_scalar(value)),
             Repr::Node(tree, root) => this.eval(tree, *root, At::scope(scope)),
         })
+    }
+
+    /// A result as it leaves the evaluation: the ad of both sides of a match, which is only answered for, is made.
+    pub(crate) fn finished(&self, value: Computed<'a>) -> Computed<'a> {
+        let Computed::Ad(Scope { ad: AdRef::Match, .. }) = value else { return value };
+        let mut ad = super::scope::match_ad();
+        for (name, side) in [("LEFT", self.left), ("RIGHT", self.right)] {
+            if let Some(side) = side {
+                ad.set(name, side.to_ad());
+            }
+        }
+        let made = self.arena.ad(ad).map(|ad| Scope { ad: AdRef::Own(ad), parent: None });
+        made.and_then(|scope| self.arena.scope(scope)).map_or(value, Computed::Ad)
     }
 
     /// Evaluates an attribute that `scope` itself has, with budgets of its own; `None` where it has not.
@@ -128,6 +159,10 @@ impl<'a> Evaluator<'a> {
         scope: Option<&'a Scope<'a>>,
         run: impl FnOnce(&mut Self) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
+        if self.fresh >= MAX_FRESH {
+            return Err(Failure);
+        }
+        self.fresh += 1;
         let root = self.root;
         let (depth, steps) = (self.depth, self.steps);
         let active = std::mem::take(&mut self.active);
@@ -143,37 +178,7 @@ impl<'a> Evaluator<'a> {
         self.steps = steps.min(self.total_steps);
         self.active = active;
         self.strayed = strayed;
-        result
-    }
-
-    /// The ad that plain names are looked up from.
-    pub(crate) fn current(&self, at: At<'a>) -> Option<&'a Scope<'a>> {
-        if self.strayed.is_some() { self.strayed } else { at.current }
-    }
-
-    /// Some functions of the reference find an attribute and never go back to the ad they came from: what is evaluated
-    /// after them, up to the end of the attribute's expression, sees names from there (fnCall.cpp, hasRefs;
-    /// compat_classad.cpp, evalInEachContext_func).
-    pub(crate) fn stray(&mut self, scope: &'a Scope<'a>) {
-        self.strayed = Some(scope);
-    }
-
-    /// The ad at which a search for a name ends that is nowhere.
-    pub(crate) fn last_searched(&self, start: &'a Scope<'a>) -> &'a Scope<'a> {
-        let mut scope = start;
-        while !same(self.root, scope)
-            && let Some(outer) = scope.parent
-        {
-            scope = outer;
-        }
-        scope
-    }
-
-    /// Evaluates in another ad and comes back.
-    pub(crate) fn elsewhere<T>(&mut self, run: impl FnOnce(&mut Self) -> T) -> T {
-        let strayed = self.strayed.take();
-        let result = run(self);
-        self.strayed = strayed;
+        self.fresh -= 1;
         result
     }
 
@@ -192,34 +197,6 @@ impl<'a> Evaluator<'a> {
         result
     }
 
-    /// Evaluates in a nested ad as `evalInEachContext()` does: afresh, and within a match with the fallback of the side
-    /// that the ad stands in.
-    pub(crate) fn within(
-        &mut self,
-        scope: &'a Scope<'a>,
-        run: impl FnOnce(&mut Self) -> Evaluated<'a>,
-    ) -> Evaluated<'a> {
-        let stands_in = |side: Option<&'a Scope<'a>>| {
-            let (Some(side), Some(parent)) = (side, scope.parent) else { return false };
-            if same(Some(side), parent) {
-                return true;
-            }
-            // A nested ad of a chained parent stands in that parent.
-            let (AdRef::Own(ad), AdRef::Own(wanted)) = (side.ad, parent.ad) else { return false };
-            std::iter::successors(Some(ad), |ad| ad.parent().map(|parent| &**parent))
-                .any(|ad| std::ptr::eq(ad, wanted))
-        };
-        let other = match () {
-            () if stands_in(self.left) => self.right,
-            () if stands_in(self.right) => self.left,
-            () => None,
-        };
-        let before = self.each.replace((scope, other));
-        let result = self.fresh(Some(scope), run);
-        self.each = before;
-        result
-    }
-
     /// The ad that absolute names are looked up from.
     pub(crate) fn root(&self) -> Option<&'a Scope<'a>> {
         self.root
@@ -234,6 +211,7 @@ impl<'a> Evaluator<'a> {
     }
 
     /// Goes on if there is stack enough.
+    #[inline]
     pub(crate) fn nested<T>(
         &mut self,
         run: impl FnOnce(&mut Self) -> Result<T, Failure>,
@@ -243,6 +221,7 @@ impl<'a> Evaluator<'a> {
     }
 
     /// Looks whether there is stack enough. The evaluator stands on the stack itself, where the evaluation began.
+    #[inline]
     pub(crate) fn enter(&self) -> Result<(), Failure> {
         let here = 0u8;
         let used = std::ptr::from_ref(self).addr().abs_diff(std::ptr::from_ref(&here).addr());
@@ -275,6 +254,7 @@ impl<'a> Evaluator<'a> {
     }
 
     /// Evaluates a node. Scalars and names are answered here, all else below.
+    #[inline]
     pub(crate) fn eval(&mut self, tree: &'a Arc<Tree>, id: NodeId, at: At<'a>) -> Evaluated<'a> {
         self.steps -= 1;
         if self.steps < 0 {
@@ -341,71 +321,9 @@ impl<'a> Evaluator<'a> {
         }
         let operand = self.eval(tree, operand, at);
         self.depth += 1;
-        Ok(operators::unary(op, operand?))
-    }
-
-    fn binary(
-        &mut self,
-        tree: &'a Arc<Tree>,
-        op: BinaryOp,
-        left: NodeId,
-        right: NodeId,
-        at: At<'a>,
-    ) -> Evaluated<'a> {
-        self.depth -= 1;
-        if self.depth < 0 {
-            self.depth += 1;
-            return Err(Failure);
-        }
-        let result = self.operate(tree, op, left, right, at);
-        self.depth += 1;
-        result
-    }
-
-    fn operate(
-        &mut self,
-        tree: &'a Arc<Tree>,
-        op: BinaryOp,
-        left: NodeId,
-        right: NodeId,
-        at: At<'a>,
-    ) -> Evaluated<'a> {
-        let left = self.eval(tree, left, at)?;
-        match op {
-            BinaryOp::And => {
-                let truth = left.truth();
-                match truth {
-                    Some(false) => return Ok(Computed::Bool(false)),
-                    _ if left.is_error() => return Ok(Computed::Error),
-                    _ => {}
-                }
-                let right = self.eval(tree, right, at)?;
-                Ok(conjunction(left, truth, right))
-            }
-            BinaryOp::Or => {
-                let truth = left.truth();
-                match truth {
-                    Some(true) => return Ok(Computed::Bool(true)),
-                    _ if left.is_error() => return Ok(Computed::Error),
-                    _ => {}
-                }
-                let right = self.eval(tree, right, at)?;
-                Ok(disjunction(left, truth, right))
-            }
-            BinaryOp::Elvis => {
-                if left.is_undefined() {
-                    self.eval(tree, right, at)
-                } else {
-                    Ok(left)
-                }
-            }
-            BinaryOp::Is => Ok(operators::identical(left, self.eval(tree, right, at)?)),
-            BinaryOp::Isnt => Ok(operators::not_identical(left, self.eval(tree, right, at)?)),
-            BinaryOp::Subscript => {
-                let index = self.eval(tree, right, at)?;
-                self.subscript(left, index)
-            }
-            _ => Ok(operators::binary(op, left, self.eval(tree, right, at)?)),
+        match (op, &operand) {
+            (UnaryOp::Parentheses, _) | (_, Err(_)) => operand,
+            (_, Ok(operand)) => Ok(operators::unary(op, *operand)),
         }
     }
 
@@ -481,97 +399,25 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// The binding of a name in an ad itself, the ad of both sides of a match included.
-    pub(crate) fn find_here(&self, scope: &'a Scope<'a>, wanted: Wanted<'_>) -> Option<Bound<'a>> {
-        match scope.ad {
-            AdRef::Match => self.find_in_match(wanted),
-            ad => ad.find(wanted),
-        }
-    }
-
-    #[cold]
-    fn find_in_match(&self, wanted: Wanted<'_>) -> Option<Bound<'a>> {
-        let is = |name: &str| name.as_bytes().eq_ignore_ascii_case(wanted.bytes);
-        if is("LEFT") {
-            return self.left.map(Bound::Ad);
-        }
-        if is("RIGHT") {
-            return self.right.map(Bound::Ad);
-        }
-        if is("lCtx") {
-            return Some(Bound::Ad(&LEFT_CONTEXT));
-        }
-        if is("rCtx") {
-            return Some(Bound::Ad(&RIGHT_CONTEXT));
-        }
-        MATCH_EXPRESSIONS.iter().position(|(name, _)| is(name)).map(Bound::MatchExpression)
-    }
-
-    /// Looks a name up from an ad outwards. `Ok(None)` where nothing is bound to it.
-    pub(crate) fn look_up(
-        &mut self,
-        start: &'a Scope<'a>,
-        wanted: Wanted<'_>,
-    ) -> Result<Option<(Bound<'a>, &'a Scope<'a>)>, Failure> {
-        let mut scope = start;
-        loop {
-            if let Some(bound) = self.find_here(scope, wanted) {
-                return Ok(Some((bound, scope)));
-            }
-            let outer = if same(self.root, scope) { None } else { scope.parent };
-            let special = match wanted.special {
-                Special::My | Special::CurrentTime if self.strict => Special::None,
-                special => special,
-            };
-            match special {
-                Special::None | Special::Target => match outer {
-                    Some(outer) => scope = outer,
-                    None => return Ok(None),
-                },
-                Special::SelfAd | Special::My => return Ok(Some((Bound::Ad(scope), scope))),
-                Special::Parent => return Ok(outer.map(|outer| (Bound::Ad(outer), scope))),
-                Special::Root => {
-                    return self.root.map(|root| Some((Bound::Ad(root), scope))).ok_or(Failure);
-                }
-                Special::CurrentTime => return Ok(Some((Bound::Time, scope))),
-            }
-        }
-    }
-
-    /// The other side of a match, if `scope` is one.
-    fn opposite(&self, scope: &Scope<'a>) -> Option<&'a Scope<'a>> {
-        if self.strict {
-            None
-        } else if let Some((each, other)) = self.each
-            && same(Some(each), scope)
-        {
-            other
-        } else if same(self.left, scope) {
-            self.right
-        } else if same(self.right, scope) {
-            self.left
-        } else {
-            None
-        }
-    }
-
-    /// What a plain name is bound to, seen from the current ad.
-    pub(crate) fn resolve(
-        &mut self,
-        wanted: Wanted<'_>,
-        at: At<'a>,
-    ) -> Result<Option<(Bound<'a>, &'a Scope<'a>)>, Failure> {
-        let Some(current) = self.current(at) else { return Ok(None) };
-        match self.look_up(current, wanted)? {
-            None => match self.opposite(current) {
-                Some(other) => self.look_up(other, wanted),
-                None => Ok(None),
-            },
-            found => Ok(found),
-        }
-    }
-
+    #[inline]
     fn name(&mut self, wanted: Wanted<'_>, at: At<'a>) -> Evaluated<'a> {
+        if self.observer.is_none()
+            && let Some(current) = self.current(at)
+        {
+            if wanted.special == Special::Target
+                && self.depth > 1
+                && let Some(target) = self.plain_target(current)
+            {
+                // As below, in the three steps of the reference: TARGET, `.RIGHT`, the ad.
+                self.steps -= 2;
+                return if self.steps < 0 { Err(Failure) } else { Ok(Computed::Ad(target)) };
+            }
+            if let AdRef::Own(ad) = current.ad
+                && let Some(slot) = ad.slot(wanted.bytes, wanted.hash)
+            {
+                return self.eval_slot(ad, slot, current);
+            }
+        }
         let found = self.resolve(wanted, at)?;
         if let Some(observer) = self.observer {
             observer.found(wanted.bytes.as_bstr(), self.place(found.map(|(_, scope)| scope)));
@@ -582,16 +428,27 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    fn place(&self, scope: Option<&'a Scope<'a>>) -> Place {
-        match scope {
-            None => Place::Nowhere,
-            Some(scope) if same(self.left, scope) => Place::My,
-            Some(scope) if same(self.right, scope) => Place::Target,
-            Some(scope) => match scope.ad {
-                AdRef::Match | AdRef::Context(_) => Place::Match,
-                _ if self.left.is_none() && scope.parent.is_none() => Place::My,
-                _ => Place::Nested,
-            },
+    /// The value of an attribute that an ad itself has.
+    #[inline]
+    fn eval_slot(&mut self, owner: &'a ClassAd, slot: &'a Slot, scope: &'a Scope<'a>) -> Evaluated<'a> {
+        if self.depth <= 0 {
+            return Err(Failure);
+        }
+        self.steps -= 1;
+        if self.steps < 0 {
+            return Err(Failure);
+        }
+        match slot {
+            Slot::Int(i) => Ok(Computed::Int(*i)),
+            Slot::Str { start, len } => Ok(Computed::Str(owner.slot_text(*start, *len))),
+            Slot::Bool(b) => Ok(Computed::Bool(*b)),
+            Slot::Real(r) => Ok(Computed::Real(*r)),
+            Slot::Undefined => Ok(Computed::Undefined),
+            Slot::Error => Ok(Computed::Error),
+            Slot::Expr(root, tree) => {
+                let at = self.written_in(owner, scope, tree)?;
+                self.under_way(std::ptr::from_ref(slot).addr(), tree, *root, at)
+            }
         }
     }
 
@@ -628,6 +485,12 @@ impl<'a> Evaluator<'a> {
         match base {
             Computed::Undefined => Ok(Computed::Undefined),
             Computed::Ad(scope) => {
+                if self.observer.is_none()
+                    && let AdRef::Own(ad) = scope.ad
+                    && let Some(slot) = ad.slot(wanted.bytes, wanted.hash)
+                {
+                    return self.eval_slot(ad, slot, scope);
+                }
                 let found = self.look_up(scope, wanted)?;
                 if let Some(observer) = self.observer {
                     observer.found(wanted.bytes.as_bstr(), self.place(found.map(|(_, scope)| scope)));
@@ -688,7 +551,11 @@ impl<'a> Evaluator<'a> {
     }
 
     /// Evaluates what a name is bound to, in the ad where it was found.
+    #[inline]
     pub(crate) fn eval_bound(&mut self, bound: Bound<'a>, scope: &'a Scope<'a>) -> Evaluated<'a> {
+        if let Bound::Slot { owner, slot } = bound {
+            return self.eval_slot(owner, slot, scope);
+        }
         if self.depth <= 0 {
             return Err(Failure);
         }
@@ -697,18 +564,7 @@ impl<'a> Evaluator<'a> {
             return Err(Failure);
         }
         match bound {
-            Bound::Slot { owner, slot } => match slot {
-                Slot::Int(i) => Ok(Computed::Int(*i)),
-                Slot::Str { start, len } => Ok(Computed::Str(owner.slot_text(*start, *len))),
-                Slot::Bool(b) => Ok(Computed::Bool(*b)),
-                Slot::Real(r) => Ok(Computed::Real(*r)),
-                Slot::Undefined => Ok(Computed::Undefined),
-                Slot::Error => Ok(Computed::Error),
-                Slot::Expr(root, tree) => {
-                    let at = self.written_in(owner, scope, tree)?;
-                    self.under_way(std::ptr::from_ref(slot).addr(), tree, *root, at)
-                }
-            },
+            Bound::Slot { .. } => Err(Failure),
             Bound::Node { tree, id, key } => {
                 // Ads that share a tree, as copies do, are told apart by the outermost ad.
                 let key = key ^ std::ptr::from_ref(Self::outermost(scope)).addr().rotate_left(17);
@@ -774,11 +630,9 @@ impl<'a> Evaluator<'a> {
         result
     }
 
-    #[cold]
     fn match_expression(&mut self, number: usize) -> Evaluated<'a> {
-        let text = MATCH_EXPRESSIONS.get(number).ok_or(Failure)?.1;
-        let Ok(Expr(Repr::Node(tree, root))) = Expr::parse(text.as_bytes()) else { return Err(Failure) };
-        let tree = self.arena.tree(tree).ok_or(Failure)?;
+        let Some(Expr(Repr::Node(tree, root))) = MATCH_PARSED.get(number) else { return Err(Failure) };
+        let root = *root;
         let key = MATCH_EXPRESSIONS.as_ptr().wrapping_add(number).addr();
         self.under_way(key, tree, root, At::scope(Some(&MATCH_SCOPE)))
     }
@@ -797,132 +651,5 @@ impl<'a> Evaluator<'a> {
         Dialect::new_syntax()
             .strict(self.strict)
             .zone_offset(self.world.zone(self.world.now().epoch()).offset)
-    }
-}
-
-/// `&&` where the left operand did not decide (classad.md 5.6).
-pub(crate) fn conjunction<'a>(left: Computed<'a>, truth: Option<bool>, right: Computed<'a>) -> Computed<'a> {
-    if truth.is_none() && !left.is_undefined() {
-        return Computed::Error;
-    }
-    match right.truth() {
-        Some(right) if truth.is_some() => Computed::Bool(right),
-        Some(true) => Computed::Undefined,
-        Some(false) => Computed::Bool(false),
-        None if right.is_undefined() => Computed::Undefined,
-        None => Computed::Error,
-    }
-}
-
-/// `||` where the left operand did not decide (classad.md 5.7).
-pub(crate) fn disjunction<'a>(left: Computed<'a>, truth: Option<bool>, right: Computed<'a>) -> Computed<'a> {
-    if truth.is_none() && !left.is_undefined() {
-        return Computed::Error;
-    }
-    match right.truth() {
-        Some(right) if truth.is_some() => Computed::Bool(right),
-        Some(true) => Computed::Bool(true),
-        Some(false) => Computed::Undefined,
-        None if right.is_undefined() => Computed::Undefined,
-        None => Computed::Error,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use crate::classad::{ClassAd, Context, Dialect, Expr, Value};
-    use crate::os::RealWorld;
-    use std::sync::Arc;
-
-    fn ad(text: &str) -> ClassAd {
-        ClassAd::parse_new(text.as_bytes(), Dialect::new_syntax()).expect("a good ad")
-    }
-
-    fn give(text: &str, my: &str, target: Option<&str>) -> Option<String> {
-        let world = RealWorld::new();
-        let my = ad(my);
-        let target = target.map(ad);
-        let mut context = Context::new(&world).my(&my);
-        if let Some(target) = &target {
-            context = context.target(target);
-        }
-        let expr = Expr::parse(text.as_bytes()).expect("a good expression");
-        context.try_eval(&expr).map(|value| value.to_string())
-    }
-
-    fn gives(text: &str, my: &str, target: Option<&str>, value: &str) {
-        assert_eq!(give(text, my, target).as_deref(), Some(value), "{text} in {my} and {target:?}");
-    }
-
-    #[test]
-    fn logic_has_three_values_and_error() {
-        gives("false && error", "[]", None, "false");
-        gives("undefined && false", "[]", None, "false");
-        gives("undefined || true", "[]", None, "true");
-        gives("undefined && 3", "[]", None, "undefined");
-        gives("1 || 0", "[]", None, "true");
-        gives("\"a\" && true", "[]", None, "error");
-    }
-
-    #[test]
-    fn names_are_found_where_the_reference_finds_them() {
-        let target = Some("[a=2;b=a;c=3]");
-        gives("c", "[a=1]", target, "3");
-        gives("b", "[a=1]", target, "2");
-        gives("MY.c", "[a=1]", target, "undefined");
-        gives("TARGET.b", "[a=1]", target, "2");
-        gives("other.a", "[a=1]", target, "2");
-        gives("LEFT.a + RIGHT.a", "[a=1]", target, "3");
-        gives("n.b", "[a=1;n=[b=a]]", None, "1");
-        gives("n.c.d", "[a=1;n=[c=[d=parent.a]]]", None, "1");
-        gives("MY.a", "[my=[a=9]]", None, "9");
-        gives("[q=c].q", "[a=1]", target, "undefined");
-    }
-
-    #[test]
-    fn cycles_are_undefined() {
-        gives("x", "[x=x+1]", None, "undefined");
-        gives("a", "[a=b;b=a]", None, "undefined");
-        gives("a", "[a=isUndefined(a)]", None, "true");
-        gives("a.b", "[a=[b=a.b]]", None, "undefined");
-    }
-
-    #[test]
-    fn limits_are_those_of_the_reference() {
-        let sum = |operators: usize| format!("1{}", "+1".repeat(operators));
-        gives(&sum(400), "[]", None, "401");
-        assert_eq!(give(&sum(401), "[]", None), None);
-        assert_eq!(give(&sum(1_000_000), "[]", None), None);
-        let doubling = |levels: usize| {
-            let mut text = String::from("[a0=1");
-            for level in 1..=levels {
-                text += &format!(";a{level}=a{0}+a{0}", level - 1);
-            }
-            text + "]"
-        };
-        gives("a18", &doubling(18), None, "262144");
-        assert_eq!(give("a23", &doubling(23), None), None);
-    }
-
-    #[test]
-    fn what_the_reference_overflows_its_stack_on_ends() {
-        gives("x", "[x = self[\"x\"]]", None, "error");
-        assert_eq!(give("x", "[x = self[\"x\"] + self[\"x\"]]", None), None);
-    }
-
-    #[test]
-    fn projection_and_subscripts() {
-        gives("{[a=1],[a=2],3}.a", "[]", None, "{ 1,2,error }");
-        gives("{10,20}[4294967296]", "[]", None, "10");
-        gives("{10,20}[2]", "[]", None, "error");
-        gives("n[\"a\"]", "[n=[a=b;b=4]]", None, "4");
-    }
-
-    #[test]
-    fn an_attribute_of_a_chained_parent_sees_the_child() {
-        let mut child = ad("[b = 2]");
-        child.chain(Some(Arc::new(ad("[a = b + 1; b = 10]"))));
-        let world = RealWorld::new();
-        assert_eq!(Context::new(&world).my(&child).eval_attr("a"), Value::Int(3));
     }
 }

@@ -129,11 +129,13 @@ impl<'s> Lexer<'s> {
         lexer
     }
 
+    #[inline]
     pub(crate) fn source(&self) -> &'s [u8] {
         self.source
     }
 
     /// The text of an identifier or string.
+    #[inline]
     pub(crate) fn bytes(&self, text: Text) -> &[u8] {
         let (start, len) = (text.start as usize, text.len as usize);
         match start.checked_sub(self.source.len()) {
@@ -143,6 +145,7 @@ impl<'s> Lexer<'s> {
         }
     }
 
+    #[inline]
     fn peek(&self, ahead: usize) -> u8 {
         self.source.get(self.at + ahead).copied().unwrap_or(0)
     }
@@ -211,11 +214,13 @@ impl<'s> Lexer<'s> {
         self.token.end = self.at;
     }
 
+    #[inline]
     fn bad(&mut self, bad: BadToken) -> Kind {
         self.token.bad = bad;
         Kind::Bad
     }
 
+    #[inline]
     fn word(&mut self, start: usize) -> Kind {
         let rest = &self.source[start..];
         let length =

@@ -14,6 +14,7 @@ pub mod format;
 mod functions;
 mod lexer;
 mod matching;
+mod memo;
 mod name;
 mod numbers;
 mod observer;

@@ -111,6 +111,7 @@ impl Ord for AttrName {
 }
 
 impl Hash for AttrName {
+    #[inline]
     fn hash<H: Hasher>(&self, state: &mut H) {
         caseless::hash(&self.0, state);
     }
@@ -129,6 +130,7 @@ impl fmt::Debug for AttrName {
 }
 
 /// The order in which the reference keeps and prints the attributes of an ad: by length, then caselessly.
+#[inline]
 pub(crate) fn ad_order(a: &[u8], b: &[u8]) -> Ordering {
     a.len().cmp(&b.len()).then_with(|| caseless::cmp(a, b))
 }
@@ -159,6 +161,7 @@ pub(crate) fn hash(name: &[u8]) -> u32 {
 
 /// Whether an attribute holds a secret that is neither printed nor handed to jobs and hooks
 /// (reference: `ClassAdAttributeIsPrivateAny`, compat_classad.cpp).
+#[inline]
 pub fn is_private(name: impl AsRef<[u8]>) -> bool {
     const PRIVATE: [&[u8]; 6] =
         [b"Capability", b"ChildClaimIds", b"ClaimId", b"ClaimIdList", b"ClaimIds", b"TransferKey"];

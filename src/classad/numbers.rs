@@ -181,6 +181,7 @@ fn scale(mantissa: u64, exponent: i64, sticky: bool) -> f64 {
 }
 
 /// C's `isspace` in the C locale.
+#[inline]
 pub(crate) fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t'..=b'\r')
 }

@@ -2,13 +2,14 @@
 
 use std::cmp::Ordering;
 
-use super::computed::Computed;
+use super::computed::{Computed, Logic};
 use super::numbers;
 use super::tree::{BinaryOp, UnaryOp};
 use super::value::AbsTime;
 use crate::text::caseless;
 
 /// An operator before its operand.
+#[inline]
 pub(crate) fn unary(op: UnaryOp, operand: Computed<'_>) -> Computed<'_> {
     use Computed::{Bool, Error, Int, Real, RelTime, Undefined};
     match (op, operand) {
@@ -25,6 +26,7 @@ pub(crate) fn unary(op: UnaryOp, operand: Computed<'_>) -> Computed<'_> {
 }
 
 /// A strict operator between two operands: all but `&& || =?= =!= ?:` and subscripts.
+#[inline]
 pub(crate) fn binary<'a>(op: BinaryOp, left: Computed<'a>, right: Computed<'a>) -> Computed<'a> {
     if left.is_error() || right.is_error() {
         return Computed::Error;
@@ -51,21 +53,33 @@ pub(crate) fn binary<'a>(op: BinaryOp, left: Computed<'a>, right: Computed<'a>) 
 
 /// A comparison of two values that are neither undefined nor error.
 pub(crate) fn compare<'a>(op: BinaryOp, left: Computed<'a>, right: Computed<'a>) -> Computed<'a> {
+    match logic_of_comparison(op, &left, &right) {
+        Logic::True => Computed::Bool(true),
+        Logic::False => Computed::Bool(false),
+        _ => Computed::Error,
+    }
+}
+
+/// A comparison of any two values.
+#[inline]
+pub(crate) fn logic_of_comparison(op: BinaryOp, left: &Computed<'_>, right: &Computed<'_>) -> Logic {
     use Computed::{Bool, Int, Real, RelTime, Str};
     let order = match (left, right) {
-        (Int(a), Int(b)) => Some(a.cmp(&b)),
+        (Int(a), Int(b)) => Some(a.cmp(b)),
         (Str(a), Str(b)) => match op {
-            BinaryOp::Equal => return Bool(a.eq_ignore_ascii_case(b)),
-            BinaryOp::NotEqual => return Bool(!a.eq_ignore_ascii_case(b)),
+            BinaryOp::Equal => return Logic::from(a.eq_ignore_ascii_case(b)),
+            BinaryOp::NotEqual => return Logic::from(!a.eq_ignore_ascii_case(b)),
             _ => Some(caseless::cmp(a, b)),
         },
-        (Bool(_) | Int(_), Bool(_) | Int(_)) => Some(whole(left).cmp(&whole(right))),
-        (Bool(_) | Int(_) | Real(_), Bool(_) | Int(_) | Real(_)) => real(left).partial_cmp(&real(right)),
+        (Computed::Error, _) | (_, Computed::Error) => return Logic::Error,
+        (Computed::Undefined, _) | (_, Computed::Undefined) => return Logic::Undefined,
+        (Bool(_) | Int(_), Bool(_) | Int(_)) => Some(whole(*left).cmp(&whole(*right))),
+        (Bool(_) | Int(_) | Real(_), Bool(_) | Int(_) | Real(_)) => real(*left).partial_cmp(&real(*right)),
         (Computed::AbsTime(a), Computed::AbsTime(b)) => Some(a.seconds.cmp(&b.seconds)),
-        (RelTime(a), RelTime(b)) => a.partial_cmp(&b),
-        _ => return Computed::Error,
+        (RelTime(a), RelTime(b)) => a.partial_cmp(b),
+        _ => return Logic::Error,
     };
-    Bool(match op {
+    Logic::from(match op {
         BinaryOp::Equal => order == Some(Ordering::Equal),
         BinaryOp::NotEqual => order != Some(Ordering::Equal),
         BinaryOp::Less => order == Some(Ordering::Less),
@@ -77,6 +91,7 @@ pub(crate) fn compare<'a>(op: BinaryOp, left: Computed<'a>, right: Computed<'a>)
 
 /// `=?=`, which is never undefined: no promotion, strings with their case. Two lists or two ads are an error, unless
 /// one list is of the hidden flavour and the other is not.
+#[inline]
 pub(crate) fn identical<'a>(left: Computed<'a>, right: Computed<'a>) -> Computed<'a> {
     use Computed::{Bool, Int, Real, RelTime, Str};
     Bool(match (left, right) {

@@ -231,6 +231,7 @@ impl<'s> Parser<'s> {
         self.lexer.last_end
     }
 
+    #[inline]
     pub(crate) fn kind(&self) -> Kind {
         self.lexer.token.kind
     }
@@ -250,6 +251,7 @@ impl<'s> Parser<'s> {
     }
 
     /// The error for a token that is not what was expected.
+    #[inline]
     pub(crate) fn unexpected(&self, expected: &'static str) -> ParseError {
         let kind = match self.kind() {
             Kind::Bad => ParseErrorKind::BadToken(self.lexer.token.bad),
@@ -259,6 +261,7 @@ impl<'s> Parser<'s> {
         self.error(kind, expected)
     }
 
+    #[inline]
     fn enter(&mut self) -> Parsed<()> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
@@ -267,6 +270,7 @@ impl<'s> Parser<'s> {
         Ok(())
     }
 
+    #[inline]
     fn expect(&mut self, kind: Kind, expected: &'static str) -> Parsed<()> {
         if self.kind() != kind {
             return Err(self.unexpected(expected));
@@ -509,6 +513,7 @@ impl<'s> Parser<'s> {
 }
 
 /// Precedence and operator of a token that stands between two operands.
+#[inline]
 fn binary_operator(kind: Kind) -> Option<(u8, BinaryOp)> {
     Some(match kind {
         Kind::Or => (1, BinaryOp::Or),

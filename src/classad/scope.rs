@@ -87,6 +87,7 @@ impl<'n> Wanted<'n> {
         Wanted { bytes, hash: super::name::hash(bytes), special: super::tree::special(bytes) }
     }
 
+    #[inline]
     pub(crate) fn of(tree: &'n Tree, name: u32) -> Self {
         let name = tree.name(name);
         Wanted { bytes: tree.bytes(name.text), hash: name.hash, special: name.special }
@@ -114,6 +115,7 @@ pub(crate) enum Bound<'a> {
 
 impl<'a> AdRef<'a> {
     /// The attribute of that name; the ads around are not asked, chained parents are.
+    #[inline]
     pub(crate) fn find(self, wanted: Wanted<'_>) -> Option<Bound<'a>> {
         match self {
             AdRef::Own(ad) => {

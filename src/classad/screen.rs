@@ -431,6 +431,6 @@ mod tests {
                 }
             }
         }
-        assert!(decided > exprs.len() * values.len(), "{decided} decided");
+        assert!(decided > 50_000, "the screen decides too little to be of use: {decided}");
     }
 }

@@ -152,26 +152,32 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
+    #[inline]
     pub(crate) fn node(&self, id: NodeId) -> Node {
         self.nodes[id as usize]
     }
 
+    #[inline]
     pub(crate) fn bytes(&self, text: Text) -> &[u8] {
         &self.text[text.start as usize..text.start as usize + text.len as usize]
     }
 
+    #[inline]
     pub(crate) fn name(&self, name: u32) -> &Name {
         &self.names[name as usize]
     }
 
+    #[inline]
     pub(crate) fn name_bytes(&self, name: u32) -> &[u8] {
         self.bytes(self.names[name as usize].text)
     }
 
+    #[inline]
     pub(crate) fn links(&self, first: u32, count: u32) -> &[NodeId] {
         &self.links[first as usize..first as usize + count as usize]
     }
 
+    #[inline]
     pub(crate) fn fields(&self, first: u32, count: u32) -> &[Field] {
         &self.fields[first as usize..first as usize + count as usize]
     }
@@ -182,6 +188,7 @@ impl Tree {
     }
 
     /// The field of that name within an ad of this tree: where it stands among the fields, and its node.
+    #[inline]
     pub(crate) fn find_field(
         &self,
         first: u32,
@@ -227,6 +234,7 @@ impl Builder {
         self.has_scopes = false;
     }
 
+    #[inline]
     pub(crate) fn push(&mut self, node: Node) -> NodeId {
         let id = self.nodes.len() as NodeId;
         self.nodes.push(node);
@@ -245,6 +253,7 @@ impl Builder {
     }
 
     /// Adds a name whose text is already in place.
+    #[inline]
     pub(crate) fn name_at(&mut self, text: Text, bytes: &[u8]) -> u32 {
         self.names.push(Name {
             text,

@@ -69,7 +69,10 @@ pub fn push(ad: &ClassAd, options: &PrintOptions, out: &mut Vec<u8>) {
         })
         .collect();
     match options.order {
-        Order::Bytes => slots.sort_unstable_by(|a, b| a.0.cmp(b.0)),
+        // Eight bytes decide nearly always, and cost one comparison.
+        Order::Bytes => {
+            slots.sort_unstable_by(|a, b| beginning(a.0).cmp(&beginning(b.0)).then_with(|| a.0.cmp(b.0)))
+        }
         Order::Caseless => slots.sort_unstable_by(|a, b| crate::text::caseless::cmp(a.0, b.0)),
         Order::Ad => slots.sort_unstable_by(|a, b| crate::classad::name::ad_order(a.0, b.0)),
     }
@@ -82,6 +85,15 @@ pub fn push(ad: &ClassAd, options: &PrintOptions, out: &mut Vec<u8>) {
         out.extend_from_slice(b" = ");
         unparse::slot(&ad, slot, Form::Old, out);
         out.push(b'\n');
+    }
+}
+
+/// The first eight bytes of a name as a number that orders as they do.
+#[inline]
+fn beginning(name: &[u8]) -> u64 {
+    match name.first_chunk::<8>() {
+        Some(eight) => u64::from_be_bytes(*eight),
+        None => name.iter().enumerate().fold(0, |sum, (at, byte)| sum | u64::from(*byte) << (56 - 8 * at)),
     }
 }
 

@@ -69,11 +69,13 @@ pub(crate) struct Call<'e, 'a> {
 
 impl<'a> Call<'_, 'a> {
     /// How many arguments there are.
+    #[inline]
     pub(crate) fn count(&self) -> usize {
         self.arguments.len()
     }
 
     /// Evaluates an argument; one that is not there is undefined.
+    #[inline]
     pub(crate) fn value(&mut self, argument: usize) -> Evaluated<'a> {
         match self.arguments.get(argument) {
             Some(id) => self.evaluator.eval(self.tree, *id, self.at),
@@ -207,6 +209,7 @@ pub(crate) fn number(name: &[u8]) -> u16 {
 }
 
 /// The function of that number.
+#[inline]
 pub(crate) fn implementation(number: u16) -> Option<Function> {
     if number == UNKNOWN {
         return None;

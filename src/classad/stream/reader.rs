@@ -8,6 +8,7 @@ use super::block::Window;
 use super::extent::{Brackets, Elements};
 use super::{Delimiter, Form, Skim, without_cr};
 use crate::classad::format::{json, new, xml};
+use crate::classad::memo::Memo;
 use crate::classad::{ClassAd, Dialect, LineError, ParseError, numbers};
 use crate::text::Span;
 use crate::text::caret::LineCaret;
@@ -31,6 +32,7 @@ pub struct AdReader<R> {
     form: Option<Form>,
     delimiter: Delimiter,
     dialect: Dialect,
+    memo: Memo,
     /// Bytes of the window that hold whole long ads only.
     region: usize,
     /// An XML ad was read or refused already.
@@ -111,6 +113,7 @@ impl<R: Read> AdReader<R> {
             form,
             delimiter: Delimiter::BlankOrBanner,
             dialect: Dialect::new_syntax(),
+            memo: Memo::default(),
             region: 0,
             any: false,
             last: 0,
@@ -334,7 +337,7 @@ impl<R: Read> AdReader<R> {
                     record.line = line - 1;
                     record.banner = None;
                 }
-                if let Err(error) = record.ad.insert_line(raw) {
+                if let Err(error) = record.ad.take_line(raw, Some(&mut self.memo)) {
                     record.errors.push(AdError::of_line(raw, line - 1, &error));
                 }
             }

@@ -9,6 +9,7 @@ use super::block::Window;
 use super::extent::{Brackets, Elements};
 use super::{Delimiter, Form, Line, without_cr};
 use crate::classad::format::{json, new, xml};
+use crate::classad::memo::Memo;
 use crate::classad::{ClassAd, Dialect, ParseError, numbers};
 
 /// What one call of the reference's reader yields.
@@ -37,6 +38,7 @@ pub struct ReferenceReader<R> {
     end: bool,
     would_abort: bool,
     dialect: Dialect,
+    memo: Memo,
 }
 
 /// What a parser of another form than the long one says.
@@ -62,6 +64,7 @@ impl<R: Read> ReferenceReader<R> {
             end: false,
             would_abort: false,
             dialect: Dialect::new_syntax(),
+            memo: Memo::default(),
         }
     }
 
@@ -155,7 +158,7 @@ impl<R: Read> ReferenceReader<R> {
                     }
                 }
             };
-            if ad.insert_line(&text).is_ok() {
+            if ad.take_line(&text, Some(&mut self.memo)).is_ok() {
                 attributes = attributes.saturating_add(1);
                 continue;
             }
