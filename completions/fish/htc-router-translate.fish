@@ -37,6 +37,8 @@ complete -c htc-router-translate -n "__fish_htc_router_translate_needs_command" 
 complete -c htc-router-translate -n "__fish_htc_router_translate_needs_command" -f -a "finalize" -d 'Call JOB_FINALIZE for pairs of source and routed job and write them updated'
 complete -c htc-router-translate -n "__fish_htc_router_translate_needs_command" -f -a "cleanup" -d 'Call JOB_CLEANUP for routed jobs'
 complete -c htc-router-translate -n "__fish_htc_router_translate_needs_command" -f -a "finish" -d 'Copy back what the router copies back, from pairs of source and routed job'
+complete -c htc-router-translate -n "__fish_htc_router_translate_needs_command" -f -a "run" -d 'Route the jobs of a directory for as long as it lives'
+complete -c htc-router-translate -n "__fish_htc_router_translate_needs_command" -f -a "simulate" -d 'Play jobs over time through the routes\' limits and throttles'
 complete -c htc-router-translate -n "__fish_htc_router_translate_needs_command" -f -a "convert" -d 'Write routes of the old syntax as JOB_ROUTER_ROUTE_<name>'
 complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand transform" -s r -l rules -d 'Apply the rules of FILE (\'-\' is standard input); may be repeated' -r -F
 complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand transform" -l job-transforms -d 'Apply JOB_TRANSFORM_<name> of the configuration, or of a rules file before' -r
@@ -242,6 +244,34 @@ complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcomman
 complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand finish" -s q -l quiet -d 'Say nothing but results and errors'
 complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand finish" -s h -l help -d 'Print this help; --help-all prints all options'
 complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand finish" -l help-all -d 'Print all options with notes'
+complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand run" -l queue -d 'The directory: one job a file, CLUSTER.PROC.ad, in the long form' -r -F
+complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand run" -l submit -d 'Submit copies through this command; it reads the ad and prints CLUSTER.PROC' -r
+complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand run" -l period -d 'Poll this often in place of JOB_ROUTER_POLLING_PERIOD' -r
+complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand run" -l hook-limit -d 'Kill a hook that takes longer' -r
+complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand run" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
+complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand run" -l set-knob -d 'Set a knob above all files; may be repeated' -r
+complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand run" -l quirks -d '\'reference\' does exactly as HTCondor 25.14 where it breaks its manual' -r
+complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand run" -l once -d 'Poll once, wait for the hooks it called, and end'
+complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand run" -l idle-exit -d 'End when nothing is left to be managed'
+complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand run" -s q -l quiet -d 'Say nothing of what happens'
+complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand run" -l no-env -d 'Ignore _CONDOR_* variables of the environment'
+complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand run" -s h -l help -d 'Print this help; --help-all prints all options'
+complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand run" -l help-all -d 'Print all options with notes'
+complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand simulate" -l svg -d 'Draw a timeline of the jobs of each route' -r -F
+complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand simulate" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
+complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand simulate" -l set-knob -d 'Set a knob above all files; may be repeated' -r
+complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand simulate" -l color -d 'Use colours: auto, always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set or TERM is `dumb`'
+always\t'Always'
+never\t'Never'"
+complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand simulate" -l quirks -d '\'reference\' does exactly as HTCondor 25.14 where it breaks its manual' -r
+complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand simulate" -l trace -d 'Tell what the router would log'
+complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand simulate" -l no-env -d 'Ignore _CONDOR_* variables of the environment'
+complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand simulate" -s l -l long -d 'Write ads as \'Name = value\' lines'
+complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand simulate" -l json -d 'Write one JSON array'
+complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand simulate" -l jsonl -d 'Write one JSON object a line'
+complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand simulate" -s q -l quiet -d 'Say nothing but results and errors'
+complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand simulate" -s h -l help -d 'Print this help; --help-all prints all options'
+complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand simulate" -l help-all -d 'Print all options with notes'
 complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand convert" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
 complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand convert" -l set-knob -d 'Set a knob above all files; may be repeated' -r
 complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand convert" -l no-env -d 'Ignore _CONDOR_* variables of the environment'

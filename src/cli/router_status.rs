@@ -1,9 +1,33 @@
 //! `htc-router-status`: routed jobs in the queue and in history.
 
-use clap::{FromArgMatches, Parser};
+mod read;
+mod rows;
 
-use super::common::{Compat, Manual, Program, Session, Status, command};
-use super::compat::condor_router_history;
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use bstr::{BString, ByteSlice};
+use clap::{Args, FromArgMatches, Parser, Subcommand};
+use serde_json::json;
+
+use self::rows::{Row, Trouble, age_text, letter};
+use super::common::{
+    ClockOptions, Column, Compat, ConfigOptions, Example, Manual, OutputOptions, Painter, Problem, Program,
+    Session, Status, command, pipe_ends, seconds, table,
+};
+use super::compat::{condor_router_history, condor_router_q};
+use crate::classad::{ClassAd, Context, Expr};
+use crate::config::{Config, Who};
+use crate::os::RealWorld;
+use crate::queue::HistoryRecord;
+use crate::router::{Knobs, RouteTable};
+use crate::text::calendar::Civil;
+use crate::world::World;
+
+use read::{configured_log, jobs_of, queue_log};
 
 /// The program.
 pub const PROGRAM: Program = Program {
@@ -11,22 +35,502 @@ pub const PROGRAM: Program = Program {
     command: || command::<Arguments>("htc-router-status", &MANUAL),
     manual: &MANUAL,
     run: |matches, session| run(&Arguments::from_arg_matches(matches)?, session),
-    compat: &[Compat { tool: "condor_router_history", run: condor_router_history::run }],
+    compat: &[
+        Compat { tool: "condor_router_history", run: condor_router_history::run },
+        Compat { tool: "condor_router_q", run: condor_router_q::run },
+    ],
 };
 
 const MANUAL: Manual = Manual {
-    about: "show routed jobs in the queue and in history",
-    description: &[],
-    examples: &[],
-    environment: &[],
-    files: &[],
-    differences: &[],
+    about: "show routed jobs in the queue and in history, and what is wrong with them",
+    description: &[
+        "Reads a schedd's job_queue.log (also while it is written), ads in any form such as those of 'condor_q -long', or \
+         history files, and shows each routed job with its route, its source and where it stands. Without a file the queue \
+         log that the configuration names is read.",
+        "'doctor' finds what is wrong: a routed job without its source, a source whose copy is gone, a job that is claimed and \
+         never submitted, held or not finalized copies, routes over their limits; it ends with 1 if there is anything.",
+        "Called as condor_router_q or condor_router_history it has that tool's options, output and exit statuses. The \
+         environment variable HTC_NOW (seconds since the epoch) ends the period of condor_router_history.",
+    ],
+    examples: &[
+        Example { what: "all routed jobs of a queue", line: "htc-router-status job_queue.log", status: 0 },
+        Example {
+            what: "jobs by route and state",
+            line: "htc-router-status --by route job_queue.log",
+            status: 0,
+        },
+        Example { what: "is anything wrong?", line: "htc-router-status doctor job_queue.log", status: 1 },
+    ],
+    environment: &[("HTC_NOW", "for condor_router_history: the present, in seconds since the epoch")],
+    files: &[("$(SPOOL)/job_queue.log", "the queue"), ("$(SPOOL)/history", "jobs that have left it")],
+    differences: &[
+        "condor_router_history of 25.14 ends in a traceback when two sites have equal hours, when a site has no completed \
+         job, and when a record lacks an attribute; here the table is printed and the record is left out with a message.",
+        "condor_router_q cuts a GridResource at its first comma and counts held jobs as idle (-I), as the script does; \
+         htc-router-status does neither.",
+    ],
 };
 
 /// The command line.
 #[derive(Debug, Parser)]
-struct Arguments {}
+#[command(args_conflicts_with_subcommands = false)]
+struct Arguments {
+    #[command(subcommand)]
+    verb: Option<Verb>,
+    #[command(flatten)]
+    common: Common,
+}
 
-fn run(_: &Arguments, _: &Session) -> anyhow::Result<Status> {
-    Ok(Status::Done)
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Routed jobs in the queue (the default)
+    Queue(Files),
+    /// Find what is wrong; exit status 1 if there is anything
+    Doctor(Files),
+    /// Routed jobs that have left the queue, the newest first
+    History(Files),
+}
+
+#[derive(Args, Clone, Debug, Default)]
+struct Files {
+    /// Queue logs, files of ads, history files; '-' is ads on standard input
+    #[arg(value_name = "FILE")]
+    files: Vec<PathBuf>,
+}
+
+#[derive(Args, Clone, Debug)]
+struct Common {
+    /// Count jobs by state for each of these
+    #[arg(long, value_name = "ROUTE|USER|SITE", global = true, value_parser = ["route", "user", "site"],
+          ignore_case = true)]
+    by: Option<String>,
+    /// Only running jobs
+    #[arg(long, global = true)]
+    running: bool,
+    /// Only idle jobs
+    #[arg(long, global = true)]
+    idle: bool,
+    /// Only held jobs
+    #[arg(long, global = true)]
+    held: bool,
+    /// Only jobs of this route
+    #[arg(long, value_name = "NAME", global = true)]
+    route: Option<String>,
+    /// Only jobs for which the expression is true
+    #[arg(long, value_name = "EXPR", global = true)]
+    constraint: Option<String>,
+    /// Print these attributes of each job, with blanks between
+    #[arg(long, visible_alias = "autoformat", value_name = "ATTRIBUTE", num_args = 1.., global = true)]
+    af: Vec<String>,
+    /// Show everything again every so often
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, global = true)]
+    watch: Option<Duration>,
+    /// How long a claim or an end may lead to nothing before doctor calls it trouble
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "300", global = true)]
+    patience: Duration,
+    /// At most so many records of the history
+    #[arg(long, value_name = "N", global = true)]
+    limit: Option<usize>,
+    #[command(flatten)]
+    config: ConfigOptions,
+    #[command(flatten)]
+    output: OutputOptions,
+    #[command(flatten)]
+    clock: ClockOptions,
+    /// Queue logs or files of ads
+    #[arg(value_name = "FILE")]
+    files: Vec<PathBuf>,
+}
+
+fn run(arguments: &Arguments, session: &Session) -> anyhow::Result<Status> {
+    let common = &arguments.common;
+    let constraint = match &common.constraint {
+        Some(text) => Some(
+            Expr::parse(text.as_bytes()).map_err(|error| Problem::usage(format!("--constraint: {error}")))?,
+        ),
+        None => None,
+    };
+    let view = View { common, constraint, session };
+    match &arguments.verb {
+        Some(Verb::History(files)) => view.history(&files.files),
+        Some(Verb::Doctor(files)) => view.doctor(&files.files),
+        Some(Verb::Queue(files)) => view.watch(&files.files),
+        None => view.watch(&common.files),
+    }
+}
+
+struct View<'a> {
+    common: &'a Common,
+    constraint: Option<Expr>,
+    session: &'a Session,
+}
+
+impl View<'_> {
+    fn config(&self, world: &dyn World) -> anyhow::Result<Config> {
+        let who = Who { subsystem: "JOB_ROUTER".into(), ..Who::default() };
+        let load = self.common.config.load_options(crate::config::CommandPolicy::BOUNDED);
+        let loaded = Config::load(world, &who, &load);
+        loaded.map(|(config, _)| config).with_context(|| Problem::unreadable("cannot read the configuration"))
+    }
+
+    /// All rows of the files, or of the queue log of the configuration.
+    fn rows(&self, files: &[PathBuf], world: &dyn World) -> anyhow::Result<Vec<Row>> {
+        let mut jobs = Vec::new();
+        if files.is_empty() {
+            let config = self.config(world)?;
+            let log = configured_log(&config.view(world)).ok_or_else(|| {
+                Problem::unreadable("no queue log is configured")
+                    .hint("name a job_queue.log or a file of ads")
+            })?;
+            jobs = jobs_of(&queue_log(&log, self.session)?);
+        }
+        for file in files {
+            jobs.extend(read::any_file(file, self.session, world)?);
+        }
+        let patience = self.common.patience.as_secs() as i64;
+        Ok(rows::rows(jobs, world.now().epoch(), patience, world))
+    }
+
+    fn keeps(&self, row: &Row, world: &dyn World) -> bool {
+        let common = self.common;
+        let any = common.running || common.idle || common.held;
+        let state = (common.running && matches!(row.status, 2 | 6))
+            || (common.idle && row.status == 1)
+            || (common.held && row.status == 5);
+        (!any || state)
+            && common.route.as_ref().is_none_or(|route| row.route == route.as_bytes())
+            && self.constraint.as_ref().is_none_or(|expr| Context::new(world).my(&row.ad).holds(expr))
+    }
+
+    fn watch(&self, files: &[PathBuf]) -> anyhow::Result<Status> {
+        loop {
+            let world = self.common.clock.world();
+            let mut rows = self.rows(files, &world)?;
+            rows.retain(|row| self.keeps(row, &world));
+            let mut out = Vec::new();
+            if self.common.watch.is_some() {
+                out.extend_from_slice(b"\x1b[H\x1b[2J");
+            }
+            self.print(&rows, &world, &mut out)?;
+            let mut stdout = pipe_ends().1;
+            stdout.write_all(&out)?;
+            stdout.finish()?;
+            match self.common.watch {
+                Some(period) => std::thread::sleep(period),
+                None => return Ok(Status::Done),
+            }
+        }
+    }
+
+    fn print(&self, rows: &[Row], world: &dyn World, out: &mut Vec<u8>) -> io::Result<()> {
+        let common = self.common;
+        let painter = Painter::stdout(common.output.color);
+        if !common.af.is_empty() {
+            for row in rows {
+                out.extend_from_slice(&attributes(&row.ad, &common.af, world));
+            }
+            return Ok(());
+        }
+        if common.output.json || common.output.jsonl {
+            return objects(rows.iter().map(json_row), common.output.json, out);
+        }
+        if common.output.long {
+            for row in rows {
+                out.extend_from_slice(&crate::classad::format::long::print(&row.ad));
+                out.push(b'\n');
+            }
+            return Ok(());
+        }
+        let text = match &common.by {
+            Some(by) => self.counts(rows, by, painter),
+            None => list(rows, painter),
+        };
+        out.extend_from_slice(text.as_bytes());
+        Ok(())
+    }
+
+    fn counts(&self, rows: &[Row], by: &str, painter: Painter) -> String {
+        let mut counts: BTreeMap<BString, [u64; 6]> = BTreeMap::new();
+        for row in rows {
+            let key = match by {
+                "user" => row.owner.clone(),
+                "site" => row.resource.clone(),
+                _ => row.route.clone(),
+            };
+            let counts = counts.entry(key).or_default();
+            let place = match row.status {
+                1 => 1,
+                2 | 6 => 2,
+                5 => 3,
+                4 => 4,
+                _ => 5,
+            };
+            counts[0] += 1;
+            counts[place] += 1;
+        }
+        let first = match by {
+            "user" => "USER",
+            "site" => "SITE",
+            _ => "ROUTE",
+        };
+        let columns = [
+            Column::left(first),
+            Column::right("JOBS"),
+            Column::right("IDLE"),
+            Column::right("RUN"),
+            Column::right("HELD"),
+            Column::right("DONE"),
+            Column::right("OTHER"),
+        ];
+        let rows = counts.iter().map(|(key, counts)| {
+            let name = if key.is_empty() { "-".into() } else { key.to_string() };
+            std::iter::once(name).chain(counts.iter().map(u64::to_string)).collect::<Vec<_>>()
+        });
+        table(&columns, rows, painter)
+    }
+
+    fn doctor(&self, files: &[PathBuf]) -> anyhow::Result<Status> {
+        let files = if files.is_empty() { &self.common.files } else { files };
+        let world = self.common.clock.world();
+        let rows = self.rows(files, &world)?;
+        let mut found: Vec<(String, BString, String)> = Vec::new();
+        for row in rows.iter().filter(|row| self.keeps(row, &world)) {
+            let Some(trouble) = row.trouble else { continue };
+            let id = row.copy.or(row.source).map(|id| id.to_string()).unwrap_or_default();
+            let mut text = format!("{} for {}", trouble.text(), age_text(row.age));
+            if trouble == Trouble::Held && !row.hold_reason.is_empty() {
+                text = format!("{text}: {}", row.hold_reason);
+            }
+            found.push((id, row.route.clone(), text));
+        }
+        found.extend(self.over_limits(&rows, &world));
+        let mut out = Vec::new();
+        if self.common.output.json || self.common.output.jsonl {
+            let objects_of = found.iter().map(
+                |(job, route, text)| json!({ "job": job, "route": route.to_str_lossy(), "trouble": text }),
+            );
+            objects(objects_of, self.common.output.json, &mut out)?;
+        } else if !found.is_empty() {
+            let columns = [Column::left("JOB"), Column::left("ROUTE"), Column::left("TROUBLE")];
+            let painter = Painter::stdout(self.common.output.color);
+            let lines = found.iter().map(|(job, route, text)| {
+                let route = if route.is_empty() { "-".into() } else { route.to_string() };
+                [job.clone(), route, text.clone()]
+            });
+            out = table(&columns, lines, painter).into_bytes();
+        }
+        let mut stdout = pipe_ends().1;
+        stdout.write_all(&out)?;
+        stdout.finish()?;
+        if found.is_empty() && !self.common.output.quiet {
+            self.session.tell(&format!("{} routed jobs, nothing is wrong\n", rows.len()));
+        }
+        Ok(if found.is_empty() { Status::Done } else { Status::No })
+    }
+
+    /// Routes that have more jobs than they may, where a configuration tells of their limits.
+    fn over_limits(&self, rows: &[Row], world: &dyn World) -> Vec<(String, BString, String)> {
+        let Ok(config) = self.config(world) else { return Vec::new() };
+        let view = config.view(world);
+        let knobs = Knobs::load(&view, &mut |_| {});
+        let routes = RouteTable::load(&view, &knobs, world, crate::quirks::Quirks::None, &mut |_| {});
+        let mut found = Vec::new();
+        for (_, route) in routes.in_order() {
+            let jobs =
+                rows.iter().filter(|row| row.copy.is_some() && row.route.eq_ignore_ascii_case(&route.name));
+            let jobs = jobs.count() as i64;
+            if jobs > route.max_jobs {
+                let text = format!("{jobs} jobs, {} are allowed (MaxJobs)", route.max_jobs);
+                found.push((String::new(), route.name.clone(), text));
+            }
+        }
+        found
+    }
+
+    fn history(&self, files: &[PathBuf]) -> anyhow::Result<Status> {
+        let world = self.common.clock.world();
+        let files = if files.is_empty() { &self.common.files } else { files };
+        let mut paths = files.to_vec();
+        if paths.is_empty() {
+            let config = self.config(&world)?;
+            let view = config.view(&world);
+            let text = |name: &str| view.string(name).ok().flatten().map(|setting| setting.value);
+            let history = text("HISTORY")
+                .or_else(|| text("SPOOL").map(|spool| [spool.as_slice(), b"/history"].concat().into()))
+                .ok_or_else(|| Problem::unreadable("no history is configured").hint("name a history file"))?;
+            paths = read::history_files(&history.to_path_lossy(), &world);
+        }
+        let mut ads: Vec<ClassAd> = Vec::new();
+        let mut broken = 0u64;
+        let limit = self.common.limit.unwrap_or(usize::MAX);
+        for path in &paths {
+            let mut take = |record: HistoryRecord| {
+                let (ad, errors) = record.ad();
+                broken += u64::from(!errors.is_empty());
+                let routed = ad.contains("RouteName") || ad.contains("RoutedFromRoute");
+                if routed
+                    && self.constraint.as_ref().is_none_or(|expr| Context::new(&world).my(&ad).holds(expr))
+                {
+                    ads.push(ad);
+                }
+                ads.len() < limit
+            };
+            if !read::history(path, &world, &mut take)? {
+                break;
+            }
+        }
+        if broken > 0 {
+            self.session.warn(&format!("{broken} records have lines that are no attributes"));
+        }
+        let mut out = Vec::new();
+        if !self.common.af.is_empty() {
+            ads.iter().for_each(|ad| out.extend_from_slice(&attributes(ad, &self.common.af, &world)));
+        } else if self.common.output.json || self.common.output.jsonl {
+            let rows = ads.iter().map(|ad| {
+                let mut text = Vec::new();
+                crate::classad::format::json::push(
+                    ad,
+                    crate::classad::format::json::Layout::OneLine,
+                    &mut text,
+                );
+                serde_json::from_slice(&text).unwrap_or(serde_json::Value::Null)
+            });
+            objects(rows, self.common.output.json, &mut out)?;
+        } else {
+            out = past(&ads, Painter::stdout(self.common.output.color), &world).into_bytes();
+        }
+        let mut stdout = pipe_ends().1;
+        stdout.write_all(&out)?;
+        stdout.finish()?;
+        Ok(Status::Done)
+    }
+}
+
+fn objects(rows: impl Iterator<Item = serde_json::Value>, list: bool, out: &mut Vec<u8>) -> io::Result<()> {
+    if list {
+        serde_json::to_writer_pretty(&mut *out, &rows.collect::<Vec<_>>())?;
+        out.push(b'\n');
+        return Ok(());
+    }
+    for row in rows {
+        serde_json::to_writer(&mut *out, &row)?;
+        out.push(b'\n');
+    }
+    Ok(())
+}
+
+/// The values of attributes on one line, as `-af` prints them.
+fn attributes(ad: &ClassAd, names: &[String], world: &dyn World) -> Vec<u8> {
+    let context = Context::new(world).my(ad);
+    let values: Vec<BString> = names
+        .iter()
+        .flat_map(|names| names.split(','))
+        .map(|name| {
+            let value = context.eval_attr(name);
+            value.as_str().map_or_else(|| value.unparse(), BString::from)
+        })
+        .collect();
+    let mut line = bstr::join(" ", values);
+    line.push(b'\n');
+    line
+}
+
+fn json_row(row: &Row) -> serde_json::Value {
+    let text = |bytes: &BString| (!bytes.is_empty()).then(|| bytes.to_str_lossy().into_owned());
+    json!({
+        "copy": row.copy.map(|id| id.to_string()),
+        "source": row.source.map(|id| id.to_string()),
+        "route": text(&row.route),
+        "owner": text(&row.owner),
+        "resource": text(&row.resource),
+        "job_status": row.status,
+        "state": row.state,
+        "seconds": row.age,
+        "hold_reason": text(&row.hold_reason),
+        "trouble": row.trouble.map(Trouble::text),
+    })
+}
+
+fn list(rows: &[Row], painter: Painter) -> String {
+    let columns = [
+        Column::left("JOB"),
+        Column::left("SOURCE"),
+        Column::left("ROUTE"),
+        Column::left("OWNER"),
+        Column::left("ST"),
+        Column::left("STATE"),
+        Column::right("FOR"),
+        Column::left("RESOURCE"),
+    ];
+    let or_dash = |text: &BString| if text.is_empty() { "-".to_owned() } else { text.to_string() };
+    let rows = rows.iter().map(|row| {
+        [
+            row.copy.map_or_else(|| "-".into(), |id| id.to_string()),
+            row.source.map_or_else(|| "-".into(), |id| id.to_string()),
+            or_dash(&row.route),
+            or_dash(&row.owner),
+            letter(row.status),
+            row.state.to_owned(),
+            age_text(row.age),
+            or_dash(&row.resource),
+        ]
+    });
+    table(&columns, rows, painter)
+}
+
+fn past(ads: &[ClassAd], painter: Painter, world: &dyn World) -> String {
+    let columns = [
+        Column::left("JOB"),
+        Column::left("SOURCE"),
+        Column::left("ROUTE"),
+        Column::left("OWNER"),
+        Column::left("ST"),
+        Column::left("COMPLETED"),
+        Column::right("RUNTIME"),
+    ];
+    let rows = ads.iter().map(|ad| {
+        let context = Context::new(world).my(ad);
+        let int = |name: &str| context.int(name);
+        let string = |name: &str| context.string(name).map_or_else(|| "-".into(), |text| text.to_string());
+        let id = match (int("ClusterId"), int("ProcId")) {
+            (Some(cluster), Some(proc)) => format!("{cluster}.{proc}"),
+            _ => "?".into(),
+        };
+        let completed = int("CompletionDate").filter(|&at| at > 0).map_or_else(
+            || "-".into(),
+            |at| {
+                let Civil { year, month, day, hour, minute, .. } =
+                    Civil::at(at, i64::from(world.zone(at).offset));
+                format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}")
+            },
+        );
+        let wall = context.real("RemoteWallClockTime").unwrap_or(0.0).max(0.0) as i64;
+        let route = context.string("RouteName").or_else(|| context.string("RoutedFromRoute"));
+        [
+            id,
+            string("RoutedFromJobId"),
+            route.map_or_else(|| "-".into(), |route| route.to_string()),
+            string("Owner"),
+            int("JobStatus").map_or_else(|| "?".into(), letter),
+            completed,
+            format!("{}:{:02}:{:02}", wall / 3600, wall / 60 % 60, wall % 60),
+        ]
+    });
+    table(&columns, rows, painter)
+}
+
+/// The world of the present.
+pub(crate) fn real_world() -> RealWorld {
+    RealWorld::new()
+}
+
+/// Reads the queue log that a configuration names.
+pub(crate) fn configured_queue(
+    config: &Config,
+    world: &dyn World,
+    session: &Session,
+) -> anyhow::Result<Vec<(crate::job::JobId, ClassAd)>> {
+    let path: PathBuf =
+        configured_log(&config.view(world)).unwrap_or_else(|| Path::new("job_queue.log").into());
+    Ok(jobs_of(&queue_log(&path, session)?))
 }

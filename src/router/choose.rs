@@ -360,20 +360,20 @@ impl<'a> Chooser<'a> {
         under.and(|| test(self.owner_test))
     }
 
-    /// The truth of the umbrella's parts and of each route's requirements for a job, everything looked at: what an
-    /// explanation is made from.
+    /// A route's requirements for a job: under the umbrella, where the job is TARGET, and in the route's own test, where it
+    /// is MY.
+    pub fn wants(&self, route: usize, job: &ClassAd) -> (Truth, Truth) {
+        let Some(test) = self.tests[route] else { return (Truth::True, Truth::True) };
+        let (empty, expr) = (ClassAd::new(), &self.exprs[test]);
+        let as_target = Context::new(self.world).my(&empty).target(job);
+        (Truth::of(&as_target.eval(expr)), Truth::of(&Context::new(self.world).my(job).eval(expr)))
+    }
+
+    /// The truth of the umbrella's parts for a job: what an explanation is made from.
     pub fn story(&self, umbrella: &Umbrella, job: &ClassAd) -> Story {
         let empty = ClassAd::new();
         let as_target = Context::new(self.world).my(&empty).target(job);
-        let as_my = Context::new(self.world).my(job);
         let part = |test: Option<usize>| test.map(|test| Truth::of(&as_target.eval(&self.exprs[test])));
-        let routes = self.tests.iter().map(|test| match test {
-            None => (Truth::True, Truth::True),
-            Some(test) => {
-                let expr = &self.exprs[*test];
-                (Truth::of(&as_target.eval(expr)), Truth::of(&as_my.eval(expr)))
-            }
-        });
         let row = Row {
             job,
             my: self.screen.load(job, Role::My),
@@ -385,7 +385,6 @@ impl<'a> Chooser<'a> {
             constraint: part(self.constraint),
             sanity: part(self.sanity),
             owner: part(self.owner_test),
-            routes: routes.collect(),
         }
     }
 
@@ -416,7 +415,4 @@ pub struct Story {
     pub sanity: Option<Truth>,
     /// Of the owner's name.
     pub owner: Option<Truth>,
-    /// For each route: its requirements under the umbrella, where the job is TARGET, and in the route's own test, where
-    /// it is MY.
-    pub routes: Vec<(Truth, Truth)>,
 }

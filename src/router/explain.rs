@@ -38,22 +38,28 @@ pub struct Explanation {
     pub umbrella: Truth,
     /// Which part of the umbrella leaves it out: its name and the clause.
     pub left_out: Option<(&'static str, Clause)>,
-    /// Every route in the order in which they are tried.
+    /// The routes in the order in which they are tried, as many as were asked for.
     pub routes: Vec<Seen>,
+    /// How many more there are.
+    pub more: usize,
 }
+
+/// As many routes as [`Explanation::reason`] names.
+pub const NAMED: usize = 3;
 
 fn first_clause(context: &Context<'_>, expr: &Expr) -> Option<Clause> {
     let clause = explain::first_not_true(context, expr)?;
     Some(Clause { text: clause.expr.unparse(), because: clause.to_string() })
 }
 
-/// Explains one job, given the states of the routes before it was looked at.
+/// Explains one job, given the states of the routes before it was looked at, with the first `limit` routes.
 pub fn explain(
     chooser: &Chooser<'_>,
     table: &RouteTable,
     umbrella: Option<&Umbrella>,
     states: &[RouteState],
     job: &ClassAd,
+    limit: usize,
     world: &dyn World,
 ) -> Explanation {
     let empty = ClassAd::new();
@@ -62,9 +68,9 @@ pub fn explain(
     let story = umbrella.map(|umbrella| chooser.story(umbrella, job));
     let routes: Vec<Seen> = table
         .in_order()
+        .take(limit)
         .map(|(at, route)| {
-            let (umbrella, wants) =
-                story.as_ref().map_or((Truth::Undefined, Truth::Undefined), |story| story.routes[at]);
+            let (umbrella, wants) = chooser.wants(at, job);
             let clause = match route.requirements() {
                 Some(expr) if wants != Truth::True => first_clause(&as_my, expr),
                 _ => None,
@@ -81,8 +87,9 @@ pub fn explain(
             Seen { route: route.name.clone(), full: states[at].full(route), wants, clause, trap }
         })
         .collect();
+    let more = table.order.len() - routes.len();
     let Some(story) = story else {
-        return Explanation { umbrella: Truth::False, left_out: None, routes };
+        return Explanation { umbrella: Truth::False, left_out: None, routes, more };
     };
     let mut left_out = None;
     if story.umbrella != Truth::True {
@@ -106,7 +113,7 @@ pub fn explain(
             left_out = Some(("owner", Clause { text: "Owner".into(), because }));
         }
     }
-    Explanation { umbrella: story.umbrella, left_out, routes }
+    Explanation { umbrella: story.umbrella, left_out, routes, more }
 }
 
 impl Explanation {
@@ -125,12 +132,13 @@ impl Explanation {
                 (None, None) => continue,
             };
             reasons.push(reason);
-            if reasons.len() == 3 {
+            if reasons.len() == NAMED {
                 break;
             }
         }
-        if self.routes.len() > reasons.len() && reasons.len() == 3 {
-            reasons.push(format!("{} more routes", self.routes.len() - 3));
+        let others = (self.routes.len() + self.more).saturating_sub(reasons.len());
+        if others > 0 && reasons.len() == NAMED {
+            reasons.push(format!("{others} more routes"));
         }
         match reasons.is_empty() {
             true if self.routes.is_empty() => "there are no routes".into(),

@@ -11,6 +11,8 @@
 //! | `translate` | making the routed ad |
 //! | `deprecated` | routes of the old syntax, converted |
 //! | `mirror` | what a source takes over from its copy |
+//! | `machine` | the life of routed jobs: events in, actions out |
+//! | `routed_job` | one job under management |
 //! | `hook_verdict` | what the answer of a hook means |
 
 pub mod choose;
@@ -19,8 +21,10 @@ pub mod explain;
 mod hook_verdict;
 mod knobs;
 pub mod limits;
+pub mod machine;
 pub mod mirror;
 pub mod route;
+pub mod routed_job;
 pub mod table;
 pub mod translate;
 
@@ -28,6 +32,8 @@ pub use choose::{Choice, Chooser, Looked};
 pub use hook_verdict::{HookAnswer, HookDecision, HookVerdict, hook_verdict};
 pub use knobs::{DEPRECATED, Knobs};
 pub use limits::{Full, RouteState};
+pub use machine::{Action, Event, HookResult, Queue, Router, Surroundings};
 pub use route::Route;
+pub use routed_job::{Phase, RoutedJob};
 pub use table::{Note, RouteTable, Subject};
 pub use translate::{TranslateError, Translator};

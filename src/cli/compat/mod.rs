@@ -2,6 +2,7 @@
 
 pub mod condor_job_router_info;
 pub mod condor_router_history;
+pub mod condor_router_q;
 pub mod condor_transform_ads;
 mod condor_transform_ads_convert;
 mod condor_transform_ads_words;

@@ -15,7 +15,7 @@ use crate::cli::common::{
     ClockOptions, ConfigOptions, InputOptions, OutputOptions, Problem, QuirksOptions, Session as Program,
     Status, pipe_ends,
 };
-use crate::router::explain::{Explanation, explain};
+use crate::router::explain::{Explanation, NAMED, explain};
 use crate::router::{Choice, Chooser};
 
 /// Options of the verb.
@@ -105,7 +105,8 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
             };
             let story = (wants_story || chosen.is_none()).then(|| {
                 let states = before.as_ref().unwrap_or(&states);
-                explain(&chooser, &setup.table, umbrella.as_ref(), states, &job, &world)
+                let limit = if wants_story { usize::MAX } else { NAMED };
+                explain(&chooser, &setup.table, umbrella.as_ref(), states, &job, limit, &world)
             });
             match chosen {
                 Some(at) => {

@@ -7,6 +7,8 @@ mod matching;
 mod route;
 mod router;
 mod rules;
+mod run;
+mod simulate;
 mod stages;
 mod stream;
 mod transform;
@@ -31,12 +33,15 @@ pub const PROGRAM: Program = Program {
 };
 
 const MANUAL: Manual = Manual {
-    about: "transform job ads with the rules of routes and access points",
+    about: "route and transform job ads as the job router does, and say why",
     description: &[
         "Applies transforms to ads: those of rules files, of JOB_TRANSFORM_<name> and of JOB_ROUTER_ROUTE_<name>. \
          Ads in, ads out, one for one, in constant memory. A transform whose REQUIREMENTS are not true leaves the ad \
          as it is. --trace tells what each statement did, --diff what the ad gained and lost.",
-        "Called as condor_transform_ads it has that tool's options, output and exit statuses.",
+        "match and route do what the job router would do with the same configuration: candidates, choice, limits, \
+         translate hook, transforms; --explain tells for each job what each route said. run is the router itself over a \
+         directory of job ads. Routes of the old syntax (JOB_ROUTER_ENTRIES) are read with a warning.",
+        "Called as condor_job_router_info it prints what that tool prints. Called as condor_transform_ads it has that tool's options, output and exit statuses.",
     ],
     examples: &[
         Example {
@@ -52,6 +57,21 @@ const MANUAL: Manual = Manual {
         Example {
             what: "find mistakes in rules",
             line: "htc-router-translate lint --rules rules.xfm",
+            status: 0,
+        },
+        Example {
+            what: "which route does each job get, and why do others get none?",
+            line: "htc-router-translate match --explain --config-file router.config router.ads",
+            status: 1,
+        },
+        Example {
+            what: "the ads that the router would submit",
+            line: "htc-router-translate route --config-file router.config router.ads",
+            status: 1,
+        },
+        Example {
+            what: "routes of the old syntax in the new one",
+            line: "htc-router-translate convert --config-file old-router.config",
             status: 0,
         },
         Example {
@@ -106,6 +126,10 @@ enum Verb {
     Cleanup(stages::Arguments),
     /// Copy back what the router copies back, from pairs of source and routed job
     Finish(stages::Arguments),
+    /// Route the jobs of a directory for as long as it lives
+    Run(run::Arguments),
+    /// Play jobs over time through the routes' limits and throttles
+    Simulate(simulate::Arguments),
     /// Write routes of the old syntax as JOB_ROUTER_ROUTE_<name>
     Convert(convert::Arguments),
 }
@@ -122,6 +146,8 @@ fn run(arguments: Arguments, session: &Session) -> anyhow::Result<Status> {
         Verb::Finalize(arguments) => stages::run(HookType::JobFinalize, &arguments, session),
         Verb::Cleanup(arguments) => stages::run(HookType::JobCleanup, &arguments, session),
         Verb::Finish(arguments) => stages::finish(&arguments, session),
+        Verb::Run(arguments) => run::run(&arguments, session),
+        Verb::Simulate(arguments) => simulate::run(&arguments, session),
         Verb::Convert(arguments) => convert::run(&arguments, session),
     }
 }

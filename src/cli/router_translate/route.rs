@@ -14,7 +14,7 @@ use crate::cli::transform_report as report;
 use crate::config::MacroSource;
 use crate::hook::HookType;
 use crate::os::Reactor;
-use crate::router::explain::explain;
+use crate::router::explain::{NAMED, explain};
 use crate::router::translate::{Part, Stage, Watcher, difference};
 use crate::router::{
     Choice, Chooser, HookAnswer, HookDecision, Route, TranslateError, Translator, hook_verdict,
@@ -190,7 +190,8 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
         };
         if arguments.explain || chosen.is_none() {
             let states = before.as_ref().unwrap_or(&states);
-            let story = explain(&chooser, &setup.table, umbrella.as_ref(), states, &job, &world);
+            let limit = if arguments.explain { usize::MAX } else { NAMED };
+            let story = explain(&chooser, &setup.table, umbrella.as_ref(), states, &job, limit, &world);
             if arguments.explain {
                 let lines = story.lines(&key, chosen.map(|route| route.name.as_slice()));
                 program.tell(&format!("{}\n", lines.join("\n")));

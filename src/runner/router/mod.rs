@@ -3,7 +3,16 @@
 //! | file | subject |
 //! |---|---|
 //! | `hooks` | one call of a router hook, to its end |
+//! | `directory` | a directory of job ads as a queue |
+//! | `live` | the router over such a directory |
+//! | `simulate` | jobs over time with a manual clock |
 
+mod directory;
 mod hooks;
+mod live;
+mod simulate;
 
+pub use directory::Directory;
 pub use hooks::{Called, HookRunner, NoHook};
+pub use live::{Options, RunError, Until, run};
+pub use simulate::{Point, RoutePoint, Scenario, ScenarioError, simulate};

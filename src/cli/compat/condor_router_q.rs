@@ -1,0 +1,241 @@
+//! `condor_router_q`: its command line and tables (reference: the script of that name; router.md 13), out of the queue log
+//! that the configuration names.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io::{self, Write};
+
+use bstr::ByteSlice;
+
+use crate::classad::{ClassAd, Context, Expr};
+use crate::cli::common::{Session as Program, Status};
+use crate::cli::router_status::{configured_queue, real_world};
+use crate::config::{Config, LoadOptions, Who};
+use crate::job::JobId;
+use crate::text::calendar::Civil;
+use crate::world::World;
+
+const USAGE: &str = "USAGE: condor_router_q [router_q options] [condor_q options]
+
+This is a convenience wrapper around condor_q for viewing
+jobs being managed by the condor job router.
+
+router_q options:
+  -S             summarize state of jobs on each route
+  -R             summarize running jobs on each route
+  -I             summarize idle jobs on each route
+  -H             summarize held jobs on each route
+  -route <name>  show only jobs on specified route
+  -idle          show only idle jobs
+  -held          show only held jobs
+  -constraint X  show jobs matching specified constraint
+";
+
+/// Answers to the name `condor_router_q`.
+pub fn run(words: &[OsString], program: &Program) -> anyhow::Result<Status> {
+    let mut constraint = "RouteName =!= UNDEFINED".to_owned();
+    let mut summary = false;
+    let mut words = words.iter().map(|word| word.to_string_lossy().into_owned()).peekable();
+    let mut rest = Vec::new();
+    while let Some(word) = words.next() {
+        let add = match word.as_str() {
+            "-S" => "",
+            "-R" => " && JobStatus == 2",
+            "-I" => " && JobStatus != 2",
+            "-H" => " && JobStatus == 5",
+            "-idle" => " && JobStatus == 1",
+            "-held" => " && JobStatus == 5",
+            "-constraint" => {
+                constraint.push_str(&format!(" && ({})", words.next().unwrap_or_default()));
+                continue;
+            }
+            "-route" | "-site" => {
+                constraint.push_str(&format!(" && RouteName =?= \"{}\"", words.next().unwrap_or_default()));
+                continue;
+            }
+            "-h" | "-help" => {
+                io::stdout().write_all(USAGE.as_bytes())?;
+                return Ok(Status::Tool(0));
+            }
+            _ => {
+                rest.push(word);
+                rest.extend(words);
+                break;
+            }
+        };
+        summary |= matches!(word.as_str(), "-S" | "-R" | "-I" | "-H");
+        constraint.push_str(add);
+    }
+    let world = real_world();
+    let who = Who { subsystem: "TOOL".into(), ..Who::default() };
+    let config = match Config::load(&world, &who, &LoadOptions::default()) {
+        Ok((config, _)) => config,
+        Err(error) => {
+            program.report(&anyhow::Error::new(error));
+            return Ok(Status::Tool(1));
+        }
+    };
+    let mut out = Vec::new();
+    // The script's redirections are the wrong way round: the messages reach standard output.
+    for name in ["JOB_ROUTER_SCHEDD2_NAME", "JOB_ROUTER_SCHEDD2_POOL"] {
+        if !config.view(&world).is_defined(name) {
+            out.extend_from_slice(format!("Not defined: {name}\n").as_bytes());
+        }
+    }
+    let Ok(expr) = Expr::parse(constraint.as_bytes()) else {
+        io::stdout().write_all(&out)?;
+        program.tell(&format!("Error:  Parse error of: {constraint}\n"));
+        return Ok(Status::Tool(u8::from(!summary)));
+    };
+    let jobs = configured_queue(&config, &world, program)?;
+    let kept: Vec<&(JobId, ClassAd)> =
+        jobs.iter().filter(|(_, ad)| Context::new(&world).my(ad).holds(&expr)).collect();
+    if summary {
+        summarize(&kept, &world, &mut out);
+    } else {
+        if let Some(word) = rest.iter().find(|word| *word != "-nobatch") {
+            program.warn(&format!(
+                "'{word}' is an option of condor_q that is not known here; use htc-router-status"
+            ));
+        }
+        listing(&config, &kept, &jobs, &world, &mut out);
+    }
+    io::stdout().write_all(&out)?;
+    Ok(Status::Tool(0))
+}
+
+/// What the script makes with awk, sort and uniq.
+fn summarize(jobs: &[&(JobId, ClassAd)], world: &dyn World, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"   JOBS ST Route                GridResource\n");
+    let mut counts: BTreeMap<Vec<u8>, u64> = BTreeMap::new();
+    for (_, ad) in jobs {
+        let context = Context::new(world).my(ad);
+        let text = |name: &str| context.string(name).unwrap_or_default();
+        let status = context.int("JobStatus").unwrap_or(0).to_string();
+        let line = [status.as_bytes(), b",", &text("RouteName"), b",", &text("GridResource")].concat();
+        // Columns are cut at commas, those of names and resources too.
+        let mut fields = line.split_str(",");
+        let status = fields.next().unwrap_or_default();
+        let letter = match status {
+            b"0" => b"U",
+            b"1" => b"I",
+            b"2" => b"R",
+            b"3" => b"X",
+            b"4" => b"C",
+            b"5" => b"H",
+            b"6" => b"E",
+            other => other,
+        };
+        let (route, resource) = (fields.next().unwrap_or_default(), fields.next().unwrap_or_default());
+        let mut row = Vec::new();
+        padded(&mut row, letter, 2, true);
+        row.push(b' ');
+        padded(&mut row, route, 20, false);
+        row.push(b' ');
+        row.extend_from_slice(resource);
+        *counts.entry(row).or_default() += 1;
+    }
+    let mut rows: Vec<Vec<u8>> =
+        counts.into_iter().map(|(row, count)| [format!("{count:7} ").as_bytes(), &row].concat()).collect();
+    // `sort -k 3`: from the third field on, its leading blanks included, then the whole line.
+    rows.sort_by(|a, b| third_field(a).cmp(third_field(b)).then_with(|| a.cmp(b)));
+    for row in rows {
+        out.extend_from_slice(&row);
+        out.push(b'\n');
+    }
+}
+
+fn third_field(line: &[u8]) -> &[u8] {
+    let mut at = 0;
+    for _ in 0..2 {
+        at += line[at..].iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+        at += line[at..].iter().take_while(|byte| !byte.is_ascii_whitespace()).count();
+    }
+    &line[at..]
+}
+
+fn padded(out: &mut Vec<u8>, text: &[u8], width: usize, right: bool) {
+    let blanks = width.saturating_sub(text.len());
+    if right {
+        out.resize(out.len() + blanks, b' ');
+    }
+    out.extend_from_slice(text);
+    if !right {
+        out.resize(out.len() + blanks, b' ');
+    }
+}
+
+fn date(seconds: i64, world: &dyn World) -> String {
+    let Civil { month, day, hour, minute, .. } = Civil::at(seconds, i64::from(world.zone(seconds).offset));
+    format!("{month:2}/{day:<2} {hour:02}:{minute:02}")
+}
+
+/// The list that `condor_q -nobatch` prints.
+fn listing(
+    config: &Config,
+    kept: &[&(JobId, ClassAd)],
+    all: &[(JobId, ClassAd)],
+    world: &dyn World,
+    out: &mut Vec<u8>,
+) {
+    let view = config.view(world);
+    let text = |name: &str| view.string(name).ok().flatten().map(|setting| setting.value);
+    let name = text("SCHEDD_NAME").or_else(|| text("FULL_HOSTNAME")).unwrap_or_default();
+    let now = world.now().epoch();
+    out.extend_from_slice(
+        format!("\n\n-- Schedd: {name} : <job_queue.log> @ {}\n", date(now, world)).as_bytes(),
+    );
+    out.extend_from_slice(b" ID      OWNER            SUBMITTED     RUN_TIME ST PRI SIZE CMD\n");
+    for (id, ad) in kept {
+        let context = Context::new(world).my(ad);
+        let string = |name: &str| context.string(name).unwrap_or_default();
+        let int = |name: &str| context.int(name).unwrap_or(0);
+        let status = int("JobStatus");
+        let mut run = context.real("RemoteWallClockTime").unwrap_or(0.0) as i64;
+        if matches!(status, 2 | 6) {
+            run += now - context.int("ShadowBday").unwrap_or(now);
+        }
+        let run = run.max(0);
+        let run = format!("{}+{:02}:{:02}:{:02}", run / 86_400, run / 3600 % 24, run / 60 % 60, run % 60);
+        let letter = usize::try_from(status).ok().and_then(|at| b"UIRXCH>S".get(at)).copied().unwrap_or(b'?');
+        let size =
+            context.real("MemoryUsage").unwrap_or_else(|| context.real("ImageSize").unwrap_or(0.0) / 1024.0);
+        let command = string("Cmd");
+        let command = command.rsplit_str("/").next().unwrap_or_default().as_bstr();
+        let arguments = context.string("Arguments").or_else(|| context.string("Args")).unwrap_or_default();
+        let separator = if arguments.is_empty() { "" } else { " " };
+        let line = format!(
+            "{:>4}.{:<3} {:<14} {:>11} {:>12} {:<2} {:<3} {:>4.1} {command}{separator}{arguments}\n",
+            id.cluster,
+            id.proc,
+            string("Owner").to_str_lossy(),
+            date(int("QDate"), world),
+            run,
+            char::from(letter),
+            int("JobPrio"),
+            size,
+        );
+        out.extend_from_slice(line.as_bytes());
+    }
+    let totals = |what: &str, jobs: &mut dyn Iterator<Item = &(JobId, ClassAd)>| {
+        let mut counts = [0u64; 8];
+        for (_, ad) in jobs {
+            counts[0] += 1;
+            let status = Context::new(world).my(ad).int("JobStatus").unwrap_or(0);
+            if let Some(count) =
+                usize::try_from(status).ok().filter(|&at| at > 0).and_then(|at| counts.get_mut(at))
+            {
+                *count += 1;
+            }
+        }
+        let [all, idle, running, removed, completed, held, output, suspended] = counts;
+        let running = running + output;
+        format!(
+            "Total for {what}: {all} jobs; {completed} completed, {removed} removed, {idle} idle, {running} running, \
+             {held} held, {suspended} suspended"
+        )
+    };
+    let query = totals("query", &mut kept.iter().copied());
+    let users = totals("all users", &mut all.iter());
+    out.extend_from_slice(format!("\n{query} \n{users}\n\n").as_bytes());
+}

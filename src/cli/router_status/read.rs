@@ -1,0 +1,165 @@
+//! Where the jobs come from: a queue log, ads in any form, history files.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Cursor, Read};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use bstr::{BString, ByteSlice};
+
+use crate::classad::stream::AdReader;
+use crate::classad::{ClassAd, Context};
+use crate::cli::common::{Problem, Session as Program, pipe_ends};
+use crate::config::View;
+use crate::job::JobId;
+use crate::queue::{Backwards, HistoryRecord, JobQueue, QueueLogReader};
+use crate::world::{Command, World};
+
+/// How much a compressed history file may hold, in bytes.
+const UNPACKED: usize = 2 << 30;
+
+/// The queue log that the configuration names (router.md 2).
+pub(super) fn configured_log(view: &View<'_>) -> Option<PathBuf> {
+    let text = |name: &str| view.string(name).ok().flatten().map(|setting| setting.value);
+    let spool =
+        |name: &str| text(name).map(|spool| BString::from([spool.as_slice(), b"/job_queue.log"].concat()));
+    let found = text("JOB_ROUTER_SCHEDD2_JOB_QUEUE_LOG")
+        .or_else(|| spool("JOB_ROUTER_SCHEDD2_SPOOL"))
+        .or_else(|| text("JOB_ROUTER_SCHEDD1_JOB_QUEUE_LOG"))
+        .or_else(|| spool("JOB_ROUTER_SCHEDD1_SPOOL"))
+        .or_else(|| text("JOB_QUEUE_LOG"))
+        .or_else(|| spool("SPOOL"))?;
+    Some(found.to_path_lossy().into_owned())
+}
+
+/// Reads a queue log; says what had to be passed over.
+pub(super) fn queue_log(path: &Path, program: &Program) -> anyhow::Result<JobQueue> {
+    let problem = || Problem::unreadable(format!("cannot read '{}'", path.display()));
+    let mut file = File::open(path).with_context(problem)?;
+    let mut reader = QueueLogReader::new();
+    let mut block = vec![0; 1 << 20];
+    loop {
+        match file.read(&mut block) {
+            Ok(0) => break,
+            Ok(length) => reader.feed(&block[..length]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error).with_context(problem),
+        }
+    }
+    let (bad, count) = reader.bad();
+    for record in bad {
+        program.warn(&format!("{}: {record}", path.display()));
+    }
+    if count > bad.len() as u64 {
+        program.warn(&format!("{}: {} more bad records", path.display(), count - bad.len() as u64));
+    }
+    if reader.header().is_none() && reader.records() + count > 0 {
+        program.warn(&format!("{}: a queue log begins with a record 107, this one does not", path.display()));
+    }
+    Ok(reader.into_queue())
+}
+
+/// The jobs of a queue with their clusters' attributes in them.
+pub(super) fn jobs_of(queue: &JobQueue) -> Vec<(JobId, ClassAd)> {
+    let ids = queue.jobs();
+    ids.into_iter().filter_map(|id| Some((id, queue.job(id)?.flattened_chain()))).collect()
+}
+
+/// Whether a file is a queue log: its first line is a record.
+fn is_log(start: &[u8]) -> bool {
+    let line = ByteSlice::lines(start).next().unwrap_or_default();
+    line.starts_with(b"107 ") || line.starts_with(b"101 ") || line.starts_with(b"103 ")
+}
+
+/// The jobs of a file: a queue log, or ads in any form.
+pub(super) fn any_file(
+    path: &Path,
+    program: &Program,
+    world: &dyn World,
+) -> anyhow::Result<Vec<(JobId, ClassAd)>> {
+    let problem = || Problem::unreadable(format!("cannot read '{}'", path.display()));
+    let input: Box<dyn Read> = match path.to_str() {
+        Some("-") => Box::new(pipe_ends().0),
+        _ => Box::new(File::open(path).with_context(problem)?),
+    };
+    let mut input = BufReader::with_capacity(256 << 10, input);
+    if path.as_os_str() != "-" && is_log(input.fill_buf().with_context(problem)?) {
+        return Ok(jobs_of(&queue_log(path, program)?));
+    }
+    let name = path.display().to_string();
+    let mut jobs = Vec::new();
+    let mut reader = AdReader::new(input, None);
+    while let Some(record) = reader.next_ad().with_context(problem)? {
+        for error in &record.errors {
+            program.report(&Problem::unreadable(error.message.clone()).at_line(&error.caret(&name)).into());
+        }
+        let context = Context::new(world).my(&record.ad);
+        let number = |name: &str| context.int(name).and_then(|number| i32::try_from(number).ok());
+        if let (Some(cluster), Some(proc)) = (number("ClusterId"), number("ProcId")) {
+            jobs.push((JobId::new(cluster, proc), record.ad));
+        } else if !record.ad.is_empty() {
+            program
+                .warn(&format!("{name}:{}: an ad without ClusterId and ProcId is passed over", record.line));
+        }
+    }
+    Ok(jobs)
+}
+
+/// The history files beside a history's own name, the newest first: `history`, `history.20261121T000000`, packed ones too.
+pub(super) fn history_files(history: &Path, world: &dyn World) -> Vec<PathBuf> {
+    let (Some(directory), Some(name)) = (history.parent(), history.file_name()) else { return Vec::new() };
+    let mut names = world.list_dir(directory).unwrap_or_default();
+    let prefix = [name.as_encoded_bytes(), b"."].concat();
+    names.retain(|found| found == name || found.as_encoded_bytes().starts_with(&prefix));
+    names.sort();
+    names.reverse();
+    // The plain name is the newest.
+    names.sort_by_key(|found| found != name);
+    names.into_iter().map(|name| directory.join(name)).collect()
+}
+
+/// Hands the records of a history file over, the newest first, until `take` says no.
+pub(super) fn history(
+    path: &Path,
+    world: &dyn World,
+    take: &mut dyn FnMut(HistoryRecord) -> bool,
+) -> anyhow::Result<bool> {
+    let problem = || Problem::unreadable(format!("cannot read '{}'", path.display()));
+    let unpacker = match path.extension().and_then(|ending| ending.to_str()) {
+        Some("gz") => Some("gzip"),
+        Some("bz2") => Some("bzip2"),
+        Some("xz") => Some("xz"),
+        Some("zst") => Some("zstd"),
+        _ => None,
+    };
+    if let Some(unpacker) = unpacker {
+        let argv =
+            [unpacker.into(), "-dc".into(), BString::from(path.as_os_str().as_encoded_bytes())].to_vec();
+        let timeout = Duration::from_secs(600);
+        let command =
+            Command { argv, stdin: Vec::new(), merge_stderr: false, timeout, output_limit: UNPACKED };
+        let output = world.run(&command).with_context(problem)?;
+        if !output.exit.is_success() {
+            return Err(
+                Problem::unreadable(format!("cannot unpack '{}': {}", path.display(), output.exit)).into()
+            );
+        }
+        return records(Backwards::new(Cursor::new(output.stdout)).with_context(problem)?, take)
+            .with_context(problem);
+    }
+    let file = File::open(path).with_context(problem)?;
+    records(Backwards::new(file).with_context(problem)?, take).with_context(problem)
+}
+
+fn records<R: io::Read + io::Seek>(
+    reader: Backwards<R>,
+    take: &mut dyn FnMut(HistoryRecord) -> bool,
+) -> io::Result<bool> {
+    for record in reader {
+        if !take(record?) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}

@@ -1,0 +1,138 @@
+//! Sources and copies of a queue brought together, with the state of each pair (router.md 20).
+
+use bstr::BString;
+use rustc_hash::FxHashMap;
+
+use crate::classad::{ClassAd, Context};
+use crate::job::JobId;
+use crate::world::World;
+
+/// Something that is not as it should be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Trouble {
+    /// The copy's source is gone.
+    Orphan,
+    /// The source is claimed, and no copy appears.
+    Stuck,
+    /// The source names a copy that is gone.
+    CopyGone,
+    /// The copy is on hold.
+    Held,
+    /// The copy has ended and nobody finalizes it.
+    NotFinalized,
+}
+
+impl Trouble {
+    pub(super) fn text(self) -> &'static str {
+        match self {
+            Trouble::Orphan => "its source is gone",
+            Trouble::Stuck => "claimed, and no copy appears: translate hook silent or hanging",
+            Trouble::CopyGone => "its copy is gone",
+            Trouble::Held => "held at the destination",
+            Trouble::NotFinalized => "finished, and not finalized",
+        }
+    }
+}
+
+/// One routed job: a copy, or a claimed source without one.
+#[derive(Clone, Debug)]
+pub(super) struct Row {
+    /// The copy.
+    pub copy: Option<JobId>,
+    /// The source, as the copy names it.
+    pub source: Option<JobId>,
+    pub route: BString,
+    pub owner: BString,
+    pub resource: BString,
+    /// JobStatus of the copy; of the source where there is no copy.
+    pub status: i64,
+    /// In words.
+    pub state: &'static str,
+    /// Seconds in that state; `None` where the ad does not tell.
+    pub age: Option<i64>,
+    pub hold_reason: BString,
+    pub trouble: Option<Trouble>,
+    /// The ad that the row is about.
+    pub ad: ClassAd,
+}
+
+/// The letter of a JobStatus, as the scripts write it.
+pub(super) fn letter(status: i64) -> String {
+    match usize::try_from(status).ok().and_then(|at| b"UIRXCHE".get(at)) {
+        Some(&letter) => char::from(letter).to_string(),
+        None => status.to_string(),
+    }
+}
+
+/// Rows of all routed jobs, in the order of the copies' ids. `patience`: after so many seconds a claim or an end that leads
+/// to nothing is trouble.
+pub(super) fn rows(jobs: Vec<(JobId, ClassAd)>, now: i64, patience: i64, world: &dyn World) -> Vec<Row> {
+    let string = |ad: &ClassAd, name: &str| Context::new(world).my(ad).string(name).unwrap_or_default();
+    let int = |ad: &ClassAd, name: &str| Context::new(world).my(ad).int(name);
+    let status_of: FxHashMap<JobId, i64> =
+        jobs.iter().map(|(id, ad)| (*id, int(ad, "JobStatus").unwrap_or(0))).collect();
+    let copied: FxHashMap<JobId, ()> = jobs
+        .iter()
+        .filter(|(_, ad)| ad.contains("RoutedBy"))
+        .filter_map(|(_, ad)| Some((JobId::parse_key(&string(ad, "RoutedFromJobId"))?, ())))
+        .collect();
+    let mut rows = Vec::new();
+    for (id, ad) in jobs {
+        let age = int(&ad, "EnteredCurrentStatus").or_else(|| int(&ad, "QDate")).map(|since| now - since);
+        let waited = age.is_some_and(|age| age > patience);
+        let status = status_of[&id];
+        let common = |copy, source, state, trouble, ad: ClassAd| Row {
+            copy,
+            source,
+            route: string(&ad, "RouteName"),
+            owner: string(&ad, "Owner"),
+            resource: string(&ad, "GridResource"),
+            status,
+            state,
+            age,
+            hold_reason: string(&ad, "HoldReason"),
+            trouble,
+            ad,
+        };
+        if ad.contains("RouteName") {
+            let source = JobId::parse_key(&string(&ad, "RoutedFromJobId"));
+            let known = source.is_some_and(|source| status_of.contains_key(&source));
+            let released = ad.literal("LeaveJobInQueue").is_some();
+            let (state, trouble) = match status {
+                _ if source.is_some() && !known => ("orphan", Some(Trouble::Orphan)),
+                1 => ("idle", None),
+                2 => ("running", None),
+                3 => ("removed", None),
+                4 if released => ("finalized", None),
+                4 => ("finished", waited.then_some(Trouble::NotFinalized)),
+                5 => ("held", Some(Trouble::Held)),
+                6 => ("output", None),
+                7 => ("suspended", None),
+                _ => ("unknown", None),
+            };
+            rows.push(common(Some(id), source, state, trouble, ad));
+        } else if string(&ad, "Managed") == "External" && !copied.contains_key(&id) {
+            let named = JobId::parse_key(&string(&ad, "RoutedToJobId"));
+            let (state, trouble) = match (named, status) {
+                (_, 4) => ("finished", None),
+                (Some(_), _) => ("copy gone", Some(Trouble::CopyGone)),
+                (None, _) => ("claimed", waited.then_some(Trouble::Stuck)),
+            };
+            rows.push(common(None, Some(id), state, trouble, ad));
+        }
+    }
+    rows.sort_by_key(|row| (row.copy.is_none(), row.copy, row.source));
+    rows
+}
+
+/// Seconds as people write them.
+pub(super) fn age_text(age: Option<i64>) -> String {
+    match age {
+        None => "-".into(),
+        Some(age) if age < 0 => "0s".into(),
+        Some(age) if age < 120 => format!("{age}s"),
+        Some(age) if age < 7200 => format!("{}m", age / 60),
+        Some(age) if age < 172_800 => format!("{}h", age / 3600),
+        Some(age) => format!("{}d", age / 86_400),
+    }
+}

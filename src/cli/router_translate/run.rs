@@ -1,0 +1,79 @@
+//! `htc-router-translate run`: the router's whole life over a directory of job ads.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use bstr::BString;
+use clap::Args;
+
+use super::router::Setup;
+use crate::cli::common::{ConfigOptions, Problem, QuirksOptions, Session as Program, Status, seconds};
+use crate::os::RealWorld;
+use crate::router::Router;
+use crate::runner::router::{self, Options, Until};
+use crate::world::World;
+
+/// Options of the verb.
+#[derive(Args, Debug)]
+pub(super) struct Arguments {
+    /// The directory: one job a file, CLUSTER.PROC.ad, in the long form
+    #[arg(long, value_name = "DIR")]
+    queue: PathBuf,
+    /// Poll once, wait for the hooks it called, and end
+    #[arg(long)]
+    once: bool,
+    /// End when nothing is left to be managed
+    #[arg(long)]
+    idle_exit: bool,
+    /// Submit copies through this command; it reads the ad and prints CLUSTER.PROC
+    #[arg(long, value_name = "COMMAND")]
+    submit: Option<String>,
+    /// Poll this often in place of JOB_ROUTER_POLLING_PERIOD
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    period: Option<Duration>,
+    /// Kill a hook that takes longer
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "300")]
+    hook_limit: Duration,
+    /// Say nothing of what happens
+    #[arg(long, short = 'q')]
+    quiet: bool,
+    #[command(flatten)]
+    config: ConfigOptions,
+    #[command(flatten)]
+    quirks: QuirksOptions,
+}
+
+/// Carries it out.
+pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<Status> {
+    let world = RealWorld::new();
+    let quirks = arguments.quirks.quirks;
+    let mut setup = Setup::load(&arguments.config, quirks, &world, program)?;
+    if !setup.table.enabled {
+        return Err(Problem::unreadable("routing is disabled, see the messages above").into());
+    }
+    if let Some(period) = arguments.period {
+        setup.knobs.polling_period = period;
+    }
+    let view = setup.config.view(&world);
+    let submit = arguments
+        .submit
+        .as_ref()
+        .map(|command| ["/bin/sh", "-c", command.as_str()].map(BString::from).to_vec());
+    let log = |text: &str| {
+        if !arguments.quiet {
+            program.tell(&format!("{text}\n"));
+        }
+    };
+    let options = Options {
+        view: &view,
+        world: &world,
+        quirks,
+        hook_limit: Some(arguments.hook_limit),
+        submit,
+        until: Until { once: arguments.once, idle: arguments.idle_exit },
+        log: &log,
+    };
+    let machine = Router::new(setup.knobs, setup.table, quirks, world.now());
+    router::run(&arguments.queue, machine, &options)?;
+    Ok(Status::Done)
+}

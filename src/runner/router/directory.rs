@@ -1,0 +1,358 @@
+//! A directory of job ads as a queue: one file a job, each change one rename.
+//!
+//! A file is `CLUSTER.PROC.ad`, in the long form. What leaves the queue is appended to `history` there. Whatever is killed
+//! at whatever moment leaves whole files: a claim, a submission, a release each stand in one file.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use bstr::{BString, ByteSlice};
+
+use crate::classad::format::long::{self, PrintOptions};
+use crate::classad::{ClassAd, Context, Expr};
+use crate::job::JobId;
+use crate::router::Queue;
+use crate::world::World;
+
+/// The job's file ends in this.
+const ENDING: &str = ".ad";
+/// Where jobs go that leave.
+const HISTORY: &str = "history";
+
+/// The number of the next cluster.
+const COUNTER: &str = ".next_cluster";
+/// How much of the history is searched for a record that may be there already, in bytes.
+const TAIL: u64 = 1 << 20;
+
+const REMOVED: i64 = 3;
+const COMPLETED: i64 = 4;
+const HELD: i64 = 5;
+
+struct Entry {
+    ad: ClassAd,
+    modified: Option<SystemTime>,
+    size: u64,
+    entered: u64,
+}
+
+/// The jobs of a directory as last read.
+pub struct Directory {
+    path: PathBuf,
+    jobs: BTreeMap<JobId, Entry>,
+    entered: u64,
+    next_cluster: i32,
+}
+
+impl Queue for Directory {
+    fn job(&self, id: JobId) -> Option<ClassAd> {
+        self.jobs.get(&id).map(|entry| entry.ad.clone())
+    }
+
+    fn jobs(&self) -> Vec<JobId> {
+        let mut ids: Vec<(u64, JobId)> = self.jobs.iter().map(|(id, entry)| (entry.entered, *id)).collect();
+        ids.sort_unstable();
+        ids.into_iter().map(|(_, id)| id).collect()
+    }
+}
+
+/// The id that a file's name says.
+fn id_of(name: &str) -> Option<JobId> {
+    JobId::parse_key(name.strip_suffix(ENDING)?.as_bytes()).filter(|id| id.is_job())
+}
+
+impl Directory {
+    /// A directory, not yet read.
+    pub fn new(path: &Path) -> Self {
+        Directory { path: path.to_owned(), jobs: BTreeMap::new(), entered: 0, next_cluster: 1 }
+    }
+
+    fn file(&self, id: JobId) -> PathBuf {
+        self.path.join(format!("{id}{ENDING}"))
+    }
+
+    /// Reads what has changed; tells what cannot be read.
+    ///
+    /// # Errors
+    /// The directory itself cannot be read.
+    pub fn refresh(&mut self, note: &mut dyn FnMut(String)) -> io::Result<()> {
+        let mut seen = Vec::new();
+        for entry in fs::read_dir(&self.path)? {
+            let entry = entry?;
+            let Some(id) = entry.file_name().to_str().and_then(id_of) else { continue };
+            let Ok(status) = entry.metadata() else { continue };
+            seen.push(id);
+            self.next_cluster = self.next_cluster.max(id.cluster.saturating_add(1));
+            let (modified, size) = (status.modified().ok(), status.len());
+            let known = self.jobs.get(&id);
+            if known.is_some_and(|known| known.modified == modified && known.size == size) {
+                continue;
+            }
+            let text = match fs::read(entry.path()) {
+                Ok(text) => text,
+                Err(error) => {
+                    note(format!("cannot read '{}': {error}", entry.path().display()));
+                    continue;
+                }
+            };
+            let (mut ad, errors) = long::parse(&text);
+            if let Some(error) = errors.first() {
+                note(format!("'{}': {error}; the job is left alone", entry.path().display()));
+                self.jobs.remove(&id);
+                continue;
+            }
+            ad.set("ClusterId", i64::from(id.cluster));
+            ad.set("ProcId", i64::from(id.proc));
+            // A schedd notes when the hooks of a finished job are done; whoever writes files need not know that.
+            let done = ad.literal("JobStatus").and_then(|status| status.as_int()) == Some(COMPLETED);
+            if done && !ad.contains("JobFinishedHookDone") {
+                ad.set("JobFinishedHookDone", 1);
+            }
+            let entered = match known {
+                Some(known) => known.entered,
+                None => {
+                    self.entered += 1;
+                    self.entered
+                }
+            };
+            self.jobs.insert(id, Entry { ad, modified, size, entered });
+        }
+        seen.sort_unstable();
+        self.jobs.retain(|id, _| seen.binary_search(id).is_ok());
+        // New jobs of one look entered in the order of their numbers.
+        let fresh: Vec<JobId> = self.jobs.keys().copied().collect();
+        let mut order: Vec<u64> = self.jobs.values().map(|entry| entry.entered).collect();
+        order.sort_unstable();
+        if self.jobs.values().all(|entry| entry.entered > self.entered.saturating_sub(self.jobs.len() as u64))
+        {
+            for (id, entered) in fresh.iter().zip(order) {
+                if let Some(entry) = self.jobs.get_mut(id) {
+                    entry.entered = entered;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The job as it stands in its file now.
+    fn fresh(&self, id: JobId) -> io::Result<ClassAd> {
+        let (ad, errors) = long::parse(&fs::read(self.file(id))?);
+        match errors.into_iter().next() {
+            None => Ok(ad),
+            Some(error) => Err(io::Error::new(io::ErrorKind::InvalidData, error.to_string())),
+        }
+    }
+
+    /// Writes a job's file in one go.
+    fn store(&mut self, id: JobId, ad: &ClassAd) -> io::Result<()> {
+        let path = self.file(id);
+        let text = long::print_with(ad, &PrintOptions { private: true, ..PrintOptions::default() });
+        let temporary = self.path.join(format!(".{id}.{}", std::process::id()));
+        let mut file = File::create(&temporary)?;
+        file.write_all(&text)?;
+        file.sync_data()?;
+        drop(file);
+        fs::rename(&temporary, &path)?;
+        let status = fs::metadata(&path)?;
+        let entered = match self.jobs.get(&id) {
+            Some(known) => known.entered,
+            None => {
+                self.entered += 1;
+                self.entered
+            }
+        };
+        let mut ad = ad.clone();
+        ad.set("ClusterId", i64::from(id.cluster));
+        ad.set("ProcId", i64::from(id.proc));
+        self.jobs.insert(id, Entry { ad, modified: status.modified().ok(), size: status.len(), entered });
+        Ok(())
+    }
+
+    /// Sets Managed and ManagedManager of a job that is idle and not managed (`claim_job`).
+    ///
+    /// # Errors
+    /// Why it is not ours now.
+    pub fn claim(&mut self, id: JobId, manager: &[u8], world: &dyn World) -> Result<(), String> {
+        let mut ad = self.fresh(id).map_err(|error| error.to_string())?;
+        let context = Context::new(world).my(&ad);
+        if context.int("JobStatus") != Some(1) {
+            return Err("the job is not idle any more".into());
+        }
+        if context.string("Managed").is_some_and(|managed| managed != "Schedd") {
+            return Err("it is already claimed by somebody else".into());
+        }
+        ad.set("Managed", "External");
+        ad.set("ManagedManager", BString::from(manager));
+        self.store(id, &ad).map_err(|error| error.to_string())
+    }
+
+    /// Adds a copy as a new cluster.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn submit(&mut self, copy: &ClassAd, now: i64) -> io::Result<JobId> {
+        let cluster = self.take_cluster()?;
+        let id = JobId::new(cluster, 0);
+        let mut ad = copy.clone();
+        for name in crate::router::translate::NOT_SENT {
+            ad.remove(name);
+        }
+        ad.set("ClusterId", i64::from(cluster));
+        ad.set("ProcId", 0);
+        ad.set("QDate", now);
+        ad.set("EnteredCurrentStatus", now);
+        if let Ok(expr) = Expr::parse(b"JobStatus == 4") {
+            ad.insert("LeaveJobInQueue", expr);
+        }
+        self.store(id, &ad)?;
+        Ok(id)
+    }
+
+    /// Notes a copy that was submitted elsewhere, so that its state can be written here.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn adopt(&mut self, id: JobId, copy: &ClassAd, now: i64) -> io::Result<()> {
+        let mut ad = copy.clone();
+        ad.set("QDate", now);
+        self.store(id, &ad)
+    }
+
+    /// Sets and deletes attributes. JobStatus stays where the job is removed or completed.
+    ///
+    /// # Errors
+    /// The job is gone or cannot be written.
+    pub fn update(
+        &mut self,
+        id: JobId,
+        changes: &[(BString, Option<Expr>)],
+        world: &dyn World,
+    ) -> io::Result<()> {
+        let mut ad = self.fresh(id)?;
+        let status = Context::new(world).my(&ad).int("JobStatus");
+        for (name, expr) in changes {
+            if name.eq_ignore_ascii_case(b"JobStatus") && matches!(status, Some(REMOVED | COMPLETED)) {
+                continue;
+            }
+            match expr {
+                Some(expr) => ad.insert(name, expr.clone()),
+                None => {
+                    ad.remove(name);
+                }
+            }
+        }
+        self.store(id, &ad)
+    }
+
+    /// Lets a job leave the queue: its record goes to the history first.
+    ///
+    /// # Errors
+    /// The history cannot be written or the file not removed.
+    pub fn leave(&mut self, id: JobId, changes: &[(&str, Expr)], now: i64) -> io::Result<()> {
+        let mut ad = match self.fresh(id) {
+            Ok(ad) => ad,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                self.jobs.remove(&id);
+                return Ok(());
+            }
+            Err(error) => return Err(error),
+        };
+        for (name, expr) in changes {
+            ad.insert(name, expr.clone());
+        }
+        let mut record = long::print_with(&ad, &PrintOptions::default());
+        let owner = ad.string("Owner").map(|owner| owner.to_string()).unwrap_or_else(|| "?".into());
+        let done = ad.literal("CompletionDate").and_then(|value| value.as_int()).unwrap_or(-1);
+        let trailer = format!(
+            "*** Offset = -1 ClusterId = {} ProcId = {} Owner = \"{owner}\" CompletionDate = {done} CurrentTime = {now}\n",
+            id.cluster, id.proc
+        );
+        record.extend_from_slice(trailer.as_bytes());
+        // A router that was killed here has written the record already.
+        if !self.is_recorded(id)? {
+            let mut history = OpenOptions::new().create(true).append(true).open(self.path.join(HISTORY))?;
+            history.write_all(&record)?;
+            history.sync_data()?;
+        }
+        fs::remove_file(self.file(id))?;
+        self.jobs.remove(&id);
+        Ok(())
+    }
+
+    /// Whether the end of the history has a record of the job.
+    fn is_recorded(&self, id: JobId) -> io::Result<bool> {
+        let mut file = match File::open(self.path.join(HISTORY)) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+            Err(error) => return Err(error),
+        };
+        let size = file.metadata()?.len();
+        file.seek(SeekFrom::Start(size.saturating_sub(TAIL)))?;
+        let mut text = Vec::new();
+        file.read_to_end(&mut text)?;
+        let trailer = format!(" ClusterId = {} ProcId = {} Owner = ", id.cluster, id.proc);
+        Ok(ByteSlice::lines(text.as_slice())
+            .any(|line| line.starts_with(b"***") && line.contains_str(&trailer)))
+    }
+
+    /// The number of the next cluster: never one that was in use before.
+    fn take_cluster(&mut self) -> io::Result<i32> {
+        let path = self.path.join(COUNTER);
+        let noted = fs::read_to_string(&path).ok().and_then(|text| text.trim().parse().ok()).unwrap_or(1);
+        let mut cluster = self.next_cluster.max(noted);
+        while self.file(JobId::new(cluster, 0)).exists() {
+            cluster = cluster.saturating_add(1);
+        }
+        self.next_cluster = cluster.saturating_add(1);
+        let temporary = self.path.join(format!("{COUNTER}.{}", std::process::id()));
+        fs::write(&temporary, format!("{}\n", self.next_cluster))?;
+        fs::rename(&temporary, &path)?;
+        Ok(cluster)
+    }
+
+    /// Gives a source back (`yield_job`; 8.7). `Err(false)`: it is not ours any more.
+    ///
+    /// # Errors
+    /// Whether it is worth trying again.
+    pub fn give_back(
+        &mut self,
+        id: JobId,
+        manager: &[u8],
+        done: bool,
+        release_on_hold: bool,
+        now: i64,
+        world: &dyn World,
+    ) -> Result<(), bool> {
+        let mut ad = match self.fresh(id) {
+            Ok(ad) => ad,
+            Err(error) => return Err(error.kind() != io::ErrorKind::NotFound),
+        };
+        let context = Context::new(world).my(&ad);
+        let is = |name: &str, wanted: &[u8]| context.string(name).is_some_and(|text| text == wanted);
+        if !is("Managed", b"External") || !is("ManagedManager", manager) {
+            return Err(false);
+        }
+        let status = context.int("JobStatus");
+        let copied = context.boolean("HoldCopiedFromTargetJob").unwrap_or(false);
+        ad.set("Managed", if done { "ScheddDone" } else { "Schedd" });
+        ad.set("ManagedManager", "");
+        match status {
+            Some(REMOVED) => return self.leave(id, &[], now).map_err(|_| true),
+            Some(HELD) if copied && release_on_hold => {
+                ad.remove("HoldCopiedFromTargetJob");
+                ad.set("JobStatus", 1);
+            }
+            Some(1 | COMPLETED | HELD) => {}
+            _ => ad.set("JobStatus", 1),
+        }
+        self.store(id, &ad).map_err(|_| true)?;
+        // The schedd lets a finished job go.
+        let completed = Context::new(world).my(&ad).int("JobStatus") == Some(COMPLETED);
+        if completed {
+            return self.leave(id, &[], now).map_err(|_| true);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,388 @@
+//! The router over a directory of job ads: carries the machine's actions out, calls hooks, waits.
+
+use std::collections::VecDeque;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use bstr::{BString, ByteSlice};
+use rustc_hash::FxHashMap;
+
+use super::directory::Directory;
+use super::hooks::{HookRunner, NoHook};
+use crate::classad::{ClassAd, Context, Expr};
+use crate::config::View;
+use crate::hook::HookType;
+use crate::job::JobId;
+use crate::os::{self, ChildId, Reactor, clock};
+use crate::process::ChildSpec;
+use crate::quirks::Quirks;
+use crate::router::{Action, Event, HookAnswer, HookResult, Router, Surroundings, hook_verdict};
+use crate::time::Tick;
+use crate::user_log::{Body, EventTime, FormatOptions, JobEvent};
+use crate::world::{Frozen, World};
+
+/// SIGINT, SIGTERM, SIGHUP.
+const SIGNALS: [i32; 3] = [2, 15, 1];
+/// SIGKILL.
+const KILL: i32 = 9;
+
+/// When the run ends by itself.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Until {
+    /// After one poll, once its hooks have ended.
+    pub once: bool,
+    /// When a poll finds nothing to manage.
+    pub idle: bool,
+}
+
+/// How the run is done.
+pub struct Options<'a> {
+    /// The configuration.
+    pub view: &'a View<'a>,
+    /// What is outside.
+    pub world: &'a dyn World,
+    /// Deviations.
+    pub quirks: Quirks,
+    /// How long a hook may take.
+    pub hook_limit: Option<Duration>,
+    /// The command that copies are submitted through in place of the directory; it reads the ad and prints the id.
+    pub submit: Option<Vec<BString>>,
+    /// When it ends.
+    pub until: Until,
+    /// Told what happens.
+    pub log: &'a dyn Fn(&str),
+}
+
+/// Why the run failed.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The directory cannot be used.
+    #[error("cannot use '{path}'")]
+    Directory {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// Another router works in it.
+    #[error("another router works in '{0}'")]
+    Locked(PathBuf),
+    /// What the reference aborts for.
+    #[error("25.14 would abort: {0}")]
+    Abort(String),
+    /// Waiting failed.
+    #[error("cannot wait for children")]
+    Reactor(#[from] io::Error),
+}
+
+/// A hook under way.
+struct Running {
+    source: JobId,
+    hook: HookType,
+    source_ad: ClassAd,
+    copy_ad: ClassAd,
+    in_place: bool,
+    deadline: Option<Tick>,
+    killed: bool,
+}
+
+/// What of a hook is still to be started: one at a time for a job.
+struct Live<'a> {
+    options: &'a Options<'a>,
+    router: Router,
+    directory: Directory,
+    reactor: Reactor,
+    running: FxHashMap<ChildId, Running>,
+    path: PathBuf,
+    abort: Option<String>,
+}
+
+/// Runs a router over a directory until it is told to stop.
+///
+/// # Errors
+/// The directory cannot be used, or the reference would abort.
+pub fn run(path: &Path, router: Router, options: &Options<'_>) -> Result<(), RunError> {
+    let broken = |source| RunError::Directory { path: path.to_owned(), source };
+    let lock = File::create(path.join(".lock")).map_err(broken)?;
+    let _lock = nix::fcntl::Flock::lock(lock, nix::fcntl::FlockArg::LockExclusiveNonblock)
+        .map_err(|_| RunError::Locked(path.to_owned()))?;
+    let mut live = Live {
+        options,
+        router,
+        directory: Directory::new(path),
+        reactor: Reactor::new(&SIGNALS)?,
+        running: FxHashMap::default(),
+        path: path.to_owned(),
+        abort: None,
+    };
+    live.work()
+}
+
+impl Live<'_> {
+    fn work(&mut self) -> Result<(), RunError> {
+        let period = self.router.knobs().polling_period;
+        let periodic = self.router.knobs().periodic_interval;
+        let mut next_periodic = clock::tick().plus(periodic);
+        loop {
+            let next_poll = clock::tick().plus(period);
+            let log = self.options.log;
+            let path = self.path.clone();
+            self.directory
+                .refresh(&mut |text| log(&text))
+                .map_err(|source| RunError::Directory { path, source })?;
+            if !periodic.is_zero() && clock::tick() >= next_periodic {
+                self.event(Event::Periodic)?;
+                next_periodic = clock::tick().plus(periodic);
+            }
+            self.event(Event::Poll)?;
+            let until = self.options.until;
+            loop {
+                if self.running.is_empty() && (until.once || (until.idle && self.router.is_idle())) {
+                    return Ok(());
+                }
+                let deadlines = self.running.values().filter_map(|running| running.deadline);
+                let deadline = deadlines.chain((!until.once).then_some(next_poll)).min();
+                match self.reactor.next(deadline)? {
+                    os::Event::Exited { child, exit, stdout, stderr, .. } => {
+                        if let Some(running) = self.running.remove(&child) {
+                            let complaint = stderr.bytes.trim().as_bstr();
+                            if !complaint.is_empty() {
+                                log(&format!(
+                                    "{} of {} says: {complaint}",
+                                    running.hook.name(),
+                                    running.source
+                                ));
+                            }
+                            let result = match running.killed {
+                                true => HookResult::Failed("took too long and was killed".into()),
+                                false => HookResult::Ended(Box::new(hook_verdict(
+                                    &HookAnswer {
+                                        hook: running.hook,
+                                        exit,
+                                        stdout: &stdout.bytes,
+                                        cut: stdout.cut,
+                                        source: &running.source_ad,
+                                        routed: (running.hook != HookType::TranslateJob)
+                                            .then_some(&running.copy_ad),
+                                        edit_in_place: running.in_place,
+                                    },
+                                    self.options.quirks,
+                                ))),
+                            };
+                            self.event(Event::Hook(running.source, running.hook, result))?;
+                        }
+                    }
+                    os::Event::Signal(number) => {
+                        log(&format!("signal {number}: the router stops, its jobs stay routed"));
+                        return Ok(());
+                    }
+                    os::Event::Timeout => {
+                        let now = clock::tick();
+                        let late: Vec<ChildId> = self
+                            .running
+                            .iter()
+                            .filter(|(_, running)| running.deadline.is_some_and(|deadline| deadline <= now))
+                            .map(|(child, _)| *child)
+                            .collect();
+                        for child in late {
+                            if let Some(running) = self.running.get_mut(&child) {
+                                running.killed = true;
+                                running.deadline = None;
+                            }
+                            self.reactor.kill(child, KILL, os::Whom::Family);
+                        }
+                        if now >= next_poll && !until.once {
+                            break;
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    /// Hands an event over and carries out what comes of it, to the end.
+    fn event(&mut self, event: Event) -> Result<(), RunError> {
+        let mut events = VecDeque::from([event]);
+        while let Some(event) = events.pop_front() {
+            let now = self.options.world.now();
+            let actions = {
+                let frozen = Frozen { world: self.options.world, now };
+                let around = Surroundings {
+                    queue: &self.directory,
+                    config: Some(self.options.view),
+                    knobs: self.options.view,
+                    world: &frozen,
+                };
+                self.router.step(now, event, &around)
+            };
+            for action in actions {
+                if let Some(answer) = self.act(action) {
+                    events.push_back(answer);
+                }
+                if let Some(reason) = self.abort.take() {
+                    return Err(RunError::Abort(reason));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn act(&mut self, action: Action) -> Option<Event> {
+        let world = self.options.world;
+        let now = world.now().epoch();
+        let log = self.options.log;
+        let name = self.router.knobs().name.clone();
+        match action {
+            Action::Log(text) => log(&text),
+            Action::Abort(text) => self.abort = Some(text),
+            Action::Claim(id) => return Some(Event::Claimed(id, self.directory.claim(id, &name, world))),
+            Action::Submit(id, ad) => {
+                let submitted = match &self.options.submit {
+                    None => self.directory.submit(&ad, now).map_err(|error| error.to_string()),
+                    Some(argv) => self.submit_through(&argv.clone(), id, &ad, now),
+                };
+                return Some(Event::Submitted(id, submitted));
+            }
+            Action::Edit(id, changes) => {
+                let edited = self.directory.update(id, &changes, world);
+                return Some(Event::Edited(id, edited.map_err(|error| error.to_string())));
+            }
+            Action::Update(id, changes) => {
+                if let Err(error) = self.directory.update(id, &changes, world) {
+                    log(&format!("cannot update {id}: {error}"));
+                }
+            }
+            Action::Finalize(source, copy) => {
+                let leave = [("LeaveJobInQueue", Expr::literal(false))];
+                let left = self.directory.leave(copy, &leave, now);
+                return Some(Event::Finalized(source, left.map_err(|error| error.to_string())));
+            }
+            Action::Remove(copy, reason) => {
+                let changes = [
+                    ("JobStatus", Expr::literal(3)),
+                    ("RemoveReason", Expr::literal(reason.as_str())),
+                    ("EnteredCurrentStatus", Expr::literal(now)),
+                ];
+                if let Err(error) = self.directory.leave(copy, &changes, now) {
+                    log(&format!("cannot remove {copy}: {error}"));
+                }
+            }
+            Action::Yield(id, done) => {
+                let release = self.router.knobs().release_on_hold;
+                let yielded = self.directory.give_back(id, &name, done, release, now, world);
+                return Some(Event::Yielded(id, yielded));
+            }
+            Action::UserLog(id, ad, body) => {
+                if let Err(error) = self.user_log(id, &ad, body) {
+                    log(&format!("cannot write the user log of {id}: {error}"));
+                }
+            }
+            Action::Hook { source, hook, route, source_ad, copy_ad, in_place } => {
+                return self.hook(source, hook, &route, *source_ad, *copy_ad, in_place);
+            }
+        }
+        None
+    }
+
+    /// Starts a hook; an answer at once where there is none.
+    fn hook(
+        &mut self,
+        source: JobId,
+        hook: HookType,
+        route: &[u8],
+        source_ad: ClassAd,
+        copy_ad: ClassAd,
+        in_place: bool,
+    ) -> Option<Event> {
+        let hooks = HookRunner {
+            knobs: self.options.view,
+            world: self.options.world,
+            limit: self.options.hook_limit,
+            directory: None,
+            quirks: self.options.quirks,
+        };
+        let stdin = HookRunner::stdin(hook, route, &source_ad, &copy_ad);
+        let spec: Result<ChildSpec, NoHook> = hooks
+            .call(hook, &source_ad, stdin)
+            .and_then(|(_, call)| call.child_spec().map_err(|error| NoHook::Failed(error.to_string())));
+        let child =
+            spec.and_then(|spec| self.reactor.spawn(spec).map_err(|error| NoHook::Failed(error.to_string())));
+        let result = match child {
+            Ok(child) => {
+                let deadline = self.options.hook_limit.map(|limit| clock::tick().plus(limit));
+                let running = Running { source, hook, source_ad, copy_ad, in_place, deadline, killed: false };
+                self.running.insert(child, running);
+                return None;
+            }
+            Err(NoHook::NotConfigured) => HookResult::NotConfigured,
+            Err(NoHook::Refused(reason) | NoHook::Failed(reason)) => HookResult::Failed(reason),
+        };
+        Some(Event::Hook(source, hook, result))
+    }
+
+    /// Submits through a command: the ad on its standard input, `CLUSTER.PROC` on its output. A file notes the attempt, so
+    /// that after a crash nobody submits a second time what may have been submitted.
+    fn submit_through(
+        &mut self,
+        argv: &[BString],
+        id: JobId,
+        ad: &ClassAd,
+        now: i64,
+    ) -> Result<JobId, String> {
+        let note = self.path.join(format!(".submitting.{id}"));
+        if note.exists() {
+            return Err(format!(
+                "a former submission of {id} may have succeeded: look for its copy, then remove '{}'",
+                note.display()
+            ));
+        }
+        std::fs::write(&note, b"").map_err(|error| error.to_string())?;
+        let command = crate::world::Command {
+            argv: argv.to_vec(),
+            stdin: crate::classad::format::long::print(ad),
+            merge_stderr: false,
+            timeout: Duration::from_secs(300),
+            output_limit: 64 << 10,
+        };
+        let output = self.options.world.run(&command).map_err(|error| error.to_string());
+        let submitted = output.and_then(|output| {
+            if !output.exit.is_success() {
+                return Err(format!("the submit command: {}", output.exit));
+            }
+            let text = output.stdout.trim();
+            JobId::parse(text).filter(|id| id.is_job()).ok_or_else(|| {
+                format!(
+                    "the submit command printed no CLUSTER.PROC but '{}'",
+                    text[..text.len().min(80)].as_bstr()
+                )
+            })
+        });
+        if let Ok(copy) = submitted {
+            self.directory.adopt(copy, ad, now).map_err(|error| error.to_string())?;
+        }
+        std::fs::remove_file(&note).map_err(|error| error.to_string())?;
+        submitted
+    }
+
+    /// Appends an event to the user log that the source names, if it names one.
+    fn user_log(&self, id: JobId, ad: &ClassAd, body: Body) -> io::Result<()> {
+        let world = self.options.world;
+        let context = Context::new(world).my(ad);
+        let Some(log) = context.string("UserLog").filter(|log| !log.is_empty()) else { return Ok(()) };
+        let directory = context.string("Iwd").unwrap_or_default();
+        let path = directory.to_path_lossy().join(log.to_path_lossy());
+        let words = self.options.view.string("DEFAULT_USERLOG_FORMAT_OPTIONS").ok().flatten();
+        let format = FormatOptions::parse(&words.map(|setting| setting.value).unwrap_or_default());
+        let now = world.now();
+        let time = EventTime::at(now.wall_us, format, &world.zone(now.epoch()));
+        let event = JobEvent::new(id.cluster, id.proc, time, body);
+        let text = match context.boolean("UserLogUseXML") {
+            Some(true) => event.xml(),
+            _ => event.text(format),
+        };
+        OpenOptions::new().create(true).append(true).open(path)?.write_all(&text)
+    }
+}

@@ -1,0 +1,153 @@
+//! The life of routed jobs: over a directory of job ads, killed and started again; and over time.
+
+#![allow(clippy::unwrap_used, reason = "a test helper that cannot go on says so by panicking")]
+
+use std::cell::RefCell;
+use std::fs;
+use std::path::Path;
+
+use htc_hooks::config::{CommandPolicy, Config, LoadOptions, Who};
+use htc_hooks::os::RealWorld;
+use htc_hooks::quirks::Quirks;
+use htc_hooks::router::{Knobs, RouteTable, Router};
+use htc_hooks::runner::router::{Options, Point, Scenario, Until, run, simulate};
+use htc_hooks::time::Now;
+use htc_hooks::world::World;
+
+const ROUTE: &str = "JOB_ROUTER_NAME = jobrouter\nJOB_ROUTER_SOURCE_JOB_CONSTRAINT = WantRoute\n\
+    JOB_ROUTER_ROUTE_NAMES = R\nJOB_ROUTER_ROUTE_R @=r\n  UNIVERSE vanilla\n  SET Routed true\n@r\n";
+
+fn config(directory: &Path, text: &str) -> Config {
+    let file = directory.join("config");
+    fs::write(&file, text).unwrap();
+    let who = Who { subsystem: "JOB_ROUTER".into(), ..Who::default() };
+    let options = LoadOptions {
+        file: Some(file),
+        environment: false,
+        commands: CommandPolicy::BOUNDED,
+        ..LoadOptions::default()
+    };
+    Config::load(&RealWorld::new(), &who, &options).unwrap().0
+}
+
+fn router(config: &Config, now: Now) -> Router {
+    let world = RealWorld::new();
+    let view = config.view(&world);
+    let knobs = Knobs::load(&view, &mut |text| panic!("{text}"));
+    let table = RouteTable::load(&view, &knobs, &world, Quirks::None, &mut |_| {});
+    Router::new(knobs, table, Quirks::None, now)
+}
+
+/// One poll of a router that has just been started.
+fn poll(queue: &Path, config: &Config) -> Vec<String> {
+    let world = RealWorld::new();
+    let lines = RefCell::new(Vec::new());
+    let options = Options {
+        view: &config.view(&world),
+        world: &world,
+        quirks: Quirks::None,
+        hook_limit: None,
+        submit: None,
+        until: Until { once: true, idle: false },
+        log: &|text| lines.borrow_mut().push(text.to_owned()),
+    };
+    run(queue, router(config, world.now()), &options).unwrap();
+    lines.into_inner()
+}
+
+fn source(queue: &Path, id: u32) {
+    let iwd = queue.display();
+    let ad = format!(
+        "Owner = \"ana\"\nJobStatus = 1\nJobUniverse = 5\nWantRoute = true\nIwd = \"{iwd}\"\nUserLog = \"{id}.log\"\n"
+    );
+    fs::write(queue.join(format!("{id}.0.ad")), ad).unwrap();
+}
+
+fn edit(queue: &Path, job: &str, from: &str, to: &str) {
+    let file = queue.join(format!("{job}.ad"));
+    let text = fs::read_to_string(&file).unwrap();
+    assert!(text.contains(from), "{job} has no '{from}':\n{text}");
+    fs::write(file, text.replace(from, to)).unwrap();
+}
+
+fn jobs(queue: &Path) -> Vec<String> {
+    let mut names: Vec<String> = fs::read_dir(queue)
+        .unwrap()
+        .filter_map(|entry| entry.unwrap().file_name().to_str()?.strip_suffix(".0.ad").map(str::to_owned))
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_router_started_again_for_each_poll_ends_every_job_once() {
+    let place = tempfile::tempdir().unwrap();
+    let queue = place.path().join("queue");
+    fs::create_dir(&queue).unwrap();
+    let config = config(place.path(), ROUTE);
+    (1..=4).for_each(|id| source(&queue, id));
+    poll(&queue, &config);
+    assert_eq!(jobs(&queue), ["1", "2", "3", "4", "5", "6", "7", "8"]);
+    let copy = fs::read_to_string(queue.join("5.0.ad")).unwrap();
+    for line in [
+        "RoutedFromJobId = \"1.0\"",
+        "RoutedBy = \"jobrouter\"",
+        "Routed = true",
+        "LeaveJobInQueue = JobStatus == 4",
+    ] {
+        assert!(copy.contains(line), "no {line} in\n{copy}");
+    }
+    // Nobody is routed a second time.
+    assert!(poll(&queue, &config).iter().all(|line| line.contains("adopted orphaned job")));
+    edit(&queue, "5.0", "JobStatus = 1\n", "JobStatus = 4\nExitCode = 3\nExitBySignal = false\n");
+    edit(&queue, "6.0", "JobStatus = 1\n", "JobStatus = 5\nHoldReason = \"far\"\nHoldReasonCode = 7\n");
+    edit(&queue, "3.0", "JobStatus = 1\n", "JobStatus = 3\n");
+    fs::remove_file(queue.join("8.0.ad")).unwrap();
+    poll(&queue, &config);
+    // 1 has finished, 2 is held with its copy, 3 and its copy are gone, 4 was given back.
+    assert_eq!(jobs(&queue), ["2", "4", "6"]);
+    let held = fs::read_to_string(queue.join("2.0.ad")).unwrap();
+    for line in
+        ["JobStatus = 5", "HoldReason = \"far\"", "HoldCopiedFromTargetJob = true", "RoutedToJobId = \"6.0\""]
+    {
+        assert!(held.contains(line), "no {line} in\n{held}");
+    }
+    let log = fs::read_to_string(queue.join("1.log")).unwrap();
+    assert!(log.starts_with("005 (001.000.000) ") && log.contains("(return value 3)"), "{log}");
+    assert!(fs::read_to_string(queue.join("3.log")).unwrap().contains("Job was aborted."));
+    let history = fs::read_to_string(queue.join("history")).unwrap();
+    assert_eq!(history.matches("\n*** ").count(), 4, "{history}");
+    // What was given back is routed again, under a number that was never used.
+    poll(&queue, &config);
+    assert_eq!(jobs(&queue), ["2", "4", "6", "9"]);
+}
+
+#[test]
+fn limits_hold_over_time_and_failures_slow_a_route_down() {
+    let place = tempfile::tempdir().unwrap();
+    let text = ROUTE.replace("  SET Routed true\n", "  MaxJobs = 10\n  MaxIdleJobs = 4\n");
+    let config = config(place.path(), &text);
+    let world = RealWorld::new();
+    let scenario = |fail: u32| -> Scenario {
+        toml::from_str(&format!(
+            "duration = 3000\n[[jobs]]\ncount = 400\nad = \"WantRoute = true\"\nwait = 20\nrun = 60\nfail = {fail}\n"
+        ))
+        .unwrap()
+    };
+    let play = |fail: u32| -> Vec<Point> {
+        let mut points = Vec::new();
+        let router = router(&config, Now::at_epoch(0));
+        let note = &mut |point: &Point| points.push(point.clone());
+        simulate(&scenario(fail), router, &config.view(&world), &world, note, &mut |_, _| {}).unwrap();
+        points
+    };
+    let well = play(0);
+    for point in &well {
+        let route = &point.routes[0];
+        assert!(route.jobs <= 10 && route.throttle == 0.0, "{point:?}");
+    }
+    assert!(well.last().is_some_and(|point| point.finished > 100), "{:?}", well.last());
+    let badly = play(100);
+    assert!(badly.iter().any(|point| point.routes[0].throttle > 0.0));
+    assert_eq!(badly.last().map(|point| point.finished), Some(0));
+}
