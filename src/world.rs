@@ -65,6 +65,12 @@ pub trait World {
 
     /// What is to be known of the machine; measured when first asked for.
     fn machine(&self) -> Machine;
+
+    /// Host name, full host name and default address alone, which are had for less than the whole machine.
+    fn host(&self) -> [String; 3] {
+        let machine = self.machine();
+        [machine.host, machine.full_host, machine.ip_address]
+    }
 }
 
 /// The offset of local time at some moment.
@@ -226,5 +232,8 @@ impl World for Frozen<'_> {
     }
     fn machine(&self) -> Machine {
         self.world.machine()
+    }
+    fn host(&self) -> [String; 3] {
+        self.world.host()
     }
 }

@@ -4,10 +4,9 @@
 //! Some defaults hold for one subsystem only and are stronger than a plain setting.
 
 use std::borrow::Cow;
-use std::cmp::Ordering;
 use std::fmt;
 
-use crate::config::table::{Row, count_lines, line_starts, unescape};
+use crate::config::table::{Row, compare_key, count_lines, line_starts, row, unescape};
 use crate::text::caseless;
 
 static TEXT: &[u8] = include_bytes!("data/defaults.tsv");
@@ -124,33 +123,25 @@ impl Parameter {
     }
 }
 
+/// The general entry at a place of the table.
+fn at(index: usize) -> Parameter {
+    Parameter { row: row(TEXT, &STARTS, index), index: index as u32, subsystem: false }
+}
+
 /// All parameters in order of their names, entries of single subsystems left out.
 pub fn all() -> impl DoubleEndedIterator<Item = Parameter> + ExactSizeIterator {
-    STARTS.iter().enumerate().map(|(index, &start)| Parameter {
-        row: Row::at(TEXT, start),
-        index: index as u32,
-        subsystem: false,
-    })
+    (0..STARTS.len()).map(at)
 }
 
 /// The general entries whose names begin with `prefix`, in order.
 pub fn with_prefix(prefix: &[u8]) -> impl Iterator<Item = Parameter> {
-    let first = STARTS.partition_point(|&start| caseless::cmp(Row::at(TEXT, start).key(), prefix).is_lt());
-    STARTS[first..]
-        .iter()
-        .enumerate()
-        .map(move |(more, &start)| Parameter {
-            row: Row::at(TEXT, start),
-            index: (first + more) as u32,
-            subsystem: false,
-        })
-        .take_while(move |parameter| caseless::starts_with(parameter.name(), prefix))
+    let first = STARTS.partition_point(|&start| compare_key(TEXT, start, prefix).is_lt());
+    (first..STARTS.len()).map(at).take_while(move |parameter| caseless::starts_with(parameter.name(), prefix))
 }
 
 /// The general entry of the table called `name`.
 pub fn find(name: &[u8]) -> Option<Parameter> {
-    let index = STARTS.binary_search_by(|&start| caseless::cmp(Row::at(TEXT, start).key(), name)).ok()?;
-    Some(Parameter { row: Row::at(TEXT, STARTS[index]), index: index as u32, subsystem: false })
+    STARTS.binary_search_by(|&start| compare_key(TEXT, start, name)).ok().map(at)
 }
 
 /// The entry of `name` in the table of one subsystem. Only the part of `subsystem` before its first dot counts.
@@ -158,15 +149,13 @@ pub fn find_in_subsystem(subsystem: &[u8], name: &[u8]) -> Option<Parameter> {
     let subsystem = &subsystem[..memchr::memchr(b'.', subsystem).unwrap_or(subsystem.len())];
     let index = SUBSYSTEM_STARTS
         .binary_search_by(|&start| {
-            let key = Row::at(SUBSYSTEM_TEXT, start).key();
-            let dot = memchr::memchr(b'.', key).unwrap_or(key.len());
-            match caseless::cmp(&key[..dot], subsystem) {
-                Ordering::Equal => caseless::cmp(key.get(dot + 1..).unwrap_or_default(), name),
-                other => other,
-            }
+            let key = &SUBSYSTEM_TEXT[start as usize..];
+            let dot = key.iter().position(|&b| b == b'.' || b == b'\t').unwrap_or(key.len());
+            let rest = start + dot as u32 + 1;
+            caseless::cmp(&key[..dot], subsystem).then_with(|| compare_key(SUBSYSTEM_TEXT, rest, name))
         })
         .ok()?;
-    let row = Row::at(SUBSYSTEM_TEXT, SUBSYSTEM_STARTS[index]);
+    let row = row(SUBSYSTEM_TEXT, &SUBSYSTEM_STARTS, index);
     Some(Parameter { row, index: index as u32, subsystem: true })
 }
 
@@ -187,8 +176,8 @@ mod tests {
         let names: Vec<_> = all().map(|p| p.name().to_ascii_lowercase()).collect();
         assert!(names.is_sorted());
         assert!(names.len() > 1_100);
-        for &start in &SUBSYSTEM_STARTS {
-            let key = Row::at(SUBSYSTEM_TEXT, start).key();
+        for index in 0..SUBSYSTEM_STARTS.len() {
+            let key = row(SUBSYSTEM_TEXT, &SUBSYSTEM_STARTS, index).key();
             assert!(find_qualified(key).is_some_and(|p| p.subsystem), "{:?}", bstr::BStr::new(key));
         }
     }

@@ -176,14 +176,17 @@ impl Detected {
             }
             Group::Host => self.host(world),
             Group::Process => process(world),
-            Group::Address => addresses(self.address.clone().unwrap_or_else(|| world.machine().ip_address)),
+            Group::Address => addresses(self.address.clone().unwrap_or_else(|| {
+                let [_, _, address] = world.host();
+                address
+            })),
         }
     }
 
     fn host(&self, world: &dyn World) -> Values {
         let (host, full) = if self.network_hostname.is_empty() {
-            let machine = world.machine();
-            (BString::from(machine.host), BString::from(machine.full_host))
+            let [host, full, _] = world.host();
+            (BString::from(host), BString::from(full))
         } else {
             (self.network_hostname.clone(), self.network_hostname.clone())
         };

@@ -376,6 +376,22 @@ impl MacroSet {
         self.find(name, &without, world)
     }
 
+    /// As [`MacroSet::find_shown`] for a name that is known not to be set plainly: only prefixes are looked at.
+    pub fn find_prefixed(&self, name: &[u8], context: &Who) -> Option<Found<'_>> {
+        let local = &context.local_name;
+        if !local.is_empty()
+            && let Some(entry) = self.prefixed(local, name)
+        {
+            return Some(Found::Set(entry));
+        }
+        let subsystem = &context.subsystem;
+        if subsystem.is_empty() {
+            return None;
+        }
+        let entry = self.prefixed(subsystem, name).map(Found::Set);
+        entry.or_else(|| defaults::find_in_subsystem(subsystem, name).map(Found::Default))
+    }
+
     /// How output names a place: `FILE, line N, use CATEGORY:NAME+K`.
     pub fn describe(&self, place: &Place) -> BString {
         let mut text = self.source(place.source).name.clone();

@@ -246,17 +246,15 @@ impl Loader<'_> {
 
     /// One source on its own (`process_config_source`).
     fn config_source(&mut self, name: &BStr, depth: u32, kind: &str, required: bool) -> Result<(), Stop> {
-        let target = Target::new(name, false);
-        if target.command.is_none()
-            && let Err(error) = self.read_text(name)
-        {
+        let opened = self.open(name, false, None);
+        if opened.is_err() && Target::new(name, false).command.is_none() {
+            let why = std::mem::take(&mut self.stale_reason);
             if !required {
                 return Ok(());
             }
             self.error_line(format!("ERROR: Can't read {kind} {name}"));
-            return Err(Stop::new(0).hint(error));
+            return Err(Stop::new(0).hint(why.to_string()));
         }
-        let opened = self.open(name, false, None);
         self.last_line = 0;
         let result = match opened {
             Ok(opened) => self.parse(opened.source, &opened.text, depth).and_then(|()| match opened.exit {

@@ -36,26 +36,56 @@ pub(crate) const fn line_starts<const N: usize>(text: &[u8]) -> [u32; N] {
     starts
 }
 
+/// The `index`-th line of a table.
+pub(crate) fn row(text: &'static [u8], starts: &[u32], index: usize) -> Row {
+    let start = starts[index] as usize;
+    let end = starts.get(index + 1).map_or(text.len(), |&next| next as usize);
+    Row(&text[start..end - 1])
+}
+
 /// One line of a table without its newline.
 #[derive(Clone, Copy)]
 pub(crate) struct Row(pub(crate) &'static [u8]);
 
 impl Row {
-    /// The line that begins at `start`.
-    pub(crate) fn at(text: &'static [u8], start: u32) -> Row {
-        let rest = &text[start as usize..];
-        Row(&rest[..memchr::memchr(b'\n', rest).unwrap_or(rest.len())])
-    }
-
     /// The `n`-th field, counted from 0; empty when the line has fewer.
     pub(crate) fn field(self, n: usize) -> &'static [u8] {
-        self.0.split(|&byte| byte == b'\t').nth(n).unwrap_or_default()
+        // Rows are short: counting by hand is faster than any search.
+        let (mut start, mut left) = (0, n);
+        for (at, &byte) in self.0.iter().enumerate() {
+            if byte == b'\t' {
+                if left == 0 {
+                    return &self.0[start..at];
+                }
+                left -= 1;
+                start = at + 1;
+            }
+        }
+        if left == 0 { &self.0[start..] } else { b"" }
     }
 
-    /// The first field; cheaper than `field(0)`.
+    /// The first field.
     pub(crate) fn key(self) -> &'static [u8] {
-        &self.0[..memchr::memchr(b'\t', self.0).unwrap_or(self.0.len())]
+        self.field(0)
     }
+}
+
+/// Orders the first field of the line that begins at `start` and a name, without case.
+pub(crate) fn compare_key(text: &[u8], start: u32, name: &[u8]) -> std::cmp::Ordering {
+    let key = &text[start as usize..];
+    for (at, &byte) in key.iter().enumerate() {
+        if byte == b'\t' || byte == b'\n' {
+            return if at < name.len() { std::cmp::Ordering::Less } else { std::cmp::Ordering::Equal };
+        }
+        let Some(&other) = name.get(at) else {
+            return std::cmp::Ordering::Greater;
+        };
+        let order = byte.to_ascii_lowercase().cmp(&other.to_ascii_lowercase());
+        if order.is_ne() {
+            return order;
+        }
+    }
+    std::cmp::Ordering::Less
 }
 
 /// A field with its escapes resolved.

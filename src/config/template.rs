@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use bstr::BString;
 
-use crate::config::table::{Row, count_lines, line_starts, unescape};
+use crate::config::table::{Row, count_lines, line_starts, row, unescape};
 use crate::text::caseless;
 
 static TEXT: &[u8] = include_bytes!("data/templates.tsv");
@@ -47,7 +47,7 @@ pub fn all() -> impl Iterator<Item = Template> {
 
 /// The template at a place of the table.
 pub fn by_index(index: u32) -> Option<Template> {
-    STARTS.get(index as usize).map(|&start| Template { row: Row::at(TEXT, start), index })
+    ((index as usize) < STARTS.len()).then(|| Template { row: row(TEXT, &STARTS, index as usize), index })
 }
 
 /// The category called `name`, in the table's spelling.

@@ -13,10 +13,7 @@ pub(super) fn measure() -> Machine {
     let part = |value: Option<&std::ffi::OsStr>| {
         value.map_or_else(String::new, |text| text.to_string_lossy().into_owned())
     };
-    let node = part(uname.as_ref().map(|uname| uname.nodename()));
-    let host = node.split('.').next().unwrap_or("localhost").to_owned();
-    let ip_address = ip_address();
-    let full_host = if node.contains('.') { node } else { full_name(&host).unwrap_or_else(|| host.clone()) };
+    let [host, full_host, ip_address] = host();
     let cpus = std::thread::available_parallelism()
         .map_or(1, |count| u32::try_from(count.get()).unwrap_or(u32::MAX));
     let memory = meminfo("MemTotal:");
@@ -36,6 +33,15 @@ pub(super) fn measure() -> Machine {
         swap,
         os_release: os_release(&fs::read_to_string("/etc/os-release").unwrap_or_default()),
     }
+}
+
+/// Host name, full host name and default address.
+pub(super) fn host() -> [String; 3] {
+    let node = nix::sys::utsname::uname()
+        .map_or_else(|_| String::new(), |uname| uname.nodename().to_string_lossy().into_owned());
+    let host = node.split('.').next().unwrap_or("localhost").to_owned();
+    let full_host = if node.contains('.') { node } else { full_name(&host).unwrap_or_else(|| host.clone()) };
+    [host, full_host, ip_address()]
 }
 
 /// The first canonical name that the hosts file gives for the host, as a resolver without a network would.

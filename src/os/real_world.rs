@@ -171,6 +171,10 @@ impl World for RealWorld {
     fn machine(&self) -> Machine {
         machine::measure()
     }
+
+    fn host(&self) -> [String; 3] {
+        machine::host()
+    }
 }
 
 /// Runs a command to its end. Its whole session is killed when the time is over or it has written too much.

@@ -237,8 +237,15 @@ impl<'a> Answer<'a> {
     fn dump_row(&self, row: &Row<'_>, view: &View<'_>, output: &mut Output) {
         let request = self.request;
         let name: &[u8] = &row.name;
-        let Some(found) = self.config.set.find_shown(name, &self.config.who, self.world) else {
-            return;
+        let found = match row.kind {
+            // The list says already that no source sets it.
+            Kind::Default(parameter) => {
+                self.config.set.find_prefixed(name, &self.config.who).unwrap_or(Found::Default(parameter))
+            }
+            _ => match self.config.set.find_shown(name, &self.config.who, self.world) {
+                Some(found) => found,
+                None => return,
+            },
         };
         if request.used == Some(true) && !self.is_used(&found)
             || request.used == Some(false) && self.is_used(&found)
@@ -247,7 +254,7 @@ impl<'a> Answer<'a> {
         }
         let raw = found.raw();
         let is_block = raw.contains(&b'\n');
-        let default = default_of(&found);
+        let default = if request.default || request.verbose { default_of(&found) } else { None };
         if request.default {
             let default = default.clone().unwrap_or_default();
             let shown = entries::assignment(&default, default.contains(&b'\n'), "   ");
