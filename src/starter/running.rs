@@ -123,9 +123,12 @@ impl Starter<'_> {
                 out.push(Action::KillFamily);
                 self.all_jobs_done(now, out);
             }
-            Phase::Preparing { .. } | Phase::Deferred { .. } | Phase::PreScript | Phase::PostScript => {
+            Phase::Preparing { .. } | Phase::Deferred { .. } | Phase::PreScript => {
+                let reason = "its end was asked for before it began".to_owned();
+                out.push(Action::Tell(Notice::NotStarted { reason }));
                 self.all_jobs_done(now, out);
             }
+            Phase::PostScript => self.all_jobs_done(now, out),
             Phase::ExitStuck => self.all_jobs_done(now, out),
             Phase::Exiting { .. } | Phase::Removing | Phase::Finished => {}
         }

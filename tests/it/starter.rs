@@ -397,6 +397,21 @@ fn the_slot_runner_hands_over_options_the_slots_ad_and_the_reason_of_a_vacate() 
 }
 
 #[test]
+fn a_job_that_is_told_to_end_while_its_prepare_hook_runs_never_starts() {
+    let place = Place::new().noting();
+    let pipe = place.pipe();
+    let place = place.hook("PREPARE_JOB", "echo up > $CALLS.pipe; exec sleep 600");
+    fs::rename(&pipe, place.path("iwd/calls.pipe")).unwrap();
+    let child = place.start("Cmd = \"/bin/true\"");
+    assert_eq!(heard(&place.path("iwd/calls.pipe")), "up\n");
+    send(&child, Signal::SIGTERM);
+    let ran = place.finish(child);
+    assert_eq!((ran.status, ran.calls.as_str(), ran.ad.as_str()), (1, "exit evict\n", ""), "{}", ran.told);
+    assert!(ran.told.contains("not started: its end was asked for before it began"), "{}", ran.told);
+    assert!(ran.left.is_empty());
+}
+
+#[test]
 fn a_job_is_suspended_and_continued() {
     let place = Place::new();
     let pipe = place.pipe();

@@ -20,7 +20,7 @@ pub(super) fn run(words: &[OsString], session: &Session) -> anyhow::Result<Statu
     if let [only] = words
         && only.as_bytes().get(..4).is_some_and(|start| start.eq_ignore_ascii_case(b"-cla"))
     {
-        return session::capabilities(&cli);
+        return session::capabilities(&cli, session);
     }
     // What the slot runner says names the slot in events alone.
     let slot = cli.job.slot_name.take();

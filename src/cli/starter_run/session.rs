@@ -68,9 +68,27 @@ fn load(cli: &Cli, strict: bool, world: &dyn World, session: &Session) -> anyhow
     Ok(config)
 }
 
-/// What a starter tells of what it can do (`-classad`).
-pub(super) fn capabilities(_cli: &Cli) -> anyhow::Result<Status> {
-    Err(Problem::usage("-classad is not supported yet").into())
+/// What a starter tells of what it can do (`-classad`): of the reference's list what is true of this one.
+pub(super) fn capabilities(cli: &Cli, session: &Session) -> anyhow::Result<Status> {
+    let world = cli.clock.world();
+    let config = load(cli, false, &world, session)?;
+    let view = config.view(&world);
+    let networking = view.boolean("NO_JOB_NETWORKING").ok().flatten().is_none_or(|setting| !setting.value);
+    let sshd = view.string("SSH_TO_JOB_SSHD").ok().flatten().map(|setting| setting.value);
+    let sshd = sshd.unwrap_or_else(|| "/usr/sbin/sshd".into());
+    let has_sshd = world.may_execute(sshd.to_path_lossy().as_ref());
+    let mut stdout = std::io::stdout().lock();
+    for (name, value) in [
+        ("HasJobDeferral", true),
+        ("HasOsUser", true),
+        ("HasJobNetworking", networking),
+        ("HasJICLocalConfig", true),
+        ("HasJICLocalStdin", true),
+    ] {
+        writeln!(stdout, "{name} = {}", if value { "True" } else { "False" })?;
+    }
+    writeln!(stdout, "HasSshd = {has_sshd}")?;
+    Ok(Status::Tool(0))
 }
 
 impl Run<'_> {
