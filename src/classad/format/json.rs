@@ -183,6 +183,11 @@ pub fn push_value(value: &Value, layout: Layout, out: &mut Vec<u8>) {
 
 /// Escapes of JSON strings; bytes from 0x7f on stand as they are.
 pub(crate) fn escape(text: &[u8], out: &mut Vec<u8>) {
+    // Most texts have nothing to escape.
+    if !text.iter().fold(false, |any, byte| any | (*byte < 32) | (*byte == b'"') | (*byte == b'\\')) {
+        out.extend_from_slice(text);
+        return;
+    }
     let mut plain = 0;
     for (at, byte) in text.iter().enumerate() {
         let letter = match byte {
@@ -245,6 +250,10 @@ enum Open {
     Array(Vec<NodeId>),
     Object(Vec<Field>, u32),
 }
+
+/// Arrays and objects that may stand within one another. The reference has no limit and overflows its stack some way
+/// beyond; what is indented by its depth must stay of a size.
+pub(crate) const DEEPEST: usize = 5000;
 
 const NAME: &str = "the name of an attribute in quotes or `}`";
 
@@ -348,6 +357,9 @@ impl<'s> Reader<'s> {
         self.builder.clear();
         let mut open: Vec<Open> = Vec::new();
         loop {
+            if open.len() >= DEEPEST {
+                return Err(self.parser.error(crate::classad::ParseErrorKind::TooDeep, "a value"));
+            }
             // A value begins here.
             let mut node = match self.scalar()? {
                 Some(scalar) => self.builder.expr(&scalar),
@@ -439,8 +451,9 @@ mod tests {
 
     #[test]
     fn a_million_brackets_do_not_overflow() {
-        let deep = format!("{{\"A\": {}{}}}", "[".repeat(200_000), "]".repeat(200_000));
-        assert_eq!(round(&deep).len(), deep.len());
+        let deep = |levels: usize| format!("{{\"A\": {}{}}}", "[".repeat(levels), "]".repeat(levels));
+        assert_eq!(round(&deep(DEEPEST)).len(), deep(DEEPEST).len());
+        assert!(parse(deep(1_000_000).as_bytes(), Dialect::json()).is_err());
         assert!(parse("{\"A\": ".repeat(200_000).as_bytes(), Dialect::json()).is_err());
     }
 

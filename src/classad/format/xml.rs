@@ -452,6 +452,9 @@ impl Reader<'_> {
         let mut builder = Builder::default();
         let mut open: Vec<Open> = Vec::new();
         loop {
+            if open.len() > super::json::DEEPEST {
+                return Err(XmlError { at: attribute, what: "the value is nested too deeply" });
+            }
             // A value is to begin here; within a list also its end.
             let mut ended = None;
             match self.scalar()? {
@@ -704,7 +707,7 @@ mod tests {
         assert_eq!(read("<c><a n=\"A\"><l><i>1</i>").as_deref(), Ok("[ A = { 1 } ]"));
         assert!(read("<c><a><i>1</i></a></c>").is_err());
         assert!(read("<c><a n=\"A\">").is_err());
-        let deep = format!("<c><a n=\"A\">{}", "<l>".repeat(100_000));
-        assert!(read(&deep).is_ok());
+        let deep = |levels| format!("<c><a n=\"A\">{}", "<l>".repeat(levels));
+        assert!(read(&deep(1000)).is_ok() && read(&deep(1_000_000)).is_err());
     }
 }

@@ -360,6 +360,13 @@ impl Results<'_> {
             Item::Text(std::mem::take(&mut self.text))
         } else if !self.wants_whole() && self.mask.is_empty() {
             Item::Text(Vec::new())
+        } else if self.mask.is_empty() && self.work.sort.is_empty() && !cli.stream.unique {
+            self.last = Some(Some(Value::Bool(true)));
+            self.count += 1;
+            if let Some(writer) = &mut self.writer {
+                writer.write(ad, &mut self.out)?;
+            }
+            return Ok(());
         } else if self.mask.is_empty() {
             Item::Ad(Box::new(ad.clone()))
         } else {
