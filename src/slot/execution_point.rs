@@ -263,6 +263,8 @@ impl ExecutionPoint {
         for slot in self.slots.values_mut() {
             slot.refresh(&self.core);
         }
+        // What is sent lists the children as they are now.
+        self.list_children();
         self.share_slot_attributes();
     }
 

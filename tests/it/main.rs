@@ -10,5 +10,7 @@ mod point;
 mod reactor;
 mod sandbox;
 #[cfg(feature = "cli")]
+mod simulate;
+#[cfg(feature = "cli")]
 mod slot_run;
 mod starter;

@@ -41,6 +41,11 @@ pub(super) const MANUAL: Manual = Manual {
             line: "htc-slot-run ads --config-file slots.conf slot1",
             status: 0,
         },
+        Example {
+            what: "what a policy would do to a job, on a clock moved by hand",
+            line: "htc-slot-run simulate --config-file slots.conf keyboard.toml",
+            status: 0,
+        },
     ],
     environment: &[
         ("CONDOR_IDS", "UID.GID: the account of the slots' own hooks when started as root"),

@@ -149,8 +149,12 @@ impl Scenario {
             .cloned()
             .collect();
         // A starter hook shows the home directory of the job's account, not that of the daemon.
-        environment.retain(|(name, _)| name != "HOME");
-        environment.push(("HOME".to_owned(), "/root".to_owned()));
+        let of_startd =
+            self.calls.first().is_some_and(|call| call.kind() == "FETCH_WORK" && call.env.is_some());
+        if !of_startd {
+            environment.retain(|(name, _)| name != "HOME");
+            environment.push(("HOME".to_owned(), "/root".to_owned()));
+        }
         if !environment.iter().any(|(name, _)| name == "PATH") {
             let path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
             environment.push(("PATH".to_owned(), path.to_owned()));
