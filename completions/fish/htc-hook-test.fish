@@ -60,6 +60,7 @@ complete -c htc-hook-test -n "__fish_htc_hook_test_needs_command" -f -a "run" -d
 complete -c htc-hook-test -n "__fish_htc_hook_test_needs_command" -f -a "init" -d 'Print a first suite for a hook'
 complete -c htc-hook-test -n "__fish_htc_hook_test_needs_command" -f -a "record" -d 'Stand in for a hook in a live pool and keep its calls'
 complete -c htc-hook-test -n "__fish_htc_hook_test_needs_command" -f -a "replay" -d 'Judge recorded calls again, or make them again with another hook'
+complete -c htc-hook-test -n "__fish_htc_hook_test_needs_command" -f -a "queue" -d 'Prove that a queue loses no job and hands none out twice'
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand fetch" -l ads -d 'Read ads from FILE; \'-\' is standard input' -r -F
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand fetch" -l slot-ads -d 'Read the slot\'s ad from FILE' -r -F
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand fetch" -l routed-ads -d 'Read the routed job\'s ad from FILE' -r -F
@@ -86,6 +87,7 @@ complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand fetch" -l ex
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand fetch" -l keep -d 'Keep argv, env, stdin, stdout, stderr and meta of each call below DIR' -r -F
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand fetch" -l repeat -d 'Call it N times and compare the answers' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand fetch" -l time -d 'Call it N times and print a table of how long it took' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand fetch" -l fuzz -d 'Change the ad at random N times; --seed repeats it' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand fetch" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand fetch" -l set-knob -d 'Set a knob above all files; may be repeated' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand fetch" -l color -d 'Use colours: auto, always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set or TERM is `dumb`'
@@ -136,6 +138,7 @@ complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand reply" -l ex
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand reply" -l keep -d 'Keep argv, env, stdin, stdout, stderr and meta of each call below DIR' -r -F
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand reply" -l repeat -d 'Call it N times and compare the answers' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand reply" -l time -d 'Call it N times and print a table of how long it took' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand reply" -l fuzz -d 'Change the ad at random N times; --seed repeats it' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand reply" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand reply" -l set-knob -d 'Set a knob above all files; may be repeated' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand reply" -l color -d 'Use colours: auto, always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set or TERM is `dumb`'
@@ -186,6 +189,7 @@ complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand evict" -l ex
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand evict" -l keep -d 'Keep argv, env, stdin, stdout, stderr and meta of each call below DIR' -r -F
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand evict" -l repeat -d 'Call it N times and compare the answers' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand evict" -l time -d 'Call it N times and print a table of how long it took' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand evict" -l fuzz -d 'Change the ad at random N times; --seed repeats it' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand evict" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand evict" -l set-knob -d 'Set a knob above all files; may be repeated' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand evict" -l color -d 'Use colours: auto, always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set or TERM is `dumb`'
@@ -236,6 +240,7 @@ complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand prepare-befo
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand prepare-before-transfer" -l keep -d 'Keep argv, env, stdin, stdout, stderr and meta of each call below DIR' -r -F
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand prepare-before-transfer" -l repeat -d 'Call it N times and compare the answers' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand prepare-before-transfer" -l time -d 'Call it N times and print a table of how long it took' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand prepare-before-transfer" -l fuzz -d 'Change the ad at random N times; --seed repeats it' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand prepare-before-transfer" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand prepare-before-transfer" -l set-knob -d 'Set a knob above all files; may be repeated' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand prepare-before-transfer" -l color -d 'Use colours: auto, always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set or TERM is `dumb`'
@@ -286,6 +291,7 @@ complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand prepare" -l 
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand prepare" -l keep -d 'Keep argv, env, stdin, stdout, stderr and meta of each call below DIR' -r -F
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand prepare" -l repeat -d 'Call it N times and compare the answers' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand prepare" -l time -d 'Call it N times and print a table of how long it took' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand prepare" -l fuzz -d 'Change the ad at random N times; --seed repeats it' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand prepare" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand prepare" -l set-knob -d 'Set a knob above all files; may be repeated' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand prepare" -l color -d 'Use colours: auto, always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set or TERM is `dumb`'
@@ -336,6 +342,7 @@ complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand update" -l e
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand update" -l keep -d 'Keep argv, env, stdin, stdout, stderr and meta of each call below DIR' -r -F
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand update" -l repeat -d 'Call it N times and compare the answers' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand update" -l time -d 'Call it N times and print a table of how long it took' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand update" -l fuzz -d 'Change the ad at random N times; --seed repeats it' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand update" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand update" -l set-knob -d 'Set a knob above all files; may be repeated' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand update" -l color -d 'Use colours: auto, always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set or TERM is `dumb`'
@@ -386,6 +393,7 @@ complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand exit" -l exp
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand exit" -l keep -d 'Keep argv, env, stdin, stdout, stderr and meta of each call below DIR' -r -F
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand exit" -l repeat -d 'Call it N times and compare the answers' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand exit" -l time -d 'Call it N times and print a table of how long it took' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand exit" -l fuzz -d 'Change the ad at random N times; --seed repeats it' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand exit" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand exit" -l set-knob -d 'Set a knob above all files; may be repeated' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand exit" -l color -d 'Use colours: auto, always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set or TERM is `dumb`'
@@ -436,6 +444,7 @@ complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand shadow-prepa
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand shadow-prepare" -l keep -d 'Keep argv, env, stdin, stdout, stderr and meta of each call below DIR' -r -F
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand shadow-prepare" -l repeat -d 'Call it N times and compare the answers' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand shadow-prepare" -l time -d 'Call it N times and print a table of how long it took' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand shadow-prepare" -l fuzz -d 'Change the ad at random N times; --seed repeats it' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand shadow-prepare" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand shadow-prepare" -l set-knob -d 'Set a knob above all files; may be repeated' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand shadow-prepare" -l color -d 'Use colours: auto, always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set or TERM is `dumb`'
@@ -486,6 +495,7 @@ complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand translate" -
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand translate" -l keep -d 'Keep argv, env, stdin, stdout, stderr and meta of each call below DIR' -r -F
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand translate" -l repeat -d 'Call it N times and compare the answers' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand translate" -l time -d 'Call it N times and print a table of how long it took' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand translate" -l fuzz -d 'Change the ad at random N times; --seed repeats it' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand translate" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand translate" -l set-knob -d 'Set a knob above all files; may be repeated' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand translate" -l color -d 'Use colours: auto, always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set or TERM is `dumb`'
@@ -536,6 +546,7 @@ complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand router-updat
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand router-update" -l keep -d 'Keep argv, env, stdin, stdout, stderr and meta of each call below DIR' -r -F
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand router-update" -l repeat -d 'Call it N times and compare the answers' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand router-update" -l time -d 'Call it N times and print a table of how long it took' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand router-update" -l fuzz -d 'Change the ad at random N times; --seed repeats it' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand router-update" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand router-update" -l set-knob -d 'Set a knob above all files; may be repeated' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand router-update" -l color -d 'Use colours: auto, always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set or TERM is `dumb`'
@@ -586,6 +597,7 @@ complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand finalize" -l
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand finalize" -l keep -d 'Keep argv, env, stdin, stdout, stderr and meta of each call below DIR' -r -F
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand finalize" -l repeat -d 'Call it N times and compare the answers' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand finalize" -l time -d 'Call it N times and print a table of how long it took' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand finalize" -l fuzz -d 'Change the ad at random N times; --seed repeats it' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand finalize" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand finalize" -l set-knob -d 'Set a knob above all files; may be repeated' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand finalize" -l color -d 'Use colours: auto, always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set or TERM is `dumb`'
@@ -636,6 +648,7 @@ complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand cleanup" -l 
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand cleanup" -l keep -d 'Keep argv, env, stdin, stdout, stderr and meta of each call below DIR' -r -F
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand cleanup" -l repeat -d 'Call it N times and compare the answers' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand cleanup" -l time -d 'Call it N times and print a table of how long it took' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand cleanup" -l fuzz -d 'Change the ad at random N times; --seed repeats it' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand cleanup" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand cleanup" -l set-knob -d 'Set a knob above all files; may be repeated' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand cleanup" -l color -d 'Use colours: auto, always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set or TERM is `dumb`'
@@ -786,3 +799,28 @@ complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand replay" -s l
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand replay" -l json -d 'Write one JSON array'
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand replay" -l jsonl -d 'Write one JSON object a line'
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand replay" -s q -l quiet -d 'Say nothing but results and errors'
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand queue" -l slots -d 'How many slots fetch at once' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand queue" -l jobs -d 'How many jobs the queue holds; without it only what is handed out is looked at' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand queue" -l fill -d 'A shell command that fills the queue; JOBS is in its environment' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand queue" -l id -d 'What tells one job from another' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand queue" -l evict -d 'Share of jobs that are evicted once before they end, in percent' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand queue" -l reject -d 'Share of jobs that are rejected once, in percent' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand queue" -l keyword -d 'Use the hooks of this keyword' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand queue" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand queue" -l set-knob -d 'Set a knob above all files; may be repeated' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand queue" -l color -d 'Use colours: auto, always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set or TERM is `dumb`'
+always\t'Always'
+never\t'Never'"
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand queue" -l now -d 'Take T for the present: seconds since 1970 or a date' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand queue" -l seed -d 'Begin random() with this number' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand queue" -l quirks -d '\'reference\' does exactly as HTCondor 25.14 where it breaks its manual' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand queue" -l events -d 'Write JSON events to FILE or fd:N' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand queue" -l timeout -d 'Give up after this many seconds (exit status 124)' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand queue" -l in-place -d 'Work on the queue itself, not on a copy of the configuration\'s directory'
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand queue" -s h -l help -d 'Print this help; --help-all prints all options'
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand queue" -l help-all -d 'Print all options with notes'
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand queue" -l no-env -d 'Ignore _CONDOR_* variables of the environment'
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand queue" -s l -l long -d 'Write ads as \'Name = value\' lines'
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand queue" -l json -d 'Write one JSON array'
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand queue" -l jsonl -d 'Write one JSON object a line'
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand queue" -s q -l quiet -d 'Say nothing but results and errors'

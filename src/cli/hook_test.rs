@@ -3,9 +3,11 @@
 
 mod ads;
 mod cron;
+mod fuzz;
 mod manual;
 mod one;
 mod options;
+mod queue;
 mod recorder;
 mod repeat;
 mod replayer;
@@ -103,6 +105,8 @@ enum Verb {
     Record(recorder::RecordArgs),
     /// Judge recorded calls again, or make them again with another hook
     Replay(replayer::ReplayArgs),
+    /// Prove that a queue loses no job and hands none out twice
+    Queue(queue::QueueArgs),
 }
 
 fn run(matches: &ArgMatches, session: &Session) -> anyhow::Result<Status> {
@@ -127,5 +131,6 @@ fn run(matches: &ArgMatches, session: &Session) -> anyhow::Result<Status> {
         Verb::Init(args) => suites::init(args),
         Verb::Record(args) => recorder::run(args, session),
         Verb::Replay(args) => replayer::run(&cli, args, session),
+        Verb::Queue(args) => queue::run(&cli, args, session),
     }
 }

@@ -34,7 +34,9 @@ fn text(bytes: &[u8]) -> String {
 #[test]
 fn the_suites_of_the_repository_pass() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let Some(output) = run(root, &["run", "tests/data/suites", "--tap"]) else { return };
+    let Some(output) = run(root, &["run", "tests/data/suites", "tests/data/suites/public", "--tap"]) else {
+        return;
+    };
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     assert!(!text(&output.stdout).contains("not ok"));
 }
@@ -88,4 +90,79 @@ fn a_recorded_hook_behaves_as_itself_and_is_replayed() {
     let output = call(Stdio::null());
     use std::os::unix::process::ExitStatusExt;
     assert_eq!(output.status.signal(), Some(15));
+}
+
+/// A queue of files in a directory, and a fetch hook that takes the first of them in some way.
+fn queue(home: &Path, take: &str) {
+    std::fs::create_dir(home.join("hooks")).unwrap();
+    std::fs::create_dir_all(home.join("queue/new")).unwrap();
+    std::fs::create_dir(home.join("queue/taken")).unwrap();
+    for number in 0..40 {
+        let ad = format!("ClusterId = {number}\nProcId = 0\nCmd = \"/bin/true\"\n");
+        std::fs::write(home.join(format!("queue/new/{number}")), ad).unwrap();
+    }
+    let fetch = format!("#!/bin/sh\ncd \"$(dirname \"$0\")/../queue\"\ncat >/dev/null\n{take}\n");
+    write_executable(&home.join("hooks/fetch"), fetch.as_bytes());
+    let exit = "#!/bin/sh\ncd \"$(dirname \"$0\")/../queue\"\nid=$(sed -n 's/^ClusterId = //p')\n\
+        [ \"$1\" = exit ] || printf 'ClusterId = %s\\nProcId = 0\\nCmd = \"/bin/true\"\\n' \"$id\" >\"tmp.$id\" && \
+        { [ \"$1\" = exit ] || mv \"tmp.$id\" \"new/$id\"; }\n";
+    write_executable(&home.join("hooks/exit"), exit.as_bytes());
+    let config = "STARTD_JOB_HOOK_KEYWORD = Q\nQ_HOOK_FETCH_WORK = $(CONFIG_ROOT)/hooks/fetch\n\
+        Q_HOOK_JOB_EXIT = $(CONFIG_ROOT)/hooks/exit\n";
+    std::fs::write(home.join("condor_config"), config).unwrap();
+}
+
+const BY_RENAME: &str = "for file in new/*; do\n mv \"$file\" taken/ 2>/dev/null || continue\n \
+    cat \"taken/${file#new/}\"\n exit 0\ndone";
+const LIST_PRINT_REMOVE: &str = "for file in new/*; do\n [ -e \"$file\" ] || exit 0\n cat \"$file\"\n \
+    sleep 0.02\n rm -f \"$file\"\n exit 0\ndone";
+
+#[test]
+fn a_queue_that_renames_its_jobs_holds_its_contract() {
+    let home = tempfile::tempdir().unwrap();
+    queue(home.path(), BY_RENAME);
+    let words = ["queue", "--config-file", "condor_config", "--slots", "8", "--jobs", "40", "--seed", "1"];
+    let Some(output) = run(home.path(), &words) else { return };
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("40 jobs handed out, 40 done"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn a_queue_that_lists_prints_and_removes_is_refuted() {
+    let home = tempfile::tempdir().unwrap();
+    queue(home.path(), LIST_PRINT_REMOVE);
+    let words = ["queue", "--config-file", "condor_config", "--slots", "8", "--jobs", "40", "--seed", "1"];
+    let Some(output) = run(home.path(), &words) else { return };
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("handed out twice"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn random_ads_find_what_a_hook_does_not_expect() {
+    let home = tempfile::tempdir().unwrap();
+    let hook =
+        "#!/bin/sh\nset -u\ncmd=$(sed -n 's/^Cmd = \"\\(.*\\)\"$/\\1/p')\n[ -n \"$cmd\" ] || kill -SEGV $$\n";
+    write_executable(&home.path().join("h"), hook.as_bytes());
+    let words = ["prepare", "./h", "--fuzz", "300", "--seed", "7"];
+    let Some(output) = run(home.path(), &words) else { return };
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("dies of signal 11") && said.contains("| htc-hook-test prepare"), "{said}");
+    assert!(said.contains("smallest ad, 0 attributes"), "{said}");
+}
+
+#[test]
+fn cron_jobs_aim_their_records_at_slots() {
+    let home = tempfile::tempdir().unwrap();
+    let job = "#!/bin/sh\necho 'Temp = 20'\necho 'SlotId = 1'\necho '- first'\necho 'Cold = true'\n\
+        echo 'SlotMergeConstraint = SlotId > 1'\necho '- second update:true'\n";
+    write_executable(&home.path().join("job"), job.as_bytes());
+    let slot = |number: u32| format!("Name = \"slot{number}@h\"\nSlotId = {number}\n\n");
+    std::fs::write(home.path().join("slots.ad"), slot(1) + &slot(2)).unwrap();
+    let Some(output) = run(home.path(), &["startd-cron", "./job", "--slot-ads", "slots.ad"]) else { return };
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let said = text(&output.stdout);
+    let (first, second) = said.split_once("\n\n").unwrap();
+    assert!(first.contains("Temp = 20") && !first.contains("Cold"), "{said}");
+    assert!(second.contains("Cold = true") && !second.contains("Temp"), "{said}");
 }

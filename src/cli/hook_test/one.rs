@@ -37,7 +37,7 @@ pub(super) fn reactor() -> anyhow::Result<Reactor> {
 
 pub(super) fn run(cli: &Cli, hook: HookType, one: &One, session: &Session) -> anyhow::Result<Status> {
     let expectations = expectations(one)?;
-    let setup = Setup::new(cli, hook, one, session)?;
+    let mut setup = Setup::new(cli, hook, one, session)?;
     if one.also.explain {
         for line in &setup.story {
             session.tell(&format!("{line}\n"));
@@ -59,6 +59,9 @@ pub(super) fn run(cli: &Cli, hook: HookType, one: &One, session: &Session) -> an
         Ok(shown) => shown,
         Err(signal) => return Ok(Status::Relayed(Exit::Signal { number: signal, core_dumped: false })),
     };
+    if let Some(times) = one.also.fuzz {
+        return super::fuzz::run(&mut setup, &mut reactor, times, &shown, cli, session);
+    }
     if let Some(directory) = &one.also.keep {
         keep(&shown.record, directory)?;
     }

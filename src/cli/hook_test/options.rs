@@ -134,6 +134,9 @@ pub(super) struct AlsoOptions {
     /// Call it N times and print a table of how long it took
     #[arg(long, value_name = "N", help_heading = "Behaviour")]
     pub time: Option<u32>,
+    /// Change the ad at random N times; --seed repeats it
+    #[arg(long, value_name = "N", help_heading = "Behaviour")]
+    pub fuzz: Option<u32>,
     /// Tell how keyword and path were found
     #[arg(long, help_heading = "Behaviour")]
     pub explain: bool,

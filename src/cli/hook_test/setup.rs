@@ -11,11 +11,12 @@ use super::Cli;
 use super::ads;
 use super::options::One;
 use crate::cli::common::{Problem, Session};
-use crate::config::{CommandPolicy, Config, Who};
+use crate::config::{CommandPolicy, Config, View, Who};
 use crate::hook::{Caller, HookType, Knobs, keyword, path_check};
 use crate::os::{RealWorld, identity};
 use crate::process::{ChildSpec, Identity};
 use crate::quirks::Quirks;
+use crate::router::{self, RouteTable};
 use crate::runner::hook_call::{Complaints, HookCall};
 use crate::runner::hook_environment::HookEnvironment;
 use crate::runner::hook_test::{Case, Place, Protocol, caller_environment};
@@ -120,6 +121,9 @@ impl Setup {
                 self.settings = settings;
             }
             self.find(&view, one)?;
+            if let (HookType::TranslateJob, Some(name)) = (hook, &one.call.route) {
+                self.route(&view, name, one)?;
+            }
             let number = |name: &str| view.int(name).ok().flatten().map(|setting| setting.value);
             if let Some(limit) = number("PIPE_BUFFER_MAX").and_then(|limit| usize::try_from(limit).ok()) {
                 self.case.output_limit = limit;
@@ -135,6 +139,25 @@ impl Setup {
         if one.call.ignore_path_check {
             self.refusal = None;
         }
+        Ok(())
+    }
+
+    /// What the hook is told of a route of the configuration. Options win.
+    fn route(&mut self, view: &View<'_>, name: &str, one: &One) -> anyhow::Result<()> {
+        let knobs = router::Knobs::load(view, &mut |_| {});
+        let table = RouteTable::load(view, &knobs, &*self.world, self.quirks, &mut |_| {});
+        let Some(route) = table.find(name.as_bytes()).and_then(|at| table.routes.get(at)) else {
+            let known: Vec<String> = table.routes.iter().map(|route| route.name.to_string()).collect();
+            let problem = Problem::unreadable(format!("the configuration has no route '{name}'"));
+            return Err(problem.hint(format!("its routes are: {}", known.join(", "))).into());
+        };
+        let told = &mut self.case.route;
+        told.name = route.name.clone();
+        told.universe = one.call.target_universe.unwrap_or(route.universe);
+        if one.call.grid_resource.is_none() {
+            told.grid_resource = route.grid_resource.clone();
+        }
+        told.edit_in_place |= route.edit_job_in_place.truth(&self.case.job, &*self.world);
         Ok(())
     }
 

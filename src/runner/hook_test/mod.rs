@@ -7,6 +7,7 @@ mod call;
 mod case;
 mod change;
 mod find;
+pub mod fuzz;
 mod place;
 pub mod pool;
 pub mod record;

@@ -28,7 +28,8 @@ struct Running<T> {
     killed: bool,
 }
 
-/// Makes the calls that `next` gives, at most `parallel` at a time, and hands each outcome to `done`. Returns the signal
+/// Makes the calls that `next` gives, at most `parallel` at a time, and hands each outcome to `done`, after which `next`
+/// is asked again. It is over when nothing runs and `next` has nothing. Returns the signal
 /// that ended it early, if one came for the program; everything is killed then.
 ///
 /// # Errors
@@ -40,13 +41,9 @@ pub fn run_many<T>(
     done: &mut dyn FnMut(T, Outcome),
 ) -> io::Result<Option<i32>> {
     let mut running: FxHashMap<ChildId, Running<T>> = FxHashMap::default();
-    let mut more = true;
     loop {
-        while more && running.len() < parallel.max(1) {
-            let Some(Job { tag, spec, patience }) = next() else {
-                more = false;
-                break;
-            };
+        while running.len() < parallel.max(1) {
+            let Some(Job { tag, spec, patience }) = next() else { break };
             let began = clock::tick();
             match reactor.spawn(spec) {
                 Ok(child) => {

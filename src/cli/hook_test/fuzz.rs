@@ -1,0 +1,145 @@
+//! `--fuzz N`: the same hook with random changes of its ad; what its caller would refuse, crashes and hangs, each with the
+//! smallest ad that shows it.
+
+use std::collections::BTreeMap;
+
+use super::one::Shown;
+use super::setup::Setup;
+use super::{Cli, one};
+use crate::classad::{ClassAd, format::long};
+use crate::cli::common::{Painter, Progress, Session, Status};
+use crate::hook::HookType;
+use crate::os::Reactor;
+use crate::process::Exit;
+use crate::runner::hook_test::fuzz::{Mutation, Random, as_printf, shrink};
+use crate::runner::hook_test::pool::{Job, run_many};
+use crate::runner::hook_test::{Case, Ending, Outcome, Place, find, verdict};
+use crate::world::World;
+
+/// Questions asked of a hook to make an ad smaller.
+const MOST_QUESTIONS: usize = 150;
+
+/// What a call is filed under; `None`: nothing wrong with it.
+type Signature = Option<String>;
+
+fn subject(case: &mut Case) -> &mut ClassAd {
+    match case.hook {
+        HookType::FetchWork => &mut case.slot,
+        HookType::RouterUpdateJobInfo | HookType::JobCleanup => &mut case.routed,
+        _ => &mut case.job,
+    }
+}
+
+/// What is wrong with a call that was not wrong with the unchanged ad.
+fn signature(setup: &Setup, case: &Case, outcome: &Outcome, usual: &[&'static str]) -> Signature {
+    let judged = verdict(case, outcome, &setup.path, &*setup.world, setup.quirks);
+    if let Ending::Ran(ended) = &outcome.ending {
+        match ended.exit {
+            None => return Some("hangs".to_owned()),
+            Some(Exit::Signal { number, .. }) => return Some(format!("dies of signal {number}")),
+            Some(_) => {}
+        }
+    }
+    let mut rules: Vec<&str> = find(case, outcome, &judged)
+        .iter()
+        .filter(|finding| !finding.rule.is_note())
+        .map(|finding| finding.rule.word())
+        .filter(|rule| !usual.contains(rule))
+        .collect();
+    rules.sort_unstable();
+    rules.dedup();
+    if !judged.good {
+        let reason: String = judged.reason.chars().take(90).collect();
+        let how = if rules.is_empty() { reason } else { rules.join(", ") };
+        return Some(format!("{}: {how}", judged.decision));
+    }
+    (!rules.is_empty()).then(|| rules.join(", "))
+}
+
+pub(super) fn run(
+    setup: &mut Setup,
+    reactor: &mut Reactor,
+    times: u32,
+    baseline: &Shown,
+    cli: &Cli,
+    session: &Session,
+) -> anyhow::Result<Status> {
+    let seed = cli.clock.seed.unwrap_or_else(|| setup.world.random());
+    let usual: Vec<&'static str> = baseline.findings.iter().map(|finding| finding.rule.word()).collect();
+    let mut random = Random::new(seed);
+    let original = setup.case.clone();
+    let mut number = 0;
+    let mut found: BTreeMap<String, (Case, Vec<Mutation>, u32)> = BTreeMap::new();
+    let progress = Progress::new("calls", Some(times.into()), cli.output.quiet);
+    let parallel = std::thread::available_parallelism().map_or(4, |count| count.get());
+    let shared = std::cell::RefCell::new(&mut *setup);
+    let interrupted = run_many(
+        reactor,
+        parallel,
+        &mut || {
+            if number >= times {
+                return None;
+            }
+            number += 1;
+            let mut case = original.clone();
+            let mut mutations = Vec::new();
+            for _ in 0..=random.below(3) {
+                let ad = subject(&mut case);
+                if let Some(mutation) = Mutation::of(ad, &mut random) {
+                    mutation.apply(ad);
+                    mutations.push(mutation);
+                }
+            }
+            let mut setup = shared.borrow_mut();
+            setup.case = case;
+            let place = setup.place().ok()?;
+            let mut spec = setup.child(&place, setup.environment(&place)).ok()?;
+            spec.stdio[2] = crate::process::Stdio::Capture { limit: 64 * 1024 };
+            let tag: (Case, Vec<Mutation>, Place) = (setup.case.clone(), mutations, place);
+            Some(Job { tag, spec, patience: setup.patience })
+        },
+        &mut |(case, mutations, _place), outcome| {
+            progress.advance(1);
+            let setup = shared.borrow();
+            if let Some(what) = signature(&setup, &case, &outcome, &usual) {
+                found.entry(what).and_modify(|entry| entry.2 += 1).or_insert((case, mutations, 1));
+            }
+        },
+    )?;
+    drop(progress);
+    if let Some(number) = interrupted {
+        return Ok(Status::Relayed(Exit::Signal { number, core_dumped: false }));
+    }
+    let painter = Painter::stderr(cli.output.color);
+    for (what, (case, mutations, count)) in &found {
+        let words: Vec<String> =
+            mutations.iter().map(|one| format!("{} is {}", one.name, one.what)).collect();
+        session.tell(&format!("{} ({count} of {times}): {what}\n", painter.warn("found")));
+        session.tell(&format!("  first seen when {}\n", words.join(", ")));
+        let mut smallest = case.clone();
+        let ad = subject(&mut smallest).clone();
+        let small = shrink(&ad, MOST_QUESTIONS, &mut |ad| {
+            let mut asked = case.clone();
+            *subject(&mut asked) = ad.clone();
+            matches!(again(setup, reactor, &asked), Some(outcome) if
+                signature(setup, &asked, &outcome, &usual).as_ref() == Some(what))
+        });
+        session.tell(&format!("  smallest ad, {} attributes:\n", small.len()));
+        let text = long::print(&small);
+        let hook = original.hook.word();
+        let input = if text.is_empty() { "printf '\\n'".to_owned() } else { as_printf(&text) };
+        session.tell(&format!("  {input} | htc-hook-test {hook} {}\n", setup.path));
+    }
+    setup.case = original;
+    let _ = one::keep;
+    session.tell(&format!("{times} calls with seed {seed}: {} kinds of trouble\n", found.len()));
+    Ok(if found.is_empty() { Status::Done } else { Status::No })
+}
+
+/// One more call with other ads.
+fn again(setup: &mut Setup, reactor: &mut Reactor, case: &Case) -> Option<Outcome> {
+    setup.case = case.clone();
+    let place = setup.place().ok()?;
+    let spec = setup.child(&place, setup.environment(&place)).ok()?;
+    crate::runner::hook_test::call(reactor, spec, Some(setup.patience), &mut |_| {}).ok()?.ok()
+}
