@@ -217,6 +217,25 @@ endif
 }
 
 #[test]
+fn the_ad_of_a_fetched_job_is_looked_at() {
+    let place = Place::new("");
+    place.write("good.ad", "Cmd = \"/bin/true\"\nJobUniverse = 5\nOwner = \"alice\"\nIwd = \"/tmp\"\n");
+    assert_eq!(place.run(["lint", "--job-ad", "good.ad"]).2, 0);
+    place.write("bad.ad", "Cmd = true\nJobUnivers = 5\nOwner = alice\nRequestMemory = (1\n");
+    let (out, _, status) = place.run(["lint", "--job-ad", "bad.ad"]);
+    assert_eq!(status, 1);
+    for wanted in [
+        "bad.ad:1:7: Cmd must be a string",
+        "did you mean JobUniverse?",
+        "a string needs quotes: \"alice\"",
+        "bad.ad:4:",
+        "JobUniverse is missing",
+    ] {
+        assert!(out.contains(wanted), "{wanted} in {out}");
+    }
+}
+
+#[test]
 fn a_syntax_error_is_a_finding_with_its_place() {
     let place = Place::new("include : more\n");
     place.write("more", "A = 1\nif A == B\nendif\n");

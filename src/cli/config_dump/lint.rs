@@ -23,6 +23,8 @@ use crate::world::World;
 pub(super) struct Request {
     /// Files that are the configuration; none: the one that is found as usual, with the paths that it names.
     pub(super) files: Vec<PathBuf>,
+    /// The ad of a fetched job to look at in place of the configuration.
+    pub(super) job_ad: Option<PathBuf>,
     /// How it is read.
     pub(super) options: LoadOptions,
     /// For whom.
@@ -47,6 +49,14 @@ struct Record {
 
 /// Looks at a configuration and prints what it found; the status is 1 if there is anything.
 pub(super) fn run(request: &Request, world: &dyn World, session: &Session) -> anyhow::Result<Status> {
+    if let Some(file) = &request.job_ad {
+        let name = file.display().to_string();
+        let file = if name == "-" { PathBuf::from("/dev/stdin") } else { file.clone() };
+        let text = world
+            .read_file(&file, Some(64 << 20))
+            .map_err(|error| Problem::unreadable(format!("cannot read '{name}'")).caused_by(error))?;
+        return tell(&super::job_ad::lint(&name, &text), request, session);
+    }
     let mut options = LoadOptions { keep_texts: true, ..request.options.clone() };
     let detached = !request.files.is_empty();
     if detached {
@@ -75,13 +85,18 @@ pub(super) fn run(request: &Request, world: &dyn World, session: &Session) -> an
             findings
         }
     };
+    tell(&findings, request, session)
+}
+
+/// Prints findings; the status is 1 if there are any.
+fn tell(findings: &[Finding], request: &Request, session: &Session) -> anyhow::Result<Status> {
     let mut out = Vec::new();
     if request.json {
         let records: Vec<Record> = findings.iter().map(record).collect();
         serde_json::to_writer_pretty(&mut out, &records)?;
         out.push(b'\n');
     } else {
-        for finding in &findings {
+        for finding in findings {
             out.extend_from_slice(render(finding, request.painter).as_bytes());
         }
     }

@@ -4,6 +4,7 @@
 mod answer;
 mod entries;
 mod hooks;
+mod job_ad;
 mod json;
 mod lint;
 mod native;
@@ -50,11 +51,7 @@ const MANUAL: Manual = Manual {
             line: "htc-config-dump --config-file condor_config --subsystem STARTD START",
             status: 0,
         },
-        Example {
-            what: "List the hooks of all slots and of the router",
-            line: "htc-config-dump --config-file condor_config --hooks",
-            status: 0,
-        },
+        Example { what: "Check a configuration", line: "htc-config-dump lint condor_config", status: 0 },
     ],
     environment: &[],
     files: &[(

@@ -46,6 +46,9 @@ enum Verb {
         /// Files that are the configuration, in order; paths that they name are not looked at
         #[arg(value_name = "FILE")]
         files: Vec<PathBuf>,
+        /// Look at the ad of a fetched job in place of the configuration; '-' is standard input
+        #[arg(long, value_name = "FILE")]
+        job_ad: Option<PathBuf>,
     },
     /// Print the statements of a template, or the templates of a category
     Use {
@@ -194,13 +197,14 @@ pub(super) fn run(matches: &ArgMatches, session: &Session) -> anyhow::Result<Sta
     let cli = Cli::from_arg_matches(matches)?;
     let world = RealWorld::new();
     let request = cli.request();
-    if let Some(Verb::Lint { files }) = &cli.verb {
+    if let Some(Verb::Lint { files, job_ad }) = &cli.verb {
         let mut options = cli.load_options();
         if !cli.who.exec {
             options.commands = CommandPolicy::Skipped;
         }
         let request = lint::Request {
             files: files.clone(),
+            job_ad: job_ad.clone(),
             options,
             who: cli.who(),
             json: cli.output.format().is_some(),
