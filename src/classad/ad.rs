@@ -131,6 +131,21 @@ impl ClassAd {
         ClassAd::default()
     }
 
+    /// An empty ad with room for as much as another one holds: ads of a stream are much alike.
+    pub(crate) fn sized_as(attributes: usize, bytes: usize) -> Self {
+        ClassAd {
+            text: Vec::with_capacity(bytes),
+            hashes: Vec::with_capacity(attributes),
+            entries: Vec::with_capacity(attributes),
+            ..ClassAd::default()
+        }
+    }
+
+    /// How many attributes the ad itself has, and how many bytes their names and texts take.
+    pub(crate) fn extent(&self) -> (usize, usize) {
+        (self.entries.len(), self.text.len())
+    }
+
     #[inline]
     fn name_of(&self, at: usize) -> &[u8] {
         let entry = &self.entries[at];

@@ -47,7 +47,9 @@ pub fn print(ad: &ClassAd) -> Vec<u8> {
 
 /// The long form with a choice of order and attributes.
 pub fn print_with(ad: &ClassAd, options: &PrintOptions) -> Vec<u8> {
-    let mut out = Vec::new();
+    let (attributes, bytes) = ad.extent();
+    // Room for the names and texts, and some for each value that is no text.
+    let mut out = Vec::with_capacity(bytes + 32 * attributes);
     push(ad, options, &mut out);
     out
 }

@@ -33,6 +33,8 @@ pub struct AdReader<R> {
     delimiter: Delimiter,
     dialect: Dialect,
     memo: Memo,
+    /// Attributes and bytes of the long ad before.
+    extent: (usize, usize),
     /// Bytes of the window that hold whole long ads only.
     region: usize,
     /// An XML ad was read or refused already.
@@ -114,6 +116,7 @@ impl<R: Read> AdReader<R> {
             delimiter: Delimiter::BlankOrBanner,
             dialect: Dialect::new_syntax(),
             memo: Memo::default(),
+            extent: (0, 0),
             region: 0,
             any: false,
             last: 0,
@@ -306,7 +309,11 @@ impl<R: Read> AdReader<R> {
     }
 
     fn long(&mut self) -> io::Result<Option<AdRecord>> {
-        let mut record = AdRecord::default();
+        let (attributes, bytes) = self.extent;
+        let mut record = AdRecord {
+            ad: ClassAd::sized_as(attributes.min(256), bytes.min(1 << 16)),
+            ..AdRecord::default()
+        };
         loop {
             if self.region == 0 {
                 self.fill_region()?;
@@ -345,6 +352,7 @@ impl<R: Read> AdReader<R> {
             self.window.line = line;
             self.region -= at;
             if ended {
+                self.extent = record.ad.extent();
                 return Ok(Some(record));
             }
         }
