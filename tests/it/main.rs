@@ -3,6 +3,8 @@
 // Clippy's permission for tests does not reach their helpers.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
+#[cfg(feature = "cli")]
+mod classad_eval;
 mod hook_test_program;
 mod hooks;
 #[cfg(feature = "cli")]

@@ -1,0 +1,99 @@
+//! `htc-classad-eval` as users call it: what it prints, what it says, how it ends.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+const JOBS: &str = "ClusterId = 1\nProcId = 0\nOwner = \"ana\"\nCpus = 2\nMemory = Cpus * 1024\n\n\
+                    ClusterId = 1\nProcId = 1\nOwner = \"bob\"\nCpus = 8\nBig = 10000000000\n\n\
+                    ClusterId = 2\nProcId = 0\nOwner = \"ana\"\nCpus = 2\nBad = (\n";
+
+/// Status, standard output and standard error of a call with the jobs on standard input.
+fn call(words: &[&str]) -> (i32, String, String) {
+    fed(words, JOBS)
+}
+
+fn fed(words: &[&str], input: &str) -> (i32, String, String) {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_htc-classad-eval"))
+        .args(words)
+        .env("TZ", "UTC")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // It may end before it has read everything.
+    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+    let output = child.wait_with_output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+}
+
+fn prints(words: &[&str], expected: &str) {
+    let (status, out, err) = call(words);
+    assert_eq!((status, out.as_str()), (0, expected), "{words:?}: {err}");
+}
+
+#[test]
+fn operands_are_worked_off_from_left_to_right() {
+    prints(&["A=1", "A+1", "-quiet", "A=5", "-(A)", "-5 + 3"], "[ A = 1 ]\n2\n-5\n-2\n");
+    prints(&["-parse", "a ?: 1 + 2"], "((a ?: 1) + 2)\n");
+}
+
+#[test]
+fn the_last_value_is_the_status_where_that_is_wanted() {
+    for (text, status) in [("true", 0), ("0", 1), ("nosuch", 4), ("1/0", 5)] {
+        assert_eq!(call(&["-quiet", "-e", text]).0, status, "{text}");
+    }
+}
+
+#[test]
+fn streams_are_filtered_sorted_counted_and_printed() {
+    prints(
+        &["-q", "-constraint", "Cpus < 4", "-af:j", "Owner", "Memory"],
+        "1.0 ana 2048\n2.0 ana undefined\n",
+    );
+    prints(
+        &["-q", "-c", "Memory > 2000", "-jsonl", "-attributes", "Owner,Memory"],
+        "{\"Memory\": \"\\/Expr(Cpus * 1024)\\/\",\"Owner\": \"ana\"}\n",
+    );
+    prints(&["-q", "-sort", "-Cpus", "-limit", "1", "-af", "Owner"], "bob\n");
+    prints(&["-q", "-unique", "-af", "Owner"], "ana\nbob\n");
+    prints(&["-q", "-count", "-constraint", "Owner == \"ANA\""], "2\n");
+    prints(&["-q", "-undefined", "-", "-af", "Memory"], "2048\n-\n-\n");
+    prints(&["-q", "-constraint", "false", "-json"], "[\n]\n");
+    prints(&["-q", "-ads", "-", "Cpus + 1"], "3\n9\n3\n");
+}
+
+#[test]
+fn what_cannot_be_read_is_told_with_its_place() {
+    let (status, out, err) = call(&["-count"]);
+    assert_eq!((status, out.as_str()), (0, "3\n"));
+    assert!(err.contains("standard input:17:8"), "{err}");
+    let (status, _, err) = call(&["-strict-input", "-count"]);
+    assert_eq!(status, 3, "{err}");
+    let (status, out, err) = fed(&["-json"], "garbage\n");
+    assert_eq!((status, out.as_str()), (3, ""), "{err}");
+    assert_eq!(call(&["-ads", "/nonexistent", "-count"]).0, 3);
+}
+
+#[test]
+fn nothing_is_lied_about_quietly() {
+    let (status, out, err) = call(&["-constraint", "Owner = \"ana\"", "-af", "Owner"]);
+    assert_eq!((status, out.as_str()), (2, ""));
+    assert!(err.contains("`==` compares") && err.contains("      ^"), "{err}");
+    let (status, _, err) = call(&["-format", "%d\n", "Big"]);
+    assert!(status == 2 && err.contains("%lld"), "{err}");
+    let (status, _, err) = call(&["-constraint", "Owner", "-count"]);
+    assert!(status == 0 && err.contains("no truth value for 3 ads"), "{err}");
+    let (_, _, err) = call(&["Owner == 'ana'"]);
+    assert!(err.contains("not a string"), "{err}");
+    assert_eq!(call(&["-explian", "1"]).0, 2);
+}
+
+#[test]
+fn an_explanation_names_the_clause_that_is_to_blame() {
+    let (_, out, _) = call(&["-explain", "-quiet", "Cpus=1", "true && Cpus > 2 && nosuch"]);
+    assert!(out.ends_with("why: `Cpus > 2` is false: Cpus is 1\n"), "{out}");
+    let (_, out, _) = call(&["-explain", "-quiet", "1 + nosuch"]);
+    assert!(out.ends_with("why: nosuch is not there\n"), "{out}");
+}
