@@ -116,6 +116,43 @@ pub fn explain(
     Explanation { umbrella: story.umbrella, left_out, routes, more }
 }
 
+/// What [`Explanation::reason`] would say, without tracing any evaluation: for counting the reasons of very many jobs.
+pub fn reason(
+    chooser: &Chooser<'_>,
+    table: &RouteTable,
+    umbrella: Option<&Umbrella>,
+    states: &[RouteState],
+    job: &ClassAd,
+    world: &dyn World,
+) -> String {
+    let empty = ClassAd::new();
+    let as_target = Context::new(world).my(&empty).target(job);
+    let as_my = Context::new(world).my(job);
+    let first = |context: &Context<'_>, expr: &Expr| -> Option<Clause> {
+        let clause = explain::conjuncts(expr).into_iter().find(|clause| !context.holds(clause))?;
+        Some(Clause { text: clause.unparse(), because: String::new() })
+    };
+    let mut left_out = None;
+    if let Some(umbrella) = umbrella
+        && chooser.story(umbrella, job).umbrella != Truth::True
+    {
+        let constraint = chooser.constraint().and_then(|expr| first(&as_target, expr));
+        let sanity = || chooser.sanity().and_then(|expr| first(&as_target, expr));
+        left_out = match constraint {
+            Some(clause) => Some(("JOB_ROUTER_SOURCE_JOB_CONSTRAINT", clause)),
+            None => sanity().map(|clause| ("no candidate", clause)),
+        };
+    }
+    let seen = |(at, route): (usize, &super::Route)| {
+        let clause = route.requirements().and_then(|expr| first(&as_my, expr));
+        let wants = if clause.is_none() { Truth::True } else { Truth::False };
+        Seen { route: route.name.clone(), full: states[at].full(route), wants, clause, trap: None }
+    };
+    let routes: Vec<Seen> = table.in_order().take(NAMED).map(seen).collect();
+    let more = table.order.len() - routes.len();
+    Explanation { umbrella: Truth::True, left_out, routes, more }.reason()
+}
+
 impl Explanation {
     /// Why the job gets no route, in a form that is the same for jobs that fail alike: without the job's own values.
     pub fn reason(&self) -> String {

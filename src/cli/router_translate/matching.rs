@@ -15,7 +15,7 @@ use crate::cli::common::{
     ClockOptions, ConfigOptions, InputOptions, OutputOptions, Problem, QuirksOptions, Session as Program,
     Status, pipe_ends,
 };
-use crate::router::explain::{Explanation, NAMED, explain};
+use crate::router::explain::{Explanation, explain, reason};
 use crate::router::{Choice, Chooser};
 
 /// Options of the verb.
@@ -103,11 +103,11 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
                 Choice::Route(at) => Some(at),
                 _ => None,
             };
-            let story = (wants_story || chosen.is_none()).then(|| {
+            let story = wants_story.then(|| {
                 let states = before.as_ref().unwrap_or(&states);
-                let limit = if wants_story { usize::MAX } else { NAMED };
-                explain(&chooser, &setup.table, umbrella.as_ref(), states, &job, limit, &world)
+                explain(&chooser, &setup.table, umbrella.as_ref(), states, &job, usize::MAX, &world)
             });
+            let mut why = String::new();
             match chosen {
                 Some(at) => {
                     managed += 1;
@@ -119,8 +119,12 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
                             format!("the router is full (JOB_ROUTER_MAX_JOBS = {})", setup.knobs.max_jobs)
                         }
                         _ if !setup.table.enabled => "routing is disabled".into(),
-                        _ => story.as_ref().map(Explanation::reason).unwrap_or_default(),
+                        _ => match &story {
+                            Some(story) => story.reason(),
+                            None => reason(&chooser, &setup.table, umbrella.as_ref(), &states, &job, &world),
+                        },
                     };
+                    why.clone_from(&reason);
                     reasons.add(reason);
                 }
             }
@@ -141,10 +145,9 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
                 let story = story.as_ref().map(|story| story.lines(&key, route.map(|r| r.as_bytes())));
                 story.into_iter().flatten().try_for_each(|line| writeln!(out, "{line}"))?;
             } else {
-                match (route, &story) {
-                    (Some(route), _) => writeln!(out, "{key}\t{route}")?,
-                    (None, Some(story)) => writeln!(out, "{key}\t-\t{}", story.reason())?,
-                    (None, None) => writeln!(out, "{key}\t-")?,
+                match route {
+                    Some(route) => writeln!(out, "{key}\t{route}")?,
+                    None => writeln!(out, "{key}\t-\t{why}")?,
                 }
             }
         }
