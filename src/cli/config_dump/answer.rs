@@ -605,7 +605,7 @@ fn parameter_of(found: &Found<'_>) -> Option<Parameter> {
 fn print_parameter(parameter: Parameter, output: &mut Output) {
     if parameter.has_flag("restart") {
         output.line(&[b" # restart required : true"]);
-    } else if parameter.has_flag("never") {
+    } else if parameter.has_flag("no-reconfig") {
         output.line(&[b" # restart required : loaded when job starts."]);
     }
     let kind = parameter.kind();
