@@ -152,7 +152,9 @@ fn exercise(expr: &Expr, my: &ClassAd, target: &ClassAd) {
     let world = RealWorld::new();
     let text = expr.unparse();
     let _ = (expr.unparse_old(), expr.unparse_pretty(), expr.unparse_parenthesised(), expr.as_literal());
-    assert_eq!(expr, &expr.clone());
+    // As in the reference an infinite or undefined number is not the same as itself.
+    let has_infinite = [&b"INF"[..], b"NaN"].iter().any(|word| text.windows(3).any(|part| part == *word));
+    assert!(has_infinite || expr == &expr.clone(), "{text}");
     let alone = Context::new(&world).my(my).eval(expr);
     let matched = Context::new(&world).my(my).target(target).try_eval(expr);
     let strict = Context::new(&world).my(my).target(target).strict(true).try_eval(expr);
