@@ -31,7 +31,13 @@ const NAME: &str = "htc-hook-test";
 /// The program.
 pub const PROGRAM: Program = Program {
     name: NAME,
-    command: || command::<Cli>(NAME, &manual::MANUAL),
+    // The types and verbs fill the screen of `--help`; the options that they share stand in `--help-all`.
+    command: || {
+        command::<Cli>(NAME, &manual::MANUAL).mut_args(|arg| match arg.get_id().as_str() {
+            "help" => arg,
+            _ => arg.hide_short_help(true),
+        })
+    },
     manual: &manual::MANUAL,
     run,
     compat: &[],
