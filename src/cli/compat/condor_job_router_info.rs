@@ -676,7 +676,10 @@ impl Observer for Steps<'_> {
             match &problem.kind {
                 ProblemKind::Function(text) => {
                     // The tool prints the message without what the library says around it.
-                    let bare = text.strip_prefix("ERROR \"").and_then(|text| text.strip_suffix('"'));
+                    let bare = text
+                        .strip_prefix("ERROR \"")
+                        .and_then(|text| text.rsplit_once('"'))
+                        .map(|(text, _)| text);
                     self.complaints.push_str(bare.unwrap_or(text));
                 }
                 kind => self.program.tell(&format!("ERROR: {kind}\n")),
