@@ -141,6 +141,11 @@ impl ClassAd {
         }
     }
 
+    /// The hashes of its names, in their order.
+    pub(crate) fn hashes(&self) -> &[u32] {
+        &self.hashes
+    }
+
     /// How many attributes the ad itself has, and how many bytes their names and texts take.
     pub(crate) fn extent(&self) -> (usize, usize) {
         (self.entries.len(), self.text.len())
@@ -330,6 +335,19 @@ impl ClassAd {
             self.entries[at].value = value;
             return;
         }
+        self.put_new(wanted, hash, value);
+    }
+
+    /// With a hash: the name has it and is not in the ad.
+    fn put_known(&mut self, name: &[u8], new: Option<u32>, value: Slot) {
+        match new {
+            Some(hash) => self.put_new(name, hash, value),
+            None => self.put(name, value),
+        }
+    }
+
+    /// Adds an attribute that is not there.
+    fn put_new(&mut self, wanted: &[u8], hash: u32, value: Slot) {
         // Compacting would lose the text that the new value points into, so the name is added without it.
         let start = self.text.len() as u32;
         self.text.extend_from_slice(wanted);
@@ -370,7 +388,9 @@ impl ClassAd {
             return Err(LineError::NoName);
         }
         let value = equals + 1 + line[equals + 1..].iter().take_while(|b| **b == b' ').count();
-        self.take_old(name, &line[value..], memo).map_err(|mut error| {
+        let mut memo = memo;
+        let new = memo.as_deref_mut().and_then(|memo| memo.hash_of_next(self, name));
+        self.take_old(name, &line[value..], memo, new).map_err(|mut error| {
             let shift = u32::try_from(value).unwrap_or(u32::MAX);
             error.span.start = error.span.start.saturating_add(shift);
             error.span.end = error.span.end.saturating_add(shift);
@@ -382,7 +402,7 @@ impl ClassAd {
     /// Sets an attribute to the expression that a text of the old syntax begins with; tells whether it is plain to see that
     /// it is a literal.
     pub(crate) fn insert_old(&mut self, name: &[u8], text: &[u8]) -> Result<bool, ParseError> {
-        self.take_old(name, text, None)
+        self.take_old(name, text, None, None)
     }
 
     fn take_old(
@@ -390,6 +410,7 @@ impl ClassAd {
         name: &[u8],
         text: &[u8],
         mut memo: Option<&mut Memo>,
+        new: Option<u32>,
     ) -> Result<bool, ParseError> {
         let slot = match plain_literal(text) {
             Some(Plain::Str(inner)) => {
@@ -401,7 +422,7 @@ impl ClassAd {
             Some(Plain::Bool(b)) => Slot::Bool(b),
             None => {
                 if let Some((root, tree)) = memo.as_deref_mut().and_then(|memo| memo.get(text)) {
-                    self.put(name, Slot::Expr(root, tree));
+                    self.put_known(name, new, Slot::Expr(root, tree));
                     return Ok(false);
                 }
                 let (expr, _) = Expr::parse_prefix(text, Dialect::old_syntax())?;
@@ -412,7 +433,7 @@ impl ClassAd {
                 return Ok(false);
             }
         };
-        self.put(name, slot);
+        self.put_known(name, new, slot);
         Ok(true)
     }
 

@@ -53,6 +53,20 @@ impl Expr {
         parser::parse_prefix(text, dialect)
     }
 
+    /// The literal of the old syntax that all of a text is, where that is plain to see.
+    pub(crate) fn plain_old(text: &[u8]) -> Option<Expr> {
+        use super::ad::{Plain, plain_literal};
+        if text.iter().any(|b| matches!(b, b'\n' | 0)) {
+            return None;
+        }
+        Some(Expr(Repr::Scalar(match plain_literal(text)? {
+            Plain::Str(inner) => Value::Str(inner.into()),
+            Plain::Int(i) => Value::Int(i),
+            Plain::Real(r) => Value::Real(r),
+            Plain::Bool(b) => Value::Bool(b),
+        })))
+    }
+
     /// The expression that is this value and nothing else.
     pub fn literal(value: impl Into<Value>) -> Expr {
         match value.into() {

@@ -1,9 +1,11 @@
-//! Texts of expressions that were parsed already: the ads of a queue repeat most of theirs.
+//! What the reader of a stream remembers: texts of expressions that were parsed already, and the names of the ad before. The
+//! ads of a queue repeat most of theirs.
 
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use super::ClassAd;
 use super::tree::{NodeId, Tree};
 
 /// Texts kept at most.
@@ -19,6 +21,19 @@ pub(crate) struct Memo {
     known: FxHashMap<Box<[u8]>, (NodeId, Arc<Tree>)>,
     tried: u32,
     found: u32,
+    names: Names,
+    /// Whether the names of the present ad have been the first of those so far.
+    alike: bool,
+    /// How much text the ad before held.
+    text: usize,
+}
+
+/// The names of an ad in the order in which they came.
+#[derive(Debug, Default)]
+struct Names {
+    hashes: Vec<u32>,
+    text: Vec<u8>,
+    ends: Vec<u32>,
 }
 
 impl Memo {
@@ -44,8 +59,48 @@ impl Memo {
         self.known.insert(text.into(), (root, Arc::clone(tree)));
     }
 
+    /// An empty ad with room for as much as the one before. From now on its names are compared with those of that one.
+    pub(crate) fn begin(&mut self) -> ClassAd {
+        self.alike = true;
+        ClassAd::sized_as(self.names.hashes.len().min(256), self.text.min(1 << 16))
+    }
+
+    /// The ad is complete.
+    pub(crate) fn end(&mut self, ad: &ClassAd) {
+        self.alike = false;
+        self.text = ad.extent().1;
+        if ad.hashes() != self.names.hashes {
+            let names = &mut self.names;
+            names.hashes.clear();
+            names.hashes.extend_from_slice(ad.hashes());
+            names.text.clear();
+            names.ends.clear();
+            for name in ad.names() {
+                names.text.extend_from_slice(name);
+                names.ends.push(u32::try_from(names.text.len()).unwrap_or(u32::MAX));
+            }
+        }
+    }
+
+    /// The hash of a name that is to be the ad's next, if it cannot be one of those before: all of them are those of the ad
+    /// before, and so is this.
+    pub(crate) fn hash_of_next(&mut self, ad: &ClassAd, name: &[u8]) -> Option<u32> {
+        let at = ad.len();
+        let hash = self.names.is_at(at, name).then(|| self.names.hashes[at]).filter(|_| self.alike);
+        self.alike = hash.is_some();
+        hash
+    }
+
     fn is_useless(&self) -> bool {
         self.tried > TRIAL && self.found < self.tried / 8
+    }
+}
+
+impl Names {
+    fn is_at(&self, at: usize, name: &[u8]) -> bool {
+        let Some(end) = self.ends.get(at) else { return false };
+        let start = at.checked_sub(1).map_or(0, |before| self.ends[before]);
+        self.text[start as usize..*end as usize] == *name
     }
 }
 
@@ -68,5 +123,27 @@ mod tests {
             assert_eq!(ad.get("a").unwrap().unparse(), format!("B + {unique}"));
         }
         assert!(memo.is_useless() && memo.known.len() <= KEPT);
+    }
+    #[test]
+    fn ads_with_the_names_of_the_ad_before_and_others_are_what_they_are() {
+        let mut memo = Memo::default();
+        let texts = [
+            "A = 1\nB = 2\nC = 3",
+            "A = 4\nB = 5\nC = 6",
+            "A = 1\nA = 2\nB = 3",
+            "A = 7\nb = 8\nB = 9\nC = 1",
+            "A = 1",
+        ];
+        for text in texts.iter().chain(&texts) {
+            let mut ad = memo.begin();
+            let mut plain = ClassAd::new();
+            for line in text.lines() {
+                ad.take_line(line.as_bytes(), Some(&mut memo)).unwrap();
+                plain.insert_line(line.as_bytes()).unwrap();
+            }
+            memo.end(&ad);
+            assert_eq!(ad.unparse(), plain.unparse());
+            assert!(ad.names().all(|name| ad.contains(name)), "{text}");
+        }
     }
 }

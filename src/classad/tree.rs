@@ -149,6 +149,8 @@ pub(crate) struct Tree {
     /// Whether lists or ads are written in it: only those remember the ad they were written in.
     pub(crate) has_scopes: bool,
     regexes: OnceLock<Box<regex::Cache>>,
+    /// The old form of the last node, for trees that several ads share.
+    old_text: OnceLock<Box<[u8]>>,
 }
 
 impl Tree {
@@ -170,6 +172,17 @@ impl Tree {
     #[inline]
     pub(crate) fn name_bytes(&self, name: u32) -> &[u8] {
         self.bytes(self.names[name as usize].text)
+    }
+
+    /// The old form of the whole tree, kept for the next time; `None` where that would not pay: the tree belongs to one ad, or
+    /// the node is but a part of it.
+    pub(crate) fn kept_old_text(
+        self: &Arc<Self>,
+        root: NodeId,
+        print: impl FnOnce() -> Vec<u8>,
+    ) -> Option<&[u8]> {
+        let whole = root as usize + 1 == self.nodes.len() && self.nodes.len() > 1;
+        (whole && Arc::strong_count(self) > 1).then(|| &**self.old_text.get_or_init(|| print().into()))
     }
 
     #[inline]
@@ -337,6 +350,7 @@ impl Builder {
             text: self.text.as_slice().into(),
             has_scopes: self.has_scopes,
             regexes: OnceLock::new(),
+            old_text: OnceLock::new(),
         }
     }
 

@@ -459,6 +459,16 @@ pub(crate) fn slot(ad: &ClassAd, slot: &Slot, form: Form, out: &mut Vec<u8>) {
         Slot::Int(i) => push_int(*i, out),
         Slot::Real(r) => real(*r, form, out),
         Slot::Str { start, len } => string(ad.slot_text(*start, *len), form, out),
-        Slot::Expr(root, tree) => node(tree, *root, form, out),
+        Slot::Expr(root, tree) => {
+            let print = || {
+                let mut text = Vec::new();
+                node(tree, *root, Form::Old, &mut text);
+                text
+            };
+            match tree.kept_old_text(*root, print) {
+                Some(text) if form == Form::Old => out.extend_from_slice(text),
+                _ => node(tree, *root, form, out),
+            }
+        }
     }
 }

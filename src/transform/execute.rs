@@ -26,7 +26,10 @@ pub(super) fn command(
 ) -> Result<(), Failure> {
     let line = &step.line;
     let Some(attribute) = &command.attribute else { return Ok(()) };
-    let text = session.expand(line, command.value_at, &command.value, Some(ad), observer)?;
+    let text = match step.template.as_ref().and_then(|template| template.fill(&session.scope(Some(ad)))) {
+        Some(text) => Cow::Owned(text),
+        None => session.expand(line, command.value_at, &command.value, Some(ad), observer)?,
+    };
     let work = Work { line, command, text: &text, steps: observer.wants_steps() };
     let name = match attribute {
         Attribute::Name { name, trailing } => work.name(name, *trailing, session.quirks, observer),
@@ -163,7 +166,10 @@ impl Work<'_> {
     fn set(&self, name: &[u8], step: &Step, ad: &mut ClassAd, observer: &mut dyn Observer) {
         let parsed = match &step.ready {
             Ready::Expression(parsed) => parsed.clone(),
-            _ => step.memo.parse(self.text, |text| Expr::parse_with(text, Dialect::old_syntax())),
+            _ => match Expr::plain_old(self.text) {
+                Some(literal) => Ok(literal),
+                None => step.memo.parse(self.text, |text| Expr::parse_with(text, Dialect::old_syntax())),
+            },
         };
         match parsed {
             Err(error) => self.invalid(name, &error, observer),

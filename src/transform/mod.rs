@@ -11,6 +11,7 @@
 //! | `command` | the small tokenizer behind SET, COPY and the others |
 //! | `envelope` | NAME, REQUIREMENTS, UNIVERSE and TRANSFORM, taken out at load |
 //! | `program` | a transform read once |
+//! | `template` | values with nothing but plain references in them |
 //! | `memo` | what a step remembers from ad to ad |
 //! | `macros` | the macro table of one run and where `$(NAME)` looks |
 //! | `session` | running a transform's statements |
@@ -43,6 +44,7 @@ mod program;
 mod rules;
 mod session;
 mod statement;
+mod template;
 mod turns;
 
 pub use command::{Attribute, Command, CommandError, Keyword, Pattern};

@@ -10,6 +10,7 @@ use super::memo::Memo;
 use super::pattern;
 use super::rules::{Line, Rules, is_space};
 use super::statement::{self, Assignment, Directive, Statement};
+use super::template::Template;
 use crate::classad::regex::{PatternError, Regex};
 use crate::classad::{Dialect, Expr, ParseError};
 
@@ -65,6 +66,8 @@ pub(super) struct Step {
     after_colon: Option<Prepared>,
     /// What could be made ready of a command whose text holds no macro.
     pub(super) ready: Ready,
+    /// The value of a command, where it holds plain references only.
+    pub(super) template: Option<Template>,
     /// What it has worked out for other ads.
     pub(super) memo: Memo,
 }
@@ -102,8 +105,11 @@ impl Step {
         let nothing = || Prepared::Command(Ok(Command::nothing()));
         let after_colon = line.text.strip_prefix(b":").map(|rest| prepare(rest).unwrap_or_else(nothing));
         let command = after_colon.as_ref().unwrap_or(&plain);
-        let ready = if let Prepared::Command(Ok(command)) = command { ready(command) } else { Ready::No };
-        Some(Step { line, plain, after_colon, ready, memo: Memo::default() })
+        let (ready, template) = match command {
+            Prepared::Command(Ok(command)) => (ready(command), Template::compile(&command.value)),
+            _ => (Ready::No, None),
+        };
+        Some(Step { line, plain, after_colon, ready, template, memo: Memo::default() })
     }
 
     /// The statement and how many characters of the line stand before it: a leading `:` is dropped inside an `if` body and

@@ -114,7 +114,7 @@ impl<'w> Session<'w> {
         expand_in(&scope, self.world, line, 0, text, observer).map(|text| text.into_owned().into())
     }
 
-    fn scope<'a>(&'a self, ad: Option<&'a ClassAd>) -> Scope<'a> {
+    pub(super) fn scope<'a>(&'a self, ad: Option<&'a ClassAd>) -> Scope<'a> {
         Scope { macros: &self.macros, built_in: &self.built_in, ad, knobs: self.knobs }
     }
 

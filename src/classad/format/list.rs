@@ -47,12 +47,21 @@ pub struct ListWriter {
     brackets_when_empty: bool,
     written: u64,
     buffer: Vec<u8>,
+    arrangement: long::Arrangement,
 }
 
 impl ListWriter {
     /// A list with nothing in it yet.
     pub fn new(form: ListForm, order: Order) -> Self {
-        ListWriter { form, order, only: None, brackets_when_empty: false, written: 0, buffer: Vec::new() }
+        ListWriter {
+            form,
+            order,
+            only: None,
+            brackets_when_empty: false,
+            written: 0,
+            buffer: Vec::new(),
+            arrangement: long::Arrangement::default(),
+        }
     }
 
     /// Only these attributes, where an ad has them. They are sorted whatever the order.
@@ -105,7 +114,7 @@ impl ListWriter {
             let order = if sorted { long::Order::Caseless } else { long::Order::Bytes };
             let options =
                 long::PrintOptions { order, only: self.only.clone(), ..long::PrintOptions::default() };
-            long::push(ad, &options, out);
+            long::push_arranged(ad, &options, &mut self.arrangement, out);
             if !out.is_empty() {
                 out.push(b'\n');
             }

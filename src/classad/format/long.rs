@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use crate::classad::ad::Slot;
 use crate::classad::unparse::{self, Form};
 use crate::classad::{AttrName, ClassAd, LineError, is_private};
 
@@ -54,13 +55,23 @@ pub fn print_with(ad: &ClassAd, options: &PrintOptions) -> Vec<u8> {
     out
 }
 
+/// The order in which the attributes of the last ad of a list were printed. Most ads of a list have the same attributes, so
+/// that little is left to sort.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Arrangement(Vec<u32>);
+
 /// Appends the long form of an ad.
 pub fn push(ad: &ClassAd, options: &PrintOptions, out: &mut Vec<u8>) {
+    push_arranged(ad, options, &mut Arrangement::default(), out);
+}
+
+/// As [`push`], for an ad of many.
+pub(crate) fn push_arranged(ad: &ClassAd, options: &PrintOptions, last: &mut Arrangement, out: &mut Vec<u8>) {
     let ad = match ad.parent() {
         Some(_) if !options.own_only => Cow::Owned(ad.flattened_chain()),
         _ => Cow::Borrowed(ad),
     };
-    let mut slots: Vec<_> = ad
+    let mut slots: Vec<(&[u8], &Slot, u32)> = ad
         .slots()
         .filter(|(name, _)| options.private || !is_private(name))
         .filter(|(name, _)| {
@@ -69,7 +80,15 @@ pub fn push(ad: &ClassAd, options: &PrintOptions, out: &mut Vec<u8>) {
                 .as_ref()
                 .is_none_or(|only| only.iter().any(|wanted| *wanted == AttrName::from(*name)))
         })
+        .zip(0..)
+        .map(|((name, slot), at)| (name, slot, at))
         .collect();
+    // Sorting what is sorted already is one look at each.
+    if last.0.len() == slots.len() {
+        let unsorted = slots.clone();
+        slots.clear();
+        slots.extend(last.0.iter().map(|&at| unsorted[at as usize]));
+    }
     match options.order {
         // Eight bytes decide nearly always, and cost one comparison.
         Order::Bytes => {
@@ -78,7 +97,9 @@ pub fn push(ad: &ClassAd, options: &PrintOptions, out: &mut Vec<u8>) {
         Order::Caseless => slots.sort_unstable_by(|a, b| crate::text::caseless::cmp(a.0, b.0)),
         Order::Ad => slots.sort_unstable_by(|a, b| crate::classad::name::ad_order(a.0, b.0)),
     }
-    for (name, slot) in slots {
+    last.0.clear();
+    last.0.extend(slots.iter().map(|(_, _, at)| *at));
+    for (name, slot, _) in slots {
         if options.quote_names {
             unparse::name(name, Form::Old, out);
         } else {

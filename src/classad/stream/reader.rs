@@ -34,7 +34,6 @@ pub struct AdReader<R> {
     dialect: Dialect,
     memo: Memo,
     /// Attributes and bytes of the long ad before.
-    extent: (usize, usize),
     /// Bytes of the window that hold whole long ads only.
     region: usize,
     /// An XML ad was read or refused already.
@@ -116,7 +115,6 @@ impl<R: Read> AdReader<R> {
             delimiter: Delimiter::BlankOrBanner,
             dialect: Dialect::new_syntax(),
             memo: Memo::default(),
-            extent: (0, 0),
             region: 0,
             any: false,
             last: 0,
@@ -309,11 +307,7 @@ impl<R: Read> AdReader<R> {
     }
 
     fn long(&mut self) -> io::Result<Option<AdRecord>> {
-        let (attributes, bytes) = self.extent;
-        let mut record = AdRecord {
-            ad: ClassAd::sized_as(attributes.min(256), bytes.min(1 << 16)),
-            ..AdRecord::default()
-        };
+        let mut record = AdRecord { ad: self.memo.begin(), ..AdRecord::default() };
         loop {
             if self.region == 0 {
                 self.fill_region()?;
@@ -352,7 +346,7 @@ impl<R: Read> AdReader<R> {
             self.window.line = line;
             self.region -= at;
             if ended {
-                self.extent = record.ad.extent();
+                self.memo.end(&record.ad);
                 return Ok(Some(record));
             }
         }

@@ -106,12 +106,13 @@ impl<R: Read> ReferenceReader<R> {
     /// Those of the input.
     pub fn next_ad(&mut self) -> io::Result<Option<ClassAd>> {
         while !self.end {
-            let mut ad = ClassAd::new();
+            let mut ad = self.memo.begin();
             let (attributes, error) = self.insert(&mut ad)?;
             if error < 0 {
                 return Ok(None);
             }
             if attributes > 0 {
+                self.memo.end(&ad);
                 return Ok(Some(ad));
             }
         }
@@ -139,11 +140,15 @@ impl<R: Read> ReferenceReader<R> {
             }
             Parsed::Long(first) => first,
         };
-        let mut attributes = 0;
+        let mut attributes: i32 = 0;
         loop {
             let text = match line.take() {
                 Some(first) => first,
                 None => {
+                    if self.good_line(ad)? {
+                        attributes = attributes.saturating_add(1);
+                        continue;
+                    }
                     let Some(text) = self.line()? else {
                         self.end = true;
                         return Ok((attributes, 0));
@@ -179,6 +184,21 @@ impl<R: Read> ReferenceReader<R> {
             self.end = self.window.is_at_end()?;
             return Ok((attributes, -1));
         }
+    }
+
+    /// Takes the next line where it stands if it is a good attribute, as nearly all are; else leaves it.
+    fn good_line(&mut self, ad: &mut ClassAd) -> io::Result<bool> {
+        if matches!(self.delimiter, Delimiter::Prefix(_)) {
+            return Ok(false);
+        }
+        let Some((length, whole)) = self.window.peek_line()? else { return Ok(false) };
+        let text = without_cr(self.window.part(0..length));
+        let good = self.delimiter.line(text, !ad.is_empty()) == Line::Attribute
+            && ad.take_line(text, Some(&mut self.memo)).is_ok();
+        if good {
+            self.window.skip(whole);
+        }
+        Ok(good)
     }
 
     /// The next line without its end.
