@@ -36,6 +36,17 @@ pub fn job(
 ) -> Result<JobProcess, StartFailure> {
     let (ad, settings, world) = (about.ad, about.settings, about.world);
     let context = || Context::new(world).my(ad);
+    // Better not at all than outside of what it was to be confined to.
+    let wants = |name: &str| context().boolean(name).unwrap_or(false);
+    let unsupported = match () {
+        () if wants("WantDocker") => Some("WantDocker: jobs in docker containers"),
+        () if wants("WantContainer") => Some("WantContainer: jobs in containers"),
+        () if context().int(attr::JOB_UNIVERSE) == Some(10) => Some("JobUniverse 10: java jobs"),
+        () => None,
+    };
+    if let Some(what) = unsupported {
+        return Err(StartFailure::new(format!("{what} are not supported by this version"), 0, 0));
+    }
     let Some(command) = context().string(attr::CMD) else {
         return Err(StartFailure::silent("Cmd not found in JobAd.  Aborting StartJob."));
     };

@@ -45,7 +45,8 @@ pub(super) const MANUAL: Manual = Manual {
     ],
     differences: &[
         "Jobs run without a shadow and without file transfer: the files of a job lie where its ad says. Universes 5 \
-         (vanilla), 10 (java) and 12 (local) are accepted, as by a starter without a shadow.",
+         (vanilla) and 12 (local) are run. Jobs that want a container (WantDocker, WantContainer) or java are not started: \
+         better not at all than outside of it.",
         "Exit status 1 means that the job did not exit with 0; condor_starter ends with 0 then. With --quirks reference, \
          and under the name condor_starter, statuses are the reference's: 0 whatever became of the job, 1 when it could \
          not be taken on, 4 when a job wrapper failed.",

@@ -198,7 +198,7 @@ struct Live<'a> {
     killed: bool,
     /// A hook has been called.
     called: bool,
-    /// The job was to be started, or is not going to be.
+    /// A hook has ended.
     past_start: bool,
 }
 
@@ -214,6 +214,7 @@ impl Live<'_> {
         match self.reactor.next(deadline)? {
             os::Event::Exited { child, exit, usage, stdout, stderr, left_behind, .. } => {
                 if let Some(call) = self.calls.remove(&child) {
+                    self.past_start = true;
                     self.events.push_back(Event::CallEnded {
                         call,
                         exit,
@@ -404,10 +405,9 @@ impl Live<'_> {
         }
     }
 
-    /// Two oddities of a daemon that has just started, which hooks inherit: SIGPROF is blocked until something of the job
-    /// has run, and TZ is unset until the first child was made (s32).
+    /// Two oddities of a daemon that has just started, which hooks inherit: SIGPROF is blocked until a hook has ended
+    /// (s21b), and TZ is unset until the first child was made (s32).
     fn liken(&mut self, hook: &mut HookCall) {
-        self.past_start |= hook.hook == HookType::JobExit;
         let first = !std::mem::replace(&mut self.called, true);
         let unset = !self.job.environment.iter().any(|(name, _)| name == "TZ");
         if first && unset && self.job.quirks.has(Quirk::HooksSpawnedAsDaemons) {
@@ -420,7 +420,6 @@ impl Live<'_> {
     }
 
     fn start(&mut self, now: Now, process: &JobProcess) {
-        self.past_start = true;
         match self.try_start(now, process) {
             Ok(child) => {
                 let pid = self.pid(child);
