@@ -21,13 +21,15 @@ use super::common::{
 const NAME: &str = "htc-slot-run";
 
 /// The program.
-pub const PROGRAM: Program = Program {
-    name: NAME,
-    command: || command::<Cli>(NAME, &manual::MANUAL),
-    manual: &manual::MANUAL,
-    run,
-    compat: &[],
-};
+pub const PROGRAM: Program =
+    Program { name: NAME, command: short, manual: &manual::MANUAL, run, compat: &[] };
+
+/// Options that are not daily business stand in `--help-all` only.
+fn short() -> clap::Command {
+    const RARE: [&str; 8] = ["long", "json", "jsonl", "color", "timeout", "no_env", "quirks", "control"];
+    command::<Cli>(NAME, &manual::MANUAL)
+        .mut_args(|arg| if RARE.contains(&arg.get_id().as_str()) { arg.hide_short_help(true) } else { arg })
+}
 
 #[derive(Parser, Debug)]
 struct Cli {
@@ -63,20 +65,27 @@ enum Verb {
         scenario: PathBuf,
     },
     /// Make jobs leave a running execution point
+    #[command(hide = true)]
     Vacate(ControlOptions),
     /// Stop jobs of a running execution point for a while
+    #[command(hide = true)]
     Suspend(ControlOptions),
     /// Let suspended jobs go on
+    #[command(hide = true)]
     Continue(ControlOptions),
     /// Make all jobs leave and let nothing new in
+    #[command(hide = true)]
     Drain(DrainOptions),
     /// End a drain
+    #[command(hide = true)]
     Undrain(ControlOptions),
     /// End a running execution point
+    #[command(hide = true)]
     Off(ControlOptions),
     /// Make a running execution point read its configuration again
+    #[command(hide = true)]
     Reconfig(ControlOptions),
-    /// Print the slots of a running execution point
+    /// Print the slots of a running execution point (also: vacate, drain, suspend, off ...)
     Status(ControlOptions),
     /// Tell which slots would take these jobs, and which part of START or of the limits says no
     Explain {

@@ -19,6 +19,10 @@ pub(super) const MANUAL: Manual = Manual {
          time, event, slot, state, activity, hook, pid, job, verdict, exit, reason; keys that do not apply are left \
          out. SIGTERM or SIGINT ends gracefully (jobs have their retirement and vacate time), a second one or SIGQUIT \
          at once, SIGHUP reads the configuration again.",
+        "With --control SOCKET a running execution point takes requests: 'htc-slot-run VERB --control SOCKET [SLOT]' with \
+         the verbs status, vacate, suspend, continue, drain (--quick, --fast, --resume, --reason), undrain, reconfig and \
+         off (--peaceful); vacate and off know --fast. The verb ads prints the slot ads, explain says which slots would \
+         take a job and why the others would not, simulate plays a scenario, and --dry-run shows the slots.",
     ],
     examples: &[
         Example {
@@ -27,19 +31,9 @@ pub(super) const MANUAL: Manual = Manual {
             status: 0,
         },
         Example {
-            what: "show which slots a configuration makes",
-            line: "htc-slot-run --config-file slots.conf --dry-run",
-            status: 0,
-        },
-        Example {
             what: "why would no slot take this job?",
             line: "htc-slot-run explain --config-file slots.conf --ads big.ad",
             status: 1,
-        },
-        Example {
-            what: "the slot ad as a fetch hook gets it on its standard input",
-            line: "htc-slot-run ads --config-file slots.conf slot1",
-            status: 0,
         },
         Example {
             what: "what a policy would do to a job, on a clock moved by hand",
