@@ -3,6 +3,7 @@
 
 mod ads;
 mod cron;
+mod cron_play;
 mod fuzz;
 mod manual;
 mod one;

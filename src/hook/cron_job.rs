@@ -47,6 +47,70 @@ impl CronManager {
     }
 }
 
+/// Whether new values are sent to the collector at once (`STARTD_CRON_AUTOPUBLISH`); policy sees them at once in any case.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum AutoPublish {
+    /// Only when the job itself asks for it.
+    #[default]
+    Never,
+    /// With each block.
+    Always,
+    /// When anything but `<PREFIX>LastUpdate` differs.
+    IfChanged,
+}
+
+impl CronManager {
+    /// AUTOPUBLISH. A word that means nothing counts as Never, as in the reference; the word is returned for a warning.
+    pub fn auto_publish(self, knobs: &dyn Knobs) -> (AutoPublish, Option<BString>) {
+        let Some(text) = knobs.get(format!("{}_AUTOPUBLISH", self.prefix()).as_bytes()) else {
+            return (AutoPublish::Never, None);
+        };
+        match text.to_ascii_lowercase().as_slice() {
+            b"never" | b"false" => (AutoPublish::Never, None),
+            b"always" => (AutoPublish::Always, None),
+            b"ifchanged" | b"if_changed" | b"ifdifferent" | b"if_different" => (AutoPublish::IfChanged, None),
+            _ => (AutoPublish::Never, Some(text)),
+        }
+    }
+}
+
+/// One entry of METRICS, which makes a job a resource monitor: how samples of an attribute are put together.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Metric {
+    /// Whether samples are added (SUM), or the highest counts (PEAK).
+    pub is_sum: bool,
+    /// What is measured, such as GPUs.
+    pub resource: BString,
+}
+
+impl Metric {
+    /// `SUM:<resource>` or `PEAK:<resource>`. Only the first letters of the kind are looked at.
+    fn parse(text: &[u8]) -> Option<Self> {
+        let (kind, rest) = text.split_once_str(":")?;
+        let resource = rest.split(|&byte| byte == b':').next().unwrap_or_default().into();
+        let begins = |word: &[u8]| kind.get(..word.len()).is_some_and(|part| part.eq_ignore_ascii_case(word));
+        let is_sum = begins(b"SUM");
+        (is_sum || begins(b"PEAK")).then_some(Metric { is_sum, resource })
+    }
+
+    /// The attribute that the job prints: `Uptime<resource>Seconds` or `Uptime<resource>PeakUsage`.
+    pub fn attribute(&self) -> BString {
+        let suffix = if self.is_sum { "Seconds" } else { "PeakUsage" };
+        BString::from(format!("Uptime{}{suffix}", self.resource))
+    }
+
+    /// The metric whose samples have that name, as `splitAttributeName` takes it apart.
+    pub fn of_attribute(name: &[u8]) -> Option<Self> {
+        let rest = name.strip_prefix(b"Uptime")?;
+        let sum = rest.strip_suffix(b"Seconds").map(|resource| (true, resource));
+        let (is_sum, resource) = match sum {
+            Some(sum) => sum,
+            None => (false, rest.strip_suffix(b"PeakUsage")?),
+        };
+        Some(Metric { is_sum, resource: resource.into() })
+    }
+}
+
 /// When a job is started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum CronMode {
@@ -111,6 +175,10 @@ pub struct CronJob {
     pub slots: Vec<i64>,
     /// CONDITION, evaluated in the daemon's ad before each start.
     pub condition: Option<Expr>,
+    /// METRICS; with any the job is a resource monitor.
+    pub metrics: Vec<Metric>,
+    /// CONFIG_VAL_PROG, handed on in the environment.
+    pub config_val: BString,
     /// Odd things in its configuration.
     pub warnings: Vec<String>,
 }
@@ -147,7 +215,23 @@ impl CronJob {
             load: 0.01,
             slots: Vec::new(),
             condition: None,
+            metrics: Vec::new(),
+            config_val: BString::default(),
             warnings: Vec::new(),
+        }
+    }
+
+    /// Takes METRICS in; what is none is ignored, with a warning.
+    pub fn read_metrics(&mut self, text: &[u8]) {
+        for item in list::split(text) {
+            match Metric::parse(item) {
+                Some(metric) => self.metrics.push(metric),
+                None => {
+                    let item = item.as_bstr();
+                    self.warnings
+                        .push(format!("METRICS: '{item}' is ignored; use SUM:<name> or PEAK:<name>"));
+                }
+            }
         }
     }
 
@@ -239,6 +323,10 @@ impl CronJob {
                 }
             }
         }
+        if let Some(text) = get("METRICS").filter(|_| manager == CronManager::Startd) {
+            job.read_metrics(&text);
+        }
+        job.config_val = get("CONFIG_VAL_PROG").unwrap_or_default();
         if let Some(text) = get("CONDITION") {
             match Expr::parse(&text) {
                 Ok(expr) => job.condition = Some(expr),
@@ -283,6 +371,20 @@ mod tests {
         let once = read(&[("EXECUTABLE", "/x"), ("MODE", "oneshot"), ("PERIOD", "9")], Quirks::None).unwrap();
         assert_eq!((once.mode, once.period, once.warnings.len()), (CronMode::OneShot, 0, 1));
         assert_eq!(read(&[], Quirks::None).unwrap_err().knob, "STARTD_CRON_X_EXECUTABLE");
+    }
+
+    #[test]
+    fn metrics_name_the_attributes_that_are_put_together() {
+        let settings =
+            [("EXECUTABLE", "/x"), ("PERIOD", "1"), ("METRICS", "sum:GPUs, PeakOf:GPUsMemory, MIN:X Y")];
+        let job = read(&settings, Quirks::None).unwrap();
+        let names: Vec<_> = job.metrics.iter().map(Metric::attribute).collect();
+        assert_eq!(names, ["UptimeGPUsSeconds", "UptimeGPUsMemoryPeakUsage"]);
+        assert_eq!(job.warnings.len(), 2);
+        for metric in &job.metrics {
+            assert_eq!(Metric::of_attribute(&metric.attribute()).as_ref(), Some(metric));
+        }
+        assert_eq!(Metric::of_attribute(b"UptimeSecondsX"), None);
     }
 
     #[test]

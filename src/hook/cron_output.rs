@@ -82,6 +82,11 @@ impl CronOutput {
         }
     }
 
+    /// The job's PREFIX has changed: it counts for the lines to come.
+    pub fn set_prefix(&mut self, prefix: &[u8]) {
+        self.prefix = prefix.into();
+    }
+
     /// A new run begins: what an earlier one left unfinished in the queue is forgotten.
     pub fn begin(&mut self) {
         self.queue.clear();

@@ -166,3 +166,77 @@ fn cron_jobs_aim_their_records_at_slots() {
     assert!(first.contains("Temp = 20") && !first.contains("Cold"), "{said}");
     assert!(second.contains("Cold = true") && !second.contains("Temp"), "{said}");
 }
+
+/// The jobs of a configuration on the skipping clock: half a minute of them takes no half minute.
+#[test]
+fn a_cron_list_is_played_with_its_periods_loads_and_reconfigs() {
+    let home = tempfile::tempdir().unwrap();
+    let job = "#!/bin/sh\necho \"Runs_$1 = $(($(cat n.$1 2>/dev/null || echo 0) + 1))\" | tee out.$1\n\
+        sed -n 's/.*= //p' out.$1 >n.$1\n";
+    write_executable(&home.path().join("job"), job.as_bytes());
+    let list = |names: &str, more: &str| {
+        let mut text = format!("STARTD_CRON_JOBLIST = {names}\nSTARTD_CRON_MAX_JOB_LOAD = 0.2\n{more}");
+        for (name, mode, period) in
+            [("A", "Periodic", "10s"), ("W", "WaitForExit", "5"), ("S", "OneShot", ""), ("D", "OnDemand", "")]
+        {
+            let home = home.path().display();
+            text += &format!(
+                "STARTD_CRON_{name}_EXECUTABLE = {home}/job\nSTARTD_CRON_{name}_CWD = {home}\n\
+                 STARTD_CRON_{name}_ARGS = {name}\nSTARTD_CRON_{name}_MODE = {mode}\n"
+            );
+            if !period.is_empty() {
+                text += &format!("STARTD_CRON_{name}_PERIOD = {period}\n");
+            }
+        }
+        text
+    };
+    std::fs::write(home.path().join("one"), list("A W S D", "STARTD_CRON_S_RECONFIG_RERUN = true\n"))
+        .unwrap();
+    let again = list("A S", "STARTD_CRON_S_RECONFIG_RERUN = true\nSTARTD_CRON_A_JOB_LOAD = 5\n");
+    std::fs::write(home.path().join("two"), again).unwrap();
+    let began = std::time::Instant::now();
+    let words =
+        ["startd-cron", "--config-file", "one", "--for", "32", "--expect", "Runs_A == 4 && Runs_S == 1"];
+    let Some(output) = run(home.path(), &words) else { return };
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(began.elapsed().as_secs() < 20, "the clock does not skip");
+    let runs = text(&output.stdout).lines().find_map(|line| Some(line.strip_prefix("Runs_W = ")?.to_owned()));
+    assert!(["6", "7"].contains(&runs.unwrap().as_str()), "{said}");
+    for name in ["A", "W", "S"] {
+        std::fs::remove_file(home.path().join(format!("n.{name}"))).unwrap();
+    }
+    let words =
+        ["startd-cron", "--config-file", "one", "--for", "25", "--reconfig", "12", "--reconfig-file", "two"];
+    let output = run(home.path(), &words).unwrap();
+    let (ad, said) = (text(&output.stdout), text(&output.stderr));
+    // What does not fit under the load any more never starts again; its last answer stays.
+    assert!(
+        ad.contains("Runs_A = 2\n") && ad.contains("Runs_S = 2\n") && !ad.contains("Runs_W"),
+        "{ad}{said}"
+    );
+    assert!(said.contains("W: dropped") && said.contains("A: JOB_LOAD is above MAX_JOB_LOAD"), "{said}");
+}
+
+#[test]
+fn a_monitor_counts_for_the_job_that_begins() {
+    let home = tempfile::tempdir().unwrap();
+    let job = "#!/bin/sh\necho 'SlotMergeConstraint = SlotId == 1'\necho 'UptimeGPUsSeconds = 2.0'\n\
+        echo 'UptimeGPUsMemoryPeakUsage = 70'\necho '- gpu0'\n";
+    write_executable(&home.path().join("m"), job.as_bytes());
+    let words = [
+        "startd-cron",
+        "./m",
+        "--metrics",
+        "SUM:GPUs,PEAK:GPUsMemory",
+        "--for",
+        "9.5",
+        "--job-begins",
+        "4.5",
+        "--expect",
+        "DeviceGPUsMemoryPeakUsage == 70 && GPUsMemoryUsage == 70 && GPUsAverageUsage > 1.5 && GPUsAverageUsage < 3",
+    ];
+    let Some(output) = run(home.path(), &words) else { return };
+    assert_eq!(output.status.code(), Some(0), "{}{}", text(&output.stderr), text(&output.stdout));
+    assert!(text(&output.stderr).contains("seen by policy only, not sent:"));
+}

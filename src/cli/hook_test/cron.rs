@@ -1,32 +1,25 @@
 //! `htc-hook-test startd-cron` and `schedd-cron`: one cron job, or the whole list that a configuration names, and what
 //! becomes of the slots' ads.
 
-use std::collections::BTreeMap;
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
-use std::time::Duration;
+use std::path::{Path, PathBuf};
 
-use bstr::{BString, ByteSlice};
 use clap::Args;
 
-use super::{Cli, ads, one, report, setup};
-use crate::classad::{ClassAd, Context};
-use crate::cli::common::{Painter, Problem, Session, Status};
+use super::cron_play::Play;
+use super::{Cli, ads, one, report};
+use crate::classad::ClassAd;
+use crate::classad::format::long;
+use crate::cli::common::{Problem, Session, Status};
 use crate::config::{CommandPolicy, Config, Who};
 use crate::hook::Knobs;
-use crate::hook::cron_job::{CronJob, CronManager, CronMode};
-use crate::hook::cron_output::{Block, CronOutput};
-use crate::os::{RealWorld, identity};
-use crate::process::{ChildSpec, Exit, LeftBehind, Session as ProcessSession, Stdio};
-use crate::quirks::{Quirk, Quirks};
-use crate::runner::hook_test::pool::{Job, run_many};
-use crate::runner::hook_test::{Ending, Outcome, caller_environment, samples};
-use crate::slot::{merge, merges_into};
-use crate::world::World;
-
-/// How much of a run's output is read, in bytes.
-const MOST_OUTPUT: usize = 4 << 20;
+use crate::hook::cron_job::{AutoPublish, CronJob, CronManager, CronMode};
+use crate::os::RealWorld;
+use crate::process::Exit;
+use crate::runner::hook_test::samples;
+use crate::slot::cron_ads::advertised;
+use crate::time::Now;
 
 /// Options of a cron job.
 #[derive(Args, Clone, Debug)]
@@ -46,9 +39,27 @@ pub(super) struct CronArgs {
     /// SLOTS of the job, such as 1,2
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub slots: Vec<i64>,
-    /// Run each job N times
+    /// METRICS of the job, such as SUM:GPUs
+    #[arg(long, value_name = "LIST", default_value = "", hide_default_value = true)]
+    pub metrics: String,
+    /// Run each job N times; an OneShot job once
     #[arg(long, value_name = "N", default_value_t = 1, hide_default_value = true)]
-    pub runs: u32,
+    pub runs: u64,
+    /// Let SECONDS pass instead; nothing is waited for while no program runs
+    #[arg(long = "for", value_name = "SECONDS")]
+    pub seconds: Option<f64>,
+    /// Read the configuration again after so many seconds; may be repeated
+    #[arg(long, value_name = "SECONDS", requires = "seconds")]
+    pub reconfig: Vec<f64>,
+    /// The configuration that is read from the first --reconfig on
+    #[arg(long, value_name = "FILE", requires = "reconfig")]
+    pub reconfig_file: Option<PathBuf>,
+    /// A job begins in the slot that --job-slot names, after so many seconds: monitors count for it from then on
+    #[arg(long, value_name = "SECONDS", requires = "seconds")]
+    pub job_begins: Option<f64>,
+    /// The slot of --job-begins, by its number among the ads
+    #[arg(long, value_name = "N", default_value_t = 1, hide_default_value = true)]
+    pub job_slot: usize,
     /// The ads of the slots
     #[arg(long, value_name = "FILE", help_heading = "Input")]
     pub slot_ads: Option<PathBuf>,
@@ -58,10 +69,13 @@ pub(super) struct CronArgs {
 }
 
 /// The jobs, and the load they may make together.
-struct List {
-    jobs: Vec<CronJob>,
-    max_load: f64,
-    skipped: bool,
+#[derive(Clone, Debug)]
+pub(super) struct List {
+    pub jobs: Vec<CronJob>,
+    pub max_load: f64,
+    pub auto_publish: AutoPublish,
+    /// Whether a job was left out.
+    pub skipped: bool,
 }
 
 pub(super) fn run(
@@ -70,99 +84,40 @@ pub(super) fn run(
     args: &CronArgs,
     session: &Session,
 ) -> anyhow::Result<Status> {
-    let world = RealWorld::new();
-    let quirks = cli.quirks.quirks;
+    let mut world = RealWorld::new();
+    if let Some(now) = cli.clock.now {
+        world = world.at(Now { wall_us: now, monotonic_us: u64::try_from(now).unwrap_or(0) });
+    }
     let expectations: Vec<one::Expectation> =
         args.expect.iter().map(|text| one::expectation(text, "--expect")).collect::<anyhow::Result<_>>()?;
     let mut slots = match &args.slot_ads {
         Some(path) => ads::read(path, false, usize::MAX, session)?,
         None => vec![samples::slot("static").unwrap_or_default()],
     };
+    let list = list(cli, manager, args, None, &world, session)?;
     let before = slots.clone();
-    let list = list(cli, manager, args, &world, session)?;
-    let mut bad = list.skipped;
-    let painter = Painter::stderr(cli.output.color);
-    let mut outputs: BTreeMap<BString, CronOutput> =
-        list.jobs.iter().map(|job| (job.name.clone(), CronOutput::new(&job.prefix, quirks))).collect();
-    // Ads in the order in which they were first published; a later block of the same name replaces the earlier one.
-    let mut named: Vec<(BString, Vec<i64>, ClassAd)> = Vec::new();
-    for round in 0..args.runs.max(1) {
-        let due = |job: &&CronJob| match job.mode {
-            CronMode::OneShot => round == 0,
-            CronMode::OnDemand => false,
-            _ => true,
+    let mut play = Play::new(cli, manager, args, &before, &world, session)?;
+    if let Some(number) = play.run(list)? {
+        return Ok(Status::Relayed(Exit::Signal { number, core_dumped: false }));
+    }
+    let (ads, ran) = (play.ads(), play.seconds());
+    for slot in &mut slots {
+        let told = match manager {
+            CronManager::Startd => ads.merge_into(slot, &world),
+            CronManager::Schedd => ads.merge_into_schedd(slot),
         };
-        let mut waiting: Vec<&CronJob> = list.jobs.iter().filter(due).collect();
-        for job in list.jobs.iter().filter(|job| job.mode == CronMode::OnDemand && round == 0) {
-            session.tell(&format!("{}: OnDemand: nothing ever starts it\n", job.name));
+        if !cli.output.quiet {
+            let to = slot.string("Name").map_or("slot".into(), ToString::to_string);
+            for merged in told {
+                let word = if merged.merges { "merged into" } else { "not for" };
+                session.tell(&format!("{}: {word} {to} ({})\n", merged.name, merged.rule));
+            }
         }
-        waiting.retain(|job| condition_holds(job, manager, &slots, &world, session));
-        while !waiting.is_empty() {
-            // Those that fit into the load together start together.
-            let mut load = 0.0;
-            let mut together: Vec<&CronJob> = Vec::new();
-            waiting.retain(|job| {
-                let fits = load + job.load <= list.max_load + 1e-9;
-                if fits {
-                    load += job.load;
-                    together.push(job);
-                }
-                !fits
-            });
-            if together.is_empty() {
-                for job in waiting.drain(..) {
-                    bad = true;
-                    session.tell(&format!(
-                        "{}: JOB_LOAD {} is above MAX_JOB_LOAD {}: it never starts\n",
-                        job.name, job.load, list.max_load
-                    ));
-                }
-                break;
-            }
-            if !waiting.is_empty() && !cli.output.quiet {
-                let names: Vec<String> = waiting.iter().map(|job| job.name.to_string()).collect();
-                session.tell(&format!("waiting for load: {}\n", names.join(", ")));
-            }
-            let Some(done) = start(cli, manager, &together, &world)? else {
-                return Ok(Status::Relayed(Exit::Signal { number: 2, core_dumped: false }));
-            };
-            for (at, outcome) in done {
-                let job = together[at];
-                let Some(output) = outputs.get_mut(&job.name) else { continue };
-                bad |= !told(job, &outcome, cli, session, painter);
-                let Ending::Ran(ended) = &outcome.ending else { continue };
-                output.begin();
-                let mut blocks: Vec<Block> = output.take(&ended.stdout).into();
-                blocks.extend(output.finish());
-                if !output.rest().is_empty() {
-                    session.tell(&format!(
-                        "  warning last-line: '{}' has no newline; it is glued to the next run ({})\n",
-                        output.rest().as_bstr(),
-                        Quirk::CronLastLineLeaks.id()
-                    ));
-                }
-                for block in blocks {
-                    bad |= !published(job, &block, manager, &world, &mut named, cli, session);
-                }
-            }
+        if manager == CronManager::Startd {
+            sent(slot, ran.max(1), cli.output.quiet, &world, session);
         }
     }
-    for (name, for_slots, ad) in &named {
-        for slot in &mut slots {
-            let (merges, rule) = match manager {
-                CronManager::Startd => merges_into(ad, for_slots, slot, &world, quirks),
-                CronManager::Schedd => (true, "the schedd's only ad"),
-            };
-            if !cli.output.quiet {
-                let to = slot.string("Name").map_or("slot".into(), ToString::to_string);
-                let word = if merges { "merged into" } else { "not for" };
-                session.tell(&format!("{name}: {word} {to} ({rule})\n"));
-            }
-            if merges {
-                merge(ad, slot);
-            }
-        }
-    }
+    let mut bad = play.bad();
     let mut out = Vec::new();
     for (at, slot) in slots.iter().enumerate() {
         if cli.output.json || cli.output.jsonl {
@@ -171,7 +126,7 @@ pub(super) fn run(
             if at > 0 {
                 out.push(b'\n');
             }
-            out.extend_from_slice(&crate::classad::format::long::print(slot));
+            out.extend_from_slice(&long::print(slot));
         }
     }
     std::io::stdout().write_all(&out)?;
@@ -184,30 +139,37 @@ pub(super) fn run(
     Ok(if bad { Status::No } else { Status::Done })
 }
 
-fn list(
+/// Makes the ad that policy reasons with into the one that is sent, and says what is not.
+fn sent(slot: &mut ClassAd, running: i64, quiet: bool, world: &RealWorld, session: &Session) {
+    let policy: Vec<String> = slot.sorted().into_iter().map(|(name, _)| name.to_string()).collect();
+    advertised(slot, running, false, world);
+    let gone: Vec<String> = policy.into_iter().filter(|name| !slot.contains(name)).collect();
+    if !gone.is_empty() && !quiet {
+        session.tell(&format!("seen by policy only, not sent: {}\n", gone.join(", ")));
+    }
+}
+
+/// The jobs: the one that the command line names, or those of the configuration.
+pub(super) fn list(
     cli: &Cli,
     manager: CronManager,
     args: &CronArgs,
+    file: Option<&Path>,
     world: &RealWorld,
     session: &Session,
 ) -> anyhow::Result<List> {
     if let Some(program) = &args.program {
-        let path = std::path::absolute(program).unwrap_or_else(|_| program.clone());
-        let name = args.name.clone().unwrap_or_else(|| {
-            program.file_name().unwrap_or_default().to_string_lossy().to_ascii_uppercase()
-        });
-        let mut job = CronJob::new(name.as_bytes(), path.as_os_str().as_bytes());
-        job.arguments = args.words.iter().map(|word| word.as_str().into()).collect();
-        job.prefix = args.prefix.as_str().into();
-        job.slots = args.slots.clone();
-        return Ok(List { jobs: vec![job], max_load: 1.0, skipped: false });
+        return single(args, program);
     }
     let subsystem = match manager {
         CronManager::Startd => "STARTD",
         CronManager::Schedd => "SCHEDD",
     };
     let who = Who { subsystem: subsystem.into(), local_name: "".into() };
-    let options = cli.config.load_options(CommandPolicy::BOUNDED);
+    let mut options = cli.config.load_options(CommandPolicy::BOUNDED);
+    if let Some(file) = file {
+        options.file = Some(file.to_owned());
+    }
     let (config, _) =
         Config::load(world, &who, &options).map_err(|error| Problem::unreadable(error.to_string()))?;
     let view = config.view(world);
@@ -222,6 +184,10 @@ fn list(
             None => format!("{}_JOBLIST is empty: there are no jobs", manager.prefix()),
         };
         return Err(Problem::unreadable(what).into());
+    }
+    let (auto_publish, odd) = manager.auto_publish(knobs);
+    if let Some(odd) = odd {
+        session.warn(&format!("{}_AUTOPUBLISH = {odd}: it counts as Never", manager.prefix()));
     }
     let mut jobs = Vec::new();
     let mut skipped = false;
@@ -239,165 +205,27 @@ fn list(
             }
         }
     }
-    Ok(List { jobs, max_load: manager.max_load(knobs), skipped })
+    Ok(List { jobs, max_load: manager.max_load(knobs), auto_publish, skipped })
 }
 
-fn condition_holds(
-    job: &CronJob,
-    manager: CronManager,
-    slots: &[ClassAd],
-    world: &RealWorld,
-    session: &Session,
-) -> bool {
-    // The schedd reads CONDITION and never evaluates it.
-    let (Some(condition), CronManager::Startd) = (&job.condition, manager) else { return true };
-    let empty = ClassAd::new();
-    let value = Context::new(world).my(slots.first().unwrap_or(&empty)).eval(condition);
-    let holds = value.truth() == Some(true);
-    if !holds {
-        session.tell(&format!("{}: not started: CONDITION is {}\n", job.name, value.unparse()));
+fn single(args: &CronArgs, program: &Path) -> anyhow::Result<List> {
+    let path = std::path::absolute(program).unwrap_or_else(|_| program.to_owned());
+    let name = args
+        .name
+        .clone()
+        .unwrap_or_else(|| program.file_name().unwrap_or_default().to_string_lossy().to_ascii_uppercase());
+    let mut job = CronJob::new(name.as_bytes(), path.as_os_str().as_bytes());
+    // One run follows the other until there were enough.
+    job.mode = CronMode::WaitForExit;
+    job.arguments = args.words.iter().map(|word| word.as_str().into()).collect();
+    job.prefix = args.prefix.as_str().into();
+    job.slots = args.slots.clone();
+    job.read_metrics(args.metrics.as_bytes());
+    if let Some(warning) = job.warnings.first() {
+        return Err(Problem::usage(format!("--metrics: {warning}")).into());
     }
-    holds
-}
-
-/// Runs jobs side by side; `None` when a signal came.
-fn start(
-    cli: &Cli,
-    manager: CronManager,
-    jobs: &[&CronJob],
-    world: &RealWorld,
-) -> anyhow::Result<Option<Vec<(usize, Outcome)>>> {
-    let log = tempfile::Builder::new().prefix("htc-hook-cron.").tempdir()?;
-    let quirks = cli.quirks.quirks;
-    let account = identity::by_uid(identity::effective_uid());
-    let daemon = caller_environment(account.as_ref(), cli.config.config_file.as_deref(), quirks);
-    let mut reactor = one::reactor()?;
-    let mut waiting = jobs.iter().enumerate();
-    let mut done = Vec::new();
-    let interrupted = run_many(
-        &mut reactor,
-        jobs.len(),
-        &mut || {
-            let (at, job) = waiting.next()?;
-            let mut environment = daemon.clone();
-            environment.variables.merge(&job.environment);
-            let told = manager == CronManager::Schedd || !quirks.has(Quirk::CronEnvMissing);
-            if told {
-                let name = manager.prefix().split('_').next().unwrap_or_default();
-                environment.variables.set(format!("{name}_INTERFACE_VERSION"), "1");
-                environment.variables.set(format!("{name}_CRON_NAME"), name);
-            }
-            let directory = match job.directory.is_empty() {
-                true => log.path().to_owned(),
-                false => job.directory.to_path_lossy().into_owned(),
-            };
-            let marker = crate::runner::hook_call::HookCall::marker(world.now(), world.random());
-            let spec = ChildSpec {
-                argv: std::iter::once(job.name.clone()).chain(job.arguments.iter().cloned()).collect(),
-                env: environment.entries(),
-                cwd: Some(directory),
-                stdio: [
-                    if quirks.has(Quirk::ClosedStdio) { Stdio::Closed } else { Stdio::Null },
-                    Stdio::Capture { limit: MOST_OUTPUT },
-                    Stdio::Capture { limit: 64 * 1024 },
-                ],
-                session: ProcessSession::Inherit,
-                ignore_sigpipe: quirks == Quirks::Reference,
-                ancestor: Some(marker),
-                left_behind: LeftBehind::Kept,
-                ..ChildSpec::new(job.executable.to_path_lossy().into_owned())
-            };
-            let patience = cli.events.timeout.unwrap_or(setup::PATIENCE);
-            Some(Job { tag: at, spec, patience })
-        },
-        &mut |at, outcome| done.push((at, outcome)),
-    )?;
-    // Published in the order of the list, whoever was first.
-    done.sort_by_key(|(at, _)| *at);
-    Ok(interrupted.is_none().then_some(done))
-}
-
-/// Tells how a run went; whether it could be started and ended.
-fn told(job: &CronJob, outcome: &Outcome, cli: &Cli, session: &Session, painter: Painter) -> bool {
-    let (text, good) = match &outcome.ending {
-        Ending::Ran(ended) => {
-            let how = ended.exit.map_or("killed: it did not end in time".to_owned(), |exit| exit.to_string());
-            let note = match ended.exit {
-                Some(exit) if !exit.is_success() => "; nobody looks at that, what it printed counts",
-                _ => "",
-            };
-            (format!("{how}, {:.1} ms{note}", outcome.took.as_secs_f64() * 1e3), ended.exit.is_some())
-        }
-        Ending::NotStarted { reason, .. } | Ending::Refused { reason } => {
-            let last = match job.mode {
-                CronMode::Periodic => "tried again after its period",
-                _ => "25.14 never tries it again (cron-failed-start-final)",
-            };
-            (format!("not started: {reason}; {last}"), false)
-        }
-    };
-    if !cli.output.quiet || !good {
-        let name =
-            if good { painter.good(&job.name).to_string() } else { painter.bad(&job.name).to_string() };
-        session.tell(&format!("{name} ({}): {text}\n", job.mode.name()));
-        if let Ending::Ran(ended) = &outcome.ending {
-            for left in &ended.left_behind {
-                let name = left.command.as_bstr();
-                session.tell(&format!(
-                    "  warning left-behind: process {} ({name}) is not killed by the daemon\n",
-                    left.pid
-                ));
-            }
-            for line in ended.stderr.lines() {
-                session.tell(&format!("  stderr: {}\n", line.as_bstr()));
-            }
-        }
+    if args.seconds.is_some() {
+        job.period = 1;
     }
-    let _: Duration = outcome.took;
-    good
-}
-
-/// Publishes a block; whether all of its lines were attributes.
-fn published(
-    job: &CronJob,
-    block: &Block,
-    manager: CronManager,
-    world: &RealWorld,
-    named: &mut Vec<(BString, Vec<i64>, ClassAd)>,
-    cli: &Cli,
-    session: &Session,
-) -> bool {
-    let (ad, bad) = block.ad(&job.prefix, world.now());
-    for line in &bad {
-        session
-            .tell(&format!("  warning bad-line: Can't insert '{}' into '{}' ClassAd\n", line.line, job.name));
-    }
-    let Some(ad) = ad else {
-        session.tell("  a block without a good line: nothing is published\n");
-        return false;
-    };
-    let address = match manager {
-        CronManager::Startd => block.address(&ad, world),
-        CronManager::Schedd => Default::default(),
-    };
-    let name = match &address.tag {
-        Some(tag) => BString::from(format!("{}.{tag}", job.name)),
-        None => job.name.clone(),
-    };
-    if !cli.output.quiet {
-        let update = match address.update {
-            Some(true) => ", collector updated",
-            Some(false) => ", no update",
-            None => "",
-        };
-        session.tell(&format!("  {name}: {} attributes{update}\n", ad.len()));
-        for word in &address.ignored {
-            session.tell(&format!("  note: '{word}' behind the dash means nothing\n"));
-        }
-    }
-    match named.iter_mut().find(|(known, ..)| *known == name) {
-        Some(entry) => entry.2 = ad,
-        None => named.push((name, job.slots.clone(), ad)),
-    }
-    bad.is_empty()
+    Ok(List { jobs: vec![job], max_load: 1.0, auto_publish: AutoPublish::Never, skipped: false })
 }

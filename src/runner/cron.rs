@@ -1,0 +1,347 @@
+//! Carries out what a cron manager asks for: starts the jobs' programs, reads their blocks as they come, signals them.
+//!
+//! The owner of the loop hands each event of its reactor to [`CronRunner::take`], and lets time pass at
+//! [`CronRunner::next_wake`]. What time it is the owner says: the clock may be a simulated one.
+//!
+//! Reference: `cron_job.cpp` (StartJobProcess, StdoutHandler, Reaper), `startd_cron_job_mgr.cpp`, `classad_cron_job.cpp`.
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use bstr::{BString, ByteSlice};
+use rustc_hash::FxHashMap;
+
+use super::hook_call::HookCall;
+use super::hook_environment::HookEnvironment;
+use crate::hook::cron_job::{AutoPublish, CronJob, CronManager};
+use crate::hook::cron_output::CronOutput;
+use crate::os::{ChildId, Event, Leftover, Reactor, Stream, Whom};
+use crate::process::{ChildSpec, Exit, Identity, LeftBehind, Session, Stdio};
+use crate::quirks::{Quirk, Quirks};
+use crate::slot::cron_ads::{CronAds, Published};
+use crate::slot::cron_schedule::{CronAction, CronEvent, CronNote, CronRun, CronSchedule, MayStart};
+use crate::time::Now;
+use crate::world::World;
+
+/// How much of a run's standard error is kept, in bytes.
+const STDERR_KEPT: usize = 64 * 1024;
+
+/// What the jobs' programs get of the daemon.
+#[derive(Clone, Debug)]
+pub struct CronSurroundings {
+    /// Whose jobs they are.
+    pub manager: CronManager,
+    /// The daemon's environment, without private keys.
+    pub environment: HookEnvironment,
+    /// LOG: the working directory of jobs without CWD.
+    pub directory: PathBuf,
+    /// The account they run as; `None`: that of the program.
+    pub identity: Option<Identity>,
+    /// Which quirks.
+    pub quirks: Quirks,
+}
+
+/// What there is to tell.
+#[derive(Clone, Debug)]
+pub enum CronTold {
+    /// A run has begun.
+    Started {
+        /// The job.
+        name: BString,
+        /// Its process.
+        pid: i32,
+    },
+    /// A run could not be started.
+    NotStarted {
+        /// The job.
+        name: BString,
+        /// Why.
+        reason: String,
+    },
+    /// A block was taken in.
+    Published {
+        /// The job.
+        job: BString,
+        /// What it did.
+        block: Published,
+    },
+    /// A last line without newline waits for the next run (quirk `cron-last-line-leaks`).
+    Unended {
+        /// The job.
+        name: BString,
+        /// The line.
+        line: BString,
+    },
+    /// A signal was sent.
+    Signalled {
+        /// The job; empty when it is dropped.
+        name: BString,
+        /// The signal.
+        signal: i32,
+    },
+    /// A run has ended.
+    Ended {
+        /// The job.
+        name: BString,
+        /// How.
+        exit: Exit,
+        /// How long it took.
+        took: Duration,
+        /// Its standard error.
+        stderr: Vec<u8>,
+        /// What it left behind; nobody kills that.
+        left_behind: Vec<Leftover>,
+    },
+    /// The job is gone from the list, with its ads.
+    Dropped {
+        /// The job.
+        name: BString,
+    },
+    /// A line for the log.
+    Note(CronNote),
+}
+
+struct Running {
+    run: CronRun,
+    name: BString,
+    began: Now,
+    stderr: Vec<u8>,
+}
+
+/// The live side of one cron manager.
+pub struct CronRunner {
+    surroundings: CronSurroundings,
+    schedule: CronSchedule,
+    ads: CronAds,
+    auto_publish: AutoPublish,
+    outputs: FxHashMap<BString, CronOutput>,
+    running: FxHashMap<ChildId, Running>,
+    told: VecDeque<CronTold>,
+}
+
+impl CronRunner {
+    /// A manager without jobs.
+    pub fn new(surroundings: CronSurroundings) -> Self {
+        let quirks = surroundings.quirks;
+        CronRunner {
+            surroundings,
+            schedule: CronSchedule::new(quirks),
+            ads: CronAds::new(quirks),
+            auto_publish: AutoPublish::default(),
+            outputs: FxHashMap::default(),
+            running: FxHashMap::default(),
+            told: VecDeque::new(),
+        }
+    }
+
+    /// The jobs and when they run.
+    pub fn schedule(&self) -> &CronSchedule {
+        &self.schedule
+    }
+
+    /// What they have published.
+    pub fn ads(&self) -> &CronAds {
+        &self.ads
+    }
+
+    /// The same, to tell monitors that a job of the slot begins or ends.
+    pub fn ads_mut(&mut self) -> &mut CronAds {
+        &mut self.ads
+    }
+
+    /// How many programs run, those of dropped jobs included.
+    pub fn alive(&self) -> usize {
+        self.running.len()
+    }
+
+    /// When [`CronEvent::TimePasses`] is due.
+    pub fn next_wake(&self) -> Option<crate::time::Tick> {
+        self.schedule.next_wake()
+    }
+
+    /// What has happened since this was asked last.
+    pub fn told(&mut self) -> impl Iterator<Item = CronTold> {
+        std::mem::take(&mut self.told).into_iter()
+    }
+
+    /// The configuration was read, for the first time or again.
+    #[allow(clippy::too_many_arguments, reason = "the configuration, and what every step needs")]
+    pub fn configure(
+        &mut self,
+        reactor: &mut Reactor,
+        now: Now,
+        jobs: Vec<CronJob>,
+        max_load: f64,
+        auto_publish: AutoPublish,
+        may_start: &MayStart<'_>,
+        world: &dyn World,
+    ) {
+        self.auto_publish = auto_publish;
+        let prefixes: Vec<(BString, BString)> =
+            jobs.iter().map(|job| (job.name.clone(), job.prefix.clone())).collect();
+        for (name, prefix) in prefixes {
+            let quirks = self.surroundings.quirks;
+            let fresh = || CronOutput::new(&prefix, quirks);
+            self.outputs.entry(name).or_insert_with(fresh).set_prefix(&prefix);
+        }
+        let before: Vec<CronJob> = jobs.clone();
+        self.step(reactor, now, CronEvent::Configured { jobs, max_load }, may_start, world);
+        self.ads.configure(&before);
+    }
+
+    /// Lets the machine know of something that is no event of the reactor.
+    pub fn step(
+        &mut self,
+        reactor: &mut Reactor,
+        now: Now,
+        event: CronEvent,
+        may_start: &MayStart<'_>,
+        world: &dyn World,
+    ) {
+        let mut actions: VecDeque<CronAction> = self.schedule.step(now, event, may_start).into();
+        while let Some(action) = actions.pop_front() {
+            match action {
+                CronAction::Start { name, run } => {
+                    if let Err(reason) = self.start(reactor, now, &name, run, world) {
+                        self.told.push_back(CronTold::NotStarted { name, reason });
+                        actions.extend(self.schedule.step(now, CronEvent::NotStarted(run), may_start));
+                    }
+                }
+                CronAction::Signal { run, signal } => {
+                    let Some((&child, running)) = self.running.iter().find(|(_, known)| known.run == run)
+                    else {
+                        continue;
+                    };
+                    reactor.kill(child, signal, Whom::Process);
+                    self.told.push_back(CronTold::Signalled { name: running.name.clone(), signal });
+                }
+                CronAction::Dropped { name } => {
+                    self.ads.drop_job(&name);
+                    self.outputs.remove(&name);
+                    self.told.push_back(CronTold::Dropped { name });
+                }
+                CronAction::Note(note) => self.told.push_back(CronTold::Note(note)),
+            }
+        }
+    }
+
+    fn start(
+        &mut self,
+        reactor: &mut Reactor,
+        now: Now,
+        name: &BString,
+        run: CronRun,
+        world: &dyn World,
+    ) -> Result<(), String> {
+        let Some(job) = self.schedule.job(name) else { return Ok(()) };
+        let spec = self.child(job, now, world);
+        if let Some(output) = self.outputs.get_mut(name) {
+            output.begin();
+        }
+        let child = reactor.spawn(spec).map_err(|error| match error.interpreter {
+            Some(_) => error.to_string(),
+            None => format!("{error}: {}", error.reason()),
+        })?;
+        let pid = reactor.pid(child).unwrap_or_default();
+        self.told.push_back(CronTold::Started { name: name.clone(), pid });
+        let running = Running { run, name: name.clone(), began: now, stderr: Vec::new() };
+        self.running.insert(child, running);
+        Ok(())
+    }
+
+    /// The program as the daemon starts it: `argv[0]` is the job's name, there is no standard input, the session is the
+    /// daemon's own.
+    fn child(&self, job: &CronJob, now: Now, world: &dyn World) -> ChildSpec {
+        let CronSurroundings { manager, environment, directory, identity, quirks } = &self.surroundings;
+        let mut environment = environment.clone();
+        environment.variables.merge(&job.environment);
+        if *manager == CronManager::Schedd || !quirks.has(Quirk::CronEnvMissing) {
+            let name = manager.prefix().split('_').next().unwrap_or_default();
+            environment.variables.set(format!("{name}_INTERFACE_VERSION"), "1");
+            environment.variables.set(format!("{name}_CRON_NAME"), name);
+            if !job.config_val.is_empty() {
+                environment.variables.set(format!("{name}_CONFIG_VAL"), job.config_val.clone());
+            }
+        }
+        let directory = match job.directory.is_empty() {
+            true => directory.clone(),
+            false => job.directory.to_path_lossy().into_owned(),
+        };
+        ChildSpec {
+            argv: std::iter::once(job.name.clone()).chain(job.arguments.iter().cloned()).collect(),
+            env: environment.entries(),
+            cwd: Some(directory),
+            identity: identity.clone(),
+            stdio: [
+                if quirks.has(Quirk::ClosedStdio) { Stdio::Closed } else { Stdio::Null },
+                Stdio::Pieces,
+                Stdio::Pieces,
+            ],
+            session: Session::Inherit,
+            ignore_sigpipe: *quirks == Quirks::Reference,
+            ancestor: Some(HookCall::marker(now, world.random())),
+            left_behind: LeftBehind::Kept,
+            ..ChildSpec::new(job.executable.to_path_lossy().into_owned())
+        }
+    }
+
+    /// Takes an event of the reactor; those of other children are given back.
+    pub fn take(
+        &mut self,
+        reactor: &mut Reactor,
+        now: Now,
+        event: Event,
+        may_start: &MayStart<'_>,
+        world: &dyn World,
+    ) -> Option<Event> {
+        match event {
+            Event::Piece { child, stream, bytes } if self.running.contains_key(&child) => {
+                match stream {
+                    Stream::Stdout => self.printed(child, &bytes, false, now, world),
+                    Stream::Stderr => {
+                        if let Some(running) = self.running.get_mut(&child) {
+                            let room = STDERR_KEPT.saturating_sub(running.stderr.len());
+                            running.stderr.extend_from_slice(&bytes[..bytes.len().min(room)]);
+                        }
+                    }
+                }
+                None
+            }
+            Event::Exited { child, exit, left_behind, .. } if self.running.contains_key(&child) => {
+                self.printed(child, b"", true, now, world);
+                let Running { run, name, began, stderr } = self.running.remove(&child)?;
+                let took = now.tick().since(began.tick());
+                self.told.push_back(CronTold::Ended { name, exit, took, stderr, left_behind });
+                self.step(reactor, now, CronEvent::Ended(run), may_start, world);
+                None
+            }
+            other => Some(other),
+        }
+    }
+
+    /// Takes output in, and publishes the blocks that it completes.
+    fn printed(&mut self, child: ChildId, bytes: &[u8], at_end: bool, now: Now, world: &dyn World) {
+        let Some(running) = self.running.get(&child) else { return };
+        // What the processes of dropped jobs print is lost.
+        let Some(job) = self.schedule.job_of(running.run).cloned() else { return };
+        let Some(output) = self.outputs.get_mut(&running.name) else { return };
+        let mut blocks = output.take(bytes);
+        if at_end {
+            blocks.extend(output.finish());
+            if !output.rest().is_empty() {
+                let line = output.rest().into();
+                self.told.push_back(CronTold::Unended { name: job.name.clone(), line });
+            }
+        }
+        for block in blocks {
+            let published = match self.surroundings.manager {
+                CronManager::Startd => self.ads.publish(&job, &block, self.auto_publish, now, world),
+                CronManager::Schedd => self.ads.publish_untagged(&job, &block, now),
+            };
+            self.told.push_back(CronTold::Published { job: job.name.clone(), block: published });
+            // Nothing is started by a block.
+            self.schedule.step(now, CronEvent::Published(running.run), &|_| true);
+        }
+    }
+}

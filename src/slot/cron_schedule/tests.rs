@@ -1,0 +1,226 @@
+//! The recorded schedules, and what was not recorded.
+
+use super::*;
+use std::collections::BTreeMap;
+
+fn job(name: &str, mode: CronMode, period: i64, change: impl Fn(&mut CronJob)) -> CronJob {
+    let mut job = CronJob::new(name.as_bytes(), b"/x");
+    (job.mode, job.period) = (mode, period);
+    change(&mut job);
+    job
+}
+
+/// A manager whose programs take a fixed time, on a clock of tenths of seconds.
+struct Play {
+    schedule: CronSchedule,
+    takes: BTreeMap<&'static str, u64>,
+    ends: Vec<(u64, CronRun)>,
+    starts: Vec<(u64, String)>,
+    signals: Vec<(u64, String, i32)>,
+    fails: bool,
+    at: u64,
+}
+
+impl Play {
+    fn new(quirks: Quirks, takes: &[(&'static str, u64)]) -> Self {
+        Play {
+            schedule: CronSchedule::new(quirks),
+            takes: takes.iter().copied().collect(),
+            ends: Vec::new(),
+            starts: Vec::new(),
+            signals: Vec::new(),
+            fails: false,
+            at: 0,
+        }
+    }
+
+    fn now(&self) -> Now {
+        Now { wall_us: 0, monotonic_us: self.at * 100_000 }
+    }
+
+    fn step(&mut self, event: CronEvent) {
+        let mut events = vec![event];
+        while !events.is_empty() {
+            let actions = self.schedule.step(self.now(), events.remove(0), &|job| job.name != "WAITS");
+            for action in actions {
+                match action {
+                    CronAction::Start { run, .. } if self.fails => events.push(CronEvent::NotStarted(run)),
+                    CronAction::Start { name, run } => {
+                        let takes = self.takes.get(name.to_string().as_str()).copied().unwrap_or(0);
+                        self.ends.push((self.at + takes, run));
+                        self.starts.push((self.at, name.to_string()));
+                    }
+                    CronAction::Signal { run, signal } => {
+                        let name = self.schedule.job_of(run).map_or("?".into(), |job| job.name.to_string());
+                        self.signals.push((self.at, name.clone(), signal));
+                        // Jobs named STUBBORN ignore SIGTERM, all ignore SIGHUP.
+                        if signal == SIGKILL || (signal == SIGTERM && name != "STUBBORN") {
+                            self.ends.iter_mut().filter(|end| end.1 == run).for_each(|end| end.0 = self.at);
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    /// Lets so many tenths of a second pass.
+    fn pass(&mut self, tenths: u64) {
+        let until = self.at + tenths;
+        loop {
+            self.ends.sort();
+            let end = self.ends.first().map(|end| end.0);
+            let wake = self.schedule.next_wake().map(|tick| tick.0.div_ceil(100_000));
+            let Some(next) = end.into_iter().chain(wake).min().filter(|next| *next <= until) else { break };
+            self.at = self.at.max(next);
+            if end.is_some_and(|end| end <= self.at) {
+                let run = self.ends.remove(0).1;
+                self.step(CronEvent::Ended(run));
+            } else {
+                self.step(CronEvent::TimePasses);
+            }
+        }
+        self.at = until;
+    }
+
+    fn configure(&mut self, jobs: &[CronJob], max_load: f64) {
+        self.step(CronEvent::Configured { jobs: jobs.to_vec(), max_load });
+    }
+
+    fn starts(&self, name: &str) -> Vec<u64> {
+        self.starts.iter().filter(|start| start.1 == name).map(|start| start.0).collect()
+    }
+}
+
+/// The jobs of p80, in the tenths of seconds that their programs took there.
+#[test]
+fn every_mode_runs_when_it_did_in_the_recording() {
+    let none = |_: &mut CronJob| {};
+    let jobs = [
+        job("PER", CronMode::Periodic, 3, none),
+        job("SLOW", CronMode::Periodic, 2, none),
+        job("SLOWK", CronMode::Periodic, 2, |job| job.kill = true),
+        job("SHOT", CronMode::OneShot, 0, none),
+        job("SHOTR", CronMode::OneShot, 0, |job| job.rerun = true),
+        job("WFE", CronMode::WaitForExit, 2, none),
+        job("DEM", CronMode::OnDemand, 0, none),
+    ];
+    let mut play = Play::new(Quirks::Reference, &[("SLOW", 70), ("SLOWK", 70), ("WFE", 10)]);
+    play.configure(&jobs, 10.0);
+    play.pass(149);
+    assert_eq!(play.starts("PER"), [0, 30, 60, 90, 120]);
+    assert_eq!(play.starts("SLOW"), [0, 80], "the first tick after the end");
+    assert_eq!(play.starts("SLOWK"), [0, 20, 40, 60, 80, 100, 120, 140], "ended and begun at each tick");
+    assert!(play.signals.iter().all(|(_, name, signal)| name == "SLOWK" && *signal == SIGTERM));
+    assert_eq!(play.starts("WFE"), [0, 30, 60, 90, 120]);
+    assert_eq!((play.starts("SHOT"), play.starts("DEM")), (vec![0], vec![]));
+    play.configure(&jobs, 10.0);
+    assert_eq!((play.starts("SHOTR"), play.starts("SHOT")), (vec![0, 149], vec![0]));
+    // The list is changed: what is not on it is killed and gone; PER keeps its old period, as recorded.
+    play.pass(11);
+    let changed = [job("PER", CronMode::Periodic, 1, none), job("NEWJOB", CronMode::OneShot, 0, none)];
+    play.starts.clear();
+    play.signals.clear();
+    play.pass(15);
+    play.configure(&changed, 10.0);
+    assert_eq!(play.schedule.jobs().count(), 2);
+    assert!(play.signals.iter().any(|(_, _, signal)| *signal == SIGKILL), "{:?}", play.signals);
+    assert_eq!(play.starts("NEWJOB"), [175]);
+    play.pass(70);
+    assert_eq!(play.starts("PER"), [175, 205, 235]);
+}
+
+#[test]
+fn a_new_period_counts_from_the_reconfig_on() {
+    let mut play = Play::new(Quirks::None, &[]);
+    play.configure(&[job("PER", CronMode::Periodic, 3, |_| {})], 1.0);
+    play.pass(45);
+    play.configure(&[job("PER", CronMode::Periodic, 1, |_| {})], 1.0);
+    play.pass(20);
+    assert_eq!(play.starts("PER"), [0, 30, 45, 55, 65]);
+    play.configure(&[job("PER", CronMode::Periodic, 5, |_| {})], 1.0);
+    play.pass(60);
+    assert_eq!(play.starts("PER")[5..], [115], "the rest of the new period is waited for");
+}
+
+/// p81: A, B, C of 0.1 take 3 s each with period 2 s under MAX_JOB_LOAD 0.2; D of 0.5 never starts.
+#[test]
+fn the_load_admits_two_at_a_time_as_recorded() {
+    let heavy = |load: f64| move |job: &mut CronJob| job.load = load;
+    let jobs: Vec<CronJob> = [("A", 0.1), ("B", 0.1), ("C", 0.1), ("D", 0.5)]
+        .map(|(name, load)| job(name, CronMode::Periodic, 2, heavy(load)))
+        .into();
+    let mut play = Play::new(Quirks::Reference, &[("A", 31), ("B", 31), ("C", 31)]);
+    play.configure(&jobs, 0.2);
+    play.pass(125);
+    assert_eq!(
+        (play.starts("A"), play.starts("B"), play.starts("C"), play.starts("D")),
+        (vec![0, 40, 80, 124], vec![0, 62, 111], vec![31, 93], vec![])
+    );
+}
+
+#[test]
+fn a_job_that_ignores_the_signal_is_killed_a_second_later() {
+    let mut play = Play::new(Quirks::None, &[("STUBBORN", 1000)]);
+    play.configure(&[job("STUBBORN", CronMode::Periodic, 2, |job| job.kill = true)], 1.0);
+    play.pass(35);
+    let expected = [(20, "STUBBORN".to_owned(), SIGTERM), (30, "STUBBORN".to_owned(), SIGKILL)];
+    assert_eq!(play.signals, expected);
+    assert_eq!(play.starts("STUBBORN"), [0, 30], "begun again at once");
+    play.step(CronEvent::ShutDown { fast: false });
+    assert_eq!(play.signals.last().unwrap().2, SIGTERM);
+    play.pass(100);
+    assert_eq!(play.starts("STUBBORN").len(), 2, "nothing starts any more");
+}
+
+#[test]
+fn reconfig_hangs_up_after_the_first_block_and_runs_again_what_wants_it() {
+    let again = |job: &mut CronJob| job.rerun = true;
+    let jobs = [
+        job("HUP", CronMode::WaitForExit, 0, |job| job.reconfig = true),
+        job("AGAIN", CronMode::OneShot, 0, again),
+    ];
+    for (quirks, expected) in [(Quirks::None, vec![0, 50]), (Quirks::Reference, vec![0, 20])] {
+        let mut play = Play::new(quirks, &[("HUP", 1000), ("AGAIN", 50)]);
+        play.configure(&jobs, 1.0);
+        play.pass(10);
+        play.configure(&[jobs[0].clone()], 1.0);
+        assert!(play.signals.iter().all(|signal| signal.2 != SIGHUP), "nothing printed yet");
+        play = Play::new(quirks, &[("HUP", 1000), ("AGAIN", 50)]);
+        play.configure(&jobs, 1.0);
+        let run = play.ends[0].1;
+        play.step(CronEvent::Published(run));
+        play.pass(20);
+        play.configure(&jobs, 1.0);
+        assert_eq!(play.signals, [(20, "HUP".to_owned(), SIGHUP)]);
+        play.pass(60);
+        assert_eq!(play.starts("AGAIN"), expected, "{quirks:?}");
+    }
+}
+
+#[test]
+fn a_failed_start_is_the_last_one_in_the_reference_only() {
+    for (quirks, wakes) in [(Quirks::None, true), (Quirks::Reference, false)] {
+        let mut play = Play::new(quirks, &[]);
+        play.fails = true;
+        let jobs = [job("WFE", CronMode::WaitForExit, 2, |_| {}), job("SHOT", CronMode::OneShot, 0, |_| {})];
+        play.configure(&jobs, 1.0);
+        assert_eq!(play.schedule.next_wake().is_some(), wakes);
+        play.fails = false;
+        play.pass(20);
+        assert_eq!(play.starts("WFE").len(), usize::from(wakes));
+        play.configure(&jobs, 1.0);
+        assert_eq!(play.starts("SHOT").len(), usize::from(wakes));
+    }
+}
+
+#[test]
+fn a_condition_keeps_a_job_ready() {
+    let mut schedule = CronSchedule::new(Quirks::None);
+    let jobs = vec![job("WAITS", CronMode::Periodic, 5, |_| {})];
+    let configured = CronEvent::Configured { jobs, max_load: 1.0 };
+    let told = schedule.step(Now::at_epoch(0), configured, &|_| false);
+    assert_eq!(told, [CronAction::Note(CronNote::Waits { name: "WAITS".into(), for_load: false })]);
+    let started = schedule.step(Now::at_epoch(1), CronEvent::MayStart, &|_| true);
+    assert!(matches!(&started[..], [CronAction::Start { .. }]));
+}
