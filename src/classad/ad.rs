@@ -7,12 +7,17 @@ use bstr::{BStr, BString, ByteSlice};
 
 use super::computed::Computed;
 use super::expr::{Expr, Repr};
-use super::lexer;
 use super::memo::Memo;
 use super::name::{self, AttrName};
 use super::parser::{Dialect, ParseError};
 use super::tree::{Node, NodeId, Tree};
 use super::value::Value;
+
+mod index;
+mod plain;
+
+use index::{INDEX_FROM, Index};
+pub(crate) use plain::{Plain, plain_literal};
 
 /// An ad: a set of attributes with unevaluated values.
 ///
@@ -59,46 +64,6 @@ pub(crate) enum Slot {
     Real(f64),
     Str { start: u32, len: u32 },
     Expr(NodeId, Arc<Tree>),
-}
-
-/// Open addressing by hash, at most half full.
-#[derive(Clone, Debug)]
-struct Index {
-    slots: Vec<u32>,
-}
-
-const EMPTY: u32 = u32::MAX;
-/// Up to this many attributes a look at all hashes is faster than an index.
-const INDEX_FROM: usize = 64;
-
-impl Index {
-    fn build(hashes: &[u32]) -> Self {
-        let mut index = Index { slots: vec![EMPTY; (hashes.len() * 4).next_power_of_two()] };
-        for (at, hash) in hashes.iter().enumerate() {
-            index.place(*hash, at as u32);
-        }
-        index
-    }
-
-    fn place(&mut self, hash: u32, entry: u32) {
-        let mask = self.slots.len() - 1;
-        let mut at = hash as usize & mask;
-        while self.slots[at] != EMPTY {
-            at = (at + 1) & mask;
-        }
-        self.slots[at] = entry;
-    }
-
-    /// The entries that may have this hash.
-    fn candidates(&self, hash: u32) -> impl Iterator<Item = usize> + '_ {
-        let mask = self.slots.len() - 1;
-        let mut at = hash as usize & mask;
-        std::iter::from_fn(move || {
-            let entry = self.slots[at];
-            at = (at + 1) & mask;
-            (entry != EMPTY).then_some(entry as usize)
-        })
-    }
 }
 
 /// Why a line of a long ad cannot be used.
@@ -587,49 +552,6 @@ impl ClassAd {
         super::unparse::ad(self, super::unparse::Form::New, &mut out);
         out.into()
     }
-}
-
-/// A literal that needs no parser.
-pub(crate) enum Plain<'t> {
-    Str(&'t [u8]),
-    Int(i64),
-    Real(f64),
-    Bool(bool),
-}
-
-/// Reads the commonest values of long ads without the parser; `None` means that the parser has to look.
-pub(crate) fn plain_literal(text: &[u8]) -> Option<Plain<'_>> {
-    match *text.first()? {
-        b'"' => {
-            let inner = &text[1..];
-            let end = memchr::memchr(b'"', inner)?;
-            let closed = end + 1 == inner.len() && (end == 0 || inner[end - 1] != b'\\');
-            closed.then(|| Plain::Str(&inner[..end]))
-        }
-        b'0'..=b'9' | b'-' => plain_number(text),
-        b't' | b'T' if text.eq_ignore_ascii_case(b"true") => Some(Plain::Bool(true)),
-        b'f' | b'F' if text.eq_ignore_ascii_case(b"false") => Some(Plain::Bool(false)),
-        _ => None,
-    }
-}
-
-fn plain_number(text: &[u8]) -> Option<Plain<'static>> {
-    let digits = if text[0] == b'-' { &text[1..] } else { text };
-    let whole = digits.iter().take_while(|b| b.is_ascii_digit()).count();
-    if whole == 0 || (digits[0] == b'0' && whole > 1) {
-        return None;
-    }
-    if whole == digits.len() {
-        return (whole <= 18).then(|| Plain::Int(lexer::integer(text)));
-    }
-    if digits[whole] != b'.' {
-        return None;
-    }
-    let fraction = &digits[whole + 1..];
-    if fraction.is_empty() || !fraction.iter().all(u8::is_ascii_digit) {
-        return None;
-    }
-    std::str::from_utf8(text).ok()?.parse().ok().map(Plain::Real)
 }
 
 /// The same attributes with the same expressions; names without case, the chain left out.

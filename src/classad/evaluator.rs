@@ -641,9 +641,7 @@ impl<'a> Evaluator<'a> {
         let Some(function) = functions::implementation(tree.name(name).function) else {
             return Ok(Computed::Error);
         };
-        self.nested(|evaluator| {
-            function(&mut functions::Call { evaluator, tree, name: tree.name_bytes(name), arguments, at })
-        })
+        self.nested(|evaluator| function(&mut functions::Call { evaluator, tree, arguments, at }))
     }
 
     /// The dialect of texts that are parsed on the way.

@@ -1,7 +1,5 @@
 //! The ClassAd language: values, expressions, ads, evaluation, matching, and every form ads are written in.
 
-#![allow(dead_code)]
-
 mod ad;
 mod arena;
 mod computed;

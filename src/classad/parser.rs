@@ -505,11 +505,6 @@ impl<'s> Parser<'s> {
         let lexer = &self.lexer;
         self.builder.ad_with(fields, |text: Text| lexer.bytes(text))
     }
-
-    /// The names and values of an ad's attributes as they were written, with the tree they stand in.
-    pub(crate) fn name_bytes(&self, field: &Field) -> &[u8] {
-        self.lexer.bytes(self.builder.names[field.name as usize].text)
-    }
 }
 
 /// Precedence and operator of a token that stands between two operands.

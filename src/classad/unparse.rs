@@ -2,8 +2,6 @@
 //!
 //! Nothing here recurses, so that an expression of a million terms prints as well as a small one.
 
-use std::sync::Arc;
-
 use bstr::BString;
 
 use super::ad::Slot;
@@ -440,13 +438,6 @@ fn pretty_ad<'t>(tree: &'t Tree, (first, count): (u32, u32), indent: &mut usize,
         ]);
     }
     todo.extend([Task::Indent(-4), Task::Line(outer + 4), Task::Text("]"), Task::Indent(-4)]);
-}
-
-/// The new form of a node, for functions that turn values into text.
-pub(crate) fn node_text(tree: &Arc<Tree>, id: NodeId) -> Vec<u8> {
-    let mut out = Vec::new();
-    node(tree, id, Form::New, &mut out);
-    out
 }
 
 /// The value of an attribute as it stands in its ad.

@@ -32,7 +32,7 @@ use read::{configured_log, jobs_of, queue_log};
 /// The program.
 pub const PROGRAM: Program = Program {
     name: "htc-router-status",
-    command: || command::<Arguments>("htc-router-status", &MANUAL),
+    command: short,
     manual: &MANUAL,
     run: |matches, session| run(&Arguments::from_arg_matches(matches)?, session),
     compat: &[
@@ -40,6 +40,14 @@ pub const PROGRAM: Program = Program {
         Compat { tool: "condor_router_q", run: condor_router_q::run },
     ],
 };
+
+/// Options that are not daily business stand in `--help-all` only.
+fn short() -> clap::Command {
+    const RARE: [&str; 10] =
+        ["set_knob", "no_env", "long", "jsonl", "quiet", "color", "now", "seed", "limit", "patience"];
+    command::<Arguments>("htc-router-status", &MANUAL)
+        .mut_args(|arg| if RARE.contains(&arg.get_id().as_str()) { arg.hide_short_help(true) } else { arg })
+}
 
 const MANUAL: Manual = Manual {
     about: "show routed jobs in the queue and in history, and what is wrong with them",
@@ -102,7 +110,7 @@ struct Files {
 struct Common {
     /// Count jobs by state for each of these
     #[arg(long, value_name = "ROUTE|USER|SITE", global = true, value_parser = ["route", "user", "site"],
-          ignore_case = true)]
+          ignore_case = true, hide_possible_values = true)]
     by: Option<String>,
     /// Only running jobs
     #[arg(long, global = true)]

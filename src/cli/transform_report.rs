@@ -9,6 +9,7 @@ use crate::classad::ClassAd;
 use crate::classad::format::json;
 use crate::classad::stream::AdError;
 use crate::cli::common::{Problem as CliProblem, Session as Program, Status};
+use crate::job::Universe;
 use crate::text::Span;
 use crate::text::caret::{Caret, LineCaret};
 use crate::transform::{
@@ -125,7 +126,7 @@ impl Observer for Verbose<'_> {
                     Keyword::Delete => self.add(&[name, b" ", attribute]),
                     Keyword::Name | Keyword::Requirements => self.add(&[name, b" ", text]),
                     Keyword::Universe => {
-                        let number = crate::transform::universe_number(attribute).to_string();
+                        let number = Universe::number_of(attribute).to_string();
                         self.add(&[name, b" ", number.as_bytes()]);
                     }
                     _ => self.add(&[name, b" ", attribute, b" to ", text]),

@@ -19,6 +19,9 @@ use crate::world::World;
 pub struct LoadOptions {
     /// The root file; else `CONDOR_CONFIG` and the usual places. `ONLY_ENV` means no files.
     pub file: Option<PathBuf>,
+    /// Whether CONFIG_ROOT is absolute though `file` is relative. Daemons change their directory, and hooks below
+    /// `$(CONFIG_ROOT)` are to be found then; the tool's `-root-config` takes the file as it is.
+    pub absolute_root: bool,
     /// Whether `_CONDOR_...` variables count.
     pub environment: bool,
     /// Settings that go over everything else: name and raw value.
@@ -45,6 +48,7 @@ impl Default for LoadOptions {
     fn default() -> Self {
         LoadOptions {
             file: None,
+            absolute_root: false,
             environment: true,
             overlay: Vec::new(),
             commands: CommandPolicy::Refused,

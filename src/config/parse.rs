@@ -15,6 +15,11 @@ use crate::config::template::{self, Template, is_space, trim, trim_end, trim_sta
 use crate::text::{Span, caseless};
 use crate::world::World;
 
+mod includes;
+mod templates;
+
+pub(crate) use templates::TemplateFailure;
+
 /// How deep includes and templates may be nested.
 pub(crate) const MAX_NESTING: u32 = 20;
 
@@ -392,211 +397,6 @@ impl Loader<'_> {
         Ok(())
     }
 
-    /// `use CATEGORY : NAME`.
-    fn use_statement(
-        &mut self,
-        frame: &Frame<'_>,
-        line: &LogicalLine<'_>,
-        text: &[u8],
-        split: &Split<'_>,
-    ) -> Result<(), Stop> {
-        let after = trim_start(&text[split.name.len()..]);
-        let between = &text[split.name.len()..split.operator_at];
-        // Without a blank before the colon the reference's category runs to the end of the line.
-        let category = match () {
-            () if split.words.is_empty() => &b""[..],
-            () if between.last().is_some_and(|&b| is_space(b)) => split.words,
-            () => after,
-        };
-        let category = self.expanded(frame, line, category)?;
-        let place = frame.place(line.line, line.locate(0, 0).start);
-        if let Err(stop) = self.apply_templates(category.as_ref(), split.value, place, frame.depth + 1) {
-            let name = self.source_name(frame.source);
-            self.error_line(format!(
-                "Config source Error \"{name}\", Line {}: at use {category}:{}",
-                line.line,
-                BStr::new(split.value)
-            ));
-            let start = text.len() - split.value.len();
-            let mut outer = Stop::new(line.line).at(self.place_in(frame, line, start, line.text.len()));
-            outer.hint = stop.hint;
-            return Err(outer);
-        }
-        Ok(())
-    }
-
-    /// The templates of one `use` (`config.cpp`, `read_meta_config`).
-    fn apply_templates(
-        &mut self,
-        category: &BStr,
-        names: &[u8],
-        place: Place,
-        depth: u32,
-    ) -> Result<(), Stop> {
-        if category.is_empty() {
-            self.error_line(format!("Error: use needs a keyword before : {}", BStr::new(names)));
-            return Err(Stop::new(0));
-        }
-        let plain = category.split(|&b| b == b':').next().unwrap_or_default();
-        let Some(known) = template::category(plain) else {
-            let known = "EXPERIMENTAL, FEATURE, POLICY, ROLE, SECURITY";
-            return Err(Stop::new(0).hint(format!("the categories of templates are {known}")));
-        };
-        let mut rest = names;
-        let mut last: Option<template::Use<'_>> = None;
-        while !rest.is_empty() {
-            let found = match template::next_use(rest) {
-                Some((found, after)) => {
-                    rest = after;
-                    found
-                }
-                // Only commas and blanks are left: the reference applies the name before once more.
-                None => match last.take() {
-                    Some(found) if rest.contains(&b',') => {
-                        rest = b"";
-                        found
-                    }
-                    _ => break,
-                },
-            };
-            let Some(template) = template::find(known, found.name) else {
-                self.error_line(format!(
-                    "Error: use {category}: does not recognise {}",
-                    BStr::new(found.name)
-                ));
-                let hint = nearest_template(known, found.name);
-                let stop = Stop::new(0);
-                return Err(match hint {
-                    Some(name) => stop.hint(format!("did you mean {}?", BStr::new(&name))),
-                    None => stop,
-                });
-            };
-            self.apply_template(category, template, &found, place, depth)?;
-            last = Some(found);
-        }
-        Ok(())
-    }
-
-    fn apply_template(
-        &mut self,
-        category: &BStr,
-        template: Template,
-        found: &template::Use<'_>,
-        place: Place,
-        depth: u32,
-    ) -> Result<(), Stop> {
-        let raw = template.body();
-        let body = if !found.arguments.is_empty() || template::has_arguments(&raw) {
-            match template::put_arguments(&raw, found.arguments) {
-                Ok(body) => Cow::Owned(body.into()),
-                Err(template::EndlessArguments) => {
-                    let name = BStr::new(found.name);
-                    self.error_line(format!(
-                        "Error: use {category}: {name} is given an argument that inserts itself"
-                    ));
-                    return Err(Stop::new(0));
-                }
-            }
-        } else {
-            raw
-        };
-        self.parse_template(template, &body, place, depth).map_err(|failure| {
-            let name = BStr::new(found.name);
-            match failure {
-                TemplateFailure::Invalid => self
-                    .error_line(format!("Internal Configuration Error: use {category}: {name} is invalid")),
-                TemplateFailure::TooDeep => {
-                    self.error_line(format!("Configuration Error: use {category}: {name} nesting too deep"))
-                }
-                TemplateFailure::Said => {}
-            }
-            Stop { template: failure, ..Stop::new(0) }
-        })
-    }
-
-    /// The statements of a template (`config.cpp`, `Parse_config_string`).
-    pub(crate) fn parse_template(
-        &mut self,
-        template: Template,
-        body: &[u8],
-        place: Place,
-        depth: u32,
-    ) -> Result<(), TemplateFailure> {
-        let mut ifs = IfStack::new();
-        let mut open: Option<(BString, BString, Vec<u8>)> = None;
-        let lines = body.split(|&b| b == b'\n').map(trim).filter(|line| !line.is_empty());
-        for (number, line) in (0..).zip(lines) {
-            let place =
-                Place { template: Some(TemplateLine { index: template.index(), line: number }), ..place };
-            if line.starts_with(b"#") {
-                continue;
-            }
-            if let Some((name, tag, text)) = &mut open {
-                if line.strip_prefix(b"@") == Some(&tag[..]) {
-                    let (name, text) = (name.clone(), std::mem::take(text));
-                    open = None;
-                    self.define_in_template(&name, &text, place)?;
-                    continue;
-                }
-                if !text.is_empty() {
-                    text.push(b'\n');
-                }
-                text.extend_from_slice(line);
-                continue;
-            }
-            let mut messages = Vec::new();
-            let source = SetSource { set: &self.set, who: &self.who, world: self.world };
-            let result = ifs.line(line, &source, self.world, &mut |message| messages.push(message));
-            self.warn_messages(messages);
-            match result {
-                Some(Err(_)) => return Err(TemplateFailure::Invalid),
-                Some(Ok(())) => continue,
-                None if !ifs.enabled() => continue,
-                None => {}
-            }
-            let split = statement::split(line).map_err(|_| TemplateFailure::Invalid)?;
-            match statement::keyword(&split) {
-                Some(Keyword::Use) => {
-                    if depth >= MAX_NESTING {
-                        return Err(TemplateFailure::TooDeep);
-                    }
-                    let category = BString::from(trim(split.words));
-                    let applied = self.apply_templates(category.as_ref(), split.value, place, depth + 1);
-                    applied.map_err(|stop| stop.template)?;
-                    continue;
-                }
-                Some(Keyword::Error) => {
-                    let shown = self.expand(split.value).unwrap_or_else(|_| split.value.into());
-                    self.error_line(format!(" Error : {shown}"));
-                    return Err(TemplateFailure::Said);
-                }
-                Some(Keyword::Warning) => {
-                    let shown = self.expand(split.value).unwrap_or_else(|_| split.value.into());
-                    self.warn(format!(" Warning : {shown}"));
-                    continue;
-                }
-                _ => {}
-            }
-            if !statement::is_valid_name(split.name) {
-                return Err(TemplateFailure::Invalid);
-            }
-            if split.operator == Operator::Here {
-                open = Some((split.name.into(), split.value.into(), Vec::new()));
-                continue;
-            }
-            let value = self.appended(split.name, &split);
-            self.define_in_template(split.name, &value, place)?;
-        }
-        Ok(())
-    }
-
-    fn define_in_template(&mut self, name: &[u8], value: &[u8], place: Place) -> Result<(), TemplateFailure> {
-        self.define(name, value, place).map_err(|error| {
-            self.error_line(format!("Configuration Error: {}: {error}", BStr::new(name)));
-            TemplateFailure::Said
-        })
-    }
-
     /// Expands a piece of a statement; an expansion without end stops reading.
     fn expanded(&mut self, frame: &Frame<'_>, line: &LogicalLine<'_>, text: &[u8]) -> Result<BString, Stop> {
         self.expand(text).map_err(|error| self.stop_expansion(frame, line, error))
@@ -605,94 +405,6 @@ impl Loader<'_> {
     fn stop_expansion(&self, frame: &Frame<'_>, line: &LogicalLine<'_>, error: ExpandError) -> Stop {
         let at = self.place_in(frame, line, 0, line.text.len());
         Stop::new(line.line).reason(error.to_string()).at(at)
-    }
-
-    /// `include : TARGET` with its options.
-    fn include_statement(
-        &mut self,
-        frame: &Frame<'_>,
-        line: &LogicalLine<'_>,
-        split: &Split<'_>,
-    ) -> Result<(), Stop> {
-        let name = self.source_name(frame.source);
-        let options = match statement::include_options(split.words) {
-            Ok(options) => options,
-            Err(more) => {
-                self.error_line(format!(
-                    "Config source Error \"{name}\", Line {}: unexpected keyword(s) '{}' after include {more}",
-                    line.line,
-                    BStr::new(split.words)
-                ));
-                let start = split.name.len() + 1;
-                let at = self.place_in(frame, line, start, split.operator_at.max(start + 1));
-                let hint = "the options of include are 'ifexist' and 'command into FILE', in lower case";
-                return Err(Stop::new(line.line).at(at).hint(hint));
-            }
-        };
-        let target = self.expanded(frame, line, split.value)?;
-        let into = match options.into {
-            Some(into) if is_piped(into) => {
-                self.error_line(format!(
-                    "Config source Error \"{name}\", Line {}, destination for 'include into' may not be a script",
-                    line.line
-                ));
-                return Err(Stop::new(line.line));
-            }
-            Some(into) => {
-                let into = self.expanded(frame, line, into)?;
-                if into.is_empty() {
-                    self.error_line(format!(
-                        "Config source Error \"{name}\", Line {}, destination for 'include into' expanded to ''",
-                        line.line
-                    ));
-                    return Err(Stop::new(line.line));
-                }
-                Some(into)
-            }
-            None => None,
-        };
-        let included_from = Some((frame.source, line.line));
-        let opened = match &into {
-            Some(into) => self.open_into(&target, options.command, into, included_from),
-            None => self.open_source(&target, options.command, included_from),
-        };
-        let mut inner_line = 0;
-        let result = match opened {
-            Ok((source, text)) => {
-                if frame.depth + 1 >= MAX_NESTING {
-                    Err(Stop::new(0).reason("includes nested too deep"))
-                } else {
-                    let shown = self.set.source(source).name.clone();
-                    self.local_sources.push(shown);
-                    let result = self.parse(source, &text, frame.depth + 1);
-                    inner_line = self.last_line;
-                    result
-                }
-            }
-            Err(_) if options.if_exists => Ok(()),
-            Err(reason) => Err(Stop::new(0).reason(reason)),
-        };
-        self.last_line = line.line;
-        result.map_err(|stop| {
-            let stale = std::mem::take(&mut self.stale_reason);
-            let reason = if stop.reason.is_empty() { stale } else { stop.reason };
-            self.error_line(format!(
-                "Config source Error \"{target}\", Line {inner_line}, Include Depth {}: {reason}",
-                frame.depth + 1
-            ));
-            let mut outer = Stop::new(line.line);
-            outer.hint = stop.hint;
-            outer.place = stop.place.or_else(|| {
-                let start = line.text.len() - split.value.len();
-                Some(Box::new(self.place_in(frame, line, start, line.text.len())))
-            });
-            if let Some(place) = &mut outer.place
-                && place.source != frame.source
-            {
-                place.included_from.push((self.source_name(frame.source), line.line));
-            }
-            outer
-        })
     }
 
     pub(crate) fn source_name(&self, source: SourceId) -> BString {
@@ -718,22 +430,6 @@ impl Loader<'_> {
             included_from: Vec::new(),
         }
     }
-}
-
-/// Why a template could not be applied.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum TemplateFailure {
-    /// A statement of its body is none, with the arguments that were given.
-    Invalid,
-    /// Templates that use templates.
-    TooDeep,
-    /// It was said already.
-    Said,
-}
-
-/// Whether the last character is the one that makes a command of a source.
-pub(crate) fn is_piped(name: &[u8]) -> bool {
-    trim_end(name).last() == Some(&b'|')
 }
 
 /// What is mostly meant by a line without operator.
@@ -764,10 +460,4 @@ fn bad_name_hint(name: &[u8]) -> Option<&'static str> {
         [] => Some("a name must stand before the operator"),
         _ => Some("names are made of letters, digits, '_', '.' and '/'"),
     }
-}
-
-/// The template of a category that is nearest to a name.
-fn nearest_template(category: &[u8], name: &[u8]) -> Option<Vec<u8>> {
-    let names = template::all().filter(|template| template.category() == category).map(Template::name);
-    crate::text::similar::nearest(name, names).map(<[u8]>::to_vec)
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::text::caseless;
+use crate::text::number::integer_prefix;
 
 /// The universes (attribute `JobUniverse`; reference: `condor_universe.cpp`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -86,6 +87,15 @@ impl Universe {
     pub fn from_name(name: &[u8]) -> Option<Self> {
         Self::ALL.into_iter().find(|universe| caseless::eq(universe.name().as_bytes(), name))
     }
+
+    /// A universe as a statement names it: the number at the front of `text`, known or not, else the number of the
+    /// universe with that name; 0 for neither (`CondorUniverseNumberEx`).
+    pub fn number_of(text: &[u8]) -> i64 {
+        match integer_prefix(text).map_or(0, |(number, _)| number) {
+            0 => Self::from_name(text).map_or(0, Self::number),
+            number => number,
+        }
+    }
 }
 
 impl fmt::Display for Universe {
@@ -107,5 +117,9 @@ mod tests {
         assert_eq!(Universe::Vm.number(), 13);
         assert_eq!(Universe::from_number(14), None);
         assert_eq!(Universe::from_name(b"docker"), None);
+        assert_eq!(Universe::number_of(b"9"), 9);
+        assert_eq!(Universe::number_of(b"77 x"), 77);
+        assert_eq!(Universe::number_of(b"grid"), 9);
+        assert_eq!(Universe::number_of(b"docker"), 0);
     }
 }

@@ -6,6 +6,7 @@ use bstr::BString;
 use super::iterate;
 use super::rules::{Line, Rules, envelope_arguments, is_space, trim, trim_start};
 use crate::classad::{Dialect, Expr};
+use crate::job::Universe;
 use crate::text::Span;
 
 /// What a transform's envelope says.
@@ -134,7 +135,7 @@ fn take(envelope: &mut Envelope, line: &Line, rest: usize) -> Result<bool, LoadE
         })?;
         envelope.requirements = Some(Requirements { expr, text, line: line.clone(), at });
     } else if envelope_arguments(&line.text, b"universe").is_some() {
-        envelope.universe = Some(universe_number(argument(line, b"universe")));
+        envelope.universe = Some(Universe::number_of(argument(line, b"universe")));
     } else if let Some(arguments) = envelope_arguments(&line.text, b"transform") {
         if envelope.iteration.is_none() && iterate::is_non_trivial(arguments) {
             let arguments = BString::from(arguments);
@@ -144,14 +145,6 @@ fn take(envelope: &mut Envelope, line: &Line, rest: usize) -> Result<bool, LoadE
         return Ok(false);
     }
     Ok(true)
-}
-
-/// A universe by number or name; 0 for neither (`CondorUniverseNumberEx`).
-pub(crate) fn universe_number(text: &[u8]) -> i64 {
-    match crate::text::number::integer_prefix(text).map_or(0, |(number, _)| number) {
-        0 => crate::job::Universe::from_name(text).map_or(0, crate::job::Universe::number),
-        number => number,
-    }
 }
 
 fn argument<'a>(line: &'a Line, keyword: &[u8]) -> &'a [u8] {

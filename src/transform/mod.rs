@@ -48,7 +48,6 @@ mod template;
 mod turns;
 
 pub use command::{Attribute, Command, CommandError, Keyword, Pattern};
-pub(crate) use envelope::universe_number;
 pub use envelope::{Envelope, Iteration, LoadError, Requirements};
 pub use macros::{BuiltIn, Macros, Mark, PLATFORM, Scope, Turn};
 pub use observe::{Event, Failure, Idle, Observer, Problem, ProblemKind, Problems, Reason, Silent};

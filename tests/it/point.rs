@@ -23,6 +23,8 @@ pub(crate) struct Point {
     home: tempfile::TempDir,
     knobs: Vec<String>,
     pub(crate) arguments: Vec<String>,
+    /// How the configuration is named on the command line; by its absolute path if not told.
+    pub(crate) config_name: PathBuf,
 }
 
 /// What came of a run.
@@ -36,7 +38,8 @@ impl Point {
     /// One static slot that fetches `queue/*` and tells everybody; jobs end at once.
     pub(crate) fn new() -> Self {
         let home = tempfile::tempdir().unwrap();
-        let point = Point { home, knobs: Vec::new(), arguments: vec!["--once".into()] };
+        let config_name = home.path().join("config");
+        let point = Point { home, knobs: Vec::new(), arguments: vec!["--once".into()], config_name };
         std::fs::set_permissions(point.path(""), std::fs::Permissions::from_mode(0o755)).unwrap();
         for directory in ["hooks", "execute", "log", "queue", "taken", "out"] {
             std::fs::create_dir(point.path(directory)).unwrap();
@@ -106,7 +109,8 @@ impl Point {
             .env("TMPDIR", self.home.path())
             // As root the hooks have to run as somebody.
             .env("CONDOR_IDS", "65534.65534")
-            .args(["--config-file".as_ref(), config.as_os_str()])
+            .arg("--config-file")
+            .arg(&self.config_name)
             .args(["--events".as_ref(), self.path("events").as_os_str()])
             .args(&self.arguments)
             .stdin(Stdio::null());

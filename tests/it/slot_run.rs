@@ -1,6 +1,6 @@
 //! `htc-slot-run` as a process: what hooks and starters get, what it does when they misbehave, how it ends.
 
-use std::process::Child;
+use std::process::{Child, Stdio};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -53,6 +53,18 @@ fn a_starter_gets_the_words_and_the_job_of_the_reference() {
     assert_eq!(read("where"), format!("{}\n", point.path("execute").display()));
 }
 
+/// The hooks stand below `$(CONFIG_ROOT)`, and the execution point works in another directory.
+#[test]
+fn a_configuration_named_by_a_relative_path_is_found_by_its_hooks() {
+    let mut point = Point::new().job("1", JOB);
+    point.config_name = "config".into();
+    let mut command = point.command();
+    let child =
+        command.current_dir(point.path("")).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let run = point.end(child);
+    assert_eq!(run.count(&[("event", "job"), ("verdict", "succeeded")]), 1, "{}", run.stderr);
+}
+
 #[test]
 fn with_one_processor_the_starter_is_not_told_its_slot() {
     let starter = "#!/bin/sh\ncat >/dev/null\necho \"$@\" > \"$HOME/words\"\n";
@@ -63,8 +75,10 @@ fn with_one_processor_the_starter_is_not_told_its_slot() {
 
 #[test]
 fn many_jobs_on_many_slots_are_each_run_once() {
+    // A busy slot asks as well, and a job that it then refuses for its rank is not put back by these hooks.
     let mut point = Point::new()
         .knob("NUM_CPUS = 4")
+        .knob("FetchWorkDelay = Activity == \"Busy\" ? 300 : 0")
         .knob("NUM_SLOTS_TYPE_1 = 4")
         .knob("SLOT_TYPE_1 = 25%")
         .hook("starter", "#!/bin/sh\ncat > \"$HOME/out/job.$$\"\n");

@@ -9,7 +9,7 @@ use crate::classad::name::ad_order;
 use crate::classad::parser::{Dialect, ParseError, Parser};
 use crate::classad::tree::{Builder, Field, Node, NodeId, Tree};
 use crate::classad::unparse;
-use crate::classad::{ClassAd, Expr, Value, numbers};
+use crate::classad::{ClassAd, Expr, Value};
 
 /// How an ad is laid out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -418,11 +418,6 @@ fn quoted_expression(text: &[u8]) -> Option<&[u8]> {
     let rest = text.get(..6).filter(|start| start.eq_ignore_ascii_case(b"/Expr(")).map(|_| &text[6..])?;
     // `/Expr()/` has room for both ends; the shorter `/Expr(/` has not, but the reference looks at its ends only.
     if text.ends_with(b")/") { Some(rest.strip_suffix(b")/").unwrap_or_default()) } else { None }
-}
-
-/// Whether a byte may stand between the parts of JSON.
-pub(crate) fn is_blank(byte: u8) -> bool {
-    numbers::is_space(byte)
 }
 
 #[cfg(test)]

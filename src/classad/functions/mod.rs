@@ -59,8 +59,6 @@ pub(crate) struct Call<'e, 'a> {
     pub(crate) evaluator: &'e mut Evaluator<'a>,
     /// Where the arguments' nodes stand.
     pub(crate) tree: &'a Arc<Tree>,
-    /// The name as it was written.
-    pub(crate) name: &'a [u8],
     /// The arguments, not evaluated.
     pub(crate) arguments: &'a [NodeId],
     /// The ad that names in the arguments are looked up from.

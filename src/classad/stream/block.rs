@@ -51,11 +51,6 @@ impl<R: Read> Window<R> {
         Ok(false)
     }
 
-    /// Whether the input was read to its end.
-    pub(crate) fn has_ended(&self) -> bool {
-        self.ended
-    }
-
     /// Gives up the first bytes.
     pub(crate) fn skip(&mut self, bytes: usize) {
         self.at = (self.at + bytes).min(self.filled);

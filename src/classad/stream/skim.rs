@@ -64,15 +64,6 @@ pub(super) struct Found {
 }
 
 impl Skim {
-    /// Wants these attributes.
-    pub(crate) fn new(wanted: impl IntoIterator<Item = AttrName>) -> Self {
-        let mut skim = Skim::default();
-        for name in wanted {
-            skim.want(name);
-        }
-        skim
-    }
-
     /// Wants what these expressions refer to; none where they may look at anything.
     pub(crate) fn of<'e>(exprs: impl IntoIterator<Item = &'e Expr>) -> Option<Self> {
         let mut skim = Skim::default();

@@ -38,6 +38,7 @@ impl ConfigOptions {
             self.set_knob.iter().map(|(name, value)| (name.clone().into_bytes(), value.clone().into_bytes()));
         LoadOptions {
             file: self.config_file.clone(),
+            absolute_root: true,
             environment: !self.no_env,
             overlay: overlay.collect(),
             commands,

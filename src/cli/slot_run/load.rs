@@ -53,6 +53,7 @@ pub(super) fn read(options: &ConfigOptions, world: &dyn World) -> anyhow::Result
     let overlay = options.set_knob.iter().map(|(name, value)| (name.clone().into(), value.clone().into()));
     let options = LoadOptions {
         file: options.config_file.clone(),
+        absolute_root: true,
         environment: !options.no_env,
         overlay: overlay.collect(),
         commands: CommandPolicy::BOUNDED,

@@ -1,212 +1,9 @@
-//! Ads as XML (classad.md 14; reference: xmlSink.cpp, xmlSource.cpp, xmlLexer.cpp).
-//!
-//! The reader takes what the reference takes, which is not quite XML: text outside of values is skipped, tags need not
-//! be closed. Where the reference loops for ever (classad.md 16) ours skips what it cannot use. Neither side recurses.
+//! Reading ads from XML (reference: xmlSource.cpp, xmlLexer.cpp).
 
-use crate::classad::ad::Slot;
-use crate::classad::name::ad_order;
+use crate::classad::format::json;
 use crate::classad::parser::Dialect;
-use crate::classad::tree::{Builder, Field, Node, NodeId, Tree};
-use crate::classad::{AbsTime, ClassAd, Expr, Value, lexer, numbers, times, unparse};
-
-/// How an ad is laid out.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Layout {
-    /// A line for each attribute, indented by four, and one for the end.
-    #[default]
-    Spaced,
-    /// All in one line, which is not ended.
-    Compact,
-}
-
-/// What stands before the first ad of a file.
-pub const HEADER: &str = "<?xml version=\"1.0\"?>\n<!DOCTYPE classads SYSTEM \"classads.dtd\">\n<classads>\n";
-/// What stands behind the last ad of a file.
-pub const FOOTER: &str = "</classads>\n";
-
-enum Task<'t> {
-    Node(&'t Tree, NodeId, usize),
-    Open(&'t [u8], usize),
-    Close,
-    EndAd(usize),
-    Text(&'static str),
-}
-
-struct Writer<'o> {
-    out: &'o mut Vec<u8>,
-    spaced: bool,
-}
-
-impl Writer<'_> {
-    fn line(&mut self) {
-        if self.spaced {
-            self.out.push(b'\n');
-        }
-    }
-
-    fn indent(&mut self, by: usize) {
-        if self.spaced {
-            self.out.resize(self.out.len() + by, b' ');
-        }
-    }
-
-    fn open(&mut self, name: &[u8], indent: usize) {
-        self.indent(indent);
-        self.out.extend_from_slice(b"<a n=\"");
-        let mut text = Vec::new();
-        unparse::escape(name, b'"', &mut text);
-        entities(&text, self.out);
-        self.out.extend_from_slice(b"\">");
-    }
-
-    fn close(&mut self) {
-        self.out.extend_from_slice(b"</a>");
-        self.line();
-    }
-
-    fn text(&mut self, text: &str) {
-        self.out.extend_from_slice(text.as_bytes());
-    }
-
-    fn real(&mut self, real: f64) {
-        self.text("<r>");
-        match real {
-            0.0 => self.text("0.0"),
-            real if real.is_nan() => self.text("NaN"),
-            f64::INFINITY => self.text("INF"),
-            f64::NEG_INFINITY => self.text("-INF"),
-            real => numbers::push_e15(real, self.out),
-        }
-        self.text("</r>");
-    }
-
-    fn integer(&mut self, integer: i64) {
-        self.text("<i>");
-        unparse::push_int(integer, self.out);
-        self.text("</i>");
-    }
-
-    fn string(&mut self, text: &[u8]) {
-        self.text("<s>");
-        let mut escaped = Vec::new();
-        // No byte is the quote here: `"` stands bare.
-        unparse::escape(text, 0, &mut escaped);
-        entities(&escaped, self.out);
-        self.text("</s>");
-    }
-
-    fn slot(&mut self, ad: &ClassAd, slot: &Slot, indent: usize) {
-        match slot {
-            Slot::Undefined => self.text("<un/>"),
-            Slot::Error => self.text("<er/>"),
-            Slot::Bool(true) => self.text("<b v=\"t\"/>"),
-            Slot::Bool(false) => self.text("<b v=\"f\"/>"),
-            Slot::Int(integer) => self.integer(*integer),
-            Slot::Real(real) => self.real(*real),
-            Slot::Str { start, len } => self.string(ad.slot_text(*start, *len)),
-            Slot::Expr(root, tree) => self.node(tree, *root, indent),
-        }
-    }
-
-    fn node(&mut self, tree: &Tree, root: NodeId, indent: usize) {
-        let mut todo = vec![Task::Node(tree, root, indent)];
-        while let Some(task) = todo.pop() {
-            match task {
-                Task::Text(text) => self.text(text),
-                Task::Open(name, indent) => self.open(name, indent),
-                Task::Close => self.close(),
-                Task::EndAd(indent) => {
-                    self.indent(indent);
-                    self.text("</c>");
-                }
-                Task::Node(tree, id, indent) => self.one(tree, id, indent, &mut todo),
-            }
-        }
-    }
-
-    fn one<'t>(&mut self, tree: &'t Tree, id: NodeId, indent: usize, todo: &mut Vec<Task<'t>>) {
-        match tree.node(id) {
-            Node::Undefined => self.text("<un/>"),
-            Node::Error => self.text("<er/>"),
-            Node::Bool(true) => self.text("<b v=\"t\"/>"),
-            Node::Bool(false) => self.text("<b v=\"f\"/>"),
-            Node::Int(integer) => self.integer(integer),
-            Node::Real(real) | Node::RelTime(real) => self.real(real),
-            Node::Str(text) => self.string(tree.bytes(text)),
-            Node::AbsTime(time) => self.abs_time(tree.times[time as usize]),
-            Node::List { first, count } => {
-                self.text("<l>");
-                todo.push(Task::Text("</l>"));
-                todo.extend(
-                    tree.links(first, count).iter().rev().map(|item| Task::Node(tree, *item, indent)),
-                );
-            }
-            Node::Ad { first, count } => {
-                self.text("<c>");
-                self.line();
-                todo.push(Task::EndAd(indent));
-                for field in tree.fields(first, count).iter().rev() {
-                    let name = tree.name_bytes(field.name);
-                    todo.extend([
-                        Task::Close,
-                        Task::Node(tree, field.node, indent + 4),
-                        Task::Open(name, indent + 4),
-                    ]);
-                }
-            }
-            _ => {
-                self.text("<e>");
-                let mut text = Vec::new();
-                unparse::node(tree, id, unparse::Form::New, &mut text);
-                entities(&text, self.out);
-                self.text("</e>");
-            }
-        }
-    }
-
-    fn abs_time(&mut self, time: AbsTime) {
-        self.text("<at>");
-        times::push_abs(time, self.out);
-        self.text("</at>");
-    }
-}
-
-fn entities(text: &[u8], out: &mut Vec<u8>) {
-    for byte in text {
-        match byte {
-            b'&' => out.extend_from_slice(b"&amp;"),
-            b'<' => out.extend_from_slice(b"&lt;"),
-            b'>' => out.extend_from_slice(b"&gt;"),
-            byte => out.push(*byte),
-        }
-    }
-}
-
-/// Appends an ad of these attributes in this order.
-pub(crate) fn push_attributes<'a>(
-    ad: &ClassAd,
-    attributes: impl Iterator<Item = (&'a [u8], &'a Slot)>,
-    layout: Layout,
-    out: &mut Vec<u8>,
-) {
-    let mut writer = Writer { out, spaced: layout == Layout::Spaced };
-    writer.text("<c>");
-    writer.line();
-    for (name, slot) in attributes {
-        writer.open(name, 4);
-        writer.slot(ad, slot, 4);
-        writer.close();
-    }
-    writer.text("</c>");
-    writer.line();
-}
-
-/// Appends an ad's own attributes, secrets included, in the order of ads.
-pub fn push(ad: &ClassAd, layout: Layout, out: &mut Vec<u8>) {
-    let mut slots: Vec<_> = ad.slots().collect();
-    slots.sort_unstable_by(|a, b| ad_order(a.0, b.0));
-    push_attributes(ad, slots.into_iter(), layout, out);
-}
+use crate::classad::tree::{Builder, Field, Node, NodeId};
+use crate::classad::{ClassAd, Expr, Value, lexer, numbers, times};
 
 /// Why a text is no ad.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -276,8 +73,8 @@ enum Shape {
 
 #[derive(Clone, Debug)]
 enum Token {
-    Tag { tag: Tag, shape: Shape, name: Vec<u8>, truth: Vec<u8>, start: usize, end: usize },
-    Text { text: Vec<u8>, start: usize, end: usize },
+    Tag { tag: Tag, shape: Shape, name: Vec<u8>, truth: Vec<u8>, start: usize },
+    Text { text: Vec<u8>, start: usize },
 }
 
 struct Reader<'s> {
@@ -330,20 +127,18 @@ impl Reader<'_> {
         }
         let (text, used) = grab_text(&self.text[start..]);
         self.at = start + used;
-        Some(Token::Text { text, start, end: self.at })
+        Some(Token::Text { text, start })
     }
 
     fn tag(&mut self, start: usize) -> Token {
         let Some(length) = memchr::memchr(b'>', &self.text[start..]) else {
             self.at = self.text.len();
-            let end = self.at;
             return Token::Tag {
                 tag: Tag::Unknown,
                 shape: Shape::Invalid,
                 name: Vec::new(),
                 truth: Vec::new(),
                 start,
-                end,
             };
         };
         let end = start + length + 1;
@@ -382,7 +177,7 @@ impl Reader<'_> {
             Some(value) if key == b"v" => truth = value,
             Some(_) => {}
         });
-        Token::Tag { tag, shape, name, truth, start, end }
+        Token::Tag { tag, shape, name, truth, start }
     }
 
     fn ad(&mut self) -> Result<Read, XmlError> {
@@ -452,7 +247,7 @@ impl Reader<'_> {
         let mut builder = Builder::default();
         let mut open: Vec<Open> = Vec::new();
         loop {
-            if open.len() > super::json::DEEPEST {
+            if open.len() > json::DEEPEST {
                 return Err(XmlError { at: attribute, what: "the value is nested too deeply" });
             }
             // A value is to begin here; within a list also its end.
@@ -679,35 +474,5 @@ fn attributes(mut text: &[u8], mut found: impl FnMut(&[u8], Option<Vec<u8>>)) {
         } else if !key.is_empty() {
             found(&key, Some(plain));
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn read(text: &str) -> Result<String, XmlError> {
-        parse_prefix(text.as_bytes(), Dialect::new_syntax())
-            .map(|read| Value::from(read.ad).unparse().to_string())
-    }
-
-    #[test]
-    fn what_is_written_is_read() {
-        let text = "<c><a n=\"A\"><i>7</i></a><a n=\"B\"><l><i>1</i><s> x&amp;y </s><c><a n=\"C\"><b v=\"t\"/></a></c></l></a></c>";
-        let ad = parse_prefix(text.as_bytes(), Dialect::new_syntax()).expect("good XML").ad;
-        let mut out = Vec::new();
-        push(&ad, Layout::Compact, &mut out);
-        assert_eq!(String::from_utf8_lossy(&out), text);
-    }
-
-    #[test]
-    fn inputs_on_which_the_reference_hangs_end() {
-        assert_eq!(read("<c><classads><a n=\"A\"><i>1</i></a></c>").as_deref(), Ok("[ A = 1 ]"));
-        assert_eq!(read("<c><a n=\"A\"><l>text<x><i>1</i></l></a></c>").as_deref(), Ok("[ A = { 1 } ]"));
-        assert_eq!(read("<c><a n=\"A\"><l><i>1</i>").as_deref(), Ok("[ A = { 1 } ]"));
-        assert!(read("<c><a><i>1</i></a></c>").is_err());
-        assert!(read("<c><a n=\"A\">").is_err());
-        let deep = |levels| format!("<c><a n=\"A\">{}", "<l>".repeat(levels));
-        assert!(read(&deep(1000)).is_ok() && read(&deep(1_000_000)).is_err());
     }
 }

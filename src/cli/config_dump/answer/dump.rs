@@ -1,0 +1,178 @@
+//! `-dump` and `-summary`: the whole configuration (`condor_config_val.cpp`, `do_dump_config_handler`).
+
+use super::*;
+
+impl Answer<'_> {
+    pub(super) fn dump(&self, output: &mut Output) {
+        let view = self.view();
+        let host = self.value(&view, b"FULL_HOSTNAME", output);
+        let host = host.unwrap_or_else(|| "<unknown hostname>".into());
+        output.line(&[b"# Configuration from machine: ", &host]);
+        let mut patterns: Vec<BString> = self.request.asked.iter().map(Asked::text).collect();
+        if patterns.is_empty() {
+            if self.request.both {
+                self.dump_both(&view, output);
+            } else {
+                patterns.push(BString::default());
+            }
+        }
+        let rows = if patterns.is_empty() {
+            Vec::new()
+        } else {
+            entries::merged(&self.config.set, self.world, false)
+        };
+        for pattern in patterns {
+            if !pattern.is_empty() {
+                output.line(&[b"\n# Parameters with names that match ", &pattern, b":"]);
+            }
+            let Ok(regex) = Regex::compile(&pattern, RegexOptions::CASELESS) else {
+                continue;
+            };
+            for row in &rows {
+                if pattern.is_empty() || regex.is_match(&row.name).unwrap_or(false) {
+                    self.dump_row(row, &view, output);
+                }
+            }
+        }
+        if !self.request.verbose {
+            output.line(&[b"# Contributing configuration file(s):"]);
+            for source in self.config.root.iter().chain(&self.config.local_sources) {
+                output.line(&[b"#\t", source]);
+            }
+        }
+    }
+
+    fn dump_row(&self, row: &Row<'_>, view: &View<'_>, output: &mut Output) {
+        let request = self.request;
+        let name: &[u8] = &row.name;
+        let found = match row.kind {
+            // The list says already that no source sets it.
+            Kind::Default(parameter) => {
+                self.config.set.find_prefixed(name, &self.config.who).unwrap_or(Found::Default(parameter))
+            }
+            _ => match self.config.set.find_shown(name, &self.config.who, self.world) {
+                Some(found) => found,
+                None => return,
+            },
+        };
+        if request.used == Some(true) && !self.is_used(&found)
+            || request.used == Some(false) && self.is_used(&found)
+        {
+            return;
+        }
+        let raw = found.raw();
+        let is_block = raw.contains(&b'\n');
+        let default = if request.default || request.verbose { default_of(&found) } else { None };
+        if request.default {
+            let default = default.clone().unwrap_or_default();
+            let shown = entries::assignment(&default, default.contains(&b'\n'), "   ");
+            output.line(&[name, b" ", &shown]);
+        } else if request.expanded {
+            let value = self.value(view, name, output).unwrap_or_default();
+            output.line(&[name, b" ", &entries::assignment(&value, is_block, "   ")]);
+        } else {
+            output.line(&[&found.shown_name(), b" ", &entries::assignment(&raw, is_block, "   ")]);
+        }
+        if !request.verbose {
+            return;
+        }
+        let parameter = parameter_of(&found).filter(|_| request.info);
+        output.line(&[b" # at: ", &self.location(&found)]);
+        let as_block = |text: &[u8], is_block: bool| -> BString {
+            if is_block { entries::block(text, " #     ") } else { text.into() }
+        };
+        if request.expanded {
+            output.line(&[b" # raw: ", &as_block(&raw, is_block)]);
+        } else {
+            let value = self.value(view, name, output).unwrap_or_default();
+            output.line(&[b" # expanded: ", &as_block(&value, is_block)]);
+        }
+        if let Some(default) = default {
+            output.line(&[b" # default: ", &as_block(&default, default.contains(&b'\n'))]);
+        }
+        if let Some(parameter) = parameter {
+            print_parameter(parameter, output);
+        }
+        if request.use_counts {
+            output.line(&[b" # use_count: 1 / 1"]);
+        }
+    }
+
+    /// `-dump -verbose:both`: the entries of both tables one by one.
+    pub(super) fn dump_both(&self, view: &View<'_>, output: &mut Output) {
+        let mut count = 0;
+        for row in entries::merged(&self.config.set, self.world, true) {
+            let parameter = match row.kind {
+                Kind::Set(entry) => entry.parameter,
+                Kind::Detected => None,
+                Kind::Default(parameter) => Some(parameter),
+            };
+            let kind = parameter.map_or(ParameterType::String, Parameter::kind);
+            if let Some(wanted) = self.request.as_type {
+                let effective = match (wanted, kind) {
+                    (ParameterType::Int, ParameterType::Long) => ParameterType::Int,
+                    (_, kind) => kind,
+                };
+                if effective != wanted {
+                    continue;
+                }
+            }
+            count += 1;
+            output.line(&[&row.name, b" = ", &row.raw]);
+            if !self.request.verbose {
+                continue;
+            }
+            let place = match row.kind {
+                Kind::Set(entry) => {
+                    let place = &entry.current.place;
+                    let source = &self.config.set.source(place.source).name;
+                    match place.line {
+                        Some(line) => format!("{source}, line {line}"),
+                        None => source.to_string(),
+                    }
+                }
+                Kind::Detected => "<Detected>".to_owned(),
+                Kind::Default(parameter) => format!("<Default>, item {}", parameter.index()),
+            };
+            output.line(&[b" # at: ", place.as_bytes()]);
+            if !row.raw.is_empty()
+                && let Ok(value) = view.expand(&row.raw)
+            {
+                output.line(&[b" # expanded: ", &value]);
+            }
+            if self.request.types {
+                let name = if kind == ParameterType::Path { "STRING" } else { kind.name() };
+                output.line(&[b" # type: ", name.as_bytes()]);
+            }
+            if let Some(kind) = self.request.as_type {
+                self.print_as_type(&row.name, kind, view, output);
+            }
+            output.line(&[b" # use_count: 0"]);
+        }
+        output.line(&[format!("{count} items").as_bytes()]);
+    }
+
+    pub(super) fn print_stats(&self, output: &mut Output) {
+        let rows = entries::table(&self.config.set, self.world);
+        let bytes: usize = rows.iter().map(|row| row.name.len() + row.raw.len() + 2).sum();
+        let sources = self.config.set.sources().len();
+        let lines = [
+            ("Macros", rows.len()),
+            ("Used", 0),
+            ("Referenced", 0),
+            ("Files", sources),
+            ("StringBytes", bytes),
+            ("TablesBytes", rows.len() * 48 + sources * 8),
+            ("IsSorted", rows.len()),
+        ];
+        for (name, value) in lines {
+            output.line(&[format!("{name} = {value}").as_bytes()]);
+        }
+        if self.request.verbose {
+            output.line(&[b"\nSources -----"]);
+            for source in self.config.set.sources() {
+                output.line(&[&source.name]);
+            }
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! `use CATEGORY : NAME`: the statements of templates (`config.cpp`, `read_meta_config`).
+
+use super::*;
+
+impl Loader<'_> {
+    /// `use CATEGORY : NAME`.
+    pub(super) fn use_statement(
+        &mut self,
+        frame: &Frame<'_>,
+        line: &LogicalLine<'_>,
+        text: &[u8],
+        split: &Split<'_>,
+    ) -> Result<(), Stop> {
+        let after = trim_start(&text[split.name.len()..]);
+        let between = &text[split.name.len()..split.operator_at];
+        // Without a blank before the colon the reference's category runs to the end of the line.
+        let category = match () {
+            () if split.words.is_empty() => &b""[..],
+            () if between.last().is_some_and(|&b| is_space(b)) => split.words,
+            () => after,
+        };
+        let category = self.expanded(frame, line, category)?;
+        let place = frame.place(line.line, line.locate(0, 0).start);
+        if let Err(stop) = self.apply_templates(category.as_ref(), split.value, place, frame.depth + 1) {
+            let name = self.source_name(frame.source);
+            self.error_line(format!(
+                "Config source Error \"{name}\", Line {}: at use {category}:{}",
+                line.line,
+                BStr::new(split.value)
+            ));
+            let start = text.len() - split.value.len();
+            let mut outer = Stop::new(line.line).at(self.place_in(frame, line, start, line.text.len()));
+            outer.hint = stop.hint;
+            return Err(outer);
+        }
+        Ok(())
+    }
+
+    /// The templates of one `use` (`config.cpp`, `read_meta_config`).
+    fn apply_templates(
+        &mut self,
+        category: &BStr,
+        names: &[u8],
+        place: Place,
+        depth: u32,
+    ) -> Result<(), Stop> {
+        if category.is_empty() {
+            self.error_line(format!("Error: use needs a keyword before : {}", BStr::new(names)));
+            return Err(Stop::new(0));
+        }
+        let plain = category.split(|&b| b == b':').next().unwrap_or_default();
+        let Some(known) = template::category(plain) else {
+            let known = "EXPERIMENTAL, FEATURE, POLICY, ROLE, SECURITY";
+            return Err(Stop::new(0).hint(format!("the categories of templates are {known}")));
+        };
+        let mut rest = names;
+        let mut last: Option<template::Use<'_>> = None;
+        while !rest.is_empty() {
+            let found = match template::next_use(rest) {
+                Some((found, after)) => {
+                    rest = after;
+                    found
+                }
+                // Only commas and blanks are left: the reference applies the name before once more.
+                None => match last.take() {
+                    Some(found) if rest.contains(&b',') => {
+                        rest = b"";
+                        found
+                    }
+                    _ => break,
+                },
+            };
+            let Some(template) = template::find(known, found.name) else {
+                self.error_line(format!(
+                    "Error: use {category}: does not recognise {}",
+                    BStr::new(found.name)
+                ));
+                let hint = nearest_template(known, found.name);
+                let stop = Stop::new(0);
+                return Err(match hint {
+                    Some(name) => stop.hint(format!("did you mean {}?", BStr::new(&name))),
+                    None => stop,
+                });
+            };
+            self.apply_template(category, template, &found, place, depth)?;
+            last = Some(found);
+        }
+        Ok(())
+    }
+
+    fn apply_template(
+        &mut self,
+        category: &BStr,
+        template: Template,
+        found: &template::Use<'_>,
+        place: Place,
+        depth: u32,
+    ) -> Result<(), Stop> {
+        let raw = template.body();
+        let body = if !found.arguments.is_empty() || template::has_arguments(&raw) {
+            match template::put_arguments(&raw, found.arguments) {
+                Ok(body) => Cow::Owned(body.into()),
+                Err(template::EndlessArguments) => {
+                    let name = BStr::new(found.name);
+                    self.error_line(format!(
+                        "Error: use {category}: {name} is given an argument that inserts itself"
+                    ));
+                    return Err(Stop::new(0));
+                }
+            }
+        } else {
+            raw
+        };
+        self.parse_template(template, &body, place, depth).map_err(|failure| {
+            let name = BStr::new(found.name);
+            match failure {
+                TemplateFailure::Invalid => self
+                    .error_line(format!("Internal Configuration Error: use {category}: {name} is invalid")),
+                TemplateFailure::TooDeep => {
+                    self.error_line(format!("Configuration Error: use {category}: {name} nesting too deep"))
+                }
+                TemplateFailure::Said => {}
+            }
+            Stop { template: failure, ..Stop::new(0) }
+        })
+    }
+
+    /// The statements of a template (`config.cpp`, `Parse_config_string`).
+    pub(crate) fn parse_template(
+        &mut self,
+        template: Template,
+        body: &[u8],
+        place: Place,
+        depth: u32,
+    ) -> Result<(), TemplateFailure> {
+        let mut ifs = IfStack::new();
+        let mut open: Option<(BString, BString, Vec<u8>)> = None;
+        let lines = body.split(|&b| b == b'\n').map(trim).filter(|line| !line.is_empty());
+        for (number, line) in (0..).zip(lines) {
+            let place =
+                Place { template: Some(TemplateLine { index: template.index(), line: number }), ..place };
+            if line.starts_with(b"#") {
+                continue;
+            }
+            if let Some((name, tag, text)) = &mut open {
+                if line.strip_prefix(b"@") == Some(&tag[..]) {
+                    let (name, text) = (name.clone(), std::mem::take(text));
+                    open = None;
+                    self.define_in_template(&name, &text, place)?;
+                    continue;
+                }
+                if !text.is_empty() {
+                    text.push(b'\n');
+                }
+                text.extend_from_slice(line);
+                continue;
+            }
+            let mut messages = Vec::new();
+            let source = SetSource { set: &self.set, who: &self.who, world: self.world };
+            let result = ifs.line(line, &source, self.world, &mut |message| messages.push(message));
+            self.warn_messages(messages);
+            match result {
+                Some(Err(_)) => return Err(TemplateFailure::Invalid),
+                Some(Ok(())) => continue,
+                None if !ifs.enabled() => continue,
+                None => {}
+            }
+            let split = statement::split(line).map_err(|_| TemplateFailure::Invalid)?;
+            match statement::keyword(&split) {
+                Some(Keyword::Use) => {
+                    if depth >= MAX_NESTING {
+                        return Err(TemplateFailure::TooDeep);
+                    }
+                    let category = BString::from(trim(split.words));
+                    let applied = self.apply_templates(category.as_ref(), split.value, place, depth + 1);
+                    applied.map_err(|stop| stop.template)?;
+                    continue;
+                }
+                Some(Keyword::Error) => {
+                    let shown = self.expand(split.value).unwrap_or_else(|_| split.value.into());
+                    self.error_line(format!(" Error : {shown}"));
+                    return Err(TemplateFailure::Said);
+                }
+                Some(Keyword::Warning) => {
+                    let shown = self.expand(split.value).unwrap_or_else(|_| split.value.into());
+                    self.warn(format!(" Warning : {shown}"));
+                    continue;
+                }
+                _ => {}
+            }
+            if !statement::is_valid_name(split.name) {
+                return Err(TemplateFailure::Invalid);
+            }
+            if split.operator == Operator::Here {
+                open = Some((split.name.into(), split.value.into(), Vec::new()));
+                continue;
+            }
+            let value = self.appended(split.name, &split);
+            self.define_in_template(split.name, &value, place)?;
+        }
+        Ok(())
+    }
+
+    fn define_in_template(&mut self, name: &[u8], value: &[u8], place: Place) -> Result<(), TemplateFailure> {
+        self.define(name, value, place).map_err(|error| {
+            self.error_line(format!("Configuration Error: {}: {error}", BStr::new(name)));
+            TemplateFailure::Said
+        })
+    }
+}
+
+/// Why a template could not be applied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TemplateFailure {
+    /// A statement of its body is none, with the arguments that were given.
+    Invalid,
+    /// Templates that use templates.
+    TooDeep,
+    /// It was said already.
+    Said,
+}
+
+/// The template of a category that is nearest to a name.
+fn nearest_template(category: &[u8], name: &[u8]) -> Option<Vec<u8>> {
+    let names = template::all().filter(|template| template.category() == category).map(Template::name);
+    crate::text::similar::nearest(name, names).map(<[u8]>::to_vec)
+}
