@@ -676,7 +676,13 @@ complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand cleanup" -s 
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand startd-cron" -l name -d 'Only this job of the list, or the name of the job' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand startd-cron" -l prefix -d 'PREFIX of the job' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand startd-cron" -l slots -d 'SLOTS of the job, such as 1,2' -r
-complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand startd-cron" -l runs -d 'Run each job N times' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand startd-cron" -l metrics -d 'METRICS of the job, such as SUM:GPUs' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand startd-cron" -l runs -d 'Run each job N times; an OneShot job once' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand startd-cron" -l for -d 'Let SECONDS pass instead; nothing is waited for while no program runs' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand startd-cron" -l reconfig -d 'Read the configuration again after so many seconds; may be repeated' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand startd-cron" -l reconfig-file -d 'The configuration that is read from the first --reconfig on' -r -F
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand startd-cron" -l job-begins -d 'A job begins in the slot that --job-slot names, after so many seconds: monitors count for it from then on' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand startd-cron" -l job-slot -d 'The slot of --job-begins, by its number among the ads' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand startd-cron" -l slot-ads -d 'The ads of the slots' -r -F
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand startd-cron" -l expect -d 'Must be true of each slot\'s ad afterwards; may be repeated' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand startd-cron" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
@@ -699,7 +705,13 @@ complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand startd-cron"
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand schedd-cron" -l name -d 'Only this job of the list, or the name of the job' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand schedd-cron" -l prefix -d 'PREFIX of the job' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand schedd-cron" -l slots -d 'SLOTS of the job, such as 1,2' -r
-complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand schedd-cron" -l runs -d 'Run each job N times' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand schedd-cron" -l metrics -d 'METRICS of the job, such as SUM:GPUs' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand schedd-cron" -l runs -d 'Run each job N times; an OneShot job once' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand schedd-cron" -l for -d 'Let SECONDS pass instead; nothing is waited for while no program runs' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand schedd-cron" -l reconfig -d 'Read the configuration again after so many seconds; may be repeated' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand schedd-cron" -l reconfig-file -d 'The configuration that is read from the first --reconfig on' -r -F
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand schedd-cron" -l job-begins -d 'A job begins in the slot that --job-slot names, after so many seconds: monitors count for it from then on' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand schedd-cron" -l job-slot -d 'The slot of --job-begins, by its number among the ads' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand schedd-cron" -l slot-ads -d 'The ads of the slots' -r -F
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand schedd-cron" -l expect -d 'Must be true of each slot\'s ad afterwards; may be repeated' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand schedd-cron" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
@@ -805,6 +817,7 @@ complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand queue" -l fi
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand queue" -l id -d 'What tells one job from another' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand queue" -l evict -d 'Share of jobs that are evicted once before they end, in percent' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand queue" -l reject -d 'Share of jobs that are rejected once, in percent' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand queue" -l kill -d 'Share of calls that are killed in the middle, in percent' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand queue" -l keyword -d 'Use the hooks of this keyword' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand queue" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand queue" -l set-knob -d 'Set a knob above all files; may be repeated' -r

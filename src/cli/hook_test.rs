@@ -5,16 +5,22 @@ mod ads;
 mod cron;
 mod cron_play;
 mod fuzz;
+mod init;
 mod manual;
 mod one;
 mod options;
 mod queue;
+mod queue_drive;
 mod recorder;
 mod repeat;
 mod replayer;
 mod report;
 mod screen;
 mod setup;
+mod suite_case;
+mod suite_compare;
+mod suite_report;
+mod suite_update;
 mod suites;
 
 use clap::{ArgMatches, FromArgMatches, Parser, Subcommand};
@@ -107,7 +113,7 @@ enum Verb {
     /// Run suites of cases
     Run(suites::RunArgs),
     /// Print a first suite for a hook
-    Init(suites::InitArgs),
+    Init(init::InitArgs),
     /// Stand in for a hook in a live pool and keep its calls
     Record(recorder::RecordArgs),
     /// Judge recorded calls again, or make them again with another hook
@@ -135,7 +141,7 @@ fn run(matches: &ArgMatches, session: &Session) -> anyhow::Result<Status> {
         Verb::StartdCron(args) => cron::run(&cli, CronManager::Startd, args, session),
         Verb::ScheddCron(args) => cron::run(&cli, CronManager::Schedd, args, session),
         Verb::Run(args) => suites::run(&cli, args, session),
-        Verb::Init(args) => suites::init(args),
+        Verb::Init(args) => init::init(args),
         Verb::Record(args) => recorder::run(args, session),
         Verb::Replay(args) => replayer::run(&cli, args, session),
         Verb::Queue(args) => queue::run(&cli, args, session),

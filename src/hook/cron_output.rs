@@ -16,6 +16,9 @@ use crate::world::World;
 /// The longest line in bytes; the byte that no longer fits is lost (STDOUT_LINEBUF_SIZE).
 pub const LONGEST_LINE: usize = 64 * 1024;
 
+/// How many bytes a block may have; lines beyond are dropped. The reference has no such limit and grows until it is killed.
+pub const LONGEST_BLOCK: usize = 4 << 20;
+
 /// Cuts a stream of bytes into lines, which end at a newline or a NUL. Carriage returns stay; empty lines are dropped.
 #[derive(Clone, Debug, Default)]
 pub struct LineBuffer {
@@ -63,6 +66,7 @@ pub struct CronOutput {
     prefix: BString,
     buffer: LineBuffer,
     queue: Vec<BString>,
+    queued: usize,
     separator: BString,
     /// Whether a line of dashes alone is a tag.
     dashes_are_tag: bool,
@@ -76,6 +80,7 @@ impl CronOutput {
             prefix: prefix.into(),
             buffer: LineBuffer::default(),
             queue: Vec::new(),
+            queued: 0,
             separator: BString::default(),
             dashes_are_tag: quirks.has(Quirk::CronDashesAreTag),
             last_line_leaks: quirks.has(Quirk::CronLastLineLeaks),
@@ -90,6 +95,7 @@ impl CronOutput {
     /// A new run begins: what an earlier one left unfinished in the queue is forgotten.
     pub fn begin(&mut self) {
         self.queue.clear();
+        self.queued = 0;
         self.separator.clear();
     }
 
@@ -123,9 +129,12 @@ impl CronOutput {
 
     fn line(&mut self, line: &[u8]) -> Option<Block> {
         let Some(behind) = line.strip_prefix(b"-") else {
-            let mut full = self.prefix.clone();
-            full.extend_from_slice(line);
-            self.queue.push(full);
+            self.queued += self.prefix.len() + line.len();
+            if self.queued <= LONGEST_BLOCK {
+                let mut full = self.prefix.clone();
+                full.extend_from_slice(line);
+                self.queue.push(full);
+            }
             return None;
         };
         let bare = !self.dashes_are_tag && behind.trim().iter().all(|&byte| byte == b'-');
@@ -137,6 +146,7 @@ impl CronOutput {
 
     /// An empty queue makes no block, and its arguments then wait for the next one.
     fn flush(&mut self) -> Option<Block> {
+        self.queued = 0;
         if self.queue.is_empty() {
             return None;
         }
@@ -277,6 +287,17 @@ mod tests {
         output.take("x".repeat(LONGEST_LINE + 10).as_bytes());
         let block = &output.finish()[0];
         assert_eq!((block.lines[0].len(), block.lines[1].len()), (LONGEST_LINE, 9));
+    }
+
+    #[test]
+    fn a_block_without_end_stops_growing() {
+        let mut output = CronOutput::new(b"P_", Quirks::None);
+        let line = format!("A = \"{}\"\n", "x".repeat(60_000));
+        for _ in 0..200 {
+            output.take(line.as_bytes());
+        }
+        let held: usize = output.finish()[0].lines.iter().map(|line| line.len()).sum();
+        assert!(held <= LONGEST_BLOCK && held > LONGEST_BLOCK / 2, "{held}");
     }
 
     #[test]

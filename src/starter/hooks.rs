@@ -5,32 +5,16 @@
 
 use std::time::Duration;
 
-use bstr::{BString, ByteSlice};
+use bstr::BString;
 
 use super::job_info::Refusal;
 use super::machine::Hooks;
 use crate::classad::{ClassAd, Context, Expr};
-use crate::config::View;
 use crate::hook::keyword::{self, Lookup};
 use crate::hook::{HookType, Knobs, path_check};
 use crate::quirks::Quirks;
 use crate::text::arguments;
 use crate::world::World;
-
-/// A view of the configuration as hooks ask it.
-pub struct ViewKnobs<'a>(pub &'a View<'a>);
-
-impl Knobs for ViewKnobs<'_> {
-    fn get(&self, name: &[u8]) -> Option<BString> {
-        // A value that cannot be expanded is as good as none; the loading of the configuration has said so.
-        self.0.string(name.to_str().ok()?).ok().flatten().map(|setting| setting.value)
-    }
-
-    fn origin(&self, name: &[u8]) -> Option<String> {
-        let setting = self.0.string(name.to_str().ok()?).ok().flatten()?;
-        Some(setting.origin.to_string())
-    }
-}
 
 /// What was found for a job.
 #[derive(Clone, Debug)]

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use bstr::{BString, ByteSlice};
 
-use super::hooks::ViewKnobs;
 use super::settings::{Inherits, Settings};
 use crate::classad::{ClassAd, Context, Expr, Value};
 use crate::config::{ValueError, View};
@@ -103,10 +102,9 @@ fn assigned(
     world: &dyn World,
 ) -> rustc_hash::FxHashMap<Vec<u8>, (BString, BString)> {
     let resources = Context::new(world).my(machine).string("MachineResources").unwrap_or_default();
-    let knobs = ViewKnobs(view);
     list::split(&resources)
         .map(|resource| {
-            let knob = |prefix: &str| knobs.get(&[prefix.as_bytes(), resource].concat()).unwrap_or_default();
+            let knob = |prefix: &str| view.get(&[prefix.as_bytes(), resource].concat()).unwrap_or_default();
             let prototype = knob("ENVIRONMENT_FOR_Assigned");
             let unassigned = knob("ENVIRONMENT_VALUE_FOR_UnAssigned");
             (resource.to_ascii_lowercase(), (prototype, unassigned))

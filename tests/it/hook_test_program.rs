@@ -121,7 +121,19 @@ const LIST_PRINT_REMOVE: &str = "for file in new/*; do\n [ -e \"$file\" ] || exi
 fn a_queue_that_renames_its_jobs_holds_its_contract() {
     let home = tempfile::tempdir().unwrap();
     queue(home.path(), BY_RENAME);
-    let words = ["queue", "--config-file", "condor_config", "--slots", "8", "--jobs", "40", "--seed", "1"];
+    let words = [
+        "queue",
+        "--config-file",
+        "condor_config",
+        "--slots",
+        "8",
+        "--jobs",
+        "40",
+        "--seed",
+        "1",
+        "--kill",
+        "0",
+    ];
     let Some(output) = run(home.path(), &words) else { return };
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     assert!(text(&output.stderr).contains("40 jobs handed out, 40 done"), "{}", text(&output.stderr));
@@ -131,7 +143,19 @@ fn a_queue_that_renames_its_jobs_holds_its_contract() {
 fn a_queue_that_lists_prints_and_removes_is_refuted() {
     let home = tempfile::tempdir().unwrap();
     queue(home.path(), LIST_PRINT_REMOVE);
-    let words = ["queue", "--config-file", "condor_config", "--slots", "8", "--jobs", "40", "--seed", "1"];
+    let words = [
+        "queue",
+        "--config-file",
+        "condor_config",
+        "--slots",
+        "8",
+        "--jobs",
+        "40",
+        "--seed",
+        "1",
+        "--kill",
+        "0",
+    ];
     let Some(output) = run(home.path(), &words) else { return };
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output.stderr).contains("handed out twice"), "{}", text(&output.stderr));
@@ -239,4 +263,160 @@ fn a_monitor_counts_for_the_job_that_begins() {
     let Some(output) = run(home.path(), &words) else { return };
     assert_eq!(output.status.code(), Some(0), "{}{}", text(&output.stderr), text(&output.stdout));
     assert!(text(&output.stderr).contains("seen by policy only, not sent:"));
+}
+
+/// A queue whose hooks leave their lock behind when they are killed: nobody gets a job any more.
+#[test]
+fn killed_hooks_must_not_stop_a_queue() {
+    let home = tempfile::tempdir().unwrap();
+    queue(home.path(), BY_RENAME);
+    let words = |seed: &'static str| {
+        [
+            "queue",
+            "--config-file",
+            "condor_config",
+            "--slots",
+            "8",
+            "--jobs",
+            "40",
+            "--kill",
+            "40",
+            "--seed",
+            seed,
+        ]
+    };
+    let Some(output) = run(home.path(), &words("3")) else { return };
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(said.contains("calls were killed in the middle"), "{said}");
+    let locked = tempfile::tempdir().unwrap();
+    let take = format!("mkdir lock 2>/dev/null || exit 0\nsleep 0.02\n({BY_RENAME})\nrmdir lock\nexit 0");
+    queue(locked.path(), &take);
+    let output = run(locked.path(), &words("3")).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("were never handed out"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn the_manual_of_7_1_has_six_hooks_and_no_time_outs() {
+    let home = tempfile::tempdir().unwrap();
+    let hook = "#!/bin/sh\nsed -n 's/^-----$/Separated = true/p'\necho 'HookStatusCode = 7'\necho 'A = 1'\n";
+    write_executable(&home.path().join("h"), hook.as_bytes());
+    let Some(output) =
+        run(home.path(), &["prepare", "./h", "--protocol", "7.1", "--expect", "A =?= undefined"])
+    else {
+        return;
+    };
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(said.contains("ignored: A, HookStatusCode, Separated"), "{said}");
+    let output = run(home.path(), &["shadow-prepare", "./h", "--protocol", "7.1"]).unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    write_executable(&home.path().join("slow"), b"#!/bin/sh\nexec sleep 60\n");
+    let words =
+        ["exit", "./slow", "--protocol", "7.1", "--timeout", "0.3", "--expect-verdict", "still-running"];
+    let output = run(home.path(), &words).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+}
+
+#[test]
+fn new_answers_are_accepted_into_the_suite_and_nothing_else_changes() {
+    let home = tempfile::tempdir().unwrap();
+    write_executable(&home.path().join("h"), b"#!/bin/sh\ncat >/dev/null\necho \"A = $1\"\nexit $1\n");
+    let suite = "# kept\n[defaults]\nhook = \"h\" # too\ntype = \"prepare\"\n\n[[case]]\nname = \"one\"\nwords = [\"3\"]\n\n\
+        [[case]]\nname = \"two\"\nwords = [\"0\"]\nexpect = { verdict = \"held\", stdout = '''\nB''', exit = 4 }\n\n\
+        [[case]]\nname = \"three\"\nwords = [\"${N}\"]\neach = [{ N = \"5\" }]\n";
+    std::fs::write(home.path().join("s.toml"), suite).unwrap();
+    let Some(output) = run(home.path(), &["run", "s.toml", "--update"]) else { return };
+    assert!(
+        text(&output.stderr).contains("not updated: s: three [1]: it has parameters"),
+        "{}",
+        text(&output.stderr)
+    );
+    let new = std::fs::read_to_string(home.path().join("s.toml")).unwrap();
+    assert!(new.starts_with("# kept\n[defaults]\nhook = \"h\" # too\n"), "{new}");
+    assert!(new.contains("[[case]]\nexpect = { verdict = \"not-started\" }\nname = \"one\"\n"), "{new}");
+    assert!(new.contains("verdict = \"go-on\", exit = 0, stdout = \"\"\"\nA = 0\n\"\"\" }\n"), "{new}");
+    let again = run(home.path(), &["run", "s.toml", "--filter", "o"]).unwrap();
+    assert_eq!(again.status.code(), Some(0), "{}", text(&again.stderr));
+}
+
+#[test]
+fn cases_are_skipped_with_the_reason_where_something_is_missing() {
+    let home = tempfile::tempdir().unwrap();
+    let suite = "[defaults]\nhook = \"${DIR}/h\"\ntype = \"prepare\"\nfiles = { h = \"#!${sh}\\nexit 0\\n\" }\n\
+        [[case]]\nname = \"a\"\nneeds = [\"sh\"]\n[[case]]\nname = \"b\"\nneeds = [\"no-such-program\"]\n\
+        [[case]]\nname = \"c\"\nhook_directory = \"NO_SUCH_VARIABLE\"\n";
+    std::fs::write(home.path().join("s.toml"), suite).unwrap();
+    let Some(output) = run(home.path(), &["run", "s.toml", "--tap"]) else { return };
+    let (tap, said) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(tap.contains("ok 1 - s: a\nok 2 - s: b # SKIP 'no-such-program' is not there\n"), "{tap}");
+    assert!(tap.contains("ok 3 - s: c # SKIP NO_SUCH_VARIABLE is not set\n"), "{tap}");
+}
+
+#[test]
+fn knobs_that_nobody_reads_are_told() {
+    let home = tempfile::tempdir().unwrap();
+    write_executable(&home.path().join("h"), b"#!/bin/sh\ncat >/dev/null\n");
+    let knob = |name: &str, value: &str| format!("{name} = {value}\n");
+    let path = home.path().join("h").display().to_string();
+    let common = knob("STARTER_JOB_HOOK_KEYWORD", "K");
+    std::fs::write(home.path().join("c"), common.clone() + &knob("K_JOB_HOOK_PREPARE_JOB", &path)).unwrap();
+    let Some(output) = run(home.path(), &["prepare", "--config-file", "c"]) else { return };
+    assert_eq!(output.status.code(), Some(3));
+    assert!(text(&output.stderr).contains("K_JOB_HOOK_PREPARE_JOB is set, but nobody reads it"));
+    let more = knob("K_HOOK_PREPARE_JOB", &path) + &knob("K_HOOK_PREPARE_JOB_TIMEOUT", "900");
+    std::fs::write(home.path().join("c"), common + &more).unwrap();
+    let output = run(home.path(), &["prepare", "--config-file", "c"]).unwrap();
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(said.contains("K_HOOK_PREPARE_JOB_TIMEOUT is set, but nobody reads it"), "{said}");
+}
+
+/// The program itself, for every type: bounded memory, and not a file left behind.
+#[test]
+fn a_flood_takes_no_memory_and_leaves_no_file() {
+    let Some(program) = program() else { return };
+    let home = tempfile::tempdir().unwrap();
+    let temporary = home.path().join("tmp");
+    std::fs::create_dir(&temporary).unwrap();
+    write_executable(&home.path().join("h"), b"#!/bin/sh\nhead -c 200000000 /dev/zero | tr '\\0' y\n");
+    for kind in [
+        "fetch",
+        "reply",
+        "evict",
+        "prepare-before-transfer",
+        "prepare",
+        "update",
+        "exit",
+        "shadow-prepare",
+        "translate",
+        "router-update",
+        "finalize",
+        "cleanup",
+        "startd-cron",
+        "schedd-cron",
+    ] {
+        let mut child = Command::new(&program)
+            .args([kind, "./h", "--quiet"])
+            .current_dir(home.path())
+            .env("TMPDIR", &temporary)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        // The kernel's own high-water mark, as last seen before the end.
+        let mut peak = 0;
+        while child.try_wait().unwrap().is_none() {
+            let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
+            if let Some(line) = status.lines().find_map(|line| line.strip_prefix("VmHWM:")) {
+                peak = line.trim().trim_end_matches(" kB").trim().parse::<u64>().unwrap();
+            }
+            std::thread::sleep(std::time::Duration::from_millis(2));
+        }
+        assert!(peak < 64 * 1024, "{kind}: {peak} KiB");
+        assert_eq!(std::fs::read_dir(&temporary).unwrap().count(), 0, "{kind} leaves files behind");
+    }
 }

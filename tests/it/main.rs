@@ -5,6 +5,7 @@
 
 #[cfg(feature = "cli")]
 mod classad_eval;
+mod cron_faults;
 mod hook_test_program;
 mod hooks;
 #[cfg(feature = "cli")]

@@ -1,7 +1,7 @@
 //! Cron jobs played on a clock that runs while a program runs and skips the time between.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use bstr::{BString, ByteSlice};
@@ -22,6 +22,10 @@ use crate::world::World;
 
 /// How long programs are given to end when the time is up.
 const FAREWELL: Duration = Duration::from_secs(2);
+
+/// How many characters of a bad line are shown, and how many such lines.
+const SHOWN: usize = 120;
+const MOST_BAD_LINES: usize = 50;
 
 /// What else happens, and when.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -52,6 +56,8 @@ pub(super) struct Play<'a> {
     skipped: Duration,
     moments: Vec<(Duration, Moment)>,
     bad: bool,
+    /// Lines that were told to be no attributes; each is told once.
+    bad_lines: BTreeSet<BString>,
     _log: tempfile::TempDir,
 }
 
@@ -95,6 +101,7 @@ impl<'a> Play<'a> {
             skipped: Duration::ZERO,
             moments,
             bad: false,
+            bad_lines: BTreeSet::new(),
             _log: log,
         })
     }
@@ -289,10 +296,11 @@ impl<'a> Play<'a> {
             }
             CronTold::Published { job, block } => {
                 for line in &block.bad {
-                    self.line(
-                        "  warning bad-line",
-                        &format!("Can't insert '{}' into '{job}' ClassAd", line.line),
-                    );
+                    let shown: BString = line.line.chars().take(SHOWN).collect::<String>().into();
+                    if self.bad_lines.len() < MOST_BAD_LINES && self.bad_lines.insert(shown.clone()) {
+                        let text = format!("Can't insert '{shown}' into '{job}' ClassAd");
+                        self.line("  warning bad-line", &text);
+                    }
                 }
                 self.bad |= !block.bad.is_empty();
                 match block.attributes {

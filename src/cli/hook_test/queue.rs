@@ -2,26 +2,26 @@
 //! is handed out twice or lost, or shows the sequence that did it.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bstr::BString;
 use clap::Args;
 
+use super::queue_drive::{Drive, Hooks, Known, Step, Tag};
 use super::{Cli, one, setup};
-use crate::classad::{ClassAd, Context, Expr};
+use crate::classad::ClassAd;
 use crate::cli::common::{Painter, Problem, Session, Status};
 use crate::config::{CommandPolicy, Config, Who};
 use crate::hook::{HookType, input, keyword, path_check};
 use crate::os::{RealWorld, identity};
 use crate::process::Exit;
 use crate::quirks::Quirks;
-use crate::runner::hook_call::{HookCall, PIPE_BUFFER_MAX};
+use crate::runner::hook_call::HookCall;
 use crate::runner::hook_test::fuzz::Random;
 use crate::runner::hook_test::pool::{Job, run_many};
-use crate::runner::hook_test::{Ending, Outcome, caller_environment, samples};
-use crate::slot::{Fetched, read_fetched};
+use crate::runner::hook_test::{caller_environment, samples};
 use crate::world::World;
 
 /// Options of `queue`.
@@ -48,46 +48,12 @@ pub(super) struct QueueArgs {
     /// Share of jobs that are rejected once, in percent
     #[arg(long, value_name = "P", default_value_t = 0)]
     pub reject: u32,
+    /// Share of calls that are killed in the middle, in percent
+    #[arg(long, value_name = "P", default_value_t = 5)]
+    pub kill: u32,
     /// Use the hooks of this keyword
     #[arg(long, value_name = "WORD")]
     pub keyword: Option<String>,
-}
-
-/// What is to be called next, and for which slot.
-enum Step {
-    Fetch,
-    Reply { job: Box<ClassAd>, id: String, accept: bool },
-    Exit { job: Box<ClassAd>, id: String, word: &'static str },
-}
-
-/// Where a job stands.
-#[derive(Clone, Debug, Default)]
-struct Known {
-    /// The slot that has it.
-    held_by: Option<usize>,
-    finished: bool,
-    evicted: bool,
-    rejected: bool,
-    /// It was given back, and is to come again.
-    owed: bool,
-    story: Vec<String>,
-}
-
-struct Drive {
-    ready: VecDeque<(usize, Step)>,
-    /// Slots that found nothing; they ask again when something has come back.
-    idle: Vec<usize>,
-    known: BTreeMap<String, Known>,
-    violations: Vec<String>,
-    random: Random,
-    calls: u32,
-    number: u32,
-}
-
-struct Hooks {
-    fetch: BString,
-    reply: Option<BString>,
-    exit: Option<BString>,
 }
 
 pub(super) fn run(cli: &Cli, args: &QueueArgs, session: &Session) -> anyhow::Result<Status> {
@@ -131,6 +97,10 @@ pub(super) fn run(cli: &Cli, args: &QueueArgs, session: &Session) -> anyhow::Res
         random: Random::new(seed),
         calls: 0,
         number: 0,
+        killed: 0,
+        lost_fetches: 0,
+        claims: BTreeMap::new(),
+        typical: Duration::from_millis(5),
     });
     let account = identity::by_uid(identity::effective_uid());
     let daemon = caller_environment(account.as_ref(), Some(&config_file), cli.quirks.quirks);
@@ -176,17 +146,24 @@ pub(super) fn run(cli: &Cli, args: &QueueArgs, session: &Session) -> anyhow::Res
                     }
                     (HookType::JobExit, hooks.exit.clone()?, vec![(*word).into()], input::job_ad(&job))
                 }
+                Step::Evict { job } => {
+                    let stdin = input::evict(job, &slots[slot], claim.as_bytes(), Quirks::None);
+                    (HookType::EvictClaim, hooks.evict.clone()?, vec![], stdin)
+                }
+            };
+            let doomed = drive.chance(args.kill);
+            let patience = match doomed {
+                true => drive.part_of_typical(),
+                false => patience,
             };
             let mut call = HookCall::new(hook, path, stdin, daemon.clone());
             call.arguments = words;
             call.directory = Some(log.path().to_owned());
             call.ancestor = Some(HookCall::marker(world.now(), world.random()));
             let spec = call.child_spec().ok()?;
-            Some(Job { tag: (slot, step), spec, patience })
+            Some(Job { tag: Tag { slot, step, doomed }, spec, patience })
         },
-        &mut |(slot, step), outcome| {
-            drive.borrow_mut().done(slot, step, &outcome, args, &hooks, id.as_ref(), &world);
-        },
+        &mut |tag, outcome| drive.borrow_mut().done(tag, &outcome, args, &hooks, id.as_ref(), &world),
     )?;
     if let Some(number) = interrupted {
         return Ok(Status::Relayed(Exit::Signal { number, core_dumped: false }));
@@ -194,221 +171,6 @@ pub(super) fn run(cli: &Cli, args: &QueueArgs, session: &Session) -> anyhow::Res
     let mut drive = drive.into_inner();
     drive.close(args);
     tell(cli, args, &drive, seed, session)
-}
-
-impl Drive {
-    #[allow(clippy::too_many_arguments, reason = "one call that ended, and what it is judged with")]
-    fn done(
-        &mut self,
-        slot: usize,
-        step: Step,
-        outcome: &Outcome,
-        args: &QueueArgs,
-        hooks: &Hooks,
-        id: Option<&Expr>,
-        world: &RealWorld,
-    ) {
-        self.number += 1;
-        let number = self.number;
-        let (exit, stdout, cut) = match &outcome.ending {
-            Ending::Ran(ended) => (ended.exit, ended.stdout.as_slice(), ended.cut),
-            Ending::NotStarted { reason, .. } | Ending::Refused { reason } => {
-                self.violate(format!("slot{}: a hook cannot be executed: {reason}", slot + 1));
-                return;
-            }
-        };
-        let name = format!("{number}: slot{}", slot + 1);
-        match step {
-            Step::Fetch => {
-                if exit.is_none() {
-                    self.violate(format!("{name} FETCH_WORK hangs"));
-                    return;
-                }
-                match read_fetched(stdout, cut, PIPE_BUFFER_MAX, Quirks::None, &mut Vec::new()) {
-                    Fetched::Nothing(_) => self.idle.push(slot),
-                    Fetched::Bad { reason, .. } => {
-                        self.violate(format!(
-                            "{name} FETCH_WORK prints no job, so that one may be lost: {reason}"
-                        ));
-                        self.ready.push_back((slot, Step::Fetch));
-                    }
-                    Fetched::Job(job) => self.fetched(slot, job, &name, args, hooks, id, world),
-                }
-            }
-            Step::Reply { job, id, accept } => {
-                let word = if accept { "accept" } else { "reject" };
-                self.note(&id, format!("{name} REPLY_FETCH {word}{}", how(exit)));
-                if accept {
-                    self.accepted(slot, job, id, args, hooks);
-                } else {
-                    self.wake();
-                    self.ready.push_back((slot, Step::Fetch));
-                }
-            }
-            Step::Exit { id, word, .. } => {
-                self.note(&id, format!("{name} JOB_EXIT {word}{}", how(exit)));
-                if !exit.is_some_and(Exit::is_success) {
-                    let story = self.story(&id);
-                    self.violate(format!(
-                        "the end of job {id} was not taken down: JOB_EXIT {word}{}{story}",
-                        how(exit)
-                    ));
-                }
-                self.ended(slot, &id, word);
-            }
-        }
-    }
-
-    #[allow(clippy::too_many_arguments, reason = "one job that came, and what it is judged with")]
-    fn fetched(
-        &mut self,
-        slot: usize,
-        job: Box<ClassAd>,
-        name: &str,
-        args: &QueueArgs,
-        hooks: &Hooks,
-        id: Option<&Expr>,
-        world: &RealWorld,
-    ) {
-        let id = identify(&job, id, world);
-        let known = self.known.entry(id.clone()).or_default();
-        known.story.push(format!("{name} FETCH_WORK hands it out"));
-        let twice = match (known.held_by, known.finished) {
-            (Some(other), _) => Some(format!("while slot{} has it", other + 1)),
-            (None, true) => Some("though it was done".to_owned()),
-            _ => None,
-        };
-        known.owed = false;
-        known.held_by = Some(slot);
-        if let Some(how) = twice {
-            let story = self.story(&id);
-            self.violate(format!("job {id} is handed out twice, {how}{story}"));
-            // Nobody can tell the two apart from here on.
-            self.ready.push_back((slot, Step::Fetch));
-            return;
-        }
-        let rejected = self.known.get(&id).is_some_and(|known| known.rejected);
-        let reject = !rejected && hooks.reply.is_some() && self.chance(args.reject);
-        if reject && let Some(known) = self.known.get_mut(&id) {
-            known.rejected = true;
-        }
-        match hooks.reply {
-            Some(_) => self.ready.push_back((slot, Step::Reply { job, id, accept: !reject })),
-            None => self.accepted(slot, job, id, args, hooks),
-        }
-    }
-
-    fn accepted(&mut self, slot: usize, job: Box<ClassAd>, id: String, args: &QueueArgs, hooks: &Hooks) {
-        let evicted = self.known.get(&id).is_some_and(|known| known.evicted);
-        let evict = !evicted && hooks.exit.is_some() && self.chance(args.evict);
-        let word = if evict { "evict" } else { "exit" };
-        if evict && let Some(known) = self.known.get_mut(&id) {
-            known.evicted = true;
-        }
-        match hooks.exit {
-            Some(_) => self.ready.push_back((slot, Step::Exit { job, id, word })),
-            None => self.ended(slot, &id, "exit"),
-        }
-    }
-
-    fn ended(&mut self, slot: usize, id: &str, word: &str) {
-        if word == "exit" {
-            if let Some(known) = self.known.get_mut(id) {
-                known.held_by = None;
-                known.finished = true;
-            }
-        } else {
-            self.wake();
-        }
-        self.ready.push_back((slot, Step::Fetch));
-    }
-
-    /// The job is the queue's again.
-    fn release(&mut self, id: &str) {
-        if let Some(known) = self.known.get_mut(id) {
-            known.held_by = None;
-            known.owed = true;
-        }
-    }
-
-    /// Slots that found nothing look again, since a job has come back.
-    fn wake(&mut self) {
-        for slot in std::mem::take(&mut self.idle) {
-            self.ready.push_back((slot, Step::Fetch));
-        }
-    }
-
-    fn chance(&mut self, percent: u32) -> bool {
-        self.random.below(100) < percent as usize
-    }
-
-    fn note(&mut self, id: &str, line: String) {
-        if let Some(known) = self.known.get_mut(id) {
-            known.story.push(line);
-        }
-    }
-
-    fn story(&self, id: &str) -> String {
-        self.known
-            .get(id)
-            .into_iter()
-            .flat_map(|known| &known.story)
-            .map(|line| format!("\n  {line}"))
-            .collect()
-    }
-
-    fn violate(&mut self, what: String) {
-        self.violations.push(what);
-    }
-
-    /// What is still missing at the end.
-    fn close(&mut self, args: &QueueArgs) {
-        let owed: Vec<String> =
-            self.known.iter().filter(|(_, known)| known.owed).map(|(id, _)| id.clone()).collect();
-        for id in owed {
-            let known = self.known.get(&id).cloned().unwrap_or_default();
-            let what = if known.evicted { "evicted" } else { "rejected" };
-            let story = self.story(&id);
-            self.violate(format!("job {id} was {what} and does not come back{story}"));
-        }
-        let finished = self.known.values().filter(|known| known.finished).count();
-        if let Some(jobs) = args.jobs
-            && self.known.len() < jobs
-        {
-            let lost = jobs - self.known.len();
-            self.violate(format!("{lost} of {jobs} jobs were never handed out ({finished} are done)"));
-        }
-    }
-}
-
-fn how(exit: Option<Exit>) -> String {
-    match exit {
-        Some(Exit::Code(0)) => String::new(),
-        Some(exit) => format!(" ({exit})"),
-        None => " (hangs)".to_owned(),
-    }
-}
-
-/// The id of a job: the expression, else cluster and proc, else what the ad says.
-fn identify(job: &ClassAd, id: Option<&Expr>, world: &RealWorld) -> String {
-    let context = Context::new(world).my(job);
-    if let Some(id) = id {
-        return context.eval(id).unparse().to_string();
-    }
-    if let (Some(cluster), proc) = (context.int("ClusterId"), context.int("ProcId")) {
-        return format!("{cluster}.{}", proc.unwrap_or(0));
-    }
-    for name in ["QueueName", "GlobalJobId", "JobId"] {
-        if let Some(text) = context.string(name) {
-            return text.to_string();
-        }
-    }
-    let text = crate::classad::format::long::print(job);
-    let mut hash = 0xcbf2_9ce4_8422_2325u64;
-    for byte in text {
-        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-    }
-    format!("{hash:016x}")
 }
 
 fn hooks(cli: &Cli, args: &QueueArgs, file: &Path, world: &RealWorld) -> anyhow::Result<Hooks> {
@@ -430,7 +192,8 @@ fn hooks(cli: &Cli, args: &QueueArgs, file: &Path, world: &RealWorld) -> anyhow:
     };
     let fetch = find(HookType::FetchWork)?
         .ok_or_else(|| Problem::unreadable(format!("{keyword}_HOOK_FETCH_WORK is not set")))?;
-    Ok(Hooks { fetch, reply: find(HookType::ReplyFetch)?, exit: find(HookType::JobExit)? })
+    let (reply, exit) = (find(HookType::ReplyFetch)?, find(HookType::JobExit)?);
+    Ok(Hooks { fetch, reply, exit, evict: find(HookType::EvictClaim)? })
 }
 
 /// Copies a tree of files, links as links; at most `left` entries.
@@ -478,7 +241,13 @@ fn tell(cli: &Cli, args: &QueueArgs, drive: &Drive, seed: u64, session: &Session
             count(|known| known.rejected),
         ));
     }
-    let _: Option<Duration> = cli.events.timeout;
+    let doubtful = drive.lost_fetches + count(|known| known.in_doubt);
+    if drive.killed > 0 && !cli.output.quiet {
+        session.tell(&format!(
+            "{} calls were killed in the middle, which leaves {doubtful} jobs in doubt\n",
+            drive.killed
+        ));
+    }
     let verdict = if drive.violations.is_empty() { "holds" } else { "is broken" };
     if !cli.output.quiet {
         session.tell(&format!("the queue's contract {verdict}\n"));

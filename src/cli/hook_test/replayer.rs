@@ -155,6 +155,7 @@ fn setup_of(
         case,
         path: path.as_os_str().as_bytes().into(),
         refusal: None,
+        unread: Vec::new(),
         story: Vec::new(),
         identity: None,
         account,

@@ -35,6 +35,8 @@ pub(super) struct Setup {
     pub path: BString,
     /// Why the caller would not run the hook.
     pub refusal: Option<String>,
+    /// Knobs that are set for nothing.
+    pub unread: Vec<String>,
     /// How keyword and path were found.
     pub story: Vec<String>,
     pub identity: Option<Identity>,
@@ -66,6 +68,13 @@ impl Setup {
         case.with_shadow |= call.shadow;
         if call.protocol.as_deref() == Some("7.1") {
             case.protocol = Protocol::Old;
+            if !case.protocol.knows(hook) {
+                let problem = Problem::usage(format!("the manual of 7.1 has no hook {}", hook.name()));
+                let hint =
+                    "it has FETCH_WORK, REPLY_FETCH, EVICT_CLAIM, PREPARE_JOB, UPDATE_JOB_INFO and JOB_EXIT";
+                return Err(problem.hint(hint).into());
+            }
+            case.caller_waits = case.protocol.time_out(hook);
         }
         if let Some(id) = &call.claim_id {
             case.claim_id = id.as_str().into();
@@ -80,6 +89,7 @@ impl Setup {
             case,
             path: BString::default(),
             refusal: None,
+            unread: Vec::new(),
             story: Vec::new(),
             settings: Settings::default(),
             daemon: HookEnvironment::default(),
@@ -92,6 +102,9 @@ impl Setup {
             setup.identity = setup.account.as_ref().map(identity::of_account);
         }
         setup.configure(cli, one, session)?;
+        for line in &setup.unread {
+            session.warn(line);
+        }
         let waits = setup.case.caller_waits;
         setup.patience = match (waits, cli.events.timeout) {
             (Some(waits), Some(limit)) => waits.min(limit),
@@ -221,7 +234,13 @@ impl Setup {
             self.story.push(format!("{knob} gives {} arguments", words.len()));
             self.case.arguments = words;
         }
-        if let Some(limit) = hook.time_out(&keyword) {
+        let time_out = BString::from(format!("{knob}_TIMEOUT"));
+        if hook.time_out(&keyword).is_none() && knobs.get(&time_out).is_some() {
+            self.unread.push(format!(
+                "{time_out} is set, but nobody reads it: this hook is waited for without limit"
+            ));
+        }
+        if let Some(limit) = hook.time_out(&keyword).filter(|_| self.case.protocol == Protocol::Present) {
             let seconds = knobs.get(&limit.knob).and_then(|text| text.to_str().ok()?.trim().parse().ok());
             self.case.caller_waits = Some(seconds.map_or(limit.default, Duration::from_secs));
         }

@@ -19,7 +19,6 @@ use crate::process::Exit;
 use crate::quirks::Quirks;
 use crate::runner::events::EventStream;
 use crate::runner::starter::{Finished, Plan, Request, SIGNALS, Script, plan, rehearse, slot_of_log_suffix};
-use crate::starter::hooks::ViewKnobs;
 use crate::starter::{Overrides, Standing, job_source};
 use crate::world::World;
 
@@ -122,7 +121,7 @@ impl Run<'_> {
             keyword.or_else(|| job_source::keyword_of(&ad, &world).map(|word| word.to_string()))
         {
             let ids = (overrides.cluster, overrides.proc);
-            job_source::complete(&mut ad, &keyword, ids, &ViewKnobs(&view), self.quirks())
+            job_source::complete(&mut ad, &keyword, ids, &view, self.quirks())
                 .map_err(|error| Problem::unreadable(error.to_string()))?;
         }
         let private = std::env::var_os(PRIVATE).map(PathBuf::from);

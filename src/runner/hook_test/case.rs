@@ -20,6 +20,27 @@ pub enum Protocol {
     Old,
 }
 
+impl Protocol {
+    /// Whether that manual knows the hook at all.
+    pub fn knows(self, hook: HookType) -> bool {
+        let old = matches!(
+            hook,
+            HookType::FetchWork
+                | HookType::ReplyFetch
+                | HookType::EvictClaim
+                | HookType::PrepareJob
+                | HookType::UpdateJobInfo
+                | HookType::JobExit
+        );
+        self == Protocol::Present || old
+    }
+
+    /// How long its caller waits: 7.1 has no time-outs.
+    pub fn time_out(self, hook: HookType) -> Option<Duration> {
+        if self == Protocol::Old { None } else { hook.time_out(b"").map(|time_out| time_out.default) }
+    }
+}
+
 /// What TRANSLATE_JOB is told of its route.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Route {

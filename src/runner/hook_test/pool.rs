@@ -65,16 +65,15 @@ pub fn run_many<T>(
             return Ok(None);
         }
         let deadline = running.values().filter(|one| !one.killed).map(|one| one.deadline).min();
-        match reactor.next(deadline)? {
-            Event::Timeout => {
-                let now = clock::tick();
-                for (&child, one) in &mut running {
-                    if !one.killed && one.deadline <= now {
-                        one.killed = true;
-                        reactor.kill(child, nix::libc::SIGKILL, Whom::Family);
-                    }
-                }
+        // Looked at after every event: while others end all the time there is no time-out.
+        let now = clock::tick();
+        for (&child, one) in &mut running {
+            if !one.killed && one.deadline <= now {
+                one.killed = true;
+                reactor.kill(child, nix::libc::SIGKILL, Whom::Family);
             }
+        }
+        match reactor.next(deadline)? {
             Event::Signal(number) => {
                 reactor.kill_all(Duration::from_secs(2));
                 return Ok(Some(number));

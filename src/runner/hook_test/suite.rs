@@ -40,6 +40,9 @@ pub struct CaseText {
     pub hook: Option<String>,
     /// An environment variable that names the directory of the hook; the case is skipped where it is not set.
     pub hook_directory: Option<String>,
+    /// What else must be there, else the case is skipped: programs on PATH, whose full paths are then `${NAME}`, and files. The
+    /// directory of `hook_directory` is `${HOOKS}`.
+    pub needs: Option<Vec<String>>,
     /// The type, as on the command line.
     #[serde(rename = "type")]
     pub kind: Option<String>,
@@ -105,6 +108,8 @@ pub struct Expect {
     pub result: Option<Vec<String>>,
     /// The findings, notes left out, in any order.
     pub findings: Option<Vec<String>>,
+    /// Notes that must be among the findings.
+    pub notes: Option<Vec<String>>,
     /// Seconds it may take.
     pub within: Option<f64>,
 }
@@ -190,6 +195,7 @@ fn with_defaults(case: CaseText, defaults: &CaseText) -> CaseText {
         name: case.name,
         hook: case.hook.or(d.hook),
         hook_directory: case.hook_directory.or(d.hook_directory),
+        needs: case.needs.or(d.needs),
         kind: case.kind.or(d.kind),
         job: case.job.or(d.job),
         job_file: case.job_file.or(d.job_file),
@@ -260,6 +266,7 @@ pub fn substituted(case: CaseText, values: &Table) -> CaseText {
         stderr: one(expect.stderr),
         result: list(expect.result),
         findings: list(expect.findings),
+        notes: list(expect.notes),
         exit: match expect.exit {
             Some(toml::Value::String(text)) => one(Some(text)).map(toml::Value::String),
             other => other,
@@ -270,6 +277,7 @@ pub fn substituted(case: CaseText, values: &Table) -> CaseText {
         name: one(case.name),
         hook: one(case.hook),
         hook_directory: case.hook_directory,
+        needs: list(case.needs),
         kind: one(case.kind),
         job: one(case.job),
         job_file: one(case.job_file),

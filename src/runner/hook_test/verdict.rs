@@ -332,7 +332,10 @@ fn prepared(
     quirks: Quirks,
 ) -> Verdict {
     let refuses_cut = ended.cut && !quirks.has(Quirk::AnswerCutAccepted);
-    let judged = prepare::judge(case.hook.name(), path, exit, &ended.stdout, refuses_cut, world);
+    // By the manual of 7.1 nobody reads the answer: the exit status decides alone.
+    let old = case.protocol == Protocol::Old;
+    let read: &[u8] = if old { b"" } else { &ended.stdout };
+    let judged = prepare::judge(case.hook.name(), path, exit, read, refuses_cut && !old, world);
     let mut verdict = if !judged.goes_on() {
         let code = judged.hold_code();
         let mut verdict = prepare_failed(case, code != 0, (1..300).contains(&judged.status));
@@ -353,10 +356,9 @@ fn prepared(
     if ended.cut {
         verdict.quirks.push(Quirk::AnswerCutAccepted);
     }
-    if case.protocol == Protocol::Old && verdict.good && !verdict.changes.is_empty() {
-        verdict.ignored = judged.update.sorted().into_iter().map(|(name, _)| name.to_owned()).collect();
-        verdict.changes.clear();
-        verdict.result = vec![case.job.clone()];
+    if old {
+        let printed = reply::ad_prefix(&ended.stdout).ad;
+        verdict.ignored = printed.sorted().into_iter().map(|(name, _)| name.to_owned()).collect();
     }
     verdict.bad = judged.unread;
     verdict

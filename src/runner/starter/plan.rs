@@ -20,7 +20,7 @@ use crate::os::{identity, mounts};
 use crate::process::Identity;
 use crate::quirks::{Quirk, Quirks};
 use crate::runner::hook_environment::HookEnvironment;
-use crate::starter::hooks::{self, Found, ViewKnobs};
+use crate::starter::hooks::{self, Found};
 use crate::starter::{JobInfo, Overrides, Refusal, Settings, Setup, Starter, job_info};
 use crate::world::{Account, World};
 
@@ -78,7 +78,7 @@ pub fn plan<'w>(request: Request<'w>, view: &View<'_>) -> Result<Plan<'w>, Value
     let own = own_environment(world);
     let root = world.effective_uid() == 0;
 
-    let Found { mut hooks, lookup, refusal } = hooks::find(&ad, &ViewKnobs(view), world, quirks);
+    let Found { mut hooks, lookup, refusal } = hooks::find(&ad, view, world, quirks);
     if let Some(quirk) = lookup.quirk.filter(|quirk| !quirks.has(*quirk)) {
         warnings.push(format!("in HTCondor 25.14 {} ({})", quirk.line(), quirk.id()));
     }

@@ -1,0 +1,200 @@
+//! A case of a suite made ready to be called: files laid out, ads read, expectations parsed.
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use bstr::BString;
+use tempfile::TempDir;
+
+use super::Cli;
+use super::one::{self, Expectation};
+use super::setup::{self, Setup};
+use crate::classad::{ClassAd, format::long, regex};
+use crate::cli::common::Problem;
+use crate::hook::{HookType, path_check};
+use crate::os::RealWorld;
+use crate::quirks::Quirks;
+use crate::runner::hook_test::suite::{self, CaseText, Expect, SuiteCase};
+use crate::runner::hook_test::{Case, Place, samples};
+use crate::starter::Settings;
+
+/// A case that can be called.
+pub(super) struct Ready {
+    pub setup: Setup,
+    pub place: Place,
+    /// Files of the case; kept until it is over.
+    pub _files: TempDir,
+    pub expect: Expect,
+    pub expectations: Vec<Expectation>,
+    pub stderr: Option<regex::Regex>,
+}
+
+/// Lays a case out; why it is skipped, where it is.
+pub(super) fn prepare(
+    cli: &Cli,
+    case: &SuiteCase,
+    world: &Rc<RealWorld>,
+) -> anyhow::Result<Result<Ready, String>> {
+    let files = tempfile::Builder::new().prefix("htc-hook-case.").tempdir()?;
+    std::fs::set_permissions(files.path(), std::fs::Permissions::from_mode(0o755))?;
+    let directory = files.path().display().to_string();
+    let mut values = BTreeMap::from([("DIR".to_owned(), directory)]);
+    let mut base = case.base.clone();
+    if let Some(variable) = &case.text.hook_directory {
+        match std::env::var_os(variable) {
+            Some(directory) => base = std::path::absolute(PathBuf::from(directory))?,
+            None => return Ok(Err(format!("{variable} is not set"))),
+        }
+        values.insert("HOOKS".to_owned(), base.display().to_string());
+    }
+    let text = suite::substituted(case.text.clone(), &values);
+    for need in text.needs.iter().flatten() {
+        match found(need) {
+            Some(path) => drop(values.insert(need.clone(), path.display().to_string())),
+            None => return Ok(Err(format!("'{need}' is not there"))),
+        }
+    }
+    let text = suite::substituted(text, &values);
+    for (name, content) in text.files.iter().flatten() {
+        let path = files.path().join(name);
+        if let Some(parent) = path.parent() {
+            std::fs::create_dir_all(parent)?;
+        }
+        std::fs::write(&path, content)?;
+        let mode = if content.starts_with("#!") { 0o755 } else { 0o644 };
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode))?;
+    }
+    let kind = text.kind.as_deref().unwrap_or_default();
+    let hook = HookType::from_name(kind.as_bytes())
+        .ok_or_else(|| Problem::unreadable(format!("there is no type '{kind}'")))?;
+    let name = text.hook.as_deref().ok_or_else(|| Problem::unreadable("no hook is named"))?;
+    let path = base.join(name);
+    if text.hook_directory.is_some() && !path.exists() {
+        return Ok(Err(format!("'{}' is not there", path.display())));
+    }
+    let built = build(&text, hook, &case.base)?;
+    let reference = text.reference.unwrap_or(cli.quirks.quirks == Quirks::Reference);
+    let quirks = if reference { Quirks::Reference } else { Quirks::None };
+    let account = crate::os::identity::by_uid(crate::os::identity::effective_uid());
+    let daemon = crate::runner::hook_test::caller_environment(account.as_ref(), None, quirks);
+    use std::os::unix::ffi::OsStrExt;
+    let path: BString = path.as_os_str().as_bytes().into();
+    let refusal = path_check::check(&**world, &path).err().map(|error| error.to_string());
+    let timeout = text.timeout.map(Duration::from_secs_f64).or(cli.events.timeout);
+    let patience = match (built.caller_waits, timeout) {
+        (Some(waits), Some(limit)) => waits.min(limit),
+        (Some(waits), None) => waits,
+        (None, limit) => limit.unwrap_or(setup::PATIENCE),
+    };
+    let extra = text.env.iter().flatten();
+    let prepend = text.path_prepend.iter().flatten().map(|one| case.base.join(one)).collect();
+    let setup = Setup {
+        world: Rc::clone(world),
+        case: built,
+        path,
+        refusal,
+        unread: Vec::new(),
+        story: Vec::new(),
+        identity: None,
+        account,
+        settings: Settings::default(),
+        daemon,
+        extra: extra.map(|(name, value)| (name.as_str().into(), value.as_str().into())).collect(),
+        prepend,
+        patience,
+        quirks,
+    };
+    let expect = text.expect.clone().unwrap_or_default();
+    let expectations = expect
+        .result
+        .iter()
+        .flatten()
+        .map(|text| one::expectation(text, "result"))
+        .collect::<anyhow::Result<_>>()?;
+    let stderr = match expect.stderr.as_deref() {
+        None | Some("") => None,
+        Some(pattern) => Some(
+            regex::Regex::compile(pattern.as_bytes(), regex::Options::NONE)
+                .map_err(|error| Problem::unreadable(format!("stderr = '{pattern}': {error}")))?,
+        ),
+    };
+    let place = setup.place()?;
+    Ok(Ok(Ready { setup, place, _files: files, expect, expectations, stderr }))
+}
+
+/// A file by its path, a program by its name.
+fn found(need: &str) -> Option<PathBuf> {
+    if need.contains('/') {
+        return Some(PathBuf::from(need)).filter(|path| path.exists());
+    }
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|directory| directory.join(need)).find(|path| {
+        path.metadata().is_ok_and(|status| status.is_file() && status.permissions().mode() & 0o111 != 0)
+    })
+}
+
+/// The case with its ads.
+fn build(text: &CaseText, hook: HookType, base: &Path) -> anyhow::Result<Case> {
+    let mut case = Case::new(hook);
+    let given = |inline: &Option<String>, file: &Option<String>| -> anyhow::Result<Option<ClassAd>> {
+        let bytes = match (inline, file) {
+            (Some(text), _) => text.clone().into_bytes(),
+            (None, Some(file)) => std::fs::read(base.join(file))
+                .with_context(|| Problem::unreadable(format!("cannot read '{file}'")))?,
+            _ => return Ok(None),
+        };
+        let (ad, errors) = long::parse(&bytes);
+        match errors.first() {
+            Some(error) => Err(Problem::unreadable(format!("an ad of the case: {error}")).into()),
+            None => Ok(Some(ad)),
+        }
+    };
+    if let Some(kind) = &text.sample_job {
+        case.job =
+            samples::job(kind).ok_or_else(|| Problem::unreadable(format!("no sample job '{kind}'")))?;
+    }
+    if let Some(kind) = &text.sample_slot {
+        case.slot =
+            samples::slot(kind).ok_or_else(|| Problem::unreadable(format!("no sample slot '{kind}'")))?;
+    }
+    if let Some(job) = given(&text.job, &text.job_file)? {
+        case.job = job;
+    }
+    if let Some(slot) = given(&text.slot, &text.slot_file)? {
+        case.slot = slot;
+    }
+    case.routed = match given(&text.routed, &None)? {
+        Some(routed) => routed,
+        None => samples::routed(&case.job, &case.route.name),
+    };
+    let subject = match hook {
+        HookType::FetchWork => &mut case.slot,
+        HookType::RouterUpdateJobInfo | HookType::JobCleanup => &mut case.routed,
+        _ => &mut case.job,
+    };
+    for name in text.delete.iter().flatten() {
+        subject.remove(name);
+    }
+    for (name, value) in text.set.iter().flatten() {
+        let expr = one::expectation(value, name)?.1;
+        subject.insert(name, expr);
+    }
+    if let Some(words) = &text.words {
+        let told = matches!(hook, HookType::ReplyFetch | HookType::JobExit);
+        let (word, rest) = match (told, words.split_first()) {
+            (true, Some((word, rest))) => (Some(word), rest),
+            _ => (None, words.as_slice()),
+        };
+        if let Some(word) = word {
+            case.word = word.as_str().into();
+        }
+        case.arguments = rest.iter().map(|word| word.as_str().into()).collect();
+    }
+    case.with_shadow |= text.shadow.unwrap_or(false);
+    case.keyword = text.keyword.as_deref().unwrap_or_default().into();
+    Ok(case)
+}

@@ -1,0 +1,140 @@
+//! What came of a case, compared with what was expected.
+
+use std::path::PathBuf;
+
+use bstr::ByteSlice;
+
+use super::one;
+use super::suite_case::Ready;
+use crate::process::Exit;
+use crate::runner::hook_test::suite::SuiteCase;
+use crate::runner::hook_test::{Ending, Finding, Outcome, Verdict, find, verdict};
+
+/// What came of a case.
+pub(super) struct Done {
+    pub name: String,
+    pub seconds: f64,
+    /// Why it failed; empty for success.
+    pub failures: Vec<String>,
+    pub skipped: Option<String>,
+    pub verdict: Option<Verdict>,
+    pub outcome: Option<Outcome>,
+    /// The words of the findings, notes left out.
+    pub findings: Vec<&'static str>,
+    pub source: (PathBuf, usize),
+}
+
+pub(super) fn failed(case: &SuiteCase, why: String) -> Done {
+    Done {
+        name: case.name.clone(),
+        seconds: 0.0,
+        failures: vec![why],
+        skipped: None,
+        verdict: None,
+        outcome: None,
+        findings: Vec::new(),
+        source: case.source.clone(),
+    }
+}
+
+pub(super) fn judge(case: &SuiteCase, ready: &Ready, outcome: &Outcome) -> Done {
+    let setup = &ready.setup;
+    let judged = verdict(&setup.case, outcome, &setup.path, &*setup.world, setup.quirks);
+    let findings = find(&setup.case, outcome, &judged);
+    let failures = compare(ready, outcome, &judged, &findings);
+    let words = findings.iter().filter(|one| !one.rule.is_note()).map(|one| one.rule.word()).collect();
+    Done {
+        name: case.name.clone(),
+        seconds: outcome.took.as_secs_f64(),
+        failures,
+        skipped: None,
+        verdict: Some(judged),
+        outcome: Some(outcome.clone()),
+        findings: words,
+        source: case.source.clone(),
+    }
+}
+
+/// Everything that is not as expected.
+fn compare(ready: &Ready, outcome: &Outcome, judged: &Verdict, findings: &[Finding]) -> Vec<String> {
+    let expect = &ready.expect;
+    let mut wrong = Vec::new();
+    let mut differ = |what: &str, wanted: &dyn std::fmt::Display, got: &dyn std::fmt::Display| {
+        wrong.push(format!("{what}\n  - {wanted}\n  + {got}"));
+    };
+    match &expect.verdict {
+        Some(wanted) if wanted != judged.decision => {
+            differ("verdict", wanted, &format!("{} ({})", judged.decision, judged.reason));
+        }
+        None if !judged.good => {
+            differ("verdict", &"a success", &format!("{} ({})", judged.decision, judged.reason));
+        }
+        _ => {}
+    }
+    let none = || "none".to_owned();
+    if let Some(code) = expect.code
+        && judged.hold.map(|hold| hold.0) != Some(code)
+    {
+        differ("hold code", &code, &judged.hold.map_or_else(none, |hold| hold.0.to_string()));
+    }
+    if let Some(subcode) = expect.subcode
+        && judged.hold.map(|hold| hold.1) != Some(subcode)
+    {
+        differ("hold subcode", &subcode, &judged.hold.map_or_else(none, |hold| hold.1.to_string()));
+    }
+    if let Some(reason) = &expect.reason
+        && !judged.reason.contains(reason.as_str())
+    {
+        differ("reason", reason, &judged.reason);
+    }
+    if let Ending::Ran(ended) = &outcome.ending {
+        let exit = match ended.exit {
+            Some(Exit::Code(code)) => format!("exited {code}"),
+            Some(Exit::Signal { number, .. }) => format!("signalled {number}"),
+            None => "killed".to_owned(),
+        };
+        let wanted = match &expect.exit {
+            Some(toml::Value::Integer(code)) => Some(format!("exited {code}")),
+            Some(toml::Value::String(text)) => Some(text.clone()),
+            _ => None,
+        };
+        if let Some(wanted) = wanted.filter(|wanted| *wanted != exit) {
+            differ("exit", &wanted, &exit);
+        }
+        if let Some(wanted) = &expect.stdout
+            && ended.stdout != wanted.as_bytes()
+        {
+            differ("stdout", wanted, &ended.stdout.as_bstr());
+        }
+        let complained =
+            ready.stderr.as_ref().is_some_and(|pattern| pattern.is_match(&ended.stderr) != Ok(true));
+        let should_be_silent = expect.stderr.as_deref() == Some("") && !ended.stderr.is_empty();
+        if complained || should_be_silent {
+            differ("stderr", &expect.stderr.as_deref().unwrap_or_default(), &ended.stderr.as_bstr());
+        }
+    }
+    if let Some(wanted) = &expect.findings {
+        let mut got: Vec<&str> =
+            findings.iter().filter(|one| !one.rule.is_note()).map(|one| one.rule.word()).collect();
+        let mut wanted: Vec<&str> = wanted.iter().map(String::as_str).collect();
+        got.sort_unstable();
+        wanted.sort_unstable();
+        if got != wanted {
+            differ("findings", &wanted.join(", "), &got.join(", "));
+        }
+    }
+    for note in expect.notes.iter().flatten() {
+        if !findings.iter().any(|one| one.rule.is_note() && one.rule.word() == note) {
+            differ("note", note, &"none of that name");
+        }
+    }
+    if let Some(limit) = expect.within
+        && outcome.took.as_secs_f64() > limit
+    {
+        differ("seconds", &limit, &outcome.took.as_secs_f64());
+    }
+    let subject = ready.setup.case.subject();
+    let result = judged.result.first().unwrap_or(subject);
+    wrong.extend(one::unmet(&ready.expectations, result, subject, &ready.setup.world));
+    wrong
+}

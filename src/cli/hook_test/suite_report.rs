@@ -1,0 +1,99 @@
+//! The results of a suite: on the screen, as TAP, as JUnit XML, as JSON.
+
+use std::io::Write;
+
+use anyhow::Context as _;
+
+use super::Cli;
+use super::suite_compare::Done;
+use super::suites::RunArgs;
+use crate::cli::common::{Painter, Problem, Session, Status};
+
+pub(super) fn tell(cli: &Cli, args: &RunArgs, done: &[Done], session: &Session) -> anyhow::Result<Status> {
+    let painter = Painter::stderr(cli.output.color);
+    let bad = done.iter().filter(|one| !one.failures.is_empty()).count();
+    let skipped = done.iter().filter(|one| one.skipped.is_some()).count();
+    if args.tap {
+        let mut text = format!("TAP version 13\n1..{}\n", done.len());
+        for (number, one) in done.iter().enumerate() {
+            let word = if one.failures.is_empty() { "ok" } else { "not ok" };
+            let skip = one.skipped.as_ref().map(|why| format!(" # SKIP {why}")).unwrap_or_default();
+            text += &format!("{word} {} - {}{skip}\n", number + 1, one.name.replace('#', "\\#"));
+            for line in one.failures.iter().flat_map(|failure| failure.lines()) {
+                text += &format!("# {line}\n");
+            }
+        }
+        std::io::stdout().write_all(text.as_bytes())?;
+    }
+    if let Some(file) = &args.junit {
+        std::fs::write(file, junit(done))
+            .with_context(|| Problem::unreadable(format!("cannot write '{}'", file.display())))?;
+    }
+    if cli.output.json || cli.output.jsonl {
+        for one in done {
+            let line = serde_json::json!({
+                "case": one.name,
+                "ok": one.failures.is_empty(),
+                "skipped": one.skipped,
+                "seconds": one.seconds,
+                "verdict": one.verdict.as_ref().map(|verdict| verdict.decision),
+                "reason": one.verdict.as_ref().map(|verdict| verdict.reason.clone()),
+                "findings": one.findings,
+                "failures": one.failures,
+            });
+            std::io::stdout().write_all(format!("{line}\n").as_bytes())?;
+        }
+    }
+    for one in done {
+        if !one.failures.is_empty() {
+            session.tell(&format!("{}: {}\n", painter.bad("failed"), one.name));
+            for line in one.failures.iter().flat_map(|failure| failure.lines()) {
+                session.tell(&format!("  {line}\n"));
+            }
+        } else if let Some(why) = &one.skipped
+            && !cli.output.quiet
+        {
+            session.tell(&format!("{}: {}: {why}\n", painter.dim("skipped"), one.name));
+        }
+    }
+    if !cli.output.quiet {
+        let good = done.len() - bad - skipped;
+        session.tell(&format!("{good} cases as expected, {bad} failed, {skipped} skipped\n"));
+    }
+    Ok(if bad == 0 { Status::Done } else { Status::No })
+}
+
+fn junit(done: &[Done]) -> String {
+    let escape = |text: &str| {
+        let clean: String =
+            text.chars().map(|c| if c.is_control() && c != '\n' && c != '\t' { '?' } else { c }).collect();
+        clean.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+    };
+    let bad = done.iter().filter(|one| !one.failures.is_empty()).count();
+    let skipped = done.iter().filter(|one| one.skipped.is_some()).count();
+    let mut text = format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n<testsuite name=\"htc-hook-test\" tests=\"{}\" \
+         failures=\"{bad}\" skipped=\"{skipped}\">\n",
+        done.len()
+    );
+    for one in done {
+        let (suite, name) = one.name.split_once(": ").unwrap_or(("", &one.name));
+        text += &format!(
+            "<testcase classname=\"{}\" name=\"{}\" time=\"{:.3}\">",
+            escape(suite),
+            escape(name),
+            one.seconds
+        );
+        if let Some(why) = &one.skipped {
+            text += &format!("<skipped message=\"{}\"/>", escape(why));
+        }
+        if !one.failures.is_empty() {
+            text += &format!(
+                "<failure message=\"not as expected\">{}</failure>",
+                escape(&one.failures.join("\n"))
+            );
+        }
+        text += "</testcase>\n";
+    }
+    text + "</testsuite>\n</testsuites>\n"
+}

@@ -1,0 +1,137 @@
+//! `run --update`: what came of failed cases becomes what is expected of them.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::Context as _;
+use serde::Deserialize;
+use toml::{Spanned, Value};
+
+use super::suite_compare::Done;
+use crate::cli::common::{Problem, Session};
+use crate::process::Exit;
+use crate::runner::hook_test::{Ending, Outcome, Verdict};
+
+/// A suite file, reduced to where its expectations stand.
+#[derive(Deserialize)]
+struct Places {
+    #[serde(default)]
+    case: Vec<CasePlace>,
+}
+
+#[derive(Deserialize)]
+struct CasePlace {
+    expect: Option<Spanned<Value>>,
+    each: Option<Value>,
+}
+
+/// Writes what came of each failed case into its `expect`; everything else of the files stays as it is. Cases with parameters
+/// and expectations of `[defaults]` stand for many and are left to people, who are told.
+pub(super) fn update(done: &[Done], session: &Session) -> anyhow::Result<()> {
+    let mut files: BTreeMap<&Path, Vec<&Done>> = BTreeMap::new();
+    for one in done.iter().filter(|one| !one.failures.is_empty()) {
+        files.entry(&one.source.0).or_default().push(one);
+    }
+    for (path, cases) in files {
+        let text = std::fs::read_to_string(path)
+            .with_context(|| Problem::unreadable(format!("cannot read '{}'", path.display())))?;
+        let places: Places = toml::from_str(&text)?;
+        // Later places first, so that earlier ones stay where they are.
+        let mut edits: Vec<(std::ops::Range<usize>, String)> = Vec::new();
+        for one in cases {
+            match edit(one, &places, &text) {
+                Ok(edit) => edits.push(edit),
+                Err(why) => session.tell(&format!("not updated: {}: {why}\n", one.name)),
+            }
+        }
+        edits.sort_by_key(|edit| std::cmp::Reverse(edit.0.start));
+        let mut text = text;
+        for (range, new) in edits {
+            text.replace_range(range, &new);
+        }
+        std::fs::write(path, text)
+            .with_context(|| Problem::unreadable(format!("cannot write '{}'", path.display())))?;
+    }
+    Ok(())
+}
+
+/// The change of one case: where, and the new text.
+fn edit(one: &Done, places: &Places, text: &str) -> Result<(std::ops::Range<usize>, String), &'static str> {
+    let (Some(verdict), Some(outcome)) = (&one.verdict, &one.outcome) else {
+        return Err("it could not be called");
+    };
+    let place = places.case.get(one.source.1).ok_or("the file has changed")?;
+    if place.each.is_some() {
+        return Err("it has parameters");
+    }
+    let Some(expect) = &place.expect else {
+        // Behind its header: nothing of the case stands before that.
+        let header = text
+            .match_indices("[[case]]")
+            .filter(|(at, _)| text[..*at].rsplit('\n').next().is_some_and(|before| before.trim().is_empty()));
+        let (at, header) = header.clone().nth(one.source.1).ok_or("its header is not found")?;
+        let at = at + header.len();
+        return Ok((
+            at..at,
+            format!(
+                "\nexpect = {}",
+                inline(&accepted(&Value::Table(toml::Table::new()), verdict, outcome, &one.findings))
+            ),
+        ));
+    };
+    let range = expect.span();
+    if !text[range.clone()].starts_with('{') {
+        return Err("its expectations are not written as one table in braces");
+    }
+    Ok((range, inline(&accepted(expect.get_ref(), verdict, outcome, &one.findings))))
+}
+
+/// The expectations that would have held: those that are there, with present values; the verdict always.
+fn accepted(old: &Value, verdict: &Verdict, outcome: &Outcome, findings: &[&'static str]) -> toml::Table {
+    let mut new = old.as_table().cloned().unwrap_or_default();
+    new.insert("verdict".to_owned(), Value::String(verdict.decision.to_owned()));
+    let mut present = |name: &str, value: Option<Value>| {
+        if new.contains_key(name) {
+            match value {
+                Some(value) => drop(new.insert(name.to_owned(), value)),
+                None => drop(new.remove(name)),
+            }
+        }
+    };
+    present("code", verdict.hold.map(|hold| Value::Integer(hold.0)));
+    present("subcode", verdict.hold.map(|hold| Value::Integer(hold.1)));
+    let keeps_reason =
+        old.get("reason").and_then(Value::as_str).is_some_and(|old| verdict.reason.contains(old));
+    if !keeps_reason {
+        present("reason", (!verdict.reason.is_empty()).then(|| Value::String(verdict.reason.clone())));
+    }
+    present(
+        "findings",
+        Some(Value::Array(findings.iter().map(|one| Value::String((*one).to_owned())).collect())),
+    );
+    if let Ending::Ran(ended) = &outcome.ending {
+        present(
+            "exit",
+            match ended.exit {
+                Some(Exit::Code(code)) => Some(Value::Integer(i64::from(code))),
+                Some(Exit::Signal { number, .. }) => Some(Value::String(format!("signalled {number}"))),
+                None => Some(Value::String("killed".to_owned())),
+            },
+        );
+        present("stdout", Some(Value::String(String::from_utf8_lossy(&ended.stdout).into_owned())));
+    }
+    new
+}
+
+/// A table in braces, the verdict first.
+fn inline(table: &toml::Table) -> String {
+    let rank = |name: &str| {
+        ["verdict", "code", "subcode", "reason", "exit", "stdout", "stderr", "findings", "result", "within"]
+            .iter()
+            .position(|known| *known == name)
+    };
+    let mut entries: Vec<_> = table.iter().collect();
+    entries.sort_by_key(|(name, _)| rank(name));
+    let entries: Vec<String> = entries.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+    format!("{{ {} }}", entries.join(", "))
+}

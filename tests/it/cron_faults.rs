@@ -1,0 +1,220 @@
+//! Everything a cron job can do wrong, for both managers: the daemon goes on, in bounded memory, with nothing left behind.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use htc_hooks::hook::cron_job::{AutoPublish, CronJob, CronManager, CronMode};
+use htc_hooks::os::{Event, RealWorld, clock};
+use htc_hooks::process::Exit;
+use htc_hooks::quirks::Quirks;
+use htc_hooks::runner::cron::{CronRunner, CronSurroundings, CronTold};
+use htc_hooks::runner::hook_environment::HookEnvironment;
+use htc_hooks::slot::cron_schedule::CronEvent;
+use htc_hooks::world::World;
+
+use crate::sandbox::{LONG, Sandbox, is_alive};
+
+/// What became of one run.
+#[derive(Debug, Default)]
+struct Ran {
+    not_started: Option<String>,
+    exit: Option<Exit>,
+    published: usize,
+    bad_lines: usize,
+    left_behind: Vec<i32>,
+    pid: i32,
+    /// It had to be ended.
+    ended: bool,
+}
+
+/// Runs a program once as a job of that manager, at most so long; then the daemon shuts down.
+fn run(sandbox: &mut Sandbox, manager: CronManager, path: PathBuf, patience: Duration) -> Ran {
+    use std::os::unix::ffi::OsStrExt;
+    let world = RealWorld::new();
+    let own = [("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())];
+    let mut runner = CronRunner::new(CronSurroundings {
+        manager,
+        environment: HookEnvironment::of_daemon(own, Quirks::None),
+        directory: sandbox.home.path().to_owned(),
+        identity: None,
+        quirks: Quirks::None,
+    });
+    let mut job = CronJob::new(b"X", path.as_os_str().as_bytes());
+    job.mode = CronMode::OneShot;
+    let anything = |_: &CronJob| true;
+    let reactor = &mut sandbox.reactor;
+    runner.configure(reactor, world.now(), vec![job], 1.0, AutoPublish::Never, &anything, &world);
+    let mut ran = Ran::default();
+    let until = clock::tick().plus(patience);
+    let mut deadline = until;
+    loop {
+        for told in runner.told() {
+            match told {
+                CronTold::Started { pid, .. } => ran.pid = pid,
+                CronTold::NotStarted { reason, .. } => ran.not_started = Some(reason),
+                CronTold::Published { block, .. } => {
+                    ran.published += block.attributes.unwrap_or(0);
+                    ran.bad_lines += block.bad.len();
+                }
+                CronTold::Ended { exit, left_behind, .. } => {
+                    ran.exit = Some(exit);
+                    ran.left_behind = left_behind.iter().map(|left| left.pid).collect();
+                }
+                _ => {}
+            }
+        }
+        if runner.alive() == 0 {
+            break;
+        }
+        deadline = runner.next_wake().unwrap_or(deadline);
+        match sandbox.reactor.next(Some(deadline)).unwrap() {
+            Event::Timeout if ran.ended => {
+                let now = world.now();
+                runner.step(&mut sandbox.reactor, now, CronEvent::TimePasses, &anything, &world);
+                deadline = clock::tick().plus(LONG);
+            }
+            Event::Timeout => {
+                ran.ended = true;
+                let event = CronEvent::ShutDown { fast: false };
+                runner.step(&mut sandbox.reactor, world.now(), event, &anything, &world);
+                deadline = clock::tick().plus(LONG);
+            }
+            event => drop(runner.take(&mut sandbox.reactor, world.now(), event, &anything, &world)),
+        }
+    }
+    sandbox.reactor.kill_all(Duration::ZERO);
+    let patience = Instant::now() + LONG;
+    for pid in ran.left_behind.iter().chain([&ran.pid]).filter(|pid| **pid > 0) {
+        while is_alive(*pid) {
+            assert!(Instant::now() < patience, "process {pid} lives on");
+            std::thread::yield_now();
+        }
+    }
+    ran
+}
+
+const MANAGERS: [CronManager; 2] = [CronManager::Startd, CronManager::Schedd];
+
+/// A script, for both managers.
+fn script(text: &str, patience: Duration, check: impl Fn(Ran)) {
+    for manager in MANAGERS {
+        let mut sandbox = Sandbox::new();
+        let path = sandbox.script("job", &format!("#!/bin/sh\n{text}\n"));
+        check(run(&mut sandbox, manager, path, patience));
+    }
+}
+
+/// Something that is no ordinary script, for both managers.
+fn thing(make: impl Fn(&Sandbox) -> PathBuf, check: impl Fn(Ran)) {
+    for manager in MANAGERS {
+        let mut sandbox = Sandbox::new();
+        let path = make(&sandbox);
+        check(run(&mut sandbox, manager, path, LONG));
+    }
+}
+
+const SHORT: Duration = Duration::from_millis(100);
+
+#[test]
+fn a_cron_job_that_hangs_is_ended_with_the_daemon() {
+    script("echo A = 1\necho -\nexec sleep 1000", SHORT, |ran| {
+        assert!(ran.ended && ran.published > 0, "{ran:?}");
+        assert!(matches!(ran.exit, Some(Exit::Signal { number: 15, .. })), "{ran:?}");
+    });
+}
+
+#[test]
+fn a_cron_job_that_stops_itself_is_killed_a_second_after_the_signal() {
+    script("kill -STOP $$", SHORT, |ran| {
+        assert!(matches!(ran.exit, Some(Exit::Signal { number: 9, .. })), "{ran:?}");
+    });
+}
+
+#[test]
+fn a_cron_job_that_floods_a_gigabyte_takes_no_memory() {
+    let peak = || {
+        let text = std::fs::read_to_string("/proc/self/status").unwrap();
+        let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        line.trim().trim_end_matches(" kB").trim().parse::<u64>().unwrap()
+    };
+    let before = peak();
+    script("head -c 1073741824 /dev/zero | tr '\\0' y", LONG, |ran| {
+        assert_eq!((ran.exit, ran.published), (Some(Exit::Code(0)), 0));
+        assert!(ran.bad_lines > 10);
+    });
+    let grown = peak().saturating_sub(before);
+    assert!(grown < 64 * 1024, "memory grew by {grown} KiB");
+}
+
+#[test]
+fn half_a_line_of_a_cron_job_spoils_itself_only() {
+    script("echo B = 2\nprintf 'A = \"x'", LONG, |ran| {
+        assert_eq!((ran.bad_lines, ran.published), (1, 2), "{ran:?}");
+    });
+}
+
+#[test]
+fn a_cron_job_may_ignore_its_descriptors() {
+    for text in ["exit 0", "exec <&- >&- 2>&-; exit 0", "rm -f -- \"$0\""] {
+        script(text, LONG, |ran| assert_eq!(ran.exit, Some(Exit::Code(0)), "{text:?} {ran:?}"));
+    }
+}
+
+#[test]
+fn what_a_cron_job_leaves_behind_is_told_and_gone_with_the_daemon() {
+    let daemon = "setsid sh -c 'sleep 1000 & exec sleep 1000' >/dev/null 2>&1 & exit 0";
+    script(daemon, LONG, |ran| assert!(!ran.left_behind.is_empty(), "{ran:?}"));
+    let storm = "i=0; while [ $i -lt 200 ]; do sleep 1000 & i=$((i + 1)); done";
+    script(storm, LONG, |ran| assert!(ran.left_behind.len() >= 150, "{} processes", ran.left_behind.len()));
+}
+
+#[test]
+fn what_a_cron_job_printed_before_it_was_killed_counts() {
+    script("echo A = 1\nkill -KILL $$", LONG, |ran| {
+        assert!(matches!(ran.exit, Some(Exit::Signal { number: 9, .. })) && ran.published == 2, "{ran:?}");
+    });
+}
+
+/// None of the tests on the paths of hooks is made.
+#[test]
+fn a_cron_job_that_anybody_may_change_runs() {
+    let make = |sandbox: &Sandbox| {
+        let path = sandbox.script("job", "#!/bin/sh\necho A = 1\n");
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o777)).unwrap();
+        path
+    };
+    thing(make, |ran| assert_eq!(ran.published, 2, "{ran:?}"));
+}
+
+#[test]
+fn what_cannot_be_executed_is_told_by_name() {
+    thing(|sandbox| sandbox.script("job", ""), |ran| assert!(ran.not_started.is_some(), "{ran:?}"));
+    thing(|sandbox| sandbox.path("none"), |ran| assert!(ran.not_started.is_some(), "{ran:?}"));
+    let directory = |sandbox: &Sandbox| {
+        let path = sandbox.path("job");
+        std::fs::create_dir(&path).unwrap();
+        path
+    };
+    thing(directory, |ran| assert!(ran.not_started.is_some(), "{ran:?}"));
+    thing(
+        |sandbox| sandbox.script("job", "#!/no/such/python2\n"),
+        |ran| {
+            assert!(ran.not_started.as_deref().is_some_and(|why| why.contains("/no/such/python2")), "{ran:?}")
+        },
+    );
+}
+
+#[test]
+fn a_cron_job_that_is_being_written_is_refused_or_runs() {
+    for manager in MANAGERS {
+        let mut sandbox = Sandbox::new();
+        let path = sandbox.path("job");
+        std::fs::copy("/bin/true", &path).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let _writer = std::fs::OpenOptions::new().append(true).open(&path).unwrap();
+        let ran = run(&mut sandbox, manager, path, LONG);
+        // Kernels differ in whether they refuse to execute a file that is open for writing.
+        assert!(ran.not_started.is_some() || ran.exit == Some(Exit::Code(0)), "{ran:?}");
+    }
+}
