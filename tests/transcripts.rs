@@ -28,6 +28,17 @@ fn recorded_fetch_work_sessions_are_reproduced() {
     assert!(report(&outcomes), "differences from the recordings, see above");
 }
 
+#[test]
+fn recorded_lives_of_routed_jobs_are_reproduced() {
+    let Some(mut directories) = recordings(&["r"]) else {
+        println!("skipped: no recordings (set HTC_SHARED to the directory that holds transcripts/)");
+        return;
+    };
+    directories.retain(|directory| directory.join("JobRouterLog.extract").exists());
+    let options = Options { programs: PathBuf::new(), parallel: 4, keep: false, only: None };
+    assert!(report(&replay(&directories, &options)), "differences from the recordings, see above");
+}
+
 /// The scenario directories whose names begin so.
 fn recordings(prefixes: &[&str]) -> Option<Vec<PathBuf>> {
     let shared = std::env::var_os("HTC_SHARED").map_or_else(|| PathBuf::from("../shared"), PathBuf::from);
@@ -37,7 +48,8 @@ fn recordings(prefixes: &[&str]) -> Option<Vec<PathBuf>> {
     directories.retain(|path| {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         prefixes.iter().any(|prefix| {
-            name.strip_prefix(prefix).is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_digit()))
+            name.strip_prefix(prefix)
+                .is_some_and(|rest| prefix.len() == 1 || !rest.starts_with(|c: char| c.is_ascii_digit()))
         })
     });
     directories.sort();

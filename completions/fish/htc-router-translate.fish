@@ -29,7 +29,7 @@ complete -c htc-router-translate -n "__fish_htc_router_translate_needs_command" 
 complete -c htc-router-translate -n "__fish_htc_router_translate_needs_command" -l help-all -d 'Print all options with notes'
 complete -c htc-router-translate -n "__fish_htc_router_translate_needs_command" -f -a "transform" -d 'Apply transforms to ads'
 complete -c htc-router-translate -n "__fish_htc_router_translate_needs_command" -f -a "lint" -d 'Find mistakes in transforms'
-complete -c htc-router-translate -n "__fish_htc_router_translate_needs_command" -f -a "compare" -d 'Compare two rule sets on given and made-up ads'
+complete -c htc-router-translate -n "__fish_htc_router_translate_needs_command" -f -a "compare" -d 'Compare two rule sets, or two routers, on given and made-up ads'
 complete -c htc-router-translate -n "__fish_htc_router_translate_needs_command" -f -a "match" -d 'Tell which route each job gets, and why others do not'
 complete -c htc-router-translate -n "__fish_htc_router_translate_needs_command" -f -a "route" -d 'Write the ads that the router would submit'
 complete -c htc-router-translate -n "__fish_htc_router_translate_needs_command" -f -a "translate" -d 'Call TRANSLATE_JOB for source jobs and write its answers'
@@ -89,6 +89,7 @@ complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcomman
 complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand compare" -l color -d 'Use colours: auto, always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set or TERM is `dumb`'
 always\t'Always'
 never\t'Never'"
+complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand compare" -l routers -d 'Take the files for configurations of routers: routes, transforms, constraint (the usual guess if they set JOB_ROUTER_ knobs)'
 complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand compare" -l no-env -d 'Ignore _CONDOR_* variables of the environment'
 complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand compare" -s l -l long -d 'Write ads as \'Name = value\' lines'
 complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand compare" -l json -d 'Write one JSON array'

@@ -186,7 +186,7 @@ impl View<'_> {
         let mut jobs = Vec::new();
         if files.is_empty() {
             let config = self.config(world)?;
-            let log = configured_log(&config.view(world)).ok_or_else(|| {
+            let log = configured_log(&config.view(world), true).ok_or_else(|| {
                 Problem::unreadable("no queue log is configured")
                     .hint("name a job_queue.log or a file of ads")
             })?;
@@ -532,13 +532,14 @@ pub(crate) fn real_world() -> RealWorld {
     RealWorld::new()
 }
 
-/// Reads the queue log that a configuration names.
+/// Reads the queue log that a configuration names: that of the copies, or that of the sources.
 pub(crate) fn configured_queue(
     config: &Config,
+    copies: bool,
     world: &dyn World,
     session: &Session,
 ) -> anyhow::Result<Vec<(crate::job::JobId, ClassAd)>> {
     let path: PathBuf =
-        configured_log(&config.view(world)).unwrap_or_else(|| Path::new("job_queue.log").into());
+        configured_log(&config.view(world), copies).unwrap_or_else(|| Path::new("job_queue.log").into());
     Ok(jobs_of(&queue_log(&path, session)?))
 }

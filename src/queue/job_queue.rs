@@ -7,7 +7,7 @@ use bstr::BString;
 use rustc_hash::FxHashMap;
 
 use super::record::Record;
-use crate::classad::ClassAd;
+use crate::classad::{ClassAd, Value};
 use crate::job::JobId;
 
 /// An ad of the queue as it is stored, without what it shares with its cluster.
@@ -49,8 +49,13 @@ impl JobQueue {
                 }
             }
             Record::Delete { key, name } => {
+                // What a job deletes of its cluster's attributes is hidden from it, not gone.
+                let cluster = key.cluster_id();
+                let hidden =
+                    key.is_job() && self.ads.get(&cluster).is_some_and(|stored| stored.ad.contains(name));
                 if let Some(stored) = self.ads.get_mut(&key) {
-                    Arc::make_mut(&mut stored.ad).remove(name);
+                    let ad = Arc::make_mut(&mut stored.ad);
+                    if hidden { ad.set(name, Value::Undefined) } else { drop(ad.remove(name)) }
                 }
             }
             Record::Begin | Record::End | Record::Header { .. } | Record::Marker => {}
@@ -105,5 +110,26 @@ impl JobQueue {
         let ids = self.ads.iter().filter(|(id, _)| id.is_job());
         let order: BTreeMap<u64, JobId> = ids.map(|(id, stored)| (stored.entered, *id)).collect();
         order.into_values().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::queue::QueueLogReader;
+
+    #[test]
+    fn what_a_job_deletes_of_its_cluster_is_hidden_from_it_alone() {
+        let mut reader = QueueLogReader::new();
+        reader
+            .feed(b"101 01.-1 Job Machine\n101 1.0 Job Machine\n101 1.1 Job Machine\n103 01.-1 Note \"n\"\n");
+        reader.feed(b"103 1.0 Own 1\n104 1.0 Note\n104 1.0 Own\n");
+        let job = |proc| reader.queue().job(JobId::new(1, proc)).map(|ad| ad.flattened_chain());
+        assert_eq!(job(0).and_then(|ad| ad.literal("Note")), Some(Value::Undefined));
+        assert_eq!(job(0).map(|ad| ad.contains("Own")), Some(false));
+        assert_eq!(
+            job(1).and_then(|ad| ad.string("Note").map(|text| text.to_string())),
+            Some("n".to_owned())
+        );
     }
 }

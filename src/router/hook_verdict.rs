@@ -269,8 +269,11 @@ fn translated(call: &HookAnswer<'_>, answer: ClassAd, quirks: Quirks, seen: &mut
         return HookVerdict::new(decision).because("VanillaToGrid: job ad lacks universe");
     }
     if let Some(refused) = cannot_be_set(&answer, call.source) {
-        return HookVerdict::new(HookDecision::Dropped)
+        let mut verdict = HookVerdict::new(HookDecision::Dropped)
             .because(format!("failed to submit job: Failed to set {refused}"));
+        // The copy is made of it all the same, and a cleanup hook sees it.
+        verdict.answer = answer;
+        return verdict;
     }
     let mut verdict = HookVerdict::new(HookDecision::Routed);
     verdict.ignored = changed_names(&answer, call.source)
@@ -303,8 +306,13 @@ fn updated(call: &HookAnswer<'_>, mut answer: ClassAd, quirks: Quirks, seen: &mu
         false => cannot_be_set(&answer, routed),
     };
     if let Some(refused) = refused {
-        return spoiled(call, quirks, seen)
-            .because(format!("push_dirty_attributes: Failed to set {refused}"));
+        let mut verdict =
+            spoiled(call, quirks, seen).because(format!("push_dirty_attributes: Failed to set {refused}"));
+        // The router's own copy has taken it in by then: a cleanup hook sees it.
+        if verdict.decision == HookDecision::Dropped {
+            verdict.answer = answer;
+        }
+        return verdict;
     }
     let decision = if answer.is_empty() { HookDecision::Unchanged } else { HookDecision::Updated };
     let mut verdict = HookVerdict::new(decision);

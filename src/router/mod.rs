@@ -9,6 +9,7 @@
 //! | `choose` | candidates and the choice of a route |
 //! | `explain` | why a job gets its route or none |
 //! | `translate` | making the routed ad |
+//! | `compare` | whether two routers do the same |
 //! | `deprecated` | routes of the old syntax, converted |
 //! | `mirror` | what a source takes over from its copy |
 //! | `machine` | the life of routed jobs: events in, actions out |
@@ -16,6 +17,7 @@
 //! | `hook_verdict` | what the answer of a hook means |
 
 pub mod choose;
+pub mod compare;
 pub mod deprecated;
 pub mod explain;
 mod hook_verdict;

@@ -49,6 +49,11 @@ pub struct RoutedJob {
     pub phase: Phase,
     /// Whether an answer is awaited; nothing else is done meanwhile.
     pub waiting: bool,
+    /// Whether that answer comes at once, from the queue: other jobs wait for it as well.
+    pub asks: bool,
+    /// Whether a poll is under way for it: one phase follows the other at once. After the end of a hook the next phase waits
+    /// for the next poll.
+    pub flows: bool,
     /// The router's own copy of the source ad.
     pub source: ClassAd,
     /// The routed ad as it was made or last seen; empty before.
@@ -69,6 +74,8 @@ pub struct RoutedJob {
     pub in_place: bool,
     /// Whether the copy has been seen in its queue.
     pub seen: bool,
+    /// Whether the source has been told which job is its copy.
+    pub told: bool,
     /// Whether the copy was removed by us.
     pub copy_removed: bool,
     /// When it was submitted or retired, in seconds since the epoch.
@@ -90,6 +97,8 @@ impl RoutedJob {
             route,
             phase: Phase::Unclaimed,
             waiting: false,
+            asks: false,
+            flows: true,
             source,
             copy: ClassAd::new(),
             claimed: false,
@@ -100,6 +109,7 @@ impl RoutedJob {
             sandboxed: false,
             in_place: false,
             seen: false,
+            told: false,
             copy_removed: false,
             since: 0,
             silences: 0,

@@ -75,63 +75,48 @@ impl Comparison<'_> {
     }
 
     /// A difference on the smallest ad that can be reached by leaving out attributes and simplifying values.
-    pub fn shrink(&self, mut found: Difference) -> Difference {
-        loop {
-            let names: Vec<AttrName> = found.ad.names().map(|name| name.as_bytes().into()).collect();
-            let mut smaller = names.iter().filter_map(|name| {
-                let mut ad = found.ad.clone();
-                ad.remove(name.as_bytes());
-                self.difference(&ad)
-            });
-            if let Some(next) = smaller.next() {
-                found = next;
-                continue;
-            }
-            let simpler = names.iter().find_map(|name| {
-                let now = found.ad.get(name.as_bytes())?.unparse();
-                [&b"0"[..], b"1", b"\"\"", b"\"a\"", b"true"]
-                    .iter()
-                    .take_while(|text| now != ***text)
-                    .find_map(|text| {
-                        let mut ad = found.ad.clone();
-                        ad.insert(name.as_bytes(), Expr::parse(text).ok()?);
-                        self.difference(&ad)
-                    })
-            });
-            match simpler {
-                Some(next) => found = next,
-                None => return found,
-            }
-        }
+    pub fn shrink(&self, found: Difference) -> Difference {
+        let ad = found.ad.clone();
+        shrink(&ad, found, &|ad| self.difference(ad))
     }
 
     /// Makes ads out of what both rule sets look at, each different; `seeds` are changed as well.
     pub fn generate(&self, seeds: &[ClassAd], count: usize, seed: u64) -> Vec<ClassAd> {
         let mut words = Vocabulary::default();
         self.left.iter().chain(self.right).for_each(|transform| words.collect(transform));
-        let names: Vec<&BString> = words.names.iter().collect();
-        let values: Vec<Expr> = words.values.iter().filter_map(|text| Expr::parse(text).ok()).collect();
-        let mut random = Random(seed | 1);
-        let mut ads = Vec::with_capacity(count);
-        for _ in 0..count {
-            let mut ad = match seeds.len() {
-                0 => ClassAd::new(),
-                length if random.below(3) > 0 => seeds[random.below(length)].clone(),
-                _ => ClassAd::new(),
-            };
-            if !names.is_empty() {
-                for _ in 0..=random.below(names.len().min(12) + 1) {
-                    let name = names[random.below(names.len())];
-                    if random.below(4) == 0 || values.is_empty() {
-                        ad.remove(name);
-                    } else {
-                        ad.insert(name, values[random.below(values.len())].clone());
-                    }
-                }
-            }
-            ads.push(ad);
+        let (empty, mut random) = (ClassAd::new(), Random(seed | 1));
+        (0..count).map(|_| words.ad(&empty, seeds, &mut random)).collect()
+    }
+}
+
+/// The smallest ad that can be reached from `ad` by leaving out attributes and simplifying values, and on which `find`
+/// still finds something; with what it found there.
+pub fn shrink<D>(ad: &ClassAd, mut found: D, find: &dyn Fn(&ClassAd) -> Option<D>) -> D {
+    let mut ad = ad.clone();
+    loop {
+        let names: Vec<AttrName> = ad.names().map(|name| name.as_bytes().into()).collect();
+        let smaller = names.iter().find_map(|name| {
+            let mut ad = ad.clone();
+            ad.remove(name.as_bytes());
+            find(&ad).map(|found| (ad, found))
+        });
+        let next = smaller.or_else(|| {
+            names.iter().find_map(|name| {
+                let now = ad.get(name.as_bytes())?.unparse();
+                [&b"0"[..], b"1", b"\"\"", b"\"a\"", b"true"]
+                    .iter()
+                    .take_while(|text| now != ***text)
+                    .find_map(|text| {
+                        let mut ad = ad.clone();
+                        ad.insert(name.as_bytes(), Expr::parse(text).ok()?);
+                        find(&ad).map(|found| (ad, found))
+                    })
+            })
+        });
+        match next {
+            Some(next) => (ad, found) = next,
+            None => return found,
         }
-        ads
     }
 }
 
@@ -143,15 +128,38 @@ pub fn same(left: &ClassAd, right: &ClassAd) -> bool {
         })
 }
 
-/// Names of attributes and texts of values that rules speak of.
+/// Names of attributes and texts of values that rules speak of: what ads to try them on are made of.
 #[derive(Default)]
-struct Vocabulary {
+pub struct Vocabulary {
     names: BTreeSet<BString>,
     values: BTreeSet<BString>,
 }
 
 impl Vocabulary {
-    fn collect(&mut self, transform: &Transform) {
+    /// An ad of these words: `base`, or one of `seeds` two times of three, with some attributes changed or gone.
+    pub fn ad(&self, base: &ClassAd, seeds: &[ClassAd], random: &mut Random) -> ClassAd {
+        let names: Vec<&BString> = self.names.iter().collect();
+        let values: Vec<Expr> = self.values.iter().filter_map(|text| Expr::parse(text).ok()).collect();
+        let mut ad = match seeds.len() {
+            0 => base.clone(),
+            length if random.below(3) > 0 => seeds[random.below(length)].clone(),
+            _ => base.clone(),
+        };
+        if !names.is_empty() {
+            for _ in 0..=random.below(names.len().min(12) + 1) {
+                let name = names[random.below(names.len())];
+                if random.below(4) == 0 || values.is_empty() {
+                    ad.remove(name);
+                } else {
+                    ad.insert(name, values[random.below(values.len())].clone());
+                }
+            }
+        }
+        ad
+    }
+
+    /// Takes in what a transform speaks of.
+    pub fn collect(&mut self, transform: &Transform) {
         for text in ["0", "1", "-1", "2.5", "\"\"", "\"a\"", "true", "false", "undefined", "{ 1,2 }"] {
             self.values.insert(text.into());
         }
@@ -191,7 +199,8 @@ impl Vocabulary {
         }
     }
 
-    fn expression(&mut self, expr: &Expr) {
+    /// Takes in the names and values of an expression.
+    pub fn expression(&mut self, expr: &Expr) {
         for name in references::of(expr) {
             self.name(name.as_bytes());
         }
@@ -239,10 +248,11 @@ impl Vocabulary {
 }
 
 /// A small generator of numbers (xorshift64*): the same seed gives the same ads.
-struct Random(u64);
+pub struct Random(pub u64);
 
 impl Random {
-    fn below(&mut self, end: usize) -> usize {
+    /// A number below `end`, 0 for an `end` of 0.
+    pub fn below(&mut self, end: usize) -> usize {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
         self.0 ^= self.0 >> 27;

@@ -11,6 +11,8 @@ mod hooks;
 #[cfg(feature = "cli")]
 mod point;
 mod reactor;
+#[cfg(feature = "cli")]
+mod router_tools;
 mod sandbox;
 #[cfg(feature = "cli")]
 mod simulate;

@@ -7,12 +7,12 @@ use std::io::{self, Write};
 
 use bstr::ByteSlice;
 
+use super::condor_q_list::List;
 use crate::classad::{ClassAd, Context, Expr};
 use crate::cli::common::{Session as Program, Status};
 use crate::cli::router_status::{configured_queue, real_world};
 use crate::config::{Config, LoadOptions, Who};
 use crate::job::JobId;
-use crate::text::calendar::Civil;
 use crate::world::World;
 
 const USAGE: &str = "USAGE: condor_router_q [router_q options] [condor_q options]
@@ -87,21 +87,30 @@ pub fn run(words: &[OsString], program: &Program) -> anyhow::Result<Status> {
         program.tell(&format!("Error:  Parse error of: {constraint}\n"));
         return Ok(Status::Tool(u8::from(!summary)));
     };
-    let jobs = configured_queue(&config, &world, program)?;
+    // Of two queues the summary looks into that of the copies, the list into that of the sources.
+    let jobs = configured_queue(&config, summary, &world, program)?;
     let kept: Vec<&(JobId, ClassAd)> =
         jobs.iter().filter(|(_, ad)| Context::new(&world).my(ad).holds(&expr)).collect();
     if summary {
         summarize(&kept, &world, &mut out);
     } else {
-        if let Some(word) = rest.iter().find(|word| *word != "-nobatch") {
+        let batches = !rest.iter().any(|word| is_option(word, "-nobatch", 4));
+        let known = |word: &&String| !is_option(word, "-nobatch", 4) && !is_option(word, "-batch", 2);
+        if let Some(word) = rest.iter().find(known) {
             program.warn(&format!(
                 "'{word}' is an option of condor_q that is not known here; use htc-router-status"
             ));
         }
-        listing(&config, &kept, &jobs, &world, &mut out);
+        let list = List { config: &config, kept: &kept, all: &jobs, world: &world };
+        if batches { list.batches(&mut out) } else { list.jobs(&mut out) }
     }
     io::stdout().write_all(&out)?;
     Ok(Status::Tool(0))
+}
+
+/// Whether a word is this option of condor_q, or a beginning of it of so many characters.
+fn is_option(word: &str, option: &str, least: usize) -> bool {
+    word.len() >= least && option.starts_with(word)
 }
 
 /// What the script makes with awk, sort and uniq.
@@ -163,79 +172,4 @@ fn padded(out: &mut Vec<u8>, text: &[u8], width: usize, right: bool) {
     if !right {
         out.resize(out.len() + blanks, b' ');
     }
-}
-
-fn date(seconds: i64, world: &dyn World) -> String {
-    let Civil { month, day, hour, minute, .. } = Civil::at(seconds, i64::from(world.zone(seconds).offset));
-    format!("{month:2}/{day:<2} {hour:02}:{minute:02}")
-}
-
-/// The list that `condor_q -nobatch` prints.
-fn listing(
-    config: &Config,
-    kept: &[&(JobId, ClassAd)],
-    all: &[(JobId, ClassAd)],
-    world: &dyn World,
-    out: &mut Vec<u8>,
-) {
-    let view = config.view(world);
-    let text = |name: &str| view.string(name).ok().flatten().map(|setting| setting.value);
-    let name = text("SCHEDD_NAME").or_else(|| text("FULL_HOSTNAME")).unwrap_or_default();
-    let now = world.now().epoch();
-    out.extend_from_slice(
-        format!("\n\n-- Schedd: {name} : <job_queue.log> @ {}\n", date(now, world)).as_bytes(),
-    );
-    out.extend_from_slice(b" ID      OWNER            SUBMITTED     RUN_TIME ST PRI SIZE CMD\n");
-    for (id, ad) in kept {
-        let context = Context::new(world).my(ad);
-        let string = |name: &str| context.string(name).unwrap_or_default();
-        let int = |name: &str| context.int(name).unwrap_or(0);
-        let status = int("JobStatus");
-        let mut run = context.real("RemoteWallClockTime").unwrap_or(0.0) as i64;
-        if matches!(status, 2 | 6) {
-            run += now - context.int("ShadowBday").unwrap_or(now);
-        }
-        let run = run.max(0);
-        let run = format!("{}+{:02}:{:02}:{:02}", run / 86_400, run / 3600 % 24, run / 60 % 60, run % 60);
-        let letter = usize::try_from(status).ok().and_then(|at| b"UIRXCH>S".get(at)).copied().unwrap_or(b'?');
-        let size =
-            context.real("MemoryUsage").unwrap_or_else(|| context.real("ImageSize").unwrap_or(0.0) / 1024.0);
-        let command = string("Cmd");
-        let command = command.rsplit_str("/").next().unwrap_or_default().as_bstr();
-        let arguments = context.string("Arguments").or_else(|| context.string("Args")).unwrap_or_default();
-        let separator = if arguments.is_empty() { "" } else { " " };
-        let line = format!(
-            "{:>4}.{:<3} {:<14} {:>11} {:>12} {:<2} {:<3} {:>4.1} {command}{separator}{arguments}\n",
-            id.cluster,
-            id.proc,
-            string("Owner").to_str_lossy(),
-            date(int("QDate"), world),
-            run,
-            char::from(letter),
-            int("JobPrio"),
-            size,
-        );
-        out.extend_from_slice(line.as_bytes());
-    }
-    let totals = |what: &str, jobs: &mut dyn Iterator<Item = &(JobId, ClassAd)>| {
-        let mut counts = [0u64; 8];
-        for (_, ad) in jobs {
-            counts[0] += 1;
-            let status = Context::new(world).my(ad).int("JobStatus").unwrap_or(0);
-            if let Some(count) =
-                usize::try_from(status).ok().filter(|&at| at > 0).and_then(|at| counts.get_mut(at))
-            {
-                *count += 1;
-            }
-        }
-        let [all, idle, running, removed, completed, held, output, suspended] = counts;
-        let running = running + output;
-        format!(
-            "Total for {what}: {all} jobs; {completed} completed, {removed} removed, {idle} idle, {running} running, \
-             {held} held, {suspended} suspended"
-        )
-    };
-    let query = totals("query", &mut kept.iter().copied());
-    let users = totals("all users", &mut all.iter());
-    out.extend_from_slice(format!("\n{query} \n{users}\n\n").as_bytes());
 }

@@ -19,13 +19,15 @@ use crate::world::{Command, World};
 /// How much a compressed history file may hold, in bytes.
 const UNPACKED: usize = 2 << 30;
 
-/// The queue log that the configuration names (router.md 2).
-pub(super) fn configured_log(view: &View<'_>) -> Option<PathBuf> {
+/// The queue log that the configuration names (router.md 2): that of the second schedd first where copies are asked for.
+pub(super) fn configured_log(view: &View<'_>, copies: bool) -> Option<PathBuf> {
     let text = |name: &str| view.string(name).ok().flatten().map(|setting| setting.value);
     let spool =
         |name: &str| text(name).map(|spool| BString::from([spool.as_slice(), b"/job_queue.log"].concat()));
-    let found = text("JOB_ROUTER_SCHEDD2_JOB_QUEUE_LOG")
-        .or_else(|| spool("JOB_ROUTER_SCHEDD2_SPOOL"))
+    let second = || text("JOB_ROUTER_SCHEDD2_JOB_QUEUE_LOG").or_else(|| spool("JOB_ROUTER_SCHEDD2_SPOOL"));
+    let found = copies
+        .then(second)
+        .flatten()
         .or_else(|| text("JOB_ROUTER_SCHEDD1_JOB_QUEUE_LOG"))
         .or_else(|| spool("JOB_ROUTER_SCHEDD1_SPOOL"))
         .or_else(|| text("JOB_QUEUE_LOG"))

@@ -1,12 +1,14 @@
-//! `htc-router-translate compare`: do two rule sets do the same?
+//! `htc-router-translate compare`: do two rule sets, or two whole routers, do the same?
 
 use std::fs::File;
 use std::io::{BufReader, Write};
 use std::path::PathBuf;
 
 use anyhow::Context;
+use bstr::ByteSlice;
 use clap::Args;
 
+use super::compare_routers;
 use super::rules::{self, RulesOptions};
 use crate::classad::stream::AdReader;
 use crate::classad::{ClassAd, format};
@@ -20,32 +22,40 @@ use crate::transform::compare::{Comparison, Difference, Outcome};
 /// Options of the verb.
 #[derive(Args, Debug)]
 pub(super) struct Arguments {
-    /// The first rules file
-    #[arg(value_name = "RULES_A")]
-    left: PathBuf,
-    /// The second rules file
-    #[arg(value_name = "RULES_B")]
-    right: PathBuf,
+    /// The first rules file, or configuration of a router
+    #[arg(value_name = "A")]
+    pub(super) left: PathBuf,
+    /// The second one
+    #[arg(value_name = "B")]
+    pub(super) right: PathBuf,
     /// Compare on the ads of FILE too; may be repeated
     #[arg(long, value_name = "FILE")]
-    ads: Vec<PathBuf>,
+    pub(super) ads: Vec<PathBuf>,
+    /// Take the files for configurations of routers: routes, transforms, constraint (the usual guess if they set
+    /// JOB_ROUTER_ knobs)
+    #[arg(long)]
+    routers: bool,
     /// How many ads are made from what the rules look at
     #[arg(long, value_name = "N", default_value_t = 10_000)]
-    generate: usize,
+    pub(super) generate: usize,
     /// Begin making ads with this number
     #[arg(long, value_name = "N", default_value_t = 1)]
-    seed: u64,
+    pub(super) seed: u64,
     #[command(flatten)]
-    config: ConfigOptions,
+    pub(super) config: ConfigOptions,
     #[command(flatten)]
-    output: OutputOptions,
+    pub(super) output: OutputOptions,
 }
 
 /// At most so many of the given ads are also changed to make others.
-const MOST_SEEDS: usize = 256;
+pub(super) const MOST_SEEDS: usize = 256;
 
 /// Carries it out: 0 when no difference was found, 1 with the smallest ad otherwise.
 pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<Status> {
+    if arguments.routers || [&arguments.left, &arguments.right].into_iter().any(|path| is_configuration(path))
+    {
+        return compare_routers::run(arguments, program);
+    }
     let world = RealWorld::new();
     let config = rules::load_config(&arguments.config, &RulesOptions::default(), &world, program)?;
     let view = config.as_ref().map(|config| config.view(&world));
@@ -81,7 +91,17 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
     Ok(Status::Done)
 }
 
-fn println(text: &str) -> anyhow::Result<()> {
+/// Whether a file sets knobs of the router; one that cannot be read is complained of later.
+fn is_configuration(path: &std::path::Path) -> bool {
+    let text = std::fs::read(path).unwrap_or_default();
+    ByteSlice::lines(text.as_slice()).any(|line| {
+        let line = line.trim_start();
+        let knob = line.get(..11).is_some_and(|start| start.eq_ignore_ascii_case(b"JOB_ROUTER_"));
+        knob && line.contains(&b'=')
+    })
+}
+
+pub(super) fn println(text: &str) -> anyhow::Result<()> {
     writeln!(std::io::stdout().lock(), "{text}").map_err(Into::into)
 }
 
@@ -123,14 +143,14 @@ fn tell(arguments: &Arguments, found: Difference, program: &Program) -> anyhow::
     Ok(Status::No)
 }
 
-fn print_text(text: &str) -> anyhow::Result<()> {
+pub(super) fn print_text(text: &str) -> anyhow::Result<()> {
     std::io::stdout().lock().write_all(text.as_bytes()).map_err(Into::into)
 }
 
-fn lossy(bytes: &[u8]) -> String {
+pub(super) fn lossy(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-fn shown(ad: &ClassAd) -> String {
+pub(super) fn shown(ad: &ClassAd) -> String {
     if ad.is_empty() { "  (an ad without attributes)\n".to_owned() } else { lossy(&format::long::print(ad)) }
 }

@@ -1,6 +1,7 @@
 //! `htc-router-translate`: one file a verb.
 
 mod compare;
+mod compare_routers;
 mod convert;
 mod lint;
 mod matching;
@@ -75,6 +76,11 @@ const MANUAL: Manual = Manual {
             status: 0,
         },
         Example {
+            what: "does a converted configuration route as the old one did?",
+            line: "htc-router-translate compare old-router.config new-router.config --ads router.ads",
+            status: 0,
+        },
+        Example {
             what: "do two rule sets do the same?",
             line: "htc-router-translate compare rules.xfm other.xfm --ads jobs.ads",
             status: 1,
@@ -109,7 +115,7 @@ enum Verb {
     Transform(transform::Arguments),
     /// Find mistakes in transforms
     Lint(lint::Arguments),
-    /// Compare two rule sets on given and made-up ads
+    /// Compare two rule sets, or two routers, on given and made-up ads
     Compare(compare::Arguments),
     /// Tell which route each job gets, and why others do not
     #[command(name = "match")]

@@ -15,6 +15,7 @@ use crate::classad::format::long::{self, PrintOptions};
 use crate::classad::{ClassAd, Context, Expr};
 use crate::job::JobId;
 use crate::router::Queue;
+use crate::text::caseless;
 use crate::world::World;
 
 /// The job's file ends in this.
@@ -26,6 +27,10 @@ const HISTORY: &str = "history";
 const COUNTER: &str = ".next_cluster";
 /// How much of the history is searched for a record that may be there already, in bytes.
 const TAIL: u64 = 1 << 20;
+
+/// Attributes that a schedd lets nobody take from a job (recording r12).
+const KEPT: [&str; 8] =
+    ["ClusterId", "ProcId", "MyType", "TargetType", "Owner", "User", "JobUniverse", "TotalSubmitProcs"];
 
 const REMOVED: i64 = 3;
 const COMPLETED: i64 = 4;
@@ -244,6 +249,24 @@ impl Directory {
             }
         }
         self.store(id, &ad)
+    }
+
+    /// Edits a source in place. What a schedd keeps of every job cannot be deleted; that it is asked for is no failure.
+    ///
+    /// # Errors
+    /// The job is gone or cannot be written, or is to get another id or owner.
+    pub fn edit(
+        &mut self,
+        id: JobId,
+        changes: &[(BString, Option<Expr>)],
+        world: &dyn World,
+    ) -> io::Result<()> {
+        let kept = |name: &BString| KEPT.iter().any(|kept| caseless::eq(kept.as_bytes(), name));
+        if let Some((name, _)) = changes.iter().find(|(name, expr)| expr.is_some() && kept(name)) {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("Failed to set {name}")));
+        }
+        let allowed: Vec<_> = changes.iter().filter(|(name, _)| !kept(name)).cloned().collect();
+        self.update(id, &allowed, world)
     }
 
     /// Lets a job leave the queue: its record goes to the history first.

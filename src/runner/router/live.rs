@@ -247,7 +247,7 @@ impl Live<'_> {
                 return Some(Event::Submitted(id, submitted));
             }
             Action::Edit(id, changes) => {
-                let edited = self.directory.update(id, &changes, world);
+                let edited = self.directory.edit(id, &changes, world);
                 return Some(Event::Edited(id, edited.map_err(|error| error.to_string())));
             }
             Action::Update(id, changes) => {

@@ -1,4 +1,4 @@
-//! Replays recorded sessions of the real daemons against `htc-slot-run` and `htc-starter-run`.
+//! Replays recorded sessions of the real daemons against `htc-slot-run` and `htc-starter-run`, and against the router.
 //!
 //! A scenario directory holds a whole configuration, the behaviours of its hooks and jobs, and a record of every call
 //! the real daemons made (README.md beside the recordings describes the format). The harness lays the same files out
@@ -13,6 +13,7 @@ mod exceptions;
 mod normalise;
 mod play;
 mod recorded;
+mod router;
 mod scenario;
 mod stage;
 mod states;
@@ -41,7 +42,7 @@ pub struct Options {
 }
 
 /// What came of one scenario.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Outcome {
     /// Name of the scenario.
     pub name: String,
@@ -96,7 +97,7 @@ fn replay_one(directory: &Path, options: &Options) -> Outcome {
     let mut best = attempt(directory, options);
     for number in 2..=ATTEMPTS {
         let differs = (1..=RACES).contains(&best.differences.len()) && best.skipped.is_none();
-        if !differs || best.took > SHORT || options.keep {
+        if !differs || best.took > SHORT || options.keep || router::is_one(directory) {
             break;
         }
         let next = attempt(directory, options);
@@ -129,6 +130,9 @@ fn attempt(directory: &Path, options: &Options) -> Outcome {
 }
 
 fn fill(directory: &Path, options: &Options, outcome: &mut Outcome) -> Result<()> {
+    if router::is_one(directory) {
+        return router::fill(directory, outcome);
+    }
     let scenario = scenario::Scenario::read(directory)?;
     if let Some(reason) = scenario.not_ours() {
         return Err(reason);
@@ -174,7 +178,9 @@ pub fn main(arguments: &[String]) -> Result<bool> {
     if directories.is_empty() {
         return Err("no scenario directory given: transcript DIR...".to_owned());
     }
-    if options.programs.as_os_str().is_empty() {
+    // The router is replayed in this process.
+    let programs = directories.iter().any(|directory| !router::is_one(directory));
+    if programs && options.programs.as_os_str().is_empty() {
         options.programs = super::programs::find(&["htc-slot-run", "htc-starter-run"])?;
     }
     let outcomes = replay(&directories, &options);

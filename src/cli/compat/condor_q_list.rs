@@ -1,0 +1,304 @@
+//! The two lists of `condor_q`: one line a job, and one line a batch (reference: condor_q.V6/queue.cpp, `reduce_results`).
+
+use std::collections::BTreeMap;
+
+use bstr::{BString, ByteSlice};
+
+use crate::classad::{ClassAd, Context};
+use crate::config::Config;
+use crate::job::JobId;
+use crate::text::calendar::Civil;
+use crate::world::World;
+
+/// The scheduler universe, in which DAGs run.
+const SCHEDULER: i64 = 7;
+
+fn date(seconds: i64, world: &dyn World) -> String {
+    let Civil { month, day, hour, minute, .. } = Civil::at(seconds, i64::from(world.zone(seconds).offset));
+    format!("{month:2}/{day:<2} {hour:02}:{minute:02}")
+}
+
+/// Jobs to list, and where they are from.
+pub(super) struct List<'a> {
+    /// The configuration.
+    pub config: &'a Config,
+    /// The jobs that were asked for.
+    pub kept: &'a [&'a (JobId, ClassAd)],
+    /// All jobs of the queue.
+    pub all: &'a [(JobId, ClassAd)],
+    /// What is outside.
+    pub world: &'a dyn World,
+}
+
+impl List<'_> {
+    fn heading(&self, out: &mut Vec<u8>) {
+        let view = self.config.view(self.world);
+        let text = |name: &str| view.string(name).ok().flatten().map(|setting| setting.value);
+        let name = text("SCHEDD_NAME").or_else(|| text("FULL_HOSTNAME")).unwrap_or_default();
+        let now = date(self.world.now().epoch(), self.world);
+        out.extend_from_slice(format!("\n\n-- Schedd: {name} : <job_queue.log> @ {now}\n").as_bytes());
+    }
+
+    /// One line a job: `condor_q -nobatch`.
+    pub(super) fn jobs(&self, out: &mut Vec<u8>) {
+        let (kept, world) = (self.kept, self.world);
+        let now = world.now().epoch();
+        self.heading(out);
+        out.extend_from_slice(b" ID      OWNER            SUBMITTED     RUN_TIME ST PRI SIZE CMD\n");
+        for (id, ad) in kept {
+            let context = Context::new(world).my(ad);
+            let string = |name: &str| context.string(name).unwrap_or_default();
+            let int = |name: &str| context.int(name).unwrap_or(0);
+            let status = int("JobStatus");
+            let mut run = context.real("RemoteWallClockTime").unwrap_or(0.0) as i64;
+            if matches!(status, 2 | 6) {
+                run += now - context.int("ShadowBday").unwrap_or(now);
+            }
+            let run = run.max(0);
+            let run = format!("{}+{:02}:{:02}:{:02}", run / 86_400, run / 3600 % 24, run / 60 % 60, run % 60);
+            let letter =
+                usize::try_from(status).ok().and_then(|at| b"UIRXCH>S".get(at)).copied().unwrap_or(b'?');
+            let size = context
+                .real("MemoryUsage")
+                .unwrap_or_else(|| context.real("ImageSize").unwrap_or(0.0) / 1024.0);
+            let command = string("Cmd");
+            let command = command.rsplit_str("/").next().unwrap_or_default().as_bstr();
+            let arguments =
+                context.string("Arguments").or_else(|| context.string("Args")).unwrap_or_default();
+            let separator = if arguments.is_empty() { "" } else { " " };
+            let line = format!(
+                "{:>4}.{:<3} {:<14} {:>11} {:>12} {:<2} {:<3} {:>4.1} {command}{separator}{arguments}\n",
+                id.cluster,
+                id.proc,
+                string("Owner").to_str_lossy(),
+                date(int("QDate"), world),
+                run,
+                char::from(letter),
+                int("JobPrio"),
+                size,
+            );
+            out.extend_from_slice(line.as_bytes());
+        }
+        self.totals(out);
+    }
+
+    /// One line a cluster or batch: `condor_q` as such. Jobs of the scheduler universe stand for DAGs.
+    pub(super) fn batches(&self, out: &mut Vec<u8>) {
+        self.heading(out);
+        let mut jobs: Vec<&(JobId, ClassAd)> = self.kept.to_vec();
+        jobs.sort_by_key(|(id, _)| *id);
+        let mut rows: Vec<Row> = Vec::new();
+        let mut at: BTreeMap<(BString, i32), usize> = BTreeMap::new();
+        for (id, ad) in jobs {
+            let job = Job::new(*id, ad, self.world);
+            // Batches are an owner's own; a cluster without a name is one by itself.
+            let key = match &job.batch {
+                Some(name) if !job.is_dag => ([name.as_slice(), b"\n", &job.owner].concat().into(), 0),
+                _ => (BString::default(), id.cluster),
+            };
+            let row = *at.entry(key).or_insert_with(|| {
+                rows.push(Row::of(&job));
+                rows.len() - 1
+            });
+            rows[row].take(&job);
+        }
+        let longest = |text: fn(&Row) -> usize| rows.iter().map(text).max().unwrap_or(0);
+        let widths = Widths::new(
+            longest(|row| row.owner.len()),
+            longest(|row| row.batch.len()),
+            longest(|row| row.ids().len()),
+            rows.is_empty(),
+        );
+        let held = rows.is_empty() || rows.iter().any(|row| row.held > 0);
+        let hold = if held { "   HOLD" } else { "" };
+        out.extend_from_slice(
+            format!(
+                "{:<owner$} {:<batch$}    SUBMITTED   DONE   RUN    IDLE{hold}  TOTAL JOB_IDS\n",
+                "OWNER",
+                "BATCH_NAME",
+                owner = widths.owner,
+                batch = widths.batch
+            )
+            .as_bytes(),
+        );
+        for row in &rows {
+            let cell = |text: &BString, width: usize| {
+                let text = text.to_str_lossy();
+                let cut: String = text.chars().take(width).collect();
+                format!("{cut:<width$}")
+            };
+            let mut line = format!(
+                "{} {} {:>12}",
+                cell(&row.owner, widths.owner),
+                cell(&row.batch, widths.batch),
+                date(row.submitted, self.world)
+            );
+            let mut counts = vec![row.done, row.running, row.idle];
+            counts.extend(held.then_some(row.held));
+            counts.push(row.total);
+            for count in counts {
+                line.push_str(&if count > 0 { format!(" {count:6}") } else { "      _".to_owned() });
+            }
+            line.push_str(&format!(" {}\n", row.ids()));
+            out.extend_from_slice(line.as_bytes());
+        }
+        self.totals(out);
+    }
+
+    /// The two last lines. DAGs do not count.
+    fn totals(&self, out: &mut Vec<u8>) {
+        let totals = |what: &str, jobs: &mut dyn Iterator<Item = &(JobId, ClassAd)>| {
+            let mut counts = [0u64; 8];
+            for (_, ad) in jobs {
+                let context = Context::new(self.world).my(ad);
+                if context.int("JobUniverse") == Some(SCHEDULER) {
+                    continue;
+                }
+                counts[0] += 1;
+                let status = context.int("JobStatus").and_then(|status| usize::try_from(status).ok());
+                if let Some(count) = status.filter(|&at| at > 0).and_then(|at| counts.get_mut(at)) {
+                    *count += 1;
+                }
+            }
+            let [all, idle, running, removed, completed, held, output, suspended] = counts;
+            let running = running + output;
+            format!(
+                "Total for {what}: {all} jobs; {completed} completed, {removed} removed, {idle} idle, {running} \
+                 running, {held} held, {suspended} suspended"
+            )
+        };
+        let query = totals("query", &mut self.kept.iter().copied());
+        let users = totals("all users", &mut self.all.iter());
+        out.extend_from_slice(format!("\n{query} \n{users}\n\n").as_bytes());
+    }
+}
+
+/// What a row of batches is made of.
+struct Job {
+    id: JobId,
+    owner: BString,
+    batch: Option<BString>,
+    submitted: i64,
+    status: i64,
+    submitted_procs: Option<i64>,
+    is_dag: bool,
+}
+
+impl Job {
+    fn new(id: JobId, ad: &ClassAd, world: &dyn World) -> Self {
+        let context = Context::new(world).my(ad);
+        let is_dag = context.int("JobUniverse") == Some(SCHEDULER);
+        let batch = context.string("JobBatchName").or_else(|| match is_dag {
+            true => Some(format!("DAG: {}", id.cluster).into()),
+            false if ad.contains("DAGManJobId") => {
+                context.string("DAGNodeName").map(|node| BString::from([b"NODE: ", node.as_slice()].concat()))
+            }
+            false => None,
+        });
+        Job {
+            id,
+            owner: context.string("Owner").unwrap_or_else(|| "??".into()),
+            batch,
+            submitted: context.int("QDate").unwrap_or(0),
+            status: context.int("JobStatus").unwrap_or(0),
+            submitted_procs: context.int("DAG_NodesTotal").or_else(|| context.int("TotalSubmitProcs")),
+            is_dag,
+        }
+    }
+}
+
+/// One line: the jobs of a batch.
+struct Row {
+    owner: BString,
+    batch: BString,
+    submitted: i64,
+    done: i64,
+    running: i64,
+    idle: i64,
+    held: i64,
+    total: i64,
+    first: Option<JobId>,
+    last: Option<JobId>,
+    cluster: Option<i32>,
+}
+
+impl Row {
+    fn of(job: &Job) -> Self {
+        Row {
+            owner: job.owner.clone(),
+            batch: job.batch.clone().unwrap_or_else(|| format!("ID: {}", job.id.cluster).into()),
+            submitted: job.submitted,
+            done: 0,
+            running: 0,
+            idle: 0,
+            held: 0,
+            total: 0,
+            first: None,
+            last: None,
+            cluster: None,
+        }
+    }
+
+    /// Counts a job. With a constraint nobody knows how many have left: none is done.
+    fn take(&mut self, job: &Job) {
+        if self.cluster.replace(job.id.cluster) != Some(job.id.cluster) {
+            self.total += job.submitted_procs.unwrap_or(0);
+        }
+        if job.is_dag {
+            return;
+        }
+        match job.status {
+            1 | 7 => self.idle += 1,
+            2 | 6 => self.running += 1,
+            5 => self.held += 1,
+            _ => {}
+        }
+        self.first = Some(self.first.map_or(job.id, |first| first.min(job.id)));
+        self.last = Some(self.last.map_or(job.id, |last| last.max(job.id)));
+    }
+
+    /// The ids; those of a DAG are not known.
+    fn ids(&self) -> String {
+        match (self.first, self.last) {
+            (Some(first), Some(last)) if first == last => first.to_string(),
+            (Some(first), Some(last)) if first.cluster == last.cluster => format!("{first}-{}", last.proc),
+            (Some(first), Some(last)) => format!("{first} ... {last}"),
+            _ => "0.0".to_owned(),
+        }
+    }
+}
+
+/// Widths of the columns that fit themselves to what they show (`fnFixupWidthsForProgressFormat`).
+struct Widths {
+    owner: usize,
+    batch: usize,
+}
+
+impl Widths {
+    fn new(mut owner: usize, mut batch: usize, mut ids: usize, empty: bool) -> Self {
+        if empty {
+            return Widths { owner: 5, batch: 12 };
+        }
+        // A terminal of 80 columns, 50 of them for the counts; 8, 10 and 9 are the least for names and ids.
+        const ROOM: usize = 30;
+        if owner + batch + ids > ROOM {
+            let spare = (ROOM - 27) / 3;
+            let (mut more_batch, mut more_owner) = (spare, spare);
+            if spare < ids && owner + batch > more_batch + more_owner + 18 + 7 {
+                ids /= 2;
+            }
+            let rest = (spare + 9).saturating_sub(ids);
+            more_owner += rest / 2;
+            more_batch += rest - rest / 2;
+            if more_batch + 10 > batch {
+                more_owner = (8 + more_owner + more_batch + 10 - batch).min(owner).saturating_sub(8);
+            }
+            if more_owner + 8 > owner {
+                more_batch = (10 + more_batch + more_owner + 8 - owner).min(batch).saturating_sub(10);
+            }
+            batch = batch.min(more_batch + 10);
+            owner = owner.min(more_owner + 8);
+        }
+        Widths { owner: if owner < 5 { 8 } else { owner }, batch: batch.max(10) }
+    }
+}

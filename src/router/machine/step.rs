@@ -1,0 +1,101 @@
+//! One step of the machine under way: what it looks at and what it asks for.
+
+use super::*;
+
+/// One step under way.
+pub(super) struct Step<'a> {
+    pub(super) now: i64,
+    pub(super) around: &'a Surroundings<'a>,
+    pub(super) actions: Vec<Action>,
+    /// The job at hand rests until the next poll.
+    pub(super) parked: bool,
+}
+
+impl Step<'_> {
+    pub(super) fn int(&self, ad: &ClassAd, name: &str) -> Option<i64> {
+        Context::new(self.around.world).my(ad).int(name)
+    }
+
+    pub(super) fn string(&self, ad: &ClassAd, name: &str) -> BString {
+        Context::new(self.around.world).my(ad).string(name).unwrap_or_default()
+    }
+
+    pub(super) fn log(&mut self, job: &RoutedJob, text: &str) {
+        self.actions.push(Action::Log(format!("JobRouter ({}): {text}", job.description())));
+    }
+
+    /// Does something that is answered by an event.
+    pub(super) fn ask(&mut self, job: &mut RoutedJob, action: Action) {
+        (job.waiting, job.asks) = (true, true);
+        self.actions.push(action);
+    }
+
+    /// Whether there is such a hook for the job.
+    pub(super) fn is_configured(&self, job: &RoutedJob, hook: HookType) -> bool {
+        let (knobs, world) = (self.around.knobs, self.around.world);
+        let keyword =
+            keyword::router(&job.source, knobs, world).keyword.filter(|keyword| !keyword.is_empty());
+        keyword.is_some_and(|keyword| {
+            path_check::configured(world, knobs, &keyword, hook).is_ok_and(|path| path.is_some())
+        })
+    }
+
+    pub(super) fn hook(&mut self, job: &mut RoutedJob, hook: HookType, route: BString) {
+        let action = Action::Hook {
+            source: job.source_id,
+            hook,
+            route,
+            source_ad: Box::new(job.source.clone()),
+            copy_ad: Box::new(job.copy.clone()),
+            in_place: job.in_place,
+        };
+        self.ask(job, action);
+        // A hook may run for long: unless there is none, which is said at once, the others do not wait for its end.
+        job.asks = !self.is_configured(job, hook);
+    }
+
+    pub(super) fn set_idle(&mut self, job: &mut RoutedJob) {
+        let old = self.int(&job.source, "JobStatus").unwrap_or(IDLE);
+        if old == IDLE {
+            return;
+        }
+        if old == RUNNING || old == TRANSFERRING_OUTPUT {
+            self.evicts(job);
+        }
+        job.source.set("JobStatus", IDLE);
+        let changes = vec![("JobStatus".into(), Some(Expr::literal(IDLE)))];
+        self.actions.push(Action::Update(job.source_id, changes));
+    }
+
+    pub(super) fn executes(&mut self, job: &RoutedJob) {
+        let host = self.string(&job.source, "RoutedToJobId");
+        let body = Body::Execute { host, slot_name: BString::default(), properties: Vec::new() };
+        self.actions.push(Action::UserLog(job.source_id, Box::new(job.source.clone()), body));
+    }
+
+    pub(super) fn evicts(&mut self, job: &RoutedJob) {
+        let evicted = Evicted {
+            code: (0, 0),
+            checkpointed: false,
+            requeued: None,
+            run: Share::default(),
+            reason: BString::default(),
+            resources: None,
+        };
+        let body = Body::Evicted(Box::new(evicted));
+        self.actions.push(Action::UserLog(job.source_id, Box::new(job.source.clone()), body));
+    }
+
+    pub(super) fn ending(&self, source: &ClassAd) -> Body {
+        let by_signal = Context::new(self.around.world).my(source).boolean("ExitBySignal").unwrap_or(false);
+        let number = |name: &str| i32::try_from(self.int(source, name).unwrap_or(0)).unwrap_or(0);
+        let ending = if by_signal {
+            Ending::Signalled(number("ExitSignal"), None)
+        } else {
+            Ending::Exited(number("ExitCode"))
+        };
+        let resources = crate::user_log::ResourceTable::from_job_ad(source);
+        let (run, total) = (Share::default(), Share::default());
+        Body::Terminated(Box::new(Terminated { ending, run, total, resources }))
+    }
+}

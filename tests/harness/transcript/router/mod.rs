@@ -1,0 +1,153 @@
+//! Replays recordings of the real job router against the router machine, in no time: the queue is shown to the machine
+//! as the recorded router saw it, hooks answer as recorded, and every hook call (path, standard input), every write to the
+//! queue with all its attributes, every submitted copy, and the sentences of the daemon's log are compared.
+
+mod recording;
+mod session;
+mod units;
+mod values;
+
+use std::cell::RefCell;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use htc_hooks::config::{CommandPolicy, Config, LoadOptions, Who};
+use htc_hooks::os::RealWorld;
+
+use recording::Recording;
+pub use recording::is_one;
+use session::{Session, Stage};
+
+use super::compare::Difference;
+use super::exceptions::Exceptions;
+use super::{Outcome, Result};
+
+/// Recordings that cannot be replayed, and why.
+const NOT_REPLAYED: [(&str, &str); 3] = [
+    ("r14-", "of twenty minutes only the ends are logged: how often the router looked is not known to one"),
+    ("r15-", "the configuration was changed while it ran, and only its last state is recorded"),
+    ("r16-", "of the second queue only the end is recorded, not its log"),
+];
+
+/// Replays one recording.
+pub fn fill(directory: &Path, outcome: &mut Outcome) -> Result<()> {
+    if let Some((_, reason)) = NOT_REPLAYED.iter().find(|(prefix, _)| outcome.name.starts_with(prefix)) {
+        return Err((*reason).to_owned());
+    }
+    replay(directory, 0, outcome)?;
+    // How often it looked in a long time without any sign is known but for one.
+    for extra in [-1, 1] {
+        if outcome.differences.is_empty() || !Recording::read(directory, extra)?.has_more_calls {
+            break;
+        }
+        let mut other = Outcome { differences: Vec::new(), ..outcome.clone() };
+        replay(directory, extra, &mut other)?;
+        if other.differences.len() < outcome.differences.len() {
+            *outcome = other;
+        }
+    }
+    Ok(())
+}
+
+fn replay(directory: &Path, extra: i32, outcome: &mut Outcome) -> Result<()> {
+    let recording = Recording::read(directory, extra)?;
+    let place = tempfile::tempdir().map_err(|error| error.to_string())?;
+    let local = place.path().display().to_string();
+    let config = place.path().join("condor_config");
+    let write = |path: &Path, text: &str| fs::write(path, text).map_err(|error| error.to_string());
+    write(&config, &recording.config.replace("@LOCAL_DIR@", &local).replace("@RELEASE_DIR@", &local))?;
+    let hooks = place.path().join("hooks");
+    fs::create_dir(&hooks).map_err(|error| error.to_string())?;
+    for (name, text) in &recording.behaviours {
+        let path = hooks.join(name);
+        write(&path, text)?;
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).map_err(|error| error.to_string())?;
+    }
+    let world = RealWorld::new();
+    let who = Who { subsystem: "JOB_ROUTER".into(), ..Who::default() };
+    let options = LoadOptions {
+        file: Some(config),
+        environment: false,
+        commands: CommandPolicy::BOUNDED,
+        ..LoadOptions::default()
+    };
+    let (config, _) = Config::load(&world, &who, &options).map_err(|error| error.to_string())?;
+    let view = config.view(&world);
+    let period = htc_hooks::router::Knobs::load(&view, &mut |_| {}).polling_period.as_secs_f64();
+    let exceptions = Exceptions::load()?;
+    let name = outcome.name.clone();
+    let stage = Stage {
+        name: &name,
+        recording: &recording,
+        view: &view,
+        world: &world,
+        exceptions: &exceptions,
+        local,
+        period,
+        printed: RefCell::default(),
+    };
+    let mut session = play(&stage);
+    outcome.compared = session.counts;
+    outcome.differences = std::mem::take(&mut session.differences);
+    sentences(&recording, &session, outcome);
+    Ok(())
+}
+
+/// From poll to poll, with what lies between. What of the queue the recorded router saw at each is known but for a second or
+/// so, and the schedd writes with some delay: several accounts are followed, and the one with the fewest differences counts.
+fn play<'a>(stage: &'a Stage<'a>) -> Session<'a> {
+    let recording = stage.recording;
+    let mut sessions = vec![Session::new(stage)];
+    let mut lives = recording.lives.iter().skip(1).copied().peekable();
+    let periodic = recording.units.iter().filter(|unit| unit.periodic).map(|unit| unit.after + 0.2);
+    let mut periodic = periodic.collect::<Vec<_>>().into_iter().peekable();
+    let mut last = 0.0;
+    for (number, &at) in recording.polls.iter().enumerate() {
+        let next = recording.polls.get(number + 1).copied().unwrap_or(recording.end);
+        while let Some(begun) = lives.next_if(|begun| *begun <= at + 0.5) {
+            for session in &mut sessions {
+                session.deliver(begun);
+                session.restart(begun);
+            }
+        }
+        while let Some(due) = periodic.next_if(|due| *due < at) {
+            if due - last > 1.0 {
+                sessions.iter_mut().for_each(|session| session.periodic(due));
+                last = due;
+            }
+        }
+        let looks = sessions.iter().flat_map(|session| match session.is_dead {
+            true => vec![session.clone()],
+            false => session.looks(at, next),
+        });
+        sessions = Session::best(looks.collect());
+    }
+    sessions.iter_mut().for_each(Session::finish);
+    sessions.sort_by_key(|session| session.differences.len());
+    sessions.into_iter().next().unwrap_or_else(|| Session::new(stage))
+}
+
+/// The sentences of the daemon's log, job by job, as far as the log goes.
+fn sentences(recording: &Recording, session: &Session<'_>, outcome: &mut Outcome) {
+    let mut sources: Vec<&str> = recording.said.iter().map(|said| said.source.as_str()).collect();
+    sources.sort_unstable();
+    sources.dedup();
+    for source in sources {
+        let recorded = recording.said.iter().filter(|said| said.source == source).map(|said| &said.text);
+        let recorded: Vec<&String> = recorded.collect();
+        let empty = Vec::new();
+        let ours = session.said.get(source).unwrap_or(&empty);
+        outcome.compared.states += recorded.len();
+        let same = recorded.iter().zip(ours).take_while(|(a, b)| **a == *b).count();
+        let complete = same == recorded.len() && (recording.is_log_cut || same == ours.len());
+        if !complete {
+            outcome.differences.push(Difference {
+                place: format!("job {source}"),
+                what: format!("sentence {}", same + 1),
+                recorded: recorded.get(same).map(|text| (*text).clone()),
+                ours: ours.get(same).cloned(),
+            });
+        }
+    }
+}

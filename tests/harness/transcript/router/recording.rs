@@ -1,0 +1,470 @@
+//! A recording of the job router: configuration, hook calls, the queue log, the router's own log.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use htc_hooks::job::JobId;
+use htc_hooks::process::Exit;
+
+use super::super::Result;
+use super::units::{self, Kind, Unit};
+
+/// One call of a hook, as the table of README.md and the folder of the call tell.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// Its number and name.
+    pub label: String,
+    /// Name of the recorder: the last part of the configured path.
+    pub hook: String,
+    /// The source job, as far as known.
+    pub source: Option<JobId>,
+    /// Whether the job was read from the call's own standard input.
+    pub is_certain: bool,
+    /// When it began, in seconds since the epoch.
+    pub start: f64,
+    /// How long it ran; never ended without.
+    pub lasted: Option<f64>,
+    /// How it ended.
+    pub exit: Exit,
+    /// Length of its standard input, before the texts were made neutral.
+    pub stdin: Option<String>,
+    /// What it printed, if kept.
+    pub stdout: Option<Vec<u8>>,
+    /// Length of what it printed.
+    pub printed: usize,
+}
+
+/// A sentence of the router about a job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Said {
+    /// Key of the source.
+    pub source: String,
+    /// The sentence.
+    pub text: String,
+}
+
+/// The recording.
+pub struct Recording {
+    /// `condor_config`, with placeholders.
+    pub config: String,
+    /// The queue log.
+    pub units: Vec<Unit>,
+    /// Calls in order of start.
+    pub calls: Vec<Call>,
+    /// Whether calls were left out of the table.
+    pub has_more_calls: bool,
+    /// Behaviours of hooks by name of the recorder.
+    pub behaviours: Vec<(String, String)>,
+    /// When the daemon started, each time, in seconds since the epoch.
+    pub lives: Vec<f64>,
+    /// When it looked at the queue, in seconds since the epoch.
+    pub polls: Vec<f64>,
+    /// What it said about jobs.
+    pub said: Vec<Said>,
+    /// Whether its log was cut.
+    pub is_log_cut: bool,
+    /// The last second of the recording.
+    pub end: f64,
+}
+
+/// Lines kept of a router's log; a log of so many was cut.
+const LOG_LINES: usize = 260;
+
+fn read(path: &Path) -> Result<String> {
+    let bytes = fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Whether this directory is a recording of the router.
+pub fn is_one(directory: &Path) -> bool {
+    directory.join("JobRouterLog.extract").exists() && directory.join("job_queue.log").exists()
+}
+
+/// The value of a line `name = value`.
+fn attribute<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(" = "))
+}
+
+fn id_in(text: &str) -> Option<JobId> {
+    let part = |name| attribute(text, name)?.trim().parse().ok();
+    Some(JobId::new(part("ClusterId")?, part("ProcId")?))
+}
+
+impl Recording {
+    /// Reads a directory. `extra` looks more than thought are put into long times about which nothing is known.
+    pub fn read(directory: &Path, extra: i32) -> Result<Self> {
+        let config = read(&directory.join("condor_config"))?;
+        let name = config
+            .lines()
+            .find_map(|line| line.strip_prefix("JOB_ROUTER_NAME")?.trim_start().strip_prefix('='))
+            .map_or("jobrouter", str::trim);
+        let log = read(&directory.join("JobRouterLog.extract"))?;
+        let readme = read(&directory.join("README.md"))?;
+        let timeline = read(&directory.join("timeline.txt"))?;
+        let period = config
+            .lines()
+            .find_map(|line| line.strip_prefix("JOB_ROUTER_POLLING_PERIOD = ")?.trim().parse().ok())
+            .unwrap_or(10.0);
+        let mut calls = Vec::new();
+        let mut has_more_calls = false;
+        for row in readme.lines().filter(|line| line.starts_with('|')) {
+            has_more_calls |= row.contains("more calls of kinds shown");
+            calls.extend(call(directory, row));
+        }
+        calls.sort_by(|a: &Call, b: &Call| a.start.total_cmp(&b.start));
+        let answers =
+            calls.iter().filter(|call| call.hook.contains("UPDATE")).filter_map(|call| call.stdout.as_ref());
+        let mut answered = BTreeSet::from(["lastjobstatus".to_owned()]);
+        for answer in answers {
+            let text = String::from_utf8_lossy(answer).into_owned();
+            answered
+                .extend(text.lines().filter_map(|line| Some(line.split_once('=')?.0.trim().to_lowercase())));
+        }
+        let mut units = units::cut(&read(&directory.join("job_queue.log"))?, name, &answered);
+        let lines = timed(&log);
+        let zero = zero_of(&lines, &calls, &timeline, &units);
+        for call in &mut calls {
+            call.start += zero;
+        }
+        // The recorder noted when its own commands had ended.
+        let commands = timeline.lines().filter(|line| {
+            ["* condor_rm", "* condor_hold", "* condor_release"].iter().any(|word| line.contains(word))
+        });
+        let by_hand = || units.iter().enumerate().filter(|(_, unit)| unit.by_hand).map(|(at, _)| at);
+        let hands: Vec<usize> = by_hand().collect();
+        if hands.len() == commands.clone().count() {
+            for (at, line) in hands.into_iter().zip(commands) {
+                if let Some(seconds) = seconds_of(line) {
+                    units[at].after = units[at].after.max(zero + seconds - 0.1);
+                    units[at].before = units[at].before.min(zero + seconds + 0.2);
+                }
+            }
+        }
+        // A claim is followed by its submission as soon as the translate hook lets it.
+        for claim in 0..units.len() {
+            let Some((source, Kind::Claim)) = units[claim].router else { continue };
+            let next = units[claim + 1..].iter().find(|unit| unit.router.is_some_and(|(id, _)| id == source));
+            let Some(next) = next.filter(|unit| matches!(unit.router, Some((_, Kind::Submit(_))))) else {
+                continue;
+            };
+            let slow = calls.iter().filter(|call| call.source == Some(source)).filter_map(|call| call.lasted);
+            let begun = next.stamp.unwrap_or(0.0) - slow.fold(0.0, f64::max) - 0.5;
+            units[claim].after = units[claim].after.max(begun);
+        }
+        let mut after = 0.0_f64;
+        for unit in &mut units {
+            after = after.max(unit.after);
+            unit.after = after;
+        }
+        let end = zero
+            + timeline
+                .lines()
+                .filter(|line| line.contains("* stopping"))
+                .chain(timeline.lines().last())
+                .find_map(seconds_of)
+                .unwrap_or(0.0);
+        let lives: Vec<f64> =
+            lines.iter().filter(|(_, text)| text.starts_with("main_init")).map(|(at, _)| *at).collect();
+        let ends: Vec<f64> =
+            lines.iter().filter(|(_, text)| text.starts_with("ERROR \"")).map(|(at, _)| *at).collect();
+        let mut polls = Vec::new();
+        for (number, &begun) in lives.iter().enumerate() {
+            let next = lives.get(number + 1).copied().unwrap_or(f64::INFINITY);
+            let died = ends.iter().copied().find(|at| *at >= begun && *at < next).unwrap_or(f64::INFINITY);
+            // Before the schedd's log was there, or before the first job, it looked in vain.
+            let first = lines.iter().find(|(at, text)| {
+                *at >= begun && (text.contains("Found candidate") || text.contains("orphan"))
+            });
+            let first = first.map_or(begun, |(at, _)| *at);
+            // More of the log, where somebody kept it: the routing table is logged at each look.
+            let more = read(&directory.join("throttle.extract")).unwrap_or_default();
+            let tables: Vec<f64> = timed(&more).iter().map(|(at, _)| at + 0.5).collect();
+            let claims: Vec<f64> = match tables.is_empty() {
+                false => tables,
+                true => timeline
+                    .lines()
+                    .filter(|line| line.contains("M=External") && !line.contains("to="))
+                    .filter_map(|line| Some(zero + seconds_of(line)? - 0.4))
+                    .collect(),
+            };
+            let looks = polls_of(begun, died.min(end - 0.2), period, &calls, &lines, &claims, extra);
+            polls.extend(looks.into_iter().filter(|at| *at >= first - 0.1));
+            for (second, _) in timed(&more) {
+                // A look that was logged fell into that second.
+                let near = polls
+                    .iter_mut()
+                    .min_by(|a, b| (**a - second - 0.5).abs().total_cmp(&(**b - second - 0.5).abs()));
+                if let Some(near) = near.filter(|at| (**at - second - 0.5).abs() < 0.5 * period) {
+                    *near = near.clamp(second + 0.05, second + 0.95);
+                }
+            }
+        }
+        let mut behaviours = Vec::new();
+        if let Ok(entries) = fs::read_dir(directory.join("behave")) {
+            for entry in entries.flatten() {
+                behaviours.push((entry.file_name().to_string_lossy().into_owned(), read(&entry.path())?));
+            }
+        }
+        for call in &calls {
+            if behaviours.iter().all(|(name, _)| *name != call.hook) {
+                behaviours.push((call.hook.clone(), "#!/bin/sh\ncat >/dev/null\n".to_owned()));
+            }
+        }
+        Ok(Recording {
+            config,
+            units,
+            calls,
+            has_more_calls,
+            behaviours,
+            lives,
+            polls,
+            said: said(&log),
+            is_log_cut: log.lines().count() >= LOG_LINES,
+            end,
+        })
+    }
+}
+
+/// The recorder's clock at the beginning of a line of its timeline.
+fn seconds_of(line: &str) -> Option<f64> {
+    line.split_whitespace().next()?.parse().ok()
+}
+
+/// One row of the table of calls.
+fn call(directory: &Path, row: &str) -> Option<Call> {
+    let columns: Vec<&str> = row.split('|').map(str::trim).collect();
+    let [_, number, start, hook, job, _, printed, end, ..] = columns.as_slice() else { return None };
+    let start = start.parse().ok()?;
+    let number = number.trim_matches(['(', ')']);
+    let folder = directory.join("hooks").join(format!("{number}-{hook}"));
+    let stdin = fs::read(folder.join("stdin")).ok().map(|text| String::from_utf8_lossy(&text).into_owned());
+    let stdout = fs::read(folder.join("stdout")).ok();
+    let told = job.split_whitespace().collect::<Vec<_>>();
+    let told = match told.as_slice() {
+        [_, "from", source, ..] => JobId::parse_key(source.as_bytes()),
+        [first, ..] => JobId::parse_key(first.as_bytes()),
+        [] => None,
+    };
+    // Jobs of several procs share a row's number: the call's own input knows better.
+    let own = stdin.as_deref().and_then(|text| {
+        let from = attribute(text, "RoutedFromJobId").map(|from| from.trim_matches('"'));
+        let two = text.contains("\n------\n");
+        match from {
+            Some(from) if !two => JobId::parse_key(from.as_bytes()),
+            _ => id_in(text),
+        }
+    });
+    let mut words = end.split_whitespace();
+    let (exit, lasted) = match (words.next(), words.next().and_then(|word| word.parse::<i32>().ok())) {
+        (Some("exited"), Some(code)) => (Exit::Code(u8::try_from(code).unwrap_or(255)), true),
+        (Some("signal"), Some(number)) => (Exit::Signal { number, core_dumped: false }, true),
+        _ => (Exit::Code(0), false),
+    };
+    let seconds =
+        end.split(" after ").nth(1).and_then(|text| text.trim_end_matches(" s").trim().parse().ok());
+    Some(Call {
+        label: format!("{number}-{hook}"),
+        hook: (*hook).to_owned(),
+        source: own.or(told),
+        is_certain: own.is_some(),
+        start,
+        lasted: lasted.then_some(seconds.unwrap_or(0.01)),
+        exit,
+        stdin,
+        stdout,
+        printed: printed.parse().unwrap_or(0),
+    })
+}
+
+/// The lines of a daemon's log with their seconds since the epoch.
+fn timed(log: &str) -> Vec<(f64, &str)> {
+    log.lines()
+        .filter_map(|line| {
+            let (stamp, text) = line.split_at_checked(18)?;
+            let number = |range: std::ops::Range<usize>| stamp.get(range)?.parse::<i64>().ok();
+            let (month, day, year) = (number(0..2)?, number(3..5)?, number(6..8)? + 2000);
+            let (hour, minute, second) = (number(9..11)?, number(12..14)?, number(15..17)?);
+            // Days since the epoch of a civil date.
+            let shifted = if month <= 2 { year - 1 } else { year };
+            let era = shifted.div_euclid(400);
+            let of_era = shifted - era * 400;
+            let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+            let days = era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468;
+            Some(((((days * 24 + hour) * 60 + minute) * 60) as f64 + second as f64, text))
+        })
+        .collect()
+}
+
+/// The second since the epoch in which the recorder's clock stood at zero: whatever agrees with all stamps best.
+fn zero_of(lines: &[(f64, &str)], calls: &[Call], timeline: &str, units: &[Unit]) -> f64 {
+    let named = |line: &&(f64, &str), call: &Call| {
+        line.1.starts_with("Hook ") && line.1.ends_with(&format!("/{}", call.hook))
+    };
+    let first =
+        calls.first().and_then(|call| Some((call.start, lines.iter().find(|line| named(line, call))?.0)));
+    let first = first.or_else(|| {
+        // Without hooks: the first submission, whose end the recorder noted.
+        let unit = units.iter().find(|unit| unit.sets.contains_key("globaljobid"))?;
+        let second = unit.sets.get("qdate")?.1.as_deref()?.parse::<f64>().ok()?;
+        let line = timeline.lines().find(|line| line.contains("* submit"))?;
+        Some((seconds_of(line)?, second))
+    });
+    let Some((relative, second)) = first else { return lines.first().map_or(0.0, |(at, _)| *at) };
+    // Within that second, where most calls fall into a second in which the daemon logged one.
+    let last = lines.last().map_or(0.0, |(at, _)| *at);
+    let fits = |zero: f64| {
+        let covered = calls.iter().filter(|call| zero + call.start < last);
+        let hits = covered.filter(|call| {
+            let at = (zero + call.start).floor();
+            lines.iter().any(|line| line.0 == at && named(&line, call))
+        });
+        hits.count()
+    };
+    let grid: Vec<(usize, f64)> = (-2..53)
+        .map(|step| second - relative + f64::from(step) * 0.02)
+        .map(|zero| (fits(zero), zero))
+        .collect();
+    let most = grid.iter().map(|(hits, _)| *hits).max().unwrap_or(0);
+    let best: Vec<f64> = grid.iter().filter(|(hits, _)| *hits == most).map(|(_, zero)| *zero).collect();
+    best.get(best.len() / 2).copied().unwrap_or(second - relative)
+}
+
+/// When a daemon that lived from `begun` to `end` looked at the queue: each hook starts within such a look, the others
+/// lie evenly between; without hooks, the even row that explains most seconds of the log.
+fn polls_of(
+    begun: f64,
+    end: f64,
+    period: f64,
+    calls: &[Call],
+    lines: &[(f64, &str)],
+    claims: &[f64],
+    extra: i32,
+) -> Vec<f64> {
+    let mut anchors: Vec<f64> = Vec::new();
+    let mut called: Vec<(&String, Option<JobId>)> = Vec::new();
+    for call in calls.iter().filter(|call| call.start >= begun && call.start <= end + 1.0) {
+        // Starting many hooks takes a while; but none is called twice for a job in one look.
+        let since = anchors.last().map_or(f64::INFINITY, |last| call.start - last);
+        let again = called.contains(&(&call.hook, call.source)) && (call.is_certain || since > 0.4 * period);
+        if since > 0.75 * period || (since > 0.3 && again) {
+            anchors.push(call.start);
+            called.clear();
+        }
+        called.push((&call.hook, call.source));
+    }
+    let seconds: Vec<f64> = lines
+        .iter()
+        .filter(|(at, text)| {
+            *at > begun
+                && *at <= end
+                && (text.contains("claimed job")
+                    || text.contains("updated job status")
+                    || text.contains("Found candidate"))
+        })
+        .map(|(at, _)| *at)
+        .collect();
+    let step = match (anchors.first(), anchors.last()) {
+        (Some(first), Some(last)) if last - first > 3.0 * period => {
+            let rounds = ((last - first) / (period * 1.017)).round();
+            (last - first) / rounds
+        }
+        _ => period * 1.017,
+    };
+    if anchors.is_empty() {
+        let Some(first) = seconds.first() else { return even(begun + 0.3, end, step) };
+        let mut best = (0, *first, step);
+        for tenth in 0..20 {
+            for stretch in 0..11 {
+                let (start, step) =
+                    (first + f64::from(tenth) / 20.0, period * (1.0 + f64::from(stretch) * 0.004));
+                let hits = seconds.iter().filter(|second| {
+                    let round = ((*second - start) / step).ceil().max(0.0);
+                    let at = start + round * step;
+                    at < *second + 1.0
+                });
+                let hits = hits.count();
+                if hits > best.0 {
+                    best = (hits, start, step);
+                }
+            }
+        }
+        anchors.push(best.1 + 0.02);
+        return spread(begun, end, best.2, &anchors, extra);
+    }
+    // Where calls are no longer listed, now and then the claim of a job tells of a look.
+    for claim in claims.iter().filter(|at| **at < end) {
+        if anchors.last().is_some_and(|last| claim - last > 15.0 * period) {
+            anchors.push(*claim);
+        }
+    }
+    spread(begun, end, step, &anchors, extra)
+}
+
+fn even(from: f64, to: f64, step: f64) -> Vec<f64> {
+    if to < from {
+        return Vec::new();
+    }
+    let rounds = ((to - from) / step).max(0.0) as u32;
+    (0..=rounds).map(|round| from + f64::from(round) * step).collect()
+}
+
+/// The anchors, with rounds between, before and after them.
+fn spread(begun: f64, end: f64, step: f64, anchors: &[f64], extra: i32) -> Vec<f64> {
+    let mut polls = Vec::new();
+    let (Some(&first), Some(&last)) = (anchors.first(), anchors.last()) else { return polls };
+    let mut at = first - step;
+    while at > begun - 0.3 {
+        polls.push(at.max(begun + 0.01));
+        at -= step;
+    }
+    polls.reverse();
+    for pair in anchors.windows(2) {
+        let rounds = ((pair[1] - pair[0]) / step).round();
+        let rounds = if rounds > 50.0 { rounds + f64::from(extra) } else { rounds };
+        let rounds = rounds.max(1.0) as u32;
+        polls.extend(
+            (0..rounds).map(|round| pair[0] + (pair[1] - pair[0]) * f64::from(round) / f64::from(rounds)),
+        );
+    }
+    polls.push(last);
+    polls.extend(even(last + step, end, step));
+    polls
+}
+
+/// What a router says about jobs that both sides word alike, in order.
+pub fn said(log: &str) -> Vec<Said> {
+    log.lines().filter_map(|line| said_in(line.get(18..)?)).collect()
+}
+
+/// The sentence of one line of a router, if it is one that is compared.
+pub fn said_in(text: &str) -> Option<Said> {
+    let rest = text.strip_prefix("JobRouter ").or_else(|| text.strip_prefix("Job Router "))?;
+    let rest = rest.strip_prefix("failure ").unwrap_or(rest).strip_prefix('(')?;
+    let (description, text) = rest.split_once("): ")?;
+    let source = description.split(',').next()?.strip_prefix("src=")?.to_owned();
+    let compared = [
+        "claimed job",
+        "submitted job",
+        "updated job status",
+        "updated routed job status",
+        "found target job finished",
+        "finalized job",
+        "yielded job",
+        "Cleaned up and removed",
+        "dest job was removed!",
+        "found src job",
+        "failed to find src ad",
+        "adopted orphaned",
+        "found orphan",
+        "Done editing job",
+        "failed to submit job",
+        "Failed to edit job",
+        "JobFailureTest is true",
+    ];
+    let one =
+        compared.iter().find(|start| text.starts_with(**start) && !text.contains("has not yet appeared"))?;
+    // Whatever follows a failure is worded by whoever refused.
+    let text = if one.starts_with("failed") { (*one).to_owned() } else { text.to_owned() };
+    Some(Said { source, text })
+}

@@ -1,0 +1,173 @@
+//! What the machine writes, submits and tells its hooks, held against the recording attribute by attribute.
+
+use std::collections::BTreeMap;
+
+use htc_hooks::classad::{ClassAd, Expr};
+use htc_hooks::job::JobId;
+use htc_hooks::router::translate;
+
+use super::super::exceptions::Allow;
+use super::session::Session;
+
+impl Session<'_> {
+    pub(super) fn allowed(&self, place: &str, name: &str, allow: Allow) -> bool {
+        self.stage.exceptions.allow(self.stage.name, place, name, allow)
+    }
+
+    pub(super) fn neutral(&self, text: &str) -> String {
+        text.replace(&self.stage.local, "@LOCAL_DIR@")
+    }
+
+    /// A value as both sides would print it.
+    pub(super) fn same_value(&self, recorded: &str, ours: &Expr) -> bool {
+        let ours = self.neutral(&ours.unparse().to_string());
+        if ours == recorded {
+            return true;
+        }
+        let mut ad = ClassAd::new();
+        let parsed = ad.insert_line(format!("Value = {recorded}").as_bytes()).ok();
+        parsed
+            .and_then(|_| ad.get("Value"))
+            .is_some_and(|expr| self.neutral(&expr.unparse().to_string()) == ours)
+    }
+
+    pub(super) fn written(
+        &mut self,
+        id: JobId,
+        unit: usize,
+        changes: &[(bstr::BString, Option<Expr>)],
+        at: f64,
+    ) {
+        let recorded = &self.units()[unit].sets;
+        let place = format!("job {id}");
+        // The queue lets JobStatus go when it is removed or completed already.
+        let ended = matches!(self.status_before(unit, id), Some(3 | 4));
+        let changes: Vec<_> = changes
+            .iter()
+            .filter(|(name, _)| !(ended && name.eq_ignore_ascii_case(b"JobStatus")))
+            .cloned()
+            .collect();
+        let changes = changes.as_slice();
+        for (name, value) in recorded.values() {
+            self.counts.values += 1;
+            let ours = changes.iter().find(|(ours, _)| ours.eq_ignore_ascii_case(name.as_bytes()));
+            let shown = |value: &Option<String>| value.clone().unwrap_or_else(|| "(deleted)".to_owned());
+            match (ours, value) {
+                (None, _) => {
+                    if !self.allowed("router-write", name, Allow::Missing) {
+                        self.differ(place.clone(), name, Some(shown(value)), None);
+                    }
+                }
+                (Some((_, None)), None) => {}
+                (Some((_, Some(expr))), Some(text)) if self.same_value(text, expr) => {}
+                (Some((_, Some(expr))), Some(text))
+                    if name == "EnteredCurrentStatus"
+                        && text.parse::<f64>().is_ok_and(|recorded| (recorded - at).abs() < 3.0)
+                        && expr.as_literal().and_then(|value| value.as_int()) == Some(at as i64) => {}
+                (Some((_, ours)), _) => {
+                    let ours = ours.as_ref().map(|expr| self.neutral(&expr.unparse().to_string()));
+                    if !self.allowed("router-write", name, Allow::Value) {
+                        self.differ(place.clone(), name, Some(shown(value)), Some(shown(&ours)));
+                    }
+                }
+            }
+        }
+        for (name, expr) in changes {
+            let name = name.to_string();
+            if !recorded.contains_key(&name.to_lowercase())
+                && !self.allowed("router-write", &name, Allow::Extra)
+            {
+                let ours = expr.as_ref().map(|expr| self.neutral(&expr.unparse().to_string()));
+                self.differ(place.clone(), &name, None, Some(ours.unwrap_or_else(|| "(deleted)".to_owned())));
+            }
+        }
+    }
+
+    pub(super) fn submitted(&mut self, id: JobId, unit: usize, ad: &ClassAd) {
+        let recorded = &self.units()[unit].sets;
+        let place = format!("copy of {id}");
+        let ours = ad.flattened_chain();
+        for (name, value) in recorded.values() {
+            let Some(text) = value else { continue };
+            self.counts.values += 1;
+            match ours.get(name.as_str()) {
+                Some(expr) if self.same_value(text, &expr) => {}
+                Some(expr) => {
+                    if !self.allowed("router-submit", name, Allow::Value) {
+                        let ours = self.neutral(&expr.unparse().to_string());
+                        self.differ(place.clone(), name, Some(text.clone()), Some(ours));
+                    }
+                }
+                None => {
+                    if !self.allowed("router-submit", name, Allow::Missing) {
+                        self.differ(place.clone(), name, Some(text.clone()), None);
+                    }
+                }
+            }
+        }
+        for (name, expr) in ours.sorted() {
+            let name = name.to_string();
+            let sent = !translate::NOT_SENT.iter().any(|other| other.eq_ignore_ascii_case(&name));
+            if sent
+                && !recorded.contains_key(&name.to_lowercase())
+                && !self.allowed("router-submit", &name, Allow::Extra)
+            {
+                let text = self.neutral(&expr.unparse().to_string());
+                self.differ(place.clone(), &name, None, Some(text));
+            }
+        }
+    }
+
+    /// The standard input of a call, line by line.
+    pub(super) fn input(&mut self, place: &str, recorded: &str, ours: &str) {
+        if recorded == ours {
+            self.counts.values += recorded.lines().count();
+            return;
+        }
+        let name = |line: &str| line.split(" = ").next().unwrap_or_default().to_owned();
+        // Two ads may stand there: the part counts too.
+        let parts = |text: &str| {
+            let mut part = 0;
+            let mut lines = BTreeMap::new();
+            for line in text.lines() {
+                if line == "------" {
+                    part += 1;
+                }
+                lines.insert((part, name(line)), line.to_owned());
+            }
+            lines
+        };
+        let (recorded, ours) = (parts(recorded), parts(ours));
+        let mut differs = false;
+        for (key, line) in &recorded {
+            self.counts.values += 1;
+            let other = ours.get(key);
+            if other == Some(line) {
+                continue;
+            }
+            differs = true;
+            // A second may turn while a submission is under way.
+            let second = |line: &str| line.rsplit(' ').next().and_then(|word| word.parse::<i64>().ok());
+            if let (Some(other), "QDate" | "EnteredCurrentStatus") = (other, key.1.as_str())
+                && second(line).zip(second(other)).is_some_and(|(a, b)| (a - b).abs() <= 2)
+            {
+                continue;
+            }
+            let allow = if other.is_some() { Allow::Value } else { Allow::Missing };
+            if !self.allowed("router-hook", &key.1, allow) {
+                self.differ(place.to_owned(), &key.1, Some(line.clone()), other.cloned());
+            }
+        }
+        for (key, line) in &ours {
+            if !recorded.contains_key(key) {
+                differs = true;
+                if !self.allowed("router-hook", &key.1, Allow::Extra) {
+                    self.differ(place.to_owned(), &key.1, None, Some(line.clone()));
+                }
+            }
+        }
+        if !differs {
+            self.differ(place.to_owned(), "stdin", Some("other order or blank lines".into()), None);
+        }
+    }
+}

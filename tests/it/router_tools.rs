@@ -1,0 +1,147 @@
+//! `htc-router-translate compare` of whole routers, and `htc-router-status` under the names of the tools it stands for.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+/// Status and standard output of a program called by this name in a directory.
+fn call(program: &str, name: &str, words: &[&str], directory: &Path) -> (i32, String) {
+    let link = directory.join(name);
+    if !link.exists() {
+        symlink(program, &link).unwrap();
+    }
+    let output = Command::new(&link)
+        .args(words)
+        .current_dir(directory)
+        .env("CONDOR_CONFIG", directory.join("condor_config"))
+        .env("TZ", "UTC")
+        .output()
+        .unwrap();
+    (output.status.code().unwrap_or(-1), String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+const OLD: &str = "JOB_ROUTER_ENTRIES @=e\n[ Name = \"Far Away\"; GridResource = \"batch pbs\"; \
+    Requirements = target.WantRoute; set_Tag = \"a\"; MaxJobs = 7; ]\n@e\n";
+const NEW: &str = "JOB_ROUTER_ROUTE_NAMES = Far_Away\nJOB_ROUTER_ROUTE_Far_Away @=r\nREQUIREMENTS WantRoute\n\
+    GridResource = \"batch pbs\"\nMaxJobs = 7\nSET Tag \"a\"\n@r\n";
+
+fn compared(old: &str, new: &str, words: &[&str]) -> (i32, String) {
+    let place = tempfile::tempdir().unwrap();
+    fs::write(place.path().join("a.config"), old).unwrap();
+    fs::write(place.path().join("b.config"), new).unwrap();
+    fs::write(place.path().join("jobs.ads"), JOBS).unwrap();
+    let words: Vec<&str> = ["compare", "a.config", "b.config"].iter().chain(words).copied().collect();
+    call(env!("CARGO_BIN_EXE_htc-router-translate"), "htc-router-translate", &words, place.path())
+}
+
+const JOBS: &str = "ClusterId = 1\nProcId = 0\nJobStatus = 1\nJobUniverse = 5\nOwner = \"ana\"\nWantRoute = true\n\
+    Rare = 12345\n";
+
+#[test]
+fn a_converted_configuration_routes_as_the_old_one_did() {
+    let (status, out) = compared(OLD, NEW, &["--ads", "jobs.ads", "--generate", "3000"]);
+    assert_eq!(
+        (status, out.as_str()),
+        (0, "jobs are routed alike: no difference on 1 given and 3000 generated jobs\n")
+    );
+}
+
+#[test]
+fn the_smallest_job_that_two_routers_treat_differently_is_shown() {
+    let (status, out) = compared(OLD, &NEW.replace("SET Tag \"a\"", "SET Tag \"b\""), &[]);
+    assert_eq!(status, 1, "{out}");
+    assert!(out.contains("\nJobUniverse = ") && out.contains("  route Far_Away\n"), "{out}");
+    assert!(out.contains("Tag = \"a\"") && out.contains("Tag = \"b\""), "{out}");
+    // A condition that only a given job fulfils is found with its help.
+    let rare = NEW.replace("REQUIREMENTS WantRoute", "REQUIREMENTS WantRoute && Rare =!= 12345");
+    let (status, out) = compared(OLD, &rare, &["--ads", "jobs.ads", "--generate", "0"]);
+    assert_eq!(status, 1, "{out}");
+    assert!(out.contains("Rare = 12345") && out.contains("  not routed\n"), "{out}");
+    let (status, out) = compared(OLD, &NEW.replace("MaxJobs = 7", "MaxJobs = 8"), &[]);
+    assert_eq!(status, 1);
+    assert!(out.starts_with("route Far Away: MaxJobs 7 and 8\n"), "{out}");
+}
+
+const LOG: &str = "107 1 CreationTimestamp 1\n\
+    101 01.-1 Job Machine\n103 01.-1 Owner \"al\"\n103 01.-1 QDate 86400\n103 01.-1 JobUniverse 5\n\
+    103 01.-1 RouteName \"R\"\n103 01.-1 TotalSubmitProcs 3\n\
+    101 1.0 Job Machine\n103 1.0 JobStatus 2\n101 1.2 Job Machine\n103 1.2 JobStatus 1\n\
+    101 02.-1 Job Machine\n103 02.-1 Owner \"al\"\n103 02.-1 QDate 172800\n103 02.-1 JobUniverse 7\n\
+    103 02.-1 RouteName \"S, T\"\n103 02.-1 TotalSubmitProcs 1\n101 2.0 Job Machine\n103 2.0 JobStatus 2\n\
+    101 03.-1 Job Machine\n103 03.-1 Owner \"al\"\n103 03.-1 JobUniverse 5\n101 3.0 Job Machine\n103 3.0 JobStatus 5\n";
+
+#[test]
+fn routed_jobs_are_listed_by_cluster_as_condor_q_lists_them() {
+    let place = tempfile::tempdir().unwrap();
+    let place = place.path();
+    fs::write(place.join("job_queue.log"), LOG).unwrap();
+    fs::write(place.join("condor_config"), format!("SPOOL = {}\nSCHEDD_NAME = ap\n", place.display()))
+        .unwrap();
+    let router_q = |words: &[&str]| {
+        let (status, out) = call(env!("CARGO_BIN_EXE_htc-router-status"), "condor_router_q", words, place);
+        assert_eq!(status, 0, "{out}");
+        out.split_once("\n\n-- Schedd: ap : ").map_or(out.clone(), |(_, rest)| {
+            rest.split_once('\n').map(|(_, rest)| rest.to_owned()).unwrap_or_default()
+        })
+    };
+    // An owner of less than five letters gets eight columns, the scheduler universe no counts, nor does it count below.
+    let expected = "OWNER    BATCH_NAME    SUBMITTED   DONE   RUN    IDLE  TOTAL JOB_IDS\n\
+        al       ID: 1        1/2  00:00      _      1      1      3 1.0-2\n\
+        al       DAG: 2       1/3  00:00      _      _      _      1 0.0\n\n\
+        Total for query: 2 jobs; 0 completed, 0 removed, 1 idle, 1 running, 0 held, 0 suspended \n\
+        Total for all users: 3 jobs; 0 completed, 0 removed, 1 idle, 1 running, 1 held, 0 suspended\n\n";
+    assert_eq!(router_q(&[]), expected);
+    assert_eq!(
+        router_q(&["-S"]),
+        "Not defined: JOB_ROUTER_SCHEDD2_NAME\nNot defined: JOB_ROUTER_SCHEDD2_POOL\n   \
+         JOBS ST Route                GridResource\n      1  I R                    \n      1  R R                    \n      \
+         1  R S                     T\n"
+    );
+}
+
+/// What the recorded tables have that ours cannot have.
+fn neutral(text: &str) -> String {
+    let lines = text.lines().map(|line| {
+        let line = if line.starts_with("-- Schedd: ") { "-- Schedd" } else { line };
+        let words = line.split(' ').map(|word| match word.split_once('+') {
+            Some((days, time)) if days.parse::<u32>().is_ok() && time != "00:00:00" && time.len() == 8 => {
+                "@RUNTIME@"
+            }
+            _ => word,
+        });
+        words.collect::<Vec<_>>().join(" ") + "\n"
+    });
+    lines.collect()
+}
+
+#[test]
+fn recorded_tables_of_routed_jobs_are_reproduced() {
+    let shared = std::env::var_os("HTC_SHARED").map_or_else(|| PathBuf::from("../shared"), PathBuf::from);
+    let queue = shared.join("corpus/router/queue");
+    let Ok(commands) = fs::read_to_string(queue.join("commands.jsonl")) else {
+        println!("skipped: no recorded queue (set HTC_SHARED)");
+        return;
+    };
+    let place = tempfile::tempdir().unwrap();
+    let place = place.path();
+    fs::copy(queue.join("job_queue.log"), place.join("job_queue.log")).unwrap();
+    fs::write(place.join("condor_config"), format!("SPOOL = {}\nSCHEDD_NAME = ap\n", place.display()))
+        .unwrap();
+    let mut compared = 0;
+    for line in commands.lines() {
+        let record: Value = serde_json::from_str(line).unwrap();
+        let command = record["command"].as_str().unwrap();
+        let Some(rest) = command.strip_prefix("condor_router_q") else { continue };
+        let words: Vec<&str> = match rest.trim().strip_prefix("-constraint ") {
+            Some(constraint) => vec!["-constraint", constraint],
+            None => rest.split_whitespace().collect(),
+        };
+        let (_, out) = call(env!("CARGO_BIN_EXE_htc-router-status"), "condor_router_q", &words, place);
+        assert_eq!(neutral(&out), neutral(record["stdout"].as_str().unwrap()), "{command}");
+        compared += 1;
+    }
+    assert!(compared > 8, "{compared}");
+}
