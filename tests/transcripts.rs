@@ -8,23 +8,39 @@ use std::path::{Path, PathBuf};
 use harness::transcript::{Options, replay, report};
 
 /// Recordings of whole fetch-work sessions and of the starter alone.
-const FETCH_AND_EXECUTE: [&str; 12] =
-    ["s01", "s02", "s03", "s04", "s05", "s06", "s13", "s14", "s15", "s17", "s22", "s32"];
+const FETCH_AND_EXECUTE: [&str; 14] =
+    ["s01", "s02", "s03", "s04", "s05", "s06", "s12", "s13", "s14", "s15", "s17", "s22", "s28", "s32"];
+
+/// Recordings of the starter by hand, one small case after the other.
+const STARTER_ALONE: [&str; 17] = [
+    "c01", "c02", "c03", "c04", "c05", "c06", "c07", "c08", "c09", "c10", "c11", "c12", "c13", "c23", "c34",
+    "c40", "c41",
+];
 
 #[test]
 fn recorded_fetch_work_sessions_are_reproduced() {
+    reproduce(&FETCH_AND_EXECUTE, 16);
+}
+
+#[test]
+fn recorded_runs_of_the_starter_by_hand_are_reproduced() {
+    // Signals are sent at times, so that not too many run at once.
+    reproduce(&STARTER_ALONE, 3);
+}
+
+fn reproduce(prefixes: &[&str], parallel: usize) {
     let (Some(slot), Some(_)) =
         (option_env!("CARGO_BIN_EXE_htc-slot-run"), option_env!("CARGO_BIN_EXE_htc-starter-run"))
     else {
         println!("skipped: the runners are not built");
         return;
     };
-    let Some(directories) = recordings(&FETCH_AND_EXECUTE) else {
+    let Some(directories) = recordings(prefixes) else {
         println!("skipped: no recordings (set HTC_SHARED to the directory that holds transcripts/)");
         return;
     };
     let programs = Path::new(slot).parent().unwrap().to_owned();
-    let outcomes = replay(&directories, &Options { programs, parallel: 16, keep: false, only: None });
+    let outcomes = replay(&directories, &Options { programs, parallel, keep: false, only: None, case: None });
     assert!(report(&outcomes), "differences from the recordings, see above");
 }
 
@@ -35,7 +51,7 @@ fn recorded_lives_of_routed_jobs_are_reproduced() {
         return;
     };
     directories.retain(|directory| directory.join("JobRouterLog.extract").exists());
-    let options = Options { programs: PathBuf::new(), parallel: 4, keep: false, only: None };
+    let options = Options { programs: PathBuf::new(), parallel: 4, keep: false, only: None, case: None };
     assert!(report(&replay(&directories, &options)), "differences from the recordings, see above");
 }
 

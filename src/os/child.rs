@@ -68,6 +68,8 @@ pub(super) struct Plan {
     pub(super) cgroups: Vec<c_int>,
     /// Directories bound over others.
     pub(super) mounts: Vec<(CString, CString)>,
+    /// Whether /dev/shm is a new file system.
+    pub(super) private_shm: bool,
     pub(super) limits: Vec<RawLimit>,
     /// The nice value wanted, if it is to change.
     pub(super) nice: Option<c_int>,
@@ -253,8 +255,8 @@ fn prepare(shared: &mut Shared<'_>) -> Result<(), Failure> {
         for (index, &group) in plan.cgroups.iter().enumerate() {
             check(libc::write(group, c"0".as_ptr().cast(), 1) as c_int, Stage::Cgroup, index)?;
         }
-        if !plan.mounts.is_empty() {
-            bind(&plan.mounts)?;
+        if plan.private_shm || !plan.mounts.is_empty() {
+            bind(&plan.mounts, plan.private_shm)?;
         }
         for (index, (kind, limit)) in shared.limits.iter().enumerate() {
             check(libc::setrlimit(*kind as libc::__rlimit_resource_t, limit), Stage::Limit, index)?;
@@ -299,8 +301,8 @@ fn default_signals(ignore_sigpipe: bool) {
     }
 }
 
-/// A private mount namespace with directories bound over others.
-fn bind(mounts: &[(CString, CString)]) -> Result<(), Failure> {
+/// A private mount namespace with directories bound over others, and a /dev/shm of its own where that is wished.
+fn bind(mounts: &[(CString, CString)], private_shm: bool) -> Result<(), Failure> {
     let none = ptr::null();
     // SAFETY: plain system calls on strings that live in the plan.
     unsafe {
@@ -315,6 +317,11 @@ fn bind(mounts: &[(CString, CString)]) -> Result<(), Failure> {
                 Stage::Mount,
                 index,
             )?;
+        }
+        if private_shm {
+            // As the reference mounts it; where there is none the child goes on without (`AddDevShmMapping`).
+            let shm = c"/dev/shm".as_ptr();
+            libc::mount(shm, shm, c"tmpfs".as_ptr(), 0, ptr::null());
         }
     }
     Ok(())

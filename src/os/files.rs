@@ -51,12 +51,17 @@ pub struct Unremoved {
     pub error: io::Error,
 }
 
+/// How long a path may get; with a name behind it the system still takes it (PATH_MAX is 4096).
+const LONG: usize = 2048;
+
 /// Removes a tree and tells what could not be removed. Links are removed, never followed. A directory of our own
 /// without the right to write is opened up for it and, when something in it stays, gets its mode back.
 ///
-/// A tree that is not there is no failure. Depth costs no stack.
+/// A tree that is not there is no failure. Depth costs no stack, and directories whose paths get too long for the system
+/// are moved up to the root on the way.
 pub fn remove_tree(root: &Path) -> Vec<Unremoved> {
     let mut failures = Vec::new();
+    let mut moved = 0usize;
     // Each directory is looked at twice: first to go down, then, everything below being gone, to be removed.
     let mut waiting = vec![(root.to_owned(), None::<u32>)];
     while let Some((path, opened)) = waiting.pop() {
@@ -79,6 +84,16 @@ pub fn remove_tree(root: &Path) -> Vec<Unremoved> {
                 continue;
             }
         };
+        if status.is_dir() && path.as_os_str().len() > LONG {
+            let nearer = root.join(format!(".deep.{}.{moved}", std::process::id()));
+            moved += 1;
+            // What is moved to another directory has to be writable itself.
+            drop(fs::set_permissions(&path, fs::Permissions::from_mode(0o700)));
+            if fs::rename(&path, &nearer).is_ok() {
+                waiting.push((nearer, None));
+                continue;
+            }
+        }
         if !status.is_dir() {
             if let Err(error) = fs::remove_file(&path) {
                 failures.push(Unremoved { path, error });
@@ -172,6 +187,27 @@ mod tests {
         assert!(!root.exists());
         assert_eq!(fs::read_to_string(&outside).unwrap(), "keep");
         assert!(remove_tree(&root).is_empty());
+    }
+
+    #[test]
+    fn a_tree_whose_paths_are_too_long_for_the_system_goes_away() {
+        let home = tempfile::tempdir().unwrap();
+        let root = home.path().join("scratch");
+        let chain = |top: &Path| {
+            let end = top.join("0123456789abcde/".repeat(120));
+            fs::create_dir_all(&end).unwrap();
+            fs::write(end.join("file"), "x").unwrap();
+            end
+        };
+        let first_end = chain(&root);
+        let second = home.path().join("second");
+        chain(&second);
+        fs::rename(&second, first_end.join("s")).unwrap();
+        let third = home.path().join("third");
+        chain(&third);
+        fs::rename(&third, first_end.join("s").join("0123456789abcde/".repeat(120)).join("t")).unwrap();
+        assert!(remove_tree(&root).is_empty());
+        assert!(!root.exists());
     }
 
     #[test]

@@ -114,6 +114,7 @@ impl Spawner {
                     ))
                 })
                 .collect::<Result<_, SpawnError>>()?,
+            private_shm: spec.private_shm,
             limits: spec
                 .limits
                 .iter()

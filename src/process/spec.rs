@@ -34,6 +34,8 @@ pub struct ChildSpec {
     pub blocked_signals: Vec<i32>,
     /// Directories bound over others in a private mount namespace: (source, target); needs root.
     pub mounts: Vec<(PathBuf, PathBuf)>,
+    /// Whether /dev/shm is a new, empty file system in that namespace, which goes with the last of its processes.
+    pub private_shm: bool,
     /// Control groups (directories) that it enters.
     pub cgroups: Vec<PathBuf>,
     /// Further descriptors of the caller that stay open under their number; all others are closed.
@@ -87,6 +89,7 @@ impl ChildSpec {
             ignore_sigpipe: false,
             blocked_signals: Vec::new(),
             mounts: Vec::new(),
+            private_shm: false,
             cgroups: Vec::new(),
             kept: Vec::new(),
             ancestor: None,

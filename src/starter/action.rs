@@ -119,12 +119,18 @@ pub struct JobProcess {
     /// Directories bound over others: (source below the scratch directory, target). Those whose target is no directory
     /// are left out by the runner.
     pub mounts: Vec<(PathBuf, PathBuf)>,
+    /// Whether /dev/shm is a new file system of its own.
+    pub private_shm: bool,
     /// What failures name as the command.
     pub command: BString,
     /// What failures show as its arguments: V2 raw, without the first one.
     pub arguments_shown: BString,
-    /// Whether it is PreCmd or PostCmd: these stay in the starter's session.
+    /// Whether it is PreCmd or PostCmd.
     pub script: bool,
+    /// Whether it gets a session of its own (USE_PROCESS_GROUPS); PreCmd and PostCmd stay in the starter's.
+    pub own_session: bool,
+    /// Why it cannot be started after all, found when its standard files had been opened: they are, and stay.
+    pub failure: Option<StartFailure>,
 }
 
 /// One of a process's standard files.

@@ -4,17 +4,17 @@ use std::path::{Path, PathBuf};
 
 use bstr::{BString, ByteSlice};
 
-use super::action::{Action, CallId, File, LogEvent, Notice};
+use super::action::{Action, CallId, File, JobProcess, LogEvent, Notice};
 use super::ending::{self, Deferral};
 use super::event::FamilyUsage;
 use super::failure::{StartFailure, hold_code};
-use super::machine::{JOB_EXIT, PREPARE_JOB, Phase, Process, Starter, UPDATE_JOB_INFO};
+use super::machine::{JOB_EXIT, PREPARE_JOB, Phase, Process, Starter, UPDATE_JOB_INFO, excerpt};
 use super::prepare::{self, Prepared};
 use super::process;
 use super::usage::Meter;
 use crate::classad::format::long;
 use crate::process::Exit;
-use crate::quirks::Quirk;
+use crate::quirks::{Quirk, Quirks};
 use crate::time::Now;
 
 impl Starter<'_> {
@@ -66,13 +66,15 @@ impl Starter<'_> {
         }
     }
 
-    pub(super) fn scratch_failed(&mut self, now: Now, reason: &str, out: &mut Vec<Action>) {
+    pub(super) fn scratch_failed(&mut self, now: Now, no_execute: bool, reason: &str, out: &mut Vec<Action>) {
         if self.phase != Phase::Scratch {
             return;
         }
         // Parts of it may exist.
         self.scratch_made = true;
-        self.status = 1;
+        // An EXECUTE that is not there ends 25.14 by an exception, whose fast shutdown has no job and ends with 0 (c41 011,
+        // 020).
+        self.status = u8::from(!no_execute || self.quirks != Quirks::Reference);
         self.asked.fast = true;
         let failure = StartFailure::new(reason, hold_code::SCRATCH_DIR_ERROR, 0);
         out.push(Action::Tell(Notice::NotStarted { reason: reason.to_owned() }));
@@ -169,7 +171,7 @@ impl Starter<'_> {
             let reason = format!(
                 "line {} of its output, '{}', is no attribute: nothing from there on was read",
                 bad.number,
-                bad.line.as_bstr()
+                excerpt(&bad.line)
             );
             out.push(Action::Tell(Notice::HookFailed { hook: PREPARE_JOB.name(), reason }));
         }
@@ -260,14 +262,7 @@ impl Starter<'_> {
                 self.scripts_allowed = allowed;
                 Ok(())
             }
-            None => Err(StartFailure::new(
-                format!(
-                    "STARTER_ALLOW_JOB_PRE_AND_POST_CMD in the condor configuration  is not a valid boolean \
-                     (\"{allow}\").  Please set it to True or False (default is False)"
-                ),
-                0,
-                0,
-            )),
+            None => Err(super::container::no_truth_value("STARTER_ALLOW_JOB_PRE_AND_POST_CMD", allow)),
         }
     }
 
@@ -292,13 +287,15 @@ impl Starter<'_> {
             false => BString::default(),
         };
         let built = process::mounts(&setting, &self.ad, &self.scratch, &world).and_then(|mut mounts| {
+            // Also where none of the directories is there (c40 012).
+            let private_shm = self.settings.private_shm && !mounts.is_empty();
             // Bound over a directory above it the scratch directory would be out of reach, for the job and for what is
             // bound next.
             mounts.retain(|(_, target)| !self.scratch.starts_with(target));
             let temporary: PathBuf = process::temporary(&mounts, &self.scratch, self.quirks);
             let about = self.publication(&job, &world, &temporary, &[]);
             let process = process::job(&about, &self.own_environment, mounts)?;
-            Ok((process, temporary))
+            Ok((JobProcess { private_shm, ..process }, temporary))
         });
         match built {
             Ok((process, temporary)) => {
@@ -371,7 +368,7 @@ impl Starter<'_> {
         let others = failures.into_iter();
         match self.phase {
             Phase::Starting => {
-                if failure.code == hold_code::FAILED_TO_CREATE_PROCESS {
+                if failure.code == hold_code::FAILED_TO_CREATE_PROCESS || failure.after_event {
                     // 001 is written before the exec and stays (starter.md 10).
                     out.push(Action::Log(LogEvent::Execute));
                     self.note_renice();

@@ -18,6 +18,8 @@ pub enum Event {
     ScratchMade,
     /// They could not be made; whatever was made of them is removed by `RemoveScratch` as usual.
     ScratchFailed {
+        /// Whether the directory that it was to be made in is not there at all.
+        no_execute: bool,
         /// What could not be done and why.
         reason: String,
     },

@@ -40,6 +40,10 @@ impl Settings {
         Ok(Settings {
             execute: text("EXECUTE")?.map(|path| PathBuf::from(path.to_path_lossy())),
             nested_scratch: truth("STARTER_NESTED_SCRATCH", default.nested_scratch)?,
+            move_on_exit: text("STARTER_MOVE_WORKING_DIR_ON_EXIT")?
+                .filter(|path| !path.is_empty())
+                .map(|path| PathBuf::from(path.to_path_lossy())),
+            remove_delay: seconds("STARTER_REMOVE_EXECUTE_DIR_DELAY_TIME", 0, default.remove_delay)?,
             scratch_mode: match text("JOB_EXECDIR_PERMISSIONS")? {
                 Some(word) if word.eq_ignore_ascii_case(b"group") => 0o750,
                 Some(word) if word.eq_ignore_ascii_case(b"world") => 0o755,
@@ -63,7 +67,12 @@ impl Settings {
             thread_variables: text("STARTER_NUM_THREADS_ENV_VARS")?.unwrap_or_default(),
             ports: ports(view)?,
             mount_under_scratch: text("MOUNT_UNDER_SCRATCH")?.unwrap_or_default(),
+            private_shm: truth("MOUNT_PRIVATE_DEV_SHM", default.private_shm)?,
+            process_groups: truth("USE_PROCESS_GROUPS", default.process_groups)?,
             allow_scripts: text("STARTER_ALLOW_JOB_PRE_AND_POST_CMD")?,
+            singularity_job: text("SINGULARITY_JOB")?,
+            use_default_container: text("USE_DEFAULT_CONTAINER")?,
+            default_container_image: text("DEFAULT_CONTAINER_IMAGE")?,
             nvidia: truth("AUTO_SET_NVIDIA_VISIBLE_DEVICES", default.nvidia)?,
             assigned: machine.map(|machine| assigned(view, machine, world)).unwrap_or_default(),
             graceful_timeout: seconds("SHUTDOWN_GRACEFUL_TIMEOUT", 1, default.graceful_timeout)?,

@@ -264,7 +264,9 @@ impl<'w> Starter<'w> {
         match event {
             Event::Begin => self.begin(now, &mut out),
             Event::ScratchMade => self.scratch_made(now, &mut out),
-            Event::ScratchFailed { reason } => self.scratch_failed(now, &reason, &mut out),
+            Event::ScratchFailed { no_execute, reason } => {
+                self.scratch_failed(now, no_execute, &reason, &mut out)
+            }
             Event::WriteFailed { path, reason } => self.write_failed(&path, &reason, &mut out),
             Event::CallStarted { call, pid } => {
                 if let Some(hook) = self.calls.get(&call) {
@@ -409,7 +411,7 @@ impl<'w> Starter<'w> {
         out.push(Action::Tell(Notice::HookEnded { hook, exit }));
         let complaint = stderr.trim();
         if !complaint.is_empty() {
-            let reason = format!("wrote to standard error: {}", complaint.as_bstr());
+            let reason = format!("wrote to standard error: {}", excerpt(complaint));
             out.push(Action::Tell(Notice::HookFailed { hook, reason }));
         }
     }
@@ -426,6 +428,16 @@ impl<'w> Starter<'w> {
         let standing = ran.map_or(Standing::NotStarted, Standing::Ran);
         self.phase = Phase::Finished;
         out.push(Action::Finish { status: self.status, standing, outcome });
+    }
+}
+
+/// As much of a hook's text as a message can hold.
+pub(super) fn excerpt(text: &[u8]) -> String {
+    const MOST: usize = 400;
+    let shown = text[..text.len().min(MOST)].as_bstr();
+    match text.len() {
+        0..=MOST => shown.to_string(),
+        all => format!("{shown}... ({all} bytes)"),
     }
 }
 

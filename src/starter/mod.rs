@@ -15,6 +15,7 @@
 mod action;
 mod beginning;
 mod closing;
+mod container;
 pub mod ending;
 pub mod environment;
 mod event;

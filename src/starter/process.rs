@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use bstr::{BString, ByteSlice};
 
 use super::action::{JobProcess, StandardFile};
+use super::container;
 use super::environment::{Publication, merge_from_ad};
 use super::failure::{StartFailure, hold_code};
 use super::job_info::below;
@@ -36,16 +37,15 @@ pub fn job(
 ) -> Result<JobProcess, StartFailure> {
     let (ad, settings, world) = (about.ad, about.settings, about.world);
     let context = || Context::new(world).my(ad);
-    // Better not at all than outside of what it was to be confined to.
-    let wants = |name: &str| context().boolean(name).unwrap_or(false);
-    let unsupported = match () {
-        () if wants("WantDocker") => Some("WantDocker: jobs in docker containers"),
-        () if wants("WantContainer") => Some("WantContainer: jobs in containers"),
-        () if context().int(attr::JOB_UNIVERSE) == Some(10) => Some("JobUniverse 10: java jobs"),
-        () => None,
-    };
-    if let Some(what) = unsupported {
-        return Err(StartFailure::new(format!("{what} are not supported by this version"), 0, 0));
+    // What is found out when the standard files have been opened; the first counts.
+    let mut late = None;
+    match container::wanted(about) {
+        Ok(None) => {}
+        Ok(Some(what)) => {
+            return Err(StartFailure::new(format!("{what} are not supported by this version"), 0, 0));
+        }
+        Err(failure) if failure.after_event => late = Some(failure),
+        Err(failure) => return Err(failure),
     }
     let Some(command) = context().string(attr::CMD) else {
         return Err(StartFailure::silent("Cmd not found in JobAd.  Aborting StartJob."));
@@ -64,15 +64,19 @@ pub fn job(
     })?);
     let environment = about.job_environment(own)?;
     let files = standard_files(about);
-    let nice = match &settings.renice {
-        Some(expression) => renice(ad, expression, world)?,
+    let nice = match settings.renice.as_ref().map(|expression| renice(ad, expression, world)) {
+        Some(Ok(nice)) => nice,
+        Some(Err(failure)) => {
+            late = Some(failure);
+            0
+        }
         None => 0,
     };
     let mut program = command;
     if let Some(wrapper) = &settings.wrapper {
         if !world.may_execute(&path(wrapper)) {
             let text = format!("Cannot find/execute USER_JOB_WRAPPER file {wrapper}");
-            return Err(StartFailure::silent(text).after_event());
+            late.get_or_insert(StartFailure::silent(text).after_event());
         }
         argv.insert(0, wrapper.clone());
         program = wrapper.clone();
@@ -87,8 +91,11 @@ pub fn job(
         files,
         nice,
         limits: limits(about),
+        private_shm: false,
         mounts,
         script: false,
+        own_session: settings.process_groups,
+        failure: late,
     })
 }
 
@@ -134,7 +141,10 @@ pub fn script(about: &Publication<'_>, prefix: &'static str) -> Option<Result<Jo
         nice: 10,
         limits,
         mounts: Vec::new(),
+        private_shm: false,
         script: true,
+        own_session: false,
+        failure: None,
     }))
 }
 

@@ -15,6 +15,10 @@ pub struct Settings {
     pub execute: Option<PathBuf>,
     /// STARTER_NESTED_SCRATCH: `dir_<pid>/scratch` rather than `dir_<pid>`.
     pub nested_scratch: bool,
+    /// STARTER_MOVE_WORKING_DIR_ON_EXIT: the scratch directory is renamed to this path instead of being removed.
+    pub move_on_exit: Option<PathBuf>,
+    /// STARTER_REMOVE_EXECUTE_DIR_DELAY_TIME: how long the scratch directory stays before it goes.
+    pub remove_delay: Duration,
     /// JOB_EXECDIR_PERMISSIONS as a mode.
     pub scratch_mode: u32,
     /// STARTER_INITIAL_UPDATE_INTERVAL, already not above the next one.
@@ -47,8 +51,18 @@ pub struct Settings {
     pub ports: Option<(u16, u16)>,
     /// MOUNT_UNDER_SCRATCH.
     pub mount_under_scratch: BString,
+    /// MOUNT_PRIVATE_DEV_SHM: /dev/shm is the job's own wherever MOUNT_UNDER_SCRATCH maps something.
+    pub private_shm: bool,
+    /// USE_PROCESS_GROUPS: a session for each job.
+    pub process_groups: bool,
     /// STARTER_ALLOW_JOB_PRE_AND_POST_CMD, an expression.
     pub allow_scripts: Option<BString>,
+    /// SINGULARITY_JOB, an expression: whether a job runs in a container whatever it asks for.
+    pub singularity_job: Option<BString>,
+    /// USE_DEFAULT_CONTAINER, an expression: whether jobs that ask for no container get one.
+    pub use_default_container: Option<BString>,
+    /// DEFAULT_CONTAINER_IMAGE, an expression: the image they get.
+    pub default_container_image: Option<BString>,
     /// AUTO_SET_NVIDIA_VISIBLE_DEVICES.
     pub nvidia: bool,
     /// For each resource of the machine, by its lower-case name: ENVIRONMENT_FOR_Assigned<Res> and
@@ -75,6 +89,8 @@ impl Default for Settings {
         Settings {
             execute: None,
             nested_scratch: true,
+            move_on_exit: None,
+            remove_delay: Duration::ZERO,
             scratch_mode: 0o700,
             initial_update_interval: Duration::from_secs(8),
             update_interval: Duration::from_secs(300),
@@ -91,7 +107,12 @@ impl Default for Settings {
             thread_variables: BString::default(),
             ports: None,
             mount_under_scratch: BString::default(),
+            private_shm: true,
+            process_groups: true,
             allow_scripts: None,
+            singularity_job: None,
+            use_default_container: None,
+            default_container_image: None,
             nvidia: true,
             assigned: FxHashMap::default(),
             graceful_timeout: Duration::from_secs(1800),

@@ -8,6 +8,7 @@ mod classad_eval;
 mod cron_faults;
 mod hook_test_program;
 mod hooks;
+mod place;
 #[cfg(feature = "cli")]
 mod point;
 mod reactor;
@@ -19,3 +20,5 @@ mod simulate;
 #[cfg(feature = "cli")]
 mod slot_run;
 mod starter;
+mod starter_containers;
+mod starter_worst;

@@ -45,8 +45,9 @@ pub(super) const MANUAL: Manual = Manual {
     ],
     differences: &[
         "Jobs run without a shadow and without file transfer: the files of a job lie where its ad says. Universes 5 \
-         (vanilla) and 12 (local) are run. Jobs that want a container (WantDocker, WantContainer) or java are not started: \
-         better not at all than outside of it.",
+         (vanilla) and 12 (local) are run. Jobs that want java or a container (WantDocker, WantContainer, WantSIF, ...), or \
+         are put into one by SINGULARITY_JOB or USE_DEFAULT_CONTAINER, are not started: better not at all than outside of it. \
+         USE_PID_NAMESPACES, USE_GID_PROCESS_TRACKING and NO_JOB_NETWORKING have no effect.",
         "Exit status 1 means that the job did not exit with 0; condor_starter ends with 0 then. With --quirks reference, \
          and under the name condor_starter, statuses are the reference's: 0 whatever became of the job, 1 when it could \
          not be taken on, 4 when a job wrapper failed.",

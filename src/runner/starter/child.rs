@@ -39,12 +39,13 @@ pub(super) fn spec(
             true => Stdio::Null,
             false => stdio(&process.files[at], at),
         }),
-        session: if process.script { Session::Inherit } else { Session::Own },
+        session: if process.own_session { Session::Own } else { Session::Inherit },
         nice: process.nice,
         limits: process.limits.clone(),
         // Inherited from the daemon and never reset (starter.md 10).
         ignore_sigpipe: true,
         mounts,
+        private_shm: process.private_shm,
         ancestor: Some(ancestor),
         left_behind: LeftBehind::Killed,
         ..ChildSpec::new(&process.program)
@@ -191,12 +192,13 @@ pub(super) fn take_core(directory: &Path, pid: u32, id: &str, identity: Option<&
 pub(super) fn wrapper_failure(scratch: &Path, reader: Option<&Identity>) -> Option<BString> {
     use std::io::Read;
     let read = || {
+        let path = scratch.join(".job_wrapper_failure");
+        fs::metadata(&path).ok()?;
+        // One that cannot be read tells all the same, with no text (`UserProc::JobReaper`; c09 030).
         let mut text = Vec::new();
-        fs::File::open(scratch.join(".job_wrapper_failure"))
-            .ok()?
-            .take(64 * 1024)
-            .read_to_end(&mut text)
-            .ok()?;
+        if let Ok(file) = fs::File::open(path) {
+            file.take(64 * 1024).read_to_end(&mut text).ok()?;
+        }
         Some(text)
     };
     let text = acting_as(reader, read).ok().flatten()?;

@@ -198,7 +198,7 @@ struct Live<'a> {
     killed: bool,
     /// A hook has been called.
     called: bool,
-    /// A hook has ended.
+    /// A child has ended, hook or job.
     past_start: bool,
 }
 
@@ -225,6 +225,7 @@ impl Live<'_> {
                 } else if self.process.as_ref().is_some_and(|process| process.child == child)
                     && let Some(process) = self.process.take()
                 {
+                    self.past_start = true;
                     self.process_ended(&process, exit, &usage, left_behind.len());
                 }
             }
@@ -357,6 +358,7 @@ impl Live<'_> {
                 Event::ScratchMade
             }
             Err(failure) => Event::ScratchFailed {
+                no_execute: self.job.sandbox.top.parent().is_some_and(|execute| !execute.exists()),
                 reason: format!(
                     "cannot make the scratch directory '{}': {}",
                     failure.path.display(),
@@ -405,8 +407,8 @@ impl Live<'_> {
         }
     }
 
-    /// Two oddities of a daemon that has just started, which hooks inherit: SIGPROF is blocked until a hook has ended
-    /// (s21b), and TZ is unset until the first child was made (s32).
+    /// Two oddities of a daemon that has just started, which hooks inherit: SIGPROF is blocked until a child, hook or job,
+    /// has ended (s12, s21b), and TZ is unset until the first child was made (s32).
     fn liken(&mut self, hook: &mut HookCall) {
         let first = !std::mem::replace(&mut self.called, true);
         let unset = !self.job.environment.iter().any(|(name, _)| name == "TZ");
@@ -438,9 +440,16 @@ impl Live<'_> {
             vec![StartFailure::silent(format!("cannot make the directories of MOUNT_UNDER_SCRATCH: {error}"))]
         })?;
         let scratch = self.job.sandbox.scratch.clone();
-        if child::writes_through_nothing(&process.files, identity.as_ref(), &scratch) {
-            let failures = child::open_failures(&process.files, identity.as_ref(), &scratch);
-            return Err(failures.unwrap_or_default());
+        if child::writes_through_nothing(&process.files, identity.as_ref(), &scratch)
+            || process.failure.is_some()
+        {
+            let failures =
+                child::open_failures(&process.files, identity.as_ref(), &scratch).unwrap_or_default();
+            return Err(if failures.is_empty() {
+                process.failure.iter().cloned().collect()
+            } else {
+                failures
+            });
         }
 
         let ancestor = HookCall::marker(now, self.world.random());

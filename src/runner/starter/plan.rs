@@ -66,11 +66,13 @@ pub struct Plan<'w> {
     pub warnings: Vec<String>,
 }
 
-/// Makes the plan.
+/// Makes the plan. The process's file mask becomes that of all daemons, whatever the caller's is: the job's log is opened
+/// here, and ads are written later.
 ///
 /// # Errors
 /// A knob that is no number or truth value where it has to be one.
 pub fn plan<'w>(request: Request<'w>, view: &View<'_>) -> Result<Plan<'w>, ValueError> {
+    nix::sys::stat::umask(nix::sys::stat::Mode::from_bits_truncate(0o022));
     let Request { world, quirks, mut ad, machine, overrides, .. } = request;
     let slot_ad = machine.as_ref().filter(|_| !quirks.has(Quirk::MachineAdEmpty));
     let settings = Settings::read(view, slot_ad, world)?;
@@ -137,6 +139,9 @@ pub fn plan<'w>(request: Request<'w>, view: &View<'_>) -> Result<Plan<'w>, Value
             mode: settings.scratch_mode,
             owner: job_identity,
             condor,
+            move_to: settings.move_on_exit.clone(),
+            delay: settings.remove_delay,
+            made_as_condor: quirks == Quirks::Reference,
             keeps_modes: !quirks.has(Quirk::UnremovableScratchSilent),
         },
         identity: hook_identity,

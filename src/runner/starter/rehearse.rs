@@ -100,6 +100,10 @@ pub fn rehearse(mut machine: Starter<'_>, job: &Job, script: &Script, mut now: N
                 }
                 Action::StartProcess(process) => {
                     describe(&process).into_iter().for_each(&mut say);
+                    if let Some(failure) = process.failure.clone() {
+                        events.push_back(Event::ProcessFailed(vec![failure]));
+                        continue;
+                    }
                     events.push_back(Event::ProcessStarted { pid: 0 });
                     let runs = if process.script { Duration::ZERO } else { script.runs };
                     ends_at = Some(now.tick().plus(runs));

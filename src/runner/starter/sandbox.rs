@@ -7,6 +7,7 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::os::files::{self, make_directory};
 use crate::os::identity::acting_as;
@@ -26,6 +27,13 @@ pub struct Sandbox {
     pub owner: Option<Identity>,
     /// The account that daemons run as where we are root; `None` is our own.
     pub condor: Option<Identity>,
+    /// Where it is moved to at the end instead of being removed (STARTER_MOVE_WORKING_DIR_ON_EXIT).
+    pub move_to: Option<PathBuf>,
+    /// How long it stays before that (STARTER_REMOVE_EXECUTE_DIR_DELAY_TIME).
+    pub delay: Duration,
+    /// Whether the account of daemons has to have the right to make it, as in 25.14; by default root makes it wherever it
+    /// is to be.
+    pub made_as_condor: bool,
     /// Whether modes are left as they are when something cannot be removed, as 25.14 does not (quirk
     /// `unremovable-scratch-silent`).
     pub keeps_modes: bool,
@@ -44,18 +52,36 @@ impl Sandbox {
     /// Makes the directories.
     ///
     /// # Errors
-    /// The first that cannot be made; those before it are there.
+    /// The first that cannot be made or entered; those before it are there.
     pub fn make(&self) -> Result<(), Failure> {
+        let fail = |path: &Path, error: io::Error| Failure { path: path.to_owned(), error };
+        // In a directory that anybody may write to everything is the job's account's own (`createTempExecuteDir`).
+        let open_to_all = self
+            .top
+            .parent()
+            .and_then(|execute| fs::metadata(execute).ok())
+            .is_some_and(|execute| execute.permissions().mode() & 0o002 != 0);
+        let daemon = if open_to_all { self.owner.as_ref() } else { self.condor.as_ref() };
+        if self.made_as_condor {
+            // Root may write anywhere; 25.14 makes the first directory with the rights of that account alone.
+            let probe = acting_as(daemon, || make_directory(&self.top, 0o755, None));
+            probe.and_then(|probe| probe).map_err(|error| fail(&self.top, error))?;
+            fs::remove_dir(&self.top).map_err(|error| fail(&self.top, error))?;
+        }
         let make = |path: &Path, mode: u32, owner: Option<&Identity>| {
-            make_directory(path, mode, owner).map_err(|error| Failure { path: path.to_owned(), error })
+            make_directory(path, mode, owner).map_err(|error| fail(path, error))
         };
         if self.scratch == self.top {
-            return make(&self.top, self.mode, self.owner.as_ref());
+            make(&self.top, self.mode, self.owner.as_ref())?;
+        } else {
+            make(&self.top, 0o755, daemon)?;
+            make(&self.top.join("htcondor"), 0o755, daemon)?;
+            make(&self.top.join("user"), 0o700, self.owner.as_ref())?;
+            make(&self.scratch, self.mode, self.owner.as_ref())?;
         }
-        make(&self.top, 0o755, self.condor.as_ref())?;
-        make(&self.top.join("htcondor"), 0o755, self.condor.as_ref())?;
-        make(&self.top.join("user"), 0o700, self.owner.as_ref())?;
-        make(&self.scratch, self.mode, self.owner.as_ref())
+        // The job begins there: a directory above it may be closed to its account.
+        let entered = acting_as(self.owner.as_ref(), || fs::read_dir(&self.scratch).map(drop));
+        entered.and_then(|entered| entered).map_err(|error| fail(&self.scratch, error))
     }
 
     /// Writes a file into the scratch directory as the job's account, mode 0644, never through a link that the job made.
@@ -79,8 +105,16 @@ impl Sandbox {
         Ok(mounts)
     }
 
-    /// Removes everything; what stays is told.
+    /// Removes everything, or moves it where the configuration wants it kept; what stays is told.
     pub fn remove(&self) -> Vec<PathBuf> {
+        if self.top.exists() {
+            std::thread::sleep(self.delay);
+        }
+        if let Some(place) = &self.move_to {
+            let mover = self.condor.as_ref().filter(|_| self.made_as_condor);
+            let moved = acting_as(mover, || fs::rename(&self.top, place)).and_then(|moved| moved);
+            return if moved.is_err() && self.top.exists() { vec![self.top.clone()] } else { Vec::new() };
+        }
         let mut remains = files::remove_tree(&self.top);
         if !remains.is_empty() && self.owner.is_some() {
             // Where root may not (a file system that knows no root of ours) the owner may.
@@ -120,8 +154,25 @@ mod tests {
             mode: 0o700,
             owner: None,
             condor: None,
+            move_to: None,
+            delay: Duration::ZERO,
+            made_as_condor: false,
             keeps_modes: true,
         }
+    }
+
+    #[test]
+    fn it_is_kept_under_another_name_where_that_is_wished() {
+        let home = tempfile::tempdir().unwrap();
+        let mut sandbox = sandbox(home.path());
+        sandbox.make().unwrap();
+        fs::write(sandbox.scratch.join("kept"), "x").unwrap();
+        sandbox.move_to = Some(home.path().join("no/such/place"));
+        assert_eq!(sandbox.remove(), [sandbox.top.clone()], "it stays where it cannot be moved");
+        sandbox.move_to = Some(home.path().join("moved"));
+        assert!(sandbox.remove().is_empty());
+        assert!(home.path().join("moved/scratch/kept").is_file());
+        assert!(sandbox.remove().is_empty(), "nothing is there any more");
     }
 
     #[test]

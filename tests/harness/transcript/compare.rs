@@ -1,52 +1,14 @@
 //! Compares what our programs did with a recording.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use super::accounts::Accounts;
 use super::calls::{Call, JobCalls, by_job};
 use super::exceptions::{Allow, Exceptions};
+use super::findings::{Counts, Difference, Findings, attributes};
 use super::play::Played;
 use super::scenario::Scenario;
-use super::{normalise, states};
-
-/// How much was compared.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Counts {
-    /// Calls that had a counterpart.
-    pub calls: usize,
-    /// Attributes, variables and facts.
-    pub values: usize,
-    /// States of slots.
-    pub states: usize,
-}
-
-/// One difference.
-#[derive(Clone, Debug)]
-pub struct Difference {
-    /// Job and record it is about.
-    pub place: String,
-    /// What differs.
-    pub what: String,
-    /// As recorded; nothing when only ours has it.
-    pub recorded: Option<String>,
-    /// As ours; nothing when only the recording has it.
-    pub ours: Option<String>,
-}
-
-impl fmt::Display for Difference {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let side = |text: &Option<String>| text.clone().unwrap_or_else(|| "(nothing)".to_owned());
-        write!(
-            f,
-            "{}: {}: recorded {}, ours {}",
-            self.place,
-            self.what,
-            side(&self.recorded),
-            side(&self.ours)
-        )
-    }
-}
+use super::states;
 
 /// What is compared with what.
 pub struct Comparison<'a> {
@@ -56,22 +18,13 @@ pub struct Comparison<'a> {
     pub only: Option<&'a str>,
 }
 
-/// Collects.
-struct Findings {
-    counts: Counts,
-    differences: Vec<Difference>,
-}
-
-impl Findings {
-    fn differ(&mut self, place: &str, what: &str, recorded: Option<String>, ours: Option<String>) {
-        self.differences.push(Difference { place: place.to_owned(), what: what.to_owned(), recorded, ours });
-    }
-}
-
 impl Comparison<'_> {
     /// Compares everything.
     pub fn compare(&self, calls: &[Call], played: &Played) -> (Counts, Vec<Difference>) {
-        let mut findings = Findings { counts: Counts::default(), differences: Vec::new() };
+        let directory = &self.scenario.directory;
+        let scenario = directory.file_name().map(|name| name.to_string_lossy().into_owned());
+        let own = self.accounts.own;
+        let mut findings = Findings::new(self.exceptions, &scenario.unwrap_or_default(), own, self.only);
         let (recorded, recorded_idle) = by_job(&self.scenario.calls, &self.recorded_cases());
         let our_cases: Vec<(String, f64)> =
             played.cases.iter().map(|case| (case.name.clone(), case.start)).collect();
@@ -98,7 +51,7 @@ impl Comparison<'_> {
         };
         for recorded in &recorded_idle {
             if let Some(ours) = our_idle.iter().find(|ours| state(ours) == state(recorded)) {
-                self.call(&format!("idle {}", recorded.label), recorded, ours, &mut findings);
+                findings.call(&format!("idle {}", recorded.label), recorded, ours);
             }
         }
         if !recorded_idle.is_empty() && our_idle.is_empty() {
@@ -123,7 +76,7 @@ impl Comparison<'_> {
     }
 
     /// With one slot jobs must come in the recorded order; with more they race.
-    fn order_of_jobs(&self, recorded: &[JobCalls<'_>], ours: &[JobCalls<'_>], findings: &mut Findings) {
+    fn order_of_jobs(&self, recorded: &[JobCalls<'_>], ours: &[JobCalls<'_>], findings: &mut Findings<'_>) {
         let slots = states::recorded(&self.scenario.timeline).len();
         let list = |groups: &[JobCalls<'_>]| {
             groups.iter().map(|group| group.job.clone()).collect::<Vec<_>>().join(" ")
@@ -134,25 +87,24 @@ impl Comparison<'_> {
         }
     }
 
-    fn job(&self, recorded: &JobCalls<'_>, ours: &JobCalls<'_>, findings: &mut Findings) {
+    fn job(&self, recorded: &JobCalls<'_>, ours: &JobCalls<'_>, findings: &mut Findings<'_>) {
         let place = format!("job {}", recorded.job);
         let (then, now) = (kinds(&recorded.main), kinds(&ours.main));
-        if then != now {
-            findings.differ(&place, "calls", Some(then), Some(now));
-        }
+        let names = |kinds: String| BTreeMap::from([("names".to_owned(), kinds)]);
+        findings.maps(&place, "calls", &names(then), &names(now));
         // Slots that ask the same queue race for its jobs: which one got a job is no difference.
         let slot = |calls: &[&Call]| calls.iter().find_map(|call| call.slot());
         let raced = slot(&recorded.main) != slot(&ours.main);
         let from = findings.differences.len();
         for (then, now) in pairs(&recorded.main, &ours.main) {
-            self.call(&format!("{place} {}", then.label), then, now, findings);
+            findings.call(&format!("{place} {}", then.label), then, now);
         }
         // Nobody waits for updates, and their number depends on time: what is told in the first, and after that in the
         // same state of the job, must agree.
         for then in &recorded.updates {
             let now = ours.updates.iter().find(|now| state_of(then) == state_of(now));
             match now {
-                Some(now) => self.call(&format!("{place} {}", then.label), then, now, findings),
+                Some(now) => findings.call(&format!("{place} {}", then.label), then, now),
                 None => {
                     let all: Vec<String> = ours.updates.iter().map(|update| state_of(update)).collect();
                     findings.differ(
@@ -199,137 +151,17 @@ impl Comparison<'_> {
             .count()
     }
 
-    fn call(&self, place: &str, recorded: &Call, ours: &Call, findings: &mut Findings) {
-        let kind = recorded.kind();
-        if self.only.is_some_and(|only| only != kind) {
-            return;
-        }
-        findings.counts.calls += 1;
-        if recorded.argv != ours.argv {
-            findings.differ(
-                place,
-                "argv",
-                Some(format!("{:?}", recorded.argv)),
-                Some(format!("{:?}", ours.argv)),
-            );
-        }
-        if let (Some(then), Some(now)) = (&recorded.stdin, &ours.stdin) {
-            self.input(place, &kind, then, now, findings);
-        }
-        if let Some(then) = &recorded.env {
-            let now = ours.env.as_deref().unwrap_or_default();
-            let map = |env: &[(String, String)]| {
-                env.iter()
-                    .map(|(name, value)| (name.clone(), normalise::scratch(value)))
-                    .collect::<BTreeMap<_, _>>()
-            };
-            let mut then = map(then);
-            if !self.accounts.own {
-                then.remove("HOME");
-            }
-            let mut now = map(now);
-            if !self.accounts.own {
-                now.remove("HOME");
-            }
-            self.maps(place, &format!("env.{kind}"), &then, &now, findings);
-        }
-        if let (Some(then), Some(now)) = (&recorded.job_ad, &ours.job_ad) {
-            self.maps(place, "job-ad", &attributes(then), &attributes(now), findings);
-        }
-        if let Some(then) = &recorded.machine_ad {
-            let now = ours.machine_ad.as_deref().unwrap_or_default();
-            self.maps(place, "machine-ad", &attributes(then), &attributes(now), findings);
-        }
-        let mut then: BTreeMap<String, String> = recorded
-            .meta
-            .iter()
-            .map(|(name, value)| (name.clone(), normalise::list(&normalise::scratch(value))))
-            .collect();
-        if !self.accounts.own {
-            ["uid", "gid", "groups"].iter().for_each(|name| drop(then.remove(*name)));
-        }
-        let now: BTreeMap<String, String> = ours
-            .meta
-            .iter()
-            .filter(|(name, _)| then.contains_key(*name))
-            .map(|(name, value)| (name.clone(), normalise::list(value)))
-            .collect();
-        self.maps(place, &format!("fact.{kind}"), &then, &now, findings);
-    }
-
-    /// Standard input: one ad, or job ad, `-----` and slot ad.
-    fn input(&self, place: &str, kind: &str, recorded: &[u8], ours: &[u8], findings: &mut Findings) {
-        let (then, now) = (parts(recorded), parts(ours));
-        if then.len() != now.len() {
-            findings.differ(place, "ads on stdin", Some(then.len().to_string()), Some(now.len().to_string()));
-        }
-        for (index, (then, now)) in then.iter().zip(&now).enumerate() {
-            let what = if kind == "FETCH_WORK" || index == 1 { "slot-ad" } else { "job-ad" };
-            let (left, right) = (attributes(then.as_bytes()), attributes(now.as_bytes()));
-            self.maps(place, &format!("{what}.{kind}"), &left, &right, findings);
-            let sorted = |text: &str| {
-                let names: Vec<&str> =
-                    text.lines().filter_map(|line| line.split_once(" = ")).map(|(name, _)| name).collect();
-                names.iter().take_while(|name| **name != "ClaimId").is_sorted()
-            };
-            if sorted(then) && !sorted(now) {
-                findings.differ(
-                    place,
-                    "order of attributes on stdin",
-                    Some("sorted".to_owned()),
-                    Some("not sorted".to_owned()),
-                );
-            }
-        }
-        let ends = |bytes: &[u8]| bytes.last() == Some(&b'\n');
-        if !recorded.is_empty() && ends(recorded) != ends(ours) {
-            let word = |yes: bool| Some(if yes { "a newline".to_owned() } else { "no newline".to_owned() });
-            findings.differ(place, "end of stdin", word(ends(recorded)), word(ends(ours)));
-        }
-    }
-
-    fn maps(
-        &self,
-        place: &str,
-        what: &str,
-        recorded: &BTreeMap<String, String>,
-        ours: &BTreeMap<String, String>,
-        findings: &mut Findings,
-    ) {
-        let scenario = self
-            .scenario
-            .directory
-            .file_name()
-            .map(|name| name.to_string_lossy().into_owned())
-            .unwrap_or_default();
-        let allowed = |name: &str, wanted| self.exceptions.allow(&scenario, what, name, wanted);
-        for (name, then) in recorded {
-            findings.counts.values += 1;
-            match ours.get(name) {
-                Some(now) if now == then => {}
-                Some(now) if !allowed(name, Allow::Value) => {
-                    findings.differ(place, &format!("{what} {name}"), Some(then.clone()), Some(now.clone()));
-                }
-                None if !allowed(name, Allow::Missing) => {
-                    findings.differ(place, &format!("{what} {name}"), Some(then.clone()), None);
-                }
-                _ => {}
-            }
-        }
-        for (name, now) in ours {
-            if !recorded.contains_key(name) && !allowed(name, Allow::Extra) {
-                findings.differ(place, &format!("{what} {name}"), None, Some(now.clone()));
-            }
-        }
-    }
-
-    fn states(&self, played: &Played, findings: &mut Findings) {
+    fn states(&self, played: &Played, findings: &mut Findings<'_>) {
         if !self.scenario.cases.is_empty() {
             return;
         }
         let ours = states::ours(&played.events);
         for (slot, then) in states::recorded(&self.scenario.timeline) {
-            let now = ours.get(&slot).cloned().unwrap_or_default();
+            let mut then = then;
+            let mut now = ours.get(&slot).cloned().unwrap_or_default();
+            if findings.allowed("", "states", "no work in between", Allow::Value) {
+                (then, now) = (states::without_gaps(&then), states::without_gaps(&now));
+            }
             findings.counts.states += then.len();
             let at = then.iter().zip(&now).take_while(|(then, now)| then == now).count();
             // What the end of the run cuts off is not compared: shutting down is done by signals to whole daemons.
@@ -341,7 +173,7 @@ impl Comparison<'_> {
         }
     }
 
-    fn cases(&self, played: &Played, findings: &mut Findings) {
+    fn cases(&self, played: &Played, findings: &mut Findings<'_>) {
         for (case, ours) in self.scenario.cases.iter().zip(&played.cases) {
             findings.counts.calls += 1;
             if case.exit != ours.exit {
@@ -353,17 +185,11 @@ impl Comparison<'_> {
                     Some(format!("{} ({why})", ours.exit)),
                 );
             }
-            self.maps(
-                &case.name,
-                "result-ad",
-                &attributes(&case.stdout),
-                &attributes(&ours.stdout),
-                findings,
-            );
+            findings.maps(&case.name, "result-ad", &attributes(&case.stdout), &attributes(&ours.stdout));
         }
     }
 
-    fn left(&self, played: &Played, findings: &mut Findings) {
+    fn left(&self, played: &Played, findings: &mut Findings<'_>) {
         let remaining =
             std::fs::read_to_string(self.scenario.directory.join("remaining.txt")).unwrap_or_default();
         let nothing = remaining.lines().nth(1) == Some("none");
@@ -420,17 +246,4 @@ fn state_of(call: &Call) -> String {
     let state = super::calls::value(stdin, "JobState")
         .map_or("before".to_owned(), |state| state.trim_matches('"').to_owned());
     if super::calls::value(stdin, "VacateReason").is_some() { format!("{state} vacating") } else { state }
-}
-
-/// The ads of a standard input.
-fn parts(bytes: &[u8]) -> Vec<String> {
-    let text = String::from_utf8_lossy(bytes).into_owned();
-    text.split("-----\n").map(str::to_owned).collect()
-}
-
-/// Attributes of a long form, spelling kept; paths made comparable.
-fn attributes(ad: &[u8]) -> BTreeMap<String, String> {
-    let text = String::from_utf8_lossy(ad);
-    let lines = text.lines().filter_map(|line| line.split_once('='));
-    lines.map(|(name, value)| (name.trim().to_owned(), normalise::scratch(value.trim()))).collect()
 }

@@ -16,8 +16,8 @@ pub struct Exceptions {
 /// One exception.
 #[derive(Debug, Deserialize)]
 pub struct Exception {
-    /// Places it is about: `slot-ad`, `job-ad`, `result-ad`, `machine-ad`, `env`, `fact`, each optionally followed by a
-    /// dot and the kind of call (`env.FETCH_WORK`, `fact.job`).
+    /// Places it is about: `slot-ad`, `job-ad`, `result-ad`, `machine-ad`, `env`, `fact`, `argv`, each optionally followed
+    /// by a dot and the kind of call (`env.FETCH_WORK`, `fact.job`); `calls`, `exit`, `file`, `mode`, `left`.
     places: Vec<String>,
     /// Names, with `*` as wildcard at either end.
     names: Vec<String>,
@@ -26,6 +26,9 @@ pub struct Exception {
     /// Why it must.
     #[allow(dead_code, reason = "it is there for people; a test sees that it is not empty")]
     reason: String,
+    /// Only in these cases of a scenario (prefixes of their names); in all when empty.
+    #[serde(default)]
+    cases: Vec<String>,
     /// Only in these scenarios (prefixes); everywhere when empty.
     #[serde(default)]
     scenarios: Vec<String>,
@@ -52,7 +55,7 @@ impl Exceptions {
     }
 
     /// Whether a difference of this kind is allowed at this place.
-    pub fn allow(&self, scenario: &str, place: &str, name: &str, wanted: Allow) -> bool {
+    pub fn allow(&self, (scenario, case): (&str, &str), place: &str, name: &str, wanted: Allow) -> bool {
         self.exception.iter().any(|exception| {
             (exception.allow == wanted || exception.allow == Allow::Anything)
                 && exception
@@ -61,6 +64,8 @@ impl Exceptions {
                     .any(|listed| place == listed || place.split('.').next() == Some(listed.as_str()))
                 && (exception.scenarios.is_empty()
                     || exception.scenarios.iter().any(|prefix| scenario.starts_with(prefix)))
+                && (exception.cases.is_empty()
+                    || exception.cases.iter().any(|prefix| case.starts_with(prefix)))
                 && exception.names.iter().any(|pattern| matches(pattern, name))
         })
     }

@@ -7,9 +7,11 @@
 //! order, resulting ads, states of the slots. What must differ stands in `exceptions.toml`, each with its reason.
 
 mod accounts;
+mod alone;
 mod calls;
 mod compare;
 mod exceptions;
+mod findings;
 mod normalise;
 mod play;
 mod recorded;
@@ -23,7 +25,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-pub use compare::Difference;
+pub use findings::Difference;
 
 /// What the harness says instead of panicking: one sentence with the path it is about.
 pub type Result<T> = std::result::Result<T, String>;
@@ -39,6 +41,8 @@ pub struct Options {
     pub keep: bool,
     /// Compare only calls of this type of hook.
     pub only: Option<String>,
+    /// Replay only the cases whose names begin so, where a scenario is made of cases of the starter by hand.
+    pub case: Option<String>,
 }
 
 /// What came of one scenario.
@@ -47,7 +51,7 @@ pub struct Outcome {
     /// Name of the scenario.
     pub name: String,
     /// How many calls, attributes and states were compared.
-    pub compared: compare::Counts,
+    pub compared: findings::Counts,
     /// Every difference that no exception covers.
     pub differences: Vec<Difference>,
     /// Assertions that could not be made here, and why.
@@ -114,7 +118,7 @@ fn attempt(directory: &Path, options: &Options) -> Outcome {
     let name = directory.file_name().unwrap_or(directory.as_os_str()).to_string_lossy().into_owned();
     let mut outcome = Outcome {
         name,
-        compared: compare::Counts::default(),
+        compared: findings::Counts::default(),
         differences: Vec::new(),
         left_out: Vec::new(),
         skipped: None,
@@ -132,6 +136,9 @@ fn attempt(directory: &Path, options: &Options) -> Outcome {
 fn fill(directory: &Path, options: &Options, outcome: &mut Outcome) -> Result<()> {
     if router::is_one(directory) {
         return router::fill(directory, outcome);
+    }
+    if alone::is_family(directory) {
+        return alone::replay(directory, options, outcome);
     }
     let scenario = scenario::Scenario::read(directory)?;
     if let Some(reason) = scenario.not_ours() {
@@ -157,10 +164,10 @@ fn fill(directory: &Path, options: &Options, outcome: &mut Outcome) -> Result<()
     Ok(())
 }
 
-/// The command line `transcript [--programs DIR] [--parallel N] [--keep] [--only HOOK] DIR...`: replays and reports.
+/// The command line `transcript [--programs DIR] [--parallel N] [--keep] [--only HOOK] [--case NAME] DIR...`: replays and reports.
 /// True when nothing differed.
 pub fn main(arguments: &[String]) -> Result<bool> {
-    let mut options = Options { programs: PathBuf::new(), parallel: 8, keep: false, only: None };
+    let mut options = Options { programs: PathBuf::new(), parallel: 8, keep: false, only: None, case: None };
     let mut directories = Vec::new();
     let mut rest = arguments.iter();
     while let Some(argument) = rest.next() {
@@ -171,6 +178,7 @@ pub fn main(arguments: &[String]) -> Result<bool> {
                 options.parallel = value()?.parse().map_err(|_| "--parallel needs a number".to_owned())?
             }
             "--only" => options.only = Some(value()?),
+            "--case" => options.case = Some(value()?),
             "--keep" => options.keep = true,
             directory => directories.push(PathBuf::from(directory)),
         }

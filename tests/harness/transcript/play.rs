@@ -1,7 +1,7 @@
 //! Runs our program as long as the daemons ran, and does to it what was done to them.
 
 use std::fs::{self, File};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -265,37 +265,53 @@ fn starter(
     case: &Case,
     played: &mut Played,
 ) -> Result<()> {
-    // Called by the daemon's name it reads the daemon's command line and ends with its statuses.
+    let program = starter_program(stage, programs)?;
+    let command = command(scenario, stage, accounts, &program);
+    let epoch = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
+    let case = Case { stdin: shifted(&case.stdin, epoch), ..case.clone() };
+    let files = stage.local.join("cases").join(&case.name);
+    played.cases.push(run_case(command, stage, &case, (&stage.local.join("iwd"), &files))?);
+    Ok(())
+}
+
+/// Our starter under the daemon's name: so called it reads the daemon's command line and ends with its statuses.
+pub fn starter_program(stage: &Stage, programs: &Path) -> Result<PathBuf> {
     let program = stage.release.join("sbin/condor_starter");
     if !program.is_symlink() {
         let ours = programs.join("htc-starter-run");
-        fs::canonicalize(&ours)
-            .and_then(|ours| std::os::unix::fs::symlink(ours, &program))
-            .map_err(|error| format!("{}: {error}", ours.display()))?;
+        let link = |ours: PathBuf| std::os::unix::fs::symlink(ours, &program);
+        fs::canonicalize(&ours).and_then(link).map_err(|error| format!("{}: {error}", ours.display()))?;
     }
-    let mut command = command(scenario, stage, accounts, &program);
+    Ok(program)
+}
+
+/// Runs a starter by hand, with what the case gives it, in a directory; its standard files lie in another.
+pub fn run_case(
+    mut command: Command,
+    stage: &Stage,
+    case: &Case,
+    (directory, files): (&Path, &Path),
+) -> Result<PlayedCase> {
     command.env("_HTC_STARTER_OPTIONS", "--quirks reference").envs(case.environment.iter().cloned());
     for argument in case.argv.iter().skip(1) {
         let argument = stage.fill_in(argument.as_bytes());
         command.arg(String::from_utf8_lossy(&argument).into_owned());
     }
-    let directory = stage.local.join("cases").join(&case.name);
-    fs::create_dir_all(&directory).map_err(|error| format!("{}: {error}", directory.display()))?;
-    let (out, errors) = (directory.join("stdout"), directory.join("stderr"));
+    fs::create_dir_all(files).map_err(|error| format!("{}: {error}", files.display()))?;
+    let (out, errors) = (files.join("stdout"), files.join("stderr"));
     let create = |path: &Path| File::create(path).map_err(|error| format!("{}: {error}", path.display()));
     let epoch = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
     // A file, as the recordings had it: a job may be given it.
-    let input = directory.join("stdin");
-    fs::write(&input, stage.fill_in(&shifted(&case.stdin, epoch)))
-        .map_err(|error| format!("{}: {error}", input.display()))?;
+    let input = files.join("stdin");
+    fs::write(&input, stage.fill_in(&case.stdin)).map_err(|error| format!("{}: {error}", input.display()))?;
     let open = |path: &Path| File::open(path).map_err(|error| format!("{}: {error}", path.display()));
     let mut child = command
-        .current_dir(stage.local.join("iwd"))
+        .current_dir(directory)
         .stdin(open(&input)?)
         .stdout(create(&out)?)
         .stderr(create(&errors)?)
         .spawn()
-        .map_err(|error| format!("{}: {error}", program.display()))?;
+        .map_err(|error| format!("{}: {error}", case.name))?;
     let begun = Instant::now();
     for (at, name) in &case.signals {
         if !wait_until(&mut child, begun + Duration::from_secs_f64(*at))? {
@@ -305,15 +321,24 @@ fn starter(
             signal(&child, number);
         }
     }
-    let end = wait(child, Duration::from_secs(60))?;
-    let printed = fs::read(&out).unwrap_or_default();
-    let complained = fs::read_to_string(&errors).unwrap_or_default();
-    played.cases.push(PlayedCase {
+    let limit = patience(&case.exit);
+    let end = wait(child, limit)?;
+    Ok(PlayedCase {
         name: case.name.clone(),
         start: epoch,
-        stdout: stage.take_out(&printed),
-        stderr: complained,
-        exit: end,
-    });
-    Ok(())
+        stdout: stage.take_out(&fs::read(&out).unwrap_or_default()),
+        stderr: fs::read_to_string(&errors).unwrap_or_default(),
+        exit: if end.starts_with("killed") { case_killed(limit) } else { end },
+    })
+}
+
+/// How long a starter may run: one that its recorder killed is killed as well.
+fn patience(exit: &str) -> Duration {
+    let seconds =
+        exit.strip_prefix("still running after ").and_then(|rest| rest.split(' ').next()?.parse().ok());
+    Duration::from_secs(seconds.unwrap_or(60))
+}
+
+fn case_killed(limit: Duration) -> String {
+    format!("still running after {} s, killed", limit.as_secs())
 }

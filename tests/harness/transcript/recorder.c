@@ -1,7 +1,7 @@
 /* Stands where a hook or a job is expected: records how it was called, then behaves as scripts/NAME does.
  *
  * It is C because it must not change what it looks at: a shell unblocks signals, and Rust's start-up ignores SIGPIPE
- * and opens /dev/null for closed descriptors. The harness compiles it with TOP set to the directory of the replay. */
+ * and opens /dev/null for closed descriptors. It stands in TOP/local/..., and records into TOP/records. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -80,7 +80,7 @@ static int forward(int from, int record, int to)
     for (ssize_t done = 0; done < count;) {
         ssize_t written = write(to, buffer + done, count - done);
         if (written < 0 && errno == EAGAIN) { struct pollfd ready = { to, POLLOUT, 0 }; poll(&ready, 1, -1); continue; }
-        if (written < 0) break;
+        if (written < 0) return 0; /* the caller reads no more: neither do we, so that the behaviour gets EPIPE */
         done += written;
     }
     return 1;
@@ -94,12 +94,15 @@ int main(int argc, char **argv, char **environment)
     static char own[4608];
     ssize_t own_length = readlink("/proc/self/exe", own, sizeof own - 1);
     const char *called = own_length > 0 ? own : argv[0];
+    static char top[4096];
+    for (const char *at = called; (at = strstr(at, "/local/")) != NULL; at++)
+        snprintf(top, sizeof top, "%.*s", (int)(at - called), called);
     const char *name = strrchr(called, '/') ? strrchr(called, '/') + 1 : called;
     int is_job = strstr(called, "/job.d/") != NULL, deaf = 0, direct = 0;
     clock_gettime(CLOCK_REALTIME, &now);
-    snprintf(directory, sizeof directory, "%s/records/%ld.%09ld-%s-%d", TOP, now.tv_sec, now.tv_nsec, name, getpid());
+    snprintf(directory, sizeof directory, "%s/records/%ld.%09ld-%s-%d", top, now.tv_sec, now.tv_nsec, name, getpid());
     mkdir(directory, 0755);
-    snprintf(program, sizeof program, "%s/local/scripts/%s", TOP, name);
+    snprintf(program, sizeof program, "%s/local/scripts/%s", top, name);
     facts();
     copy_file("/proc/self/status", "status");
     copy_file("/proc/self/limits", "limits");
@@ -111,7 +114,7 @@ int main(int argc, char **argv, char **environment)
     close(out);
     copy_file(getenv("_CONDOR_JOB_AD"), "job.ad");
     copy_file(getenv("_CONDOR_MACHINE_AD"), "machine.ad");
-    snprintf(modes, sizeof modes, "%s/local/scripts/MODES", TOP);
+    snprintf(modes, sizeof modes, "%s/local/scripts/MODES", top);
     FILE *list = fopen(modes, "re");
     while (list && fgets(line, sizeof line, list)) {
         size_t length = strlen(name);
@@ -154,7 +157,8 @@ int main(int argc, char **argv, char **environment)
         struct pollfd ready[2] = { { open_pipes[0] ? pipes[0][0] : -1, POLLIN, 0 }, { open_pipes[1] ? pipes[1][0] : -1, POLLIN, 0 } };
         int count = poll(ready, 2, 5);
         for (int index = 0; index < 2; index++)
-            if (ready[index].revents) open_pipes[index] = forward(pipes[index][0], record[index], index + 1);
+            if (ready[index].revents && !(open_pipes[index] = forward(pipes[index][0], record[index], index + 1)))
+                close(pipes[index][0]);
         if (!ended && waitpid(child, &status, WNOHANG) == child) ended = 1;
         else if (ended && count == 0) break; /* what grandchildren still hold is not waited for */
     }

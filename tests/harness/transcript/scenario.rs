@@ -169,7 +169,7 @@ fn text(path: &Path) -> Result<String> {
 }
 
 /// `ls -lAnR` without times.
-fn layout(text: &str) -> Vec<LayoutEntry> {
+pub fn layout(text: &str) -> Vec<LayoutEntry> {
     let mut directory = String::new();
     let mut entries = Vec::new();
     for line in text.lines() {
@@ -315,7 +315,7 @@ pub fn environment(bytes: &[u8]) -> Vec<(String, String)> {
     let mut out: Vec<(String, String)> = Vec::new();
     for line in String::from_utf8_lossy(bytes).lines() {
         match line.split_once('=') {
-            Some((name, value)) if !name.is_empty() && !name.contains(' ') => {
+            Some((name, value)) if !name.is_empty() => {
                 out.push((name.to_owned(), value.to_owned()));
             }
             _ => {
@@ -335,7 +335,7 @@ fn strings(meta: &Value, key: &str) -> Vec<String> {
 }
 
 /// The facts of a call that are compared one by one.
-fn facts(meta: &Value) -> Meta {
+pub fn facts(meta: &Value) -> Meta {
     let mut facts = Meta::new();
     for key in ["umask", "cwd", "pgid", "sid", "rlimit_core", "rlimit_stack", "rlimit_as", "rlimit_cpu"] {
         if let Some(value) = meta.get(key) {

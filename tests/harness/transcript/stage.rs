@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 
 use super::Result;
 use super::accounts::Accounts;
@@ -23,11 +24,15 @@ pub struct Stage {
 }
 
 impl Stage {
-    /// Makes the directory.
-    pub fn build(scenario: &Scenario, accounts: &Accounts) -> Result<Self> {
+    /// Makes the directory, with what every LOCAL_DIR has.
+    pub fn bare(accounts: &Accounts) -> Result<Self> {
+        // Jobs of root get a /tmp and a /var/tmp of their own, so that what they are to see must lie elsewhere.
+        let elsewhere = Path::new("/srv");
+        let home =
+            if accounts.own && elsewhere.is_dir() { elsewhere.to_owned() } else { std::env::temp_dir() };
         let top = tempfile::Builder::new()
             .prefix("htc-replay-")
-            .tempdir()
+            .tempdir_in(home)
             .map_err(|error| format!("a fresh directory: {error}"))?;
         let stage = Stage {
             local: top.path().join("local"),
@@ -58,6 +63,12 @@ impl Stage {
             make(&stage.local.join(directory))?;
         }
         mode(&stage.local.join("state"), 0o1777)?;
+        Ok(stage)
+    }
+
+    /// Makes the directory and lays the scenario out in it.
+    pub fn build(scenario: &Scenario, accounts: &Accounts) -> Result<Self> {
+        let stage = Self::bare(accounts)?;
         if accounts.own {
             for directory in ["log", "spool", "execute", "lock", "run"] {
                 let id = scenario.daemon_uid().unwrap_or(64);
@@ -122,24 +133,28 @@ impl Stage {
         write(path, text)
     }
 
-    /// Compiles the recorder for this directory, once.
+    /// Puts the recorder there; it is compiled once.
     fn compile(&self) -> Result<()> {
-        let source = self.top.path().join("recorder.c");
-        write(&source, RECORDER.as_bytes())?;
-        let output = Command::new("cc")
-            .args(["-O1", "-w"])
-            .arg(format!("-DTOP=\"{}\"", self.top.path().display()))
-            .arg("-o")
-            .args([self.top.path().join("recorder"), source])
-            .output()
-            .map_err(|error| format!("cc (the recorder is written in C): {error}"))?;
-        if output.status.success() {
-            return Ok(());
-        }
-        Err(format!("cc: {}", String::from_utf8_lossy(&output.stderr)))
+        static COMPILED: OnceLock<Result<Vec<u8>>> = OnceLock::new();
+        let program = self.top.path().join("recorder");
+        let compiled = COMPILED.get_or_init(|| {
+            let source = self.top.path().join("recorder.c");
+            write(&source, RECORDER.as_bytes())?;
+            let output = Command::new("cc")
+                .args(["-O1", "-w", "-o"])
+                .args([&program, &source])
+                .output()
+                .map_err(|error| format!("cc (the recorder is written in C): {error}"))?;
+            match output.status.success() {
+                true => read(&program),
+                false => Err(format!("cc: {}", String::from_utf8_lossy(&output.stderr))),
+            }
+        });
+        write(&program, compiled.as_ref().map_err(String::clone)?)
     }
 
-    fn recorder(&self, path: &Path, bits: u32) -> Result<()> {
+    /// A copy of the recorder.
+    pub fn recorder(&self, path: &Path, bits: u32) -> Result<()> {
         let from = self.top.path().join("recorder");
         fs::copy(&from, path).map_err(|error| format!("{}: {error}", path.display()))?;
         mode(path, bits)
@@ -200,7 +215,7 @@ fn replace(bytes: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
     out
 }
 
-fn copy_tree(from: &Path, to: &Path, stage: &Stage) -> Result<()> {
+pub fn copy_tree(from: &Path, to: &Path, stage: &Stage) -> Result<()> {
     make(to)?;
     let Ok(entries) = fs::read_dir(from) else { return Ok(()) };
     for entry in entries.flatten() {
@@ -215,7 +230,7 @@ fn copy_tree(from: &Path, to: &Path, stage: &Stage) -> Result<()> {
     Ok(())
 }
 
-fn make(path: &Path) -> Result<()> {
+pub fn make(path: &Path) -> Result<()> {
     fs::create_dir_all(path).map_err(|error| format!("{}: {error}", path.display()))
 }
 
@@ -223,15 +238,15 @@ fn read(path: &Path) -> Result<Vec<u8>> {
     fs::read(path).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-fn write(path: &Path, bytes: &[u8]) -> Result<()> {
+pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     fs::write(path, bytes).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-fn mode(path: &Path, bits: u32) -> Result<()> {
+pub fn mode(path: &Path, bits: u32) -> Result<()> {
     fs::set_permissions(path, fs::Permissions::from_mode(bits))
         .map_err(|error| format!("{}: {error}", path.display()))
 }
 
-fn owner(path: &Path, uid: u32, gid: u32) -> Result<()> {
+pub fn owner(path: &Path, uid: u32, gid: u32) -> Result<()> {
     chown(path, Some(uid), Some(gid)).map_err(|error| format!("{}: {error}", path.display()))
 }

@@ -54,6 +54,21 @@ pub fn ours(events: &[Value]) -> States {
     states
 }
 
+/// Without the loops in which a claim was given up, since a fetch brought nothing, and a new one made at once.
+pub fn without_gaps(states: &[String]) -> Vec<String> {
+    const LOOP: [&str; 4] = ["Preempting/Vacating", "Owner/Idle", "Unclaimed/Idle", "Claimed/Idle"];
+    let mut out: Vec<String> = Vec::new();
+    let mut rest = states;
+    while let Some((state, after)) = rest.split_first() {
+        out.push(state.clone());
+        rest = match after.get(..LOOP.len()) {
+            Some(next) if state == "Claimed/Idle" && next == LOOP => &after[LOOP.len()..],
+            _ => after,
+        };
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

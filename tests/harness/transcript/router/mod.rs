@@ -19,8 +19,8 @@ use recording::Recording;
 pub use recording::is_one;
 use session::{Session, Stage};
 
-use super::compare::Difference;
 use super::exceptions::Exceptions;
+use super::findings::Difference;
 use super::{Outcome, Result};
 
 /// Recordings that cannot be replayed, and why.

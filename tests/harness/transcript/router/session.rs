@@ -19,8 +19,8 @@ use htc_hooks::runner::router::{HookRunner, NoHook};
 use htc_hooks::time::Now;
 use htc_hooks::world::Frozen;
 
-use super::super::compare::{Counts, Difference};
 use super::super::exceptions::Exceptions;
+use super::super::findings::{Counts, Difference};
 use super::recording::{Call, Recording, said_in};
 use super::units::{Kind, Unit};
 

@@ -11,7 +11,7 @@ use super::session::Session;
 
 impl Session<'_> {
     pub(super) fn allowed(&self, place: &str, name: &str, allow: Allow) -> bool {
-        self.stage.exceptions.allow(self.stage.name, place, name, allow)
+        self.stage.exceptions.allow((self.stage.name, ""), place, name, allow)
     }
 
     pub(super) fn neutral(&self, text: &str) -> String {

@@ -1,0 +1,335 @@
+//! Reading such a scenario: its configuration and its cases.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde_json::Value;
+
+use super::super::Result;
+use super::super::accounts::Accounts;
+use super::super::calls::{Call, Meta};
+use super::super::scenario::{self, LayoutEntry};
+
+/// A scenario: what is common to its cases.
+pub struct Family {
+    pub name: String,
+    pub directory: PathBuf,
+    pub config: Vec<u8>,
+    pub cases: Vec<Case>,
+}
+
+/// One case.
+pub struct Case {
+    pub name: String,
+    pub directory: PathBuf,
+    /// How the starter is run, and how it ended then.
+    pub run: scenario::Case,
+    /// Lines added to the configuration.
+    pub config: Vec<u8>,
+    pub umask: Option<String>,
+    /// Recorded programs in order.
+    pub calls: Vec<Call>,
+    /// The result ad where it was not kept: the attributes that tell how the job ended.
+    pub result: Option<BTreeMap<String, String>>,
+    /// Whether there is a record of each call beside its words.
+    pub recorded: bool,
+    /// iwd/ and state/ afterwards: all of it, or what is more (true) or less than before.
+    pub after: Option<Vec<LayoutEntry>>,
+    pub changes: Option<Vec<(bool, LayoutEntry)>>,
+    /// EXECUTE afterwards; nothing when it was empty, names alone where no more was kept.
+    pub left: Vec<LayoutEntry>,
+    pub left_names: Vec<String>,
+    /// Files in iwd/ and state/ that the recording has, by their paths.
+    pub files: Vec<(String, Vec<u8>)>,
+    /// What was done to the starter meanwhile.
+    pub events: String,
+    /// Whether a knob of the configuration was refused, which comes before everything it is about.
+    refused_knob: bool,
+    /// How far ahead of the start DeferralTime lay: `now+3`, or `NOW` for an expression over the epoch.
+    deferral: Option<String>,
+}
+
+impl Family {
+    /// Reads everything.
+    pub fn read(directory: &Path) -> Result<Self> {
+        let read = |name: &str| {
+            let path = directory.join(name);
+            fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))
+        };
+        let list = String::from_utf8_lossy(&read("cases.jsonl")?).into_owned();
+        let readme = String::from_utf8_lossy(&read("README.md")?).into_owned();
+        let mut cases = Vec::new();
+        let mut known = Known::default();
+        for line in list.lines() {
+            let value: Value = serde_json::from_str(line).map_err(|error| format!("cases.jsonl: {error}"))?;
+            cases.push(Case::read(directory, &value, &readme, &mut known)?);
+        }
+        Ok(Family {
+            name: directory.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+            directory: directory.to_owned(),
+            config: read("condor_config")?,
+            cases,
+        })
+    }
+
+    /// The environment of the starter but for CONDOR_CONFIG.
+    pub fn environment(&self) -> [(&'static str, &'static str); 4] {
+        let path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+        [("PATH", path), ("HOME", "/root"), ("LOGNAME", "root"), ("USER", "root")]
+    }
+}
+
+/// What later records refer to.
+#[derive(Default)]
+struct Known {
+    argv: Vec<String>,
+    environments: HashMap<String, Vec<String>>,
+    meta: Option<Value>,
+}
+
+impl Case {
+    fn read(directory: &Path, value: &Value, readme: &str, known: &mut Known) -> Result<Self> {
+        let text = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
+        let name = text("case").unwrap_or_default();
+        let at = directory.join("cases").join(&name);
+        let optional = |file: &str| fs::read(at.join(file)).ok();
+        if let Some(argv) = optional("argv.json") {
+            known.argv = json(&argv, &at)?;
+        }
+        let standard =
+            ["@RELEASE_DIR@/sbin/condor_starter", "-f", "-job-input-ad", "-", "-job-output-ad", "-"];
+        let own_argv = at.join("argv.json").is_file();
+        let argv = match own_argv {
+            true => known.argv.clone(),
+            false => standard.iter().map(|word| (*word).to_owned()).collect(),
+        };
+        let events = String::from_utf8_lossy(&optional("events").unwrap_or_default()).into_owned();
+        let sent = |line: &str| {
+            let (at, signal) = line.strip_suffix(" to the starter")?.split_once(' ')?;
+            Some((at.parse().ok()?, signal.to_owned()))
+        };
+        let run = scenario::Case {
+            name: name.clone(),
+            start: 0.0,
+            argv,
+            stdin: optional("stdin").unwrap_or_default(),
+            stdout: optional("stdout").unwrap_or_default(),
+            exit: String::from_utf8_lossy(&optional("exit").unwrap_or_default()).trim().to_owned(),
+            signals: events.lines().filter_map(sent).collect(),
+            // A line without a value says that a variable is not there, as it is not here.
+            environment: String::from_utf8_lossy(&optional("env.extra").unwrap_or_default())
+                .lines()
+                .filter_map(|line| line.split_once('='))
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .collect(),
+        };
+        let (calls, recorded) = calls(&at, value, known)?;
+        let listing =
+            |file: &str| optional(file).map(|bytes| scenario::layout(&String::from_utf8_lossy(&bytes)));
+        let changes = optional("ls.diff").map(|bytes| {
+            let text = String::from_utf8_lossy(&bytes).into_owned();
+            let entry = |line: &str| scenario::layout(line).into_iter().next();
+            let side = |line: &str| match (line.strip_prefix('+'), line.strip_prefix('-')) {
+                (Some(more), _) => Some((true, entry(more)?)),
+                (None, Some(less)) => Some((false, entry(less)?)),
+                (None, None) => None,
+            };
+            text.lines().filter_map(side).collect()
+        });
+        let mut files = Vec::new();
+        for top in ["iwd", "state"] {
+            collect(&at.join(top), top, &mut files);
+        }
+        let told = value.get("result").and_then(Value::as_object).into_iter().flatten();
+        let told = told.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())));
+        Ok(Case {
+            result: (!at.join("stdout").exists()).then(|| told.collect()),
+            run,
+            config: optional("config").unwrap_or_default(),
+            umask: text("umask"),
+            calls,
+            recorded,
+            after: listing("ls.after"),
+            changes,
+            left: listing("left").unwrap_or_default(),
+            left_names: String::from_utf8_lossy(&optional("left").unwrap_or_default())
+                .lines()
+                .filter(|line| line.starts_with("execute/") && !line.ends_with(':'))
+                .map(str::to_owned)
+                .collect(),
+            files,
+            events,
+            refused_knob: value.to_string().contains("is not a valid boolean"),
+            deferral: deferral(&name, readme),
+            directory: at,
+            name,
+        })
+    }
+
+    /// How the starter is to be run now.
+    pub fn run_now(&self) -> scenario::Case {
+        let stdin = match &self.deferral {
+            Some(word) => in_time(&self.run.stdin, word),
+            None => self.run.stdin.clone(),
+        };
+        scenario::Case { stdin, ..self.run.clone() }
+    }
+
+    /// iwd/ and state/ before the case, as far as they were not empty.
+    pub fn before(&self) -> Option<Vec<LayoutEntry>> {
+        let text = fs::read_to_string(self.directory.join("ls.before")).ok()?;
+        Some(scenario::layout(&text))
+    }
+
+    /// Why the case cannot be replayed, if so.
+    pub fn not_ours(&self, accounts: &Accounts) -> Option<String> {
+        let name = self.name.split_once('-').map_or("", |(_, name)| name);
+        let done = self.events.contains("chattr") || self.events.contains("mounted");
+        if done || name.starts_with("full-") || name == "recover-file" {
+            return Some(
+                "what the recorder did to EXECUTE before or meanwhile is not in the recording".to_owned(),
+            );
+        }
+        if self.run.exit.starts_with("signalled 11") {
+            return Some("the reference crashes".to_owned());
+        }
+        let config = String::from_utf8_lossy(&self.config).into_owned();
+        let isolation = ["USE_PID_NAMESPACES", "USE_GID_PROCESS_TRACKING", "NO_JOB_NETWORKING"];
+        if let Some(knob) = isolation.iter().find(|knob| config.contains(**knob)) {
+            return Some(format!("{knob} is not supported by this version"));
+        }
+        let runtime = |call: &Call| ["java", "singularity", "docker", "sudo"].contains(&call.name.as_str());
+        // A job of java that does not even get to its program is one as well.
+        let ad = String::from_utf8_lossy(&self.run.stdin).into_owned();
+        let wants = |name: &str| super::super::calls::value(ad.as_bytes(), name);
+        let java = wants("JobUniverse").as_deref() == Some("10");
+        let contained = config.contains("SINGULARITY") && !self.refused_knob;
+        if java || contained || self.calls.iter().any(runtime) {
+            return Some("jobs in containers and java jobs are not supported by this version".to_owned());
+        }
+        if !accounts.own {
+            return Some("needs the recorded accounts".to_owned());
+        }
+        None
+    }
+}
+
+fn json(bytes: &[u8], at: &Path) -> Result<Vec<String>> {
+    serde_json::from_slice(bytes).map_err(|error| format!("{}: {error}", at.display()))
+}
+
+/// The calls of a case: the words of each, and as far as it was recorded environment and facts.
+fn calls(at: &Path, value: &Value, known: &mut Known) -> Result<(Vec<Call>, bool)> {
+    let listed = value.get("calls").and_then(Value::as_array).cloned().unwrap_or_default();
+    let mut calls = Vec::new();
+    let mut recorded = false;
+    for (number, call) in (1..).zip(&listed) {
+        // Names alone where the words were of no interest.
+        let name = call.get(0).or(Some(call)).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let file = |what: &str| fs::read(at.join(format!("rec/{number:02}-{name}.{what}"))).ok();
+        let words = call.get(1).and_then(Value::as_array).into_iter().flatten();
+        let argv = match file("argv.json") {
+            Some(bytes) => json(&bytes, at)?,
+            None => words.filter_map(Value::as_str).map(str::to_owned).collect(),
+        };
+        if let Some(bytes) = file("env") {
+            let lines = String::from_utf8_lossy(&bytes).lines().map(str::to_owned).collect();
+            known.environments.entry(name.clone()).or_insert(lines);
+        }
+        let env = match (file("env"), file("env.diff")) {
+            (Some(bytes), _) => Some(bytes),
+            (None, Some(diff)) => known.environments.get(&name).map(|first| patched(first, &diff)),
+            (None, None) => None,
+        };
+        let mut meta = Meta::new();
+        if let Some(bytes) = file("meta.json") {
+            let mut own: Value =
+                serde_json::from_slice(&bytes).map_err(|error| format!("{}: {error}", at.display()))?;
+            let like_first = own.get("otherwise_like").is_some();
+            match (&known.meta, own.as_object_mut()) {
+                (Some(Value::Object(first)), Some(own)) if like_first => {
+                    for (key, value) in first {
+                        own.entry(key.clone()).or_insert(value.clone());
+                    }
+                }
+                (None, _) => known.meta = Some(own.clone()),
+                _ => {}
+            }
+            meta = scenario::facts(&own);
+        }
+        recorded |= env.is_some() || !meta.is_empty();
+        calls.push(Call {
+            label: format!("{number:02}-{name}"),
+            start: f64::from(number),
+            end: None,
+            pid: 0,
+            ppid: 0,
+            argv,
+            exit: None,
+            env: env.map(|bytes| scenario::environment(&bytes)),
+            stdin: file("stdin"),
+            stdout: Vec::new(),
+            job_ad: file("job.ad"),
+            machine_ad: None,
+            meta,
+            name,
+        });
+    }
+    Ok((calls, recorded))
+}
+
+/// The first environment of that name with lines more and less.
+fn patched(first: &[String], diff: &[u8]) -> Vec<u8> {
+    let diff = String::from_utf8_lossy(diff).into_owned();
+    let less: Vec<&str> = diff.lines().filter_map(|line| line.strip_prefix('-')).collect();
+    let name = |line: &str| line.split('=').next().unwrap_or_default().to_owned();
+    // What differs by a pid or a scratch directory stands there without them.
+    let gone = |line: &String| less.iter().any(|gone| name(gone) == name(line));
+    let mut lines: Vec<String> = first.iter().filter(|line| !gone(line)).cloned().collect();
+    lines.extend(diff.lines().filter_map(|line| line.strip_prefix('+')).map(str::to_owned));
+    lines.join("\n").into_bytes()
+}
+
+/// The table of cases says what DeferralTime was relative to the start.
+fn deferral(name: &str, readme: &str) -> Option<String> {
+    let row = readme.lines().find(|line| line.starts_with(&format!("| {name} |")))?;
+    let word = row.split("DeferralTime = ").nth(1)?.split([' ', ';', '|']).next()?;
+    word.to_lowercase().starts_with("now").then(|| word.to_owned())
+}
+
+/// An ad whose DeferralTime lies as far from now as it lay then. It waits for the beginning of a second, so that the
+/// starter begins in the second it speaks of.
+fn in_time(ad: &[u8], word: &str) -> Vec<u8> {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    std::thread::sleep(Duration::from_millis(1010 - u64::from(since.subsec_millis())));
+    let now = i64::try_from(since.as_secs() + 1).unwrap_or(0);
+    let mut out = Vec::new();
+    for line in ad.split_inclusive(|byte| *byte == b'\n') {
+        let Some(rest) = line.strip_prefix(b"DeferralTime = ") else {
+            out.extend_from_slice(line);
+            continue;
+        };
+        match word.strip_prefix("now").and_then(|offset| offset.parse::<i64>().ok()) {
+            Some(offset) => out.extend(format!("DeferralTime = {}\n", now + offset).bytes()),
+            None => {
+                let at = rest.iter().position(|byte| *byte == b' ').unwrap_or(0);
+                out.extend(format!("DeferralTime = {now}").bytes());
+                out.extend_from_slice(&rest[at..]);
+            }
+        }
+    }
+    out
+}
+
+fn collect(directory: &Path, prefix: &str, files: &mut Vec<(String, Vec<u8>)>) {
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        let name = format!("{prefix}/{}", entry.file_name().to_string_lossy());
+        if entry.path().is_dir() {
+            collect(&entry.path(), &name, files);
+        } else if let Ok(bytes) = fs::read(entry.path()) {
+            files.push((name, bytes));
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! What came of a case, compared with its recording.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use super::super::calls::Call;
+use super::super::findings::{Findings, attributes};
+use super::super::normalise;
+use super::super::play::PlayedCase;
+use super::super::scenario::LayoutEntry;
+use super::case::Case;
+use super::layout::{Ground, Listing, recorded_line};
+
+/// What the names of the attributes contain that a summary of a result ad has.
+const TELLING: [&str; 4] = ["Exit", "JobState", "JobCoreDumped", "Exception"];
+
+/// Compares status, result ad, calls, files and what is left.
+pub fn compare(
+    case: &Case,
+    ground: &Ground,
+    listings: (&Listing, &Listing),
+    ours: (&PlayedCase, &[Call]),
+    findings: &mut Findings<'_>,
+) {
+    let (played, calls) = ours;
+    let place = case.name.as_str();
+    if case.run.exit != played.exit {
+        let why = played.stderr.lines().next().unwrap_or_default();
+        let ends = |end: String| BTreeMap::from([("status".to_owned(), end)]);
+        let ours = format!("{} ({why})", played.exit);
+        findings.maps(place, "exit", &ends(case.run.exit.clone()), &ends(ours));
+    }
+    // A starter that was killed by its recorder ran its job for ever, or none; how often is chance.
+    if case.run.exit.starts_with("still running") {
+        return;
+    }
+    let printed = attributes(&played.stdout);
+    match &case.result {
+        None => findings.maps(place, "result-ad", &attributes(&case.run.stdout), &printed),
+        Some(told) => {
+            let tells = |name: &String| TELLING.iter().any(|telling| name.contains(telling));
+            let printed = printed.into_iter().filter(|(name, _)| tells(name)).collect();
+            findings.maps(place, "result-ad", told, &printed);
+        }
+    }
+    let kinds = |calls: &[Call]| calls.iter().map(|call| call.name.clone()).collect::<Vec<_>>().join(" ");
+    if kinds(&case.calls) != kinds(calls) {
+        let names = |calls: &[Call]| BTreeMap::from([("names".to_owned(), kinds(calls))]);
+        findings.maps(place, "calls", &names(&case.calls), &names(calls));
+    }
+    for (then, now) in case.calls.iter().zip(calls).filter(|(then, now)| then.name == now.name) {
+        let mut then = then.clone();
+        let plain = |argv: &[String]| argv.iter().map(|word| normalise::scratch(word)).collect::<Vec<_>>();
+        then.argv = plain(&then.argv);
+        let mut now = now.clone();
+        now.argv = plain(&now.argv);
+        if !case.recorded {
+            now.job_ad = None;
+        }
+        findings.call(&format!("{place} {}", then.label), &then, &now);
+    }
+    files(case, ground, findings);
+    modes(case, listings, findings);
+}
+
+/// The content of files that the recording has; those that were there before are not told again.
+fn files(case: &Case, ground: &Ground, findings: &mut Findings<'_>) {
+    for (name, then) in &case.files {
+        findings.counts.values += 1;
+        let Ok(now) = fs::read(ground.stage.local.join(name)) else {
+            findings.differ(&case.name, name, Some("a file".to_owned()), None);
+            continue;
+        };
+        let text = |bytes: &[u8]| normalise::file(&String::from_utf8_lossy(bytes));
+        let (then, now) = (text(then), text(&ground.stage.take_out(&now)));
+        if then == now {
+            continue;
+        }
+        let differs = |(then, now): &(&str, &str)| then != now;
+        let (left, right) = then.lines().zip(now.lines()).find(differs).unwrap_or_else(|| {
+            let at = then.lines().count().min(now.lines().count());
+            (then.lines().nth(at).unwrap_or(""), now.lines().nth(at).unwrap_or(""))
+        });
+        let lines = BTreeMap::from([(name.clone(), left.to_owned())]);
+        findings.maps(&case.name, "file", &lines, &BTreeMap::from([(name.clone(), right.to_owned())]));
+    }
+}
+
+/// Modes and owners of what is in iwd/, state/ and EXECUTE afterwards.
+fn modes(case: &Case, (before, after): (&Listing, &Listing), findings: &mut Findings<'_>) {
+    let of = |listing: &Listing, top: &[&str]| -> BTreeMap<String, String> {
+        let wanted = |name: &str| top.iter().any(|top| name.starts_with(&format!("{top}/")));
+        listing.iter().filter(|(name, _)| wanted(name)).cloned().collect()
+    };
+    let recorded = |entries: &[LayoutEntry]| -> BTreeMap<String, String> {
+        let real = entries.iter().filter(|entry| !entry.path.is_empty() && !entry.path.ends_with(".."));
+        real.map(|entry| (normalise::scratch(&entry.path), recorded_line(entry))).collect()
+    };
+    if let Some(then) = &case.after {
+        findings.maps(&case.name, "mode", &recorded(then), &of(after, &["iwd", "state"]));
+    }
+    if let Some(changes) = &case.changes {
+        // The lines of a difference name no directory.
+        let base = |name: &str| name.rsplit('/').next().unwrap_or(name).to_owned();
+        let then: BTreeMap<String, String> = changes
+            .iter()
+            .filter(|(more, _)| *more)
+            .map(|(_, entry)| (base(&entry.path), recorded_line(entry)))
+            .collect();
+        let known = of(before, &["iwd", "state"]);
+        let now = of(after, &["iwd", "state"]);
+        let now = now.into_iter().filter(|(name, line)| known.get(name) != Some(line));
+        let now: BTreeMap<String, String> = now.map(|(name, line)| (base(&name), line)).collect();
+        // A file whose size alone changed is listed as well, and we look at no sizes.
+        let same: Vec<String> = then.keys().filter(|name| !now.contains_key(*name)).cloned().collect();
+        let mut then = then;
+        for name in same {
+            if known.iter().any(|(path, line)| base(path) == name && Some(line) == then.get(&name)) {
+                then.remove(&name);
+            }
+        }
+        findings.maps(&case.name, "mode", &then, &now);
+    }
+    let then: BTreeMap<String, String> =
+        recorded(&case.left).into_iter().filter(|(name, _)| name.starts_with("execute/")).collect();
+    let now = of(after, &["execute"]);
+    if then.is_empty() && !case.left_names.is_empty() {
+        let there = |name: &String| (normalise::scratch(name), "there".to_owned());
+        let then = case.left_names.iter().map(there).collect();
+        return findings.maps(&case.name, "left", &then, &now.keys().map(there).collect());
+    }
+    findings.maps(&case.name, "left", &then, &now);
+}

@@ -1,0 +1,176 @@
+//! The ground of one case: a LOCAL_DIR with recorders, files and modes as the recorder of the real starter laid it.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::super::Result;
+use super::super::accounts::Accounts;
+use super::super::normalise;
+use super::super::scenario::LayoutEntry;
+use super::super::stage::{self, Stage};
+use super::case::{Case, Family};
+
+/// Owner of the directories of daemons, and of those of jobs.
+const CONDOR: u32 = 64;
+const ALICE: u32 = 1501;
+
+/// A laid ground.
+pub struct Ground {
+    pub stage: Stage,
+}
+
+/// One file: mode, owners and link target as a line, by its path.
+pub type Listing = Vec<(String, String)>;
+
+impl Ground {
+    /// Lays it.
+    pub fn lay(family: &Family, case: &Case, accounts: &Accounts) -> Result<Self> {
+        let stage = Stage::bare(accounts)?;
+        let local = stage.local.clone();
+        for directory in ["log", "spool", "execute", "lock", "run"] {
+            stage::owner(&local.join(directory), CONDOR, CONDOR)?;
+        }
+        stage::owner(&local.join("iwd"), ALICE, ALICE)?;
+        stage::mode(&local.join("state"), 0o1777)?;
+        let mut config = family.config.clone();
+        config.extend_from_slice(&case.config);
+        stage::write(&local.join("condor_config"), &stage.fill_in(&config))?;
+        for scripts in [family.directory.join("scripts"), case.directory.join("scripts")] {
+            stage::copy_tree(&scripts, &local.join("scripts"), &stage)?;
+        }
+        for entry in fs::read_dir(local.join("scripts")).into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            let place = if name.to_string_lossy().contains("_HOOK_") { "hook.d" } else { "job.d" };
+            stage.recorder(&local.join(place).join(&name), 0o755)?;
+        }
+        let ground = Ground { stage };
+        let first = family.cases.first().unwrap_or(case);
+        let own = case.before().map(|entries| (entries, case));
+        let listed = own.or_else(|| first.before().map(|entries| (entries, first)));
+        if let Some((entries, holder)) = listed {
+            for entry in &entries {
+                ground.put(entry, holder)?;
+            }
+        }
+        // Jobs run as another account: what is root's afterwards was laid by the recorder.
+        for entry in case.after.iter().flatten().filter(|entry| entry.uid == 0 && entry.kind == '-') {
+            let content = case.directory.join(&entry.path);
+            if content.is_file() && !ground.stage.local.join(&entry.path).exists() {
+                ground.put(entry, case)?;
+            }
+        }
+        ground.prepare_execute(&case.name)?;
+        Ok(ground)
+    }
+
+    /// Where the job's files are, and where the starter is called.
+    pub fn iwd(&self) -> PathBuf {
+        self.stage.local.join("iwd")
+    }
+
+    /// Waits until no process has its directory here any more, or some seconds at most.
+    pub fn wait_for_orphans(&self) {
+        let until = Instant::now() + Duration::from_secs(15);
+        let is_here = |entry: fs::DirEntry| {
+            fs::read_link(entry.path().join("cwd")).is_ok_and(|cwd| cwd.starts_with(self.stage.top()))
+        };
+        while Instant::now() < until && fs::read_dir("/proc").into_iter().flatten().flatten().any(is_here) {
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+
+    fn put(&self, entry: &LayoutEntry, holder: &Case) -> Result<()> {
+        if entry.path.is_empty() {
+            return Ok(());
+        }
+        let path = self.stage.local.join(&entry.path);
+        match entry.kind {
+            'd' => stage::make(&path)?,
+            'l' => {
+                let target = self.stage.fill_in(entry.link.as_deref().unwrap_or_default().as_bytes());
+                let target = PathBuf::from(String::from_utf8_lossy(&target).into_owned());
+                return symlink(target, &path).map_err(|error| format!("{}: {error}", path.display()));
+            }
+            _ => {
+                // What the recording has is the file afterwards; it was as long as listed before.
+                let mut content = fs::read(holder.directory.join(&entry.path)).unwrap_or_default();
+                content.truncate(usize::try_from(entry.size).unwrap_or(usize::MAX));
+                stage::write(&path, &self.stage.fill_in(&content))?;
+            }
+        }
+        stage::owner(&path, entry.uid, entry.gid)?;
+        stage::mode(&path, entry.mode)
+    }
+
+    /// EXECUTE as the name of the case says it was (c41).
+    fn prepare_execute(&self, case: &str) -> Result<()> {
+        let execute = self.stage.local.join("execute");
+        let name = case.split_once('-').map_or("", |(_, name)| name);
+        match name {
+            "exec-missing" => fs::remove_dir(&execute).map_err(|error| error.to_string()),
+            "exec-not-writable" => stage::mode(&execute, 0o555),
+            "exec-root-owned" => stage::owner(&execute, 0, 0),
+            "exec-world" => stage::owner(&execute, 0, 0).and_then(|()| stage::mode(&execute, 0o1777)),
+            "exec-world-no-sticky" => {
+                stage::owner(&execute, 0, 0).and_then(|()| stage::mode(&execute, 0o777))
+            }
+            "exec-700" => stage::mode(&execute, 0o700),
+            "exec-file" => fs::remove_dir(&execute)
+                .and_then(|()| fs::write(&execute, ""))
+                .map_err(|error| error.to_string()),
+            "exec-symlink" => {
+                let real = self.stage.local.join("execute.real");
+                fs::rename(&execute, &real)
+                    .and_then(|()| symlink(&real, &execute))
+                    .map_err(|error| error.to_string())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// iwd/, state/ and execute/ as they are now.
+    pub fn listing(&self) -> Result<Listing> {
+        let mut listing = Listing::new();
+        for top in ["iwd", "state", "execute"] {
+            self.list(&self.stage.local.join(top), top, &mut listing);
+        }
+        listing.sort();
+        Ok(listing)
+    }
+
+    fn list(&self, directory: &Path, prefix: &str, listing: &mut Listing) {
+        for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+            let Ok(metadata) = entry.path().symlink_metadata() else { continue };
+            let name = normalise::scratch(&format!("{prefix}/{}", entry.file_name().to_string_lossy()));
+            let link = fs::read_link(entry.path()).ok().map(|target| {
+                String::from_utf8_lossy(&self.stage.take_out(target.as_os_str().as_encoded_bytes()))
+                    .into_owned()
+            });
+            let kind = match metadata.file_type() {
+                kind if kind.is_dir() => 'd',
+                kind if kind.is_symlink() => 'l',
+                _ => '-',
+            };
+            let bits = metadata.permissions().mode() & 0o7777;
+            listing.push((name.clone(), line(kind, bits, metadata.uid(), metadata.gid(), link.as_deref())));
+            if metadata.is_dir() {
+                self.list(&entry.path(), &name, listing);
+            }
+        }
+    }
+}
+
+/// How a listing shows a file.
+pub fn line(kind: char, mode: u32, uid: u32, gid: u32, link: Option<&str>) -> String {
+    let link = link.map_or(String::new(), |target| format!(" -> {}", normalise::scratch(target)));
+    format!("{kind} {mode:04o} {uid} {gid}{link}")
+}
+
+/// The same of a recorded entry. A link has no mode of its own.
+pub fn recorded_line(entry: &LayoutEntry) -> String {
+    let kind = if "dl".contains(entry.kind) { entry.kind } else { '-' };
+    let mode = if kind == 'l' { 0o777 } else { entry.mode };
+    line(kind, mode, entry.uid, entry.gid, entry.link.as_deref())
+}

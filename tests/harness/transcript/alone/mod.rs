@@ -1,0 +1,109 @@
+//! Replays the family of recordings in which `condor_starter` was run by hand, one small case after the other.
+//!
+//! Such a scenario has no daemons: `cases.jsonl` lists its cases, and `cases/NAME` holds what went in (job ad, lines of
+//! configuration, variables, umask, signals) and what came out (status, result ad, recorded calls, files, what is left
+//! in EXECUTE). Each case gets a LOCAL_DIR of its own here as it did there.
+
+mod case;
+mod compare;
+mod layout;
+
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::accounts::Accounts;
+use super::exceptions::Exceptions;
+use super::findings::Findings;
+use super::{Options, Outcome, Result, play, recorded};
+use case::{Case, Family};
+use layout::Ground;
+
+/// Whether a directory holds such a scenario.
+pub fn is_family(directory: &Path) -> bool {
+    directory.join("cases.jsonl").is_file() && !directory.join("timeline.txt").exists()
+}
+
+/// Replays its cases, some at a time, and fills in what came of them.
+pub fn replay(directory: &Path, options: &Options, outcome: &mut Outcome) -> Result<()> {
+    let family = Family::read(directory)?;
+    let accounts = Accounts::probe(&mut outcome.left_out);
+    let exceptions = Exceptions::load()?;
+    let only = options.case.as_deref();
+    let wanted = |case: &&Case| only.is_none_or(|only| case.name.starts_with(only));
+    let cases: Vec<&Case> = family.cases.iter().filter(wanted).collect();
+    let next = AtomicUsize::new(0);
+    let done = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..options.parallel.clamp(1, 8) {
+            scope.spawn(|| {
+                while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let mut findings = Findings::new(&exceptions, &family.name, accounts.own, None);
+                    let kept = one(&family, case, &accounts, options, &mut findings);
+                    if let Ok(mut done) = done.lock() {
+                        done.push((case.name.clone(), kept, findings));
+                    }
+                }
+            });
+        }
+    });
+    let mut done = done.into_inner().map_err(|_| "a case ended the harness".to_owned())?;
+    done.sort_by(|a, b| a.0.cmp(&b.0));
+    for (name, kept, mut findings) in done {
+        match kept {
+            Ok(Some(reason)) => outcome.left_out.push(format!("{} {name}: {reason}", family.name)),
+            Ok(None) => {}
+            Err(reason) => findings.differ(&name, "harness", None, Some(reason)),
+        }
+        outcome.compared.calls += findings.counts.calls;
+        outcome.compared.values += findings.counts.values;
+        outcome.differences.append(&mut findings.differences);
+    }
+    Ok(())
+}
+
+/// Replays one case; says why, if it cannot be done.
+fn one(
+    family: &Family,
+    case: &Case,
+    accounts: &Accounts,
+    options: &Options,
+    findings: &mut Findings<'_>,
+) -> Result<Option<String>> {
+    if let Some(reason) = case.not_ours(accounts) {
+        return Ok(Some(reason));
+    }
+    let ground = Ground::lay(family, case, accounts)?;
+    let before = ground.listing()?;
+    let programs = ground.stage.top().join("programs");
+    let starter = ground.stage.release.join("sbin/condor_starter");
+    std::fs::create_dir_all(&programs)
+        .and_then(|()| std::os::unix::fs::symlink(programs.join("htc-starter-run"), &starter))
+        .map_err(|error| format!("{}: {error}", starter.display()))?;
+    // The directories for temporary files were empty where the recordings were made, and jobs list them.
+    let script = "mount --bind \"$1\" \"$2\" && mount -t tmpfs none /tmp && mount -t tmpfs none /var/tmp && \
+                  umask \"$0\" && shift 2 && exec \"$@\"";
+    let mut command = accounts.command(ground.stage.top(), Path::new("/bin/sh"), None);
+    command.args(["-c", script, case.umask.as_deref().unwrap_or("0022")]);
+    command.args([&options.programs, &programs, &starter]);
+    command.env_clear().envs(family.environment());
+    command.env("CONDOR_CONFIG", ground.stage.local.join("condor_config"));
+    let played = play::run_case(
+        command,
+        &ground.stage,
+        &case.run_now(),
+        (&ground.iwd(), &ground.stage.local.join("case")),
+    )?;
+    if played.exit.starts_with("signalled") {
+        // What it left runs on to its end, and has to be seen as it is then.
+        ground.wait_for_orphans();
+    }
+    let calls = recorded::read(&ground.stage)?;
+    compare::compare(case, &ground, (&before, &ground.listing()?), (&played, &calls), findings);
+    let name = format!("{} in {}", case.name, ground.stage.top().display());
+    if options.keep {
+        drop(ground.stage.keep());
+        return Ok(Some(format!("kept {name}")));
+    }
+    Ok(None)
+}

@@ -1,0 +1,216 @@
+//! What a comparison has found so far, and how one call is compared with another.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use super::calls::Call;
+use super::exceptions::{Allow, Exceptions};
+use super::normalise;
+
+/// How much was compared.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Counts {
+    /// Calls that had a counterpart.
+    pub calls: usize,
+    /// Attributes, variables and facts.
+    pub values: usize,
+    /// States of slots.
+    pub states: usize,
+}
+
+/// One difference.
+#[derive(Clone, Debug)]
+pub struct Difference {
+    /// Job and record it is about.
+    pub place: String,
+    /// What differs.
+    pub what: String,
+    /// As recorded; nothing when only ours has it.
+    pub recorded: Option<String>,
+    /// As ours; nothing when only the recording has it.
+    pub ours: Option<String>,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let side = |text: &Option<String>| text.clone().unwrap_or_else(|| "(nothing)".to_owned());
+        write!(
+            f,
+            "{}: {}: recorded {}, ours {}",
+            self.place,
+            self.what,
+            side(&self.recorded),
+            side(&self.ours)
+        )
+    }
+}
+
+/// Collects what differs in one scenario.
+pub struct Findings<'a> {
+    pub counts: Counts,
+    pub differences: Vec<Difference>,
+    /// What may differ.
+    pub exceptions: &'a Exceptions,
+    /// Name of the scenario, for exceptions that are only about some.
+    pub scenario: String,
+    /// Whether the recorded accounts exist here.
+    pub own_accounts: bool,
+    /// Compare only calls of this type of hook.
+    pub only: Option<&'a str>,
+}
+
+impl<'a> Findings<'a> {
+    /// Nothing found yet.
+    pub fn new(
+        exceptions: &'a Exceptions,
+        scenario: &str,
+        own_accounts: bool,
+        only: Option<&'a str>,
+    ) -> Self {
+        Findings {
+            counts: Counts::default(),
+            differences: Vec::new(),
+            exceptions,
+            scenario: scenario.to_owned(),
+            own_accounts,
+            only,
+        }
+    }
+
+    /// One difference.
+    pub fn differ(&mut self, place: &str, what: &str, recorded: Option<String>, ours: Option<String>) {
+        self.differences.push(Difference { place: place.to_owned(), what: what.to_owned(), recorded, ours });
+    }
+
+    /// Whether an exception of this scenario allows it.
+    pub fn allowed(&self, case: &str, place: &str, name: &str, wanted: Allow) -> bool {
+        self.exceptions.allow((&self.scenario, case), place, name, wanted)
+    }
+
+    /// Compares two calls of the same program.
+    pub fn call(&mut self, place: &str, recorded: &Call, ours: &Call) {
+        let kind = recorded.kind();
+        if self.only.is_some_and(|only| only != kind) {
+            return;
+        }
+        self.counts.calls += 1;
+        let words = |argv: &[String]| BTreeMap::from([("words".to_owned(), format!("{argv:?}"))]);
+        self.maps(place, &format!("argv.{kind}"), &words(&recorded.argv), &words(&ours.argv));
+        if let (Some(then), Some(now)) = (&recorded.stdin, &ours.stdin) {
+            self.input(place, &kind, then, now);
+        }
+        if let Some(then) = &recorded.env {
+            let now = ours.env.as_deref().unwrap_or_default();
+            let map = |env: &[(String, String)]| {
+                env.iter()
+                    .map(|(name, value)| (name.clone(), normalise::scratch(value)))
+                    .collect::<BTreeMap<_, _>>()
+            };
+            let mut then = map(then);
+            if !self.own_accounts {
+                then.remove("HOME");
+            }
+            let mut now = map(now);
+            if !self.own_accounts {
+                now.remove("HOME");
+            }
+            self.maps(place, &format!("env.{kind}"), &then, &now);
+        }
+        if let (Some(then), Some(now)) = (&recorded.job_ad, &ours.job_ad) {
+            self.maps(place, "job-ad", &attributes(then), &attributes(now));
+        }
+        if let Some(then) = &recorded.machine_ad {
+            let now = ours.machine_ad.as_deref().unwrap_or_default();
+            self.maps(place, "machine-ad", &attributes(then), &attributes(now));
+        }
+        let mut then: BTreeMap<String, String> = recorded
+            .meta
+            .iter()
+            .map(|(name, value)| (name.clone(), normalise::list(&normalise::scratch(value))))
+            .collect();
+        if !self.own_accounts {
+            ["uid", "gid", "groups"].iter().for_each(|name| drop(then.remove(*name)));
+        }
+        let now: BTreeMap<String, String> = ours
+            .meta
+            .iter()
+            .filter(|(name, _)| then.contains_key(*name))
+            .map(|(name, value)| (name.clone(), normalise::list(value)))
+            .collect();
+        self.maps(place, &format!("fact.{kind}"), &then, &now);
+    }
+
+    /// Standard input: one ad, or job ad, `-----` and slot ad.
+    fn input(&mut self, place: &str, kind: &str, recorded: &[u8], ours: &[u8]) {
+        let (then, now) = (parts(recorded), parts(ours));
+        if then.len() != now.len() {
+            self.differ(place, "ads on stdin", Some(then.len().to_string()), Some(now.len().to_string()));
+        }
+        for (index, (then, now)) in then.iter().zip(&now).enumerate() {
+            let what = if kind == "FETCH_WORK" || index == 1 { "slot-ad" } else { "job-ad" };
+            let (left, right) = (attributes(then.as_bytes()), attributes(now.as_bytes()));
+            self.maps(place, &format!("{what}.{kind}"), &left, &right);
+            let sorted = |text: &str| {
+                let names: Vec<&str> =
+                    text.lines().filter_map(|line| line.split_once(" = ")).map(|(name, _)| name).collect();
+                names.iter().take_while(|name| **name != "ClaimId").is_sorted()
+            };
+            if sorted(then) && !sorted(now) {
+                self.differ(
+                    place,
+                    "order of attributes on stdin",
+                    Some("sorted".to_owned()),
+                    Some("not sorted".to_owned()),
+                );
+            }
+        }
+        let ends = |bytes: &[u8]| bytes.last() == Some(&b'\n');
+        if !recorded.is_empty() && ends(recorded) != ends(ours) {
+            let word = |yes: bool| Some(if yes { "a newline".to_owned() } else { "no newline".to_owned() });
+            self.differ(place, "end of stdin", word(ends(recorded)), word(ends(ours)));
+        }
+    }
+
+    /// Compares names with values; what the exceptions allow is no difference.
+    pub fn maps(
+        &mut self,
+        place: &str,
+        what: &str,
+        recorded: &BTreeMap<String, String>,
+        ours: &BTreeMap<String, String>,
+    ) {
+        let (exceptions, scenario) = (self.exceptions, self.scenario.clone());
+        let allowed = |name: &str, wanted| exceptions.allow((&scenario, place), what, name, wanted);
+        for (name, then) in recorded {
+            self.counts.values += 1;
+            match ours.get(name) {
+                Some(now) if now == then => {}
+                Some(now) if !allowed(name, Allow::Value) => {
+                    self.differ(place, &format!("{what} {name}"), Some(then.clone()), Some(now.clone()));
+                }
+                None if !allowed(name, Allow::Missing) => {
+                    self.differ(place, &format!("{what} {name}"), Some(then.clone()), None);
+                }
+                _ => {}
+            }
+        }
+        for (name, now) in ours {
+            if !recorded.contains_key(name) && !allowed(name, Allow::Extra) {
+                self.differ(place, &format!("{what} {name}"), None, Some(now.clone()));
+            }
+        }
+    }
+}
+
+/// The ads of a standard input.
+fn parts(bytes: &[u8]) -> Vec<String> {
+    let text = String::from_utf8_lossy(bytes).into_owned();
+    text.split("-----\n").map(str::to_owned).collect()
+}
+
+/// Attributes of a long form, spelling kept; paths made comparable.
+pub fn attributes(ad: &[u8]) -> BTreeMap<String, String> {
+    let text = String::from_utf8_lossy(ad);
+    let lines = text.lines().filter_map(|line| line.split_once('='));
+    lines.map(|(name, value)| (name.trim().to_owned(), normalise::scratch(value.trim()))).collect()
+}

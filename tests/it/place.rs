@@ -1,0 +1,175 @@
+//! A place for one run of `htc-starter-run`: configuration, hooks, the job's directory.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::sandbox::write_executable;
+
+/// The account that jobs run as when we are root.
+const NOBODY: u32 = 65534;
+
+/// A directory with a configuration, hooks and a place for the job. As root hooks and jobs run as `nobody`, else as the
+/// caller.
+pub(crate) struct Place {
+    pub(crate) home: tempfile::TempDir,
+    pub(crate) knobs: String,
+    pub(crate) options: Vec<String>,
+    pub(crate) tool: bool,
+    pub(crate) environment: Vec<(String, String)>,
+}
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        let home = tempfile::tempdir().unwrap();
+        fs::set_permissions(home.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let place =
+            Place { home, knobs: String::new(), options: Vec::new(), tool: false, environment: Vec::new() };
+        for name in ["hooks", "execute", "iwd"] {
+            fs::create_dir(place.path(name)).unwrap();
+        }
+        place.give("iwd");
+        place
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.home.path().join(name)
+    }
+
+    pub(crate) fn give(&self, name: &str) {
+        if nix::unistd::geteuid().is_root() {
+            chown(self.path(name), Some(NOBODY), Some(NOBODY)).unwrap();
+        }
+    }
+
+    /// Sets a hook of the keyword FARM; `$CALLS` in the script is a file that all may append to.
+    pub(crate) fn hook(mut self, name: &str, script: &str) -> Self {
+        let path = self.path(&format!("hooks/{name}"));
+        let script = script.replace("$CALLS", self.path("iwd/calls").to_str().unwrap());
+        write_executable(&path, format!("#!/bin/sh\n{script}\n").as_bytes());
+        self.knobs += &format!("FARM_HOOK_{name} = {}\n", path.display());
+        self
+    }
+
+    /// PREPARE_JOB, UPDATE_JOB_INFO and JOB_EXIT that note that they were called, and with what argument.
+    pub(crate) fn noting(self) -> Self {
+        self.hook("PREPARE_JOB", "cat >/dev/null; echo prepare >> $CALLS")
+            .hook("UPDATE_JOB_INFO", "cat >/dev/null")
+            .hook("JOB_EXIT", "cat >$CALLS.exit; echo exit $1 >> $CALLS")
+    }
+
+    pub(crate) fn knob(mut self, line: &str) -> Self {
+        self.knobs += line;
+        self.knobs += "\n";
+        self
+    }
+
+    pub(crate) fn option(mut self, words: &[&str]) -> Self {
+        self.options.extend(words.iter().map(|word| (*word).to_owned()));
+        self
+    }
+
+    /// The program with this place's configuration, not started yet.
+    pub(crate) fn command(&self) -> Command {
+        let config = self.path("condor_config");
+        let execute = self.path("execute");
+        let text = format!(
+            "LOCAL_DIR = {}\nEXECUTE = {}\nSTARTER_DEFAULT_JOB_HOOK_KEYWORD = FARM\n{}",
+            self.home.path().display(),
+            execute.display(),
+            self.knobs
+        );
+        fs::write(&config, text).unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_htc-starter-run"));
+        if self.tool {
+            command.arg0("condor_starter");
+        }
+        command
+            .args(&self.options)
+            .current_dir(self.home.path())
+            .env_clear()
+            .env("PATH", "/usr/bin:/bin")
+            .env("CONDOR_CONFIG", &config)
+            .envs(self.environment.iter().cloned())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    /// The ad with what every job here has.
+    pub(crate) fn whole(&self, ad: &str) -> String {
+        format!(
+            "ClusterId = 7\nProcId = 1\nUser = \"nobody@example.org\"\nIwd = \"{}\"\n{ad}\n",
+            self.path("iwd").display()
+        )
+    }
+
+    pub(crate) fn start(&self, ad: &str) -> Child {
+        let mut child = self.command().spawn().unwrap();
+        let ad = self.whole(ad);
+        // A program that refuses its command line never reads.
+        let _ = child.stdin.take().unwrap().write_all(ad.as_bytes());
+        child
+    }
+
+    pub(crate) fn run(&self, ad: &str) -> Ran {
+        self.finish(self.start(ad))
+    }
+
+    pub(crate) fn finish(&self, child: Child) -> Ran {
+        let Output { status, stdout, stderr } = child.wait_with_output().unwrap();
+        assert_eq!(status.signal(), None, "{}", String::from_utf8_lossy(&stderr));
+        let left: Vec<_> = fs::read_dir(self.path("execute")).unwrap().flatten().map(|e| e.path()).collect();
+        Ran {
+            status: status.code().unwrap(),
+            ad: String::from_utf8_lossy(&stdout).into_owned(),
+            told: String::from_utf8_lossy(&stderr).into_owned(),
+            calls: fs::read_to_string(self.path("iwd/calls")).unwrap_or_default(),
+            left,
+        }
+    }
+
+    /// A pipe through which a job tells that it runs; reading it waits for that.
+    pub(crate) fn pipe(&self) -> PathBuf {
+        let path = self.path("iwd/pipe");
+        nix::unistd::mkfifo(&path, nix::sys::stat::Mode::from_bits_truncate(0o666)).unwrap();
+        self.give("iwd/pipe");
+        path
+    }
+}
+
+/// Waits until somebody writes into the pipe and closes it; what was written.
+pub(crate) fn heard(pipe: &Path) -> String {
+    let mut text = String::new();
+    fs::File::open(pipe).unwrap().read_to_string(&mut text).unwrap();
+    text
+}
+
+pub(crate) fn send(child: &Child, signal: Signal) {
+    kill(Pid::from_raw(child.id().cast_signed()), signal).unwrap();
+}
+
+pub(crate) struct Ran {
+    pub(crate) status: i32,
+    pub(crate) ad: String,
+    pub(crate) told: String,
+    pub(crate) calls: String,
+    pub(crate) left: Vec<PathBuf>,
+}
+
+impl Ran {
+    pub(crate) fn has(&self, line: &str) -> bool {
+        self.ad.lines().any(|one| one == line)
+    }
+}
+
+pub(crate) fn shell(script: &str) -> String {
+    format!("Cmd = \"/bin/sh\"\nArguments = \"-c '{}'\"", script.replace('\'', "''").replace('"', "\\\""))
+}

@@ -1,0 +1,60 @@
+//! Jobs that are to run in a container or under java, by their ad or by the configuration: refused clearly, never run
+//! outside of it.
+
+use std::fs;
+
+use crate::place::{Place, shell};
+
+#[test]
+fn whatever_asks_for_a_container_the_job_is_not_run_outside_of_one() {
+    let asked = [
+        ("WantDocker = true\nDockerImage = \"busybox\"", ""),
+        ("WantSIF = true\nContainerImage = \"x.sif\"", ""),
+        ("WantContainer = true\nWantSandboxImage = true\nContainerImage = \"/img\"", ""),
+        ("WantDockerImage = true\nContainerImage = \"docker://busybox\"", ""),
+        ("JobUniverse = 10", ""),
+        ("X = 1", "SINGULARITY_JOB = true"),
+        ("WantsBox = true", "SINGULARITY_JOB = TARGET.WantsBox"),
+        ("X = 1", "USE_DEFAULT_CONTAINER = true\nDEFAULT_CONTAINER_IMAGE = \"/img\""),
+    ];
+    for (ad, knobs) in asked {
+        let place = Place::new().noting().knob(knobs);
+        let ran = place.run(&format!("{}\n{ad}", shell("echo job >> calls")));
+        assert_eq!((ran.status, ran.ad.as_str()), (1, ""), "{ad} {knobs}: {}", ran.told);
+        assert!(ran.told.contains("are not supported by this version"), "{ad} {knobs}: {}", ran.told);
+        assert_eq!(ran.calls, "prepare\nexit evict\n", "{ad} {knobs}");
+        assert!(ran.left.is_empty());
+    }
+}
+
+#[test]
+fn a_configuration_that_wants_no_container_for_this_job_runs_it() {
+    let asked = [
+        ("X = 1", "SINGULARITY_JOB = false"),
+        ("WantsBox = false", "SINGULARITY_JOB = TARGET.WantsBox"),
+        // No image: "doesn't evaluate to a string, skipping containerizing".
+        ("X = 1", "USE_DEFAULT_CONTAINER = true\nDEFAULT_CONTAINER_IMAGE = TARGET.NoSuch"),
+        ("X = 1", "USE_DEFAULT_CONTAINER = false\nDEFAULT_CONTAINER_IMAGE = \"/img\""),
+    ];
+    for (ad, knobs) in asked {
+        let place = Place::new().noting().knob(knobs);
+        let ran = place.run(&format!("{}\n{ad}", shell("echo job >> calls")));
+        assert_eq!(
+            (ran.status, ran.calls.as_str()),
+            (0, "prepare\njob\nexit exit\n"),
+            "{knobs}: {}",
+            ran.told
+        );
+    }
+}
+
+#[test]
+fn a_singularity_job_that_is_no_truth_value_is_told_in_the_references_words() {
+    let place = Place::new().noting().knob("SINGULARITY_JOB = a b").option(&["--quirks", "reference"]);
+    let ran = place.run(&format!("{}\nStarterUserLog = \"log\"", shell("echo job >> calls")));
+    assert_eq!((ran.status, ran.calls.as_str()), (0, "prepare\nexit evict\n"), "{}", ran.told);
+    let log = fs::read_to_string(place.path("iwd/log")).unwrap();
+    assert!(log.starts_with("001 ") && log.contains("\n021 "), "{log}");
+    let words = "SINGULARITY_JOB in the condor configuration  is not a valid boolean (\"a b\").  Please set it to True or False";
+    assert!(log.contains(words), "{log}");
+}
