@@ -163,6 +163,8 @@ quirks! {
         "RECONFIG_RERUN starts a second process beside a running one, which is lost track of", "cron_job.cpp HandleReconfig";
     CronPeriodStale, "cron-period-stale",
         "a new PERIOD of a Periodic cron job at reconfig: one run at once, then the old times go on", "p80";
+    CronStaleAttributes, "cron-stale-attributes",
+        "what a cron job prints no more stays in the slot's own ad, which policy and REPLY_FETCH see", "ResMgr.h adlist_updated; Resource.cpp";
     // The job router.
     RouterAbortsNoUniverse, "router-aborts-no-universe",
         "an answer of TRANSLATE_JOB without JobUniverse ends the router, again and again", "r10, r12";

@@ -67,6 +67,8 @@ pub struct CronOutput {
     buffer: LineBuffer,
     queue: Vec<BString>,
     queued: usize,
+    /// Whether it was told that the present block has grown too long.
+    told_long: bool,
     separator: BString,
     /// Whether a line of dashes alone is a tag.
     dashes_are_tag: bool,
@@ -81,6 +83,7 @@ impl CronOutput {
             buffer: LineBuffer::default(),
             queue: Vec::new(),
             queued: 0,
+            told_long: false,
             separator: BString::default(),
             dashes_are_tag: quirks.has(Quirk::CronDashesAreTag),
             last_line_leaks: quirks.has(Quirk::CronLastLineLeaks),
@@ -95,8 +98,13 @@ impl CronOutput {
     /// A new run begins: what an earlier one left unfinished in the queue is forgotten.
     pub fn begin(&mut self) {
         self.queue.clear();
-        self.queued = 0;
+        (self.queued, self.told_long) = (0, false);
         self.separator.clear();
+    }
+
+    /// Whether the block has grown past [`LONGEST_BLOCK`], so that lines are dropped; true once for each block.
+    pub fn has_overflown(&mut self) -> bool {
+        self.queued > LONGEST_BLOCK && !std::mem::replace(&mut self.told_long, true)
     }
 
     /// Takes a piece of output; returns the blocks it completes.
@@ -146,10 +154,10 @@ impl CronOutput {
 
     /// An empty queue makes no block, and its arguments then wait for the next one.
     fn flush(&mut self) -> Option<Block> {
-        self.queued = 0;
         if self.queue.is_empty() {
             return None;
         }
+        (self.queued, self.told_long) = (0, false);
         let (lines, arguments) = (std::mem::take(&mut self.queue), std::mem::take(&mut self.separator));
         Some(Block { lines, arguments })
     }

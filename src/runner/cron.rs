@@ -73,6 +73,11 @@ pub enum CronTold {
         /// The line.
         line: BString,
     },
+    /// A block has grown too large: further lines of it are dropped.
+    TooLarge {
+        /// The job.
+        name: BString,
+    },
     /// A signal was sent.
     Signalled {
         /// The job; empty when it is dropped.
@@ -327,7 +332,11 @@ impl CronRunner {
         let Some(job) = self.schedule.job_of(running.run).cloned() else { return };
         let Some(output) = self.outputs.get_mut(&running.name) else { return };
         let mut blocks = output.take(bytes);
-        if at_end {
+        if output.has_overflown() {
+            self.told.push_back(CronTold::TooLarge { name: job.name.clone() });
+        }
+        // One that was ended by KILL is started again before its unfinished block would count (p80).
+        if at_end && !self.schedule.begins_anew(running.run) {
             blocks.extend(output.finish());
             if !output.rest().is_empty() {
                 let line = output.rest().into();

@@ -2,7 +2,7 @@
 //!
 //! Schema of a JSON line: an object with `time` (seconds since the epoch, a number with microseconds), `event` (a word
 //! of [`Kind`]) and those of `slot`, `state`, `activity`, `hook`, `pid`, `job` (`cluster.proc`), `verdict`, `exit`,
-//! `reason` that apply; absent keys do not. New keys may come; those here keep their meaning.
+//! `cron` (name of a cron job), `reason` that apply; absent keys do not. New keys may come; those here keep their meaning.
 //!
 //! | event | keys | meaning |
 //! |---|---|---|
@@ -13,6 +13,10 @@
 //! | `hook-failed` | slot hook reason | it could not be started, ran too long, or what it wrote to stderr |
 //! | `verdict` | slot hook job verdict reason | what an answer was taken for |
 //! | `claim` | slot reason | a claim begins or is given up; never its secret |
+//! | `cron-start` | cron pid | a cron job was started |
+//! | `cron-end` | cron pid exit | it ended |
+//! | `cron-failed` | cron reason | it could not be started, or what it wrote to stderr |
+//! | `cron-published` | cron reason | what it printed has changed what the slots publish |
 //! | `starter` | slot job pid exit | a starter was spawned (no exit), or ended |
 //! | `job` | slot job exit verdict | the job of a starter is over: `exited N`, `signalled N`, or not started |
 //! | `warning` | slot reason | anything a user should look at; quirks are named by their id |
@@ -43,6 +47,14 @@ pub enum Kind {
     Verdict,
     /// A claim begins or is given up.
     Claim,
+    /// A cron job was started.
+    CronStart,
+    /// A cron job ended.
+    CronEnd,
+    /// A cron job could not be started, or complained.
+    CronFailed,
+    /// What a cron job printed has changed what the slots publish.
+    CronPublished,
     /// A starter was spawned or ended.
     Starter,
     /// A job is over.
@@ -62,6 +74,10 @@ impl Kind {
             Kind::HookFailed => "hook failed",
             Kind::Verdict => "verdict",
             Kind::Claim => "claim",
+            Kind::CronStart => "cron job started",
+            Kind::CronEnd => "cron job ended",
+            Kind::CronFailed => "cron job failed",
+            Kind::CronPublished => "cron job published",
             Kind::Starter => "starter",
             Kind::Job => "job",
             Kind::Warning => "warning",
@@ -89,6 +105,9 @@ pub struct Event {
     /// Type of the hook, such as `FETCH_WORK`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hook: Option<&'static str>,
+    /// Name of a cron job.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cron: Option<String>,
     /// Process id of hook, starter or job.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
@@ -116,6 +135,7 @@ impl Event {
             state: None,
             activity: None,
             hook: None,
+            cron: None,
             pid: None,
             job: None,
             verdict: None,
@@ -139,6 +159,12 @@ impl Event {
     /// Sets the type of hook.
     pub fn hook(mut self, hook: &'static str) -> Self {
         self.hook = Some(hook);
+        self
+    }
+
+    /// Sets the name of a cron job.
+    pub fn cron(mut self, cron: impl Into<String>) -> Self {
+        self.cron = Some(cron.into());
         self
     }
 
@@ -191,6 +217,7 @@ impl Event {
             part("/", activity);
         }
         self.hook.into_iter().for_each(|hook| part(" ", hook));
+        self.cron.iter().for_each(|cron| part(" ", cron));
         let lead = if self.kind == Kind::Job { " " } else { " job " };
         self.job.iter().for_each(|job| part(lead, job));
         self.pid.into_iter().for_each(|pid| part(" pid ", &pid.to_string()));

@@ -7,13 +7,14 @@ use std::time::Duration;
 
 use super::claim::{Claim, Kind};
 use super::claim_id::ClaimId;
+use super::cron_ads::CronAds;
 use super::drain::Drain;
 use super::interface::{Action, HookRun, Measured, Notice, Shutdown, SlotKey, StarterId};
 use super::settings::Settings;
 use crate::classad::ClassAd;
 use crate::quirks::{Quirk, Quirks};
 use crate::time::{Now, Tick};
-use crate::world::World;
+use crate::world::{Frozen, World};
 
 /// Shared by all slots of an execution point.
 pub(super) struct Core {
@@ -29,6 +30,8 @@ pub(super) struct Core {
     pub counters: Counters,
     pub draining: DrainEstimate,
     pub drain: Drain,
+    /// What cron jobs have published.
+    pub cron: CronAds,
     pub poll_at: Option<Tick>,
     pub update_at: Option<Tick>,
     pub shutdown: Option<Shutdown>,
@@ -51,6 +54,7 @@ pub(super) struct Core {
 
 impl Core {
     pub(super) fn new(settings: Arc<Settings>, world: Rc<dyn World>, now: Now) -> Self {
+        let cron = CronAds::new(settings.quirks);
         Core {
             settings,
             world,
@@ -62,6 +66,7 @@ impl Core {
             counters: Counters::default(),
             draining: DrainEstimate::default(),
             drain: Drain::default(),
+            cron,
             poll_at: None,
             update_at: None,
             shutdown: None,
@@ -89,6 +94,21 @@ impl Core {
             self.tell(Notice::Quirk { slot: Some(slot), quirk });
         }
         has
+    }
+
+    /// As [`Core::has`], for what belongs to no slot.
+    pub(super) fn has_anywhere(&mut self, quirk: Quirk) -> bool {
+        let has = self.quirks().has(quirk);
+        if !has && self.told.insert(quirk.id()) {
+            self.tell(Notice::Quirk { slot: None, quirk });
+        }
+        has
+    }
+
+    /// Merges what cron jobs have published for a slot into its ad.
+    pub(super) fn merge_cron(&self, ad: &mut ClassAd) {
+        let world = Frozen { world: &*self.world, now: self.now };
+        self.cron.merge_into(ad, &world);
     }
 
     /// As [`Core::has`], for differences that a user would not miss anything by.

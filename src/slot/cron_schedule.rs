@@ -226,6 +226,13 @@ impl CronSchedule {
         self.entries.iter().find(|entry| entry.has(run)).map(|entry| &entry.job)
     }
 
+    /// Whether the job of that run was ended by KILL, and begins anew as soon as it has.
+    pub fn begins_anew(&self, run: CronRun) -> bool {
+        let told = |entry: &&Entry| matches!(entry.state, State::TermSent | State::KillSent);
+        let entry = self.entries.iter().find(|entry| entry.run == Some(run)).filter(told);
+        !self.stopping && entry.is_some_and(|entry| entry.job.mode == CronMode::Periodic)
+    }
+
     /// How often a job was started.
     pub fn runs(&self, name: &[u8]) -> u64 {
         self.entries.iter().find(|entry| entry.job.name == name).map_or(0, |entry| entry.runs)

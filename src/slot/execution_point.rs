@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use super::claim::Phase;
 use super::core::{Core, DrainPart};
+use super::cron_ads::CronAds;
 use super::interface::{Action, Event, HookRun, Shutdown, SlotKey, StarterId, VacateReason, Waits};
-use super::settings::{Settings, SlotKind};
+use super::settings::{CronSettings, Settings, SlotKind};
 use super::single::Slot;
 use super::state::{Activity, State};
 use crate::classad::ClassAd;
@@ -40,6 +41,8 @@ pub struct ExecutionPoint {
     /// When hooks that still run at the end are no longer waited for.
     hooks_until: Option<Tick>,
     finished: bool,
+    /// The slot whose fetch is complete once the starter it has asked for is known to run or not.
+    pub(super) completing: Option<SlotKey>,
 }
 
 impl ExecutionPoint {
@@ -64,6 +67,7 @@ impl ExecutionPoint {
             graceful_until: None,
             hooks_until: None,
             finished: false,
+            completing: None,
         }
     }
 
@@ -140,11 +144,14 @@ impl ExecutionPoint {
             Event::Tick => self.tick(),
             Event::HookEnded { run, stdout, cut } => self.hook_ended(run, Ok((&stdout, cut))),
             Event::HookFailed { run, reason } => self.hook_ended(run, Err(&reason)),
+            Event::Cron(ads) => self.take_cron_ads(*ads),
             Event::StarterSpawned { starter, pid } => {
                 self.with_starter(starter, |slot, core| slot.spawned(core, pid));
+                self.fetch_completed_by_starter();
             }
             Event::StarterFailed { starter, reason } => {
                 self.with_starter(starter, |slot, core| slot.spawn_failed(core, &reason));
+                self.fetch_completed_by_starter();
             }
             Event::StarterExited { starter, .. } => {
                 self.with_starter(starter, |slot, core| slot.starter_exited(core));
@@ -162,6 +169,53 @@ impl ExecutionPoint {
             Event::Reconfigure(settings) => self.reconfigure(*settings),
         }
         self.settle();
+    }
+
+    /// What cron jobs publish is in the ads at once (`adlist_updated`). What they print no more stays in the internal ads of
+    /// the reference until they are made afresh.
+    fn take_cron_ads(&mut self, ads: CronAds) {
+        self.core.cron = ads;
+        let mut gone = false;
+        for slot in self.slots.values_mut() {
+            let mut before = std::mem::replace(&mut slot.live, ClassAd::new());
+            if self.core.has_silently(Quirk::CronStaleAttributes) {
+                self.core.merge_cron(&mut before);
+                slot.live = before;
+            } else {
+                slot.rebuild(&self.core);
+                gone |= before.names().any(|name| !slot.live.contains(name));
+            }
+        }
+        if gone {
+            self.core.has_anywhere(Quirk::CronStaleAttributes);
+        }
+    }
+
+    /// The ad of the daemon, in which the CONDITION of cron jobs is evaluated (`publish_daemon_ad`).
+    pub fn daemon_ad(&self) -> ClassAd {
+        let core = &self.core;
+        let mut ad = (*core.settings.cron.daemon_ad).clone();
+        ad.update(&core.settings.common_dynamic);
+        core.draining.publish(&mut ad);
+        core.drain.publish(&mut ad);
+        core.counters.publish(&mut ad, core.now.epoch());
+        core.merge_cron(&mut ad);
+        ad
+    }
+
+    /// The slot's internal ad, which policy is evaluated in.
+    pub fn live_ad(&self, key: SlotKey) -> Option<&ClassAd> {
+        self.slots.get(&key).map(|slot| &slot.live)
+    }
+
+    /// The cron jobs as configured.
+    pub fn cron_settings(&self) -> &CronSettings {
+        &self.core.settings.cron
+    }
+
+    /// How it is to end, once that is decided.
+    pub fn shutdown(&self) -> Option<Shutdown> {
+        self.core.shutdown
     }
 
     fn with_starter(&mut self, starter: StarterId, then: impl FnOnce(&mut Slot, &mut Core)) {
@@ -403,8 +457,14 @@ impl ExecutionPoint {
                 slot.rebuild(&self.core);
             }
         }
-        self.core.update_at = Some(self.core.now.tick().plus(settings.update_interval));
-        self.evaluate_all(false);
+        let tick = self.core.now.tick();
+        self.core.update_at = Some(tick.plus(settings.update_interval));
+        if !self.core.has_silently(Quirk::FirstFetchLate) {
+            return self.evaluate_all(false);
+        }
+        // 25.14 makes the ads afresh and sets its timers anew; policy is looked at when they are due (s34).
+        self.core.poll_at = self.core.poll_at.map(|_| tick.plus(settings.polling_interval));
+        self.refresh_all();
     }
 
     /// When it has been idle for long enough to end.

@@ -200,6 +200,13 @@ impl ExecutionPoint {
         self.fetch_completed(key);
     }
 
+    /// The starter that was asked for while a fetch was handled runs, or does not: now that is complete too.
+    pub(super) fn fetch_completed_by_starter(&mut self) {
+        if let Some(key) = self.completing.take() {
+            self.fetch_completed(key);
+        }
+    }
+
     /// A fetch hook could not be executed or was killed.
     pub(super) fn fetch_failed(&mut self, key: SlotKey, run: HookRun, reason: &str) {
         let ExecutionPoint { core, slots, .. } = self;
@@ -224,6 +231,11 @@ impl ExecutionPoint {
 
     fn fetch_completed(&mut self, key: SlotKey) {
         let ExecutionPoint { core, slots, .. } = self;
+        if core.spawning > 0 {
+            // Its timer is set after the starter was made: a poll that begins with the job comes before the next fetch (s19).
+            self.completing = Some(key);
+            return;
+        }
         let Some(slot) = slots.get_mut(&key) else { return };
         slot.fetching = None;
         slot.last_fetch_completed = core.now.epoch();

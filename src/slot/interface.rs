@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use bstr::BString;
 
+use super::cron_ads::CronAds;
 use super::drain::DrainRequest;
 use super::settings::Settings;
 use super::state::{Activity, State};
@@ -61,6 +62,9 @@ pub enum Event {
         /// Why, in words.
         reason: String,
     },
+    /// Cron jobs have published something, or their ads are gone: what is merged into the slots from now on. Policy looks at
+    /// it when it is evaluated next.
+    Cron(Box<CronAds>),
     /// The starter asked for runs. Until this or the next is told all other events wait.
     StarterSpawned {
         /// Which starter.

@@ -43,6 +43,6 @@ pub use interface::{
 };
 pub use layout::{FailureMode, LaidOut, Layout, SlotType, lay_out};
 pub use resources::{Amounts, Custom};
-pub use settings::{Broken, Limits, Requirements, Settings, SlotHooks, SlotKind, SlotPlan};
+pub use settings::{Broken, CronSettings, Limits, Requirements, Settings, SlotHooks, SlotKind, SlotPlan};
 pub use shares::{CustomShare, Share, ShareError, ShareErrorKind, Shares};
 pub use state::{Activity, State};

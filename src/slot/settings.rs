@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::resources::Amounts;
 use crate::classad::{AttrName, ClassAd};
+use crate::hook::cron_job::{AutoPublish, CronJob};
 use crate::quirks::Quirks;
 
 /// The execution point as configured.
@@ -46,10 +47,25 @@ pub struct Settings {
     pub resource_tags: Vec<String>,
     /// What `Offline<Tag>` and hibernation publish, the same in all slots.
     pub common_dynamic: ClassAd,
+    /// The cron jobs.
+    pub cron: CronSettings,
     /// Which behaviour is wanted where 25.14 and its manual differ.
     pub quirks: Quirks,
     /// When to end by itself.
     pub limits: Limits,
+}
+
+/// The execution point's cron jobs as configured.
+#[derive(Clone, Debug, Default)]
+pub struct CronSettings {
+    /// The jobs in the order of STARTD_CRON_JOBLIST.
+    pub jobs: Vec<CronJob>,
+    /// STARTD_CRON_MAX_JOB_LOAD: what all that run may make together.
+    pub max_load: f64,
+    /// STARTD_CRON_AUTOPUBLISH: matters to a collector alone.
+    pub auto_publish: AutoPublish,
+    /// What CONDITION is evaluated in, less what changes: the ad of the daemon.
+    pub daemon_ad: Arc<ClassAd>,
 }
 
 /// When the execution point ends by itself.

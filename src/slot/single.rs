@@ -134,16 +134,17 @@ impl Slot {
         if !copy(&mut ad, "Rank") {
             ad.set("Rank", 0.0);
         }
-        for name in ["CpuBusy", "SlotWeight", "Unhibernate", "MachineMaxVacateTime", "MaxJobRetirementTime"] {
+        for name in ["CpuBusy", "SlotWeight", "Unhibernate", "MachineMaxVacateTime"] {
             copy(&mut ad, name);
         }
         self.publish_dynamic(core, &mut ad, false, self.retirement_remaining(core));
         ad.set("LastHeardFrom", core.now.epoch());
         ad.set("DaemonStartTime", core.started.epoch());
-        if ad.get("MaxJobRetirementTime").is_none() {
-            ad.set("MaxJobRetirementTime", 0i64);
+        // After what cron jobs publish: they do not override it.
+        match self.live.get("MaxJobRetirementTime") {
+            Some(expr) => ad.insert("MaxJobRetirementTime", expr),
+            None => ad.set("MaxJobRetirementTime", 0i64),
         }
-        self.publish_requirements(&mut ad);
         ad
     }
 
@@ -195,6 +196,8 @@ impl Slot {
             } else {
                 ad.set("Requirements", false);
             }
+        } else {
+            self.publish_requirements(ad);
         }
         ad.set("RetirementTimeRemaining", retirement);
         ad.set("LastFetchWorkSpawned", self.last_fetch_spawned);
@@ -219,6 +222,8 @@ impl Slot {
         if let Some(claim) = &self.waiting {
             claim.publish_waiting(ad);
         }
+        // Over everything so far, so that they steer policy (slots.md 5.6).
+        core.merge_cron(ad);
         ad.set("AcceptedWhileDraining", false);
         if self.kind == SlotKind::Partitionable {
             ad.set("NumDynamicSlots", self.children.0);

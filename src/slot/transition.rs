@@ -246,6 +246,8 @@ impl Slot {
     /// The starter has ended (`Resource::starterExited`).
     pub(super) fn starter_exited(&mut self, core: &mut Core) {
         self.count_badput(core);
+        // What it was told while the job ran says nothing of now.
+        self.out_of_work = false;
         let Some(claim) = &mut self.current else { return };
         claim.starter_ended(core.now);
         match (self.state, self.activity) {

@@ -4,7 +4,11 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 #[cfg(feature = "cli")]
+mod bad_input;
+#[cfg(feature = "cli")]
 mod classad_eval;
+#[cfg(feature = "cli")]
+mod cron;
 mod cron_faults;
 mod hook_test_program;
 mod hooks;

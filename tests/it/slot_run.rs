@@ -98,6 +98,24 @@ fn many_jobs_on_many_slots_are_each_run_once() {
     assert_eq!(ids.len(), 40);
 }
 
+/// Hooks often say that there is nothing while a job runs; with --once the slot asks again when it has ended.
+#[test]
+fn no_work_for_a_busy_slot_is_not_the_end_of_once() {
+    let fetch = "#!/bin/sh\ngrep -q '^Activity = \"Idle\"' || { : > \"$HOME/out/asked\"; exit 0; }\n\
+                 for file in \"$HOME\"/queue/*; do\n  [ -e \"$file\" ] || exit 0\n  mv \"$file\" \"$HOME/taken/\"\n  \
+                 exec cat \"$HOME/taken/${file##*/}\"\ndone\n";
+    let starter = "#!/bin/sh\ncat > /dev/null\nfor i in 1 2 3 4 5 6 7 8 9 0; do\n  sleep 0.3\n  \
+                   [ -e \"$HOME/out/asked\" ] && exit 0\ndone\n";
+    let point = Point::new()
+        .job("1", JOB)
+        .job("2", &format!("{JOB}ClusterId = 2\n"))
+        .hook("fetch", fetch)
+        .hook("starter", starter);
+    let run = point.run();
+    assert!(point.path("out/asked").exists(), "the busy slot was never asked: {}", run.stderr);
+    assert_eq!(run.count(&[("event", "job"), ("verdict", "succeeded")]), 2, "{}", run.stderr);
+}
+
 #[test]
 fn a_job_that_start_refuses_is_told_why() {
     let point = Point::new()

@@ -355,6 +355,10 @@ impl<'a> Play<'a> {
                     self.line("  stderr", &line.as_bstr().to_string());
                 }
             }
+            CronTold::TooLarge { name } => {
+                self.bad = true;
+                self.line(&name.to_string(), "a block of more than 4 MiB: the rest of it is dropped");
+            }
             CronTold::Dropped { name } => self.line(&name.to_string(), "dropped, and its attributes with it"),
             CronTold::Note(CronNote::Waits { name, for_load }) => {
                 let over = self.args.seconds.is_none()

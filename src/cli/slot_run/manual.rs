@@ -12,11 +12,13 @@ pub(super) const MANUAL: Manual = Manual {
          KEYWORD_HOOK_EVICT_CLAIM is told.",
         "The keyword of a slot is SLOT<N>_JOB_HOOK_KEYWORD, else STARTD_JOB_HOOK_KEYWORD. The same configuration and \
          the same scripts work on a real execution point. No daemon is needed and nothing listens on the network.",
+        "The cron jobs of STARTD_CRON_JOBLIST run as on a real execution point, and what they print is in the ads of the \
+         slots they aim it at, for policy and for hooks.",
         "Jobs are run by htc-starter-run, or by the program that STARTER names where a configuration file or the \
          environment sets it. As root the slot's hooks run as CONDOR_IDS, else as the account condor, and jobs as \
          their OsUser, User or Owner, never as root. Without root everything runs as the caller.",
         "Everything that happens is told as one line on standard error, and with --events as one JSON object a line: \
-         time, event, slot, state, activity, hook, pid, job, verdict, exit, reason; keys that do not apply are left \
+         time, event, slot, state, activity, hook, cron, pid, job, verdict, exit, reason; keys that do not apply are left \
          out. SIGTERM or SIGINT ends gracefully (jobs have their retirement and vacate time), a second one or SIGQUIT \
          at once, SIGHUP reads the configuration again.",
         "With --control SOCKET a running execution point takes requests: 'htc-slot-run VERB --control SOCKET [SLOT]' with \
@@ -60,6 +62,8 @@ pub(super) const MANUAL: Manual = Manual {
         "Odd, but the same as in HTCondor: the exit status of FETCH_WORK is ignored, only what it prints counts; the \
          Requirements of a fetched job are not evaluated; a job fetched for a partitionable slot needs RequestCpus, \
          RequestMemory and RequestDisk.",
+        "A block of more than 4 MiB that a cron job prints without a line of '-' loses what is beyond; simulate runs no cron \
+         jobs.",
         "A hook that never ends keeps its slot from fetching, as in HTCondor. That is told each minute, and \
          --hook-timeout ends it.",
     ],

@@ -38,6 +38,10 @@ pub(super) fn run(cli: &Cli, session: &Session) -> anyhow::Result<Status> {
     if let Some(execute) = &execute {
         warnings.extend(clean_execute(execute, cli.quirks.quirks));
     }
+    if settings.slots.iter().all(|slot| slot.hooks.is_none() && slot.child_default.is_none()) {
+        let hint = "set STARTD_JOB_HOOK_KEYWORD, or SLOT<N>_JOB_HOOK_KEYWORD for single slots";
+        warnings.push(format!("no slot has a hook keyword, so that none fetches work: {hint}"));
+    }
     load::warn(session, &warnings);
 
     let private = tempfile::Builder::new()

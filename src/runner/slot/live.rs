@@ -12,8 +12,10 @@ use super::measure::Measure;
 use super::notices;
 use super::options::Options;
 use super::starters::{self, Ended, Running};
+use crate::hook::cron_job::CronManager;
 use crate::os::{self, Captured, ChildId, Reactor, Stream, Token, Whom, clock, files};
 use crate::process::{Ancestor, ChildSpec, Exit};
+use crate::runner::cron::{CronRunner, CronSurroundings};
 use crate::runner::events::{Event as Told, EventStream, Kind};
 use crate::runner::hook_call;
 use crate::runner::hook_environment::HookEnvironment;
@@ -57,20 +59,24 @@ struct RunningHook {
 /// A user is told each minute of hooks that are waited for without end.
 const REMIND: Duration = Duration::from_secs(60);
 /// How much of a hook's standard error is told.
-const STDERR_SHOWN: usize = 2000;
+pub(super) const STDERR_SHOWN: usize = 2000;
 
 /// The signals that the runner knows: graceful end twice, fast end, new configuration.
 pub(super) const SIGNALS: [i32; 4] = [libc::SIGTERM, libc::SIGINT, libc::SIGQUIT, libc::SIGHUP];
 
-struct Live<'a> {
-    machine: ExecutionPoint,
-    reactor: Reactor,
-    options: Options,
+/// A run under way.
+pub(super) struct Live<'a> {
+    pub(super) machine: ExecutionPoint,
+    pub(super) reactor: Reactor,
+    pub(super) options: Options,
     control: Option<Control>,
     events: &'a mut EventStream,
     hooks: BTreeMap<ChildId, RunningHook>,
     starters: BTreeMap<ChildId, Running>,
-    waiting: VecDeque<Event>,
+    pub(super) cron: CronRunner,
+    /// How the cron jobs were told to end.
+    pub(super) cron_ends: Option<Shutdown>,
+    pub(super) waiting: VecDeque<Event>,
     measure: Measure,
     outcome: Outcome,
     finished: bool,
@@ -94,6 +100,14 @@ pub fn run(
         })?),
         None => None,
     };
+    let own = HookEnvironment::of_program(options.world.environment(), options.quirks);
+    let cron = CronRunner::new(CronSurroundings {
+        manager: CronManager::Startd,
+        environment: own.with(options.environment.iter().cloned()),
+        directory: options.log_directory.clone().unwrap_or_else(|| ".".into()),
+        identity: options.account.identity.clone(),
+        quirks: options.quirks,
+    });
     let mut live = Live {
         machine,
         reactor,
@@ -102,6 +116,8 @@ pub fn run(
         events,
         hooks: BTreeMap::new(),
         starters: BTreeMap::new(),
+        cron,
+        cron_ends: None,
         waiting: VecDeque::new(),
         measure,
         outcome: Outcome::default(),
@@ -118,9 +134,12 @@ impl Live<'_> {
         let mut end_asked = false;
         self.tell(Told::new(clock::now(), Kind::Start));
         self.measured();
+        self.configure_cron();
         self.step(Event::Start);
-        while !self.finished {
-            let wakes = [self.machine.next_wake(), end.filter(|_| !end_asked), self.next_look()];
+        self.look_at_cron();
+        while !self.finished || self.cron.alive() > 0 {
+            let end = end.filter(|_| !end_asked);
+            let wakes = [self.machine.next_wake(), end, self.next_look(), self.cron.next_wake()];
             let event = self.reactor.next(wakes.into_iter().flatten().min())?;
             if end.is_some_and(|end| clock::tick() >= end) && !end_asked {
                 end_asked = true;
@@ -128,12 +147,15 @@ impl Live<'_> {
                 self.warn(None, "the time given with --timeout is over: all jobs are killed");
                 self.step(Event::Shutdown(Shutdown::Fast));
             }
-            self.handle(event);
+            if let Some(event) = self.take_cron(event) {
+                self.handle(event);
+            }
             self.look_at_hooks();
             if self.machine.next_wake().is_some_and(|wake| wake <= clock::tick()) {
                 self.measured();
                 self.step(Event::Tick);
             }
+            self.look_at_cron();
         }
         // What still runs are hooks that nobody waits for any more: they are given a moment, then killed.
         self.reactor.kill_all(Duration::ZERO);
@@ -168,7 +190,7 @@ impl Live<'_> {
     }
 
     /// Gives the machine an event and does what it asks for, until it asks for nothing.
-    fn step(&mut self, event: Event) {
+    pub(super) fn step(&mut self, event: Event) {
         self.waiting.push_back(event);
         while let Some(event) = self.waiting.pop_front() {
             for action in self.machine.step(clock::now(), event) {
@@ -216,7 +238,7 @@ impl Live<'_> {
         }
     }
 
-    fn tell(&mut self, event: Told) {
+    pub(super) fn tell(&mut self, event: Told) {
         self.events.tell(&event);
     }
 
@@ -297,7 +319,10 @@ impl Live<'_> {
         let directory = match starters::prepare(&self.options.private, &call) {
             Ok(directory) => directory,
             Err(error) => {
-                let reason = format!("no directory for the starter can be made: {error}");
+                self.outcome.jobs += 1;
+                self.outcome.failed += 1;
+                let place = self.options.private.display();
+                let reason = format!("no directory for the starter can be made in '{place}': {error}");
                 return self.waiting.push_front(failed(reason));
             }
         };
@@ -326,9 +351,17 @@ impl Live<'_> {
                 let event = Told::new(clock::now(), Kind::Starter).slot(&slot_name).job(&call.job).pid(pid);
                 self.tell(event);
                 self.outcome.jobs += 1;
-                let running =
-                    Running { starter, slot_name, job: call.job, pid, directory, execute: call.execute };
+                let running = Running {
+                    starter,
+                    slot: call.slot,
+                    slot_name,
+                    job: call.job,
+                    pid,
+                    directory,
+                    execute: call.execute,
+                };
                 self.starters.insert(child, running);
+                self.tell_monitors(call.slot, true);
                 self.waiting.push_front(Event::StarterSpawned { starter, pid });
             }
             Err(error) => {
@@ -418,6 +451,7 @@ impl Live<'_> {
                 }
             }
         }
+        self.tell_monitors(running.slot, false);
         self.step(Event::StarterExited { starter: running.starter, exit });
     }
 
@@ -460,6 +494,7 @@ impl Live<'_> {
             self.warn(None, &warning);
         }
         self.step(Event::Reconfigure(Box::new(settings)));
+        self.configure_cron();
         Ok(())
     }
 
@@ -518,7 +553,7 @@ impl Live<'_> {
 }
 
 /// `exited N` or `signalled N`, as the event stream has it.
-fn exit_words(exit: Exit) -> String {
+pub(super) fn exit_words(exit: Exit) -> String {
     match exit {
         Exit::Code(code) => format!("exited {code}"),
         Exit::Signal { number, .. } => format!("signalled {number}"),

@@ -5,6 +5,7 @@
 
 mod account;
 mod control;
+mod cron;
 mod execute;
 mod live;
 mod measure;

@@ -9,7 +9,7 @@ use bstr::{BString, ByteSlice};
 
 use crate::classad::{ClassAd, Value, format};
 use crate::process::{Ancestor, ChildSpec, Exit, LeftBehind, Stdio};
-use crate::slot::{StarterCall, StarterId, VacateReason};
+use crate::slot::{SlotKey, StarterCall, StarterId, VacateReason};
 
 /// What the result ad of a job may take.
 const RESULT_LIMIT: usize = 16 << 20;
@@ -18,6 +18,7 @@ const RESULT_LIMIT: usize = 16 << 20;
 #[derive(Debug)]
 pub(super) struct Running {
     pub starter: StarterId,
+    pub slot: SlotKey,
     /// The slot's name at its start: a dynamic slot may be gone before it.
     pub slot_name: String,
     pub job: String,

@@ -2,6 +2,7 @@
 //! publishes, its policy and its hooks (slots.md 1 to 6).
 
 mod attributes;
+mod cron;
 mod hooks;
 mod knobs;
 mod layout;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::knobs::{ConfigureError, Knobs};
 use super::machine::{self, Surroundings};
-use super::{attributes, hooks, layout, limits, policy, resources};
+use super::{attributes, cron, hooks, layout, limits, policy, resources};
 use crate::classad::{AttrName, ClassAd, Expr};
 use crate::config::Config;
 use crate::quirks::Quirks;
@@ -60,6 +60,10 @@ pub fn configure(
     for (number, planned) in (1..).zip(planned) {
         slots.push(maker.slot(number, planned)?);
     }
+    let mut daemon_ad = common.clone();
+    attributes::publish(&global, &global, quirks, "", &mut daemon_ad);
+    daemon_ad.set("Name", host.as_str());
+    let cron = cron::jobs(&global, &config.view(world), quirks, daemon_ad);
     let mut common_dynamic = ClassAd::new();
     machine::constant(&mut common_dynamic);
     let seconds = |name: &str, default: i64| {
@@ -86,6 +90,7 @@ pub fn configure(
         idle_boost: global.int("DISCONNECTED_KEYBOARD_IDLE_BOOST", 1200),
         resource_tags: tags,
         common_dynamic,
+        cron,
         quirks,
         limits: ends,
     };

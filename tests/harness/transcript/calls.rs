@@ -33,10 +33,18 @@ impl Call {
         !self.name.contains("_HOOK_") && self.argv.first().is_some_and(|path| path.contains("/job.d/"))
     }
 
-    /// The type of hook (`FETCH_WORK`), or `job`.
+    /// Whether it is a cron job, not a hook.
+    pub fn is_cron(&self) -> bool {
+        self.name.starts_with("CRON_")
+    }
+
+    /// The type of hook (`FETCH_WORK`), `CRON` or `job`.
     pub fn kind(&self) -> String {
         if self.is_job() {
             return "job".to_owned();
+        }
+        if self.is_cron() {
+            return "CRON".to_owned();
         }
         let name = self.name.rsplit("_HOOK_").next().unwrap_or(&self.name);
         // A hook whose file is named otherwise (bad paths) is known by what it reads and is told.
@@ -89,7 +97,14 @@ pub struct JobCalls<'a> {
     pub updates: Vec<&'a Call>,
 }
 
-/// Sorts calls by job. Fetches that brought nothing belong to none and are returned apart.
+impl JobCalls<'_> {
+    /// Whether these are the runs of a cron job.
+    pub fn is_cron(&self) -> bool {
+        self.main.first().is_some_and(|call| call.is_cron())
+    }
+}
+
+/// Sorts calls by job. Runs of a cron job stand together under its name. Fetches that brought nothing belong to none and are returned apart.
 ///
 /// With `cases` (name and start, in order) a case takes the place of the job: one run of a starter is one group.
 pub fn by_job<'a>(calls: &'a [Call], cases: &[(String, f64)]) -> (Vec<JobCalls<'a>>, Vec<&'a Call>) {
@@ -98,7 +113,7 @@ pub fn by_job<'a>(calls: &'a [Call], cases: &[(String, f64)]) -> (Vec<JobCalls<'
     let mut by_starter: BTreeMap<i64, String> = BTreeMap::new();
     for call in calls {
         if let Some(job) = call.job()
-            && !matches!(call.kind().as_str(), "FETCH_WORK" | "REPLY_FETCH")
+            && !matches!(call.kind().as_str(), "FETCH_WORK" | "REPLY_FETCH" | "CRON")
         {
             by_starter.entry(call.ppid).or_insert(job);
         }
@@ -110,16 +125,20 @@ pub fn by_job<'a>(calls: &'a [Call], cases: &[(String, f64)]) -> (Vec<JobCalls<'
             continue;
         }
         let case = cases.iter().rev().find(|(_, start)| *start <= call.start).map(|(name, _)| name.clone());
+        let cron = call.is_cron().then(|| call.name.clone());
         let known = case
+            .or(cron)
             .or_else(|| call.job())
             .or_else(|| by_starter.get(&call.ppid).cloned().filter(|_| kind != "FETCH_WORK"));
         let job = known.or_else(|| {
-            // A record whose ad was left out belongs to the latest fetch that has no such call yet.
+            // A record whose ad was left out belongs to the latest fetch that has no such call yet; updates come often.
             let lacks = |group: &&JobCalls<'a>| group.main.iter().all(|other| other.kind() != kind);
-            matches!(kind.as_str(), "job" | "REPLY_FETCH")
-                .then(|| groups.iter().rev().find(lacks))
-                .flatten()
-                .map(|group| group.job.clone())
+            let latest = match kind.as_str() {
+                "job" | "REPLY_FETCH" | "PREPARE_JOB" | "JOB_EXIT" => groups.iter().rev().find(lacks),
+                "UPDATE_JOB_INFO" => groups.last(),
+                _ => None,
+            };
+            latest.map(|group| group.job.clone())
         });
         let job = job.unwrap_or_else(|| "?".to_owned());
         let index = match groups.iter().position(|group| group.job == job) {

@@ -49,8 +49,15 @@ impl Comparison<'_> {
             let value = |name| super::calls::value(stdin, name).unwrap_or_default();
             (call.slot(), value("State"), value("Activity"), value("JobId"), value("JobStarts"))
         };
+        // In time since the first fetch of all, of which both have one.
+        let first = |calls: &[Call]| {
+            calls.iter().find(|call| call.kind() == "FETCH_WORK").map_or(0.0, |call| call.start)
+        };
+        let (then, now) = (first(&self.scenario.calls), first(calls));
         for recorded in &recorded_idle {
-            if let Some(ours) = our_idle.iter().find(|ours| state(ours) == state(recorded)) {
+            let apart = |ours: &Call| ((ours.start - now) - (recorded.start - then)).abs();
+            let alike = our_idle.iter().filter(|ours| state(ours) == state(recorded));
+            if let Some(ours) = alike.min_by(|a, b| apart(a).total_cmp(&apart(b))) {
                 findings.call(&format!("idle {}", recorded.label), recorded, ours);
             }
         }
@@ -79,7 +86,8 @@ impl Comparison<'_> {
     fn order_of_jobs(&self, recorded: &[JobCalls<'_>], ours: &[JobCalls<'_>], findings: &mut Findings<'_>) {
         let slots = states::recorded(&self.scenario.timeline).len();
         let list = |groups: &[JobCalls<'_>]| {
-            groups.iter().map(|group| group.job.clone()).collect::<Vec<_>>().join(" ")
+            let of_jobs = groups.iter().filter(|group| !group.is_cron());
+            of_jobs.map(|group| group.job.clone()).collect::<Vec<_>>().join(" ")
         };
         let (recorded, ours) = (list(recorded), list(ours));
         if slots <= 1 && recorded != ours {
@@ -89,6 +97,9 @@ impl Comparison<'_> {
 
     fn job(&self, recorded: &JobCalls<'_>, ours: &JobCalls<'_>, findings: &mut Findings<'_>) {
         let place = format!("job {}", recorded.job);
+        if recorded.is_cron() {
+            return self.cron(recorded, ours, findings);
+        }
         let (then, now) = (kinds(&recorded.main), kinds(&ours.main));
         let names = |kinds: String| BTreeMap::from([("names".to_owned(), kinds)]);
         findings.maps(&place, "calls", &names(then), &names(now));
@@ -101,7 +112,14 @@ impl Comparison<'_> {
         }
         // Nobody waits for updates, and their number depends on time: what is told in the first, and after that in the
         // same state of the job, must agree.
-        for then in &recorded.updates {
+        for (index, then) in recorded.updates.iter().enumerate() {
+            let Some(_) = &then.stdin else {
+                // What it was told was not kept: only the order is known.
+                if let Some(now) = ours.updates.get(index) {
+                    findings.call(&format!("{place} {}", then.label), then, now);
+                }
+                continue;
+            };
             let now = ours.updates.iter().find(|now| state_of(then) == state_of(now));
             match now {
                 Some(now) => findings.call(&format!("{place} {}", then.label), then, now),
@@ -135,6 +153,43 @@ impl Comparison<'_> {
                 Some(ours.updates.len().to_string()),
             );
         }
+    }
+
+    /// Runs of one cron job. Only the first two are recorded; the timeline lists all. What was recorded is compared run by
+    /// run, with the seconds since the job's first run; the number may differ by the run at the end.
+    fn cron(&self, recorded: &JobCalls<'_>, ours: &JobCalls<'_>, findings: &mut Findings<'_>) {
+        let place = &recorded.job;
+        let times = self.cron_starts(place);
+        if times.len().abs_diff(ours.main.len()) > 1 + times.len() / 10 {
+            let number = |runs: usize| Some(runs.to_string());
+            findings.differ(place, "number of runs", number(times.len()), number(ours.main.len()));
+        }
+        for (then, now) in recorded.main.iter().zip(&ours.main) {
+            findings.call(&format!("cron {}", then.label), then, now);
+            if then.exit.is_some() && then.exit != now.exit {
+                findings.differ(place, "exit", then.exit.clone(), now.exit.clone());
+            }
+        }
+        let since = |starts: &[f64]| -> Vec<f64> { starts.iter().map(|at| at - starts[0]).collect() };
+        let ours: Vec<f64> = ours.main.iter().map(|call| call.start).collect();
+        for (run, (then, now)) in since(&times).iter().zip(since(&ours)).enumerate() {
+            // The daemon's timers run in whole seconds and fall behind by some milliseconds at each.
+            if (then - now).abs() > 1.2 {
+                let seconds = |at: f64| Some(format!("{at:.1} s"));
+                findings.differ(place, &format!("start of run {}", run + 1), seconds(*then), seconds(now));
+                break;
+            }
+        }
+    }
+
+    /// When a cron job was started, by the timeline.
+    fn cron_starts(&self, name: &str) -> Vec<f64> {
+        let needle = format!(" {name} (pid");
+        let starts =
+            self.scenario.timeline.lines().filter(|line| line.contains(&needle) && line.contains(" starts"));
+        starts
+            .filter_map(|line| line.trim_start().strip_prefix('+')?.split(' ').next()?.parse().ok())
+            .collect()
     }
 
     /// The timeline lists every update, the records only the first three of a starter.

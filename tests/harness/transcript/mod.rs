@@ -10,6 +10,7 @@ mod accounts;
 mod alone;
 mod calls;
 mod compare;
+mod edits;
 mod exceptions;
 mod findings;
 mod normalise;

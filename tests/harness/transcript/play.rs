@@ -94,6 +94,9 @@ fn slot_runner(
         if !wait_until(&mut child, due)? {
             break;
         }
+        if let Some(lines) = super::edits::added(&scenario.name(), &action.what) {
+            append(&stage.local.join("condor_config"), &stage.fill_in(lines.as_bytes()))?;
+        }
         stopped |= perform(&action.what, &child, (&program, &socket), played);
     }
     if !stopped {
@@ -109,6 +112,14 @@ fn slot_runner(
         return Err(format!("htc-slot-run {}: {}", played.exit, why.join(" / ")));
     }
     Ok(())
+}
+
+fn append(path: &Path, lines: &[u8]) -> Result<()> {
+    let mut file = fs::OpenOptions::new().append(true).open(path);
+    file.as_mut()
+        .map_err(|error| std::io::Error::new(error.kind(), error.to_string()))
+        .and_then(|file| std::io::Write::write_all(file, lines))
+        .map_err(|error| format!("{}: {error}", path.display()))
 }
 
 /// Waits until the clock shows the fraction of a second that it showed when the execution point of the recording began.

@@ -118,13 +118,20 @@ impl Scenario {
         (low > f64::MIN).then(|| ((low + high) / 2.0).rem_euclid(1.0))
     }
 
+    /// The name of its directory.
+    pub fn name(&self) -> String {
+        self.directory.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+    }
+
     /// Why the scenario cannot be replayed with the two runners, if so.
     pub fn not_ours(&self) -> Option<String> {
         let needs = |what: &str| self.actions.iter().any(|action| action.what.contains(what));
         if needs("condor_submit") {
             return Some("its jobs come from a schedd, which htc-slot-run does not speak to".to_owned());
         }
-        if needs("condor_config: ") {
+        let edits = self.actions.iter().map(|action| action.what.as_str());
+        let mut edits = edits.filter(|what| what.starts_with("condor_config: "));
+        if edits.any(|what| super::edits::added(&self.name(), what).is_none()) {
             return Some(
                 "its configuration was edited while it ran; the edits are not in the recording".to_owned(),
             );

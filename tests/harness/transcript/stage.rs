@@ -75,7 +75,8 @@ impl Stage {
                 owner(&stage.local.join(directory), id, id)?;
             }
         }
-        let config = read(&scenario.directory.join("condor_config"))?;
+        let mut config = read(&scenario.directory.join("condor_config"))?;
+        config.extend_from_slice(super::edits::first(&scenario.name()).as_bytes());
         if config.windows(7).any(|window| window == b"hook.w/") {
             // World-writable directories with a good hook in them: the path check looks at the directory too.
             make(&stage.local.join("hook.w"))?;
@@ -85,6 +86,8 @@ impl Stage {
         write(&stage.local.join("condor_config"), &stage.fill_in(&config))?;
         copy_tree(&scenario.directory.join("scripts"), &stage.local.join("scripts"), &stage)?;
         make(&stage.local.join("scripts/queue/.taken"))?;
+        // Behaviours count the calls of their hook there.
+        symlink(stage.records(), stage.local.join("records")).map_err(|error| format!("records: {error}"))?;
         for entry in &scenario.layout {
             stage.lay(scenario, entry, accounts)?;
         }

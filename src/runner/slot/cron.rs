@@ -1,0 +1,144 @@
+//! The execution point's cron jobs: run beside its hooks, heard by its slots.
+
+use bstr::ByteSlice;
+
+use super::live::{Live, STDERR_SHOWN, exit_words};
+use crate::classad::{ClassAd, Context};
+use crate::hook::cron_job::CronJob;
+use crate::os::{self, clock};
+use crate::runner::cron::CronTold;
+use crate::runner::events::{Event as Told, Kind};
+use crate::slot::cron_schedule::{CronEvent, CronNote};
+use crate::slot::{Event, Shutdown, SlotKey};
+use crate::world::World;
+
+/// Whether a job's CONDITION permits it to start now; `daemon` is there when any job has one.
+fn may_start(job: &CronJob, daemon: Option<&ClassAd>, world: &dyn World) -> bool {
+    let (Some(condition), Some(daemon)) = (&job.condition, daemon) else { return true };
+    Context::new(world).my(daemon).eval(condition).truth() == Some(true)
+}
+
+impl Live<'_> {
+    /// What conditions are evaluated in, if there are any.
+    fn condition_ad(&self) -> Option<ClassAd> {
+        let any = self.machine.cron_settings().jobs.iter().any(|job| job.condition.is_some());
+        any.then(|| self.machine.daemon_ad())
+    }
+
+    /// The configuration was read, for the first time or again.
+    pub(super) fn configure_cron(&mut self) {
+        let settings = self.machine.cron_settings().clone();
+        let (daemon, world) = (self.condition_ad(), self.options.world.clone());
+        let may_start = |job: &CronJob| may_start(job, daemon.as_ref(), &*world);
+        let (now, reactor) = (clock::now(), &mut self.reactor);
+        let (jobs, load, publish) = (settings.jobs, settings.max_load, settings.auto_publish);
+        self.cron.configure(reactor, now, jobs, load, publish, &may_start, &*world);
+        self.cron_told();
+    }
+
+    fn cron_step(&mut self, event: CronEvent) {
+        let (daemon, world) = (self.condition_ad(), self.options.world.clone());
+        let may_start = |job: &CronJob| may_start(job, daemon.as_ref(), &*world);
+        self.cron.step(&mut self.reactor, clock::now(), event, &may_start, &*world);
+        self.cron_told();
+    }
+
+    /// Takes an event of a cron job in; gives back those of others.
+    pub(super) fn take_cron(&mut self, event: os::Event) -> Option<os::Event> {
+        if self.cron.alive() == 0 {
+            return Some(event);
+        }
+        let (daemon, world) = (self.condition_ad(), self.options.world.clone());
+        let may_start = |job: &CronJob| may_start(job, daemon.as_ref(), &*world);
+        let rest = self.cron.take(&mut self.reactor, clock::now(), event, &may_start, &*world);
+        let ended = self.cron_told();
+        if ended && daemon.is_some() {
+            // What it published last may be what another job waits for.
+            self.cron_step(CronEvent::MayStart);
+        }
+        rest
+    }
+
+    /// Starts and signals cron jobs that are due, and ends them all when the execution point ends.
+    pub(super) fn look_at_cron(&mut self) {
+        if self.cron.next_wake().is_some_and(|wake| wake <= clock::tick()) {
+            self.cron_step(CronEvent::TimePasses);
+        }
+        let ends = self.machine.shutdown();
+        if ends > self.cron_ends {
+            self.cron_ends = ends;
+            self.cron_step(CronEvent::ShutDown { fast: ends == Some(Shutdown::Fast) });
+        }
+    }
+
+    /// A job of the slot begins or ends: resource monitors count for it.
+    pub(super) fn tell_monitors(&mut self, slot: SlotKey, begins: bool) {
+        if self.machine.cron_settings().jobs.iter().all(|job| job.metrics.is_empty()) {
+            return;
+        }
+        let Some(ad) = self.machine.live_ad(slot).cloned() else { return };
+        let world = self.options.world.clone();
+        if begins {
+            self.cron.ads_mut().job_begins(&ad, &*world);
+        } else {
+            self.cron.ads_mut().job_ends(&ad, &*world);
+        }
+        self.waiting.push_back(Event::Cron(Box::new(self.cron.ads().clone())));
+    }
+
+    /// Tells what happened, and the slots what they publish from now on; whether a run has ended.
+    fn cron_told(&mut self) -> bool {
+        let (mut changed, mut ended) = (false, false);
+        let told: Vec<CronTold> = self.cron.told().collect();
+        for told in told {
+            let event = |kind, name: &[u8]| Told::new(clock::now(), kind).cron(name.to_str_lossy());
+            match told {
+                CronTold::Started { name, pid } => {
+                    let pid = u32::try_from(pid).unwrap_or(0);
+                    self.tell(event(Kind::CronStart, &name).pid(pid));
+                }
+                CronTold::NotStarted { name, reason } => {
+                    let reason = format!("cannot be started: {reason}");
+                    self.tell(event(Kind::CronFailed, &name).reason(reason));
+                }
+                CronTold::Published { job, block } => {
+                    for bad in &block.bad {
+                        let text = format!("Can't insert '{}' into '{job}' ClassAd", bad.line);
+                        self.tell(event(Kind::CronFailed, &job).reason(text));
+                    }
+                    if let Some(attributes) = block.attributes {
+                        changed = true;
+                        let text = format!("{}: {attributes} attributes", block.name);
+                        self.tell(event(Kind::CronPublished, &job).reason(text));
+                    }
+                }
+                CronTold::Ended { name, exit, stderr, .. } => {
+                    ended = true;
+                    self.tell(event(Kind::CronEnd, &name).exit(exit_words(exit)));
+                    let said = stderr[..stderr.len().min(STDERR_SHOWN)].to_str_lossy();
+                    for line in said.lines().filter(|line| !line.trim().is_empty()) {
+                        self.tell(event(Kind::CronFailed, &name).reason(format!("stderr: {line}")));
+                    }
+                }
+                CronTold::Dropped { name } => {
+                    changed = true;
+                    let text = "it is no longer listed, or has another mode: it is ended, and what it published goes";
+                    self.tell(event(Kind::CronFailed, &name).reason(text));
+                }
+                CronTold::TooLarge { name } => {
+                    let text = "a block of more than 4 MiB without a line of '-': the rest of it is dropped";
+                    self.tell(event(Kind::CronFailed, &name).reason(text));
+                }
+                CronTold::Note(CronNote::NeverFits { name }) => {
+                    let text = "its JOB_LOAD is above STARTD_CRON_MAX_JOB_LOAD: it never starts";
+                    self.tell(event(Kind::CronFailed, &name).reason(text));
+                }
+                CronTold::Note(_) | CronTold::Unended { .. } | CronTold::Signalled { .. } => {}
+            }
+        }
+        if changed {
+            self.step(Event::Cron(Box::new(self.cron.ads().clone())));
+        }
+        ended
+    }
+}

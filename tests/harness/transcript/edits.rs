@@ -1,0 +1,43 @@
+//! Edits of a configuration while the daemons ran.
+//!
+//! A recording keeps the configuration as it was at the end, and names its edits in words. What it was before, and what the
+//! words mean, is seen in the daemon's log and in the ads of that recording.
+
+/// What was done to one configuration.
+struct Edited {
+    scenario: &'static str,
+    /// Put behind the configuration of the end to have that of the beginning.
+    first: &'static str,
+    /// The words of the recording, and the lines that were added.
+    steps: &'static [(&'static str, &'static str)],
+}
+
+const EDITED: &[Edited] = &[Edited {
+    scenario: "s34-reconfig",
+    first: "STARTD_JOB_HOOK_KEYWORD = FARM\nFARM_HOOK_FETCH_WORK = @LOCAL_DIR@/hook.d/nosuch\nFetchWorkDelay = 2\n",
+    steps: &[
+        (
+            "FARM_HOOK_FETCH_WORK now names the good hook",
+            "FARM_HOOK_FETCH_WORK = @LOCAL_DIR@/hook.d/FARM_HOOK_FETCH_WORK\n",
+        ),
+        ("keyword OTHER while job 1 runs", "STARTD_JOB_HOOK_KEYWORD = OTHER\n"),
+        ("START = False", "START = False\n"),
+        ("START = True", "START = True\n"),
+        ("FetchWorkDelay = 5", "FetchWorkDelay = 5\n"),
+    ],
+}];
+
+fn of(scenario: &str) -> Option<&'static Edited> {
+    EDITED.iter().find(|edited| edited.scenario == scenario)
+}
+
+/// What makes the recorded configuration that of the beginning.
+pub fn first(scenario: &str) -> &'static str {
+    of(scenario).map_or("", |edited| edited.first)
+}
+
+/// What an edit of the timeline (`condor_config: WORDS`) adds; nothing when its words are not known.
+pub fn added(scenario: &str, action: &str) -> Option<&'static str> {
+    let words = action.strip_prefix("condor_config: ")?;
+    of(scenario)?.steps.iter().find(|(known, _)| *known == words).map(|(_, lines)| *lines)
+}

@@ -1,0 +1,107 @@
+//! What hooks, configuration and the disk can do to `htc-slot-run`: a clear message each, and the loop goes on.
+
+use std::process::{Command, Stdio};
+
+use super::point::Point;
+
+const JOB: &str = "ClusterId = 1\nProcId = 0\nCmd = \"/bin/true\"\nOwner = \"nobody\"\n";
+
+/// Slot 1 has good hooks and a job, slot 2 asks the hook `bad`.
+fn beside_a_good_slot() -> Point {
+    Point::new()
+        .knob("NUM_SLOTS_TYPE_1 = 2")
+        .knob("SLOT_TYPE_1 = 50%")
+        .knob("SLOT2_JOB_HOOK_KEYWORD = BAD")
+        .knob("BAD_HOOK_FETCH_WORK = $(CONFIG_ROOT)/hooks/bad")
+        .job("1", JOB)
+}
+
+fn goes_on(point: &Point, said: &str) {
+    let run = point.run();
+    assert_eq!(run.status, Some(0), "{}", run.stderr);
+    assert!(run.stderr.contains(said), "'{said}' is not in\n{}", run.stderr);
+    assert_eq!(
+        run.count(&[("event", "job"), ("slot", "slot1"), ("verdict", "succeeded")]),
+        1,
+        "{}",
+        run.stderr
+    );
+}
+
+#[test]
+fn a_hook_that_is_not_there_is_named() {
+    goes_on(&beside_a_good_slot(), "hooks/bad' refused: No such file or directory");
+}
+
+#[test]
+fn a_keyword_that_nothing_is_defined_for_is_named() {
+    let point = beside_a_good_slot().knob("SLOT2_JOB_HOOK_KEYWORD = NOPE");
+    goes_on(&point, "slot2 has the keyword NOPE, but NOPE_HOOK_FETCH_WORK is not defined");
+}
+
+#[test]
+fn slots_without_any_keyword_are_told() {
+    let run = Point::new().knob("STARTD_JOB_HOOK_KEYWORD =").run();
+    assert_eq!(run.status, Some(0));
+    assert!(run.stderr.contains("set STARTD_JOB_HOOK_KEYWORD"), "{}", run.stderr);
+}
+
+#[test]
+fn a_hundred_megabytes_are_cut_and_told() {
+    let hook = "#!/bin/sh\nyes 'A = 1' | head -c 100000000\n";
+    goes_on(&beside_a_good_slot().hook("bad", hook), "longer than PIPE_BUFFER_MAX, 10240 bytes");
+    // Nobody listens to what the other hooks print.
+    let noisy = "#!/bin/sh\ncat > /dev/null\nhead -c 100000000 /dev/zero\n: > \"$HOME/out/done\"\n";
+    let run = Point::new().job("1", JOB).hook("reply", noisy).hook("evict", noisy).run();
+    assert_eq!(run.status, Some(0), "{}", run.stderr);
+}
+
+/// More than a pipe takes: whoever writes it must not wait for the reader.
+#[test]
+fn an_ad_that_nobody_reads_holds_nothing_up() {
+    let deaf = "#!/bin/sh\nsleep 0.3\n";
+    let point = beside_a_good_slot()
+        .hook("bad", deaf)
+        .hook("reply", deaf)
+        .hook("evict", deaf)
+        .knob("STARTD_ATTRS = BIG")
+        .knob(&format!("BIG = \"{}\"", "x".repeat(300_000)));
+    goes_on(&point, "slot2: verdict FETCH_WORK: no work");
+}
+
+#[test]
+fn events_that_find_no_room_are_told_once_and_the_work_goes_on() {
+    let point = Point::new().job("1", JOB);
+    let mut command = point.command();
+    std::os::unix::fs::symlink("/dev/full", point.path("events")).unwrap();
+    let output = command.stdout(Stdio::null()).stderr(Stdio::piped()).output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{stderr}");
+    assert_eq!(stderr.matches("No space left on device").count(), 1, "{stderr}");
+    assert!(stderr.contains("job 1.0: succeeded"), "{stderr}");
+}
+
+/// A full disk where the starter's directory should be: the job is lost, which is said and is the exit status.
+#[test]
+fn a_full_disk_costs_the_job_and_not_the_loop() {
+    let point = Point::new().job("1", JOB).job("2", JOB);
+    std::fs::create_dir(point.path("tiny")).unwrap();
+    let ours = point.command();
+    let mount = "mount -t tmpfs -o size=16k none \"$0\" && mkdir -m 1777 \"$0/d\" && \
+                 head -c 100000 /dev/zero > \"$0/fill\" 2>/dev/null; export TMPDIR=\"$0/d\"; exec \"$@\"";
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "sh", "-c", mount]).arg(point.path("tiny")).arg(ours.get_program());
+    command.args(ours.get_args()).env_clear();
+    command.envs(ours.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    if !Command::new("unshare").args(["--mount", "true"]).status().is_ok_and(|status| status.success()) {
+        println!("skipped: no mount namespace can be made here");
+        return;
+    }
+    let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let run = point.end(child);
+    assert_eq!(run.status, Some(1), "{}", run.stderr);
+    let wanted = [("event", "warning"), ("reason", "tiny/d/htc-slot-run.")];
+    assert_eq!(run.count(&wanted), 2, "{}", run.stderr);
+    assert!(run.stderr.contains("No space left on device"), "{}", run.stderr);
+    assert_eq!(run.count(&[("event", "verdict"), ("verdict", "no work")]), 1, "{}", run.stderr);
+}

@@ -1,0 +1,82 @@
+//! Cron jobs of the execution point: what their output does to ads and policy, and what bad ones do not.
+
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use super::point::{Point, is};
+
+const JOB: &str = "ClusterId = 1\nProcId = 0\nCmd = \"/bin/true\"\nOwner = \"nobody\"\n";
+
+/// START waits for what a cron job prints; both ads that hooks get carry it, each slot what is for it.
+#[test]
+fn what_a_cron_job_prints_is_in_the_ads_and_in_policy() {
+    let cron = "#!/bin/sh\nsleep 0.2\necho 'Room = 7'\necho 'SlotId = 2'\necho '- second'\necho 'this is bad'\n\
+                echo 'Go = true'\necho 'ConsoleIdle = 5'\necho 'out of cheese' >&2\nexit 3\n";
+    let point = Point::new()
+        .job("1", JOB)
+        .knob("NUM_SLOTS_TYPE_1 = 2")
+        .knob("SLOT_TYPE_1 = 50%")
+        .knob("START = Go =?= True && Room =?= 7 && ConsoleIdle == 5")
+        .hook("cron", cron)
+        .knob("STARTD_CRON_JOBLIST = TEMP")
+        .knob("STARTD_CRON_TEMP_EXECUTABLE = $(CONFIG_ROOT)/hooks/cron")
+        .knob("STARTD_CRON_TEMP_MODE = OneShot")
+        .arguments(["--max-jobs", "1", "--timeout", "60"]);
+    let run = point.run();
+    assert_eq!(run.status, Some(0), "{}", run.stderr);
+    assert_eq!(
+        run.count(&[("event", "job"), ("slot", "slot2"), ("verdict", "succeeded")]),
+        1,
+        "{}",
+        run.stderr
+    );
+    let reply = point.told("reply.").into_iter().find(|text| text.contains("-----")).unwrap();
+    for line in ["\nRoom = 7\n", "\nGo = true\n", "\nConsoleIdle = 5\n", "\nLastUpdate = "] {
+        assert!(reply.contains(line), "{line:?} is not in {reply}");
+    }
+    assert_eq!(run.count(&[("event", "cron-start"), ("cron", "TEMP")]), 1);
+    assert_eq!(run.count(&[("event", "cron-end"), ("exit", "exited 3")]), 1);
+    assert_eq!(run.count(&[("event", "cron-failed"), ("reason", "stderr: out of cheese")]), 1);
+    assert_eq!(run.count(&[("event", "cron-published"), ("reason", "TEMP.second: 3 attributes")]), 1);
+    let wanted = "Can't insert 'this is bad' into 'TEMP' ClassAd";
+    assert_eq!(run.count(&[("event", "cron-failed"), ("reason", wanted)]), 1, "{}", run.stderr);
+}
+
+/// A job that prints no more what it printed before, one that cannot be run, one that does not end: the slots go on.
+#[test]
+fn bad_cron_jobs_hold_nothing_up_and_are_ended_with_everything() {
+    let once = "#!/bin/sh\nif [ -e \"$HOME/out/ran\" ]; then echo 'B = 2'; else echo 'A = 1'; : > \"$HOME/out/ran\"; fi\n";
+    let endless = "#!/bin/sh\necho $$ > \"$HOME/out/endless\"\nyes 'Line = \"of many\"'\n";
+    let mut point = Point::new()
+        .knob("START = True")
+        .hook("once", once)
+        .hook("endless", endless)
+        .knob("STARTD_CRON_MAX_JOB_LOAD = 1")
+        .knob("STARTD_CRON_JOBLIST = ONCE, NONE, ENDLESS")
+        .arguments([]);
+    for (name, file) in [("ONCE", "once"), ("NONE", "missing"), ("ENDLESS", "endless")] {
+        point = point
+            .knob(&format!("STARTD_CRON_{name}_EXECUTABLE = $(CONFIG_ROOT)/hooks/{file}"))
+            .knob(&format!("STARTD_CRON_{name}_PERIOD = 1"));
+    }
+    let mut child = point.start();
+    point.wait_for(&mut child, &[("event", "cron-failed"), ("cron", "NONE"), ("reason", "missing")]);
+    point.wait_for(&mut child, &[("cron", "ENDLESS"), ("reason", "a block of more than 4 MiB")]);
+    point.wait_for(&mut child, &[("event", "cron-published"), ("reason", "ONCE: 2 attributes")]);
+    let published = |point: &Point| {
+        let told = [("event", "cron-published"), ("cron", "ONCE")];
+        point.events().iter().filter(|event| is(event, &told)).count()
+    };
+    while published(&point) < 2 {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    point.wait_for(&mut child, &[("event", "verdict"), ("verdict", "no work")]);
+    kill(Pid::from_raw(i32::try_from(child.id()).unwrap()), Signal::SIGTERM).unwrap();
+    let run = point.end(child);
+    assert_eq!(run.status, Some(0), "{}", run.stderr);
+    let pid: i32 = std::fs::read_to_string(point.path("out/endless")).unwrap().trim().parse().unwrap();
+    assert!(!super::sandbox::is_alive(pid));
+    assert!(run.stderr.contains("cron-stale-attributes"), "{}", run.stderr);
+}
