@@ -170,10 +170,11 @@ fn exercise(expr: &Expr, my: &ClassAd, target: &ClassAd) {
         assert_eq!(traced.value.unwrap_or(Value::Error).unparse(), alone.unparse(), "{text}");
     }
     let _ = references::of(expr);
-    let _ = references::external(expr, my, &world, Spelling::Full);
-    let _ = references::internal(expr, my, &world);
-    let _ = flatten::flatten(expr, my, &world);
-    let _ = flatten::inline(expr, my, &world);
+    let context = Context::new(&world).my(my);
+    let _ = references::external(expr, context, Spelling::Full);
+    let _ = references::internal(expr, context);
+    let _ = flatten::flatten(expr, context);
+    let _ = flatten::inline(expr, context);
 }
 
 fn read_all(text: &[u8]) {

@@ -78,6 +78,11 @@ impl<'a> Context<'a> {
         self.world
     }
 
+    /// Whether it is strict mode.
+    pub fn is_strict(&self) -> bool {
+        self.strict
+    }
+
     /// The ad that names are looked up in, where there is one.
     pub fn my_ad(&self) -> Option<&'a ClassAd> {
         self.my

@@ -10,8 +10,7 @@ use super::evaluator::{At, Evaluator, Setting};
 use super::expr::{self, Expr, Repr};
 use super::scope::{AdRef, Bound, Scope, Wanted};
 use super::tree::{ABSOLUTE, BinaryOp, Builder, Field, NO_BASE, Node, NodeId, Tree};
-use super::{ClassAd, Value, operators};
-use crate::world::World;
+use super::{ClassAd, Context, Value, operators};
 
 /// What partial evaluation comes to.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,34 +21,38 @@ pub enum Flat {
     Expr(Expr),
 }
 
-/// Works in what an ad knows; attributes whose expressions are not known wholly stay references. `None` where the
+/// Works in what the context's MY knows; attributes whose expressions are not known wholly stay references. `None` where the
 /// reference fails.
 ///
 /// ```
-/// use htc_hooks::classad::{ClassAd, Expr, flatten::{self, Flat}};
+/// use htc_hooks::classad::{ClassAd, Context, Expr, flatten::{self, Flat}};
 /// use htc_hooks::os::RealWorld;
 /// let mut ad = ClassAd::new();
 /// ad.set("a", 2);
-/// let flat = flatten::flatten(&Expr::parse(b"nosuch + a + 1").unwrap(), &ad, &RealWorld::new());
+/// let world = RealWorld::new();
+/// let context = Context::new(&world).my(&ad);
+/// let flat = flatten::flatten(&Expr::parse(b"nosuch + a + 1").unwrap(), context);
 /// assert_eq!(flat, Some(Flat::Expr(Expr::parse(b"3 + nosuch").unwrap())));
 /// ```
-pub fn flatten(expr: &Expr, ad: &ClassAd, world: &dyn World) -> Option<Flat> {
-    run(expr, ad, world, false)
+pub fn flatten(expr: &Expr, context: Context<'_>) -> Option<Flat> {
+    run(expr, context, false)
 }
 
 /// As [`flatten`], but attributes are replaced by what is left of their expressions.
-pub fn inline(expr: &Expr, ad: &ClassAd, world: &dyn World) -> Option<Flat> {
-    run(expr, ad, world, true)
+pub fn inline(expr: &Expr, context: Context<'_>) -> Option<Flat> {
+    run(expr, context, true)
 }
 
-fn run(expr: &Expr, ad: &ClassAd, world: &dyn World, inline: bool) -> Option<Flat> {
+fn run(expr: &Expr, context: Context<'_>, inline: bool) -> Option<Flat> {
     let (tree, root) = match &expr.0 {
         Repr::Scalar(value) => return Some(Flat::Value(Computed::of_scalar(value).to_value())),
         Repr::Node(tree, root) => (tree, *root),
     };
     let arena = Arena::default();
-    let scope = Scope { ad: AdRef::Own(ad), parent: None };
-    let setting = Setting { world, arena: &arena, strict: false, left: None, right: None, observer: None };
+    let none = ClassAd::new();
+    let scope = Scope { ad: AdRef::Own(context.my_ad().unwrap_or(&none)), parent: None };
+    let (world, strict) = (context.world(), context.is_strict());
+    let setting = Setting { world, arena: &arena, strict, left: None, right: None, observer: None };
     let mut evaluator = Evaluator::new(setting);
     let mut builder = Builder::default();
     let flat = evaluator.fresh(Some(&scope), |evaluator| {

@@ -12,8 +12,7 @@ use super::expr::{self, Expr, Repr};
 use super::scope::{AdRef, Bound, Scope, Wanted};
 use super::tree::{ABSOLUTE, NO_BASE, Node, NodeId, Special, Tree};
 use super::unparse::{self, Form};
-use super::{AttrName, ClassAd, Value};
-use crate::world::World;
+use super::{AttrName, ClassAd, Context, Value};
 
 /// Names of attributes: without case, sorted.
 pub type Names = BTreeSet<AttrName>;
@@ -148,33 +147,37 @@ pub enum Spelling {
     Full,
 }
 
-/// The names that an expression needs from elsewhere: those which are not in the ad, those of the ad's attributes that
+/// The names that an expression needs from elsewhere: those which are not in the context's MY, those of the ad's attributes that
 /// it leads to included. `None` where the reference finds no answer either (cycles, selections from what is no ad).
 ///
 /// ```
-/// use htc_hooks::classad::{ClassAd, Expr, references::{self, Spelling}};
+/// use htc_hooks::classad::{ClassAd, Context, Expr, references::{self, Spelling}};
 /// use htc_hooks::os::RealWorld;
 /// let mut ad = ClassAd::new();
 /// ad.insert_line(b"A = B + TARGET.C").unwrap();
-/// let names = references::external(&Expr::parse(b"A > 1").unwrap(), &ad, &RealWorld::new(), Spelling::Full).unwrap();
+/// let world = RealWorld::new();
+/// let context = Context::new(&world).my(&ad);
+/// let names = references::external(&Expr::parse(b"A > 1").unwrap(), context, Spelling::Full).unwrap();
 /// assert_eq!(names.iter().map(ToString::to_string).collect::<Vec<_>>(), ["B", "TARGET.C"]);
 /// ```
-pub fn external(expr: &Expr, ad: &ClassAd, world: &dyn World, spelling: Spelling) -> Option<Names> {
-    collect(expr, ad, world, Walk { internal: false, spelling, as_scope: false, names: Names::new() })
+pub fn external(expr: &Expr, context: Context<'_>, spelling: Spelling) -> Option<Names> {
+    collect(expr, context, Walk { internal: false, spelling, as_scope: false, names: Names::new() })
 }
 
-/// The ad's own attributes that the value of an expression depends on, directly or through others. `None` where the
+/// The attributes of the context's MY that the value of an expression depends on, directly or through others. `None` where the
 /// reference finds no answer either.
-pub fn internal(expr: &Expr, ad: &ClassAd, world: &dyn World) -> Option<Names> {
+pub fn internal(expr: &Expr, context: Context<'_>) -> Option<Names> {
     let walk = Walk { internal: true, spelling: Spelling::Base, as_scope: false, names: Names::new() };
-    collect(expr, ad, world, walk)
+    collect(expr, context, walk)
 }
 
-fn collect(expr: &Expr, ad: &ClassAd, world: &dyn World, mut walk: Walk) -> Option<Names> {
+fn collect(expr: &Expr, context: Context<'_>, mut walk: Walk) -> Option<Names> {
     let Repr::Node(tree, root) = &expr.0 else { return Some(walk.names) };
     let arena = Arena::default();
-    let scope = Scope { ad: AdRef::Own(ad), parent: None };
-    let setting = Setting { world, arena: &arena, strict: false, left: None, right: None, observer: None };
+    let none = ClassAd::new();
+    let scope = Scope { ad: AdRef::Own(context.my_ad().unwrap_or(&none)), parent: None };
+    let (world, strict) = (context.world(), context.is_strict());
+    let setting = Setting { world, arena: &arena, strict, left: None, right: None, observer: None };
     let mut evaluator = Evaluator::new(setting);
     // The reference does not put the expression into the ad: what is written in it stands by itself.
     let at = At { current: Some(&scope), written: None };

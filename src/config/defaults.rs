@@ -6,12 +6,16 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use crate::config::table::{Row, compare_key, count_lines, line_starts, row, unescape};
+use crate::config::table::{Row, compare_key, count_lines, field_ends, line_starts, row, unescape};
 use crate::text::caseless;
 
 static TEXT: &[u8] = include_bytes!("data/defaults.tsv");
 static STARTS: [u32; count_lines(include_bytes!("data/defaults.tsv"))] =
     line_starts(include_bytes!("data/defaults.tsv"));
+/// Where names, types and defaults end: a dump asks all of them.
+static NAME_ENDS: [u32; STARTS.len()] = field_ends(include_bytes!("data/defaults.tsv"), 0);
+static TYPE_ENDS: [u32; STARTS.len()] = field_ends(include_bytes!("data/defaults.tsv"), 1);
+static DEFAULT_ENDS: [u32; STARTS.len()] = field_ends(include_bytes!("data/defaults.tsv"), 2);
 static SUBSYSTEM_TEXT: &[u8] = include_bytes!("data/subsystem-defaults.tsv");
 static SUBSYSTEM_STARTS: [u32; count_lines(include_bytes!("data/subsystem-defaults.tsv"))] =
     line_starts(include_bytes!("data/subsystem-defaults.tsv"));
@@ -65,11 +69,11 @@ impl fmt::Debug for Parameter {
 impl Parameter {
     /// Its name in the table's spelling, without a subsystem.
     pub fn name(self) -> &'static [u8] {
-        let key = self.row.key();
-        match (self.subsystem, memchr::memchr(b'.', key)) {
-            (true, Some(dot)) => &key[dot + 1..],
-            _ => key,
+        if !self.subsystem {
+            return &TEXT[STARTS[self.index()] as usize..NAME_ENDS[self.index()] as usize];
         }
+        let key = self.row.key();
+        memchr::memchr(b'.', key).map_or(key, |dot| &key[dot + 1..])
     }
 
     /// The subsystem for which the entry holds, in upper case.
@@ -97,7 +101,12 @@ impl Parameter {
 
     /// The raw text of the default; empty when there is none.
     pub fn default(self) -> Cow<'static, [u8]> {
-        unescape(self.row.field(2))
+        if self.subsystem {
+            return unescape(self.row.field(2));
+        }
+        let place = TYPE_ENDS[self.index()] as usize + 1..DEFAULT_ENDS[self.index()] as usize;
+        // A row may end with its type.
+        unescape(TEXT.get(place).unwrap_or_default())
     }
 
     /// Smallest and largest value as the table writes them.
@@ -149,10 +158,13 @@ pub fn find_in_subsystem(subsystem: &[u8], name: &[u8]) -> Option<Parameter> {
     let subsystem = &subsystem[..memchr::memchr(b'.', subsystem).unwrap_or(subsystem.len())];
     let index = SUBSYSTEM_STARTS
         .binary_search_by(|&start| {
-            let key = &SUBSYSTEM_TEXT[start as usize..];
-            let dot = key.iter().position(|&b| b == b'.' || b == b'\t').unwrap_or(key.len());
-            let rest = start + dot as u32 + 1;
-            caseless::cmp(&key[..dot], subsystem).then_with(|| compare_key(SUBSYSTEM_TEXT, rest, name))
+            // Most keys differ from the subsystem in their first byte. The dot behind a subsystem is less than any
+            // byte of a longer one.
+            let key = SUBSYSTEM_TEXT[start as usize..].iter().map(u8::to_ascii_lowercase);
+            let wanted = subsystem.iter().map(u8::to_ascii_lowercase).chain([b'.']);
+            let order = key.zip(wanted).map(|(a, b)| a.cmp(&b)).find(|order| order.is_ne());
+            let rest = start + subsystem.len() as u32 + 1;
+            order.unwrap_or_else(|| compare_key(SUBSYSTEM_TEXT, rest, name))
         })
         .ok()?;
     let row = row(SUBSYSTEM_TEXT, &SUBSYSTEM_STARTS, index);

@@ -179,6 +179,8 @@ pub struct MacroSet {
     entries: Vec<Entry>,
     displaced: Vec<u32>,
     index: FxHashMap<BString, u32>,
+    /// Whether any name has a dot; only then the name with a prefix has to be looked for.
+    has_dotted: bool,
     sources: Vec<Source>,
     history: usize,
     /// Facts of the machine; a definition in the table goes before them.
@@ -187,7 +189,7 @@ pub struct MacroSet {
     pub(crate) keep_defaults: bool,
     /// Whether the texts of sources are kept.
     pub(crate) keep_texts: bool,
-    /// How many look-ups came upon each entry; kept on request.
+    /// Values that others took the place of; kept on request.
     pub(crate) replacements: Vec<Replacement>,
     /// Whether `replacements` is kept.
     pub(crate) record_replacements: bool,
@@ -285,6 +287,9 @@ impl MacroSet {
 
     /// The entry `prefix.name`; an empty prefix is none.
     pub fn prefixed(&self, prefix: &[u8], name: &[u8]) -> Option<&Entry> {
+        if !prefix.is_empty() && !self.has_dotted {
+            return None;
+        }
         let at = with_key(prefix, name, |key| self.index.get(key).copied())?;
         self.entries.get(at as usize)
     }
@@ -318,6 +323,7 @@ impl MacroSet {
             return;
         }
         let at = self.entries.len() as u32;
+        self.has_dotted |= name.contains(&b'.');
         with_key(b"", name, |key| self.index.insert(key.into(), at));
         let shown: BString = name.into();
         self.entries.push(Entry {

@@ -36,6 +36,29 @@ pub(crate) const fn line_starts<const N: usize>(text: &[u8]) -> [u32; N] {
     starts
 }
 
+/// Where the `field`-th field of each of the `N` lines of `text` ends, counted from 0; where the line has fewer,
+/// its end.
+pub(crate) const fn field_ends<const N: usize>(text: &[u8], field: usize) -> [u32; N] {
+    let mut ends = [0u32; N];
+    let mut line = 0;
+    let mut fields = 0;
+    let mut at = 0;
+    while at < text.len() {
+        if text[at] == b'\t' || text[at] == b'\n' {
+            if fields == field || (fields < field && text[at] == b'\n') {
+                ends[line] = at as u32;
+            }
+            fields += 1;
+        }
+        if text[at] == b'\n' {
+            line += 1;
+            fields = 0;
+        }
+        at += 1;
+    }
+    ends
+}
+
 /// The `index`-th line of a table.
 pub(crate) fn row(text: &'static [u8], starts: &[u32], index: usize) -> Row {
     let start = starts[index] as usize;

@@ -333,7 +333,7 @@ impl<'a> Converter<'a> {
 
     /// The attributes of the route that an expression refers to.
     fn own_references(&self, expr: &Expr) -> Vec<AttrName> {
-        references::internal(expr, self.ad, self.world).unwrap_or_default().into_iter().collect()
+        references::internal(expr, self.context()).unwrap_or_default().into_iter().collect()
     }
 
     fn plain(&mut self, name: &[u8], expr: &Expr) {
@@ -386,7 +386,7 @@ impl<'a> Converter<'a> {
             };
             expr.rescope(b"TARGET", target).unparse_old().into()
         };
-        match flatten::inline(expr, self.ad, self.world) {
+        match flatten::inline(expr, self.context()) {
             Some(Flat::Value(value)) => Expr::literal(value).unparse_old().into(),
             Some(Flat::Expr(flat)) => rescoped(&flat),
             None => rescoped(expr),

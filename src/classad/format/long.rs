@@ -71,35 +71,39 @@ pub(crate) fn push_arranged(ad: &ClassAd, options: &PrintOptions, last: &mut Arr
         Some(_) if !options.own_only => Cow::Owned(ad.flattened_chain()),
         _ => Cow::Borrowed(ad),
     };
-    let mut slots: Vec<(&[u8], &Slot, u32)> = ad
-        .slots()
-        .filter(|(name, _)| options.private || !is_private(name))
-        .filter(|(name, _)| {
-            options
+    let wanted = |name: &[u8]| {
+        (options.private || !is_private(name))
+            && options
                 .only
                 .as_ref()
-                .is_none_or(|only| only.iter().any(|wanted| *wanted == AttrName::from(*name)))
-        })
-        .zip(0..)
-        .map(|((name, slot), at)| (name, slot, at))
-        .collect();
+                .is_none_or(|only| only.iter().any(|wanted| *wanted == AttrName::from(name)))
+    };
+    let mut slots: Vec<Printed<'_>> = Vec::with_capacity(ad.len());
+    for (name, slot) in ad.slots() {
+        if wanted(name) {
+            slots.push(Printed { beginning: beginning(name), name, slot, at: slots.len() as u32 });
+        }
+    }
     // Sorting what is sorted already is one look at each.
     if last.0.len() == slots.len() {
-        let unsorted = slots.clone();
-        slots.clear();
-        slots.extend(last.0.iter().map(|&at| unsorted[at as usize]));
+        slots = last.0.iter().map(|&at| slots[at as usize]).collect();
     }
     match options.order {
         // Eight bytes decide nearly always, and cost one comparison.
         Order::Bytes => {
-            slots.sort_unstable_by(|a, b| beginning(a.0).cmp(&beginning(b.0)).then_with(|| a.0.cmp(b.0)))
+            let order = |a: &Printed<'_>, b: &Printed<'_>| {
+                a.beginning.cmp(&b.beginning).then_with(|| a.name.cmp(b.name))
+            };
+            if !slots.is_sorted_by(|a, b| order(a, b).is_le()) {
+                slots.sort_unstable_by(order);
+            }
         }
-        Order::Caseless => slots.sort_unstable_by(|a, b| crate::text::caseless::cmp(a.0, b.0)),
-        Order::Ad => slots.sort_unstable_by(|a, b| crate::classad::name::ad_order(a.0, b.0)),
+        Order::Caseless => slots.sort_unstable_by(|a, b| crate::text::caseless::cmp(a.name, b.name)),
+        Order::Ad => slots.sort_unstable_by(|a, b| crate::classad::name::ad_order(a.name, b.name)),
     }
     last.0.clear();
-    last.0.extend(slots.iter().map(|(_, _, at)| *at));
-    for (name, slot, _) in slots {
+    last.0.extend(slots.iter().map(|printed| printed.at));
+    for Printed { name, slot, .. } in slots {
         if options.quote_names {
             unparse::name(name, Form::Old, out);
         } else {
@@ -109,6 +113,16 @@ pub(crate) fn push_arranged(ad: &ClassAd, options: &PrintOptions, last: &mut Arr
         unparse::slot(&ad, slot, Form::Old, out);
         out.push(b'\n');
     }
+}
+
+/// An attribute that is to be printed.
+#[derive(Clone, Copy)]
+struct Printed<'a> {
+    beginning: u64,
+    name: &'a [u8],
+    slot: &'a Slot,
+    /// Its place among those of the ad that are printed.
+    at: u32,
 }
 
 /// The first eight bytes of a name as a number that orders as they do.

@@ -108,7 +108,8 @@ fn expression(
         return Ok(());
     }
     if question.refs {
-        return Ok(print_references(&expr, state, world, cli.output.json || cli.output.jsonl, out)?);
+        let context = Context::new(world).my(&state.my).strict(cli.context.strict);
+        return Ok(print_references(&expr, context, cli.output.json || cli.output.jsonl, out)?);
     }
     if state.changed {
         state.changed = false;
@@ -151,14 +152,12 @@ pub(super) fn print_value(value: Option<&Value>, cli: &Cli, out: &mut impl Write
 
 fn print_references(
     expr: &Expr,
-    state: &State,
-    world: &RealWorld,
+    context: Context<'_>,
     as_json: bool,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let internal = references::internal(expr, &state.my, world).unwrap_or_default();
-    let external =
-        references::external(expr, &state.my, world, references::Spelling::Full).unwrap_or_default();
+    let internal = references::internal(expr, context).unwrap_or_default();
+    let external = references::external(expr, context, references::Spelling::Full).unwrap_or_default();
     let names = |names: &references::Names| names.iter().map(ToString::to_string).collect::<Vec<_>>();
     if as_json {
         let text = serde_json::json!({ "internal": names(&internal), "external": names(&external) });

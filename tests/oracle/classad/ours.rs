@@ -46,7 +46,7 @@ pub(crate) fn answer(question: &Question) -> String {
         return String::from("!parse");
     };
     match question.kind {
-        Kind::Flatten => match flatten::flatten(&expr, &my, &world) {
+        Kind::Flatten => match flatten::flatten(&expr, Context::new(&world).my(&my)) {
             Some(Flat::Value(value)) => Expr::literal(value).to_string(),
             Some(Flat::Expr(rest)) => rest.to_string(),
             None => String::from("!fail"),
@@ -64,8 +64,8 @@ pub(crate) fn answer(question: &Question) -> String {
             };
             format!(
                 "[{}, {}]",
-                list(references::external(&expr, &my, &world, Spelling::Full)),
-                list(references::internal(&expr, &my, &world))
+                list(references::external(&expr, Context::new(&world).my(&my), Spelling::Full)),
+                list(references::internal(&expr, Context::new(&world).my(&my)))
             )
         }
         _ => {

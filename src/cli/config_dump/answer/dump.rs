@@ -71,7 +71,12 @@ impl Answer<'_> {
             let value = self.value(view, name, output).unwrap_or_default();
             output.line(&[name, b" ", &entries::assignment(&value, is_block, "   ")]);
         } else {
-            output.line(&[&found.shown_name(), b" ", &entries::assignment(&raw, is_block, "   ")]);
+            let name = found.shown_name();
+            if is_block {
+                output.line(&[&name, b" ", &entries::assignment(&raw, true, "   ")]);
+            } else {
+                output.line(&[&name, b" = ", &raw]);
+            }
         }
         if !request.verbose {
             return;

@@ -43,7 +43,7 @@ pub(super) fn chain(record: &Record) -> Result<Answer, String> {
     my.chain(Some(Arc::new(read(&record.target)?)));
     let expr = Expr::parse_with(record.text(), record.dialect()).map_err(|error| error.to_string())?;
     let world = world();
-    let answer = value(record, Context::new(&world).my(&my).try_eval(&expr));
+    let answer = value(record, Context::new(&world).my(&my).strict(record.is_strict()).try_eval(&expr));
     let wanted = record.long.clone().unwrap_or_default();
     Ok(answer.and("long form", wanted.0, long::print(&my)))
 }
@@ -55,9 +55,10 @@ pub(super) fn flattened(record: &Record) -> Result<Answer, String> {
         return Ok(record.answer(NOT_PARSED));
     };
     let world = world();
+    let context = Context::new(&world).my(&my).strict(record.is_strict());
     let flat = match record.op.as_str() {
-        "flatten" => flatten::flatten(&expr, &my, &world),
-        _ => flatten::inline(&expr, &my, &world),
+        "flatten" => flatten::flatten(&expr, context),
+        _ => flatten::inline(&expr, context),
     };
     Ok(match flat {
         Some(Flat::Value(known)) => value(record, Some(known)),
@@ -79,8 +80,9 @@ pub(super) fn refer(record: &Record) -> Result<Answer, String> {
         Some(names) => names.iter().map(ToString::to_string).collect::<Vec<_>>().join(","),
         None => String::from("!fail"),
     };
-    let external = |spelling| joined(references::external(&expr, &my, &world, spelling));
-    let internal = joined(references::internal(&expr, &my, &world));
+    let context = Context::new(&world).my(&my).strict(record.is_strict());
+    let external = |spelling| joined(references::external(&expr, context, spelling));
+    let internal = joined(references::internal(&expr, context));
     let quoted = |text: &str| serde_json::to_string(text).unwrap_or_default();
     Ok(record.answer(format!(
         "{{\"external\": {}, \"external_full\": {}, \"internal\": {}, \"internal_full\": {}}}",
