@@ -154,3 +154,80 @@ fn limits_hold_over_time_and_failures_slow_a_route_down() {
     assert!(badly.iter().any(|point| point.routes[0].throttle > 0.0));
     assert_eq!(badly.last().map(|point| point.finished), Some(0));
 }
+
+/// The routed jobs of a directory that still run, with their files.
+fn copies(queue: &Path) -> Vec<(String, String)> {
+    let names =
+        fs::read_dir(queue).unwrap().filter_map(|entry| entry.unwrap().file_name().into_string().ok());
+    let ads = names.filter(|name| name.ends_with(".ad") && !name.starts_with('.')).filter_map(|name| {
+        let text = fs::read_to_string(queue.join(&name)).ok()?;
+        text.contains("\nRoutedFromJobId = ").then_some((name, text))
+    });
+    ads.collect()
+}
+
+/// Kills a router at moments that look like chance, starts it again, lets copies end now and then, until all sources are done:
+/// each has then been routed and has left once.
+fn trial(seed: u64, program: &str) {
+    const SOURCES: u32 = 12;
+    let place = tempfile::tempdir().unwrap();
+    let queue = place.path().join("queue");
+    fs::create_dir(&queue).unwrap();
+    let file = place.path().join("config");
+    fs::write(&file, format!("{ROUTE}JOB_ROUTER_POLLING_PERIOD = 1\n")).unwrap();
+    (1..=SOURCES).for_each(|id| source(&queue, id));
+    let mut state = seed;
+    let mut chance = |limit: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % limit
+    };
+    let mut runs = 0;
+    while !jobs(&queue).is_empty() {
+        runs += 1;
+        let left = || -> String {
+            let names = jobs(&queue).into_iter().map(|job| format!("{job}.0.ad"));
+            names.map(|name| fs::read_to_string(queue.join(&name)).unwrap_or_default()).collect()
+        };
+        assert!(runs < 400, "seed {seed}: these are left:\n{}", left());
+        let mut router = std::process::Command::new(program)
+            .args(["run", "--once", "--no-env", "--config-file"])
+            .arg(&file)
+            .arg("--queue")
+            .arg(&queue)
+            .stdout(std::process::Stdio::null())
+            .stderr(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        // Most of them are killed, some come to an end.
+        if chance(5) > 0 {
+            std::thread::sleep(std::time::Duration::from_micros(chance(60_000)));
+            let _ = router.kill();
+        }
+        let _ = router.wait();
+        for (name, text) in copies(&queue) {
+            if chance(3) == 0 && text.contains("JobStatus = 1\n") {
+                let ended =
+                    text.replace("JobStatus = 1\n", "JobStatus = 4\nExitCode = 0\nExitBySignal = false\n");
+                fs::write(queue.join(format!(".far-{name}")), ended).unwrap();
+                fs::rename(queue.join(format!(".far-{name}")), queue.join(&name)).unwrap();
+            }
+        }
+    }
+    let history = fs::read_to_string(queue.join("history")).unwrap();
+    for id in 1..=SOURCES {
+        let left = history.matches(&format!("*** Offset = -1 ClusterId = {id} ProcId = 0 ")).count();
+        assert_eq!(left, 1, "seed {seed}: source {id} left {left} times");
+        let routed = history.matches(&format!("RoutedFromJobId = \"{id}.0\"\n")).count();
+        assert_eq!(routed, 1, "seed {seed}: source {id} was routed {routed} times");
+    }
+}
+
+#[test]
+fn a_router_killed_at_any_moment_routes_every_job_once() {
+    let Some(program) = option_env!("CARGO_BIN_EXE_htc-router-translate") else {
+        println!("skipped: htc-router-translate is not built");
+        return;
+    };
+    let trials = std::env::var("HTC_TRIALS").ok().and_then(|text| text.parse().ok()).unwrap_or(6);
+    (1..=trials).for_each(|seed| trial(seed, program));
+}

@@ -68,6 +68,8 @@ pub struct Surroundings<'a> {
 pub enum Event {
     /// The polling period is over.
     Poll,
+    /// There will be no next poll: jobs whose next phase waits for one are dealt with now; no job is claimed.
+    Settle,
     /// Periodic expressions of managed sources are due.
     Periodic,
     /// An answer to [`Action::Claim`]: whether the job is ours now.
@@ -192,6 +194,11 @@ impl Router {
         self.jobs.is_empty()
     }
 
+    /// Whether the next phase of a job waits for the next poll only because a hook has ended since the last.
+    pub fn is_due(&self) -> bool {
+        self.jobs.values().any(RoutedJob::is_due)
+    }
+
     /// Whether an answer is awaited.
     pub fn is_waiting(&self) -> bool {
         self.jobs.values().any(|job| job.waiting)
@@ -202,6 +209,11 @@ impl Router {
         let mut step = Step { now: now.epoch(), around, actions: Vec::new(), parked: false };
         match event {
             Event::Poll => self.poll(&mut step),
+            Event::Settle => {
+                let due = self.jobs.iter().filter(|(_, job)| job.is_due());
+                self.turns = due.map(|(key, _)| key.clone()).collect();
+                self.go_on(&mut step);
+            }
             Event::Periodic => self.periodic(&mut step),
             Event::Claimed(id, result) => self.with(id, &mut step, |_, job, step| match result {
                 Ok(()) => {

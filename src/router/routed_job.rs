@@ -118,6 +118,11 @@ impl RoutedJob {
         }
     }
 
+    /// Whether the end of a hook has brought it into a phase that the next poll is to carry out.
+    pub fn is_due(&self) -> bool {
+        !self.flows && !self.waiting && matches!(self.phase, Phase::Finished | Phase::Cleanup)
+    }
+
     /// How log lines call it: `src=1.0,dest=2.0,route=A`.
     pub fn description(&self) -> String {
         let mut text = format!("src={}", self.source_id);

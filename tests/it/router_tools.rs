@@ -145,3 +145,142 @@ fn recorded_tables_of_routed_jobs_are_reproduced() {
     }
     assert!(compared > 8, "{compared}");
 }
+
+/// The constructs that the configuration of compute entrypoints is made of, each in the least words.
+const ENTRYPOINT: &str = r#"JOB_ROUTER_NAME = gate
+LONGEST = 60
+JOB_ROUTER_SOURCE_JOB_CONSTRAINT = target.JobUniverse =?= 5 || target.JobUniverse =?= 1
+JOB_ROUTER_PRE_ROUTE_TRANSFORM_NAMES = First Kept
+JOB_ROUTER_POST_ROUTE_TRANSFORM_NAMES = Whole Cores Line Time Held
+JOB_ROUTER_TRANSFORM_First @=t
+   SET Routed True
+   EVALMACRO open unparse(Requirements)=="true"
+   if $(open)
+      SET Requirements (RequestGpus?:0) >= (TARGET.Gpus?:0)
+   endif
+   DELETE PeriodicRemove
+@t
+JOB_ROUTER_TRANSFORM_Kept @=t
+   RENAME /^AuthToken.*$/ kept_\0
+   COPY /^OnExit.*$/ kept_\0
+@t
+JOB_ROUTER_TRANSFORM_Whole @=t
+   EVALMACRO whole $(MY.WantWhole:False) && $(TargetUniverse)==5
+@t
+JOB_ROUTER_TRANSFORM_Cores @=t
+   if defined MY.xcount
+      EVALSET RequestCpus xcount
+   else
+      EVALMACRO several ($(MY.RequestCpus:0)) > 1
+      if $(several)
+         # they stay
+      else
+         EVALSET RequestCpus $(default_xcount:1)
+      endif
+   endif
+   if $(whole)
+      SET RequestCpus TARGET.TotalCpus ?: JobCpus
+   endif
+@t
+JOB_ROUTER_TRANSFORM_Line @=t
+   REQUIREMENTS BatchQueue is undefined
+   if defined MY.queue
+      EVALSET BatchQueue MY.queue
+   else
+      EVALSET BatchQueue "$(default_queue)"
+   endif
+@t
+JOB_ROUTER_TRANSFORM_Time @=t
+   if defined MY.maxWallTime
+      EVALSET BatchRuntime 60*maxWallTime
+   elif defined MY.BatchRuntime
+      # it stays
+   elif defined default_maxWallTime
+      EVALSET BatchRuntime 60*$(default_maxWallTime)
+   else
+      EVALSET BatchRuntime 60*$(LONGEST:1)
+   endif
+@t
+JOB_ROUTER_TRANSFORM_Held @=t
+   REQUIREMENTS least isnt undefined
+   SET OnExitHold RemoteWallClockTime < 60*least
+   SET OnExitHoldReason "less than $(MY.least) min"
+@t
+JOB_ROUTER_ROUTE_NAMES = Batch
+JOB_ROUTER_ROUTE_Batch @=r
+  TargetUniverse = 9
+  GridResource = "batch slurm"
+  default_queue = short
+@r
+"#;
+
+/// The routed ad of a job with these attributes beside the usual ones, without what every routed job gets.
+fn routed(config: &str, attributes: &str) -> Vec<String> {
+    let place = tempfile::tempdir().unwrap();
+    fs::write(place.path().join("config"), config).unwrap();
+    let usual = "ClusterId = 1\nProcId = 0\nJobStatus = 1\nJobUniverse = 5\nOwner = \"ana\"\n";
+    fs::write(place.path().join("jobs"), [usual, attributes].concat()).unwrap();
+    let words = ["route", "--no-env", "--config-file", "config", "jobs"];
+    let program = env!("CARGO_BIN_EXE_htc-router-translate");
+    let (status, out) = call(program, "htc-router-translate", &words, place.path());
+    assert_eq!(status, 0, "{out}");
+    let usual = [
+        "JobStatus",
+        "Owner",
+        "RouteName",
+        "RoutedBy",
+        "RoutedFromJobId",
+        "ExitBySignal",
+        "Remote_JobUniverse",
+    ];
+    let kept = |line: &&str| {
+        let name = line.split(" = ").next().unwrap_or_default();
+        !line.is_empty() && !usual.contains(&name) && !line.ends_with(" = 0") && !line.ends_with(" = 0.0")
+    };
+    out.lines().filter(kept).map(str::to_owned).collect()
+}
+
+#[test]
+fn what_entrypoints_configure_does_what_their_comments_say() {
+    let plain = routed(ENTRYPOINT, "Requirements = true\nPeriodicRemove = false\nRequestCpus = 1\n");
+    assert_eq!(
+        plain,
+        [
+            "BatchQueue = \"short\"",
+            "BatchRuntime = 3600",
+            "GridResource = \"batch slurm\"",
+            "JobUniverse = 9",
+            "RequestCpus = 1",
+            "Requirements = (RequestGpus ?: 0) >= (TARGET.Gpus ?: 0)",
+            "Routed = true",
+        ]
+    );
+    let rich = "Requirements = Disk > 1\nRequestCpus = 4\nqueue = \"long\"\nmaxWallTime = 3\nleast = 2\n\
+        AuthTokenId = \"x\"\nOnExitHold = false\nWantWhole = true\n";
+    assert_eq!(
+        routed(ENTRYPOINT, rich),
+        [
+            "BatchQueue = \"long\"",
+            "BatchRuntime = 180",
+            "GridResource = \"batch slurm\"",
+            "JobUniverse = 9",
+            "OnExitHold = RemoteWallClockTime < 60 * least",
+            "OnExitHoldReason = \"less than 2 min\"",
+            "RequestCpus = 4",
+            "Requirements = Disk > 1",
+            "Routed = true",
+            "WantWhole = true",
+            "kept_AuthTokenId = \"x\"",
+            "kept_OnExitHold = false",
+            "least = 2",
+            "maxWallTime = 3",
+            "queue = \"long\"",
+        ]
+    );
+    // The same transforms where the route leads into the site's own pool.
+    let pool =
+        ENTRYPOINT.replace("TargetUniverse = 9\n  GridResource = \"batch slurm\"", "TargetUniverse = 5");
+    let whole = routed(&pool, "WantWhole = true\nxcount = 8\n");
+    assert!(whole.contains(&"RequestCpus = TARGET.TotalCpus ?: JobCpus".to_owned()), "{whole:?}");
+    assert!(whole.contains(&"JobUniverse = 5".to_owned()), "{whole:?}");
+}

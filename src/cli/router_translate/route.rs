@@ -237,21 +237,22 @@ impl Work<'_> {
         let world = self.translator.world;
         let in_place = route.edit_job_in_place.truth(job, world);
         let sandboxed = route.job_should_be_sandboxed.truth(job, world);
-        let mut source = job.clone();
-        if !in_place {
-            source.set("Managed", "External");
-            source.set("ManagedManager", self.translator.knobs.name.clone());
-        }
-        let mut ad = match self.translated(route, key, &source, in_place)? {
+        // The mark of the claim stands in the queue alone: hook and copy see the job as it was (recordings r01, r02).
+        let mut ad = match self.translated(route, key, job, in_place)? {
             Ok(Some(answer)) => answer,
-            Ok(None) => source.clone(),
+            Ok(None) => job.clone(),
             Err(reason) => return Ok(Outcome::GivenBack(reason)),
         };
         let mut tracer = Tracer { program: self.program, trace: self.arguments.trace };
         let made = match in_place {
             true => self.translator.apply(route, &mut ad, &mut tracer),
-            false => self.translator.copy(route, &source, key, sandboxed, &mut ad, &mut tracer),
+            false => self.translator.copy(route, job, key, sandboxed, &mut ad, &mut tracer),
         };
+        let mut source = job.clone();
+        if !in_place {
+            source.set("Managed", "External");
+            source.set("ManagedManager", self.translator.knobs.name.clone());
+        }
         if let Err(error) = made {
             if let TranslateError::Transform { failure, .. } = &error {
                 self.program.report(&report::failure(failure, Status::Failed));

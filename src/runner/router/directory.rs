@@ -359,23 +359,23 @@ impl Directory {
         }
         let status = context.int("JobStatus");
         let copied = context.boolean("HoldCopiedFromTargetJob").unwrap_or(false);
-        ad.set("Managed", if done { "ScheddDone" } else { "Schedd" });
+        let managed = if done { "ScheddDone" } else { "Schedd" };
+        // What is removed or completed leaves at once, in one go: killed in between, it is found managed as before.
+        if matches!(status, Some(REMOVED | COMPLETED)) {
+            let mark = [("Managed", Expr::literal(managed)), ("ManagedManager", Expr::literal(""))];
+            return self.leave(id, &mark, now).map_err(|_| true);
+        }
+        ad.set("Managed", managed);
         ad.set("ManagedManager", "");
         match status {
-            Some(REMOVED) => return self.leave(id, &[], now).map_err(|_| true),
             Some(HELD) if copied && release_on_hold => {
                 ad.remove("HoldCopiedFromTargetJob");
                 ad.set("JobStatus", 1);
             }
-            Some(1 | COMPLETED | HELD) => {}
+            Some(1 | HELD) => {}
             _ => ad.set("JobStatus", 1),
         }
         self.store(id, &ad).map_err(|_| true)?;
-        // The schedd lets a finished job go.
-        let completed = Context::new(world).my(&ad).int("JobStatus") == Some(COMPLETED);
-        if completed {
-            return self.leave(id, &[], now).map_err(|_| true);
-        }
         Ok(())
     }
 }

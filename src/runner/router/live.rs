@@ -27,6 +27,8 @@ use crate::world::{Frozen, World};
 const SIGNALS: [i32; 3] = [2, 15, 1];
 /// SIGKILL.
 const KILL: i32 = 9;
+/// How often jobs are settled at the end of a run of one poll.
+const SETTLED: u32 = 4;
 
 /// When the run ends by itself.
 #[derive(Clone, Copy, Debug, Default)]
@@ -138,7 +140,14 @@ impl Live<'_> {
             }
             self.event(Event::Poll)?;
             let until = self.options.until;
+            let mut settled = 0;
             loop {
+                // A hook that fails each time would keep it going.
+                if until.once && self.running.is_empty() && self.router.is_due() && settled < SETTLED {
+                    settled += 1;
+                    self.event(Event::Settle)?;
+                    continue;
+                }
                 if self.running.is_empty() && (until.once || (until.idle && self.router.is_idle())) {
                     return Ok(());
                 }
