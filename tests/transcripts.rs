@@ -1,5 +1,10 @@
 //! The recorded sessions of the real daemons, replayed against our programs.
 
+#![allow(
+    clippy::print_stdout,
+    reason = "a test says why it is skipped, also where a function of its own does it"
+)]
+
 #[path = "harness/mod.rs"]
 mod harness;
 

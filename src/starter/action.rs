@@ -35,6 +35,8 @@ pub enum Action {
     StopFamily,
     /// SIGCONT to the job's family.
     ContinueFamily,
+    /// SIGKILL to one hook and its family. Its end is reported as any other, with what it has printed.
+    KillCall(CallId),
     /// SIGKILL to all hooks that still run; nothing is reported of them any more.
     KillCalls,
     /// Wake the machine then with `Timeout`; replaces the time asked for before. `None`: never.

@@ -1,6 +1,7 @@
 //! The machine from its beginning to the start of the job: scratch directory, prepare hook, deferral, PreCmd.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use bstr::{BString, ByteSlice};
 
@@ -16,6 +17,9 @@ use crate::classad::format::long;
 use crate::process::Exit;
 use crate::quirks::{Quirk, Quirks};
 use crate::time::Now;
+
+/// How long a hook that has been killed is waited for.
+const KILL_WAIT: Duration = Duration::from_secs(5);
 
 impl Starter<'_> {
     /// The first step: the scratch directory, or the refusal.
@@ -143,9 +147,10 @@ impl Starter<'_> {
         out: &mut Vec<Action>,
     ) {
         match self.phase {
-            Phase::Preparing { call: waiting, .. } if waiting == call => {
-                self.prepared(now, exit, stdout, cut, out)
-            }
+            Phase::Preparing { call: waiting, .. } if waiting == call => match self.given_up {
+                true => self.gave_up(now, stdout, out),
+                false => self.prepared(now, exit, stdout, cut, out),
+            },
             Phase::Exiting { call: waiting, .. } if waiting == call => {
                 out.push(Action::Tell(Notice::Verdict {
                     hook: JOB_EXIT.name(),
@@ -201,9 +206,24 @@ impl Starter<'_> {
         self.wait_for_time(now, out);
     }
 
+    /// PREPARE_JOB runs too long: it is killed, and what it has printed may tell what it waits for. One that cannot be
+    /// killed is not waited for.
     pub(super) fn prepare_timed_out(&mut self, now: Now, call: CallId, out: &mut Vec<Action>) {
+        if !self.given_up {
+            self.given_up = true;
+            self.phase = Phase::Preparing { call, until: Some(now.tick().plus(KILL_WAIT)) };
+            return out.push(Action::KillCall(call));
+        }
         self.calls.remove(&call);
-        let reason = "ran longer than the limit for hooks; the job is not started".to_owned();
+        self.gave_up(now, b"", out);
+    }
+
+    fn gave_up(&mut self, now: Now, stdout: &[u8], out: &mut Vec<Action>) {
+        let mut reason = "ran longer than the limit for hooks; the job is not started".to_owned();
+        let printed = stdout.trim();
+        if !printed.is_empty() {
+            reason += &format!("; it had printed: {}", excerpt(printed));
+        }
         out.push(Action::Tell(Notice::HookFailed { hook: PREPARE_JOB.name(), reason: reason.clone() }));
         self.asked.fast = true;
         self.not_started(now, StartFailure::new(reason, hold_code::HOOK_PREPARE_JOB_FAILURE, 0), out);
@@ -214,7 +234,7 @@ impl Starter<'_> {
         match ending::deferral(&self.ad, &self.id(), now.epoch(), &self.frozen(now)) {
             Deferral::Now => self.start_scripts(now, out),
             Deferral::Wait(seconds) => {
-                let until = now.tick().plus(std::time::Duration::from_secs(seconds));
+                let until = now.tick().plus(Duration::from_secs(seconds));
                 self.phase = Phase::Deferred { until };
             }
             Deferral::Missed(reason) => {

@@ -187,6 +187,8 @@ pub struct Starter<'w> {
     pub(super) status: u8,
     pub(super) exit_done: bool,
     pub(super) write_failure: Option<String>,
+    /// The prepare hook ran too long and is being killed.
+    pub(super) given_up: bool,
     pub(super) scratch_made: bool,
     pub(super) exit_ad: Option<ClassAd>,
     woken_at: Option<Tick>,
@@ -239,6 +241,7 @@ impl<'w> Starter<'w> {
             status: 0,
             exit_done: false,
             write_failure: None,
+            given_up: false,
             scratch_made: false,
             exit_ad: None,
             woken_at: None,
@@ -410,10 +413,14 @@ impl<'w> Starter<'w> {
     fn tell_end(&self, hook: &'static str, exit: Exit, stderr: &[u8], out: &mut Vec<Action>) {
         out.push(Action::Tell(Notice::HookEnded { hook, exit }));
         let complaint = stderr.trim();
-        if !complaint.is_empty() {
-            let reason = format!("wrote to standard error: {}", excerpt(complaint));
-            out.push(Action::Tell(Notice::HookFailed { hook, reason }));
+        if complaint.is_empty() {
+            return;
         }
+        let reason = format!("wrote to standard error: {}", excerpt(complaint));
+        out.push(Action::Tell(match exit {
+            Exit::Code(0) => Notice::Warning(format!("{hook} {reason}")),
+            _ => Notice::HookFailed { hook, reason },
+        }));
     }
 
     /// Says that a real pool would have done otherwise. Only called where the quirk is decided against.

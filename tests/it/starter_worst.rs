@@ -84,6 +84,26 @@ fn grandchildren_of_hooks_hold_nobody_up_and_do_not_outlive_the_starter() {
 }
 
 #[test]
+fn a_prepare_hook_that_is_given_up_leaves_what_it_had_to_say_and_no_process() {
+    let hook = format!("{GRANDCHILD}; echo 'HookStatusMessage=\"no image\"'; echo waiting >&2; sleep 600");
+    let place = hooks(&hook, "exit 0", "echo exit $1 >> $CALLS").option(&["--hook-timeout", "0.5"]);
+    let ran = place.run("Cmd = \"/bin/true\"");
+    assert_eq!((ran.status, ran.calls.as_str()), (1, "exit evict\n"), "{}", ran.told);
+    assert!(ran.told.contains("it had printed: HookStatusMessage=\"no image\""), "{}", ran.told);
+    assert!(ran.told.contains("wrote to standard error: waiting"), "{}", ran.told);
+    clean(&place, &ran);
+}
+
+#[test]
+fn a_hook_that_succeeds_and_talks_has_not_failed() {
+    let place = hooks("echo note >&2", "exit 0", "exit 0");
+    let ran = place.run("Cmd = \"/bin/true\"");
+    assert_eq!(ran.status, 0);
+    assert!(ran.told.contains("warning job 7.1: PREPARE_JOB wrote to standard error: note"), "{}", ran.told);
+    assert!(!ran.told.contains("hook failed"), "{}", ran.told);
+}
+
+#[test]
 fn updates_that_hang_pile_up_and_die_with_the_starter() {
     let place = hooks("exit 0", "echo $$ >> $CALLS.pids; exec sleep 600", "exit 0")
         .knob("STARTER_INITIAL_UPDATE_INTERVAL = 1")

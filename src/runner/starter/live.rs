@@ -324,6 +324,11 @@ impl Live<'_> {
             }
             Action::StopFamily => self.signal_family(libc::SIGSTOP),
             Action::ContinueFamily => self.signal_family(libc::SIGCONT),
+            Action::KillCall(call) => {
+                if let Some((child, _)) = self.calls.iter().find(|(_, id)| **id == call) {
+                    self.reactor.kill(*child, libc::SIGKILL, Whom::Family);
+                }
+            }
             Action::KillCalls => {
                 for (child, _) in self.calls.drain() {
                     self.reactor.kill(child, libc::SIGKILL, Whom::Family);

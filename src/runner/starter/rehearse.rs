@@ -127,6 +127,7 @@ pub fn rehearse(mut machine: Starter<'_>, job: &Job, script: &Script, mut now: N
                 Action::SignalJob(_) | Action::KillFamily => ends_at = Some(now.tick()),
                 Action::StopFamily
                 | Action::ContinueFamily
+                | Action::KillCall(_)
                 | Action::KillCalls
                 | Action::WriteUpdateAd(_)
                 | Action::WriteResultAd(_)
