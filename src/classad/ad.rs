@@ -14,9 +14,11 @@ use super::tree::{Node, NodeId, Tree};
 use super::value::Value;
 
 mod index;
+mod lines;
 mod plain;
 
 use index::{INDEX_FROM, Index};
+pub use lines::LineError;
 pub(crate) use plain::{Plain, plain_literal};
 
 /// An ad: a set of attributes with unevaluated values.
@@ -64,30 +66,6 @@ pub(crate) enum Slot {
     Real(f64),
     Str { start: u32, len: u32 },
     Expr(NodeId, Arc<Tree>),
-}
-
-/// Why a line of a long ad cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum LineError {
-    /// There is no `=`.
-    #[error("no `=` in the line; write `Name = value`")]
-    NoEquals,
-    /// There is nothing before the `=`.
-    #[error("no name before the `=`")]
-    NoName,
-    /// The value does not begin with an expression. Spans count from the start of the line.
-    #[error("bad value: {0}")]
-    Value(ParseError),
-}
-
-impl LineError {
-    /// The error with the line and a caret where there is a place to point at.
-    pub fn render(&self, line: &[u8]) -> String {
-        match self {
-            LineError::Value(error) => error.render(line),
-            other => other.to_string(),
-        }
-    }
 }
 
 impl ClassAd {
@@ -324,82 +302,6 @@ impl ClassAd {
             None if count <= INDEX_FROM => {}
             _ => self.index = Some(Box::new(Index::build(&self.hashes))),
         }
-    }
-
-    /// Takes one line `Name = value` of a long ad (hooks.md 2.5): leading white space is skipped, the name ends at the
-    /// first `=`, any name is taken, text behind a complete expression is ignored.
-    ///
-    /// # Errors
-    /// Says what is wrong; the ad is left as it was.
-    pub fn insert_line(&mut self, line: &[u8]) -> Result<AttrName, LineError> {
-        self.take_line(line, None).map(AttrName::from)
-    }
-
-    /// As [`ClassAd::insert_line`], with a memory of texts that were parsed before.
-    pub(crate) fn take_line<'l>(
-        &mut self,
-        line: &'l [u8],
-        memo: Option<&mut Memo>,
-    ) -> Result<&'l [u8], LineError> {
-        let line = match memchr::memchr(0, line) {
-            Some(end) => &line[..end],
-            None => line,
-        };
-        let start = line.iter().take_while(|b| super::numbers::is_space(**b)).count();
-        let equals = start + memchr::memchr(b'=', &line[start..]).ok_or(LineError::NoEquals)?;
-        let blanks = line[start..equals].iter().rev().take_while(|b| **b == b' ').count();
-        let name = &line[start..equals - blanks];
-        if name.is_empty() {
-            return Err(LineError::NoName);
-        }
-        let value = equals + 1 + line[equals + 1..].iter().take_while(|b| **b == b' ').count();
-        let mut memo = memo;
-        let new = memo.as_deref_mut().and_then(|memo| memo.hash_of_next(self, name));
-        self.take_old(name, &line[value..], memo, new).map_err(|mut error| {
-            let shift = u32::try_from(value).unwrap_or(u32::MAX);
-            error.span.start = error.span.start.saturating_add(shift);
-            error.span.end = error.span.end.saturating_add(shift);
-            LineError::Value(error)
-        })?;
-        Ok(name)
-    }
-
-    /// Sets an attribute to the expression that a text of the old syntax begins with; tells whether it is plain to see that
-    /// it is a literal.
-    pub(crate) fn insert_old(&mut self, name: &[u8], text: &[u8]) -> Result<bool, ParseError> {
-        self.take_old(name, text, None, None)
-    }
-
-    fn take_old(
-        &mut self,
-        name: &[u8],
-        text: &[u8],
-        mut memo: Option<&mut Memo>,
-        new: Option<u32>,
-    ) -> Result<bool, ParseError> {
-        let slot = match plain_literal(text) {
-            Some(Plain::Str(inner)) => {
-                let (start, len) = self.push_text(inner);
-                Slot::Str { start, len }
-            }
-            Some(Plain::Int(i)) => Slot::Int(i),
-            Some(Plain::Real(r)) => Slot::Real(r),
-            Some(Plain::Bool(b)) => Slot::Bool(b),
-            None => {
-                if let Some((root, tree)) = memo.as_deref_mut().and_then(|memo| memo.get(text)) {
-                    self.put_known(name, new, Slot::Expr(root, tree));
-                    return Ok(false);
-                }
-                let (expr, _) = Expr::parse_prefix(text, Dialect::old_syntax())?;
-                if let (Some(memo), Repr::Node(tree, root)) = (memo, &expr.0) {
-                    memo.keep(text, *root, tree);
-                }
-                self.insert(name, expr);
-                return Ok(false);
-            }
-        };
-        self.put_known(name, new, slot);
-        Ok(true)
     }
 
     /// Removes an attribute and returns its expression. As in the reference, an attribute that the chained parent has
