@@ -71,7 +71,7 @@ complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand fetch" -l de
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand fetch" -l set-slot -d 'Set an attribute of the slot; may be repeated' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand fetch" -l set-routed -d 'Set an attribute of the routed job; may be repeated' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand fetch" -l keyword -d 'Look the hook up under this keyword instead of the caller\'s' -r
-complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand fetch" -l slot -d 'Look keyword and knobs up as this slot does' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand fetch" -l slot -d 'Look keyword and knobs up as this slot does: slot2, slot1_3, or only its number' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand fetch" -l slot-type -d 'Type of the slot, for SLOT_TYPE_<N> knobs' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand fetch" -l route -d 'Name of the route' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand fetch" -l target-universe -d 'TargetUniverse of the route' -r
@@ -122,7 +122,7 @@ complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand reply" -l de
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand reply" -l set-slot -d 'Set an attribute of the slot; may be repeated' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand reply" -l set-routed -d 'Set an attribute of the routed job; may be repeated' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand reply" -l keyword -d 'Look the hook up under this keyword instead of the caller\'s' -r
-complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand reply" -l slot -d 'Look keyword and knobs up as this slot does' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand reply" -l slot -d 'Look keyword and knobs up as this slot does: slot2, slot1_3, or only its number' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand reply" -l slot-type -d 'Type of the slot, for SLOT_TYPE_<N> knobs' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand reply" -l route -d 'Name of the route' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand reply" -l target-universe -d 'TargetUniverse of the route' -r
@@ -173,7 +173,7 @@ complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand evict" -l de
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand evict" -l set-slot -d 'Set an attribute of the slot; may be repeated' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand evict" -l set-routed -d 'Set an attribute of the routed job; may be repeated' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand evict" -l keyword -d 'Look the hook up under this keyword instead of the caller\'s' -r
-complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand evict" -l slot -d 'Look keyword and knobs up as this slot does' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand evict" -l slot -d 'Look keyword and knobs up as this slot does: slot2, slot1_3, or only its number' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand evict" -l slot-type -d 'Type of the slot, for SLOT_TYPE_<N> knobs' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand evict" -l route -d 'Name of the route' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand evict" -l target-universe -d 'TargetUniverse of the route' -r
@@ -224,7 +224,7 @@ complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand prepare-befo
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand prepare-before-transfer" -l set-slot -d 'Set an attribute of the slot; may be repeated' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand prepare-before-transfer" -l set-routed -d 'Set an attribute of the routed job; may be repeated' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand prepare-before-transfer" -l keyword -d 'Look the hook up under this keyword instead of the caller\'s' -r
-complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand prepare-before-transfer" -l slot -d 'Look keyword and knobs up as this slot does' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand prepare-before-transfer" -l slot -d 'Look keyword and knobs up as this slot does: slot2, slot1_3, or only its number' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand prepare-before-transfer" -l slot-type -d 'Type of the slot, for SLOT_TYPE_<N> knobs' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand prepare-before-transfer" -l route -d 'Name of the route' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand prepare-before-transfer" -l target-universe -d 'TargetUniverse of the route' -r
@@ -275,7 +275,7 @@ complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand prepare" -l 
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand prepare" -l set-slot -d 'Set an attribute of the slot; may be repeated' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand prepare" -l set-routed -d 'Set an attribute of the routed job; may be repeated' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand prepare" -l keyword -d 'Look the hook up under this keyword instead of the caller\'s' -r
-complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand prepare" -l slot -d 'Look keyword and knobs up as this slot does' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand prepare" -l slot -d 'Look keyword and knobs up as this slot does: slot2, slot1_3, or only its number' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand prepare" -l slot-type -d 'Type of the slot, for SLOT_TYPE_<N> knobs' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand prepare" -l route -d 'Name of the route' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand prepare" -l target-universe -d 'TargetUniverse of the route' -r
@@ -326,7 +326,7 @@ complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand update" -l d
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand update" -l set-slot -d 'Set an attribute of the slot; may be repeated' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand update" -l set-routed -d 'Set an attribute of the routed job; may be repeated' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand update" -l keyword -d 'Look the hook up under this keyword instead of the caller\'s' -r
-complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand update" -l slot -d 'Look keyword and knobs up as this slot does' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand update" -l slot -d 'Look keyword and knobs up as this slot does: slot2, slot1_3, or only its number' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand update" -l slot-type -d 'Type of the slot, for SLOT_TYPE_<N> knobs' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand update" -l route -d 'Name of the route' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand update" -l target-universe -d 'TargetUniverse of the route' -r
@@ -377,7 +377,7 @@ complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand exit" -l del
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand exit" -l set-slot -d 'Set an attribute of the slot; may be repeated' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand exit" -l set-routed -d 'Set an attribute of the routed job; may be repeated' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand exit" -l keyword -d 'Look the hook up under this keyword instead of the caller\'s' -r
-complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand exit" -l slot -d 'Look keyword and knobs up as this slot does' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand exit" -l slot -d 'Look keyword and knobs up as this slot does: slot2, slot1_3, or only its number' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand exit" -l slot-type -d 'Type of the slot, for SLOT_TYPE_<N> knobs' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand exit" -l route -d 'Name of the route' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand exit" -l target-universe -d 'TargetUniverse of the route' -r
@@ -428,7 +428,7 @@ complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand shadow-prepa
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand shadow-prepare" -l set-slot -d 'Set an attribute of the slot; may be repeated' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand shadow-prepare" -l set-routed -d 'Set an attribute of the routed job; may be repeated' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand shadow-prepare" -l keyword -d 'Look the hook up under this keyword instead of the caller\'s' -r
-complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand shadow-prepare" -l slot -d 'Look keyword and knobs up as this slot does' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand shadow-prepare" -l slot -d 'Look keyword and knobs up as this slot does: slot2, slot1_3, or only its number' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand shadow-prepare" -l slot-type -d 'Type of the slot, for SLOT_TYPE_<N> knobs' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand shadow-prepare" -l route -d 'Name of the route' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand shadow-prepare" -l target-universe -d 'TargetUniverse of the route' -r
@@ -479,7 +479,7 @@ complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand translate" -
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand translate" -l set-slot -d 'Set an attribute of the slot; may be repeated' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand translate" -l set-routed -d 'Set an attribute of the routed job; may be repeated' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand translate" -l keyword -d 'Look the hook up under this keyword instead of the caller\'s' -r
-complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand translate" -l slot -d 'Look keyword and knobs up as this slot does' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand translate" -l slot -d 'Look keyword and knobs up as this slot does: slot2, slot1_3, or only its number' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand translate" -l slot-type -d 'Type of the slot, for SLOT_TYPE_<N> knobs' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand translate" -l route -d 'Name of the route' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand translate" -l target-universe -d 'TargetUniverse of the route' -r
@@ -530,7 +530,7 @@ complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand router-updat
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand router-update" -l set-slot -d 'Set an attribute of the slot; may be repeated' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand router-update" -l set-routed -d 'Set an attribute of the routed job; may be repeated' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand router-update" -l keyword -d 'Look the hook up under this keyword instead of the caller\'s' -r
-complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand router-update" -l slot -d 'Look keyword and knobs up as this slot does' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand router-update" -l slot -d 'Look keyword and knobs up as this slot does: slot2, slot1_3, or only its number' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand router-update" -l slot-type -d 'Type of the slot, for SLOT_TYPE_<N> knobs' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand router-update" -l route -d 'Name of the route' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand router-update" -l target-universe -d 'TargetUniverse of the route' -r
@@ -581,7 +581,7 @@ complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand finalize" -l
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand finalize" -l set-slot -d 'Set an attribute of the slot; may be repeated' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand finalize" -l set-routed -d 'Set an attribute of the routed job; may be repeated' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand finalize" -l keyword -d 'Look the hook up under this keyword instead of the caller\'s' -r
-complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand finalize" -l slot -d 'Look keyword and knobs up as this slot does' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand finalize" -l slot -d 'Look keyword and knobs up as this slot does: slot2, slot1_3, or only its number' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand finalize" -l slot-type -d 'Type of the slot, for SLOT_TYPE_<N> knobs' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand finalize" -l route -d 'Name of the route' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand finalize" -l target-universe -d 'TargetUniverse of the route' -r
@@ -632,7 +632,7 @@ complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand cleanup" -l 
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand cleanup" -l set-slot -d 'Set an attribute of the slot; may be repeated' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand cleanup" -l set-routed -d 'Set an attribute of the routed job; may be repeated' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand cleanup" -l keyword -d 'Look the hook up under this keyword instead of the caller\'s' -r
-complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand cleanup" -l slot -d 'Look keyword and knobs up as this slot does' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand cleanup" -l slot -d 'Look keyword and knobs up as this slot does: slot2, slot1_3, or only its number' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand cleanup" -l slot-type -d 'Type of the slot, for SLOT_TYPE_<N> knobs' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand cleanup" -l route -d 'Name of the route' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand cleanup" -l target-universe -d 'TargetUniverse of the route' -r
@@ -683,6 +683,7 @@ complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand startd-cron"
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand startd-cron" -l reconfig-file -d 'The configuration that is read from the first --reconfig on' -r -F
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand startd-cron" -l job-begins -d 'A job begins in the slot that --job-slot names, after so many seconds: monitors count for it from then on' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand startd-cron" -l job-slot -d 'The slot of --job-begins, by its number among the ads' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand startd-cron" -l slot -d 'Show only what reaches the slot of that number' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand startd-cron" -l slot-ads -d 'The ads of the slots' -r -F
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand startd-cron" -l expect -d 'Must be true of each slot\'s ad afterwards; may be repeated' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand startd-cron" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
@@ -712,6 +713,7 @@ complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand schedd-cron"
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand schedd-cron" -l reconfig-file -d 'The configuration that is read from the first --reconfig on' -r -F
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand schedd-cron" -l job-begins -d 'A job begins in the slot that --job-slot names, after so many seconds: monitors count for it from then on' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand schedd-cron" -l job-slot -d 'The slot of --job-begins, by its number among the ads' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand schedd-cron" -l slot -d 'Show only what reaches the slot of that number' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand schedd-cron" -l slot-ads -d 'The ads of the slots' -r -F
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand schedd-cron" -l expect -d 'Must be true of each slot\'s ad afterwards; may be repeated' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand schedd-cron" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
@@ -793,6 +795,7 @@ complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand record" -l j
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand record" -s q -l quiet -d 'Say nothing but results and errors'
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand replay" -l hook -d 'Call this hook with each recorded input and show what would change' -r -F
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand replay" -l type -d 'Only calls of this type' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand replay" -l junit -d 'Write results as JUnit XML to FILE: a call that changes is a failure' -r -F
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand replay" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand replay" -l set-knob -d 'Set a knob above all files; may be repeated' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand replay" -l color -d 'Use colours: auto, always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set or TERM is `dumb`'

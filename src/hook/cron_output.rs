@@ -28,14 +28,20 @@ pub struct LineBuffer {
 impl LineBuffer {
     /// Takes bytes and hands each line that they complete to `line`.
     pub fn take(&mut self, bytes: &[u8], mut line: impl FnMut(&[u8])) {
-        for &byte in bytes {
-            if byte == b'\n' || byte == 0 || self.held.len() >= LONGEST_LINE {
+        let mut bytes = bytes;
+        while !bytes.is_empty() {
+            let room = LONGEST_LINE - self.held.len();
+            let chunk = &bytes[..bytes.len().min(room)];
+            let end = memchr::memchr2(b'\n', 0, chunk);
+            self.held.extend_from_slice(&chunk[..end.unwrap_or(chunk.len())]);
+            bytes = &bytes[end.unwrap_or(chunk.len())..];
+            // What ends the line, or does not fit into it any more, is no part of any.
+            if let Some(rest) = bytes.get(1..) {
+                bytes = rest;
                 if !self.held.is_empty() {
                     line(&self.held);
                     self.held.clear();
                 }
-            } else {
-                self.held.push(byte);
             }
         }
     }

@@ -86,6 +86,9 @@ fn a_recorded_hook_behaves_as_itself_and_is_replayed() {
     let changed = run(home.path(), &["replay", "calls", "--hook", "new"]).unwrap();
     assert_eq!(changed.status.code(), Some(1));
     assert!(text(&changed.stderr).contains("+ go-on"), "{}", text(&changed.stderr));
+    run(home.path(), &["replay", "calls", "--hook", "new", "--junit", "out.xml"]).unwrap();
+    let junit = std::fs::read_to_string(home.path().join("out.xml")).unwrap();
+    assert!(junit.contains("failures=\"1\"") && junit.contains("+ go-on"), "{junit}");
     write_executable(&home.path().join("h"), b"#!/bin/sh\nkill -TERM $$\n");
     let output = call(Stdio::null());
     use std::os::unix::process::ExitStatusExt;
@@ -189,6 +192,14 @@ fn cron_jobs_aim_their_records_at_slots() {
     let (first, second) = said.split_once("\n\n").unwrap();
     assert!(first.contains("Temp = 20") && !first.contains("Cold"), "{said}");
     assert!(second.contains("Cold = true") && !second.contains("Temp"), "{said}");
+    for source in [&["--slot-ads", "slots.ad"][..], &[]] {
+        let words =
+            [&["startd-cron", "./job", "--slot", "2", "--expect", "Cold && Temp =?= undefined"], source]
+                .concat();
+        let output = run(home.path(), &words).unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        assert!(text(&output.stdout).contains("Name = \"slot2@"), "{}", text(&output.stdout));
+    }
 }
 
 /// The jobs of a configuration on the skipping clock: half a minute of them takes no half minute.
@@ -419,4 +430,47 @@ fn a_flood_takes_no_memory_and_leaves_no_file() {
         assert!(peak < 64 * 1024, "{kind}: {peak} KiB");
         assert_eq!(std::fs::read_dir(&temporary).unwrap().count(), 0, "{kind} leaves files behind");
     }
+}
+
+#[test]
+fn a_first_suite_can_be_run_for_every_type() {
+    let home = tempfile::tempdir().unwrap();
+    write_executable(&home.path().join("h"), b"#!/bin/sh\ncat >/dev/null\n");
+    for kind in [
+        "fetch",
+        "reply",
+        "evict",
+        "prepare-before-transfer",
+        "prepare",
+        "update",
+        "exit",
+        "shadow-prepare",
+        "translate",
+        "router-update",
+        "finalize",
+        "cleanup",
+    ] {
+        let Some(output) = run(home.path(), &["init", "./h", "--type", kind]) else { return };
+        std::fs::write(home.path().join("s.toml"), &output.stdout).unwrap();
+        let output = run(home.path(), &["run", "s.toml", "--tap"]).unwrap();
+        assert!(matches!(output.status.code(), Some(0 | 1)), "{kind}: {}", text(&output.stderr));
+        assert!(text(&output.stdout).lines().count() > 6, "{kind}");
+        let only_verdicts = text(&output.stdout).lines().filter(|line| line.starts_with("# ")).all(|line| {
+            ["# verdict", "#   - a success", "#   + "].iter().any(|begin| line.starts_with(begin))
+        });
+        assert!(only_verdicts, "{kind}: {}", text(&output.stdout));
+    }
+    assert_eq!(run(home.path(), &["init", "./h"]).unwrap().status.code(), Some(2));
+}
+
+#[test]
+fn a_slot_may_be_named_by_its_number() {
+    let home = tempfile::tempdir().unwrap();
+    write_executable(&home.path().join("h"), b"#!/bin/sh\ncat >/dev/null\n");
+    let config = "SLOT2_JOB_HOOK_KEYWORD = TWO\nTWO_HOOK_FETCH_WORK = $(CONFIG_ROOT)/h\n";
+    std::fs::write(home.path().join("c"), config).unwrap();
+    let status =
+        |slot| Some(run(home.path(), &["fetch", "--config-file", "c", "--slot", slot])?.status.code());
+    assert_eq!(status("2"), option_env!("CARGO_BIN_EXE_htc-hook-test").map(|_| Some(0)));
+    assert_eq!(status("1"), option_env!("CARGO_BIN_EXE_htc-hook-test").map(|_| Some(3)));
 }

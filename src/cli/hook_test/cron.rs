@@ -60,6 +60,9 @@ pub(super) struct CronArgs {
     /// The slot of --job-begins, by its number among the ads
     #[arg(long, value_name = "N", default_value_t = 1, hide_default_value = true)]
     pub job_slot: usize,
+    /// Show only what reaches the slot of that number
+    #[arg(long, value_name = "N")]
+    pub slot: Option<i64>,
     /// The ads of the slots
     #[arg(long, value_name = "FILE", help_heading = "Input")]
     pub slot_ads: Option<PathBuf>,
@@ -92,8 +95,14 @@ pub(super) fn run(
         args.expect.iter().map(|text| one::expectation(text, "--expect")).collect::<anyhow::Result<_>>()?;
     let mut slots = match &args.slot_ads {
         Some(path) => ads::read(path, false, usize::MAX, session)?,
-        None => vec![samples::slot("static").unwrap_or_default()],
+        None => vec![sample(args.slot.unwrap_or(1))],
     };
+    if let Some(number) = args.slot {
+        slots.retain(|slot| slot.literal("SlotID").and_then(|value| value.as_int()) == Some(number));
+        if slots.is_empty() {
+            return Err(Problem::unreadable(format!("none of the ads is that of slot {number}")).into());
+        }
+    }
     let list = list(cli, manager, args, None, &world, session)?;
     let before = slots.clone();
     let mut play = Play::new(cli, manager, args, &before, &world, session)?;
@@ -137,6 +146,15 @@ pub(super) fn run(
         }
     }
     Ok(if bad { Status::No } else { Status::Done })
+}
+
+/// A slot of that number, as built in.
+fn sample(number: i64) -> ClassAd {
+    let mut slot = samples::slot("static").unwrap_or_default();
+    let host = slot.string("Machine").map_or("host".to_owned(), ToString::to_string);
+    slot.set("Name", format!("slot{number}@{host}"));
+    slot.set("SlotID", number);
+    slot
 }
 
 /// Makes the ad that policy reasons with into the one that is sent, and says what is not.

@@ -3,17 +3,18 @@
 
 use std::collections::BTreeMap;
 
+use super::Cli;
 use super::one::Shown;
 use super::setup::Setup;
-use super::{Cli, one};
 use crate::classad::{ClassAd, format::long};
 use crate::cli::common::{Painter, Progress, Session, Status};
 use crate::hook::HookType;
 use crate::os::Reactor;
 use crate::process::Exit;
-use crate::runner::hook_test::fuzz::{Mutation, Random, as_printf, shrink};
+use crate::quirks::Quirks;
+use crate::runner::hook_test::fuzz::{Mutation, Random, as_printf, shorten, shrink};
 use crate::runner::hook_test::pool::{Job, run_many};
-use crate::runner::hook_test::{Case, Ending, Outcome, Place, find, verdict};
+use crate::runner::hook_test::{Case, Ending, Outcome, Place, Protocol, find, verdict};
 use crate::world::World;
 
 /// Questions asked of a hook to make an ad smaller.
@@ -118,22 +119,44 @@ pub(super) fn run(
         session.tell(&format!("  first seen when {}\n", words.join(", ")));
         let mut smallest = case.clone();
         let ad = subject(&mut smallest).clone();
-        let small = shrink(&ad, MOST_QUESTIONS, &mut |ad| {
+        let mut shows = |ad: &ClassAd| {
             let mut asked = case.clone();
             *subject(&mut asked) = ad.clone();
             matches!(again(setup, reactor, &asked), Some(outcome) if
                 signature(setup, &asked, &outcome, &usual).as_ref() == Some(what))
-        });
+        };
+        let small = shrink(&ad, MOST_QUESTIONS, &mut shows);
+        let small = shorten(&small, MOST_QUESTIONS, &mut shows);
         session.tell(&format!("  smallest ad, {} attributes:\n", small.len()));
         let text = long::print(&small);
         let hook = original.hook.word();
         let input = if text.is_empty() { "printf '\\n'".to_owned() } else { as_printf(&text) };
-        session.tell(&format!("  {input} | htc-hook-test {hook} {}\n", setup.path));
+        let options = options(&original, setup.quirks);
+        session.tell(&format!("  {input} | htc-hook-test {hook} {}{options}\n", setup.path));
     }
     setup.case = original;
-    let _ = one::keep;
     session.tell(&format!("{times} calls with seed {seed}: {} kinds of trouble\n", found.len()));
     Ok(if found.is_empty() { Status::Done } else { Status::No })
+}
+
+/// What else the command line needs to make the same call.
+fn options(case: &Case, quirks: Quirks) -> String {
+    let mut text = String::new();
+    for word in case.words() {
+        let plain = word.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-_./=:,+".contains(byte));
+        let quoted = format!("'{}'", word.to_string().replace('\'', "'\\''"));
+        text += &format!(" {}", if plain && !word.is_empty() { word.to_string() } else { quoted });
+    }
+    if case.with_shadow && case.hook != HookType::PrepareJobBeforeTransfer {
+        text += " --shadow";
+    }
+    if case.protocol == Protocol::Old {
+        text += " --protocol 7.1";
+    }
+    if quirks == Quirks::Reference {
+        text += " --quirks reference";
+    }
+    text
 }
 
 /// One more call with other ads.

@@ -41,7 +41,10 @@ pub(super) fn init(args: &InitArgs) -> anyhow::Result<Status> {
             .or_else(|| name.contains("exit").then_some("exit"))
             .or_else(|| name.contains("update").then_some("update"))
     };
-    let kind = args.kind.as_deref().or_else(guess).unwrap_or("prepare");
+    let Some(kind) = args.kind.as_deref().or_else(guess) else {
+        let message = format!("the name of '{}' does not tell its type", args.hook.display());
+        return Err(Problem::usage(message).hint("--type prepare says it").into());
+    };
     let hook = HookType::from_name(kind.as_bytes())
         .ok_or_else(|| Problem::usage(format!("there is no type '{kind}'")))?;
     let mut text = format!(
@@ -55,6 +58,8 @@ pub(super) fn init(args: &InitArgs) -> anyhow::Result<Status> {
     match hook {
         HookType::FetchWork => {
             case("a partitionable slot", "sample_slot = \"partitionable\"\n");
+            case("a slot with gpus", "sample_slot = \"gpu\"\n");
+            case("a slot without a name", "delete = [\"Name\"]\n");
             case(
                 "a slot whose START is false",
                 "set = { Start = \"false\" }\nexpect = { verdict = \"no-work\" }\n",
@@ -82,9 +87,9 @@ pub(super) fn init(args: &InitArgs) -> anyhow::Result<Status> {
         case("a job without Cmd and Iwd", "delete = [\"Cmd\", \"Iwd\"]\n");
         case(
             "quotes and blanks in the arguments",
-            "set = { Arguments = '''\"'two words' \\\\\"quoted\\\\\" k = v\"''' }\n",
+            "set = { Arguments = '''\"'two words' \\\"quoted\\\" k = v\"''' }\n",
         );
-        case("a user name with odd letters", "set = { Owner = '\"o''reilly$(id)\"' }\n");
+        case("a user name with odd letters", "set = { Owner = '''\"o'reilly$(id)\"''' }\n");
     }
     case("an attribute of five kilobytes", &format!("set = {{ Huge = '\"{}\"' }}\n", "x".repeat(5000)));
     std::io::stdout().write_all(text.as_bytes())?;

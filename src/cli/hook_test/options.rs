@@ -61,7 +61,7 @@ pub(super) struct CallOptions {
     /// Look the hook up under this keyword instead of the caller's
     #[arg(long, value_name = "WORD", help_heading = "Call")]
     pub keyword: Option<String>,
-    /// Look keyword and knobs up as this slot does
+    /// Look keyword and knobs up as this slot does: slot2, slot1_3, or only its number
     #[arg(
         long,
         value_name = "SLOT",

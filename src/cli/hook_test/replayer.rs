@@ -9,6 +9,7 @@ use anyhow::Context as _;
 use clap::Args;
 
 use super::setup::{self, Setup};
+use super::suite_report::{self, Told};
 use super::{Cli, one};
 use crate::cli::common::{Painter, Problem, Session, Status};
 use crate::hook::HookType;
@@ -34,6 +35,9 @@ pub(super) struct ReplayArgs {
     /// The jobs come from a schedd
     #[arg(long)]
     pub shadow: bool,
+    /// Write results as JUnit XML to FILE: a call that changes is a failure
+    #[arg(long, value_name = "FILE")]
+    pub junit: Option<PathBuf>,
 }
 
 pub(super) fn run(cli: &Cli, args: &ReplayArgs, session: &Session) -> anyhow::Result<Status> {
@@ -47,6 +51,7 @@ pub(super) fn run(cli: &Cli, args: &ReplayArgs, session: &Session) -> anyhow::Re
     let world = Rc::new(RealWorld::new());
     let mut reactor = one::reactor()?;
     let (mut calls, mut left_out, mut differ) = (0, 0, 0);
+    let mut told = Vec::new();
     let painter = Painter::stderr(cli.output.color);
     for directory in &args.directories {
         let records = read_all(directory).with_context(|| {
@@ -87,6 +92,15 @@ pub(super) fn run(cli: &Cli, args: &ReplayArgs, session: &Session) -> anyhow::Re
             };
             let changed = after.as_ref().is_some_and(|after| !same(&before, after));
             differ += usize::from(changed);
+            if args.junit.is_some() {
+                let change = after.as_ref().filter(|_| changed).map(|after| shown(&before, after));
+                told.push(Told {
+                    name: format!("{}: {}", directory.display(), record.name),
+                    seconds: outcome.took.as_secs_f64(),
+                    failures: change.into_iter().collect(),
+                    skipped: None,
+                });
+            }
             if cli.output.json || cli.output.jsonl {
                 let line = serde_json::json!({
                     "record": record.name,
@@ -112,6 +126,9 @@ pub(super) fn run(cli: &Cli, args: &ReplayArgs, session: &Session) -> anyhow::Re
                     .write_all(format!("{} {}{reason}\n", record.name, before.decision).as_bytes())?;
             }
         }
+    }
+    if let Some(file) = &args.junit {
+        suite_report::write_junit(file, &told)?;
     }
     if calls == 0 {
         return Err(Problem::unreadable("there are no recorded calls with their input").into());
@@ -149,7 +166,7 @@ fn setup_of(
         }
     }
     let path = std::path::absolute(new).unwrap_or_else(|_| new.to_owned());
-    let patience = case.caller_waits.or(cli.events.timeout).unwrap_or(setup::PATIENCE);
+    let patience = setup::patience(case.caller_waits, cli.events.timeout);
     Setup {
         world: Rc::clone(world),
         case,

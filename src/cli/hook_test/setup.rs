@@ -106,11 +106,7 @@ impl Setup {
             session.warn(line);
         }
         let waits = setup.case.caller_waits;
-        setup.patience = match (waits, cli.events.timeout) {
-            (Some(waits), Some(limit)) => waits.min(limit),
-            (Some(waits), None) => waits,
-            (None, limit) => limit.unwrap_or(PATIENCE),
-        };
+        setup.patience = patience(waits, cli.events.timeout);
         Ok(setup)
     }
 
@@ -129,7 +125,7 @@ impl Setup {
             for warning in warnings {
                 session.warn(warning.text.to_str_lossy().trim());
             }
-            let view = config.for_slot(one.call.slot_type, &one.call.slot, &*world);
+            let view = config.for_slot(one.call.slot_type, &slot_name(one), &*world);
             if let Ok(settings) = Settings::read(&view, Some(&self.case.slot), &*world) {
                 self.settings = settings;
             }
@@ -182,8 +178,9 @@ impl Setup {
             None => {
                 let lookup = match hook.caller() {
                     Caller::Startd => {
-                        let parent = one.call.slot.split_once('_').map(|(parent, _)| parent);
-                        keyword::startd(&one.call.slot, parent, knobs, self.quirks)
+                        let slot = slot_name(one);
+                        let parent = slot.split_once('_').map(|(parent, _)| parent);
+                        keyword::startd(&slot, parent, knobs, self.quirks)
                     }
                     Caller::Starter => keyword::starter("STARTER", &self.case.job, knobs, world, self.quirks),
                     Caller::Shadow => keyword::starter("SHADOW", &self.case.job, knobs, world, self.quirks),
@@ -289,6 +286,22 @@ impl Setup {
         call.ancestor = Some(HookCall::marker(self.world.now(), self.world.random()));
         Ok(call.child_spec().map_err(|error| Problem::usage(error.to_string()))?)
     }
+}
+
+/// How long a call is waited for: as its caller waits, unless that is to be shorter.
+pub(super) fn patience(caller_waits: Option<Duration>, limit: Option<Duration>) -> Duration {
+    match (caller_waits, limit) {
+        (Some(waits), Some(limit)) => waits.min(limit),
+        (Some(waits), None) => waits,
+        (None, limit) => limit.unwrap_or(PATIENCE),
+    }
+}
+
+/// The slot that is meant; a mere number is that of a slot with an ordinary name.
+fn slot_name(one: &One) -> String {
+    let slot = &one.call.slot;
+    let number = slot.starts_with(|first: char| first.is_ascii_digit());
+    if number { format!("slot{slot}") } else { slot.clone() }
 }
 
 /// A knob with a name of an old manual or a common slip, where the right one is not set.

@@ -85,11 +85,7 @@ pub(super) fn prepare(
     let path: BString = path.as_os_str().as_bytes().into();
     let refusal = path_check::check(&**world, &path).err().map(|error| error.to_string());
     let timeout = text.timeout.map(Duration::from_secs_f64).or(cli.events.timeout);
-    let patience = match (built.caller_waits, timeout) {
-        (Some(waits), Some(limit)) => waits.min(limit),
-        (Some(waits), None) => waits,
-        (None, limit) => limit.unwrap_or(setup::PATIENCE),
-    };
+    let patience = setup::patience(built.caller_waits, timeout);
     let extra = text.env.iter().flatten();
     let prepend = text.path_prepend.iter().flatten().map(|one| case.base.join(one)).collect();
     let setup = Setup {

@@ -1,6 +1,7 @@
 //! The results of a suite: on the screen, as TAP, as JUnit XML, as JSON.
 
 use std::io::Write;
+use std::path::Path;
 
 use anyhow::Context as _;
 
@@ -26,8 +27,8 @@ pub(super) fn tell(cli: &Cli, args: &RunArgs, done: &[Done], session: &Session) 
         std::io::stdout().write_all(text.as_bytes())?;
     }
     if let Some(file) = &args.junit {
-        std::fs::write(file, junit(done))
-            .with_context(|| Problem::unreadable(format!("cannot write '{}'", file.display())))?;
+        let told: Vec<Told> = done.iter().map(Told::of).collect();
+        write_junit(file, &told)?;
     }
     if cli.output.json || cli.output.jsonl {
         for one in done {
@@ -63,7 +64,33 @@ pub(super) fn tell(cli: &Cli, args: &RunArgs, done: &[Done], session: &Session) 
     Ok(if bad == 0 { Status::Done } else { Status::No })
 }
 
-fn junit(done: &[Done]) -> String {
+/// One line of a report: `suite: case`, and why it failed.
+pub(super) struct Told {
+    pub name: String,
+    pub seconds: f64,
+    /// Empty for success.
+    pub failures: Vec<String>,
+    pub skipped: Option<String>,
+}
+
+impl Told {
+    fn of(done: &Done) -> Self {
+        Told {
+            name: done.name.clone(),
+            seconds: done.seconds,
+            failures: done.failures.clone(),
+            skipped: done.skipped.clone(),
+        }
+    }
+}
+
+/// Writes results as JUnit XML.
+pub(super) fn write_junit(file: &Path, done: &[Told]) -> anyhow::Result<()> {
+    std::fs::write(file, junit(done))
+        .with_context(|| Problem::unreadable(format!("cannot write '{}'", file.display())))
+}
+
+fn junit(done: &[Told]) -> String {
     let escape = |text: &str| {
         let clean: String =
             text.chars().map(|c| if c.is_control() && c != '\n' && c != '\t' { '?' } else { c }).collect();

@@ -1,6 +1,6 @@
 //! Random changes of ads, to find what a hook does not expect.
 
-use bstr::{BString, ByteSlice};
+use bstr::BString;
 
 use crate::classad::{ClassAd, Expr, Value};
 
@@ -46,7 +46,7 @@ impl Mutation {
         let names = ad.sorted();
         let (name, _) = names.get(random.below(names.len()))?;
         let text = |bytes: &[u8]| Some(Expr::literal(Value::Str(bytes.into())));
-        let (what, value) = match random.below(16) {
+        let (what, value) = match random.below(17) {
             0 => ("missing", None),
             1 => ("undefined", Some(Expr::literal(Value::Undefined))),
             2 => ("error", Some(Expr::literal(Value::Error))),
@@ -61,7 +61,8 @@ impl Mutation {
             11 => ("twenty kilobytes", text(&[b'x'; 20_000])),
             12 => ("bytes that are no UTF-8", text(b"caf\xe9 \xff\xfe")),
             13 => ("an expression", Expr::parse(b"ifThenElse(1 > 2, \"a\", strcat(\"b\", \"c\"))").ok()),
-            14 => ("a list", Expr::parse(b"{ 1, \"two\", undefined }").ok()),
+            14 => ("two lines", text(b"one\ntwo = 2")),
+            15 => ("a list", Expr::parse(b"{ 1, \"two\", undefined }").ok()),
             _ => ("blanks around", text(b"  two  words  ")),
         };
         Some(Mutation { name: (*name).to_owned(), value, what })
@@ -109,10 +110,48 @@ pub fn shrink(ad: &ClassAd, most: usize, shows: &mut dyn FnMut(&ClassAd) -> bool
     best
 }
 
+/// The same ad with shorter strings, as far as `shows` still holds: each is cut to ever smaller halves.
+pub fn shorten(ad: &ClassAd, most: usize, shows: &mut dyn FnMut(&ClassAd) -> bool) -> ClassAd {
+    let mut best = ad.clone();
+    let mut asked = 0;
+    let names: Vec<BString> = ad.sorted().into_iter().map(|(name, _)| name.to_owned()).collect();
+    for name in names {
+        let Some(Value::Str(text)) = ad.literal(&name) else { continue };
+        let text: &[u8] = text.as_ref();
+        // The shortest beginning that still shows it lies in between.
+        let (mut too_short, mut enough) = (0, text.len());
+        while enough - too_short > 1 && asked < most {
+            let middle = too_short + (enough - too_short) / 2;
+            let mut shorter = best.clone();
+            shorter.insert(&name, Expr::literal(Value::Str(text[..middle].into())));
+            asked += 1;
+            if shows(&shorter) {
+                (best, enough) = (shorter, middle);
+            } else {
+                too_short = middle;
+            }
+        }
+    }
+    best
+}
+
+/// From this length on a run of one byte is written as a command that makes it.
+const LONG_RUN: usize = 100;
+
 /// A `printf` that writes these bytes in any shell.
 pub fn as_printf(text: &[u8]) -> String {
     let mut out = String::from("printf '");
-    for &byte in text {
+    let mut arguments = String::new();
+    let mut rest = text;
+    while let Some(&byte) = rest.first() {
+        let run = rest.iter().take_while(|next| **next == byte).count();
+        if run >= LONG_RUN && byte.is_ascii_alphanumeric() {
+            out.push_str("%s");
+            arguments.push_str(&format!(" \"$(printf %{run}s | tr ' ' {})\"", char::from(byte)));
+            rest = &rest[run..];
+            continue;
+        }
+        rest = &rest[1..];
         match byte {
             b'\n' => out.push_str("\\n"),
             b'\'' => out.push_str("'\\''"),
@@ -123,8 +162,7 @@ pub fn as_printf(text: &[u8]) -> String {
         }
     }
     out.push('\'');
-    let _ = text.as_bstr();
-    out
+    out + &arguments
 }
 
 #[cfg(test)]
@@ -145,6 +183,19 @@ mod tests {
         assert_eq!(small.len(), 2);
         let none = shrink(&ad(5), 500, &mut |_| true);
         assert!(none.is_empty());
+    }
+
+    #[test]
+    fn strings_shrink_to_the_length_that_matters() {
+        let mut long = ad(2);
+        long.set("Text", "x".repeat(20_000).as_str());
+        let length = |ad: &ClassAd| match ad.literal("Text") {
+            Some(Value::Str(text)) => text.len(),
+            _ => 0,
+        };
+        assert_eq!(length(&shorten(&long, 100, &mut |ad| length(ad) >= 777)), 777);
+        let text = as_printf(format!("A = \"{}\"\n", "x".repeat(777)).as_bytes());
+        assert_eq!(text, "printf 'A = \"%s\"\\n' \"$(printf %777s | tr ' ' x)\"");
     }
 
     #[test]

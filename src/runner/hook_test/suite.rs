@@ -163,10 +163,11 @@ pub fn read(path: &Path) -> Result<Vec<SuiteCase>, SuiteError> {
     let base = std::path::absolute(base).unwrap_or_else(|_| base.to_owned());
     let mut cases = Vec::new();
     for (number, case) in suite.case.into_iter().enumerate() {
-        let case = with_defaults(case, &suite.defaults);
+        let mut case = with_defaults(case, &suite.defaults);
         let name = case.name.clone().unwrap_or_else(|| format!("case {}", number + 1));
         let source = (path.to_owned(), number);
-        match case.each.clone() {
+        // Taken out: each of many cases would carry all of the table.
+        match case.each.take() {
             None => cases.push(SuiteCase {
                 name: format!("{stem}: {name}"),
                 base: base.clone(),
