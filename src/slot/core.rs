@@ -32,8 +32,8 @@ pub(super) struct Core {
     pub drain: Drain,
     /// What cron jobs have published.
     pub cron: CronAds,
-    pub poll_at: Option<Tick>,
-    pub update_at: Option<Tick>,
+    pub poll_at: Option<Alarm>,
+    pub update_at: Option<Alarm>,
     pub shutdown: Option<Shutdown>,
     /// Why no slot fetches any more.
     pub no_more_fetching: Option<String>,
@@ -124,6 +124,22 @@ impl Core {
         self.tell(Notice::Warning { slot, text: text.into() });
     }
 
+    /// A timer of the daemon that runs out so long from now.
+    pub(super) fn alarm(&self, after: Duration) -> Alarm {
+        let seconds = i64::try_from(after.as_secs()).unwrap_or(i64::MAX);
+        Alarm { at: self.now.tick().plus(after), second: self.now.epoch().saturating_add(seconds) }
+    }
+
+    /// The same `seconds` from now; a negative number counts as 0.
+    pub(super) fn alarm_after(&self, seconds: i64) -> Alarm {
+        self.alarm(Duration::from_secs(u64::try_from(seconds).unwrap_or(0)))
+    }
+
+    /// Whether a timer has run out.
+    pub(super) fn is_due(&self, alarm: Option<Alarm>) -> bool {
+        alarm.is_some_and(|alarm| alarm.is_due(self.now, self.quirks()))
+    }
+
     /// The instant `seconds` from now; a negative number counts as 0.
     pub(super) fn after(&self, seconds: i64) -> Tick {
         self.now.tick().plus(Duration::from_secs(u64::try_from(seconds).unwrap_or(0)))
@@ -157,8 +173,25 @@ impl Core {
     /// Policies are looked at more often from now on (`start_poll_timer`).
     pub(super) fn start_polling(&mut self) {
         if self.poll_at.is_none() {
-            self.poll_at = Some(self.now.tick().plus(self.settings.polling_interval));
+            self.poll_at = Some(self.alarm(self.settings.polling_interval));
         }
+    }
+}
+
+/// When a timer of the daemon runs out.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Alarm {
+    /// The instant at which it wakes.
+    pub at: Tick,
+    /// The second of the wall clock from which on it counts as run out.
+    second: i64,
+}
+
+impl Alarm {
+    /// Those of the reference are in whole seconds: whatever wakes the daemon in the second in which one ends, it has run out
+    /// (s05, s14, s33).
+    fn is_due(self, now: Now, quirks: Quirks) -> bool {
+        self.at <= now.tick() || (quirks == Quirks::Reference && self.second <= now.epoch())
     }
 }
 
@@ -259,5 +292,19 @@ impl DrainEstimate {
         ad.set("ExpectedMachineQuickDrainingBadput", self.quick_badput);
         ad.set("ExpectedMachineGracefulDrainingCompletion", self.graceful_completion);
         ad.set("ExpectedMachineQuickDrainingCompletion", self.quick_completion);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_timer_of_the_reference_ends_with_the_second() {
+        let at = |milliseconds| Now::at_epoch(100).plus(Duration::from_millis(milliseconds));
+        let alarm = Alarm { at: at(1900).tick(), second: 101 };
+        let due = |now, quirks| alarm.is_due(now, quirks);
+        assert!(!due(at(999), Quirks::Reference) && due(at(1000), Quirks::Reference));
+        assert!(!due(at(1899), Quirks::None) && due(at(1900), Quirks::None));
     }
 }

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::claim::Phase;
-use super::core::{Core, DrainPart};
+use super::core::{Alarm, Core, DrainPart};
 use super::cron_ads::CronAds;
 use super::interface::{Action, Event, HookRun, Shutdown, SlotKey, StarterId, VacateReason, Waits};
 use super::settings::{CronSettings, Settings, SlotKind};
@@ -97,10 +97,18 @@ impl ExecutionPoint {
             return None;
         }
         let core = &self.core;
-        let shared = [core.poll_at, core.update_at, self.graceful_until, self.hooks_until, self.idle_end()];
+        let wakes = |alarm: Option<Alarm>| alarm.map(|alarm| alarm.at);
+        let shared = [
+            wakes(core.poll_at),
+            wakes(core.update_at),
+            self.graceful_until,
+            self.hooks_until,
+            self.idle_end(),
+        ];
         let slots = self.slots.values().flat_map(|slot| {
             let lease = slot.current.as_ref().and_then(|claim| claim.lease_ends);
-            [slot.fetch_at.filter(|_| core.no_more_fetching.is_none()), slot.ending_at(), lease]
+            let fetch = wakes(slot.fetch_at).filter(|_| core.no_more_fetching.is_none());
+            [fetch, slot.ending_at(), lease]
         });
         shared.into_iter().chain(slots).flatten().min()
     }
@@ -139,6 +147,12 @@ impl ExecutionPoint {
         // A partitionable slot lists its children as they are when it asks for work.
         self.core.slot_count = i64::try_from(self.slots.len()).unwrap_or(i64::MAX);
         self.list_children();
+        // What woke the daemon is looked at after its timers.
+        let ended =
+            matches!(event, Event::HookEnded { .. } | Event::HookFailed { .. } | Event::StarterExited { .. });
+        if ended && self.alarms_are_due() {
+            self.tick();
+        }
         match event {
             Event::Start => self.start(),
             Event::Tick => self.tick(),
@@ -229,7 +243,7 @@ impl ExecutionPoint {
     }
 
     fn start(&mut self) {
-        self.core.update_at = Some(self.core.now.tick().plus(self.core.settings.update_interval));
+        self.core.update_at = Some(self.core.alarm(self.core.settings.update_interval));
         self.evaluate_all(false);
         // By the manual a fresh slot asks at once (hooks.md 4.1).
         let keys: Vec<_> = self.slots.keys().copied().collect();
@@ -242,6 +256,13 @@ impl ExecutionPoint {
         }
     }
 
+    /// Whether a timer has run out that nothing has looked at yet.
+    fn alarms_are_due(&self) -> bool {
+        let core = &self.core;
+        let of_slots = self.slots.values().map(|slot| slot.fetch_at);
+        [core.poll_at, core.update_at].into_iter().chain(of_slots).any(|alarm| core.is_due(alarm))
+    }
+
     fn tick(&mut self) {
         let tick = self.core.now.tick();
         let due = |at: Option<Tick>| at.is_some_and(|at| at <= tick);
@@ -249,12 +270,12 @@ impl ExecutionPoint {
             self.graceful_until = None;
             self.shut_down(Shutdown::Fast, "SHUTDOWN_GRACEFUL_TIMEOUT is over");
         }
-        if due(self.core.update_at) {
-            self.core.update_at = Some(tick.plus(self.core.settings.update_interval));
+        if self.core.is_due(self.core.update_at) {
+            self.core.update_at = Some(self.core.alarm(self.core.settings.update_interval));
             self.evaluate_all(true);
         }
-        if due(self.core.poll_at) {
-            self.core.poll_at = Some(tick.plus(self.core.settings.polling_interval));
+        if self.core.is_due(self.core.poll_at) {
+            self.core.poll_at = Some(self.core.alarm(self.core.settings.polling_interval));
             self.evaluate_all(false);
         }
         let keys: Vec<_> = self.slots.keys().copied().collect();
@@ -268,7 +289,7 @@ impl ExecutionPoint {
                 let why = VacateReason::new("claim lease expired", 0);
                 slot.kill_claim(&mut self.core, why, "the idle claim's lease is over");
             }
-            if due(slot.fetch_at) {
+            if self.core.is_due(slot.fetch_at) {
                 slot.fetch_at = None;
                 slot.try_fetch(&mut self.core);
             }
@@ -457,13 +478,12 @@ impl ExecutionPoint {
                 slot.rebuild(&self.core);
             }
         }
-        let tick = self.core.now.tick();
-        self.core.update_at = Some(tick.plus(settings.update_interval));
+        self.core.update_at = Some(self.core.alarm(settings.update_interval));
         if !self.core.has_silently(Quirk::FirstFetchLate) {
             return self.evaluate_all(false);
         }
         // 25.14 makes the ads afresh and sets its timers anew; policy is looked at when they are due (s34).
-        self.core.poll_at = self.core.poll_at.map(|_| tick.plus(settings.polling_interval));
+        self.core.poll_at = self.core.poll_at.map(|_| self.core.alarm(settings.polling_interval));
         self.refresh_all();
     }
 

@@ -30,7 +30,7 @@ impl Slot {
         }
         let unable = matches!(self.state, State::Preempting | State::Drained) || core.shutdown.is_some();
         if unable && !core.has(Quirk::FetchWhenUnable, self.key) {
-            self.fetch_at = Some(core.after(1));
+            self.fetch_at = Some(core.alarm_after(1));
             return;
         }
         let delay = self.evaluate_fetch_delay(core);
@@ -38,7 +38,7 @@ impl Slot {
             let since = core.now.epoch() - self.last_fetch_completed;
             if since < delay {
                 // A wall clock set back must not make it wait longer than the delay.
-                self.fetch_at = Some(core.after((delay - since).min(delay)));
+                self.fetch_at = Some(core.alarm_after((delay - since).min(delay)));
                 return;
             }
         }
@@ -81,7 +81,7 @@ impl Slot {
     /// Sets the timer for a full delay (`resetFetchWorkTimer`).
     fn set_fetch_timer(&mut self, core: &mut Core) {
         let delay = self.evaluate_fetch_delay(core);
-        self.fetch_at = Some(core.after(if delay > 0 { delay } else { 1 }));
+        self.fetch_at = Some(core.alarm_after(if delay > 0 { delay } else { 1 }));
     }
 
     fn has_idle_fetched_claim(&self) -> bool {

@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use super::claim::Claim;
-use super::core::Core;
+use super::core::{Alarm, Core};
 use super::interface::{HookRun, SlotKey};
 use super::resources::Amounts;
 use super::settings::{Broken, Requirements, SlotHooks, SlotKind, SlotPlan};
 use super::state::{Activity, State};
 use crate::classad::{AttrName, ClassAd, Context, Expr, Value};
-use crate::time::Tick;
 use crate::world::Frozen;
 
 /// One slot.
@@ -47,7 +46,7 @@ pub(super) struct Slot {
     pub waiting: Option<Claim>,
 
     pub fetching: Option<HookRun>,
-    pub fetch_at: Option<Tick>,
+    pub fetch_at: Option<Alarm>,
     pub last_fetch_spawned: i64,
     pub last_fetch_completed: i64,
     pub next_fetch_delay: i64,
