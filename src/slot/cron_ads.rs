@@ -452,7 +452,7 @@ mod tests {
         let monitor = job("MON", &[(true, "TOKENS"), (false, "TOKENSHeat")]);
         let mut ads = CronAds::new(Quirks::None);
         ads.configure([&monitor]);
-        let mut pass = |ads: &mut CronAds, seconds: std::ops::RangeInclusive<i64>| {
+        let pass = |ads: &mut CronAds, seconds: std::ops::RangeInclusive<i64>| {
             for n in seconds {
                 let text: String = [("tokA", 3), ("tokB", 5)]
                     .iter()

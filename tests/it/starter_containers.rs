@@ -49,6 +49,15 @@ fn a_configuration_that_wants_no_container_for_this_job_runs_it() {
 }
 
 #[test]
+fn isolation_that_this_version_does_not_do_is_told_and_the_job_runs() {
+    let place = Place::new().noting().knob("USE_PID_NAMESPACES = true\nNO_JOB_NETWORKING = false");
+    let ran = place.run(&shell("echo job >> calls"));
+    assert_eq!((ran.status, ran.calls.as_str()), (0, "prepare\njob\nexit exit\n"), "{}", ran.told);
+    assert!(ran.told.contains("USE_PID_NAMESPACES has no effect in this version"), "{}", ran.told);
+    assert!(!ran.told.contains("NO_JOB_NETWORKING"), "{}", ran.told);
+}
+
+#[test]
 fn a_singularity_job_that_is_no_truth_value_is_told_in_the_references_words() {
     let place = Place::new().noting().knob("SINGULARITY_JOB = a b").option(&["--quirks", "reference"]);
     let ran = place.run(&format!("{}\nStarterUserLog = \"log\"", shell("echo job >> calls")));

@@ -323,7 +323,8 @@ mod tests {
 
     #[test]
     fn wanted_values_are_found_wherever_they_stand() {
-        let mut skim = Skim::new([AttrName::from("Owner"), AttrName::from("x")]);
+        let mut skim = Skim::default();
+        ["Owner", "x"].into_iter().for_each(|name| skim.want(AttrName::from(name)));
         let text =
             b"Owner = \"a\"\nA = 1\n\n\nA = 2\nowner = \"b\"\nX = 1 + 2\nX=7\n\n# c\nB = (\nA = 3\n*** end\n";
         let mut at = 0;

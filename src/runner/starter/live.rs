@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::fs;
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use bstr::BString;
@@ -288,15 +288,6 @@ impl Live<'_> {
         })
     }
 
-    /// Whether nobody has told of a quirk yet: the starters of one slot runner tell once between them, by a mark beside
-    /// their private directories.
-    fn is_news(&self, quirk: Quirk) -> bool {
-        let Some(common) = self.job.private.as_deref().and_then(Path::parent) else { return true };
-        let mark = common.join(format!("told-{}", quirk.id()));
-        let made = fs::OpenOptions::new().write(true).create_new(true).open(mark);
-        !made.is_err_and(|error| error.kind() == io::ErrorKind::AlreadyExists)
-    }
-
     fn event(&self, kind: Kind) -> events::Event {
         let event = events::Event::new(self.now(), kind).job(self.job.id.as_str());
         if self.job.slot.is_empty() { event } else { event.slot(self.job.slot.as_str()) }
@@ -342,7 +333,8 @@ impl Live<'_> {
                 if let Notice::NotStarted { reason } = &notice {
                     self.not_started.get_or_insert_with(|| reason.clone());
                 }
-                if matches!(&notice, Notice::Quirk { quirk, .. } if !self.is_news(*quirk)) {
+                if matches!(&notice, Notice::Quirk { quirk, .. } if !notice::is_news(self.job.private.as_deref(), quirk.id()))
+                {
                     return;
                 }
                 let event = notice::event(self.event(Kind::Warning), notice);

@@ -1,5 +1,9 @@
 //! What the machine tells the user, as events of the stream.
 
+use std::fs;
+use std::io;
+use std::path::Path;
+
 use crate::process::Exit;
 use crate::runner::events::{Event, Kind};
 use crate::starter::Notice;
@@ -10,6 +14,15 @@ pub(super) fn exit_words(exit: Exit) -> String {
         Exit::Code(code) => format!("exited {code}"),
         Exit::Signal { number, .. } => format!("signalled {number}"),
     }
+}
+
+/// Whether nobody has told of this yet: the starters of one slot runner tell once between them, by a mark beside their
+/// private directories.
+pub(super) fn is_news(private: Option<&Path>, subject: &str) -> bool {
+    let Some(common) = private.and_then(Path::parent) else { return true };
+    let mark = common.join(format!("told-{subject}"));
+    let made = fs::OpenOptions::new().write(true).create_new(true).open(mark);
+    !made.is_err_and(|error| error.kind() == io::ErrorKind::AlreadyExists)
 }
 
 /// Fills an event, which has slot, job and time, from a notice.

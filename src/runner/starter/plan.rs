@@ -11,6 +11,7 @@ use std::time::Duration;
 use bstr::{BString, ByteSlice};
 
 use super::live::Job;
+use super::notice;
 use super::sandbox::Sandbox;
 use super::user_log::{Opening, UserLog};
 use crate::classad::{ClassAd, Context};
@@ -77,6 +78,7 @@ pub fn plan<'w>(request: Request<'w>, view: &View<'_>) -> Result<Plan<'w>, Value
     let slot_ad = machine.as_ref().filter(|_| !quirks.has(Quirk::MachineAdEmpty));
     let settings = Settings::read(view, slot_ad, world)?;
     let mut warnings = Vec::new();
+    warnings.extend(not_isolated(view, request.private.as_deref()));
     let own = own_environment(world);
     let root = world.effective_uid() == 0;
 
@@ -181,6 +183,20 @@ pub fn plan<'w>(request: Request<'w>, view: &View<'_>) -> Result<Plan<'w>, Value
         hook_timeout: request.hook_timeout,
     });
     Ok(Plan { machine, job: job_plan, warnings })
+}
+
+/// What the configuration wants jobs to be confined by and this version does not do. Each is told once.
+fn not_isolated(view: &View<'_>, private: Option<&Path>) -> Vec<String> {
+    let knobs = [
+        ("USE_PID_NAMESPACES", "no PID namespace of their own"),
+        ("USE_GID_PROCESS_TRACKING", "no tracking group"),
+        ("NO_JOB_NETWORKING", "the network of the machine"),
+        ("ENCRYPT_EXECUTE_DIRECTORY", "a scratch directory that is not encrypted"),
+    ];
+    // One that is no plain truth value (25.14 refuses it) may mean true as well.
+    let wanted = |knob: &str| view.boolean(knob).map_or(true, |set| set.is_some_and(|setting| setting.value));
+    let untold = knobs.iter().filter(|(knob, _)| wanted(knob) && notice::is_news(private, knob));
+    untold.map(|(knob, what)| format!("{knob} has no effect in this version: jobs have {what}")).collect()
 }
 
 /// Our own environment as it is handed on: without what our programs tell one another.
