@@ -39,5 +39,5 @@ pub use matching::MatchAd;
 pub use name::{AttrName, is_private};
 pub use observer::{Observer, Part, Place};
 pub use parser::{Dialect, ParseError, ParseErrorKind};
-pub use screen::{Loaded, Role, Screen, Truth};
+pub use screen::{Guards, Loaded, Role, Screen, Truth};
 pub use value::{AbsTime, List, Value};

@@ -3,6 +3,8 @@
 //! Constraints of routes, slots and queries are mostly comparisons joined by `&&` and `||`. A [`Screen`] looks each
 //! attribute up once per ad and decides such constraints from the values; what needs more is left to the evaluator.
 
+use rustc_hash::FxHashMap;
+
 use super::computed::Computed;
 use super::evaluator::{conjunction, disjunction};
 use super::expr::Repr;
@@ -138,6 +140,35 @@ pub struct Screen {
     scoped: Vec<bool>,
 }
 
+/// What many constraints begin with: `Attribute == "text"` for one and the same attribute. All of them that name another text
+/// than an ad has are false, however they go on.
+#[derive(Clone, Debug)]
+pub struct Guards {
+    column: u32,
+    /// The number of the text of each constraint; 0 where it begins with something else.
+    groups: Vec<u32>,
+    /// The numbers of texts in lower case, from 1.
+    texts: FxHashMap<Box<[u8]>, u32>,
+}
+
+impl Guards {
+    /// The number of an ad's text, for [`Guards::excludes`]; `None` where its attribute is no string.
+    pub fn group(&self, loaded: &Loaded<'_>) -> Option<u32> {
+        match loaded.0.get(self.column as usize)? {
+            Some(Computed::Str(text)) => {
+                Some(self.texts.get(text.to_ascii_lowercase().as_slice()).copied().unwrap_or(u32::MAX))
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether a constraint is false for all ads of a group.
+    pub fn excludes(&self, test: usize, group: u32) -> bool {
+        let own = self.groups[test];
+        own != 0 && own != group
+    }
+}
+
 /// The values of one ad that the constraints of a screen look at.
 pub struct Loaded<'a>(Vec<Option<Computed<'a>>>);
 
@@ -166,6 +197,30 @@ impl Screen {
     /// Whether a constraint names MY or TARGET, so that it may differ with the ad's role.
     pub fn is_scoped(&self, test: usize) -> bool {
         self.scoped[test]
+    }
+
+    /// What most of the constraints begin with, if more than a few begin with the same attribute.
+    pub fn guards(&self) -> Option<Guards> {
+        let mut counts: FxHashMap<u32, usize> = FxHashMap::default();
+        for (column, _) in self.tests.iter().filter_map(guard) {
+            if self.columns[column as usize].scope == Scope::Plain {
+                *counts.entry(column).or_default() += 1;
+            }
+        }
+        let (column, count) = counts.into_iter().max_by_key(|(column, count)| (*count, u32::MAX - column))?;
+        if count < 8 {
+            return None;
+        }
+        let mut texts: FxHashMap<Box<[u8]>, u32> = FxHashMap::default();
+        let mut number = |test| match guard(test) {
+            Some((of, text)) if of == column => {
+                let next = u32::try_from(texts.len() + 1).unwrap_or(u32::MAX);
+                *texts.entry(text.to_ascii_lowercase().into()).or_insert(next)
+            }
+            _ => 0,
+        };
+        let groups = self.tests.iter().map(&mut number).collect();
+        Some(Guards { column, groups, texts })
     }
 
     /// Looks up what the constraints need.
@@ -287,6 +342,17 @@ impl Screen {
             Node::Attr { .. } => self.attribute(tree, id, scoped).map_or(Test::Unknown, Test::Attribute),
             _ => literal_node(tree, id).map_or(Test::Unknown, Test::Literal),
         }
+    }
+}
+
+/// The `Attribute == "text"` that a constraint begins with.
+fn guard(test: &Test) -> Option<(u32, &[u8])> {
+    match test {
+        Test::And(left, _) => guard(left),
+        Test::Compare { op: BinaryOp::Equal, attribute, literal: Literal::Str(text), .. } => {
+            Some((*attribute, text))
+        }
+        _ => None,
     }
 }
 
@@ -432,5 +498,36 @@ mod tests {
             }
         }
         assert!(decided > 50_000, "the screen decides too little to be of use: {decided}");
+    }
+
+    #[test]
+    fn constraints_that_begin_with_another_text_are_excluded_and_false() {
+        let mut screen = Screen::new();
+        let texts: Vec<String> = (0..12)
+            .map(|number| format!("Owner == \"User{number}\" && Memory > {number}"))
+            .chain(["Memory > 3 && Owner == \"x\"".into(), "TARGET.Owner == \"x\"".into(), "true".into()])
+            .collect();
+        texts.iter().for_each(|text| {
+            screen.add(&Expr::parse(text.as_bytes()).unwrap());
+        });
+        let guards = screen.guards().unwrap();
+        for owner in ["\"user7\"", "\"nobody\"", "7", "undefined", "error"] {
+            let mut ad = ClassAd::new();
+            ad.insert("Owner", Expr::parse(owner.as_bytes()).unwrap());
+            ad.set("Memory", 100);
+            let loaded = screen.load(&ad, Role::My);
+            let group = guards.group(&loaded);
+            assert_eq!(group.is_some(), owner.starts_with('"'), "{owner}");
+            for test in 0..texts.len() {
+                if group.is_some_and(|group| guards.excludes(test, group)) {
+                    assert_eq!(screen.truth(test, &loaded), Some(Truth::False), "{owner}: {}", texts[test]);
+                    assert!(test < 12 && (owner != "\"user7\"" || test != 7), "{owner}: {}", texts[test]);
+                }
+            }
+        }
+        // Few of a kind are not worth it.
+        let mut few = Screen::new();
+        few.add(&Expr::parse(b"Owner == \"a\"").unwrap());
+        assert!(few.guards().is_none());
     }
 }

@@ -1,14 +1,19 @@
 //! Which jobs are candidates and which route each gets (`GetCandidateJobs`, `ChooseRoute`).
 
+use std::hash::Hasher;
+
 use bstr::{BString, ByteSlice};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 
 use super::{Knobs, RouteState, RouteTable};
-use crate::classad::{ClassAd, Context, Expr, Loaded, Role, Screen, Truth};
+use crate::classad::{ClassAd, Context, Expr, Guards, Loaded, Role, Screen, Truth};
 use crate::world::World;
 
 /// How many bytes of outcomes are remembered for jobs that look alike.
 const MEMORY: usize = 64 << 20;
+
+/// How many jobs are known to have been seen once.
+const SEEN: usize = 4 << 20;
 
 /// What became of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,7 +73,11 @@ pub struct Chooser<'a> {
     sanity: Option<usize>,
     owner_test: Option<usize>,
     scoped: bool,
+    /// What most requirements begin with: those of other owners, queues or sites need not be looked at.
+    guards: Option<Guards>,
     remembered: FxHashMap<Vec<u8>, Box<[u8]>>,
+    /// Jobs that were seen once, by the hash of what they look like: most never come again.
+    seen: FxHashSet<u64>,
     key: Vec<u8>,
 }
 
@@ -112,7 +121,9 @@ impl<'a> Chooser<'a> {
             sanity: None,
             owner_test: None,
             scoped: false,
+            guards: None,
             remembered: FxHashMap::default(),
+            seen: FxHashSet::default(),
             key: Vec::new(),
         };
         let mut known: FxHashMap<&[u8], usize> = FxHashMap::default();
@@ -131,6 +142,7 @@ impl<'a> Chooser<'a> {
         chooser.sanity = Expr::parse(&sanity_text(&knobs.name)).ok().map(|expr| chooser.add(expr));
         chooser.owner_test =
             chooser.owner_text().and_then(|text| Expr::parse(&text).ok()).map(|expr| chooser.add(expr));
+        chooser.guards = chooser.screen.guards();
         chooser.scoped = (0..chooser.exprs.len()).any(|test| chooser.screen.is_scoped(test));
         chooser
     }
@@ -257,6 +269,14 @@ impl<'a> Chooser<'a> {
         if self.key.is_empty() {
             return;
         }
+        let mut hasher = FxHasher::default();
+        hasher.write(&self.key);
+        if self.seen.len() > SEEN {
+            self.seen.clear();
+        }
+        if self.seen.insert(hasher.finish()) {
+            return;
+        }
         if self.remembered.len() * (outcomes.len() + self.key.len() + 64) > MEMORY {
             self.remembered.clear();
         }
@@ -306,13 +326,14 @@ impl<'a> Chooser<'a> {
         if !looked(Looked::Candidate) {
             return Choice::Stopped;
         }
-        let mut all_full = true;
         let mut matches = Vec::new();
+        let group = self.group(row);
         for (at, route) in self.table.in_order() {
-            if states[at].full(route).is_some() {
+            if self.tests[at].is_some_and(|test| self.is_excluded(test, group))
+                || states[at].full(route).is_some()
+            {
                 continue;
             }
-            all_full = false;
             let wants = match self.tests[at] {
                 None => true,
                 Some(test) => self.truth(test, Role::My, row, outcomes) == Truth::True,
@@ -326,12 +347,22 @@ impl<'a> Chooser<'a> {
             }
         }
         if matches.is_empty() {
+            let all_full = self.table.in_order().all(|(at, route)| states[at].full(route).is_some());
             return if all_full { Choice::AllFull } else { Choice::NoRoute };
         }
         let chosen = matches[(*turn % matches.len() as u64) as usize];
         *turn += 1;
         states[chosen].chosen();
         Choice::Route(chosen)
+    }
+
+    fn group(&self, row: &Row<'_>) -> Option<u32> {
+        self.guards.as_ref()?.group(&row.my)
+    }
+
+    /// Whether a test begins with a condition that is false for the job.
+    fn is_excluded(&self, test: usize, group: Option<u32>) -> bool {
+        self.guards.as_ref().zip(group).is_some_and(|(guards, group)| guards.excludes(test, group))
     }
 
     /// Whether a job is under the umbrella.
@@ -349,7 +380,12 @@ impl<'a> Chooser<'a> {
             return under;
         }
         let mut wanted = Truth::False;
+        let group = self.group(row);
         for requirement in &umbrella.requirements {
+            // What is false changes nothing.
+            if requirement.is_some_and(|test| self.is_excluded(test, group)) {
+                continue;
+            }
             wanted = wanted.or(|| test(*requirement));
             if matches!(wanted, Truth::True | Truth::Error) {
                 break;

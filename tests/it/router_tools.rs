@@ -284,3 +284,69 @@ fn what_entrypoints_configure_does_what_their_comments_say() {
     assert!(whole.contains(&"RequestCpus = TARGET.TotalCpus ?: JobCpus".to_owned()), "{whole:?}");
     assert!(whole.contains(&"JobUniverse = 5".to_owned()), "{whole:?}");
 }
+
+/// The kinds of lines that the manual's chapter teaches, in the syntax of today.
+const TAUGHT: &str = r#"JOB_ROUTER_SOURCE_JOB_CONSTRAINT = WantIt
+JOB_ROUTER_DEFAULT_MAX_JOBS_PER_ROUTE = 200
+JOB_ROUTER_DEFAULT_MAX_IDLE_JOBS_PER_ROUTE = 10
+JOB_ROUTER_PRE_ROUTE_TRANSFORM_NAMES = Always
+JOB_ROUTER_TRANSFORM_Always @=t
+   # gone when held
+   SET PeriodicRemove JobStatus == 5 || \
+                      (JobStatus == 1 && (time() - QDate) > 6)
+   DELETE WantIt
+   SET Requirements = true
+@t
+JOB_ROUTER_ROUTE_NAMES = Near Far
+JOB_ROUTER_ROUTE_Near @=r
+  GridResource = "batch slurm"
+@r
+JOB_ROUTER_ROUTE_Far @=r
+  MaxIdleJobs = 20
+  GridResource = "condor far cm"
+  SET remote_jobuniverse = 5
+@r
+"#;
+
+#[test]
+fn what_the_manual_teaches_routes() {
+    let job = "WantIt = true\nQDate = 3\n";
+    let near = [
+        "GridResource = \"batch slurm\"",
+        "JobUniverse = 9",
+        "PeriodicRemove = JobStatus == 5 || (JobStatus == 1 && (time() - QDate) > 6)",
+        "Requirements = true",
+    ];
+    assert_eq!(routed(TAUGHT, job), near);
+    let far = routed(&TAUGHT.replace("NAMES = Near Far", "NAMES = Far"), job);
+    // What the route sets is what the usual translation has set before: Remote_JobUniverse.
+    assert_eq!(far[0], "GridResource = \"condor far cm\"");
+    // The chapter's own line has a parenthesis too many: the statement has no effect, the job is routed without it.
+    let slip = TAUGHT.replace("> 6)", "> 6))");
+    assert_eq!(routed(&slip, job), [near[0], near[1], near[3]]);
+}
+
+#[test]
+fn the_old_syntax_of_the_manual_does_what_the_new_one_does() {
+    let old = r#"JOB_ROUTER_SOURCE_JOB_CONSTRAINT = WantIt
+JOB_ROUTER_DEFAULTS @=d
+[ requirements = target.WantIt is true;
+  MaxIdleJobs = 10; MaxJobs = 200;
+  delete_WantIt = true; set_requirements = true;
+  set_PeriodicRemove = JobStatus == 5 || (JobStatus == 1 && (time() - QDate) > 6); ]
+@d
+JOB_ROUTER_ENTRIES @=e
+[ GridResource = "batch slurm"; name = "Near"; ]
+[ name = "Far"; GridResource = "condor far cm"; set_remote_jobuniverse = 5; MaxIdleJobs = 20;
+  requirements = target.WantIt is true && Cpus > 4 ]
+@e
+"#;
+    let new = TAUGHT
+        .replace("  MaxIdleJobs = 20\n", "  MaxIdleJobs = 20\n  REQUIREMENTS WantIt is true && Cpus > 4\n")
+        .replace(
+            "@=r\n  GridResource = \"batch",
+            "@=r\n  REQUIREMENTS WantIt is true\n  GridResource = \"batch",
+        );
+    let (status, out) = compared(old, &new, &["--ads", "jobs.ads", "--generate", "3000"]);
+    assert_eq!(status, 0, "{out}");
+}
