@@ -27,22 +27,31 @@ pub(super) struct Ready {
     pub setup: Setup,
     pub place: Place,
     /// Files of the case; kept until it is over.
-    pub _files: TempDir,
+    pub _files: Option<TempDir>,
     pub expect: Expect,
     pub expectations: Vec<Expectation>,
     pub stderr: Option<regex::Regex>,
 }
 
-/// Lays a case out; why it is skipped, where it is.
+/// Lays a case out, in the place of an earlier one where there is one; why it is skipped, where it is.
 pub(super) fn prepare(
     cli: &Cli,
     case: &SuiteCase,
     world: &Rc<RealWorld>,
+    spare: Option<Place>,
 ) -> anyhow::Result<Result<Ready, String>> {
-    let files = tempfile::Builder::new().prefix("htc-hook-case.").tempdir()?;
-    std::fs::set_permissions(files.path(), std::fs::Permissions::from_mode(0o755))?;
-    let directory = files.path().display().to_string();
-    let mut values = BTreeMap::from([("DIR".to_owned(), directory)]);
+    let files = match wants_directory(&case.text) {
+        false => None,
+        true => {
+            let files = tempfile::Builder::new().prefix("htc-hook-case.").tempdir()?;
+            std::fs::set_permissions(files.path(), std::fs::Permissions::from_mode(0o755))?;
+            Some(files)
+        }
+    };
+    let mut values = BTreeMap::new();
+    if let Some(files) = &files {
+        values.insert("DIR".to_owned(), files.path().display().to_string());
+    }
     let mut base = case.base.clone();
     if let Some(variable) = &case.text.hook_directory {
         match std::env::var_os(variable) {
@@ -60,6 +69,7 @@ pub(super) fn prepare(
     }
     let text = suite::substituted(text, &values);
     for (name, content) in text.files.iter().flatten() {
+        let Some(files) = &files else { break };
         let path = files.path().join(name);
         if let Some(parent) = path.parent() {
             std::fs::create_dir_all(parent)?;
@@ -118,8 +128,16 @@ pub(super) fn prepare(
                 .map_err(|error| Problem::unreadable(format!("stderr = '{pattern}': {error}")))?,
         ),
     };
-    let place = setup.place()?;
+    let place = match spare {
+        Some(spare) => spare.renew(&setup.case, setup.quirks).context("making a place for the hook")?,
+        None => setup.place()?,
+    };
     Ok(Ok(Ready { setup, place, _files: files, expect, expectations, stderr }))
+}
+
+/// Whether a case has files of its own, or names their directory.
+fn wants_directory(text: &CaseText) -> bool {
+    text.files.as_ref().is_some_and(|files| !files.is_empty()) || format!("{text:?}").contains("${DIR}")
 }
 
 /// A file by its path, a program by its name.

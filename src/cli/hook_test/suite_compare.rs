@@ -55,6 +55,11 @@ pub(super) fn judge(case: &SuiteCase, ready: &Ready, outcome: &Outcome) -> Done 
     }
 }
 
+/// Whether nothing of a call can still run: it ended by itself, and left nothing behind.
+pub(super) fn is_over(outcome: &Outcome) -> bool {
+    matches!(&outcome.ending, Ending::Ran(ended) if ended.exit.is_some() && ended.left_behind.is_empty() && !ended.held)
+}
+
 /// Everything that is not as expected.
 fn compare(ready: &Ready, outcome: &Outcome, judged: &Verdict, findings: &[Finding]) -> Vec<String> {
     let expect = &ready.expect;

@@ -71,13 +71,16 @@ pub(super) fn run(cli: &Cli, args: &RunArgs, session: &Session) -> anyhow::Resul
         args.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(4, |n| n.get() * 2));
     // Both closures use the tables; they never run at the same time.
     let state = std::cell::RefCell::new((&mut ready, &mut done));
+    // Places of cases that are over, for the next ones.
+    let spares = std::cell::RefCell::new(Vec::new());
     let interrupted = run_many(
         &mut reactor,
         parallel,
         &mut || {
             for (number, case) in waiting.by_ref() {
                 let mut state = state.borrow_mut();
-                match suite_case::prepare(cli, &case, &world) {
+                let spare = spares.borrow_mut().pop();
+                match suite_case::prepare(cli, &case, &world, spare) {
                     Ok(Ok(one)) => {
                         let spec = match &one.setup.refusal {
                             Some(reason) => {
@@ -121,6 +124,9 @@ pub(super) fn run(cli: &Cli, args: &RunArgs, session: &Session) -> anyhow::Resul
             if let Some((case, one)) = state.0.remove(&number) {
                 let result = suite_compare::judge(&case, &one, &outcome);
                 state.1.insert(number, result);
+                if suite_compare::is_over(&outcome) {
+                    spares.borrow_mut().push(one.place);
+                }
             }
             progress.advance(1);
         },

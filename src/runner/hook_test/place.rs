@@ -1,6 +1,7 @@
 //! Where a hook runs: working directory, scratch directory with the job's files, environment.
 
-use std::io;
+use std::io::{self, Write};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use bstr::{BStr, BString, ByteSlice};
@@ -9,7 +10,7 @@ use tempfile::TempDir;
 use super::case::Case;
 use crate::classad::{ClassAd, format::long};
 use crate::hook::{Caller, HookType};
-use crate::os::files;
+use crate::os::{files, identity};
 use crate::process::{Exit, Identity};
 use crate::quirks::{Quirk, Quirks};
 use crate::runner::hook_environment::HookEnvironment;
@@ -19,6 +20,10 @@ use crate::world::{Account, World};
 
 /// The search path of a daemon that an ordinary system has started.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// The files that a starter writes into the scratch directory.
+const JOB_AD: &str = ".job.ad";
+const MACHINE_AD: &str = ".machine.ad";
 
 /// The environment of a daemon that was started by a master which an ordinary system has started: nothing of the user's
 /// shell. `account` is that of the daemons.
@@ -57,23 +62,69 @@ impl Place {
     /// Those of the file system.
     pub fn make(case: &Case, owner: Option<&Identity>, quirks: Quirks) -> io::Result<Self> {
         let root = tempfile::Builder::new().prefix("htc-hook-test.").tempdir()?;
-        files::make_directory(&root.path().join("log"), 0o755, owner)?;
         // The account must be able to pass.
-        use std::os::unix::fs::PermissionsExt;
         std::fs::set_permissions(root.path(), std::fs::Permissions::from_mode(0o755))?;
         if case.hook.caller() != Caller::Starter {
             let directory = root.path().join("log");
+            files::make_directory(&directory, 0o755, owner)?;
             return Ok(Place { root, directory, scratch: None });
         }
-        let execute = root.path().join("execute");
-        files::make_directory(&execute, 0o755, None)?;
-        let outer = execute.join(format!("dir_{}", std::process::id()));
+        // EXECUTE, in it what the starter makes for the job.
+        let outer = root.path().join(format!("dir_{}", std::process::id()));
         files::make_directory(&outer, 0o755, None)?;
         let scratch = outer.join("scratch");
         files::make_directory(&scratch, 0o700, owner)?;
-        files::replace(&scratch.join(".job.ad"), &long::print(&case.job), 0o644, owner)?;
-        files::replace(&scratch.join(".machine.ad"), &machine_ad(case, quirks), 0o644, owner)?;
+        files::replace(&scratch.join(JOB_AD), &long::print(&case.job), 0o644, owner)?;
+        files::replace(&scratch.join(MACHINE_AD), &machine_ad(case, quirks), 0o644, owner)?;
         Ok(Place { root, directory: scratch.clone(), scratch: Some(scratch) })
+    }
+
+    /// A place for another call of this program's own account: this one, if the last call has left it as it was, since
+    /// making and removing directories takes longer than many a hook. Nothing of the last call may run any more.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn renew(self, case: &Case, quirks: Quirks) -> io::Result<Self> {
+        let fits = self.scratch.is_some() == (case.hook.caller() == Caller::Starter);
+        if !fits || !self.is_untouched().unwrap_or(false) {
+            drop(self);
+            return Place::make(case, None, quirks);
+        }
+        if let Some(scratch) = &self.scratch {
+            overwrite(&scratch.join(JOB_AD), &long::print(&case.job))?;
+            overwrite(&scratch.join(MACHINE_AD), &machine_ad(case, quirks))?;
+        }
+        Ok(self)
+    }
+
+    /// Whether there is nothing but what was made here, with the permissions that it was given.
+    fn is_untouched(&self) -> io::Result<bool> {
+        let names = |directory: &Path| -> io::Result<Vec<std::ffi::OsString>> {
+            let mut names: Vec<_> = std::fs::read_dir(directory)?
+                .map(|entry| Ok(entry?.file_name()))
+                .collect::<io::Result<_>>()?;
+            names.sort();
+            Ok(names)
+        };
+        let is = |path: &Path, mode: u32, file: bool| -> io::Result<bool> {
+            let status = std::fs::symlink_metadata(path)?;
+            let kind = if file { status.is_file() && status.nlink() == 1 } else { status.is_dir() };
+            Ok(kind && status.mode() & 0o7777 == mode && status.uid() == identity::effective_uid())
+        };
+        let root = self.root.path();
+        let Some(scratch) = &self.scratch else {
+            let only = names(root)?.len() == 1 && names(&self.directory)?.is_empty();
+            return Ok(only && is(root, 0o755, false)? && is(&self.directory, 0o755, false)?);
+        };
+        let outer = scratch.parent().unwrap_or(root);
+        Ok(names(root)?.len() == 1
+            && names(outer)? == ["scratch"]
+            && names(scratch)? == [JOB_AD, MACHINE_AD]
+            && is(root, 0o755, false)?
+            && is(outer, 0o755, false)?
+            && is(scratch, 0o700, false)?
+            && is(&scratch.join(JOB_AD), 0o644, true)?
+            && is(&scratch.join(MACHINE_AD), 0o644, true)?)
     }
 
     /// The directory that holds everything.
@@ -93,7 +144,7 @@ impl Place {
     ) -> HookEnvironment {
         let mut environment = daemon;
         let Some(scratch) = &self.scratch else { return environment };
-        let execute = self.root().join("execute");
+        let execute = self.root();
         use std::os::unix::ffi::OsStrExt;
         environment.variables.set("_CONDOR_EXECUTE", execute.as_os_str().as_bytes());
         let mut ad = case.job.clone();
@@ -130,6 +181,13 @@ impl Place {
     }
 }
 
+/// Writes other bytes into a file of ours, in place.
+fn overwrite(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = std::fs::OpenOptions::new().write(true).open(path)?;
+    file.write_all(bytes)?;
+    file.set_len(bytes.len() as u64)
+}
+
 /// `.machine.ad`: the slot the job was accepted with; 25.14 leaves the file of a fetched job empty.
 fn machine_ad(case: &Case, quirks: Quirks) -> Vec<u8> {
     if quirks.has(Quirk::MachineAdEmpty) && !case.with_shadow {
@@ -158,4 +216,35 @@ fn main_exit(job: &ClassAd) -> Option<Exit> {
     }
     let signal = i32::try_from(number("ExitSignal")?).ok()?;
     Some(Exit::Signal { number: signal, core_dumped: false })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_used_again_only_as_it_was() {
+        for hook in [HookType::PrepareJob, HookType::FetchWork] {
+            let mut case = Case::new(hook);
+            let first = Place::make(&case, None, Quirks::None).unwrap();
+            let path = first.directory.clone();
+            case.job.set("Short", "x");
+            case.job.remove("Requirements");
+            let again = first.renew(&case, Quirks::None).unwrap();
+            assert_eq!(again.directory, path);
+            if let Some(scratch) = &again.scratch {
+                assert_eq!(std::fs::read(scratch.join(JOB_AD)).unwrap(), long::print(&case.job));
+            }
+            std::fs::write(again.directory.join("left"), "x").unwrap();
+            let other = again.renew(&case, Quirks::None).unwrap();
+            assert_ne!(other.directory, path);
+            assert!(!path.exists(), "the old one is gone");
+            std::fs::set_permissions(&other.directory, std::fs::Permissions::from_mode(0o777)).unwrap();
+            let path = other.directory.clone();
+            assert_ne!(other.renew(&case, Quirks::None).unwrap().directory, path);
+            let third = Place::make(&case, None, Quirks::None).unwrap();
+            let router = third.renew(&Case::new(HookType::JobExit), Quirks::None).unwrap();
+            assert!(router.scratch.is_some());
+        }
+    }
 }

@@ -1,9 +1,13 @@
 //! Ads to try a hook with when none is at hand: what a submit file and a slot of ordinary size make of them.
 
+use std::sync::LazyLock;
+
 use crate::classad::ClassAd;
 
-const JOB: &str = include_str!("samples/job-common.ad");
-const SLOT: &str = include_str!("samples/slot-common.ad");
+/// What all sample jobs and all sample slots have in common, read once: suites make thousands of them.
+static JOB: LazyLock<ClassAd> = LazyLock::new(|| with(ClassAd::new(), include_str!("samples/job-common.ad")));
+static SLOT: LazyLock<ClassAd> =
+    LazyLock::new(|| with(ClassAd::new(), include_str!("samples/slot-common.ad")));
 
 /// Kinds of sample jobs and what distinguishes them.
 const JOBS: [(&str, &str); 8] = [
@@ -36,7 +40,7 @@ pub fn slot_kinds() -> impl Iterator<Item = &'static str> {
 
 /// A sample job.
 pub fn job(kind: &str) -> Option<ClassAd> {
-    sample(JOB, &JOBS, kind).map(|mut job| {
+    sample(&JOB, &JOBS, kind).map(|mut job| {
         // A job has its arguments and its environment in one syntax only.
         if kind == "v1" {
             job.remove("Arguments");
@@ -48,7 +52,7 @@ pub fn job(kind: &str) -> Option<ClassAd> {
 
 /// A sample slot.
 pub fn slot(kind: &str) -> Option<ClassAd> {
-    sample(SLOT, &SLOTS, kind)
+    sample(&SLOT, &SLOTS, kind)
 }
 
 /// A routed copy of a job, as the router submits it.
@@ -64,13 +68,18 @@ pub fn routed(source: &ClassAd, route: &[u8]) -> ClassAd {
     routed
 }
 
-fn sample(common: &str, kinds: &[(&str, &str)], kind: &str) -> Option<ClassAd> {
+fn sample(common: &ClassAd, kinds: &[(&str, &str)], kind: &str) -> Option<ClassAd> {
     let (_, own) = kinds.iter().find(|(name, _)| *name == kind)?;
-    let mut ad = ClassAd::new();
-    for line in common.lines().chain(own.lines()) {
-        ad.insert_line(line.as_bytes()).ok()?;
+    Some(with(common.clone(), own))
+}
+
+/// An ad with more lines; the samples' own have no bad ones (see the test).
+fn with(mut ad: ClassAd, lines: &str) -> ClassAd {
+    for line in lines.lines() {
+        let taken = ad.insert_line(line.as_bytes());
+        debug_assert!(taken.is_ok(), "{line}");
     }
-    Some(ad)
+    ad
 }
 
 #[cfg(test)]
