@@ -13,6 +13,7 @@
 //! | `deprecated` | routes of the old syntax, converted |
 //! | `mirror` | what a source takes over from its copy |
 //! | `machine` | the life of routed jobs: events in, actions out |
+//! | `policy` | periodic expressions of managed sources |
 //! | `routed_job` | one job under management |
 //! | `hook_verdict` | what the answer of a hook means |
 
@@ -25,6 +26,7 @@ mod knobs;
 pub mod limits;
 pub mod machine;
 pub mod mirror;
+pub mod policy;
 pub mod route;
 pub mod routed_job;
 pub mod table;

@@ -1,6 +1,7 @@
 //! Jobs of a former life, and the periodic expressions of managed sources (8.8, 10.1).
 
 use super::*;
+use crate::router::policy::{self, Fired};
 
 impl Router {
     /// Takes up jobs of a former life (8.8).
@@ -68,62 +69,54 @@ impl Router {
     /// Evaluates the periodic expressions of managed sources (10.1).
     pub(super) fn periodic(&mut self, step: &mut Step<'_>) {
         for job in self.jobs.values_mut().filter(|job| job.phase != Phase::Retired) {
-            let status = step.int(&job.source, "JobStatus").unwrap_or(IDLE);
-            if let Some(queued) = step.around.queue.job(job.source_id)
-                && let Some(timer) = step.int(&queued, "TimerRemove")
-            {
-                job.source.set("TimerRemove", timer);
-            }
-            let context = Context::new(step.around.world).my(&job.source);
-            let fired = |name: &str| context.boolean(name) == Some(true);
-            let text = |name: &str| {
-                let expr = job.source.get(name).map(|expr| expr.unparse_old()).unwrap_or_default();
-                format!("The job attribute {name} expression '{expr}' evaluated to TRUE")
-            };
-            let reason = |name: &str| {
-                context
-                    .string(format!("{name}Reason"))
-                    .filter(|reason| !reason.is_empty())
-                    .unwrap_or_else(|| text(name).into())
-            };
-            let timer = context.int("TimerRemove").filter(|&at| at >= 0 && at < step.now);
-            if timer.is_some() || fired("PeriodicRemove") {
-                if status != REMOVED {
-                    let reason =
-                        if timer.is_some() { text("TimerRemove").into() } else { reason("PeriodicRemove") };
-                    let changes = vec![
-                        ("JobStatus".into(), Some(Expr::literal(REMOVED))),
-                        ("EnteredCurrentStatus".into(), Some(Expr::literal(step.now))),
-                        ("RemoveReason".into(), Some(Expr::literal(reason))),
-                    ];
-                    step.actions.push(Action::Update(job.source_id, changes));
-                }
-            } else if fired("PeriodicHold") && ![HELD, REMOVED, COMPLETED].contains(&status) {
-                let reason = reason("PeriodicHold");
-                let subcode = context.int("PeriodicHoldSubCode").unwrap_or(0);
-                let holds = context.int("NumSystemHolds").unwrap_or(0);
-                let mut changes: Vec<(BString, Option<Expr>)> = vec![
-                    ("JobStatus".into(), Some(Expr::literal(HELD))),
-                    ("EnteredCurrentStatus".into(), Some(Expr::literal(step.now))),
-                    ("HoldReason".into(), Some(Expr::literal(reason.clone()))),
-                    ("HoldReasonCode".into(), Some(Expr::literal(3))),
-                    ("HoldReasonSubCode".into(), Some(Expr::literal(subcode))),
-                    ("ReleaseReason".into(), Some(Expr::literal("Undefined"))),
-                    ("NumSystemHolds".into(), Some(Expr::literal(holds + 1))),
-                ];
-                if let Some(release) = context.string("ReleaseReason") {
-                    changes.push(("LastReleaseReason".into(), Some(Expr::literal(release))));
-                }
-                for (name, expr) in &changes {
-                    if let Some(expr) = expr {
-                        job.source.insert(name, expr.clone());
+            if let Some(queued) = step.around.queue.job(job.source_id) {
+                for name in ["TimerRemove", "x509UserProxyExpiration"] {
+                    if let Some(value) = step.int(&queued, name) {
+                        job.source.set(name, value);
                     }
                 }
-                let subcode = i32::try_from(subcode).unwrap_or(0);
-                let body = Body::Held { reason, code: 3, subcode };
-                step.actions.push(Action::UserLog(job.source_id, Box::new(job.source.clone()), body));
-                step.actions.push(Action::Update(job.source_id, changes));
             }
+            let fired = policy::periodic(&job.source, step.around.knobs, step.around.world);
+            let mut changes: Vec<(BString, Option<Expr>)> = Vec::new();
+            let mut set = |name: &str, expr: Expr| changes.push((name.into(), Some(expr)));
+            let held = match fired {
+                None => continue,
+                Some(Fired::Remove(reason)) => {
+                    set("JobStatus", Expr::literal(REMOVED));
+                    set("EnteredCurrentStatus", Expr::literal(step.now));
+                    set("RemoveReason", Expr::literal(reason));
+                    None
+                }
+                Some(Fired::Hold { reason, code, subcode }) => {
+                    let context = Context::new(step.around.world).my(&job.source);
+                    // Without a status nothing can be done.
+                    let status = context.int("JobStatus");
+                    if status.is_none_or(|status| [HELD, REMOVED, COMPLETED].contains(&status)) {
+                        continue;
+                    }
+                    set("JobStatus", Expr::literal(HELD));
+                    set("EnteredCurrentStatus", Expr::literal(step.now));
+                    set("HoldReason", Expr::literal(reason.clone()));
+                    set("HoldReasonCode", Expr::literal(code.number()));
+                    set("HoldReasonSubCode", Expr::literal(subcode));
+                    if let Some(release) = context.string("ReleaseReason") {
+                        set("LastReleaseReason", Expr::literal(release));
+                    }
+                    set("ReleaseReason", Expr::literal("Undefined"));
+                    set("NumSystemHolds", Expr::literal(context.int("NumSystemHolds").unwrap_or(0) + 1));
+                    let number = |value: i64| i32::try_from(value).unwrap_or(0);
+                    Some(Body::Held { reason, code: number(code.number()), subcode: number(subcode) })
+                }
+            };
+            for (name, expr) in &changes {
+                if let Some(expr) = expr {
+                    job.source.insert(name, expr.clone());
+                }
+            }
+            if let Some(body) = held {
+                step.actions.push(Action::UserLog(job.source_id, Box::new(job.source.clone()), body));
+            }
+            step.actions.push(Action::Update(job.source_id, changes));
         }
     }
 }

@@ -1,0 +1,206 @@
+//! Periodic expressions of a managed source and of the configuration, in the order in which they are looked at
+//! (`UserPolicy::AnalyzePolicy`, user_job_policy.cpp). Releases and vacates mean nothing to a router.
+
+use bstr::BString;
+
+use crate::classad::{ClassAd, Context, Expr};
+use crate::hook::Knobs;
+use crate::job::HoldCode;
+use crate::text::{caseless, list};
+use crate::world::World;
+
+const RUNNING: i64 = 2;
+const REMOVED: i64 = 3;
+const COMPLETED: i64 = 4;
+const HELD: i64 = 5;
+const SUSPENDED: i64 = 7;
+
+/// What has to be done with a job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fired {
+    /// It is held.
+    Hold {
+        /// Why.
+        reason: BString,
+        /// `HoldReasonCode`.
+        code: HoldCode,
+        /// `HoldReasonSubCode`.
+        subcode: i64,
+    },
+    /// It is removed, and why.
+    Remove(BString),
+}
+
+/// The first policy that fires for a job, if one does.
+pub fn periodic(job: &ClassAd, knobs: &dyn Knobs, world: &dyn World) -> Option<Fired> {
+    let context = Context::new(world).my(job);
+    let now = world.now().epoch();
+    let hold = |reason: String, code| Some(Fired::Hold { reason: reason.into(), code, subcode: 0 });
+    let Some(status) = context.int("JobStatus") else {
+        return hold("Unknown user policy expression".into(), HoldCode::Unspecified);
+    };
+    if status == REMOVED {
+        return None;
+    }
+    if status == RUNNING || status == SUSPENDED {
+        let born = context.int("ShadowBday");
+        if let (Some(allowed), Some(born)) = (context.int("AllowedJobDuration"), born)
+            && now - born >= allowed
+        {
+            let text = format!("The job exceeded allowed job duration of {}", duration(allowed));
+            return hold(text, HoldCode::JobDurationExceeded);
+        }
+        let began = context.int("JobCurrentStartExecutingDate");
+        if let (Some(allowed), Some(began), Some(born)) = (context.int("AllowedExecuteDuration"), began, born)
+            && began >= born
+        {
+            let began = context.int("TransferOutFinished").map_or(began, |moved| moved.max(began));
+            if now - began > allowed {
+                let text = format!("The job exceeded allowed execute duration of {}", duration(allowed));
+                return hold(text, HoldCode::JobExecuteExceeded);
+            }
+        }
+    }
+    let told = |source: &str, name: &str, text: &[u8], value: &str| {
+        let text = String::from_utf8_lossy(text);
+        format!("The {source} {name} expression '{text}' evaluated to {value}")
+    };
+    if let Some(expr) = job.get("TimerRemove") {
+        let text = |value| told("job attribute", "TimerRemove", &expr.unparse_old(), value);
+        match context.int("TimerRemove") {
+            None => return hold(text("UNDEFINED"), HoldCode::JobPolicyUndefined),
+            Some(at) if at >= 0 && at < now => return Some(Fired::Remove(text("TRUE").into())),
+            Some(_) => {}
+        }
+    }
+    // Attribute, parameter, and whether it holds.
+    let kinds =
+        [("PeriodicHold", "SYSTEM_PERIODIC_HOLD", true), ("PeriodicRemove", "SYSTEM_PERIODIC_REMOVE", false)];
+    for (attribute, knob, holds) in kinds {
+        if holds && (status == HELD || status == COMPLETED) {
+            continue;
+        }
+        let fired = |reason: BString, code, subcode| match holds {
+            true => Fired::Hold { reason, code, subcode },
+            false => Fired::Remove(reason),
+        };
+        let is_true = |expr: &Expr| context.eval(expr).truth() == Some(true);
+        if let Some(expr) = job.get(attribute).filter(is_true) {
+            let reason = context.string(format!("{attribute}Reason")).filter(|reason| !reason.is_empty());
+            let reason = reason
+                .unwrap_or_else(|| told("job attribute", attribute, &expr.unparse_old(), "TRUE").into());
+            let subcode = context.int(format!("{attribute}SubCode")).unwrap_or(0);
+            return Some(fired(reason, HoldCode::JobPolicy, subcode));
+        }
+        for name in names(knob, knobs) {
+            let Some(text) = knobs.get(name.as_bytes()) else { continue };
+            if !Expr::parse(&text).is_ok_and(|expr| is_true(&expr)) {
+                continue;
+            }
+            let own = |ending: &str| {
+                let text = knobs.get(format!("{name}_{ending}").as_bytes())?;
+                Some(context.eval(&Expr::parse(&text).ok()?))
+            };
+            let reason = own("REASON").and_then(|value| value.as_str().map(BString::from));
+            let reason = reason.filter(|reason| !reason.is_empty());
+            let reason = reason.unwrap_or_else(|| told("system macro", knob, &text, "TRUE").into());
+            let subcode = own("SUBCODE").and_then(|value| value.as_int()).unwrap_or(0);
+            return Some(fired(reason, HoldCode::SystemPolicy, subcode));
+        }
+    }
+    None
+}
+
+/// The parameters of one kind: those of the list of names, then the one without a name.
+fn names(knob: &str, knobs: &dyn Knobs) -> Vec<String> {
+    let list = knobs.get(format!("{knob}_NAMES").as_bytes()).unwrap_or_default();
+    let tags = list::split(&list).filter(|tag| !caseless::eq(tag, b"NAMES"));
+    let named = tags.map(|tag| format!("{knob}_{}", String::from_utf8_lossy(tag)));
+    named.chain([knob.to_owned()]).collect()
+}
+
+/// Days, hours, minutes and seconds without what is zero in front (`format_time_short`).
+fn duration(seconds: i64) -> String {
+    let seconds = seconds.max(0);
+    let (days, rest) = (seconds / 86_400, seconds % 86_400);
+    let text = format!("{days:3}+{:02}:{:02}:{:02}", rest / 3600, rest / 60 % 60, rest % 60);
+    let short = text.trim_start_matches([' ', '0', '+']);
+    short.strip_prefix(':').unwrap_or(short).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::os::RealWorld;
+    use crate::time::Now;
+    use crate::world::Frozen;
+
+    fn at_1000(job: &str, knobs: &[(&str, &str)]) -> Option<Fired> {
+        let (ad, errors) = crate::classad::format::long::parse(job.as_bytes());
+        assert!(errors.is_empty());
+        let knobs = |name: &[u8]| {
+            knobs.iter().find(|(known, _)| known.as_bytes() == name).map(|(_, text)| BString::from(*text))
+        };
+        let real = RealWorld::new();
+        periodic(&ad, &knobs, &Frozen { world: &real, now: Now::at_epoch(1000) })
+    }
+
+    fn held(reason: &str, code: HoldCode, subcode: i64) -> Option<Fired> {
+        Some(Fired::Hold { reason: reason.into(), code, subcode })
+    }
+
+    #[test]
+    fn policies_fire_in_the_order_of_the_reference() {
+        let both = "JobStatus = 1\nPeriodicHold = JobStatus == 1\nPeriodicRemove = true\n";
+        let text = "The job attribute PeriodicHold expression 'JobStatus == 1' evaluated to TRUE";
+        assert_eq!(at_1000(both, &[]), held(text, HoldCode::JobPolicy, 0));
+        let own = format!("{both}PeriodicHoldReason = \"so\"\nPeriodicHoldSubCode = 7\n");
+        assert_eq!(at_1000(&own, &[]), held("so", HoldCode::JobPolicy, 7));
+        // A held job is not held again, but removed.
+        let removed = "The job attribute PeriodicRemove expression 'true' evaluated to TRUE";
+        assert_eq!(at_1000(&both.replace("= 1\n", "= 5\n"), &[]), Some(Fired::Remove(removed.into())));
+        let timer = format!("{both}TimerRemove = 999\n");
+        let text = "The job attribute TimerRemove expression '999' evaluated to TRUE";
+        assert_eq!(at_1000(&timer, &[]), Some(Fired::Remove(text.into())));
+        let text = "The job attribute TimerRemove expression 'Later' evaluated to UNDEFINED";
+        let undefined = format!("{both}TimerRemove = Later\n");
+        assert_eq!(at_1000(&undefined, &[]), held(text, HoldCode::JobPolicyUndefined, 0));
+        assert_eq!(at_1000(&both.replace("JobStatus = 1", "JobStatus = 3"), &[]), None);
+        assert_eq!(at_1000("JobStatus = 1\nPeriodicHold = Nothing\n", &[]), None);
+    }
+
+    #[test]
+    fn policies_of_the_configuration_fire_after_those_of_the_job() {
+        let knobs = [
+            ("SYSTEM_PERIODIC_HOLD_NAMES", "Big NAMES"),
+            ("SYSTEM_PERIODIC_HOLD_Big", "Size > 10"),
+            ("SYSTEM_PERIODIC_HOLD_Big_REASON", "strcat(\"size \", Size)"),
+            ("SYSTEM_PERIODIC_HOLD_Big_SUBCODE", "Size"),
+            ("SYSTEM_PERIODIC_HOLD", "Old"),
+            ("SYSTEM_PERIODIC_REMOVE", "Size > 5"),
+        ];
+        assert_eq!(
+            at_1000("JobStatus = 1\nSize = 11\n", &knobs),
+            held("size 11", HoldCode::SystemPolicy, 11)
+        );
+        let text = "The system macro SYSTEM_PERIODIC_HOLD expression 'Old' evaluated to TRUE";
+        let job = "JobStatus = 1\nSize = 6\nOld = 1\n";
+        assert_eq!(at_1000(job, &knobs), held(text, HoldCode::SystemPolicy, 0));
+        let text = "The system macro SYSTEM_PERIODIC_REMOVE expression 'Size > 5' evaluated to TRUE";
+        assert_eq!(at_1000("JobStatus = 1\nSize = 6\n", &knobs), Some(Fired::Remove(text.into())));
+    }
+
+    #[test]
+    fn jobs_that_run_too_long_are_held() {
+        let job = "JobStatus = 2\nShadowBday = 100\nAllowedJobDuration = 900\n";
+        let text = "The job exceeded allowed job duration of 15:00";
+        assert_eq!(at_1000(job, &[]), held(text, HoldCode::JobDurationExceeded, 0));
+        assert_eq!(at_1000(&job.replace("= 900", "= 901"), &[]), None);
+        let job =
+            "JobStatus = 2\nShadowBday = 0\nJobCurrentStartExecutingDate = 0\nAllowedExecuteDuration = 9\n";
+        let text = "The job exceeded allowed execute duration of 00:09";
+        assert_eq!(at_1000(job, &[]), held(text, HoldCode::JobExecuteExceeded, 0));
+        assert_eq!(duration(90_061), "1+01:01:01");
+        assert_eq!(duration(3_661), "1:01:01");
+    }
+}
