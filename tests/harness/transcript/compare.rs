@@ -34,13 +34,15 @@ impl Comparison<'_> {
             match ours.iter().find(|other| other.job == group.job) {
                 Some(other) => self.job(group, other, &mut findings),
                 None => {
-                    findings.differ(&format!("job {}", group.job), "calls", Some(kinds(&group.main)), None)
+                    let then = names(kinds(&group.main));
+                    findings.maps(&format!("job {}", group.job), "calls", &then, &BTreeMap::new());
                 }
             }
         }
         for group in &ours {
             if !recorded.iter().any(|other| other.job == group.job) {
-                findings.differ(&format!("job {}", group.job), "calls", None, Some(kinds(&group.main)));
+                let now = names(kinds(&group.main));
+                findings.maps(&format!("job {}", group.job), "calls", &BTreeMap::new(), &now);
             }
         }
         // Fetches that brought nothing are as many as fit into the time: those in the same state of a slot must agree.
@@ -91,7 +93,7 @@ impl Comparison<'_> {
         };
         let (recorded, ours) = (list(recorded), list(ours));
         if slots <= 1 && recorded != ours {
-            findings.differ("jobs", "order", Some(recorded), Some(ours));
+            findings.maps("jobs", "order", &names(recorded), &names(ours));
         }
     }
 
@@ -101,7 +103,6 @@ impl Comparison<'_> {
             return self.cron(recorded, ours, findings);
         }
         let (then, now) = (kinds(&recorded.main), kinds(&ours.main));
-        let names = |kinds: String| BTreeMap::from([("names".to_owned(), kinds)]);
         findings.maps(&place, "calls", &names(then), &names(now));
         // Slots that ask the same queue race for its jobs: which one got a job is no difference.
         let slot = |calls: &[&Call]| calls.iter().find_map(|call| call.slot());
@@ -233,12 +234,9 @@ impl Comparison<'_> {
             findings.counts.calls += 1;
             if case.exit != ours.exit {
                 let why = ours.stderr.lines().next().unwrap_or_default();
-                findings.differ(
-                    &case.name,
-                    "exit",
-                    Some(case.exit.clone()),
-                    Some(format!("{} ({why})", ours.exit)),
-                );
+                let ends = |end: String| BTreeMap::from([("status".to_owned(), end)]);
+                let now = ends(format!("{} ({why})", ours.exit));
+                findings.maps(&case.name, "exit", &ends(case.exit.clone()), &now);
             }
             findings.maps(&case.name, "result-ad", &attributes(&case.stdout), &attributes(&ours.stdout));
         }
@@ -257,6 +255,11 @@ impl Comparison<'_> {
             );
         }
     }
+}
+
+/// A list of names as something that exceptions can be about.
+fn names(list: String) -> BTreeMap<String, String> {
+    BTreeMap::from([("names".to_owned(), list)])
 }
 
 /// The kinds of calls in order, with the argument that tells one from another.

@@ -11,6 +11,9 @@ const LIST: &str = include_str!("exceptions.toml");
 #[derive(Debug, Deserialize)]
 pub struct Exceptions {
     exception: Vec<Exception>,
+    /// Whether everything runs as the caller, since the recorded accounts do not exist here.
+    #[serde(skip)]
+    pub as_caller: bool,
 }
 
 /// One exception.
@@ -26,6 +29,9 @@ pub struct Exception {
     /// Why it must.
     #[allow(dead_code, reason = "it is there for people; a test sees that it is not empty")]
     reason: String,
+    /// Only where everything runs as the caller.
+    #[serde(default)]
+    as_caller: bool,
     /// Only in these cases of a scenario (prefixes of their names); in all when empty.
     #[serde(default)]
     cases: Vec<String>,
@@ -64,6 +70,7 @@ impl Exceptions {
                     .any(|listed| place == listed || place.split('.').next() == Some(listed.as_str()))
                 && (exception.scenarios.is_empty()
                     || exception.scenarios.iter().any(|prefix| scenario.starts_with(prefix)))
+                && (self.as_caller || !exception.as_caller)
                 && (exception.cases.is_empty()
                     || exception.cases.iter().any(|prefix| case.starts_with(prefix)))
                 && exception.names.iter().any(|pattern| matches(pattern, name))

@@ -149,7 +149,8 @@ fn fill(directory: &Path, options: &Options, outcome: &mut Outcome) -> Result<()
     let stage = stage::Stage::build(&scenario, &accounts)?;
     let played = play::play(&scenario, &stage, &accounts, &options.programs)?;
     let calls = recorded::read(&stage)?;
-    let exceptions = exceptions::Exceptions::load()?;
+    let mut exceptions = exceptions::Exceptions::load()?;
+    exceptions.as_caller = !accounts.own;
     let comparison = compare::Comparison {
         scenario: &scenario,
         accounts: &accounts,

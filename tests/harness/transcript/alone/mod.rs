@@ -28,7 +28,8 @@ pub fn is_family(directory: &Path) -> bool {
 pub fn replay(directory: &Path, options: &Options, outcome: &mut Outcome) -> Result<()> {
     let family = Family::read(directory)?;
     let accounts = Accounts::probe(&mut outcome.left_out);
-    let exceptions = Exceptions::load()?;
+    let mut exceptions = Exceptions::load()?;
+    exceptions.as_caller = !accounts.own;
     let only = options.case.as_deref();
     let wanted = |case: &&Case| only.is_none_or(|only| case.name.starts_with(only));
     let cases: Vec<&Case> = family.cases.iter().filter(wanted).collect();
