@@ -474,3 +474,43 @@ fn a_slot_may_be_named_by_its_number() {
     assert_eq!(status("2"), option_env!("CARGO_BIN_EXE_htc-hook-test").map(|_| Some(0)));
     assert_eq!(status("1"), option_env!("CARGO_BIN_EXE_htc-hook-test").map(|_| Some(3)));
 }
+
+/// The scripts of the quickstart, as they are, with more jobs and with hooks killed in the middle.
+#[test]
+fn the_queue_of_the_quickstart_holds_its_contract() {
+    let home = tempfile::tempdir().unwrap();
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/quickstart");
+    for directory in ["hooks", "queue/new", "queue/claimed", "queue/done", "queue/failed", "queue/output"] {
+        std::fs::create_dir_all(home.path().join(directory)).unwrap();
+    }
+    std::fs::copy(source.join("condor_config"), home.path().join("condor_config")).unwrap();
+    for entry in std::fs::read_dir(source.join("hooks")).unwrap() {
+        let entry = entry.unwrap();
+        std::fs::copy(entry.path(), home.path().join("hooks").join(entry.file_name())).unwrap();
+    }
+    let job = std::fs::read(source.join("queue/new/1-succeeds.ad")).unwrap();
+    for number in 0..30 {
+        std::fs::write(home.path().join(format!("queue/new/{number}.ad")), &job).unwrap();
+    }
+    for (kill, seed) in [("0", "1"), ("30", "2")] {
+        let words = [
+            "queue",
+            "--config-file",
+            "condor_config",
+            "--slots",
+            "6",
+            "--jobs",
+            "30",
+            "--kill",
+            kill,
+            "--seed",
+            seed,
+        ];
+        let Some(output) = run(home.path(), &words) else { return };
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{said}");
+        assert!(kill != "0" || said.contains("30 jobs handed out, 30 done"), "{said}");
+    }
+    // It works on a copy: nothing has moved here.
+    assert_eq!(std::fs::read_dir(home.path().join("queue/new")).unwrap().count(), 30);
+}
