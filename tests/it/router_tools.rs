@@ -350,3 +350,18 @@ JOB_ROUTER_ENTRIES @=e
     let (status, out) = compared(old, &new, &["--ads", "jobs.ads", "--generate", "3000"]);
     assert_eq!(status, 0, "{out}");
 }
+
+#[test]
+fn lint_of_a_configuration_looks_at_all_its_routes_and_transforms() {
+    let place = tempfile::tempdir().unwrap();
+    let lint = |config: &str| {
+        fs::write(place.path().join("config"), config).unwrap();
+        let words = ["lint", "--no-env", "--config-file", "config"];
+        call(env!("CARGO_BIN_EXE_htc-router-translate"), "htc-router-translate", &words, place.path())
+    };
+    let (status, out) = lint(TAUGHT);
+    assert_eq!(status, 0, "{out}");
+    let (status, out) = lint(&TAUGHT.replace("> 6)", "> 6))").replace("SET remote", "SETT remote"));
+    assert_eq!(status, 1, "{out}");
+    assert!(out.contains("PeriodicRemove") && out.contains("SETT"), "{out}");
+}

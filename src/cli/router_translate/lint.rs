@@ -32,6 +32,8 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
     let view = config.as_ref().map(|config| config.view(&world));
     let mut named = arguments.rules.clone();
     named.rules.extend(arguments.files.iter().cloned());
+    // A configuration alone: its whole router.
+    let named = named.or_whole_router(view.as_ref());
     let transforms = rules::load(&named, view.as_ref(), &world, program)?;
     let knobs = view.as_ref().map(|view| view as &dyn MacroSource);
     let mut findings = Vec::new();

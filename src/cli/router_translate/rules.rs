@@ -25,11 +25,30 @@ pub(super) struct RulesOptions {
     /// Apply JOB_ROUTER_ROUTE_<name> of the configuration, or of a rules file before
     #[arg(long, value_name = "NAMES")]
     pub route: Vec<String>,
+    /// Names of JOB_ROUTER_TRANSFORM_<name>; no option names them.
+    #[arg(skip)]
+    pub router_transforms: Vec<String>,
 }
 
 impl RulesOptions {
+    /// Where nothing is named: all that a router's configuration lists, in the order of application.
+    pub(super) fn or_whole_router(mut self, view: Option<&View<'_>>) -> Self {
+        let Some(view) = view.filter(|_| self.rules.is_empty() && !self.wants_config()) else { return self };
+        let list = |knob: &str| {
+            let text = view.string(knob).ok().flatten().map(|setting| setting.value).unwrap_or_default();
+            text.to_str_lossy().into_owned()
+        };
+        self.route =
+            vec![list("JOB_ROUTER_ROUTE_NAMES")].into_iter().filter(|names| !names.is_empty()).collect();
+        if !self.route.is_empty() {
+            let knobs = ["JOB_ROUTER_PRE_ROUTE_TRANSFORM_NAMES", "JOB_ROUTER_POST_ROUTE_TRANSFORM_NAMES"];
+            self.router_transforms = knobs.map(list).into_iter().filter(|names| !names.is_empty()).collect();
+        }
+        self
+    }
+
     fn wants_config(&self) -> bool {
-        !self.job_transforms.is_empty() || !self.route.is_empty()
+        [&self.job_transforms, &self.route, &self.router_transforms].iter().any(|names| !names.is_empty())
     }
 }
 
@@ -96,6 +115,7 @@ pub(super) fn load(
     let kinds = [
         (&options.job_transforms, "JOB_TRANSFORM_", Runner::Schedd),
         (&options.route, "JOB_ROUTER_ROUTE_", Runner::Router),
+        (&options.router_transforms, "JOB_ROUTER_TRANSFORM_", Runner::Router),
     ];
     for (lists, prefix, runner) in kinds {
         for name in lists.iter().flat_map(|list| list.split([',', ' ', '\t'])).filter(|name| !name.is_empty())
