@@ -24,6 +24,9 @@ use super::super::findings::{Counts, Difference};
 use super::recording::{Call, Recording, said_in};
 use super::units::{Kind, Unit};
 
+/// What scripts printed, by hook and input; nothing where one failed.
+type Printed = RefCell<HashMap<(String, String), Option<Vec<u8>>>>;
+
 /// What does not change during a replay.
 pub struct Stage<'a> {
     pub name: &'a str,
@@ -36,7 +39,7 @@ pub struct Stage<'a> {
     /// Seconds between polls.
     pub period: f64,
     /// What scripts printed, by hook and input.
-    pub printed: RefCell<HashMap<(String, String), Option<Vec<u8>>>>,
+    pub printed: Printed,
 }
 
 /// How many views of the queue are tried at each look.
@@ -327,17 +330,14 @@ impl<'a> Session<'a> {
             Action::Remove(copy, reason) => {
                 // One that is gone or going already cannot be removed.
                 let going = self.going(copy);
-                if self.first(copy).is_some() || !going {
-                    if let Some(unit) = self.take(copy, at, "removal", |kind| kind == Kind::Remove) {
-                        let told =
-                            self.units()[unit].sets.get("removereason").and_then(|(_, text)| text.clone());
-                        self.counts.values += 1;
-                        if !told
-                            .as_deref()
-                            .is_some_and(|told| told.trim_start_matches('"').starts_with(&reason))
-                        {
-                            self.differ(format!("job {copy}"), "RemoveReason", told, Some(reason));
-                        }
+                if (self.first(copy).is_some() || !going)
+                    && let Some(unit) = self.take(copy, at, "removal", |kind| kind == Kind::Remove)
+                {
+                    let told = self.units()[unit].sets.get("removereason").and_then(|(_, text)| text.clone());
+                    self.counts.values += 1;
+                    if !told.as_deref().is_some_and(|told| told.trim_start_matches('"').starts_with(&reason))
+                    {
+                        self.differ(format!("job {copy}"), "RemoveReason", told, Some(reason));
                     }
                 }
             }

@@ -150,8 +150,8 @@ impl Classifier<'_> {
         sets: &BTreeMap<String, (String, Option<String>)>,
     ) -> Option<(JobId, Kind)> {
         let is = |name: &str, wanted: &str| value(sets, name) == Some(wanted);
-        let created = lines.iter().filter(|line| line.op == "101").filter_map(|line| line.key);
-        if let Some(copy) = created.filter(|key| key.is_job()).last() {
+        let mut created = lines.iter().filter(|line| line.op == "101").filter_map(|line| line.key);
+        if let Some(copy) = created.rfind(|key| key.is_job()) {
             let from = value(sets, "routedfromjobid").map(|text| text.trim_matches('"').to_owned());
             let ours = value(sets, "routedby").is_some_and(|by| by.trim_matches('"') == self.router);
             let source = from.and_then(|from| JobId::parse_key(from.as_bytes())).filter(|_| ours)?;
