@@ -64,6 +64,8 @@ pub struct CronSettings {
     pub max_load: f64,
     /// STARTD_CRON_AUTOPUBLISH: matters to a collector alone.
     pub auto_publish: AutoPublish,
+    /// ADVERTISE_CMR_UPTIME_SECONDS: whether the sums of resource monitors stay in the ads that are sent.
+    pub keeps_seconds: bool,
     /// What CONDITION is evaluated in, less what changes: the ad of the daemon.
     pub daemon_ad: Arc<ClassAd>,
 }

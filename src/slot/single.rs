@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::claim::Claim;
 use super::core::{Alarm, Core};
+use super::cron_ads::advertised;
 use super::interface::{HookRun, SlotKey};
 use super::resources::Amounts;
 use super::settings::{Broken, Requirements, SlotHooks, SlotKind, SlotPlan};
@@ -144,6 +145,9 @@ impl Slot {
             Some(expr) => ad.insert("MaxJobRetirementTime", expr),
             None => ad.set("MaxJobRetirementTime", 0i64),
         }
+        let running = (core.now.epoch() - core.started.epoch()).max(1);
+        let world = Frozen { world: &*core.world, now: core.now };
+        advertised(&mut ad, running, core.settings.cron.keeps_seconds, &world);
         ad
     }
 

@@ -80,3 +80,34 @@ fn bad_cron_jobs_hold_nothing_up_and_are_ended_with_everything() {
     assert!(!super::sandbox::is_alive(pid));
     assert!(run.stderr.contains("cron-stale-attributes"), "{}", run.stderr);
 }
+
+/// A resource monitor: its sums steer policy, averages are sent; a job is charged from its first sample on.
+#[test]
+fn what_a_resource_monitor_sums_up_is_sent_as_averages() {
+    let monitor = "#!/bin/sh\nn=$(cat \"$HOME/out/n\" 2>/dev/null || echo 0)\nn=$((n + 10))\necho $n > \"$HOME/out/n\"\n\
+                   echo \"UptimeTOKENSSeconds = $n\"\n";
+    let fetch = "#!/bin/sh\ncat > \"$HOME/out/slot.$$\"\ngrep -q '^Activity = \"Busy\"' \"$HOME/out/slot.$$\" && exit 0\n\
+                 for file in \"$HOME\"/queue/*; do\n  [ -e \"$file\" ] || exit 0\n  mv \"$file\" \"$HOME/taken/\"\n  \
+                 exec cat \"$HOME/taken/${file##*/}\"\ndone\n";
+    let starter = "#!/bin/sh\ncat > /dev/null\nfor i in 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0; do\n  sleep 0.3\n  \
+                   grep -q '^TOKENSAverageUsage' \"$HOME\"/out/slot.* && exit 0\ndone\n";
+    let point = Point::new()
+        .job("1", JOB)
+        .knob("START = UptimeTOKENSSeconds > 0")
+        .hook("monitor", monitor)
+        .hook("fetch", fetch)
+        .hook("starter", starter)
+        .knob("STARTD_CRON_JOBLIST = MON")
+        .knob("STARTD_CRON_MON_EXECUTABLE = $(CONFIG_ROOT)/hooks/monitor")
+        .knob("STARTD_CRON_MON_MODE = WaitForExit")
+        .knob("STARTD_CRON_MON_PERIOD = 1")
+        .knob("STARTD_CRON_MON_METRICS = SUM:TOKENS")
+        .arguments(["--idle-exit", "5", "--timeout", "60"]);
+    let run = point.run();
+    assert_eq!(run.status, Some(0), "{}", run.stderr);
+    let ads = point.told("slot.");
+    let busy = ads.iter().find(|ad| ad.contains("\nTOKENSAverageUsage = "));
+    let busy = busy.unwrap_or_else(|| panic!("the job was never charged: {}", run.stderr));
+    assert!(busy.contains("Activity = \"Busy\"") && busy.contains("\nDeviceTOKENSAverageUsage = "), "{busy}");
+    assert!(!busy.contains("\nUptimeTOKENSSeconds = "), "{busy}");
+}

@@ -26,5 +26,12 @@ pub(super) fn jobs(global: &Knobs<'_>, view: &View<'_>, quirks: Quirks, daemon_a
     if let Some(word) = unknown {
         global.warn(format!("{}_AUTOPUBLISH = {word} means nothing; it counts as Never", manager.prefix()));
     }
-    CronSettings { jobs, max_load: manager.max_load(view), auto_publish, daemon_ad: Arc::new(daemon_ad) }
+    let keeps_seconds = global.boolean("ADVERTISE_CMR_UPTIME_SECONDS", false);
+    CronSettings {
+        jobs,
+        max_load: manager.max_load(view),
+        auto_publish,
+        keeps_seconds,
+        daemon_ad: Arc::new(daemon_ad),
+    }
 }
