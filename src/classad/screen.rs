@@ -518,10 +518,10 @@ mod tests {
             let loaded = screen.load(&ad, Role::My);
             let group = guards.group(&loaded);
             assert_eq!(group.is_some(), owner.starts_with('"'), "{owner}");
-            for test in 0..texts.len() {
+            for (test, text) in texts.iter().enumerate() {
                 if group.is_some_and(|group| guards.excludes(test, group)) {
-                    assert_eq!(screen.truth(test, &loaded), Some(Truth::False), "{owner}: {}", texts[test]);
-                    assert!(test < 12 && (owner != "\"user7\"" || test != 7), "{owner}: {}", texts[test]);
+                    assert_eq!(screen.truth(test, &loaded), Some(Truth::False), "{owner}: {text}");
+                    assert!(test < 12 && (owner != "\"user7\"" || test != 7), "{owner}: {text}");
                 }
             }
         }

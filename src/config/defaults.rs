@@ -78,8 +78,11 @@ impl Parameter {
 
     /// The subsystem for which the entry holds, in upper case.
     pub fn subsystem(self) -> Option<&'static [u8]> {
+        if !self.subsystem {
+            return None;
+        }
         let key = self.row.key();
-        memchr::memchr(b'.', key).filter(|_| self.subsystem).map(|dot| &key[..dot])
+        memchr::memchr(b'.', key).map(|dot| &key[..dot])
     }
 
     /// The place of the entry in its table; entries of a subsystem have their own table.
@@ -153,22 +156,40 @@ pub fn find(name: &[u8]) -> Option<Parameter> {
     STARTS.binary_search_by(|&start| compare_key(TEXT, start, name)).ok().map(at)
 }
 
+/// The entries of one subsystem, found once for those who ask for many names.
+#[derive(Clone, Debug)]
+pub struct SubsystemDefaults(std::ops::Range<usize>);
+
+impl SubsystemDefaults {
+    /// Those of a subsystem in any case. Only the part before its first dot counts.
+    pub fn of(subsystem: &[u8]) -> Self {
+        let subsystem = &subsystem[..memchr::memchr(b'.', subsystem).unwrap_or(subsystem.len())];
+        let order = |start: &u32| {
+            let key = &SUBSYSTEM_TEXT[*start as usize..];
+            let dot = memchr::memchr(b'.', key).unwrap_or(key.len());
+            caseless::cmp(&key[..dot], subsystem)
+        };
+        let first = SUBSYSTEM_STARTS.partition_point(|start| order(start).is_lt());
+        let count = SUBSYSTEM_STARTS[first..].partition_point(|start| order(start).is_eq());
+        SubsystemDefaults(first..first + count)
+    }
+
+    /// The entry of `name`.
+    pub fn find(&self, name: &[u8]) -> Option<Parameter> {
+        let found = SUBSYSTEM_STARTS[self.0.clone()].binary_search_by(|&start| {
+            let key = &SUBSYSTEM_TEXT[start as usize..];
+            let dot = memchr::memchr(b'.', key).unwrap_or(key.len());
+            compare_key(SUBSYSTEM_TEXT, start + dot as u32 + 1, name)
+        });
+        let index = self.0.start + found.ok()?;
+        let row = row(SUBSYSTEM_TEXT, &SUBSYSTEM_STARTS, index);
+        Some(Parameter { row, index: index as u32, subsystem: true })
+    }
+}
+
 /// The entry of `name` in the table of one subsystem. Only the part of `subsystem` before its first dot counts.
 pub fn find_in_subsystem(subsystem: &[u8], name: &[u8]) -> Option<Parameter> {
-    let subsystem = &subsystem[..memchr::memchr(b'.', subsystem).unwrap_or(subsystem.len())];
-    let index = SUBSYSTEM_STARTS
-        .binary_search_by(|&start| {
-            // Most keys differ from the subsystem in their first byte. The dot behind a subsystem is less than any
-            // byte of a longer one.
-            let key = SUBSYSTEM_TEXT[start as usize..].iter().map(u8::to_ascii_lowercase);
-            let wanted = subsystem.iter().map(u8::to_ascii_lowercase).chain([b'.']);
-            let order = key.zip(wanted).map(|(a, b)| a.cmp(&b)).find(|order| order.is_ne());
-            let rest = start + subsystem.len() as u32 + 1;
-            order.unwrap_or_else(|| compare_key(SUBSYSTEM_TEXT, rest, name))
-        })
-        .ok()?;
-    let row = row(SUBSYSTEM_TEXT, &SUBSYSTEM_STARTS, index);
-    Some(Parameter { row, index: index as u32, subsystem: true })
+    SubsystemDefaults::of(subsystem).find(name)
 }
 
 /// The entry that holds for `name` without any context: `P.Y` is Y of subsystem P where there is such an entry, else

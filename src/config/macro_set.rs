@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bstr::{BStr, BString};
 use rustc_hash::FxHashMap;
 
-use crate::config::defaults::{self, Parameter};
+use crate::config::defaults::{self, Parameter, SubsystemDefaults};
 use crate::config::detected::Detected;
 use crate::config::template::{self, Template};
 use crate::text::caseless;
@@ -383,7 +383,13 @@ impl MacroSet {
     }
 
     /// As [`MacroSet::find_shown`] for a name that is known not to be set plainly: only prefixes are looked at.
-    pub fn find_prefixed(&self, name: &[u8], context: &Who) -> Option<Found<'_>> {
+    /// `defaults` are those of the context's subsystem.
+    pub fn find_prefixed(
+        &self,
+        name: &[u8],
+        context: &Who,
+        defaults: &SubsystemDefaults,
+    ) -> Option<Found<'_>> {
         let local = &context.local_name;
         if !local.is_empty()
             && let Some(entry) = self.prefixed(local, name)
@@ -395,7 +401,7 @@ impl MacroSet {
             return None;
         }
         let entry = self.prefixed(subsystem, name).map(Found::Set);
-        entry.or_else(|| defaults::find_in_subsystem(subsystem, name).map(Found::Default))
+        entry.or_else(|| defaults.find(name).map(Found::Default))
     }
 
     /// How output names a place: `FILE, line N, use CATEGORY:NAME+K`.

@@ -1,6 +1,7 @@
 //! `-dump` and `-summary`: the whole configuration (`condor_config_val.cpp`, `do_dump_config_handler`).
 
 use super::*;
+use crate::config::defaults::SubsystemDefaults;
 
 impl Answer<'_> {
     pub(super) fn dump(&self, output: &mut Output) {
@@ -21,6 +22,7 @@ impl Answer<'_> {
         } else {
             entries::merged(&self.config.set, self.world, false)
         };
+        let defaults = SubsystemDefaults::of(&self.config.who.subsystem);
         for pattern in patterns {
             if !pattern.is_empty() {
                 output.line(&[b"\n# Parameters with names that match ", &pattern, b":"]);
@@ -30,7 +32,7 @@ impl Answer<'_> {
             };
             for row in &rows {
                 if pattern.is_empty() || regex.is_match(&row.name).unwrap_or(false) {
-                    self.dump_row(row, &view, output);
+                    self.dump_row(row, &view, &defaults, output);
                 }
             }
         }
@@ -42,13 +44,14 @@ impl Answer<'_> {
         }
     }
 
-    fn dump_row(&self, row: &Row<'_>, view: &View<'_>, output: &mut Output) {
+    fn dump_row(&self, row: &Row<'_>, view: &View<'_>, defaults: &SubsystemDefaults, output: &mut Output) {
         let request = self.request;
         let name: &[u8] = &row.name;
         let found = match row.kind {
             // The list says already that no source sets it.
             Kind::Default(parameter) => {
-                self.config.set.find_prefixed(name, &self.config.who).unwrap_or(Found::Default(parameter))
+                let special = self.config.set.find_prefixed(name, &self.config.who, defaults);
+                special.unwrap_or(Found::Default(parameter))
             }
             _ => match self.config.set.find_shown(name, &self.config.who, self.world) {
                 Some(found) => found,
