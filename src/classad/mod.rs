@@ -1,5 +1,7 @@
 //! The ClassAd language: values, expressions, ads, evaluation, matching, and every form ads are written in.
 
+#![cfg_attr(not(feature = "cli"), allow(dead_code, reason = "some of it serves the programs alone"))]
+
 mod ad;
 mod arena;
 mod computed;
