@@ -8,6 +8,7 @@ macro_rules! quirks {
     ($($variant:ident, $id:literal, $line:literal, $source:literal;)*) => {
         /// One known deviation of the reference from its manual. The documentation of each is its table line.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[allow(rustdoc::invalid_html_tags, reason = "the lines are for terminals: SLOT<N> is no tag")]
         pub enum Quirk {
             $(#[doc = $line] $variant,)*
         }

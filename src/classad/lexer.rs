@@ -59,7 +59,7 @@ pub(crate) enum Kind {
     CloseBrace,
 }
 
-/// What is wrong with a token of kind [`Kind::Bad`].
+/// What is wrong with a token of kind `Kind::Bad`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadToken {
     /// A byte that begins no token.

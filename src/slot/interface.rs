@@ -205,7 +205,7 @@ pub struct StarterCall {
     pub stdin: Vec<u8>,
     /// The job as `cluster.proc`, for messages.
     pub job: String,
-    /// Where the job's scratch directory is to be made: EXECUTE or SLOT<N>_EXECUTE.
+    /// Where the job's scratch directory is to be made: EXECUTE or `SLOT<N>_EXECUTE`.
     pub execute: Option<PathBuf>,
     /// The slot ad the job was accepted with; `None` with quirk `machine-ad-empty`.
     pub machine_ad: Option<Vec<u8>>,

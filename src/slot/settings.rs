@@ -117,11 +117,11 @@ pub struct SlotPlan {
     pub child_hooks: Vec<(u32, SlotHooks)>,
     /// Hooks of all its other dynamic slots.
     pub child_default: Option<SlotHooks>,
-    /// EXECUTE, or SLOT<N>_EXECUTE: where scratch directories are made.
+    /// EXECUTE, or `SLOT<N>_EXECUTE`: where scratch directories are made.
     pub execute: Option<PathBuf>,
     /// Why it can never run anything.
     pub broken: Option<Broken>,
-    /// The three MODIFY_REQUEST_EXPR_REQUEST<X> expressions: cpus, disk, memory.
+    /// The three `MODIFY_REQUEST_EXPR_REQUEST<X>` expressions: cpus, disk, memory.
     pub modify_request: [Option<crate::classad::Expr>; 3],
     /// MUST_MODIFY_REQUEST_EXPRS.
     pub must_modify: bool,

@@ -151,7 +151,7 @@ pub(super) fn below(directory: &[u8], name: &[u8]) -> BString {
 /// The account that hooks and job run as, and what named it.
 ///
 /// Not root: the caller's own, whatever the job says (s33). Root: `OsUser`, else `User` up to its `@`, else, unless
-/// `owner_ignored` (quirk `owner-ignored`), `Owner`, else `slot_user` (SLOT<N>_USER). Never root.
+/// `owner_ignored` (quirk `owner-ignored`), `Owner`, else `slot_user` (`SLOT<N>_USER`). Never root.
 ///
 /// # Errors
 /// No name, an unknown name, or root.

@@ -65,8 +65,8 @@ pub struct Settings {
     pub default_container_image: Option<BString>,
     /// AUTO_SET_NVIDIA_VISIBLE_DEVICES.
     pub nvidia: bool,
-    /// For each resource of the machine, by its lower-case name: ENVIRONMENT_FOR_Assigned<Res> and
-    /// ENVIRONMENT_VALUE_FOR_UNAssigned<Res>.
+    /// For each resource of the machine, by its lower-case name: `ENVIRONMENT_FOR_Assigned<Res>` and
+    /// `ENVIRONMENT_VALUE_FOR_UNAssigned<Res>`.
     pub assigned: FxHashMap<Vec<u8>, (BString, BString)>,
     /// SHUTDOWN_GRACEFUL_TIMEOUT: after which a soft end becomes a hard one.
     pub graceful_timeout: Duration,

@@ -1,4 +1,4 @@
-//! Makes the machine's [`Settings`] from a configuration and what was measured: how many slots, what each has and
+//! Makes the machine's `Settings` from a configuration and what was measured: how many slots, what each has and
 //! publishes, its policy and its hooks (slots.md 1 to 6).
 
 mod attributes;
