@@ -148,16 +148,34 @@ impl ExecutionPoint {
         self.core.slot_count = i64::try_from(self.slots.len()).unwrap_or(i64::MAX);
         self.list_children();
         // What woke the daemon is looked at after its timers.
-        let ended =
-            matches!(event, Event::HookEnded { .. } | Event::HookFailed { .. } | Event::StarterExited { .. });
+        let ended = matches!(
+            event,
+            Event::HookEnded { .. }
+                | Event::HookFailed { .. }
+                | Event::HookTimedOut { .. }
+                | Event::StarterExited { .. }
+        );
         if ended && self.alarms_are_due() {
             self.tick();
         }
         match event {
             Event::Start => self.start(),
             Event::Tick => self.tick(),
-            Event::HookEnded { run, stdout, cut } => self.hook_ended(run, Ok((&stdout, cut))),
-            Event::HookFailed { run, reason } => self.hook_ended(run, Err(&reason)),
+            Event::HookEnded { run, stdout, cut } => {
+                if let Some(key) = self.fetching_with(run) {
+                    self.fetch_ended(key, &stdout, cut);
+                }
+            }
+            Event::HookFailed { run, reason } => {
+                if let Some(key) = self.fetching_with(run) {
+                    self.fetch_failed(key, run, reason);
+                }
+            }
+            Event::HookTimedOut { run, reason } => {
+                if let Some(key) = self.fetching_with(run) {
+                    self.fetch_timed_out(key, reason);
+                }
+            }
             Event::Cron(ads) => self.take_cron_ads(*ads),
             Event::StarterSpawned { starter, pid } => {
                 self.with_starter(starter, |slot, core| slot.spawned(core, pid));
@@ -383,15 +401,11 @@ impl ExecutionPoint {
         }
     }
 
-    fn hook_ended(&mut self, run: HookRun, result: Result<(&[u8], bool), &str>) {
+    /// A call is over: the slot that it fetched for. The other hooks' outcome has no consequence; the runner tells of
+    /// failures.
+    fn fetching_with(&mut self, run: HookRun) -> Option<SlotKey> {
         self.core.hooks_running.remove(&run);
-        let fetches = self.slots.values().find(|slot| slot.fetching == Some(run)).map(|slot| slot.key);
-        match (fetches, result) {
-            (Some(key), Ok((stdout, cut))) => self.fetch_ended(key, stdout, cut),
-            (Some(key), Err(reason)) => self.fetch_failed(key, run, reason),
-            // The other hooks' outcome has no consequence; the runner tells of failures.
-            (None, _) => {}
-        }
+        self.slots.values().find(|slot| slot.fetching == Some(run)).map(|slot| slot.key)
     }
 
     fn vacate(&mut self, id: Option<&str>, fast: bool) {

@@ -207,18 +207,11 @@ impl ExecutionPoint {
         }
     }
 
-    /// A fetch hook could not be executed or was killed.
-    pub(super) fn fetch_failed(&mut self, key: SlotKey, run: HookRun, reason: &str) {
+    /// A fetch hook could not be executed.
+    pub(super) fn fetch_failed(&mut self, key: SlotKey, run: HookRun, reason: String) {
+        self.tell_no_work(key, reason);
         let ExecutionPoint { core, slots, .. } = self;
         let Some(slot) = slots.get_mut(&key) else { return };
-        let reason = reason.to_owned();
-        core.tell(Notice::Verdict {
-            slot: key,
-            hook: SlotHook::FetchWork,
-            job: None,
-            verdict: "no work",
-            reason,
-        });
         if core.has(Quirk::FetchStopsAfterSpawnFailure, key) {
             // It believes for ever that this fetch is under way.
             slot.fetching = Some(run);
@@ -227,6 +220,21 @@ impl ExecutionPoint {
         slot.out_of_work = true;
         slot.no_work(core, "FETCH_WORK could not be run");
         self.fetch_completed(key);
+    }
+
+    /// A fetch hook was killed for its length, which 25.14 never does: it has no limit. An end without an answer.
+    pub(super) fn fetch_timed_out(&mut self, key: SlotKey, reason: String) {
+        self.tell_no_work(key, reason);
+        let ExecutionPoint { core, slots, .. } = self;
+        let Some(slot) = slots.get_mut(&key) else { return };
+        slot.out_of_work = true;
+        slot.no_work(core, "FETCH_WORK was killed");
+        self.fetch_completed(key);
+    }
+
+    fn tell_no_work(&mut self, key: SlotKey, reason: String) {
+        let hook = SlotHook::FetchWork;
+        self.core.tell(Notice::Verdict { slot: key, hook, job: None, verdict: "no work", reason });
     }
 
     fn fetch_completed(&mut self, key: SlotKey) {

@@ -55,11 +55,18 @@ pub enum Event {
         /// Whether there was more than the limit.
         cut: bool,
     },
-    /// A hook could not be executed, or was killed because it ran too long.
+    /// A hook could not be executed.
     HookFailed {
         /// Which call.
         run: HookRun,
         /// Why, in words.
+        reason: String,
+    },
+    /// A hook was killed because it ran longer than it was allowed to; what it wrote does not count.
+    HookTimedOut {
+        /// Which call.
+        run: HookRun,
+        /// The same in words.
         reason: String,
     },
     /// Cron jobs have published something, or their ads are gone: what is merged into the slots from now on. Policy looks at
@@ -131,7 +138,7 @@ pub enum Shutdown {
 /// What the machine asks for.
 #[derive(Clone, Debug)]
 pub enum Action {
-    /// Run a hook. Answered by `HookEnded` or `HookFailed`.
+    /// Run a hook. Answered by `HookEnded`, `HookFailed` or `HookTimedOut`.
     RunHook(HookCall),
     /// Kill a hook that runs; it is still answered.
     KillHook(HookRun),

@@ -191,6 +191,62 @@ fn a_hook_without_end_is_ended_by_its_limit_and_takes_its_family_along() {
 }
 
 #[test]
+fn a_fetch_hook_that_was_killed_by_its_limit_is_no_failed_start_whatever_the_quirks() {
+    // The first call hangs, the second brings the job: a slot that stopped fetching would never get it.
+    let hook = "#!/bin/sh\nif mkdir \"$HOME/out/first\" 2>/dev/null; then exec sleep 1000; fi\n\
+                mv \"$HOME/queue/1\" \"$HOME/taken/\" 2>/dev/null && exec cat \"$HOME/taken/1\"\n";
+    for quirks in ["none", "reference"] {
+        let arguments = ["--hook-timeout", "0.5", "--quirks", quirks, "--max-jobs", "1", "--timeout", "20"];
+        let point =
+            Point::new().job("1", JOB).hook("fetch", hook).knob("UPDATE_INTERVAL = 1").arguments(arguments);
+        let run = point.run();
+        assert_eq!(run.count(&[("event", "hook-failed"), ("reason", "--hook-timeout")]), 1, "{}", run.stderr);
+        assert_eq!(run.count(&[("event", "job"), ("verdict", "succeeded")]), 1, "{quirks}: {}", run.stderr);
+        assert!(!run.stderr.contains("fetch-stops-after-spawn-failure"), "{}", run.stderr);
+    }
+}
+
+#[test]
+fn when_the_slot_runner_is_killed_its_starters_evict_their_jobs() {
+    let as_root = nix::unistd::geteuid().is_root();
+    // The job is nobody's: a starter that has changed its ids keeps no parent-death signal of the kernel.
+    let job = format!(
+        "ClusterId = 1\nProcId = 0\nCmd = \"/bin/sh\"\nArguments = \"-c 'echo $$ > $HOME_OUT/pid; exec sleep 1000'\"\n\
+         Environment = \"HOME_OUT=@OUT@\"\nIwd = \"/tmp\"\n{}",
+        if as_root { "Owner = \"nobody\"\nOsUser = \"nobody\"\n" } else { "" }
+    );
+    let point = Point::new();
+    let out = point.path("out").to_str().unwrap().to_owned();
+    let job = job.replace("@OUT@", &out);
+    let point = point
+        .job("1", &job)
+        .hook("exit", &format!("#!/bin/sh\ncat > /dev/null\necho $1 > '{out}/exit'\n"))
+        .knob(&format!("STARTER = {}", env!("CARGO_BIN_EXE_htc-starter-run")))
+        .knob("STARTER_DEFAULT_JOB_HOOK_KEYWORD = T")
+        .knob("T_HOOK_JOB_EXIT = $(CONFIG_ROOT)/hooks/exit")
+        .arguments([]);
+    let mut child = point.start();
+    let read =
+        |name: &str| std::fs::read_to_string(point.path(name)).ok().filter(|text| text.ends_with('\n'));
+    let wait = |what: &str, done: &dyn Fn() -> bool| {
+        let begun = std::time::Instant::now();
+        while !done() {
+            assert!(begun.elapsed() < super::sandbox::LONG, "{what}: {:?}", point.events());
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+    };
+    point.wait_for(&mut child, BUSY);
+    wait("the job begins", &|| read("out/pid").is_some());
+    let pid: i32 = read("out/pid").unwrap().trim().parse().unwrap();
+    signal(&child, Signal::SIGKILL);
+    child.wait().unwrap();
+    wait("the job is gone", &|| !super::sandbox::is_alive(pid));
+    wait("the exit hook is called", &|| read("out/exit").is_some());
+    assert_eq!(read("out/exit").unwrap(), "evict\n");
+    wait("the scratch directory is gone", &|| std::fs::read_dir(point.path("execute")).unwrap().count() == 0);
+}
+
+#[test]
 fn a_grandchild_that_holds_the_output_open_is_not_waited_for() {
     let hook = format!(
         "#!/bin/sh\nsleep 1000 &\ncat <<'END'\n{JOB}END\nmv \"$HOME/queue/1\" \"$HOME/taken\" || true\n"
@@ -389,6 +445,18 @@ fn foreign_files_in_execute_are_left_alone_and_dead_scratch_directories_removed(
     assert_eq!(run.status, Some(0));
     assert!(point.path("execute/mine").exists() && !point.path("execute/dir_999999999").exists());
     assert!(run.stderr.contains("execute-emptied"), "{}", run.stderr);
+}
+
+#[test]
+fn a_scratch_directory_of_a_running_process_stays_and_is_told_with_its_pid() {
+    let point = Point::new();
+    let own = std::process::id();
+    let name = format!("execute/dir_{own}");
+    std::fs::create_dir(point.path(&name)).unwrap();
+    let run = point.run();
+    assert!(point.path(&name).exists());
+    assert!(run.stderr.contains(&format!("belongs to the running process {own}")), "{}", run.stderr);
+    assert!(!run.stderr.contains("no starter has left"), "{}", run.stderr);
 }
 
 #[test]

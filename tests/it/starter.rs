@@ -31,6 +31,20 @@ fn a_job_runs_between_its_hooks_and_its_ad_comes_out_with_the_outcome() {
 }
 
 #[test]
+fn the_image_is_never_smaller_than_what_of_it_was_resident() {
+    // One that ends before it is looked at again, and one that has mapped its libraries by then.
+    for command in ["true", "sleep 0.3"] {
+        let ran = Place::new().noting().run(&shell(command));
+        let number = |name: &str| -> u64 {
+            let line = ran.ad.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(" = "));
+            line.unwrap_or_else(|| panic!("{name} in\n{}", ran.ad)).parse().unwrap()
+        };
+        let (image, resident) = (number("ImageSize"), number("ResidentSetSize"));
+        assert!(resident > 0 && image >= resident, "{command}: {image} < {resident}");
+    }
+}
+
+#[test]
 fn what_the_prepare_hook_prints_changes_the_job_and_its_status_code_decides() {
     let place = Place::new().noting().hook(
         "PREPARE_JOB",

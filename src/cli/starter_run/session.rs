@@ -158,10 +158,6 @@ impl Run<'_> {
             return Ok(if runs { Status::Done } else { Status::No });
         }
         let mut reactor = Reactor::new(SIGNALS).context("cannot set up signals and children")?;
-        if std::env::var_os(PRIVATE).is_some() {
-            // Without the slot runner nobody wants the job's result (PARENT_CHECK_INTERVAL of the daemons, at once).
-            let _ = nix::sys::prctl::set_pdeathsig(Some(nix::sys::signal::Signal::SIGQUIT));
-        }
         let finished = crate::runner::starter::run(machine, carrier, &world, &mut reactor, &mut stream)
             .context("cannot wait for children")?;
         if let Some(reason) = finished.not_started.as_ref().filter(|_| !self.is_heard()) {

@@ -32,18 +32,29 @@ pub fn clean_execute(execute: &Path, quirks: Quirks) -> Vec<String> {
     let mut warnings = Vec::new();
     let Ok(entries) = std::fs::read_dir(execute) else { return warnings };
     let mut kept: Vec<PathBuf> = Vec::new();
+    let mut used: Vec<(PathBuf, i32)> = Vec::new();
     for entry in entries.flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
         let pid = name.strip_prefix("dir_").map(|rest| rest.strip_suffix(".recover").unwrap_or(rest));
         let ours = pid.and_then(|pid| pid.parse::<i32>().ok());
         let gone = ours.is_some_and(|pid| process_table::read(pid).is_none());
         if !gone && !quirks.has(Quirk::ExecuteEmptied) {
-            kept.push(entry.path());
+            match ours {
+                Some(pid) => used.push((entry.path(), pid)),
+                None => kept.push(entry.path()),
+            }
             continue;
         }
         for left in files::remove_tree(&entry.path()) {
             warnings.push(format!("cannot remove '{}': {}", left.path.display(), left.error));
         }
+    }
+    for (path, pid) in used {
+        warnings.push(format!(
+            "'{}' in EXECUTE belongs to the running process {pid} and stays; a real execution point would remove it \
+             (execute-emptied)",
+            path.display()
+        ));
     }
     if let Some(first) = kept.first() {
         let count = kept.len();

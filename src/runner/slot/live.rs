@@ -415,7 +415,7 @@ impl Live<'_> {
             let seconds = self.options.hook_timeout.unwrap_or_default().as_secs_f64();
             let reason = format!("it ran longer than {seconds} s (--hook-timeout) and was killed");
             self.tell(Told::new(now, Kind::HookFailed).slot(&hook.slot).hook(hook.name).reason(&reason));
-            self.step(Event::HookFailed { run: hook.run, reason });
+            self.step(Event::HookTimedOut { run: hook.run, reason });
         } else {
             self.step(Event::HookEnded { run: hook.run, stdout: stdout.bytes, cut: stdout.cut });
         }

@@ -12,7 +12,9 @@ use nix::libc;
 use rustc_hash::FxHashMap;
 
 use super::child;
+use super::measure::family_usage;
 use super::notice;
+use super::parent::Parent;
 use super::sandbox::Sandbox;
 use super::user_log::UserLog;
 use crate::classad::{Context, format::long};
@@ -46,6 +48,9 @@ pub const SIGNALS: &[i32] = &[
 
 /// How often memory is looked at between updates, so that the largest image seen is worth its name (PID_SNAPSHOT_INTERVAL).
 const SNAPSHOT: Duration = Duration::from_secs(15);
+
+/// When it is looked at first: a process that has just been executed has not mapped its libraries yet.
+const FIRST_SNAPSHOT: Duration = Duration::from_millis(50);
 
 /// How long processes that have been killed are waited for at the end.
 const LAST_WAIT: Duration = Duration::from_secs(5);
@@ -130,6 +135,7 @@ pub fn run(
     stream: &mut EventStream,
 ) -> io::Result<Finished> {
     let timeout_at = job.timeout.map(|limit| clock::tick().plus(limit));
+    let parent = job.private.is_some().then(|| Parent::new(clock::tick()));
     let mut live = Live {
         job,
         world,
@@ -141,6 +147,7 @@ pub fn run(
         wake_at: None,
         snapshot_at: None,
         timeout_at,
+        parent,
         result: Vec::new(),
         finished: None,
         not_started: None,
@@ -190,6 +197,8 @@ struct Live<'a> {
     wake_at: Option<Tick>,
     snapshot_at: Option<Tick>,
     timeout_at: Option<Tick>,
+    /// The slot runner, while it lives.
+    parent: Option<Parent>,
     result: Vec<u8>,
     finished: Option<(u8, Standing, Option<Vec<u8>>)>,
     not_started: Option<String>,
@@ -210,7 +219,9 @@ impl Live<'_> {
 
     /// Waits for the next thing to happen and puts it into the queue.
     fn wait(&mut self) -> io::Result<()> {
-        let deadline = [self.wake_at, self.snapshot_at, self.timeout_at].into_iter().flatten().min();
+        let check_at = self.parent.as_ref().map(Parent::check_at);
+        let deadline =
+            [self.wake_at, self.snapshot_at, self.timeout_at, check_at].into_iter().flatten().min();
         match self.reactor.next(deadline)? {
             os::Event::Exited { child, exit, usage, stdout, stderr, left_behind, .. } => {
                 if let Some(call) = self.calls.remove(&child) {
@@ -232,6 +243,11 @@ impl Live<'_> {
             os::Event::Signal(number) => self.signal(number),
             os::Event::Timeout => self.timeout(),
             os::Event::Line { .. } | os::Event::Piece { .. } | os::Event::Readable(_) => {}
+        }
+        if self.parent.as_mut().is_some_and(|parent| parent.is_gone(clock::tick())) {
+            self.parent = None;
+            self.warn("htc-slot-run is gone: ending the job".to_owned());
+            self.signal(libc::SIGQUIT);
         }
         Ok(())
     }
@@ -424,7 +440,7 @@ impl Live<'_> {
                 let pid = self.pid(child);
                 self.process = Some(Running { child, pid, usage: Default::default() });
                 self.sample();
-                self.snapshot_at = Some(clock::tick().plus(SNAPSHOT));
+                self.snapshot_at = Some(clock::tick().plus(FIRST_SNAPSHOT));
                 self.events.push_back(Event::ProcessStarted { pid });
             }
             Err(failures) => self.events.push_back(Event::ProcessFailed(failures)),
@@ -506,6 +522,8 @@ impl Live<'_> {
         total.user = total.user.max(usage.user);
         total.system = total.system.max(usage.system);
         total.resident_kib = total.resident_kib.max(usage.max_rss_kib);
+        // What is resident is part of the image, also of a job that ended before it was looked at.
+        total.max_image_kib = total.max_image_kib.max(total.resident_kib);
         // What we killed ourselves was not left behind.
         total.processes = if self.killed { 0 } else { u32::try_from(left_behind).unwrap_or(u32::MAX) };
         let identity = self.job.identity.as_ref();
@@ -579,15 +597,4 @@ impl Live<'_> {
 /// An error with its cause.
 fn full_text(error: &dyn std::error::Error) -> String {
     error.source().map_or_else(|| error.to_string(), |source| format!("{error}: {source}"))
-}
-
-fn family_usage(usage: &accounting::FamilyUsage) -> FamilyUsage {
-    FamilyUsage {
-        processes: u32::try_from(usage.pids.len()).unwrap_or(u32::MAX),
-        user: usage.user,
-        system: usage.system,
-        max_image_kib: usage.max_image_kib,
-        resident_kib: usage.resident_kib,
-        ..FamilyUsage::default()
-    }
 }

@@ -5,7 +5,9 @@
 
 mod child;
 mod live;
+mod measure;
 mod notice;
+mod parent;
 mod plan;
 mod rehearse;
 mod sandbox;

@@ -1,0 +1,38 @@
+//! Whether the slot runner that started us still lives (facts of the reference: every daemon checks its parent).
+
+use std::time::Duration;
+
+use nix::unistd::{Pid, getppid};
+
+use crate::time::Tick;
+
+/// How often the parent is looked for while nothing else happens.
+///
+/// 25.14 looks every 120 s (PARENT_CHECK_INTERVAL); what really ends its starters within 2.5 s is the lost connection to
+/// the startd, of which we have none.
+const CHECK: Duration = Duration::from_secs(1);
+
+/// The process that started us.
+#[derive(Debug)]
+pub(super) struct Parent {
+    pid: Pid,
+    check_at: Tick,
+}
+
+impl Parent {
+    /// Remembers the present parent.
+    pub(super) fn new(now: Tick) -> Self {
+        Parent { pid: getppid(), check_at: now.plus(CHECK) }
+    }
+
+    /// When to look again at the latest.
+    pub(super) fn check_at(&self) -> Tick {
+        self.check_at
+    }
+
+    /// Whether it has gone: the kernel has given us another parent.
+    pub(super) fn is_gone(&mut self, now: Tick) -> bool {
+        self.check_at = now.plus(CHECK);
+        getppid() != self.pid
+    }
+}
