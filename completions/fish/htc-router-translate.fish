@@ -54,6 +54,7 @@ never\t'Never'"
 complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand transform" -l now -d 'Take T for the present: seconds since 1970 or a date' -r
 complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand transform" -l seed -d 'Begin random() with this number' -r
 complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand transform" -l quirks -d '\'reference\' does exactly as HTCondor 25.14 where it breaks its manual' -r
+complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand transform" -l exec -d 'Run the commands that rules name (\'include command\', TRANSFORM from \'prog |\')'
 complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand transform" -l strict-input -d 'Fail at the first malformed ad instead of reporting it'
 complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand transform" -l trace -d 'Tell on standard error what each statement did to each ad'
 complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand transform" -l diff -d 'Tell on standard error what each ad gained, lost and changed'
@@ -74,6 +75,7 @@ complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcomman
 complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand lint" -l color -d 'Use colours: auto, always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set or TERM is `dumb`'
 always\t'Always'
 never\t'Never'"
+complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand lint" -l exec -d 'Run the commands that rules name (\'include command\', TRANSFORM from \'prog |\')'
 complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand lint" -l no-env -d 'Ignore _CONDOR_* variables of the environment'
 complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand lint" -s l -l long -d 'Write ads as \'Name = value\' lines'
 complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand lint" -l json -d 'Write one JSON array'

@@ -33,13 +33,16 @@ pub(super) fn command(
     let work = Work { line, command, text: &text, steps: observer.wants_steps() };
     let name = match attribute {
         Attribute::Name { name, trailing } => work.name(name, *trailing, session.quirks, observer),
-        Attribute::Pattern(pattern) => {
+        Attribute::Pattern(_) => {
             match &step.ready {
                 Ready::Pattern(Ok(regex)) => work.each_match(regex, &step.memo, ad, observer),
                 Ready::Pattern(Err(error)) => {
-                    let (pattern, code) = (pattern.regex.clone(), error.code);
-                    let kind = ProblemKind::Pattern { pattern, reason: error.to_string(), code };
-                    work.problem(kind, Span::default(), observer);
+                    let (reason, code) = (error.to_string(), error.code);
+                    work.problem_of_pattern(observer, |pattern| ProblemKind::Pattern {
+                        pattern,
+                        reason,
+                        code,
+                    });
                 }
                 _ => {}
             }
@@ -160,6 +163,16 @@ impl Work<'_> {
         let offset = self.command.value_at;
         let in_line = plain.then(|| (offset + at.start as usize, offset + at.end as usize));
         let problem = Problem { kind, text: self.text.into(), at, in_line };
+        observer.event(self.line, Event::Problem(problem));
+    }
+
+    /// A problem with the command's pattern, placed there.
+    fn problem_of_pattern(&self, observer: &mut dyn Observer, kind: impl FnOnce(BString) -> ProblemKind) {
+        let Some(Attribute::Pattern(pattern)) = &self.command.attribute else { return };
+        let start = self.command.attribute_at;
+        let in_line = Some((start, start + pattern.regex.len() + 2));
+        let kind = kind(pattern.regex.clone());
+        let problem = Problem { kind, text: self.text.into(), at: Span::default(), in_line };
         observer.event(self.line, Event::Problem(problem));
     }
 
@@ -296,8 +309,16 @@ impl Work<'_> {
     /// Does the command for each attribute that matches.
     fn each_match(&self, regex: &Regex, memo: &Memo, ad: &mut ClassAd, observer: &mut dyn Observer) {
         let template = if self.command.keyword == Keyword::Delete { &b""[..] } else { self.text };
-        let matches = pattern::matching(ad, regex, template, memo);
-        if matches.is_empty() {
+        let mut given_up = false;
+        let matches = pattern::matching(ad, regex, template, memo, |name, error| {
+            given_up = true;
+            self.problem_of_pattern(observer, |pattern| ProblemKind::MatchLimit {
+                pattern,
+                attribute: name.into(),
+                code: error.code,
+            });
+        });
+        if matches.is_empty() && !given_up {
             self.idle(Idle::NoMatch, observer);
         }
         for (name, new) in matches {

@@ -18,15 +18,16 @@ pub(super) fn read(
     target: &[u8],
     scope: &Scope<'_>,
     world: &dyn World,
+    commands: CommandPolicy,
 ) -> Result<Option<Vec<u8>>, String> {
     let options = include_options(options).map_err(|more| {
         format!("unexpected words '{}' after include {more}", options.as_bstr()).trim_end().to_owned()
     })?;
     let text = match options.into {
-        None => open(target, options, world),
+        None => open(target, options, world, commands),
         Some(into) => {
             let into = expand::expand(into, scope, world, &mut |_| {}).map_err(|error| error.to_string())?;
-            open_into(target, options, &into, world)
+            open_into(target, options, &into, world, commands)
         }
     };
     match text {
@@ -40,13 +41,18 @@ fn path(name: &[u8]) -> &Path {
     Path::new(OsStr::from_bytes(name))
 }
 
-fn open(target: &[u8], options: IncludeOptions<'_>, world: &dyn World) -> Result<Vec<u8>, String> {
+fn open(
+    target: &[u8],
+    options: IncludeOptions<'_>,
+    world: &dyn World,
+    commands: CommandPolicy,
+) -> Result<Vec<u8>, String> {
     match Target::new(target, options.command).command {
         None => world.read_file(path(target), None).map_err(|error| error.to_string()),
         // What the command's status says is not looked at.
-        Some(line) => command::run(&line, CommandPolicy::BOUNDED, world)
-            .map(|(text, _)| text)
-            .map_err(|error| error.to_string()),
+        Some(line) => {
+            command::run(&line, commands, world).map(|(text, _)| text).map_err(|error| error.to_string())
+        }
     }
 }
 
@@ -56,6 +62,7 @@ fn open_into(
     options: IncludeOptions<'_>,
     into: &BString,
     world: &dyn World,
+    commands: CommandPolicy,
 ) -> Result<Vec<u8>, String> {
     if into.is_empty() || into.contains(&b'|') {
         return Err("the destination of 'into' must be a file".into());
@@ -66,8 +73,7 @@ fn open_into(
     let text = match Target::new(target, options.command).command {
         None => world.read_file(path(target), None).map_err(|error| error.to_string())?,
         Some(line) => {
-            let (text, exit) =
-                command::run(&line, CommandPolicy::BOUNDED, world).map_err(|error| error.to_string())?;
+            let (text, exit) = command::run(&line, commands, world).map_err(|error| error.to_string())?;
             if !exit.is_success() {
                 return Err(format!("the command ended with {exit}"));
             }

@@ -57,11 +57,21 @@ pub struct Finding {
     pub inside_if: bool,
 }
 
-/// Looks only for what makes a transform fail.
-pub fn errors(transform: &Transform, runner: Runner, world: &dyn World) -> Vec<Finding> {
+impl Finding {
+    /// Whether the transform fails here for every ad.
+    pub fn is_fatal(&self) -> bool {
+        self.severity == Severity::Error && !self.inside_if
+    }
+}
+
+/// Looks only for statements that cannot do anything: those that make a transform fail, and as warnings those with an
+/// expression, a pattern or a new name that is none.
+pub fn without_effect(transform: &Transform, runner: Runner, world: &dyn World) -> Vec<Finding> {
     let mut lint = Lint { runner, world, findings: Vec::new(), written: BTreeMap::new(), inside_if: false };
     lint.statements(transform);
-    lint.findings.retain(|finding| finding.severity == Severity::Error);
+    lint.findings.retain(|finding| {
+        finding.severity == Severity::Error || matches!(finding.rule, "expression" | "regex" | "new-name")
+    });
     lint.findings
 }
 

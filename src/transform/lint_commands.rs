@@ -9,14 +9,28 @@ use super::rules::{Line, trim};
 use crate::classad::{Dialect, Expr};
 use crate::text::Span;
 
+/// What has to stand behind a command.
+fn wanted(keyword: Keyword) -> &'static str {
+    match keyword {
+        Keyword::Copy | Keyword::Rename => "give an attribute or /regex/ and a new name",
+        Keyword::Delete => "give one attribute or /regex/",
+        Keyword::Default | Keyword::EvalSet | Keyword::Set => "give an attribute and a value",
+        Keyword::EvalMacro => "give a macro and an expression",
+        Keyword::Name => "give a name",
+        Keyword::Requirements => "give an expression",
+        Keyword::Transform => "give what to iterate over",
+        Keyword::Universe => "give a universe",
+    }
+}
+
 impl Lint<'_> {
     pub(super) fn not_a_command(&mut self, line: &Line, error: &CommandError) {
         let text = line.text.as_bstr();
         let word_end = text.iter().position(|&b| super::rules::is_space(b)).unwrap_or(text.len());
         let (at, fix) = match error {
             CommandError::UnknownKeyword(word) => ((0, word_end), command_hint(word).unwrap_or_default()),
-            CommandError::NoArgument(_) | CommandError::OneArgument(_) => {
-                ((0, text.len()), "give an attribute and a value".to_owned())
+            CommandError::NoArgument(keyword) | CommandError::OneArgument(keyword) => {
+                ((0, text.len()), wanted(*keyword).to_owned())
             }
             CommandError::BadPattern => (
                 (word_end, text.len()),

@@ -8,11 +8,14 @@ use std::rc::Rc;
 use bstr::BString;
 use rustc_hash::FxHashMap;
 
-use crate::classad::regex::{Captures, Regex, Search};
+use crate::classad::regex::{Captures, MatchError, Regex, Search};
 use crate::classad::{Expr, ParseError};
 
 /// The groups of a match that took place, as far as the last that did.
 pub(super) type Groups = Rc<[Range<usize>]>;
+
+/// How a match ended.
+pub(super) type Match = Result<Option<Groups>, MatchError>;
 
 /// How many names a pattern remembers.
 const NAMES: usize = 2048;
@@ -23,7 +26,7 @@ const LONGEST: usize = 4096;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Memo {
     parsed: RefCell<Option<(BString, Expr)>>,
-    matched: RefCell<FxHashMap<BString, Option<Groups>>>,
+    matched: RefCell<FxHashMap<BString, Match>>,
 }
 
 impl Memo {
@@ -53,15 +56,18 @@ impl Memo {
         Ok(expr)
     }
 
-    /// Whether the pattern of the step matches a name, and how. A match that is given up counts as none, as in the
-    /// reference.
-    pub(super) fn matches(&self, regex: &Regex, name: &[u8]) -> Option<Groups> {
+    /// Whether the pattern of the step matches a name, and how.
+    ///
+    /// # Errors
+    /// The match was given up, which counts as none in the reference.
+    pub(super) fn matches(&self, regex: &Regex, name: &[u8]) -> Match {
         if let Some(known) = self.matched.borrow().get(name) {
             return known.clone();
         }
         let groups =
             |captures: &Captures| (0..captures.len()).map(|n| captures.group(n).unwrap_or(0..0)).collect();
-        let found = regex.captures(name, Search::default()).ok().flatten().map(|captures| groups(&captures));
+        let found =
+            regex.captures(name, Search::default()).map(|found| found.map(|captures| groups(&captures)));
         let mut matched = self.matched.borrow_mut();
         if matched.len() < NAMES && name.len() <= LONGEST {
             matched.insert(name.into(), found.clone());

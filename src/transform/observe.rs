@@ -183,6 +183,19 @@ pub enum ProblemKind {
         /// PCRE2's number.
         code: i32,
     },
+    /// The regular expression was given up on an attribute's name, which counts as not matching.
+    #[error(
+        "/{pattern}/: the match limit of the regular expression was reached on {attribute} (PCRE2 {code}), which counts \
+         as no match"
+    )]
+    MatchLimit {
+        /// The regular expression.
+        pattern: BString,
+        /// The name it was tried on.
+        attribute: BString,
+        /// PCRE2's number.
+        code: i32,
+    },
     /// A `$FUNC()` complained.
     #[error("{0}")]
     Function(String),
@@ -208,6 +221,14 @@ pub enum ProblemKind {
         /// `,` or `=`.
         character: char,
     },
+}
+
+impl ProblemKind {
+    /// Whether the statement could not do what was asked. Without it a value was stored, though perhaps not the one that
+    /// was meant.
+    pub fn is_failure(&self) -> bool {
+        !matches!(self, ProblemKind::Undefined { .. } | ProblemKind::Trailing { .. })
+    }
 }
 
 /// A transform stopped half-way; what it did so far stays done.

@@ -5,7 +5,7 @@ use bstr::{BString, ByteSlice};
 use super::command::Pattern;
 use super::memo::{Groups, Memo};
 use crate::classad::ClassAd;
-use crate::classad::regex::{Options, PatternError, Regex};
+use crate::classad::regex::{MatchError, Options, PatternError, Regex};
 
 /// Compiles a pattern of COPY, RENAME or DELETE: always without regard to case.
 pub(super) fn compile(pattern: &Pattern) -> Result<Regex, PatternError> {
@@ -23,12 +23,24 @@ pub(super) fn compile(pattern: &Pattern) -> Result<Regex, PatternError> {
 }
 
 /// The attributes of the ad itself that match, with their new names, in byte order of their spelling. Matching comes before
-/// any change.
-pub(super) fn matching(ad: &ClassAd, regex: &Regex, template: &[u8], memo: &Memo) -> Vec<(BString, BString)> {
+/// any change. A name on which the match is given up does not match and is shown to `given_up`.
+pub(super) fn matching(
+    ad: &ClassAd,
+    regex: &Regex,
+    template: &[u8],
+    memo: &Memo,
+    mut given_up: impl FnMut(&[u8], MatchError),
+) -> Vec<(BString, BString)> {
     let mut found: Vec<(BString, BString)> = ad
         .names()
         .filter_map(|name| {
-            let groups = memo.matches(regex, name.as_bytes())?;
+            let groups = match memo.matches(regex, name.as_bytes()) {
+                Ok(groups) => groups?,
+                Err(error) => {
+                    given_up(name.as_bytes(), error);
+                    return None;
+                }
+            };
             Some((name.into(), substitute(template, name.as_bytes(), &groups)))
         })
         .collect();
@@ -69,7 +81,7 @@ mod tests {
 
     fn substituted(regex: &str, template: &str, name: &str) -> String {
         let regex = Regex::compile(regex.as_bytes(), Options::CASELESS).unwrap();
-        let groups = Memo::default().matches(&regex, name.as_bytes()).unwrap();
+        let groups = Memo::default().matches(&regex, name.as_bytes()).unwrap().unwrap();
         substitute(template.as_bytes(), name.as_bytes(), &groups).to_string()
     }
 

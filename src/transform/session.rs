@@ -12,9 +12,9 @@ use super::program::{Prepared, Program, Step, Transform};
 use super::rules::{Line, Rules};
 use super::statement::{self, Append, Assignment, Directive};
 use crate::classad::{ClassAd, Context, Value};
-use crate::config::MacroSource;
 use crate::config::condition::IfStack;
 use crate::config::expand;
+use crate::config::{CommandPolicy, MacroSource};
 use crate::quirks::Quirks;
 use crate::text::Span;
 use crate::world::World;
@@ -34,6 +34,8 @@ pub struct Session<'w> {
     pub built_in: BuiltIn,
     /// Whether to do as 25.14 does where that is plainly not what was meant.
     pub quirks: Quirks,
+    /// Whether commands that `include` and TRANSFORM name are run; the reference runs them.
+    pub commands: CommandPolicy,
 }
 
 /// What came of checking a text without an ad.
@@ -66,7 +68,8 @@ impl<'w> Session<'w> {
     /// A session without macros.
     pub fn new(world: &'w dyn World, knobs: Option<&'w dyn MacroSource>) -> Self {
         let quirks = Quirks::default();
-        Session { world, knobs, macros: Macros::default(), built_in: BuiltIn::Basic, quirks }
+        let commands = CommandPolicy::BOUNDED;
+        Session { world, knobs, macros: Macros::default(), built_in: BuiltIn::Basic, quirks, commands }
     }
 
     /// Whether the transform's REQUIREMENTS let it be applied to this ad: evaluated in the ad without TARGET, boolean
@@ -339,7 +342,7 @@ impl<'w> Session<'w> {
                 }
                 let file = self.expand(line, 0, file, target.ad(), observer)?;
                 let scope = self.scope(target.ad());
-                let text = super::include::read(options, &file, &scope, self.world)
+                let text = super::include::read(options, &file, &scope, self.world, self.commands)
                     .map_err(|reason| Failure::new(line, whole, Reason::Include(reason)))?;
                 let Some(text) = text else { return Ok(()) };
                 let program = Program::compile(Rules::from_include(&file.to_str_lossy(), &text));

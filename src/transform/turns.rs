@@ -1,9 +1,9 @@
 //! Running through the items and counts of a TRANSFORM statement
 //! (`MacroStreamXFormSource::init_iterator`, `first_iteration`, `next_iteration`).
 
-use bstr::{BString, ByteSlice};
+use bstr::{BStr, BString, ByteSlice};
 
-use super::iterate::{self, Arguments, IterateError};
+use super::iterate::{self, Arguments, ItemSource, IterateError};
 use super::macros::{BuiltIn, PLATFORM, Turn};
 use super::observe::{Failure, Observer};
 use super::program::Transform;
@@ -17,6 +17,16 @@ pub struct Plan {
     items: Vec<BString>,
     /// How many bytes of what follows the TRANSFORM statement were read as items.
     pub consumed: usize,
+}
+
+impl Plan {
+    /// The file that the items were read from, or the command with its bar.
+    pub fn item_file(&self) -> Option<&BStr> {
+        match &self.arguments.source {
+            ItemSource::File(name) => Some(name.as_ref()),
+            _ => None,
+        }
+    }
 }
 
 /// Why there is no plan.

@@ -26,3 +26,5 @@ mod slot_run;
 mod starter;
 mod starter_containers;
 mod starter_worst;
+#[cfg(feature = "cli")]
+mod transform_verb;

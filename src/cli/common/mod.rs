@@ -9,6 +9,7 @@ mod events;
 mod man;
 mod normalise;
 mod options;
+mod overwrite;
 mod pipe;
 mod print_format;
 mod print_mask;
@@ -27,6 +28,7 @@ pub(crate) use options::open_input;
 pub use options::{
     AdFormat, ClockOptions, ConfigOptions, EventsOptions, InputOptions, OutputOptions, QuirksOptions,
 };
+pub(crate) use overwrite::overwritten;
 pub use pipe::{Input, Output, pipe_ends};
 pub use print_mask::{BadColumn, PrintMask, Row};
 pub use problem::Problem;

@@ -682,6 +682,8 @@ impl Observer for Steps<'_> {
                         .map(|(text, _)| text);
                     self.complaints.push_str(bare.unwrap_or(text));
                 }
+                // The tool takes a match that was given up for none, without a word.
+                ProblemKind::MatchLimit { .. } => {}
                 kind => self.program.tell(&format!("ERROR: {kind}\n")),
             }
         }

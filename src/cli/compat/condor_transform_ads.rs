@@ -4,6 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 use bstr::{BString, ByteSlice};
 
@@ -11,7 +12,7 @@ use super::condor_transform_ads_words::{Asked, Options, USAGE, read};
 use crate::classad::format::list::{ListForm, ListWriter, Order};
 use crate::classad::stream::{Delimiter, Form, ReferenceReader};
 use crate::classad::{ClassAd, Context};
-use crate::cli::common::{Problem, Session as Program, Status};
+use crate::cli::common::{Problem, Session as Program, Status, overwritten};
 use crate::cli::transform_report::{self as report, Verbose};
 use crate::config::{Config, LoadOptions, MacroSource, View, Who};
 use crate::os::RealWorld;
@@ -201,13 +202,20 @@ impl Tool<'_> {
     fn transform(&self, loaded: &mut Loaded) -> anyhow::Result<u8> {
         let out: Box<dyn Write> = match self.options.out.as_deref().filter(|name| *name != "-") {
             None => Box::new(io::stdout()),
-            Some(name) => match File::create(name) {
-                Ok(file) => Box::new(file),
-                Err(error) => {
-                    self.tell(&format!("cannot open output file '{}': {error}", name.to_string_lossy()));
+            Some(name) => {
+                if let Some(input) = self.overwritten(name) {
+                    let (out, input) = (name.to_string_lossy(), input.display());
+                    self.tell(&format!("output file '{out}' is the input '{input}', which would be lost"));
                     return Ok(1);
                 }
-            },
+                match File::create(name) {
+                    Ok(file) => Box::new(file),
+                    Err(error) => {
+                        self.tell(&format!("cannot open output file '{}': {error}", name.to_string_lossy()));
+                        return Ok(1);
+                    }
+                }
+            }
         };
         let mut run = Run {
             tool: self,
@@ -231,6 +239,12 @@ impl Tool<'_> {
         }
         run.out.flush()?;
         Ok(status)
+    }
+
+    /// The file that is read and would be emptied by writing. The reference does so and finds no ad then.
+    fn overwritten(&self, out: &OsStr) -> Option<&Path> {
+        let ads = self.options.inputs.iter().map(|(name, _)| name);
+        overwritten(Path::new(out), ads.chain(&self.options.rules).map(Path::new))
     }
 
     fn writer(&self, form: ListForm) -> ListWriter {

@@ -8,7 +8,7 @@ use clap::Args;
 
 use crate::cli::common::{ConfigOptions, Problem, Session as Program, Status};
 use crate::cli::transform_report as report;
-use crate::config::{Config, MacroSource, View, Who};
+use crate::config::{CommandPolicy, Config, MacroSource, View, Who};
 use crate::transform::lint::Runner;
 use crate::transform::{Session, Transform, legacy};
 use crate::world::World;
@@ -25,6 +25,9 @@ pub(super) struct RulesOptions {
     /// Apply JOB_ROUTER_ROUTE_<name> of the configuration, or of a rules file before
     #[arg(long, value_name = "NAMES")]
     pub route: Vec<String>,
+    /// Run the commands that rules name ('include command', TRANSFORM from 'prog |')
+    #[arg(long, hide_short_help = true)]
+    pub exec: bool,
     /// Names of JOB_ROUTER_TRANSFORM_<name>; no option names them.
     #[arg(skip)]
     pub router_transforms: Vec<String>,
@@ -45,6 +48,11 @@ impl RulesOptions {
             self.router_transforms = knobs.map(list).into_iter().filter(|names| !names.is_empty()).collect();
         }
         self
+    }
+
+    /// Whether commands are run: only when asked for, as rules may come from anywhere.
+    pub(super) fn commands(&self) -> CommandPolicy {
+        if self.exec { CommandPolicy::BOUNDED } else { CommandPolicy::Refused }
     }
 
     fn wants_config(&self) -> bool {
@@ -68,7 +76,7 @@ pub(super) fn load_config(
     program: &Program,
 ) -> anyhow::Result<Option<Config>> {
     let who = Who { subsystem: "JOB_ROUTER".into(), ..Who::default() };
-    let load = options.load_options(crate::config::CommandPolicy::BOUNDED);
+    let load = options.load_options(CommandPolicy::BOUNDED);
     match Config::load(world, &who, &load) {
         Ok((config, warnings)) => {
             warnings.iter().for_each(|warning| program.warn(&warning.to_string()));
@@ -93,7 +101,8 @@ pub(super) fn load(
     let mut broken = 0;
     let knobs = view.map(|view| view as &dyn MacroSource);
     // Macros of rules files, which may define the knobs that are asked for.
-    let mut defined = Session::new(world, knobs);
+    let session = || Session { commands: options.commands(), ..Session::new(world, knobs) };
+    let mut defined = session();
     for path in &options.rules {
         let name =
             if path.as_os_str() == "-" { "<stdin>".into() } else { path.to_string_lossy().into_owned() };
@@ -155,8 +164,7 @@ pub(super) fn load(
     if options.wants_config() {
         // A file that was given to define knobs is no transform of its own.
         found.retain(|(transform, runner)| {
-            *runner != Runner::Tool
-                || Session::new(world, knobs).check(transform, &mut crate::transform::Silent).commands > 0
+            *runner != Runner::Tool || session().check(transform, &mut crate::transform::Silent).commands > 0
         });
     }
     if found.is_empty() {

@@ -1,8 +1,10 @@
 //! `htc-router-translate transform`: ads in, transformed ads out.
 
 use std::collections::HashSet;
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -15,11 +17,13 @@ use crate::classad::format::list::{ListForm, ListWriter, Order};
 use crate::classad::stream::AdReader;
 use crate::cli::common::{
     ClockOptions, ConfigOptions, OutputOptions, Problem, QuirksOptions, Session as Program, Status,
+    overwritten,
 };
 use crate::cli::transform_report::{self as report, Difference, Steps, Story};
 use crate::config::MacroSource;
+use crate::config::command::CommandError;
 use crate::os::RealWorld;
-use crate::transform::lint;
+use crate::transform::lint::{self, Severity};
 use crate::transform::{Event, Failure, Line, Observer, Plan, ProblemKind, Session, Transform};
 
 /// Options of the verb.
@@ -66,6 +70,7 @@ pub(super) struct Arguments {
 
 /// Carries it out: 0 when every transform of every ad went well, 1 when one failed.
 pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<Status> {
+    arguments.keep_inputs()?;
     let world = arguments.clock.world();
     let config = rules::load_config(&arguments.config, &arguments.rules, &world, program)?;
     let view = config.as_ref().map(|config| config.view(&world));
@@ -74,10 +79,16 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
     let transforms: Vec<Transform> = loaded.transforms.drain(..).map(|(transform, _)| transform).collect();
     let mut session = Session::new(&world, view.as_ref().map(|view| view as &dyn MacroSource));
     session.quirks = arguments.quirks.quirks;
+    session.commands = arguments.rules.commands();
     for (name, value) in &arguments.macros {
         session.macros.set(name.as_bytes(), value.as_str());
     }
     session.macros.commit();
+    let mut observer = Watch::new(arguments, program);
+    let plan = plan(&mut session, &transforms, &mut loaded, &mut observer)?;
+    if let Some(items) = plan.as_ref().and_then(Plan::item_file) {
+        arguments.keep(Path::new(OsStr::from_bytes(items)))?;
+    }
     let out: Box<dyn Write> = match &arguments.out {
         Some(path) => {
             let problem = || Problem::new(Status::Failed, format!("cannot write '{}'", path.display()));
@@ -89,20 +100,15 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
         program,
         arguments,
         transforms: &transforms,
-        plan: None,
+        plan,
         writer: Out::new(arguments),
         out: BufWriter::with_capacity(256 * 1024, out),
-        observer: Watch::new(arguments, program),
+        observer,
         number: 0,
         failed: 0,
         malformed: 0,
     };
-    run.plan = plan(&mut session, &transforms, &mut loaded, &mut run.observer)?;
-    let mut inputs: Vec<&Path> = arguments.ads.iter().chain(&arguments.files).map(PathBuf::as_path).collect();
-    if inputs.is_empty() {
-        inputs.push(Path::new("-"));
-    }
-    for path in inputs {
+    for path in arguments.inputs() {
         run.input(path, &mut session, &mut loaded)?;
     }
     run.writer.finish(&mut run.out).context("cannot write the output")?;
@@ -110,17 +116,61 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
     if run.failed > 0 && !arguments.output.quiet {
         program.warn(&format!("{} ad{} could not be transformed", run.failed, rules::plural(run.failed)));
     }
-    Ok(if run.failed + run.malformed > 0 { Status::No } else { Status::Done })
+    let broken = run.observer.broken;
+    if broken > 0 && !arguments.output.quiet {
+        program.warn(&format!(
+            "{broken} problem{} kept statements from doing what was asked",
+            rules::plural(broken)
+        ));
+    }
+    Ok(if run.failed + run.malformed + broken > 0 { Status::No } else { Status::Done })
 }
 
-/// Tells every statement that can never work; one that stands in no `if` ends the run before the first ad.
+impl Arguments {
+    /// The files of ads.
+    fn inputs(&self) -> Vec<&Path> {
+        let mut inputs: Vec<&Path> = self.ads.iter().chain(&self.files).map(PathBuf::as_path).collect();
+        if inputs.is_empty() {
+            inputs.push(Path::new("-"));
+        }
+        inputs
+    }
+
+    /// Refuses to write onto what is to be read.
+    fn keep_inputs(&self) -> Result<(), Problem> {
+        let inputs = self.inputs();
+        inputs
+            .into_iter()
+            .chain(self.rules.rules.iter().map(PathBuf::as_path))
+            .try_for_each(|path| self.keep(path))
+    }
+
+    fn keep(&self, input: &Path) -> Result<(), Problem> {
+        let Some(out) = &self.out else { return Ok(()) };
+        match overwritten(out, [input]) {
+            None => Ok(()),
+            Some(input) => {
+                let input =
+                    if input.as_os_str() == "-" { "<stdin>".into() } else { input.display().to_string() };
+                let message = format!("--out '{}' would overwrite the input '{input}'", out.display());
+                Err(Problem::usage(message).hint("write to another file and rename it afterwards"))
+            }
+        }
+    }
+}
+
+/// Tells every statement that can never work; one that stands in no `if` ends the run before the first ad. Then those
+/// that do nothing are told too, so that one run shows all that is to be corrected.
 fn refuse_bad_statements(loaded: &Loaded, world: &RealWorld, program: &Program) -> anyhow::Result<()> {
     let mut fatal = 0;
+    let mut findings = Vec::new();
     for (transform, runner) in &loaded.transforms {
-        for finding in lint::errors(transform, *runner, world) {
-            program.report(&report::finding(&finding, Status::Unreadable));
-            fatal += usize::from(!finding.inside_if);
-        }
+        let found = lint::without_effect(transform, *runner, world);
+        fatal += found.iter().filter(|finding| finding.is_fatal()).count();
+        findings.extend(found);
+    }
+    for finding in findings.iter().filter(|finding| fatal > 0 || finding.severity == Severity::Error) {
+        program.report(&report::finding(finding, Status::Unreadable));
     }
     if fatal > 0 {
         let message =
@@ -147,15 +197,23 @@ fn plan(
         let _ = io::stdin().lock().read_to_end(&mut text);
         text
     };
-    let world = session.world;
+    let (world, policy) = (session.world, session.commands);
+    let told = std::cell::RefCell::new(None);
     let command = |text: &[u8]| {
-        let ran = crate::config::command::run(text, crate::config::CommandPolicy::BOUNDED, world);
-        ran.map(|(output, _)| output).ok()
+        let ran = crate::config::command::run(text, policy, world);
+        ran.map(|(output, _)| output).map_err(|error| told.replace(Some(error))).ok()
     };
-    let plan = session
-        .plan(last, observer, &mut stdin, &command)
-        .map_err(anyhow::Error::new)
-        .with_context(|| Problem::unreadable(format!("cannot iterate over {}", last.name)))?;
+    let planned = session.plan(last, observer, &mut stdin, &command);
+    let plan = planned.map_err(|error| {
+        let problem = Problem::unreadable(format!("cannot iterate over {}", last.name));
+        match told.take() {
+            Some(CommandError::Refused) => {
+                anyhow::Error::new(error).context(problem.hint("rules run commands only with --exec"))
+            }
+            Some(reason) => anyhow::Error::new(reason).context(error).context(problem),
+            None => anyhow::Error::new(error).context(problem),
+        }
+    })?;
     if let (Some(plan), Some(rest)) = (&plan, &mut loaded.stdin) {
         rest.drain(..plan.consumed.min(rest.len()));
     }
@@ -275,6 +333,8 @@ struct Watch<'a> {
     told: HashSet<(String, u32, String)>,
     /// Lines of which it was told once why their value is undefined.
     undefined: HashSet<(usize, u32)>,
+    /// How often a statement could not do what was asked.
+    broken: usize,
     story: Option<Story>,
     steps: Option<Steps>,
 }
@@ -286,6 +346,7 @@ impl<'a> Watch<'a> {
             program,
             told: HashSet::new(),
             undefined: HashSet::new(),
+            broken: 0,
             story: (arguments.trace && !records).then(Story::default),
             steps: (arguments.trace && records).then(Steps::default),
         }
@@ -341,6 +402,7 @@ impl Observer for Watch<'_> {
             if matches!(problem.kind, ProblemKind::Undefined { .. }) {
                 self.undefined.insert(place(line));
             }
+            self.broken += usize::from(problem.kind.is_failure());
             if self.told.len() < MOST_TOLD && self.told.insert(key) {
                 self.program.report(&report::problem(line, problem, Status::No));
             }

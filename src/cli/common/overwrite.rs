@@ -1,0 +1,41 @@
+//! Output that would destroy the input before it is read.
+
+use std::fs::{self, File, Metadata};
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+/// The first input that is the same regular file as `out`, by whatever names the two are called; `-` is standard input.
+/// Opening such a file for writing would empty it before it is read.
+pub(crate) fn overwritten<'p>(out: &Path, inputs: impl IntoIterator<Item = &'p Path>) -> Option<&'p Path> {
+    let out = fs::metadata(out).ok().filter(Metadata::is_file)?;
+    let same = |input: &Metadata| (input.dev(), input.ino()) == (out.dev(), out.ino());
+    inputs.into_iter().find(|input| metadata(input).is_ok_and(|input| same(&input)))
+}
+
+fn metadata(input: &Path) -> io::Result<Metadata> {
+    if input.as_os_str() != "-" {
+        return fs::metadata(input);
+    }
+    File::from(io::stdin().as_fd().try_clone_to_owned()?).metadata()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_known_by_its_other_names_and_a_device_is_none() {
+        let place = tempfile::tempdir().unwrap();
+        let [ads, link, other] = ["ads", "link", "other"].map(|name| place.path().join(name));
+        fs::write(&ads, "A = 1\n").unwrap();
+        fs::hard_link(&ads, &link).unwrap();
+        fs::write(&other, "").unwrap();
+        assert_eq!(overwritten(&link, [other.as_path(), &ads]), Some(ads.as_path()));
+        assert_eq!(overwritten(&other, [ads.as_path()]), None);
+        let null = Path::new("/dev/null");
+        assert_eq!(overwritten(null, [null]), None);
+        assert_eq!(overwritten(&place.path().join("new"), [ads.as_path()]), None);
+    }
+}

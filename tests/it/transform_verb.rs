@@ -1,0 +1,168 @@
+//! `htc-router-translate transform`: bad rules, dangerous command lines, and what the exit status says of them.
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_htc-router-translate");
+const ADS: &str = "A = 1\nB = 2\n";
+
+/// A directory with `rules` and `ads`.
+fn place(rules: &str, ads: &str) -> tempfile::TempDir {
+    let place = tempfile::tempdir().unwrap();
+    fs::write(place.path().join("rules"), rules).unwrap();
+    fs::write(place.path().join("ads"), ads).unwrap();
+    fs::write(place.path().join("condor_config"), "").unwrap();
+    place
+}
+
+/// Status, standard output and standard error of a call by this name.
+fn call(name: &str, words: &[&str], place: &Path, stdin: &str) -> (i32, String, String) {
+    let link = place.join(name);
+    if !link.exists() {
+        symlink(PROGRAM, &link).unwrap();
+    }
+    let mut child = Command::new(&link)
+        .args(words)
+        .current_dir(place)
+        .env("CONDOR_CONFIG", place.join("condor_config"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // A program that refuses at once reads nothing.
+    let _ = child.stdin.take().unwrap().write_all(stdin.as_bytes());
+    let output = child.wait_with_output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code().unwrap_or(-1), text(&output.stdout), text(&output.stderr))
+}
+
+/// The verb with `rules` on `ads`.
+fn transform(rules: &str, ads: &str, more: &[&str]) -> (i32, String, String) {
+    let place = place(rules, ads);
+    let words = [&["transform", "--rules", "rules", "ads"], more].concat();
+    call("htc-router-translate", &words, place.path(), "")
+}
+
+#[test]
+fn an_input_is_not_overwritten_under_any_of_its_names() {
+    let place = place("SET X 1\n", ADS);
+    let place = place.path();
+    symlink("ads", place.join("soft")).unwrap();
+    fs::hard_link(place.join("ads"), place.join("hard")).unwrap();
+    let own = |words: &[&str]| call("htc-router-translate", words, place, "");
+    let tool = |words: &[&str]| call("condor_transform_ads", words, place, "");
+    for (out, input) in [("ads", "ads"), ("ads", "soft"), ("hard", "ads"), ("soft", "hard")] {
+        let (status, _, said) = own(&["transform", "--rules", "rules", "--ads", input, "--out", out]);
+        assert_eq!(status, 2, "{said}");
+        assert!(said.contains(&format!("--out '{out}' would overwrite the input '{input}'")), "{said}");
+        let (status, _, said) = tool(&["-rules", "rules", "-in", input, "-out", out]);
+        assert_eq!(status, 1, "{said}");
+        assert!(said.contains(&format!("output file '{out}' is the input '{input}'")), "{said}");
+    }
+    let (status, ..) = own(&["transform", "--rules", "rules", "ads", "--out", "rules"]);
+    assert_eq!(status, 2);
+    let stdin = Command::new(place.join("htc-router-translate"))
+        .args(["transform", "--rules", "rules", "--out", "ads"])
+        .current_dir(place)
+        .env("CONDOR_CONFIG", place.join("condor_config"))
+        .stdin(fs::File::open(place.join("ads")).unwrap())
+        .output()
+        .unwrap();
+    assert_eq!(stdin.status.code(), Some(2));
+    assert_eq!(fs::read_to_string(place.join("ads")).unwrap(), ADS);
+    assert_eq!(fs::read_to_string(place.join("rules")).unwrap(), "SET X 1\n");
+    let (status, ..) = own(&["transform", "--rules", "rules", "ads", "--out", "new"]);
+    assert_eq!(status, 0);
+    assert_eq!(fs::read_to_string(place.join("new")).unwrap(), "A = 1\nB = 2\nX = 1\n\n");
+}
+
+#[test]
+fn the_file_of_items_is_not_overwritten_either() {
+    let place = place("SET X \"$(Item)\"\nTRANSFORM from items\n", ADS);
+    fs::write(place.path().join("items"), "one\ntwo\n").unwrap();
+    let words = ["transform", "--rules", "rules", "ads", "--out", "items"];
+    let (status, _, said) = call("htc-router-translate", &words, place.path(), "");
+    assert_eq!(status, 2, "{said}");
+    assert_eq!(fs::read_to_string(place.path().join("items")).unwrap(), "one\ntwo\n");
+}
+
+#[test]
+fn a_statement_that_does_nothing_makes_the_status_one() {
+    for rules in ["SET X 1+\n", "COPY /(/ q\n", "SET X $( A )\n", "RENAME A 1b\n", "EVALSET X 1+\n"] {
+        let (status, out, said) = transform(rules, ADS, &[]);
+        assert_eq!((status, out.as_str()), (1, "A = 1\nB = 2\n\n"), "{rules}{said}");
+        assert!(said.contains("1 problem kept statements from doing what was asked"), "{said}");
+    }
+    // What evaluates to undefined is stored as the rules ask for.
+    let (status, out, said) = transform("EVALSET X Nowhere\n", ADS, &[]);
+    assert_eq!((status, out.as_str()), (0, "A = 1\nB = 2\nX = undefined\n\n"), "{said}");
+    // The tool's own status knows nothing of it.
+    let place = place("SET X 1+\n", ADS);
+    assert_eq!(call("condor_transform_ads", &["-rules", "rules", "ads"], place.path(), "").0, 1);
+}
+
+#[test]
+fn every_bad_statement_is_told_in_one_run() {
+    let (status, out, said) = transform("SET X 1+\nSET Y 2\nBOGUS\nCOPY /(/ q\nRENAME A 1b\n", ADS, &[]);
+    assert_eq!((status, out.as_str()), (3, ""), "{said}");
+    for line in [1, 3, 4, 5] {
+        assert!(said.contains(&format!("rules:{line}:")), "line {line} is not in\n{said}");
+    }
+    assert!(!said.contains("rules:2:"), "{said}");
+    assert!(said.contains("1 statement would fail for every ad"), "{said}");
+}
+
+#[test]
+fn rules_run_commands_only_when_asked_to() {
+    for rules in ["SET X \"$(Item)\"\nTRANSFORM from ./script |\n", "include command : ./script\n"] {
+        let place = place(rules, ADS);
+        let place = place.path();
+        let script = place.join("script");
+        fs::write(&script, "#!/bin/sh\n: > ran\necho 'SET = 1'\n").unwrap();
+        fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+        for verb in [&["transform", "--rules", "rules", "ads"][..], &["lint", "--rules", "rules"]] {
+            let (status, _, said) = call("htc-router-translate", verb, place, "");
+            assert!(!place.join("ran").exists(), "{verb:?} ran it: {rules}{said}");
+            if verb[0] == "transform" {
+                assert_ne!(status, 0, "{said}");
+                assert!(said.contains("-exec"), "{said}");
+            }
+        }
+        let words = ["transform", "--exec", "--rules", "rules", "ads"];
+        let (status, _, said) = call("htc-router-translate", &words, place, "");
+        assert_eq!(status, 0, "{said}");
+        assert!(place.join("ran").exists());
+        fs::remove_file(place.join("ran")).unwrap();
+        call("condor_transform_ads", &["-rules", "rules", "ads"], place, "");
+        assert!(place.join("ran").exists(), "the tool runs it");
+    }
+}
+
+#[test]
+fn a_pattern_that_takes_too_many_steps_is_told() {
+    let ads = format!("{}b = 1\n", "A".repeat(60));
+    let (status, out, said) = transform("COPY /(A+)+$/ B\n", &ads, &["--trace"]);
+    assert_eq!((status, out.trim_end()), (1, ads.trim_end()), "{said}");
+    assert!(said.contains("the match limit of the regular expression was reached"), "{said}");
+    assert!(said.contains("rules:1:6:"), "the place is the pattern: {said}");
+    assert!(!said.contains("no attribute matches"), "{said}");
+}
+
+#[test]
+fn a_command_without_its_arguments_is_told_what_it_needs() {
+    let wanted = [
+        ("DELETE", "give one attribute or /regex/"),
+        ("RENAME A", "give an attribute or /regex/ and a new name"),
+        ("COPY A", "give an attribute or /regex/ and a new name"),
+        ("SET A", "give an attribute and a value"),
+    ];
+    for (rules, fix) in wanted {
+        let (status, _, said) = transform(&format!("{rules}\n"), ADS, &[]);
+        assert_eq!(status, 3);
+        assert!(said.lines().any(|line| line.trim_end().ends_with(fix)), "{rules}: {said}");
+    }
+}
