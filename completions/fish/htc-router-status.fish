@@ -29,7 +29,7 @@ user\t''
 site\t''"
 complete -c htc-router-status -n "__fish_htc_router_status_needs_command" -l route -d 'Only jobs of this route' -r
 complete -c htc-router-status -n "__fish_htc_router_status_needs_command" -l constraint -d 'Only jobs for which the expression is true' -r
-complete -c htc-router-status -n "__fish_htc_router_status_needs_command" -l af -l autoformat -d 'Print these attributes of each job, with blanks between' -r
+complete -c htc-router-status -n "__fish_htc_router_status_needs_command" -l af -l autoformat -d 'Print these attributes or expressions of each job, with blanks between' -r
 complete -c htc-router-status -n "__fish_htc_router_status_needs_command" -l watch -d 'Show everything again every so often' -r
 complete -c htc-router-status -n "__fish_htc_router_status_needs_command" -l patience -d 'How long a claim or an end may lead to nothing before doctor calls it trouble' -r
 complete -c htc-router-status -n "__fish_htc_router_status_needs_command" -l limit -d 'At most so many records of the history' -r
@@ -59,7 +59,7 @@ user\t''
 site\t''"
 complete -c htc-router-status -n "__fish_htc_router_status_using_subcommand queue" -l route -d 'Only jobs of this route' -r
 complete -c htc-router-status -n "__fish_htc_router_status_using_subcommand queue" -l constraint -d 'Only jobs for which the expression is true' -r
-complete -c htc-router-status -n "__fish_htc_router_status_using_subcommand queue" -l af -l autoformat -d 'Print these attributes of each job, with blanks between' -r
+complete -c htc-router-status -n "__fish_htc_router_status_using_subcommand queue" -l af -l autoformat -d 'Print these attributes or expressions of each job, with blanks between' -r
 complete -c htc-router-status -n "__fish_htc_router_status_using_subcommand queue" -l watch -d 'Show everything again every so often' -r
 complete -c htc-router-status -n "__fish_htc_router_status_using_subcommand queue" -l patience -d 'How long a claim or an end may lead to nothing before doctor calls it trouble' -r
 complete -c htc-router-status -n "__fish_htc_router_status_using_subcommand queue" -l limit -d 'At most so many records of the history' -r
@@ -85,7 +85,7 @@ user\t''
 site\t''"
 complete -c htc-router-status -n "__fish_htc_router_status_using_subcommand doctor" -l route -d 'Only jobs of this route' -r
 complete -c htc-router-status -n "__fish_htc_router_status_using_subcommand doctor" -l constraint -d 'Only jobs for which the expression is true' -r
-complete -c htc-router-status -n "__fish_htc_router_status_using_subcommand doctor" -l af -l autoformat -d 'Print these attributes of each job, with blanks between' -r
+complete -c htc-router-status -n "__fish_htc_router_status_using_subcommand doctor" -l af -l autoformat -d 'Print these attributes or expressions of each job, with blanks between' -r
 complete -c htc-router-status -n "__fish_htc_router_status_using_subcommand doctor" -l watch -d 'Show everything again every so often' -r
 complete -c htc-router-status -n "__fish_htc_router_status_using_subcommand doctor" -l patience -d 'How long a claim or an end may lead to nothing before doctor calls it trouble' -r
 complete -c htc-router-status -n "__fish_htc_router_status_using_subcommand doctor" -l limit -d 'At most so many records of the history' -r
@@ -111,7 +111,7 @@ user\t''
 site\t''"
 complete -c htc-router-status -n "__fish_htc_router_status_using_subcommand history" -l route -d 'Only jobs of this route' -r
 complete -c htc-router-status -n "__fish_htc_router_status_using_subcommand history" -l constraint -d 'Only jobs for which the expression is true' -r
-complete -c htc-router-status -n "__fish_htc_router_status_using_subcommand history" -l af -l autoformat -d 'Print these attributes of each job, with blanks between' -r
+complete -c htc-router-status -n "__fish_htc_router_status_using_subcommand history" -l af -l autoformat -d 'Print these attributes or expressions of each job, with blanks between' -r
 complete -c htc-router-status -n "__fish_htc_router_status_using_subcommand history" -l watch -d 'Show everything again every so often' -r
 complete -c htc-router-status -n "__fish_htc_router_status_using_subcommand history" -l patience -d 'How long a claim or an end may lead to nothing before doctor calls it trouble' -r
 complete -c htc-router-status -n "__fish_htc_router_status_using_subcommand history" -l limit -d 'At most so many records of the history' -r

@@ -248,9 +248,9 @@ complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcomman
 complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand finish" -s h -l help -d 'Print this help; --help-all prints all options'
 complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand finish" -l help-all -d 'Print all options with notes'
 complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand run" -l queue -d 'The directory: one job a file, CLUSTER.PROC.ad, in the long form' -r -F
-complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand run" -l submit -d 'Submit copies through this command; it reads the ad and prints CLUSTER.PROC' -r
+complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand run" -l submit -d 'Submit copies through this command; it reads the ad and prints CLUSTER.PROC or, as condor_submit does, \'N job(s) submitted to cluster C.\'' -r
 complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand run" -l period -d 'Poll this often in place of JOB_ROUTER_POLLING_PERIOD' -r
-complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand run" -l hook-limit -d 'Kill a hook that takes longer' -r
+complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand run" -l hook-limit -d 'Kill a hook or a submit command that takes longer' -r
 complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand run" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
 complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand run" -l set-knob -d 'Set a knob above all files; may be repeated' -r
 complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand run" -l quirks -d '\'reference\' does exactly as HTCondor 25.14 where it breaks its manual' -r

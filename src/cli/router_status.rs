@@ -1,9 +1,9 @@
 //! `htc-router-status`: routed jobs in the queue and in history.
 
+mod counts;
 mod read;
 mod rows;
 
-use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -127,8 +127,8 @@ struct Common {
     /// Only jobs for which the expression is true
     #[arg(long, value_name = "EXPR", global = true)]
     constraint: Option<String>,
-    /// Print these attributes of each job, with blanks between
-    #[arg(long, visible_alias = "autoformat", value_name = "ATTRIBUTE", num_args = 1.., global = true)]
+    /// Print these attributes or expressions of each job, with blanks between
+    #[arg(long, visible_alias = "autoformat", value_name = "EXPR", num_args = 1.., global = true)]
     af: Vec<String>,
     /// Show everything again every so often
     #[arg(long, value_name = "SECONDS", value_parser = seconds, global = true)]
@@ -158,7 +158,7 @@ fn run(arguments: &Arguments, session: &Session) -> anyhow::Result<Status> {
         ),
         None => None,
     };
-    let view = View { common, constraint, session };
+    let view = View { common, constraint, columns: columns(&common.af)?, session };
     match &arguments.verb {
         Some(Verb::History(files)) => view.history(&files.files),
         Some(Verb::Doctor(files)) => view.doctor(&files.files),
@@ -170,6 +170,8 @@ fn run(arguments: &Arguments, session: &Session) -> anyhow::Result<Status> {
 struct View<'a> {
     common: &'a Common,
     constraint: Option<Expr>,
+    /// What --af names.
+    columns: Vec<Expr>,
     session: &'a Session,
 }
 
@@ -233,9 +235,12 @@ impl View<'_> {
     fn print(&self, rows: &[Row], world: &dyn World, out: &mut Vec<u8>) -> io::Result<()> {
         let common = self.common;
         let painter = Painter::stdout(common.output.color);
+        if let Some(by) = &common.by {
+            return counts::print(rows, by, common, &self.columns, world, out);
+        }
         if !common.af.is_empty() {
             for row in rows {
-                out.extend_from_slice(&attributes(&row.ad, &common.af, world));
+                out.extend_from_slice(&attributes(&row.ad, &self.columns, world));
             }
             return Ok(());
         }
@@ -249,52 +254,8 @@ impl View<'_> {
             }
             return Ok(());
         }
-        let text = match &common.by {
-            Some(by) => self.counts(rows, by, painter),
-            None => list(rows, painter),
-        };
-        out.extend_from_slice(text.as_bytes());
+        out.extend_from_slice(list(rows, painter).as_bytes());
         Ok(())
-    }
-
-    fn counts(&self, rows: &[Row], by: &str, painter: Painter) -> String {
-        let mut counts: BTreeMap<BString, [u64; 6]> = BTreeMap::new();
-        for row in rows {
-            let key = match by {
-                "user" => row.owner.clone(),
-                "site" => row.resource.clone(),
-                _ => row.route.clone(),
-            };
-            let counts = counts.entry(key).or_default();
-            let place = match row.status {
-                1 => 1,
-                2 | 6 => 2,
-                5 => 3,
-                4 => 4,
-                _ => 5,
-            };
-            counts[0] += 1;
-            counts[place] += 1;
-        }
-        let first = match by {
-            "user" => "USER",
-            "site" => "SITE",
-            _ => "ROUTE",
-        };
-        let columns = [
-            Column::left(first),
-            Column::right("JOBS"),
-            Column::right("IDLE"),
-            Column::right("RUN"),
-            Column::right("HELD"),
-            Column::right("DONE"),
-            Column::right("OTHER"),
-        ];
-        let rows = counts.iter().map(|(key, counts)| {
-            let name = if key.is_empty() { "-".into() } else { key.to_string() };
-            std::iter::once(name).chain(counts.iter().map(u64::to_string)).collect::<Vec<_>>()
-        });
-        table(&columns, rows, painter)
     }
 
     fn doctor(&self, files: &[PathBuf]) -> anyhow::Result<Status> {
@@ -392,7 +353,7 @@ impl View<'_> {
         }
         let mut out = Vec::new();
         if !self.common.af.is_empty() {
-            ads.iter().for_each(|ad| out.extend_from_slice(&attributes(ad, &self.common.af, &world)));
+            ads.iter().for_each(|ad| out.extend_from_slice(&attributes(ad, &self.columns, &world)));
         } else if self.common.output.json || self.common.output.jsonl {
             let rows = ads.iter().map(|ad| {
                 let mut text = Vec::new();
@@ -427,14 +388,29 @@ fn objects(rows: impl Iterator<Item = serde_json::Value>, list: bool, out: &mut 
     Ok(())
 }
 
-/// The values of attributes on one line, as `-af` prints them.
-fn attributes(ad: &ClassAd, names: &[String], world: &dyn World) -> Vec<u8> {
+/// The expressions that --af names: each word is one, or several with commas between.
+fn columns(words: &[String]) -> anyhow::Result<Vec<Expr>> {
+    let mut columns = Vec::new();
+    for word in words {
+        if let Ok(expr) = Expr::parse(word.as_bytes()) {
+            columns.push(expr);
+            continue;
+        }
+        for part in word.split(',') {
+            let expr = Expr::parse(part.as_bytes());
+            columns.push(expr.map_err(|error| Problem::usage(format!("--af {part}: {error}")))?);
+        }
+    }
+    Ok(columns)
+}
+
+/// The values of expressions on one line, as `-af` prints them.
+fn attributes(ad: &ClassAd, columns: &[Expr], world: &dyn World) -> Vec<u8> {
     let context = Context::new(world).my(ad);
-    let values: Vec<BString> = names
+    let values: Vec<BString> = columns
         .iter()
-        .flat_map(|names| names.split(','))
-        .map(|name| {
-            let value = context.eval_attr(name);
+        .map(|column| {
+            let value = context.eval(column);
             value.as_str().map_or_else(|| value.unparse(), BString::from)
         })
         .collect();

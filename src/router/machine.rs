@@ -78,6 +78,9 @@ pub enum Event {
     Hook(JobId, HookType, HookResult),
     /// An answer to [`Action::Submit`].
     Submitted(JobId, Result<JobId, String>),
+    /// Another answer to it: nobody knows whether there is a copy, and why. The source stays claimed and is forgotten; its
+    /// queue lists it no longer until somebody has looked.
+    Unclear(JobId, String),
     /// An answer to [`Action::Edit`].
     Edited(JobId, Result<(), String>),
     /// An answer to [`Action::Finalize`].
@@ -258,6 +261,15 @@ impl Router {
                     job.phase = Phase::Cleanup;
                 }
             }),
+            Event::Unclear(id, reason) => {
+                if let Some(job) = self.jobs.remove(&id.to_string()) {
+                    step.log(&job, &format!("job may have been submitted: {reason}"));
+                    if let Some(at) = self.table.find(&job.route) {
+                        self.states[at].ended(false);
+                    }
+                }
+                self.go_on(&mut step);
+            }
             Event::Edited(id, result) => self.with(id, &mut step, |_, job, step| {
                 match result {
                     Ok(()) => {

@@ -17,6 +17,8 @@ mod place;
 mod point;
 mod reactor;
 #[cfg(feature = "cli")]
+mod router_live;
+#[cfg(feature = "cli")]
 mod router_tools;
 mod sandbox;
 #[cfg(feature = "cli")]

@@ -15,6 +15,7 @@ use crate::config::{Config, View, Who};
 use crate::queue::QueueLogReader;
 use crate::quirks::Quirks;
 use crate::router::{Knobs, RouteState, RouteTable, Subject, deprecated};
+use crate::text::caseless;
 use crate::world::World;
 
 /// Where routes stand before the first job.
@@ -128,6 +129,14 @@ fn tables(
         let routes = deprecated::routes(view, world, true, &mut |text| program.warn(&text));
         table.take_old(&routes, knobs, view, world, quirks, &mut |note| told.push(note));
     }
+    // A route that was left out is not in the table, but it is defined.
+    let refused: Vec<BString> = told
+        .iter()
+        .filter_map(|note| match &note.subject {
+            Subject::Refused(name, _) => Some(name.clone()),
+            _ => None,
+        })
+        .collect();
     for note in told {
         let text = note.text.to_str_lossy().trim_end().to_owned();
         match note.subject {
@@ -136,6 +145,7 @@ fn tables(
                 let text = format!("route {name} is left out: {}", error.to_string().trim_end());
                 program.warn(&text);
             }
+            Subject::NotFound(name) if refused.iter().any(|known| caseless::eq(known, &name)) => {}
             Subject::NotFound(name) => {
                 let text = format!("route {name} of JOB_ROUTER_ROUTE_NAMES is not defined");
                 program.warn(&text);

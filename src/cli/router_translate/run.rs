@@ -10,7 +10,7 @@ use super::router::Setup;
 use crate::cli::common::{ConfigOptions, Problem, QuirksOptions, Session as Program, Status, seconds};
 use crate::os::RealWorld;
 use crate::router::Router;
-use crate::runner::router::{self, Options, Until};
+use crate::runner::router::{self, Options, RunError, Until};
 use crate::world::World;
 
 /// Options of the verb.
@@ -25,13 +25,14 @@ pub(super) struct Arguments {
     /// End when nothing is left to be managed
     #[arg(long)]
     idle_exit: bool,
-    /// Submit copies through this command; it reads the ad and prints CLUSTER.PROC
+    /// Submit copies through this command; it reads the ad and prints CLUSTER.PROC or, as condor_submit does,
+    /// 'N job(s) submitted to cluster C.'
     #[arg(long, value_name = "COMMAND")]
     submit: Option<String>,
     /// Poll this often in place of JOB_ROUTER_POLLING_PERIOD
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     period: Option<Duration>,
-    /// Kill a hook that takes longer
+    /// Kill a hook or a submit command that takes longer
     #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "300")]
     hook_limit: Duration,
     /// Say nothing of what happens
@@ -74,6 +75,12 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
         log: &log,
     };
     let machine = Router::new(setup.knobs, setup.table, quirks, world.now());
-    router::run(&arguments.queue, machine, &options)?;
-    Ok(Status::Done)
+    match router::run(&arguments.queue, machine, &options) {
+        Ok(()) => Ok(Status::Done),
+        Err(RunError::Directory { path, source }) => {
+            let problem = Problem::unreadable(format!("cannot use '{}'", path.display()));
+            Err(anyhow::Error::new(source).context(problem))
+        }
+        Err(error) => Err(error.into()),
+    }
 }

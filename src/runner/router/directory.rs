@@ -3,14 +3,16 @@
 //! A file is `CLUSTER.PROC.ad`, in the long form. What leaves the queue is appended to `history` there. Whatever is killed
 //! at whatever moment leaves whole files: a claim, a submission, a release each stand in one file.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use bstr::{BString, ByteSlice};
 
+use super::submission;
 use crate::classad::format::long::{self, PrintOptions};
 use crate::classad::{ClassAd, Context, Expr};
 use crate::job::JobId;
@@ -49,6 +51,10 @@ pub struct Directory {
     jobs: BTreeMap<JobId, Entry>,
     entered: u64,
     next_cluster: i32,
+    /// What was said of files that cannot be used, so that it is said once.
+    told: BTreeMap<JobId, String>,
+    /// Sources that may have been submitted elsewhere: not listed as long as the note of the attempt is there.
+    withheld: BTreeSet<JobId>,
 }
 
 impl Queue for Directory {
@@ -57,7 +63,8 @@ impl Queue for Directory {
     }
 
     fn jobs(&self) -> Vec<JobId> {
-        let mut ids: Vec<(u64, JobId)> = self.jobs.iter().map(|(id, entry)| (entry.entered, *id)).collect();
+        let listed = self.jobs.iter().filter(|(id, _)| !self.withheld.contains(id));
+        let mut ids: Vec<(u64, JobId)> = listed.map(|(id, entry)| (entry.entered, *id)).collect();
         ids.sort_unstable();
         ids.into_iter().map(|(_, id)| id).collect()
     }
@@ -68,10 +75,34 @@ fn id_of(name: &str) -> Option<JobId> {
     JobId::parse_key(name.strip_suffix(ENDING)?.as_bytes()).filter(|id| id.is_job())
 }
 
+/// Reads a job's file. What is no file is not even opened, and no open ever waits for somebody else.
+fn read(path: &Path) -> io::Result<ClassAd> {
+    let invalid = |text: String| io::Error::new(io::ErrorKind::InvalidData, text);
+    let regular = |is: bool| if is { Ok(()) } else { Err(invalid("is not a regular file".into())) };
+    regular(fs::metadata(path)?.is_file())?;
+    let mut file = OpenOptions::new().read(true).custom_flags(nix::libc::O_NONBLOCK).open(path)?;
+    regular(file.metadata()?.is_file())?;
+    let mut text = Vec::new();
+    file.read_to_end(&mut text)?;
+    let (ad, errors) = long::parse(&text);
+    match errors.into_iter().next() {
+        Some(error) => Err(invalid(error.to_string())),
+        None if ad.is_empty() => Err(invalid("has no attributes".into())),
+        None => Ok(ad),
+    }
+}
+
 impl Directory {
     /// A directory, not yet read.
     pub fn new(path: &Path) -> Self {
-        Directory { path: path.to_owned(), jobs: BTreeMap::new(), entered: 0, next_cluster: 1 }
+        Directory {
+            path: path.to_owned(),
+            jobs: BTreeMap::new(),
+            entered: 0,
+            next_cluster: 1,
+            told: BTreeMap::new(),
+            withheld: BTreeSet::new(),
+        }
     }
 
     fn file(&self, id: JobId) -> PathBuf {
@@ -84,8 +115,10 @@ impl Directory {
     /// The directory itself cannot be read.
     pub fn refresh(&mut self, note: &mut dyn FnMut(String)) -> io::Result<()> {
         let mut seen = Vec::new();
+        let mut noted = BTreeSet::new();
         for entry in fs::read_dir(&self.path)? {
             let entry = entry?;
+            noted.extend(entry.file_name().to_str().and_then(submission::noted));
             let Some(id) = entry.file_name().to_str().and_then(id_of) else { continue };
             let Ok(status) = entry.metadata() else { continue };
             seen.push(id);
@@ -95,19 +128,22 @@ impl Directory {
             if known.is_some_and(|known| known.modified == modified && known.size == size) {
                 continue;
             }
-            let text = match fs::read(entry.path()) {
-                Ok(text) => text,
+            let mut ad = match read(&entry.path()) {
+                Ok(ad) => ad,
                 Err(error) => {
-                    note(format!("cannot read '{}': {error}", entry.path().display()));
+                    // What is known of it stays where it cannot be read just now.
+                    if error.kind() == io::ErrorKind::InvalidData {
+                        self.jobs.remove(&id);
+                    }
+                    let text = format!("'{}': {error}; the job is left alone", entry.path().display());
+                    if self.told.get(&id) != Some(&text) {
+                        note(text.clone());
+                        self.told.insert(id, text);
+                    }
                     continue;
                 }
             };
-            let (mut ad, errors) = long::parse(&text);
-            if let Some(error) = errors.first() {
-                note(format!("'{}': {error}; the job is left alone", entry.path().display()));
-                self.jobs.remove(&id);
-                continue;
-            }
+            self.told.remove(&id);
             ad.set("ClusterId", i64::from(id.cluster));
             ad.set("ProcId", i64::from(id.proc));
             // A schedd notes when the hooks of a finished job are done; whoever writes files need not know that.
@@ -126,6 +162,8 @@ impl Directory {
         }
         seen.sort_unstable();
         self.jobs.retain(|id, _| seen.binary_search(id).is_ok());
+        self.told.retain(|id, _| seen.binary_search(id).is_ok());
+        self.take_notes(noted, note);
         // New jobs of one look entered in the order of their numbers.
         let fresh: Vec<JobId> = self.jobs.keys().copied().collect();
         let mut order: Vec<u64> = self.jobs.values().map(|entry| entry.entered).collect();
@@ -141,13 +179,39 @@ impl Directory {
         Ok(())
     }
 
+    /// Withholds the sources that may have been submitted; says so once of each.
+    fn take_notes(&mut self, mut noted: BTreeSet<JobId>, note: &mut dyn FnMut(String)) {
+        if !noted.is_empty() {
+            // An attempt whose copy is here has succeeded: the router was killed before it took the note away.
+            let of = |entry: &Entry| JobId::parse_key(entry.ad.string("RoutedFromJobId")?);
+            for source in self.jobs.values().filter_map(of).filter(|id| self.jobs.contains_key(id)) {
+                if noted.contains(&source) && fs::remove_file(submission::note(&self.path, source)).is_ok() {
+                    noted.remove(&source);
+                }
+            }
+        }
+        for source in noted.difference(&self.withheld).filter(|id| self.jobs.contains_key(id)) {
+            note(format!(
+                "{source} may have been submitted by a former run; it is left alone: look for its copy, then remove '{}'",
+                submission::note(&self.path, *source).display()
+            ));
+        }
+        self.withheld = noted;
+    }
+
+    /// Lists a source no more: it is being submitted elsewhere.
+    pub(super) fn withhold(&mut self, source: JobId) {
+        self.withheld.insert(source);
+    }
+
+    /// Lists a source again: it is clear what came of its submission.
+    pub(super) fn list_again(&mut self, source: JobId) {
+        self.withheld.remove(&source);
+    }
+
     /// The job as it stands in its file now.
     fn fresh(&self, id: JobId) -> io::Result<ClassAd> {
-        let (ad, errors) = long::parse(&fs::read(self.file(id))?);
-        match errors.into_iter().next() {
-            None => Ok(ad),
-            Some(error) => Err(io::Error::new(io::ErrorKind::InvalidData, error.to_string())),
-        }
+        read(&self.file(id))
     }
 
     /// Writes a job's file in one go.
@@ -215,11 +279,17 @@ impl Directory {
         Ok(id)
     }
 
-    /// Notes a copy that was submitted elsewhere, so that its state can be written here.
+    /// Notes a copy of `source` that was submitted elsewhere, so that its state can be written here.
     ///
     /// # Errors
-    /// The file cannot be written.
-    pub fn adopt(&mut self, id: JobId, copy: &ClassAd, now: i64) -> io::Result<()> {
+    /// The file cannot be written, or there is another job of that id.
+    pub fn adopt(&mut self, id: JobId, source: JobId, copy: &ClassAd, now: i64) -> io::Result<()> {
+        if self.file(id).exists() {
+            let there = self.fresh(id)?;
+            if there.string("RoutedFromJobId").and_then(|text| JobId::parse_key(text)) != Some(source) {
+                return Err(io::Error::new(io::ErrorKind::AlreadyExists, "another job has this id"));
+            }
+        }
         let mut ad = copy.clone();
         ad.set("QDate", now);
         self.store(id, &ad)

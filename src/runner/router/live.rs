@@ -11,12 +11,13 @@ use rustc_hash::FxHashMap;
 
 use super::directory::Directory;
 use super::hooks::{HookRunner, NoHook};
+use super::submission::{self, NotSubmitted, Submission};
 use crate::classad::{ClassAd, Context, Expr};
 use crate::config::View;
 use crate::hook::HookType;
 use crate::job::JobId;
 use crate::os::{self, ChildId, Reactor, clock};
-use crate::process::ChildSpec;
+use crate::process::{ChildSpec, Exit};
 use crate::quirks::Quirks;
 use crate::router::{Action, Event, HookAnswer, HookResult, Router, Surroundings, hook_verdict};
 use crate::time::Tick;
@@ -27,6 +28,10 @@ use crate::world::{Frozen, World};
 const SIGNALS: [i32; 3] = [2, 15, 1];
 /// SIGKILL.
 const KILL: i32 = 9;
+/// SIGTERM.
+const TERM: i32 = 15;
+/// How long a submit command has between the two.
+const GRACE: Duration = Duration::from_secs(5);
 /// How often jobs are settled at the end of a run of one poll.
 const SETTLED: u32 = 4;
 
@@ -47,9 +52,10 @@ pub struct Options<'a> {
     pub world: &'a dyn World,
     /// Deviations.
     pub quirks: Quirks,
-    /// How long a hook may take.
+    /// How long a hook or a submit command may take.
     pub hook_limit: Option<Duration>,
-    /// The command that copies are submitted through in place of the directory; it reads the ad and prints the id.
+    /// The command that copies are submitted through in place of the directory; it reads the ad and prints the id, or what
+    /// condor_submit prints. `argv[0]` is a path.
     pub submit: Option<Vec<BString>>,
     /// When it ends.
     pub until: Until,
@@ -97,8 +103,14 @@ struct Live<'a> {
     directory: Directory,
     reactor: Reactor,
     running: FxHashMap<ChildId, Running>,
+    submissions: FxHashMap<ChildId, Submission>,
     path: PathBuf,
     abort: Option<String>,
+}
+
+/// What is to be done about an attempt whose outcome is not known.
+fn look(note: &Path) -> String {
+    format!("it stays claimed: look for its copy, then remove '{}'", note.display())
 }
 
 /// Runs a router over a directory until it is told to stop.
@@ -116,6 +128,7 @@ pub fn run(path: &Path, router: Router, options: &Options<'_>) -> Result<(), Run
         directory: Directory::new(path),
         reactor: Reactor::new(&SIGNALS)?,
         running: FxHashMap::default(),
+        submissions: FxHashMap::default(),
         path: path.to_owned(),
         abort: None,
     };
@@ -143,19 +156,32 @@ impl Live<'_> {
             let mut settled = 0;
             loop {
                 // A hook that fails each time would keep it going.
-                if until.once && self.running.is_empty() && self.router.is_due() && settled < SETTLED {
+                let resting = self.running.is_empty() && self.submissions.is_empty();
+                if until.once && resting && self.router.is_due() && settled < SETTLED {
                     settled += 1;
                     self.event(Event::Settle)?;
                     continue;
                 }
-                if self.running.is_empty() && (until.once || (until.idle && self.router.is_idle())) {
+                if resting && (until.once || (until.idle && self.router.is_idle())) {
                     return Ok(());
                 }
                 let deadlines = self.running.values().filter_map(|running| running.deadline);
+                let submissions = self.submissions.values().filter_map(|submission| submission.deadline);
+                let deadlines = deadlines.chain(submissions);
                 let deadline = deadlines.chain((!until.once).then_some(next_poll)).min();
                 match self.reactor.next(deadline)? {
                     os::Event::Exited { child, exit, stdout, stderr, .. } => {
-                        if let Some(running) = self.running.remove(&child) {
+                        if let Some(submission) = self.submissions.remove(&child) {
+                            let complaint = stderr.bytes.trim().as_bstr();
+                            if !complaint.is_empty() {
+                                log(&format!(
+                                    "the submit command of {} says: {complaint}",
+                                    submission.source
+                                ));
+                            }
+                            let event = self.submission_ended(&submission, exit, &stdout.bytes);
+                            self.event(event)?;
+                        } else if let Some(running) = self.running.remove(&child) {
                             let complaint = stderr.bytes.trim().as_bstr();
                             if !complaint.is_empty() {
                                 log(&format!(
@@ -185,10 +211,11 @@ impl Live<'_> {
                     }
                     os::Event::Signal(number) => {
                         log(&format!("signal {number}: the router stops, its jobs stay routed"));
-                        return Ok(());
+                        return self.stop();
                     }
                     os::Event::Timeout => {
                         let now = clock::tick();
+                        self.end_late_submissions(now);
                         let late: Vec<ChildId> = self
                             .running
                             .iter()
@@ -249,10 +276,10 @@ impl Live<'_> {
             Action::Abort(text) => self.abort = Some(text),
             Action::Claim(id) => return Some(Event::Claimed(id, self.directory.claim(id, &name, world))),
             Action::Submit(id, ad) => {
-                let submitted = match &self.options.submit {
-                    None => self.directory.submit(&ad, now).map_err(|error| error.to_string()),
-                    Some(argv) => self.submit_through(&argv.clone(), id, &ad, now),
-                };
+                if let Some(argv) = &self.options.submit {
+                    return self.submit_through(argv, id, *ad);
+                }
+                let submitted = self.directory.submit(&ad, now).map_err(|error| error.to_string());
                 return Some(Event::Submitted(id, submitted));
             }
             Action::Edit(id, changes) => {
@@ -332,48 +359,94 @@ impl Live<'_> {
         Some(Event::Hook(source, hook, result))
     }
 
-    /// Submits through a command: the ad on its standard input, `CLUSTER.PROC` on its output. A file notes the attempt, so
-    /// that after a crash nobody submits a second time what may have been submitted.
-    fn submit_through(
-        &mut self,
-        argv: &[BString],
-        id: JobId,
-        ad: &ClassAd,
-        now: i64,
-    ) -> Result<JobId, String> {
-        let note = self.path.join(format!(".submitting.{id}"));
+    /// Starts the submit command for a copy; an answer at once where it cannot be started.
+    fn submit_through(&mut self, argv: &[BString], source: JobId, ad: ClassAd) -> Option<Event> {
+        let note = submission::note(&self.path, source);
         if note.exists() {
-            return Err(format!(
-                "a former submission of {id} may have succeeded: look for its copy, then remove '{}'",
-                note.display()
-            ));
+            let reason = format!("by a former attempt; {}", look(&note));
+            return Some(Event::Unclear(source, reason));
         }
-        std::fs::write(&note, b"").map_err(|error| error.to_string())?;
-        let command = crate::world::Command {
-            argv: argv.to_vec(),
-            stdin: crate::classad::format::long::print(ad),
-            merge_stderr: false,
-            timeout: Duration::from_secs(300),
-            output_limit: 64 << 10,
-        };
-        let output = self.options.world.run(&command).map_err(|error| error.to_string());
-        let submitted = output.and_then(|output| {
-            if !output.exit.is_success() {
-                return Err(format!("the submit command: {}", output.exit));
+        if let Err(error) = std::fs::write(&note, b"") {
+            return Some(Event::Submitted(source, Err(format!("'{}': {error}", note.display()))));
+        }
+        let spec = submission::child_spec(argv, &ad, self.options.world);
+        match self.reactor.spawn(spec) {
+            Ok(child) => {
+                // Until the outcome is known nobody else may take it for a job of a former run.
+                self.directory.withhold(source);
+                let deadline = self.options.hook_limit.map(|limit| clock::tick().plus(limit));
+                self.submissions.insert(child, Submission { source, ad, deadline, told: false });
+                None
             }
-            let text = output.stdout.trim();
-            JobId::parse(text).filter(|id| id.is_job()).ok_or_else(|| {
-                format!(
-                    "the submit command printed no CLUSTER.PROC but '{}'",
-                    text[..text.len().min(80)].as_bstr()
-                )
+            Err(error) => {
+                let removed = std::fs::remove_file(&note).err().map(|error| format!("; {error}"));
+                let reason = format!("the submit command: {error}{}", removed.unwrap_or_default());
+                Some(Event::Submitted(source, Err(reason)))
+            }
+        }
+    }
+
+    /// What came of a submit command: notes the copy, and takes the note of the attempt away once it is clear.
+    fn submission_ended(&mut self, submission: &Submission, exit: Exit, stdout: &[u8]) -> Event {
+        let (source, now) = (submission.source, self.options.world.now().epoch());
+        let outcome = submission::outcome(exit, stdout, submission.told).and_then(|copy| {
+            self.directory.adopt(copy, source, &submission.ad, now).map(|()| copy).map_err(|error| {
+                NotSubmitted::Unclear(format!("as {copy}, which cannot be written down: {error}"))
             })
         });
-        if let Ok(copy) = submitted {
-            self.directory.adopt(copy, ad, now).map_err(|error| error.to_string())?;
+        let note = submission::note(&self.path, source);
+        let submitted = match outcome {
+            Ok(copy) => Ok(copy),
+            Err(NotSubmitted::Failed(reason)) => Err(reason),
+            Err(NotSubmitted::Unclear(reason)) => {
+                return Event::Unclear(source, format!("{reason}; {}", look(&note)));
+            }
+        };
+        match std::fs::remove_file(&note) {
+            Ok(()) => self.directory.list_again(source),
+            Err(error) => (self.options.log)(&format!("cannot remove '{}': {error}", note.display())),
         }
-        std::fs::remove_file(&note).map_err(|error| error.to_string())?;
-        submitted
+        Event::Submitted(source, submitted)
+    }
+
+    /// Tells submit commands to end whose time is over, and kills those that do not.
+    fn end_late_submissions(&mut self, now: Tick) {
+        for (child, submission) in &mut self.submissions {
+            if submission.deadline.is_some_and(|deadline| deadline <= now) {
+                let signal = if submission.told { KILL } else { TERM };
+                submission.told = true;
+                submission.deadline = Some(now.plus(GRACE));
+                self.reactor.kill(*child, signal, os::Whom::Family);
+            }
+        }
+    }
+
+    /// Ends the submit commands under way, so that what they did is written down. No further job is begun.
+    fn stop(&mut self) -> Result<(), RunError> {
+        let log = self.options.log;
+        let now = clock::tick();
+        self.submissions.values_mut().for_each(|submission| submission.deadline = Some(now));
+        self.end_late_submissions(now);
+        let patience = now.plus(GRACE * 2);
+        while !self.submissions.is_empty() && clock::tick() < patience {
+            let deadline = self.submissions.values().filter_map(|submission| submission.deadline).min();
+            match self.reactor.next(deadline)? {
+                os::Event::Exited { child, exit, stdout, .. } => {
+                    let Some(submission) = self.submissions.remove(&child) else { continue };
+                    match self.submission_ended(&submission, exit, &stdout.bytes) {
+                        Event::Submitted(source, Ok(copy)) => log(&format!("submitted {source} as {copy}")),
+                        Event::Submitted(source, Err(reason)) => log(&format!("{source}: {reason}")),
+                        Event::Unclear(source, reason) => {
+                            log(&format!("{source} may have been submitted: {reason}"));
+                        }
+                        _ => {}
+                    }
+                }
+                os::Event::Timeout => self.end_late_submissions(clock::tick()),
+                _ => {}
+            }
+        }
+        Ok(())
     }
 
     /// Appends an event to the user log that the source names, if it names one.

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `hooks` | one call of a router hook, to its end |
 //! | `directory` | a directory of job ads as a queue |
+//! | `submission` | one copy submitted through a command |
 //! | `live` | the router over such a directory |
 //! | `simulate` | jobs over time with a manual clock |
 
@@ -11,6 +12,7 @@ mod directory;
 mod hooks;
 mod live;
 mod simulate;
+mod submission;
 
 pub use directory::Directory;
 pub use hooks::{Called, HookRunner, NoHook};

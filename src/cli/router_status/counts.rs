@@ -1,0 +1,111 @@
+//! How many jobs there are by route, user or site and by state.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use bstr::{BString, ByteSlice};
+use serde_json::json;
+
+use super::rows::Row;
+use super::{Common, attributes, objects};
+use crate::classad::{ClassAd, Expr};
+use crate::cli::common::{Column, Painter, table};
+use crate::world::World;
+
+/// How many jobs there are of each name: all, then by state.
+type Counts = BTreeMap<BString, [u64; 6]>;
+
+/// What is counted, as data.
+const COUNTED: [&str; 6] = ["Jobs", "Idle", "Running", "Held", "Done", "Other"];
+
+fn counts(rows: &[Row], by: &str) -> Counts {
+    let mut counts = Counts::new();
+    for row in rows {
+        let key = match by {
+            "user" => row.owner.clone(),
+            "site" => row.resource.clone(),
+            _ => row.route.clone(),
+        };
+        let counts = counts.entry(key).or_default();
+        let place = match row.status {
+            1 => 1,
+            2 | 6 => 2,
+            5 => 3,
+            4 => 4,
+            _ => 5,
+        };
+        counts[0] += 1;
+        counts[place] += 1;
+    }
+    counts
+}
+
+/// Prints the counts of jobs by `by` in the form that was asked for.
+///
+/// # Errors
+/// They cannot be written.
+pub(super) fn print(
+    rows: &[Row],
+    by: &str,
+    common: &Common,
+    columns_asked: &[Expr],
+    world: &dyn World,
+    out: &mut Vec<u8>,
+) -> io::Result<()> {
+    let counts = &counts(rows, by);
+    let first = match by {
+        "user" => "User",
+        "site" => "Site",
+        _ => "Route",
+    };
+    if common.output.json || common.output.jsonl {
+        let objects_of = counts.iter().map(|(key, counts)| {
+            let name = (!key.is_empty()).then(|| key.to_str_lossy().into_owned());
+            let mut object = serde_json::Map::new();
+            object.insert(first.to_ascii_lowercase(), json!(name));
+            for (what, count) in COUNTED.iter().zip(counts) {
+                object.insert(what.to_ascii_lowercase(), json!(count));
+            }
+            serde_json::Value::Object(object)
+        });
+        return objects(objects_of, common.output.json, out);
+    }
+    if !common.af.is_empty() || common.output.long {
+        for (key, counts) in counts {
+            let mut ad = ClassAd::default();
+            if !key.is_empty() {
+                ad.set(first, key.clone());
+            }
+            for (what, &count) in COUNTED.iter().zip(counts) {
+                ad.set(what, i64::try_from(count).unwrap_or(i64::MAX));
+            }
+            if common.af.is_empty() {
+                out.extend_from_slice(&crate::classad::format::long::print(&ad));
+                out.push(b'\n');
+            } else {
+                out.extend_from_slice(&attributes(&ad, columns_asked, world));
+            }
+        }
+        return Ok(());
+    }
+    let first = match first {
+        "User" => "USER",
+        "Site" => "SITE",
+        _ => "ROUTE",
+    };
+    let columns = [
+        Column::left(first),
+        Column::right("JOBS"),
+        Column::right("IDLE"),
+        Column::right("RUN"),
+        Column::right("HELD"),
+        Column::right("DONE"),
+        Column::right("OTHER"),
+    ];
+    let rows = counts.iter().map(|(key, counts)| {
+        let name = if key.is_empty() { "-".into() } else { key.to_string() };
+        std::iter::once(name).chain(counts.iter().map(u64::to_string)).collect::<Vec<_>>()
+    });
+    out.extend_from_slice(table(&columns, rows, Painter::stdout(common.output.color)).as_bytes());
+    Ok(())
+}
