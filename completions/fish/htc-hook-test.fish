@@ -684,7 +684,7 @@ complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand startd-cron"
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand startd-cron" -l job-begins -d 'A job begins in the slot that --job-slot names, after so many seconds: monitors count for it from then on' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand startd-cron" -l job-slot -d 'The slot of --job-begins, by its number among the ads' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand startd-cron" -l slot -d 'Show only what reaches the slot of that number' -r
-complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand startd-cron" -l slot-ads -d 'The ads of the slots' -r -F
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand startd-cron" -l slot-ads -d 'The ads of the slots, or of the schedd, instead of a built-in one' -r -F
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand startd-cron" -l expect -d 'Must be true of each slot\'s ad afterwards; may be repeated' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand startd-cron" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand startd-cron" -l set-knob -d 'Set a knob above all files; may be repeated' -r
@@ -714,7 +714,7 @@ complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand schedd-cron"
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand schedd-cron" -l job-begins -d 'A job begins in the slot that --job-slot names, after so many seconds: monitors count for it from then on' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand schedd-cron" -l job-slot -d 'The slot of --job-begins, by its number among the ads' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand schedd-cron" -l slot -d 'Show only what reaches the slot of that number' -r
-complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand schedd-cron" -l slot-ads -d 'The ads of the slots' -r -F
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand schedd-cron" -l slot-ads -d 'The ads of the slots, or of the schedd, instead of a built-in one' -r -F
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand schedd-cron" -l expect -d 'Must be true of each slot\'s ad afterwards; may be repeated' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand schedd-cron" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand schedd-cron" -l set-knob -d 'Set a knob above all files; may be repeated' -r

@@ -160,6 +160,13 @@ impl CronRunner {
         self.running.len()
     }
 
+    /// The jobs whose programs run, in the order of their names.
+    pub fn running(&self) -> Vec<BString> {
+        let mut names: Vec<_> = self.running.values().map(|running| running.name.clone()).collect();
+        names.sort();
+        names
+    }
+
     /// When [`CronEvent::TimePasses`] is due.
     pub fn next_wake(&self) -> Option<crate::time::Tick> {
         self.schedule.next_wake()

@@ -202,6 +202,60 @@ fn cron_jobs_aim_their_records_at_slots() {
     }
 }
 
+#[test]
+fn a_cron_job_that_does_not_end_is_named_with_status_124() {
+    let home = tempfile::tempdir().unwrap();
+    write_executable(&home.path().join("endless"), b"#!/bin/sh\nexec sleep 1000\n");
+    for verb in ["startd-cron", "schedd-cron"] {
+        let Some(output) = run(home.path(), &[verb, "./endless", "--timeout", "0.3"]) else { return };
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(124), "{said}");
+        assert!(said.contains("ENDLESS: killed: it did not end within 0.3 s"), "{said}");
+    }
+}
+
+#[test]
+fn a_cron_job_of_the_schedd_adds_to_the_ad_of_a_schedd() {
+    let home = tempfile::tempdir().unwrap();
+    write_executable(&home.path().join("job"), b"#!/bin/sh\necho 'Licences = 3'\n");
+    let expect =
+        "MyType == \"Scheduler\" && Licences == 3 && TotalRunningJobs =!= undefined && State =?= undefined";
+    let Some(output) = run(home.path(), &["schedd-cron", "./job", "--expect", expect]) else { return };
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let output = run(home.path(), &["schedd-cron", "./job", "--slot", "1"]).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
+}
+
+#[test]
+fn values_of_options_without_a_meaning_are_refused_with_their_place() {
+    let home = tempfile::tempdir().unwrap();
+    let hook = format!("#!/bin/sh\ncat >/dev/null\n: >'{}'\n", home.path().join("called").display());
+    write_executable(&home.path().join("h"), hook.as_bytes());
+    for (option, value, said) in [
+        ("--set", "a b=3", "--set:1:2: a name has letters, digits and `_` only"),
+        ("--set-slot", "a.b=3", "--set-slot:1:2: "),
+        ("--set-routed", "1a=3", "--set-routed:1:1: a name does not begin with a digit"),
+        ("--set", "=3", "--set:1:1: no name"),
+        ("--slot", "xyz", "'xyz'"),
+        ("--slot", "slot0", "'slot0'"),
+        ("--slot", "slot1_2_3", "'slot1_2_3'"),
+        ("--repeat", "0", "'0'"),
+        ("--time", "0", "'0'"),
+        ("--fuzz", "0", "'0'"),
+    ] {
+        let words = ["prepare", "./h", "--sample-job", "vanilla", option, value];
+        let Some(output) = run(home.path(), &words) else { return };
+        let told = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{option} {value}: {told}");
+        assert!(told.contains(said), "{option} {value}: {told}");
+        assert!(!said.starts_with("--set") || told.contains('^'), "{told}");
+        assert!(!home.path().join("called").exists(), "{option} {value}");
+    }
+    let words = ["prepare", "./h", "--sample-job", "vanilla", "--set", " A_1 = 3", "--slot", "slot1_2"];
+    let output = run(home.path(), &words).unwrap();
+    assert!(home.path().join("called").exists(), "{}", text(&output.stderr));
+}
+
 /// The jobs of a configuration on the skipping clock: half a minute of them takes no half minute.
 #[test]
 fn a_cron_list_is_played_with_its_periods_loads_and_reconfigs() {

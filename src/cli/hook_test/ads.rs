@@ -122,27 +122,30 @@ fn change(case: &mut Case, ads: &AdOptions) -> anyhow::Result<()> {
         subject.remove(name);
     }
     for line in &ads.set {
-        set(subject, line)?;
+        set(subject, "--set", line)?;
     }
     for line in &ads.set_slot {
-        set(&mut case.slot, line)?;
+        set(&mut case.slot, "--set-slot", line)?;
     }
     for line in &ads.set_routed {
-        set(&mut case.routed, line)?;
+        set(&mut case.routed, "--set-routed", line)?;
     }
     Ok(())
 }
 
-/// Sets `NAME=EXPR`; all of the text must be used.
-fn set(ad: &mut ClassAd, line: &str) -> anyhow::Result<()> {
+/// Sets `NAME=EXPR`, as an option gives it; all of the text must be used.
+fn set(ad: &mut ClassAd, option: &str, line: &str) -> anyhow::Result<()> {
     let bad = |message: &str, span: Span| {
-        let caret = Caret { source: "--set", text: line.as_bytes(), span };
+        let caret = Caret { source: option, text: line.as_bytes(), span };
         anyhow::Error::from(Problem::usage(message).at(&caret))
     };
     let Some((name, value)) = line.split_once('=') else {
         return Err(bad("expected NAME=EXPR", Span::at(line.len())));
     };
     let start = name.len() + 1;
+    if let Some((message, span)) = bad_name(name) {
+        return Err(bad(message, span));
+    }
     match crate::classad::Expr::parse(value.as_bytes()) {
         Ok(value) => ad.insert(name.trim(), value),
         Err(error) => {
@@ -151,4 +154,19 @@ fn set(ad: &mut ClassAd, line: &str) -> anyhow::Result<()> {
         }
     }
     Ok(())
+}
+
+/// What is wrong with the name in front of the `=`, if it is none that an expression could refer to, and where.
+fn bad_name(text: &str) -> Option<(&'static str, Span)> {
+    let name = text.trim();
+    let start = text.len() - text.trim_start().len();
+    let Some(first) = name.chars().next() else {
+        return Some(("no name before the `=`", Span::at(0)));
+    };
+    if first.is_ascii_digit() {
+        return Some(("a name does not begin with a digit", Span::at(start)));
+    }
+    let (offset, odd) = name.char_indices().find(|(_, c)| !(c.is_ascii_alphanumeric() || *c == '_'))?;
+    let at = start + offset;
+    Some(("a name has letters, digits and `_` only", Span::new(at, at + odd.len_utf8())))
 }

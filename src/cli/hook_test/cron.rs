@@ -63,7 +63,7 @@ pub(super) struct CronArgs {
     /// Show only what reaches the slot of that number
     #[arg(long, value_name = "N")]
     pub slot: Option<i64>,
-    /// The ads of the slots
+    /// The ads of the slots, or of the schedd, instead of a built-in one
     #[arg(long, value_name = "FILE", help_heading = "Input")]
     pub slot_ads: Option<PathBuf>,
     /// Must be true of each slot's ad afterwards; may be repeated
@@ -93,8 +93,12 @@ pub(super) fn run(
     }
     let expectations: Vec<one::Expectation> =
         args.expect.iter().map(|text| one::expectation(text, "--expect")).collect::<anyhow::Result<_>>()?;
+    if manager == CronManager::Schedd && args.slot.is_some() {
+        return Err(Problem::usage("a schedd has no slots: --slot is for startd-cron").into());
+    }
     let mut slots = match &args.slot_ads {
         Some(path) => ads::read(path, false, usize::MAX, session)?,
+        None if manager == CronManager::Schedd => vec![samples::schedd()],
         None => vec![sample(args.slot.unwrap_or(1))],
     };
     if let Some(number) = args.slot {
@@ -145,7 +149,11 @@ pub(super) fn run(
             bad = true;
         }
     }
-    Ok(if bad { Status::No } else { Status::Done })
+    Ok(match bad {
+        _ if play.timed_out() => Status::TimedOut,
+        true => Status::No,
+        false => Status::Done,
+    })
 }
 
 /// A slot of that number, as built in.

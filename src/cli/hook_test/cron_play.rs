@@ -56,6 +56,7 @@ pub(super) struct Play<'a> {
     skipped: Duration,
     moments: Vec<(Duration, Moment)>,
     bad: bool,
+    timed_out: bool,
     /// Lines that were told to be no attributes; each is told once.
     bad_lines: BTreeSet<BString>,
     _log: tempfile::TempDir,
@@ -101,6 +102,7 @@ impl<'a> Play<'a> {
             skipped: Duration::ZERO,
             moments,
             bad: false,
+            timed_out: false,
             bad_lines: BTreeSet::new(),
             _log: log,
         })
@@ -115,9 +117,14 @@ impl<'a> Play<'a> {
         i64::try_from(self.elapsed().as_secs()).unwrap_or(i64::MAX)
     }
 
-    /// Whether a program could not be started, did not end, or printed lines that are no attributes.
+    /// Whether a program could not be started, or printed lines that are no attributes.
     pub(super) fn bad(&self) -> bool {
         self.bad
+    }
+
+    /// Whether a program was killed because it did not end.
+    pub(super) fn timed_out(&self) -> bool {
+        self.timed_out
     }
 
     fn elapsed(&self) -> Duration {
@@ -173,8 +180,11 @@ impl<'a> Play<'a> {
             let deadline = wake.map(|wake| self.real(wake)).into_iter().chain(limit).min();
             match self.reactor.next(deadline)? {
                 Event::Timeout if limit.is_some_and(|limit| limit <= clock::tick()) => {
-                    self.bad = true;
-                    self.line("", "killed: it did not end in time");
+                    self.timed_out = true;
+                    let text = format!("killed: it did not end within {} s", patience.as_secs_f64());
+                    for name in self.runner.running() {
+                        self.line(&self.painter.bad(&name).to_string(), &text);
+                    }
                     self.reactor.kill_all(Duration::ZERO);
                     return Ok(None);
                 }

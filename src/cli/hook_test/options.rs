@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, value_parser};
 
 use crate::cli::common::InputOptions;
 
@@ -67,6 +67,7 @@ pub(super) struct CallOptions {
         value_name = "SLOT",
         default_value = "slot1",
         hide_default_value = true,
+        value_parser = slot,
         help_heading = "Call",
         hide_short_help = true
     )]
@@ -126,18 +127,31 @@ pub(super) struct AlsoOptions {
     #[arg(long, value_name = "DIR", help_heading = "Behaviour")]
     pub keep: Option<PathBuf>,
     /// Call it N times and compare the answers
-    #[arg(long, value_name = "N", help_heading = "Behaviour")]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..), help_heading = "Behaviour")]
     pub repeat: Option<u32>,
     /// Call it again in another directory, with another HOME and with your own environment, and compare
     #[arg(long, help_heading = "Behaviour")]
     pub probe: bool,
     /// Call it N times and print a table of how long it took
-    #[arg(long, value_name = "N", help_heading = "Behaviour")]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..), help_heading = "Behaviour")]
     pub time: Option<u32>,
     /// Change the ad at random N times; --seed repeats it
-    #[arg(long, value_name = "N", help_heading = "Behaviour")]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..), help_heading = "Behaviour")]
     pub fuzz: Option<u32>,
     /// Tell how keyword and path were found
     #[arg(long, help_heading = "Behaviour")]
     pub explain: bool,
+}
+
+/// Reads the value of `--slot`; a mere number is that of a slot with an ordinary name.
+fn slot(text: &str) -> Result<String, String> {
+    let is_name = text.get(..4).is_some_and(|prefix| prefix.eq_ignore_ascii_case("slot"));
+    let numbers = if is_name { &text[4..] } else { text };
+    let is_number =
+        |text: &str| text.bytes().all(|b| b.is_ascii_digit()) && text.parse::<u32>().is_ok_and(|n| n > 0);
+    let parts: Vec<&str> = numbers.split('_').collect();
+    if parts.len() > 2 || !parts.into_iter().all(is_number) {
+        return Err("expected a slot such as slot2, slot1_3 or 2".to_owned());
+    }
+    Ok(text.to_owned())
 }

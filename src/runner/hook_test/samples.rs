@@ -55,6 +55,11 @@ pub fn slot(kind: &str) -> Option<ClassAd> {
     sample(&SLOT, &SLOTS, kind)
 }
 
+/// The ad of a schedd, as cron jobs of the schedd add to it.
+pub fn schedd() -> ClassAd {
+    with(ClassAd::new(), include_str!("samples/schedd.ad"))
+}
+
 /// A routed copy of a job, as the router submits it.
 pub fn routed(source: &ClassAd, route: &[u8]) -> ClassAd {
     let mut routed = source.clone();
