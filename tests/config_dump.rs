@@ -375,3 +375,127 @@ fn bad_input_is_told_in_one_message() {
     let (_, err, status) = place.run(["--config-file", "/dev/zero", "A"]);
     assert!(status == 3 && !err.contains("panicked"), "{status} {err}");
 }
+
+#[test]
+fn redacted_output_holds_no_secret_however_it_is_asked_for() {
+    let place = Place::new(
+        "MY_PASSWORD = hunter2\nL = user:$(MY_PASSWORD)\nM_CMD = /bin/x -p $(MY_PASSWORD)\n\
+         ML_PASSWORD @=e\n hunter2 one\n hunter2 two\n@e\nMY_PASSWORD = hunter2b\nOF = $(MY_TOKEN)\n\
+         MY_TOKEN = $(PLAIN)\nPLAIN_HOOK_FETCH_WORK = /bin/$(MY_PASSWORD)\nSTARTD_JOB_HOOK_KEYWORD = PLAIN\n\
+         if false\n MY_PASSWORD = hunter2c\nendif\nSTART = Owner == '$(MY_PASSWORD)'\n",
+    );
+    for words in [
+        &["L"][..],
+        &["L", "M_CMD", "MY_PASSWORD", "ML_PASSWORD"],
+        &["-v", "L", "ML_PASSWORD"],
+        &["--raw", "MY_PASSWORD"],
+        &["--dump", "--expanded"],
+        &["--dump", "--expanded", "-v", "PASSW"],
+        &["--set-knob", "Z=a$(MY_PASSWORD)", "Z"],
+        &["--json", "L", "ML_PASSWORD", "MY_PASSWORD"],
+        &["--jsonl"],
+        &["--why", "L", "MY_PASSWORD", "ML_PASSWORD"],
+        &["--summary"],
+        &["--trace"],
+        &["--trace", "MY_PASSWORD"],
+        &["--macro", "<$(MY_PASSWORD)>"],
+        &["--hooks"],
+        &["--hooks", "--json"],
+        &["lint"],
+        &["lint", "--json"],
+        &["lint", "condor_config"],
+    ] {
+        let (out, err, _) = place.run(["--redact"].iter().chain(words));
+        assert!(!out.contains("hunter2") && !err.contains("hunter2"), "{words:?}: {out}{err}");
+        let (out, _, _) = place.run(words);
+        assert!(out.contains("hunter2"), "{words:?} shows nothing to mask: {out}");
+    }
+    assert_eq!(place.run(["--redact", "L"]).0, "user:********\n");
+    assert_eq!(place.run(["--redact", "--check-if", "defined MY_PASSWORD"]).2, 0);
+
+    for bad in ["MY_PASSWORD hunter2\n", "MY_PASSWORD = hunter2\ninclude : /none/$(MY_PASSWORD)\n"] {
+        let place = Place::new(bad);
+        for words in [&["A"][..], &["--json"], &["lint"]] {
+            let (out, err, status) = place.run(["--redact"].iter().chain(words));
+            assert_ne!(status, 0);
+            assert!(!out.contains("hunter2") && !err.contains("hunter2"), "{words:?}: {out}{err}");
+        }
+    }
+}
+
+#[test]
+fn a_directory_is_no_configuration() {
+    let place = Place::new("A = 1\n");
+    for words in [&["lint", "."][..], &["lint", "condor_config", "."], &["--config-file", ".", "D"]] {
+        let (_, err, status) = place.run(words);
+        assert_eq!(status, 3, "{words:?}: {err}");
+        assert!(err.contains("\".\" is a directory"), "{words:?}: {err}");
+    }
+}
+
+#[test]
+fn a_trace_without_names_tells_every_change() {
+    let place = Place::new("A = 1\nB = 1\nA = 2\n");
+    let (out, _, status) = place.run(["--trace"]);
+    assert_eq!(status, 0);
+    assert_eq!(out, " # trace: A\n  # was: 1\n  # set at: DIR/condor_config, line 1\n");
+}
+
+#[test]
+fn knobs_are_set_by_names_that_files_could_set() {
+    let (_, err, status) = Place::new("").run(["--set-knob", "a b=7", "A"]);
+    assert_eq!(status, 2);
+    assert!(err.contains("'a b' is no name of a knob"), "{err}");
+}
+
+#[test]
+fn endless_and_undefined_references_are_found_in_any_macro() {
+    assert_eq!(findings("A = $(B)\nB = $(A)\nSTART = $(A)\n"), ["endless:1:1", "endless:2:1", "endless:3:1"]);
+    let config = "START = true\nLOG = $(Q1)/log\nSPOOL = $(R1:/tmp) $(LOG:$(R2))\nEXECUTE = $(STARTD_ONLY)\n\
+                  STARTD.STARTD_ONLY = /x\nDOC = $DOLLAR(x) $(DOLLAR)x $(HOSTNAME)\n";
+    let found = findings(config);
+    let undefined: Vec<_> = found.iter().filter(|one| one.starts_with("undefined:")).collect();
+    assert_eq!(undefined, ["undefined:2:7"], "{found:?}");
+    let place = Place::new(config);
+    assert!(place.run(["lint", "condor_config"]).0.contains("Q1 is not defined"));
+    // Files that are not read may define it.
+    place.write("part", "LOCAL_CONFIG_FILE = /etc/more\nLOG = $(Q1)/log\n");
+    assert!(!place.run(["lint", "part"]).0.contains("Q1"));
+}
+
+#[test]
+fn expressions_that_say_something_else_are_found() {
+    assert_eq!(
+        findings("START = Owner == 'a'\nPREEMPT = fooo(1)\nKILL = x == \"a\" && size(y) > 1\n"),
+        ["misleading-expression:1:18", "misleading-expression:2:11"]
+    );
+}
+
+#[test]
+fn conditions_that_are_not_whole_are_told_so() {
+    for (condition, wanted) in [
+        ("if version >", "a version must stand behind the operator"),
+        ("if", "a condition must follow"),
+        ("if version>25.0", "a blank must stand between"),
+        ("if FOO", "if defined FOO"),
+    ] {
+        let (_, err, status) = Place::new(&format!("{condition}\nendif\n")).run(["A"]);
+        assert!(status == 3 && err.contains(wanted), "{condition}: {err}");
+    }
+}
+
+#[test]
+fn includes_are_bounded_in_number() {
+    let fan = |next: &str, times: usize| format!("include : {next}\n").repeat(times);
+    let place = Place::new(&fan("i1", 100));
+    place.write("i1", fan("i2", 100));
+    place.write("i2", fan("i3", 100));
+    place.write("i3", "A = 1\n");
+    let (_, err, status) = place.run(["A"]);
+    assert_eq!(status, 3, "{err}");
+    for wanted in ["more than 20000 sources are included", "i2:", "i1, line", "DIR/condor_config, line 2"] {
+        assert!(err.contains(wanted), "{wanted} in {err}");
+    }
+    place.write("i1", fan("i3", 100));
+    assert_eq!(place.run(["A"]).0, "1\n");
+}

@@ -410,7 +410,19 @@ impl ConditionError {
     /// A hint for the slips that the reference's words do not explain.
     pub fn hint(&self, condition: &[u8]) -> Option<String> {
         let word = BStr::new(trim_end(condition));
+        let version =
+            condition.get(b"version".len()..).filter(|_| caseless::starts_with(condition, b"version"));
         match self {
+            ConditionError::NoCondition if word.is_empty() => {
+                Some("a condition must follow, such as 'defined NAME' or 'version >= 25.0'".into())
+            }
+            ConditionError::Complex
+                if version.is_some_and(|rest| {
+                    !rest.iter().any(u8::is_ascii_digit) && rest.iter().all(|b| b" \t<>=!".contains(b))
+                }) =>
+            {
+                Some("a version must stand behind the operator, such as 25.14".into())
+            }
             ConditionError::NoCondition if !word.contains(&b' ') && !word.contains(&b'$') => {
                 Some(format!("write 'if defined {word}' or 'if $({word})'"))
             }

@@ -20,7 +20,8 @@ pub struct LoadOptions {
     /// The root file; else `CONDOR_CONFIG` and the usual places. `ONLY_ENV` means no files.
     pub file: Option<PathBuf>,
     /// Whether CONFIG_ROOT is absolute though `file` is relative. Daemons change their directory, and hooks below
-    /// `$(CONFIG_ROOT)` are to be found then; the tool's `-root-config` takes the file as it is.
+    /// `$(CONFIG_ROOT)` are to be found then; the tool's `-root-config` takes the file as it is,
+    /// a directory, too, which is an error here.
     pub absolute_root: bool,
     /// Whether `_CONDOR_...` variables count.
     pub environment: bool,

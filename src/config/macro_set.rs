@@ -173,6 +173,9 @@ impl<'a> Found<'a> {
 /// How many bytes of replaced values are kept for those who ask.
 const MAX_HISTORY: usize = 32 * 1024 * 1024;
 
+/// Another value for that of a name: gets the name, the raw value, and whether a template set it.
+type Rewrite<'a> = dyn Fn(&[u8], &[u8], bool) -> BString + 'a;
+
 /// All names that sources set.
 #[derive(Clone, Debug, Default)]
 pub struct MacroSet {
@@ -332,6 +335,31 @@ impl MacroSet {
             replaced: Vec::new(),
             parameter,
         });
+    }
+
+    /// Puts another value in the place of each, of those that count no more, too.
+    pub(crate) fn rewrite_values(&mut self, value: &Rewrite<'_>) {
+        for entry in &mut self.entries {
+            for definition in entry.replaced.iter_mut().chain([&mut entry.current]) {
+                let is_template = definition.place.template.is_some();
+                definition.raw = value(&definition.name, &definition.raw, is_template);
+            }
+        }
+        for old in &mut self.replacements {
+            old.was = value(&old.name, &old.was, old.place.template.is_some());
+        }
+    }
+
+    /// Puts other names and kept texts in the places of those of all sources.
+    pub(crate) fn rewrite_sources(
+        &mut self,
+        name: &dyn Fn(&[u8]) -> BString,
+        text: &dyn Fn(&[u8]) -> Vec<u8>,
+    ) {
+        for source in &mut self.sources {
+            source.name = name(&source.name);
+            source.text = source.text.as_ref().map(|kept| Arc::from(text(kept)));
+        }
     }
 
     /// Takes a name out of the table, since a detected value is put in its place.

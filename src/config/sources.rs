@@ -53,6 +53,7 @@ impl Loader<'_> {
             self.config_source(root.as_ref(), 0, "global config source", true)?;
         }
         for file in &options.more_files {
+            self.refuse_directory(file)?;
             let file = BString::from(file.as_os_str().as_bytes());
             self.config_source(file.as_ref(), 0, "config source", true)?;
             self.local_sources.push(file);
@@ -147,6 +148,7 @@ impl Loader<'_> {
     /// The root file (`find_file`): the option, else CONDOR_CONFIG, else the usual places.
     fn find_root(&mut self) -> Result<Option<BString>, Stop> {
         if let Some(file) = &self.options.file {
+            self.refuse_directory(file)?;
             return Ok(Some(file.as_os_str().as_bytes().into()));
         }
         if let Some(file) = self.world.env(OsStr::new("CONDOR_CONFIG")) {
@@ -200,6 +202,18 @@ impl Loader<'_> {
             self.error_line(line);
         }
         Err(Stop::new(0))
+    }
+
+    /// A directory that was named in the place of a file, in the words about CONDOR_CONFIG. The tool's `-root-config`
+    /// reads it as nothing.
+    fn refuse_directory(&mut self, file: &Path) -> Result<(), Stop> {
+        let is_directory = self.world.stat(file).is_ok_and(|status| status.kind == FileKind::Directory);
+        if self.options.absolute_root && is_directory {
+            let shown = file.display();
+            self.error_line(format!("\"{shown}\" is a directory.  Please specify a file."));
+            return Err(Stop::new(0));
+        }
+        Ok(())
     }
 
     /// SUBSYSTEM and LOCALNAME.

@@ -22,7 +22,7 @@ pub struct ConfigOptions {
     #[arg(long, value_name = "FILE", global = true, help_heading = "Configuration")]
     pub config_file: Option<PathBuf>,
     /// Set a knob above all files; may be repeated
-    #[arg(long, value_name = "NAME=VALUE", value_parser = values::assignment, global = true,
+    #[arg(long, value_name = "NAME=VALUE", value_parser = values::knob, global = true,
           help_heading = "Configuration")]
     pub set_knob: Vec<(String, String)>,
     /// Ignore _CONDOR_* variables of the environment

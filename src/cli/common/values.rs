@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::config::statement;
 use crate::quirks::Quirks;
 
 /// Where an event stream goes.
@@ -58,6 +59,16 @@ pub(crate) fn assignment(text: &str) -> Result<(String, String), String> {
     }
 }
 
+/// Reads `NAME=VALUE` with a name that a configuration file may set.
+pub(crate) fn knob(text: &str) -> Result<(String, String), String> {
+    let (name, value) = assignment(text)?;
+    if statement::is_valid_name(name.as_bytes()) {
+        Ok((name, value))
+    } else {
+        Err(format!("'{name}' is no name of a knob: letters, digits, '_', '.' and '/' may stand in one"))
+    }
+}
+
 /// Reads the value of `--quirks`.
 pub(crate) fn quirks(text: &str) -> Result<Quirks, String> {
     match text {
@@ -107,6 +118,14 @@ mod tests {
         assert_eq!(assignment("A = b=c"), Ok(("A".into(), "b=c".into())));
         assert_eq!(assignment("A="), Ok(("A".into(), "".into())));
         assert!(assignment("A").is_err() && assignment("=b").is_err());
+    }
+
+    #[test]
+    fn knobs_have_names_that_files_can_set() {
+        assert_eq!(knob("STARTD.A/b_1=x y"), Ok(("STARTD.A/b_1".into(), "x y".into())));
+        for bad in ["a b=7", "a-b=7", "$(A)=7", "A+=7", "=7", "A"] {
+            assert!(knob(bad).is_err(), "{bad}");
+        }
     }
 
     #[test]

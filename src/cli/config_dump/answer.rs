@@ -10,10 +10,10 @@ use bstr::{BStr, BString};
 
 use super::entries::{self, Kind, Row};
 use super::request::{Asked, Request};
-use super::{use_template, write_config};
+use super::{redact, use_template, write_config};
 use crate::classad::regex::{Options as RegexOptions, Regex};
 use crate::config::defaults::{self, Parameter, ParameterType};
-use crate::config::macro_set::{Found, Replacement};
+use crate::config::macro_set::{Found, Replacement, SourceId};
 use crate::config::{Config, LoadOptions, View, Who, condition, expand};
 use crate::text::caseless;
 use crate::world::World;
@@ -55,6 +55,7 @@ pub(super) struct Answer<'a> {
 pub(super) fn load_options(request: &Request) -> LoadOptions {
     LoadOptions {
         file: request.root.as_ref().map(|root| PathBuf::from(OsStr::from_bytes(root))),
+        absolute_root: request.own_root,
         environment: request.environment,
         overlay: request.overlay.clone(),
         commands: request.commands,
@@ -70,7 +71,10 @@ impl<'a> Answer<'a> {
         let who = Who { subsystem: request.subsystem.clone(), local_name: request.local_name.clone() };
         let mut options = load_options(request);
         let mut attempt = Config::attempt(world, &who, &options);
-        let answer = |attempt: crate::config::load::Attempt, output: &mut Output| {
+        let answer = |mut attempt: crate::config::load::Attempt, output: &mut Output| {
+            if request.redact {
+                redact::attempt(&mut attempt, world);
+            }
             let answer = Answer { request, world, config: attempt.config };
             answer.trace(output);
             if let Some(error) = &attempt.error {
@@ -123,12 +127,13 @@ impl<'a> Answer<'a> {
             }
         }
         let wanted = |name: &[u8]| {
-            names.iter().any(|known| caseless::eq(known, name))
+            self.request.trace_all
+                || names.iter().any(|known| caseless::eq(known, name))
                 || patterns.iter().any(|regex| regex.is_match(name).unwrap_or(false))
         };
-        for Replacement { name, was, place } in
-            self.config.set.replacements().iter().filter(|one| wanted(&one.name))
-        {
+        for Replacement { name, was, place } in self.config.set.replacements().iter().filter(|one| {
+            wanted(&one.name) && !(self.request.trace_all && one.place.source == SourceId::DETECTED)
+        }) {
             output.line(&[b" # trace: ", name]);
             output.line(&[b"  # was: ", was]);
             output.line(&[b"  # set at: ", &self.config.set.describe(place)]);

@@ -55,15 +55,20 @@ fn shown(bytes: &[u8]) -> String {
     bytes.to_str_lossy().into_owned()
 }
 
-/// Collects the report. The configuration is read once for each kind of caller, since statements may depend on it.
+/// Collects the report. The configuration is read once for each kind of caller, since statements may depend on it;
+/// `seen` gets each.
 pub(super) fn report(
     world: &dyn World,
     options: &LoadOptions,
     local_name: &BStr,
+    seen: &mut dyn FnMut(&Config),
 ) -> Result<Report, ConfigError> {
-    let load = |subsystem: &str| {
+    let mut load = |subsystem: &str| {
         let who = Who { subsystem: subsystem.into(), local_name: local_name.into() };
-        Config::load(world, &who, options).map(|(config, _)| config)
+        Config::load(world, &who, options).map(|(config, _)| {
+            seen(&config);
+            config
+        })
     };
     let mut report = Report::default();
     let mut used: Vec<BString> = Vec::new();

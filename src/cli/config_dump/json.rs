@@ -92,6 +92,9 @@ pub(super) fn parameter(row: &Row<'_>, config: &Config, view: &View<'_>, redacti
         Err(error) => (None, Some(error.to_string())),
     };
     let messages = view.take_messages().iter().map(|message| text(&message.text)).collect();
+    let redacted = redacting
+        && (redact::is_masked(&row.raw)
+            || expanded.as_ref().is_some_and(|text| redact::is_masked(text.as_bytes())));
     let overridden = entry.map(|entry| &entry.replaced[..]).unwrap_or_default();
     Parameter {
         name: text(name),
@@ -110,6 +113,6 @@ pub(super) fn parameter(row: &Row<'_>, config: &Config, view: &View<'_>, redacti
             .iter()
             .map(|old| Overridden { raw: mask(&old.raw), place: place(config, &old.place) })
             .collect(),
-        redacted: redacting && mask(&row.raw) != text(&row.raw),
+        redacted,
     }
 }

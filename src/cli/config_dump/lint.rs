@@ -8,6 +8,7 @@ use bstr::{BStr, BString, ByteSlice};
 use serde::Serialize;
 
 use super::hooks::keywords;
+use super::redact;
 use crate::cli::common::{Painter, Problem, Session, Status};
 use crate::config::lint::{self, Finding, Spot, Subject};
 use crate::config::macro_set::Entry;
@@ -33,6 +34,8 @@ pub(super) struct Request {
     pub(super) json: bool,
     /// Colours.
     pub(super) painter: Painter,
+    /// Whether secrets are masked.
+    pub(super) redact: bool,
 }
 
 /// A finding for programs.
@@ -65,13 +68,23 @@ pub(super) fn run(request: &Request, world: &dyn World, session: &Session) -> an
         options.local_files = false;
         options.user_file = false;
     }
-    let attempt = Config::attempt(world, &request.who, &options);
+    let mut attempt = Config::attempt(world, &request.who, &options);
+    if request.redact && attempt.error.is_some() {
+        redact::attempt(&mut attempt, world);
+    }
     let findings = match &attempt.error {
         Some(error) if error.place.is_none() => return Err(unreadable(error).into()),
         Some(error) => vec![syntax(error)],
         None => {
+            let mut secrets = redact::Secrets::default();
+            if request.redact {
+                secrets.learn(&attempt.config, world);
+            }
             for warning in &attempt.warnings {
-                session.warn(&warning.to_string());
+                session.warn(&match request.redact {
+                    true => secrets.sweep(&warning.text).to_string(),
+                    false => warning.to_string(),
+                });
             }
             let subject = Subject::new(&attempt.config, world);
             let mut findings = lint::lint(&subject);
@@ -80,8 +93,17 @@ pub(super) fn run(request: &Request, world: &dyn World, session: &Session) -> an
             if detached {
                 // Other files, and scripts, may refer to what these set.
                 findings.retain(|finding| finding.rule != "unused-macro");
+                // Files that are named and not read may define anything.
+                let names_more = ["LOCAL_CONFIG_FILE", "LOCAL_CONFIG_DIR"]
+                    .iter()
+                    .any(|name| attempt.config.set.exact(name.as_bytes()).is_some());
+                findings.retain(|finding| finding.rule != "undefined" || !names_more);
             }
             lint::sort(&mut findings);
+            for finding in findings.iter_mut().filter(|_| request.redact) {
+                let source = finding.spot.as_ref().map(|spot| attempt.config.set.source(spot.source));
+                secrets.clean(finding, source.and_then(|source| source.text.as_deref()));
+            }
             findings
         }
     };

@@ -15,6 +15,7 @@ use super::request::{Asked, Filter, Request};
 use super::{hooks, json, lint, redact, why};
 use crate::classad::regex::{Options as RegexOptions, Regex};
 use crate::cli::common::{AdFormat, ConfigOptions, OutputOptions, Painter, Problem, Session, Status};
+use crate::config::load::Warning;
 use crate::config::{CommandPolicy, Config, ConfigError, LoadOptions, SourceId, Who, print};
 use crate::os::RealWorld;
 use crate::text::caret::LineCaret;
@@ -145,10 +146,20 @@ impl Cli {
                 templates.iter().map(|text| Asked::Template(text.as_bytes().into())).collect()
             }
             Some(Verb::Lint { .. }) => Vec::new(),
-            None => self.names.iter().map(|name| Asked::Name(name.as_bytes().into())).collect(),
+            None => {
+                let text = |name: &OsString| match self.show.redact && self.show.expand {
+                    true => redact::masked(b"", name.as_bytes()).into_owned().into(),
+                    false => BString::from(name.as_bytes()),
+                };
+                self.names.iter().map(|name| Asked::Name(text(name))).collect()
+            }
         };
+        let asked_none = asked.is_empty();
         Request {
             asked,
+            own_root: true,
+            // Conditions are asked of the values as they are; the answer tells none.
+            redact: self.show.redact && self.show.check_if.is_none(),
             subsystem: self.who.subsystem.as_bytes().into(),
             local_name: self.who.local_name.as_bytes().into(),
             root: options.file.map(|file: PathBuf| file.into_os_string().into_vec().into()),
@@ -161,6 +172,7 @@ impl Cli {
             dump: self.show.dump,
             expanded: self.show.expanded,
             trace: self.show.trace,
+            trace_all: self.show.trace && asked_none,
             expand_text: self.show.expand.then_some(false),
             write: self.show.summary.then(|| ("-".into(), Filter::SUMMARY)),
             sources: self.show.sources,
@@ -209,6 +221,7 @@ pub(super) fn run(matches: &ArgMatches, session: &Session) -> anyhow::Result<Sta
             who: cli.who(),
             json: cli.output.format().is_some(),
             painter: Painter::stdout(cli.output.color),
+            redact: cli.show.redact,
         };
         return lint::run(&request, &world, session);
     }
@@ -257,15 +270,25 @@ fn templates_of(templates: &[OsString], request: &Request, session: &Session) ->
 
 fn hooks_of(cli: &Cli, world: &dyn World) -> anyhow::Result<Status> {
     let local_name = BString::from(cli.who.local_name.as_bytes());
-    let report =
-        hooks::report(world, &cli.load_options(), local_name.as_ref()).map_err(|error| problem(&error))?;
-    if cli.output.format().is_some() {
-        let mut out = std::io::stdout().lock();
-        serde_json::to_writer_pretty(&mut out, &report)?;
-        writeln!(out)?;
+    let mut secrets = redact::Secrets::default();
+    let mut learn = |config: &Config| {
+        if cli.show.redact {
+            secrets.learn(config, world);
+        }
+    };
+    let report = hooks::report(world, &cli.load_options(), local_name.as_ref(), &mut learn)
+        .map_err(|error| problem(&error))?;
+    let mut out = if cli.output.format().is_some() {
+        let mut out = serde_json::to_vec_pretty(&report)?;
+        out.push(b'\n');
+        out
     } else {
-        std::io::stdout().write_all(report.text(Painter::stdout(cli.output.color)).as_bytes())?;
+        report.text(Painter::stdout(cli.output.color)).into_bytes()
+    };
+    if cli.show.redact {
+        out = secrets.sweep(&out).into();
     }
+    std::io::stdout().write_all(&out)?;
     Ok(if report.any_refused() { Status::No } else { Status::Done })
 }
 
@@ -282,7 +305,7 @@ fn values(
         Err(_) => {
             let who = Who { subsystem: request.subsystem.clone(), local_name: request.local_name.clone() };
             let options = LoadOptions { keep_texts: true, ..super::answer::load_options(request) };
-            return match Config::load(world, &who, &options) {
+            return match load(world, &who, &options, redacting) {
                 Err(error) => Err(problem(&error)).context("the configuration cannot be read"),
                 Ok(_) => anyhow::bail!("the configuration changes while it is read"),
             };
@@ -295,21 +318,7 @@ fn values(
     }
     let undefined = answer.names(&mut output) != 0;
     if redacting {
-        let lines: Vec<&[u8]> = output.out.split_inclusive(|&b| b == b'\n').collect();
-        let names = request.asked.iter().map(Asked::text);
-        // One line a name unless more is printed; then each line tells its own name.
-        let masked: Vec<u8> = if lines.len() == request.asked.len() && !request.verbose {
-            let pairs = lines.iter().zip(names);
-            pairs
-                .flat_map(|(line, name)| {
-                    let value = line.strip_suffix(b"\n").unwrap_or(line);
-                    [redact::masked(&name, value).into_owned(), b"\n".to_vec()].concat()
-                })
-                .collect()
-        } else {
-            lines.iter().flat_map(|line| masked_line(line)).collect()
-        };
-        output.out = masked;
+        output.out = redact::masked(b"", &output.out).into_owned();
     }
     if undefined {
         for asked in &request.asked {
@@ -322,27 +331,33 @@ fn values(
     Ok(if undefined { Status::Undefined } else { Status::Done })
 }
 
-/// A line of the form `NAME = value` with a secret masked.
-fn masked_line(line: &[u8]) -> Vec<u8> {
-    let Some(at) = line.find(b" = ") else {
-        return redact::masked(b"", line).into_owned();
-    };
-    let name = line[..at].rsplit(|&b| b == b' ').next().unwrap_or_default();
-    let value = line[at + 3..].strip_suffix(b"\n").unwrap_or(&line[at + 3..]);
-    let end: &[u8] = if line.ends_with(b"\n") { b"\n" } else { b"" };
-    [&line[..at + 3], &redact::masked(name, value), end].concat()
-}
-
 fn finish(output: &Output, session: &Session) -> anyhow::Result<()> {
     std::io::stdout().write_all(&output.out)?;
     session.tell(&output.err.to_str_lossy());
     Ok(())
 }
 
+/// Reads a configuration, and masks its secrets where that is wanted.
+fn load(
+    world: &dyn World,
+    who: &Who,
+    options: &LoadOptions,
+    redacting: bool,
+) -> Result<(Config, Vec<Warning>), ConfigError> {
+    let mut attempt = Config::attempt(world, who, options);
+    if redacting {
+        redact::attempt(&mut attempt, world);
+    }
+    match attempt.error {
+        Some(error) => Err(error),
+        None => Ok((attempt.config, attempt.warnings)),
+    }
+}
+
 /// `--why`, `--json`, and whole configurations as statements.
 fn listing(cli: &Cli, world: &dyn World, session: &Session) -> anyhow::Result<Status> {
     let (config, warnings) =
-        Config::load(world, &cli.who(), &cli.load_options()).map_err(|error| problem(&error))?;
+        load(world, &cli.who(), &cli.load_options(), cli.show.redact).map_err(|error| problem(&error))?;
     for warning in &warnings {
         session.warn(&warning.to_string());
     }

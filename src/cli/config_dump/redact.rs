@@ -1,8 +1,17 @@
 //! `--redact`: values that are secrets are masked.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
+use bstr::{BString, ByteSlice};
+
+use crate::config::Config;
+use crate::config::defaults::{self, ParameterType};
+use crate::config::lint::Finding;
+use crate::config::load::Attempt;
+use crate::config::statement::{self, LogicalLines, Operator};
 use crate::text::caseless;
+use crate::world::World;
 
 /// What stands in the place of a secret.
 const MASK: &[u8] = b"********";
@@ -44,42 +53,232 @@ pub(super) fn is_secret(name: &[u8]) -> bool {
     SECRET.iter().any(has) && !HARMLESS.iter().any(|end| name.ends_with(end.as_bytes()))
 }
 
-/// The value with secrets masked: all of it if the name says so (unless it is a reference, a path or a switch),
-/// passwords in addresses and `password=` words in any.
-pub(super) fn masked<'a>(name: &[u8], value: &'a [u8]) -> Cow<'a, [u8]> {
+/// Whether a part of a value is masked.
+pub(super) fn is_masked(value: &[u8]) -> bool {
+    value.contains_str(MASK)
+}
+
+/// Whether a value of that name is a secret: not a switch, and not one that the table of parameters knows as a number,
+/// a truth value or a path.
+fn hides(name: &[u8], value: &[u8]) -> bool {
     let is_switch = ["true", "false", ""].iter().any(|word| caseless::eq(word.as_bytes(), value));
-    let tells_where =
-        value.starts_with(b"/") || value.starts_with(b"$(") || value.iter().all(u8::is_ascii_digit);
-    if is_secret(name) && !is_switch && !tells_where {
+    let plain = name.rsplit(|&b| b == b'.').next().unwrap_or_default();
+    let is_harmless = defaults::find(plain).is_some_and(|known| known.kind() != ParameterType::String);
+    !is_switch && !is_harmless && is_secret(name)
+}
+
+/// The value with secrets masked: all of it if the name says so, passwords in addresses, `password=` words and
+/// secrets of the environment in any.
+pub(super) fn masked<'a>(name: &[u8], value: &'a [u8]) -> Cow<'a, [u8]> {
+    if hides(name, value) {
         return Cow::Borrowed(MASK);
     }
     let mut text = Cow::Borrowed(value);
+    for range in parts(value).into_iter().rev() {
+        text.to_mut().splice(range, MASK.iter().copied());
+    }
+    text
+}
+
+/// The parts of any text that are secrets by what stands before them, in order and apart from each other.
+fn parts(text: &[u8]) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let until = |start: usize, ends: &[u8]| {
+        start + text[start..].iter().position(|b| ends.contains(b)).unwrap_or(text.len() - start)
+    };
     for word in ["password=", "passwd=", "secret=", "token=", "apikey=", "api_key="] {
         let mut from = 0;
         while let Some(at) = find_caseless(&text[from..], word.as_bytes()) {
             let start = from + at + word.len();
-            let rest = &text[start..];
-            let end = start + rest.iter().position(|b| b" \t\n\"'&;,)".contains(b)).unwrap_or(rest.len());
-            text.to_mut().splice(start..end, MASK.iter().copied());
-            from = start + MASK.len();
+            from = until(start, b" \t\n\"'&;,)");
+            found.push(start..from);
         }
     }
     // scheme://user:password@host
     let mut from = 0;
     while let Some(at) = find_caseless(&text[from..], b"://") {
         let start = from + at + 3;
-        let end =
-            start + text[start..].iter().position(|b| b"/ \t\n\"'".contains(b)).unwrap_or(text.len() - start);
-        let authority = &text[start..end];
-        from = end;
+        from = until(start, b"/ \t\n\"'");
+        let authority = &text[start..from];
         if let Some(at) = memchr::memrchr(b'@', authority)
             && let Some(colon) = memchr::memchr(b':', &authority[..at])
         {
-            text.to_mut().splice(start + colon + 1..start + at, MASK.iter().copied());
-            from = start + colon + 1 + MASK.len();
+            found.push(start + colon + 1..start + at);
         }
     }
-    text
+    let mut from = 0;
+    while let Some(at) = text[from..].find(b"$ENV(") {
+        let start = from + at;
+        from = until(start, b")\n");
+        let name = text[start + 5..from].split(|&b| b == b':').next().unwrap_or_default();
+        if is_secret(name) {
+            from = text.len().min(from + 1);
+            found.push(start..from);
+        }
+    }
+    found.sort_by_key(|range| (range.start, range.end));
+    let mut end = 0;
+    found.retain(|range| {
+        let is_apart = range.start >= end && !range.is_empty();
+        if is_apart {
+            end = range.end;
+        }
+        is_apart
+    });
+    found
+}
+
+/// What secrets say, to take it out of texts that were made of them.
+#[derive(Debug, Default)]
+pub(super) struct Secrets(Vec<BString>);
+
+impl Secrets {
+    /// Shorter values stand in too many words to be looked for.
+    const SHORTEST: usize = 3;
+
+    /// Adds the secrets of a configuration: raw and expanded, whole and by lines.
+    pub(super) fn learn(&mut self, config: &Config, world: &dyn World) {
+        let view = config.view(world);
+        for entry in config.set.entries().chain(config.set.displaced()) {
+            for definition in entry.replaced.iter().chain([&entry.current]) {
+                if hides(&definition.name, &definition.raw) {
+                    self.add(&definition.raw);
+                    if let Ok(value) = view.expand_raw(&definition.name, &definition.raw) {
+                        self.add(&value);
+                    }
+                }
+            }
+        }
+        for skipped in config.skipped.iter().filter(|skipped| hides(&skipped.name, &skipped.value)) {
+            self.add(&skipped.value);
+        }
+        view.take_messages();
+    }
+
+    fn add(&mut self, value: &[u8]) {
+        for text in value.lines().map(ByteSlice::trim).chain([value.trim()]) {
+            if text.len() >= Self::SHORTEST && text != MASK && !self.0.iter().any(|known| known == text) {
+                self.0.push(text.into());
+            }
+        }
+        self.0.sort_by_key(|known| std::cmp::Reverse(known.len()));
+    }
+
+    /// A text without them.
+    pub(super) fn sweep(&self, text: &[u8]) -> BString {
+        let mut text = masked(b"", text).into_owned();
+        for secret in self.0.iter().filter(|secret| !MASK.contains_str(secret)) {
+            if text.contains_str(secret) {
+                text = text.replace(secret, MASK);
+            }
+        }
+        text.into()
+    }
+
+    fn sweep_string(&self, text: &mut String) {
+        *text = self.sweep(text.as_bytes()).to_str_lossy().into_owned();
+    }
+
+    /// A finding without them; `text` is what its source holds.
+    pub(super) fn clean(&self, finding: &mut Finding, text: Option<&[u8]>) {
+        if is_secret(&finding.name) {
+            finding.message =
+                format!("what is wrong with {} is not shown where secrets are masked", finding.name);
+            finding.fix = None;
+        }
+        self.sweep_string(&mut finding.message);
+        if let Some(fix) = &mut finding.fix {
+            self.sweep_string(fix);
+        }
+        if let Some(spot) = &mut finding.spot {
+            let (text, line) = match text {
+                Some(text) => (source_text(text), spot.line.saturating_sub(1) as usize),
+                None => (source_text(&spot.text), 0),
+            };
+            spot.text = text.split(|&b| b == b'\n').nth(line).unwrap_or_default().into();
+        }
+    }
+}
+
+/// Masks every secret that an attempt left: nothing that is asked of it afterwards knows any.
+pub(super) fn attempt(attempt: &mut Attempt, world: &dyn World) {
+    let mut secrets = Secrets::default();
+    secrets.learn(&attempt.config, world);
+    if let Some(error) = &mut attempt.error {
+        if let Some(place) = &mut error.place {
+            let shown = source_text(&place.text);
+            let same = place.text.iter().zip(&shown).take_while(|(a, b)| a == b).count();
+            secrets.add(&place.text[same..]);
+            place.text = shown.into();
+        }
+        for line in &mut error.lines {
+            *line = secrets.sweep(line);
+        }
+        if let Some(hint) = &mut error.hint {
+            secrets.sweep_string(hint);
+        }
+    }
+    for warning in &mut attempt.warnings {
+        warning.text = secrets.sweep(&warning.text);
+    }
+    let config = &mut attempt.config;
+    config.set.rewrite_values(&|name, raw, is_template| match is_template {
+        // Arguments of templates were expanded when they were put in.
+        true => secrets.sweep(&masked(name, raw)),
+        false => masked(name, raw).into_owned().into(),
+    });
+    config.set.rewrite_sources(&|name| secrets.sweep(name), &source_text);
+    for name in config.local_sources.iter_mut().chain(&mut config.root) {
+        *name = secrets.sweep(name);
+    }
+    for skipped in &mut config.skipped {
+        skipped.value = masked(&skipped.name, &skipped.value).into_owned().into();
+    }
+}
+
+/// The text of a source, or one line of it, with a star for each character of a secret, so that places stay.
+pub(super) fn source_text(text: &[u8]) -> Vec<u8> {
+    let mut out = text.to_vec();
+    for range in parts(text) {
+        out[range].fill(b'*');
+    }
+    let mut lines = LogicalLines::new(text);
+    let mut block: Option<Vec<u8>> = None;
+    while let Some(line) = lines.next_line() {
+        let mut from = line.text.len();
+        if let Some(tag) = &block {
+            if line.text.strip_prefix(b"@") == Some(&tag[..]) {
+                block = None;
+            } else {
+                from = 0;
+            }
+        } else {
+            match statement::split(&line.text) {
+                Ok(split) if split.operator == Operator::Here => {
+                    block = is_secret(split.name).then(|| split.value.to_vec());
+                }
+                Ok(split) if hides(split.name, split.value) => from = line.text.len() - split.value.len(),
+                Ok(_) => {}
+                Err(_) => {
+                    let word =
+                        line.text.iter().position(|&b| b == b' ' || b == b'\t').unwrap_or(line.text.len());
+                    if is_secret(&line.text[..word]) {
+                        from = word;
+                    }
+                }
+            }
+        }
+        for (n, &(at, in_file)) in line.pieces.iter().enumerate() {
+            let end = line.pieces.get(n + 1).map_or(line.text.len(), |&(next, _)| next as usize);
+            let start = from.max(at as usize);
+            if start < end {
+                let shift = in_file as usize - at as usize;
+                let length = out.len();
+                out[(start + shift).min(length)..(end + shift).min(length)].fill(b'*');
+            }
+        }
+    }
+    out
 }
 
 fn find_caseless(text: &[u8], word: &[u8]) -> Option<usize> {
@@ -98,9 +297,26 @@ mod tests {
     fn secrets_are_masked_and_places_are_not() {
         assert_eq!(shown("Foo_Password", "abc"), "********");
         assert_eq!(shown("SEC_PASSWORD_FILE", "/etc/pw"), "/etc/pw");
-        assert_eq!(shown("MY_TOKEN", "$(OTHER)"), "$(OTHER)");
+        assert_eq!(shown("MY_TOKEN", "$(OTHER)"), "********");
+        assert_eq!(shown("MY_TOKEN", "12345"), "********");
+        assert_eq!(shown("MY_TOKEN", "/8sjA="), "********");
+        assert_eq!(shown("A", "x$ENV(DB_PASSWORD)y $ENV(HOME)"), "x********y $ENV(HOME)");
         assert_eq!(shown("A", "x password=abc y"), "x password=******** y");
         assert_eq!(shown("A", "https://me:pw@host/x"), "https://me:********@host/x");
         assert_eq!(shown("START", "true"), "true");
+    }
+
+    #[test]
+    fn texts_keep_their_places() {
+        let text = "A = 1\nMY_PASSWORD = ab\\\n  cd\nB_TOKEN @=e\n x y\n@e\nC = token=zz 2\nX_SECRET oops\n";
+        let shown = String::from_utf8(source_text(text.as_bytes())).unwrap();
+        assert_eq!(shown.len(), text.len());
+        for secret in ["ab", "cd", "x y", "zz", "oops"] {
+            assert!(!shown.contains(secret), "{secret} in {shown}");
+        }
+        assert!(
+            shown.starts_with("A = 1\nMY_PASSWORD = **") && shown.contains("\n@e\nC = token=** 2\n"),
+            "{shown}"
+        );
     }
 }

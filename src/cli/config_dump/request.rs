@@ -96,6 +96,10 @@ pub(super) struct Request {
     pub(super) local_name: BString,
     /// `-root-config`, `--config-file`.
     pub(super) root: Option<BString>,
+    /// Whether the root file is meant by this program's own name: a path of its own, and no directory.
+    pub(super) own_root: bool,
+    /// Whether secrets are masked.
+    pub(super) redact: bool,
     /// Whether the environment's settings count.
     pub(super) environment: bool,
     /// Settings over all others.
@@ -124,6 +128,8 @@ pub(super) struct Request {
     pub(super) expanded: bool,
     /// `-trace`
     pub(super) trace: bool,
+    /// Whether `--trace` tells the changes of all names; the tool's own `-trace` tells none without names.
+    pub(super) trace_all: bool,
     /// `-stats`
     pub(super) stats: bool,
     /// `-stats:keep`
@@ -149,6 +155,8 @@ impl Default for Request {
             subsystem: "TOOL".into(),
             local_name: BString::default(),
             root: None,
+            own_root: false,
+            redact: false,
             environment: true,
             overlay: Vec::new(),
             commands: CommandPolicy::BOUNDED,
@@ -163,6 +171,7 @@ impl Default for Request {
             dump: false,
             expanded: false,
             trace: false,
+            trace_all: false,
             stats: false,
             keep_defaults: false,
             expand_text: None,

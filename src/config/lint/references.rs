@@ -17,8 +17,40 @@ pub(super) fn lint(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
             continue;
         }
         never_expanded(subject, definition, findings);
-        misspelled(subject, definition, findings);
+        if let Err(error) = subject.view.expand_raw(&entry.name, &definition.raw) {
+            let message = format!("{} cannot be expanded: {error}", entry.name);
+            findings.push(subject.finding("endless", definition, None, message, None));
+        }
+        subject.view.take_messages();
+        undefined(subject, definition, findings);
     }
+}
+
+/// Whether a value is read in a language of its own, whose references are not those of the configuration alone:
+/// routes, transforms, templates of submit files.
+fn is_other_language(name: &[u8]) -> bool {
+    let name = name.rsplit(|&b| b == b'.').next().unwrap_or_default();
+    ["JOB_ROUTER_", "JOB_TRANSFORM_", "SUBMIT_TEMPLATE_"]
+        .iter()
+        .any(|prefix| caseless::starts_with(name, prefix.as_bytes()))
+}
+
+/// Whether the byte at `at` stands within the parentheses of a reference or function, where it is a default or an
+/// argument that may never be looked at.
+fn is_inside_reference(raw: &[u8], at: usize) -> bool {
+    let mut open = Vec::new();
+    for (n, &byte) in raw[..at.min(raw.len())].iter().enumerate() {
+        match byte {
+            b'(' => {
+                let word =
+                    raw[..n].iter().rev().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
+                open.push(raw[..n - word].last() == Some(&b'$'));
+            }
+            b')' => drop(open.pop()),
+            _ => {}
+        }
+    }
+    open.contains(&true)
 }
 
 /// Whether a value holds a reference that never expands; what is said about that need not be said again.
@@ -161,18 +193,20 @@ fn dead_plain(raw: &[u8], dollar: usize, body: usize, end: usize) -> Dead {
     Dead { start: dollar, end, why: format!("{} cannot stand in a name", shown(bad)), fix: Some(fix) }
 }
 
-/// References without default to undefined names that differ little from defined ones.
-fn misspelled(subject: &Subject<'_>, definition: &Definition, findings: &mut Vec<Finding>) {
+/// References without default to names that nothing defines.
+fn undefined(subject: &Subject<'_>, definition: &Definition, findings: &mut Vec<Finding>) {
     let raw = &definition.raw;
     let mut at = 0;
     while let Some(found) = next_reference(raw, at, &mut None, |function, _| function == Function::Plain) {
         at = found.end;
         let (name, default) = found.name_and_default(raw);
         let is_attribute = caseless::starts_with(name, b"MY.") || caseless::starts_with(name, b"TARGET.");
-        if default.is_some() || is_attribute || caseless::eq(name, b"DOLLAR") || name.len() < 6 {
+        if default.is_some() || is_attribute || caseless::eq(name, b"DOLLAR") {
             continue;
         }
-        if subject.view.raw_bytes(name).is_some() || subject.known.knows(name) {
+        // A part of a name that is put together, and the arguments of templates.
+        let is_whole = !name.is_empty() && name.iter().any(|b| !b.is_ascii_digit());
+        if !is_whole || subject.view.raw_bytes(name).is_some() || subject.known.knows(name) {
             continue;
         }
         let own = subject.config.set.entries().map(|entry| &entry.name[..]);
@@ -184,8 +218,25 @@ fn misspelled(subject: &Subject<'_>, definition: &Definition, findings: &mut Vec
                     && known.len() == name.len()
                     && digits(known) < known.len())
         });
-        let near = similar::nearest(name, own).map(|near| near.to_vec());
-        let near = near.or_else(|| subject.known.nearest(name).map(Vec::from));
+        let near = similar::nearest(name, own.filter(|_| name.len() >= 6)).map(|near| near.to_vec());
+        let near = near.or_else(|| subject.known.nearest(name).filter(|_| name.len() >= 6).map(Vec::from));
+        let is_prefixed = || {
+            let mut names = subject.config.set.entries().map(|entry| &entry.name[..]);
+            names.any(|known| known.rsplit(|&b| b == b'.').next().is_some_and(|end| caseless::eq(end, name)))
+        };
+        if near.is_none()
+            && !is_other_language(&definition.name)
+            && !is_inside_reference(raw, found.dollar)
+            && !is_prefixed()
+        {
+            findings.push(subject.finding(
+                "undefined",
+                definition,
+                Some((found.dollar, found.end)),
+                format!("{} is not defined: the reference expands to nothing", name.as_bstr()),
+                format!("define {0}, or write $({0}:default)", name.as_bstr()),
+            ));
+        }
         if let Some(near) = near {
             findings.push(subject.finding(
                 "misspelled-reference",
@@ -207,6 +258,21 @@ mod tests {
             .into_iter()
             .map(|dead| format!("{}|{}", &raw[dead.start..dead.end], dead.why))
             .collect()
+    }
+
+    #[test]
+    fn arguments_and_defaults_stand_inside_references() {
+        for (raw, inside) in [
+            ("$(X)", false),
+            ("a (b $(X))", false),
+            ("$(A) $(X)", false),
+            ("$(A:$(X))", true),
+            ("$CHOICE(N, $(X))", true),
+            ("$(A:(b) $(X))", true),
+        ] {
+            let at = raw.find("$(X)").unwrap();
+            assert_eq!(is_inside_reference(raw.as_bytes(), at), inside, "{raw}");
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@ use super::brackets::unbalanced;
 use super::known::is_attribute_list;
 use super::references::has_dead_reference;
 use super::{Finding, Subject};
-use crate::classad::Expr;
+use crate::classad::{Dialect, Expr, traps};
 use crate::config::defaults::{self, ParameterType};
 use crate::config::macro_set::Entry;
 use crate::config::view::ValueProblem;
@@ -190,7 +190,6 @@ fn expression_value(subject: &Subject<'_>, entry: &Entry, kind: Kind, findings: 
         return;
     }
     let Ok(value) = subject.view.expand_raw(&entry.name, raw) else {
-        cannot_expand(subject, entry, findings);
         return;
     };
     subject.view.take_messages();
@@ -234,6 +233,7 @@ fn expression_value(subject: &Subject<'_>, entry: &Entry, kind: Kind, findings: 
             findings.push(subject.finding(rule, &entry.current, place, message, fix));
         }
         Ok(expr) if kind == Kind::Advertised => {
+            trapped(subject, entry, &value, findings);
             let Some(attribute) = expr.as_attribute() else {
                 return;
             };
@@ -261,14 +261,32 @@ fn expression_value(subject: &Subject<'_>, entry: &Entry, kind: Kind, findings: 
                 ));
             }
         }
-        Ok(_) => {}
+        Ok(_) => trapped(subject, entry, &value, findings),
     }
 }
 
-fn cannot_expand(subject: &Subject<'_>, entry: &Entry, findings: &mut Vec<Finding>) {
-    if let Err(error) = subject.view.expand_raw(&entry.name, &entry.current.raw) {
-        let message = format!("{} cannot be expanded: {error}", entry.name);
-        findings.push(subject.finding("endless", &entry.current, None, message, None));
+/// What parses and still says something else than it was meant to.
+fn trapped(subject: &Subject<'_>, entry: &Entry, value: &[u8], findings: &mut Vec<Finding>) {
+    let raw = &entry.current.raw;
+    let has_libraries =
+        ["CLASSAD_USER_LIBS", "CLASSAD_USER_PYTHON_MODULES"].iter().any(|name| subject.view.is_defined(name));
+    for trap in traps::find(value, Dialect::new_syntax()) {
+        // Libraries bring functions of their own.
+        if has_libraries && trap.message.starts_with("there is no function") {
+            continue;
+        }
+        let part = match *raw == value {
+            true => (trap.span.start as usize, trap.span.end as usize),
+            false => (0, raw.len()),
+        };
+        let message = format!("{}: {}", entry.name, trap.message);
+        findings.push(subject.finding(
+            "misleading-expression",
+            &entry.current,
+            Some(part),
+            message,
+            trap.hint,
+        ));
     }
 }
 
@@ -294,7 +312,8 @@ fn typed(subject: &Subject<'_>, entry: &Entry, kind: ParameterType, findings: &m
     let value = &error.value;
     let instead = if error.fallback.is_empty() { "its default" } else { &error.fallback.to_str_lossy() };
     let (message, fix) = match &error.problem {
-        ValueProblem::Expansion(error) => (format!("{name} cannot be expanded: {error}"), None),
+        // Told for all values alike.
+        ValueProblem::Expansion(_) => return,
         ValueProblem::NotBoolean => {
             // Expressions over attributes are evaluated in ads by those who read such parameters.
             if Expr::parse(value).is_ok_and(|expr| expr.as_attribute().is_none()) {

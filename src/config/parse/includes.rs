@@ -2,6 +2,10 @@
 
 use super::*;
 
+/// How many sources one configuration may be made of. The reference bounds only the depth, so that a dozen files that
+/// include each other many times keep it busy for ever.
+const MAX_SOURCES: usize = 20_000;
+
 impl Loader<'_> {
     /// `include : TARGET` with its options.
     pub(super) fn include_statement(
@@ -47,6 +51,16 @@ impl Loader<'_> {
             }
             None => None,
         };
+        if self.set.sources().len() > MAX_SOURCES {
+            self.error_line(format!(
+                "Config source Error \"{name}\", Line {}: more than {MAX_SOURCES} sources are included",
+                line.line
+            ));
+            let start = line.text.len() - split.value.len();
+            let at = self.place_in(frame, line, start, line.text.len());
+            let hint = "these files include each other, or one another's files, too many times";
+            return Err(Stop::new(line.line).at(at).hint(hint));
+        }
         let included_from = Some((frame.source, line.line));
         let opened = match &into {
             Some(into) => self.open_into(&target, options.command, into, included_from),
