@@ -321,11 +321,11 @@ impl Work<'_> {
         if matches.is_empty() && !given_up {
             self.idle(Idle::NoMatch, observer);
         }
-        for (name, new) in matches {
+        for (name, new) in matches.iter() {
             match self.command.keyword {
-                Keyword::Delete => self.delete(&name, ad, observer),
-                Keyword::Rename => self.rename(&name, &new, ad, observer),
-                _ => self.copy(&name, &new, ad, observer),
+                Keyword::Delete => self.delete(name, ad, observer),
+                Keyword::Rename => self.rename(name, new, ad, observer),
+                _ => self.copy(name, new, ad, observer),
             }
         }
     }

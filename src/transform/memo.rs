@@ -9,7 +9,7 @@ use bstr::BString;
 use rustc_hash::FxHashMap;
 
 use crate::classad::regex::{Captures, MatchError, Regex, Search};
-use crate::classad::{Expr, ParseError};
+use crate::classad::{ClassAd, Expr, ParseError};
 
 /// The groups of a match that took place, as far as the last that did.
 pub(super) type Groups = Rc<[Range<usize>]>;
@@ -27,6 +27,20 @@ const LONGEST: usize = 4096;
 pub(super) struct Memo {
     parsed: RefCell<Option<(BString, Expr)>>,
     matched: RefCell<FxHashMap<BString, Match>>,
+    selected: RefCell<Option<Selected>>,
+}
+
+/// The attributes of an ad that matched, with their new names.
+pub(super) type Pairs = Rc<[(BString, BString)]>;
+
+/// What a pattern selected from the ad before.
+#[derive(Clone, Debug)]
+struct Selected {
+    template: BString,
+    /// The names of the ad, one behind the other, and where each ends.
+    names: Vec<u8>,
+    ends: Vec<usize>,
+    pairs: Pairs,
 }
 
 impl Memo {
@@ -54,6 +68,32 @@ impl Memo {
             }
         }
         Ok(expr)
+    }
+
+    /// What the pattern of the step selected from an ad of the same names in the same order.
+    pub(super) fn selected(&self, ad: &ClassAd, template: &[u8]) -> Option<Pairs> {
+        let selected = self.selected.borrow();
+        let selected = selected.as_ref().filter(|known| known.ends.len() == ad.len())?;
+        let mut start = 0;
+        let same = ad.names().zip(&selected.ends).all(|(name, &end)| {
+            let known = &selected.names[start..end];
+            start = end;
+            name == known
+        });
+        (same && selected.template == template).then(|| Rc::clone(&selected.pairs))
+    }
+
+    /// Remembers what was selected.
+    pub(super) fn keep_selected(&self, ad: &ClassAd, template: &[u8], pairs: &Pairs) {
+        let mut names = Vec::new();
+        let mut ends = Vec::with_capacity(ad.len());
+        for name in ad.names() {
+            names.extend_from_slice(name);
+            ends.push(names.len());
+        }
+        let kept = names.len() <= NAMES * 32;
+        *self.selected.borrow_mut() =
+            kept.then(|| Selected { template: template.into(), names, ends, pairs: Rc::clone(pairs) });
     }
 
     /// Whether the pattern of the step matches a name, and how.

@@ -3,7 +3,7 @@
 use bstr::{BString, ByteSlice};
 
 use super::command::Pattern;
-use super::memo::{Groups, Memo};
+use super::memo::{Groups, Memo, Pairs};
 use crate::classad::ClassAd;
 use crate::classad::regex::{MatchError, Options, PatternError, Regex};
 
@@ -30,13 +30,18 @@ pub(super) fn matching(
     template: &[u8],
     memo: &Memo,
     mut given_up: impl FnMut(&[u8], MatchError),
-) -> Vec<(BString, BString)> {
+) -> Pairs {
+    if let Some(pairs) = memo.selected(ad, template) {
+        return pairs;
+    }
+    let mut is_whole = true;
     let mut found: Vec<(BString, BString)> = ad
         .names()
         .filter_map(|name| {
             let groups = match memo.matches(regex, name.as_bytes()) {
                 Ok(groups) => groups?,
                 Err(error) => {
+                    is_whole = false;
                     given_up(name.as_bytes(), error);
                     return None;
                 }
@@ -45,7 +50,11 @@ pub(super) fn matching(
         })
         .collect();
     found.sort();
-    found
+    let pairs = Pairs::from(found);
+    if is_whole {
+        memo.keep_selected(ad, template, &pairs);
+    }
+    pairs
 }
 
 /// The template with `\0` to `\9` replaced. A number beyond the last group that took part in the match stays as text; a group
@@ -91,6 +100,25 @@ mod tests {
         assert_eq!(substituted("abc(x)?", "\\1x", "abc"), "\\1x");
         assert_eq!(substituted("abc", "\\\\0", "abc"), "\\abc");
         assert_eq!(substituted("abc", "a\\", "abc"), "a\\");
+    }
+
+    #[test]
+    fn ads_of_the_same_names_are_looked_at_once_and_others_anew() {
+        let regex = Regex::compile(b"^Request(.+)$", Options::CASELESS).unwrap();
+        let memo = Memo::default();
+        let selected = |lines: &[&str], template: &str| {
+            let mut ad = ClassAd::new();
+            lines.iter().for_each(|line| drop(ad.insert_line(line.as_bytes()).unwrap()));
+            let pairs = matching(&ad, &regex, template.as_bytes(), &memo, |_, _| unreachable!());
+            pairs.iter().map(|(name, new)| format!("{name}>{new}")).collect::<Vec<_>>().join(" ")
+        };
+        for _ in 0..2 {
+            assert_eq!(selected(&["RequestA = 1", "B = 2"], "\\1"), "RequestA>A");
+            assert_eq!(selected(&["requestA = 1", "B = 2"], "\\1"), "requestA>A");
+            assert_eq!(selected(&["RequestA = 1", "RequestC = 2"], "\\1"), "RequestA>A RequestC>C");
+            assert_eq!(selected(&["RequestA = 1", "B = 2"], "X\\1"), "RequestA>XA");
+            assert_eq!(selected(&["Request = 1", "AB = 2"], "\\1"), "");
+        }
     }
 
     #[test]
