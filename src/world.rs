@@ -30,7 +30,8 @@ pub trait World {
     /// All environment variables in the order of `environ`.
     fn environment(&self) -> Vec<(OsString, OsString)>;
 
-    /// The content of a file, at most `limit` bytes of it where one is given.
+    /// The content of a file, at most `limit` bytes of it where one is given. Without a limit more than 1 GiB is
+    /// an error of the kind `FileTooLarge`.
     fn read_file(&self, path: &Path, limit: Option<u64>) -> io::Result<Vec<u8>>;
 
     /// Writes a new file or replaces the content of one; a new one has mode 0666 less the umask.

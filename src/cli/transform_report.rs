@@ -59,7 +59,8 @@ pub(super) fn problem(line: &Line, problem: &Problem, status: Status) -> anyhow:
     let (text, span) =
         if points { (&problem.text, problem.at) } else { (&line.text, Span::new(0, line.text.len())) };
     let first = text.lines().next().unwrap_or_default();
-    let told = told.at_line(&LineCaret { source: &source.name, line: line.number, text: first, span });
+    let told =
+        told.at_line(&LineCaret { source: &source.name, line: line.number, text: first, span, cut: 0 });
     if points { told.hint("the line above is shown after macro expansion").into() } else { told.into() }
 }
 

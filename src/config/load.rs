@@ -126,7 +126,8 @@ impl ConfigError {
         let mut text = String::new();
         if let Some(place) = &self.place {
             let name = place.name.to_str_lossy();
-            let caret = LineCaret { source: &name, line: place.line, text: &place.text, span: place.span };
+            let caret =
+                LineCaret { source: &name, line: place.line, text: &place.text, span: place.span, cut: 0 };
             let shown = caret.render("here");
             text.push_str(&shown);
             for (file, line) in &place.included_from {

@@ -64,6 +64,8 @@ pub(super) struct Plan {
     pub(super) env: Vec<CString>,
     pub(super) marker: Option<Marker>,
     pub(super) session: Session,
+    /// Our own pid when the child is to be killed at our end.
+    pub(super) dies_with: Option<i32>,
     /// Open `cgroup.procs` files to write `0` into.
     pub(super) cgroups: Vec<c_int>,
     /// Directories bound over others.
@@ -282,6 +284,14 @@ fn prepare(shared: &mut Shared<'_>) -> Result<(), Failure> {
     descriptors(plan)?;
     // SAFETY: as above.
     unsafe {
+        // Behind the change of identity, which would take it back.
+        if let Some(parent) = plan.dies_with {
+            check(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL), Stage::Session, 0)?;
+            // We may have gone before that.
+            if libc::getppid() != parent {
+                libc::_exit(127);
+            }
+        }
         if let Some(cwd) = &plan.cwd {
             check(libc::chdir(cwd.as_ptr()), Stage::WorkingDirectory, 0)?;
         }
@@ -460,6 +470,15 @@ fn plain_usage(usage: &libc::rusage) -> Usage {
 pub(super) fn send(pid: i32, signal: i32) -> io::Result<()> {
     // SAFETY: a plain system call.
     if unsafe { libc::kill(pid, signal) } < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Whether a signal does what it does by default: no handler of ours, not ignored as `nohup` has it with SIGHUP.
+pub(super) fn is_default(signal: i32) -> bool {
+    // SAFETY: zero is valid storage, which sigaction fills; nothing is changed.
+    unsafe {
+        let mut present: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(signal, ptr::null(), &mut present) == 0 && present.sa_sigaction == libc::SIG_DFL
+    }
 }
 
 /// A descriptor that becomes readable when the process ends.

@@ -10,6 +10,7 @@ mod event;
 pub mod family;
 pub mod files;
 pub mod identity;
+mod interrupts;
 mod machine;
 pub mod mounts;
 mod pipes;
@@ -20,8 +21,10 @@ mod running;
 mod signals;
 mod spawn;
 mod spawn_error;
+mod whole;
 
 pub use event::{Captured, ChildId, Event, Given, Leftover, Stream, Token};
 pub use reactor::{Interest, Reactor, Whom};
 pub use real_world::RealWorld;
 pub use spawn_error::{SpawnError, Stage};
+pub use whole::read_whole;

@@ -19,9 +19,11 @@ use crate::world::{Account, Command, CommandOutput, FileKind, FileStatus, Machin
 use super::child;
 use super::clock;
 use super::identity;
+use super::interrupts::Interrupts;
 use super::machine;
 use super::pipes::{Read1, Reader};
 use super::spawn::{Spawned, Spawner};
+use super::whole::read_whole;
 
 /// The machine this runs on. Time and randomness can be fixed (`--now`, `--seed`).
 #[derive(Debug)]
@@ -107,11 +109,10 @@ impl World for RealWorld {
     }
 
     fn read_file(&self, path: &Path, limit: Option<u64>) -> io::Result<Vec<u8>> {
+        let file = fs::File::open(path)?;
+        let Some(limit) = limit else { return read_whole(file) };
         let mut content = Vec::new();
-        match limit {
-            Some(limit) => fs::File::open(path)?.take(limit).read_to_end(&mut content)?,
-            None => fs::File::open(path)?.read_to_end(&mut content)?,
-        };
+        file.take(limit).read_to_end(&mut content)?;
         Ok(content)
     }
 
@@ -177,7 +178,8 @@ impl World for RealWorld {
     }
 }
 
-/// Runs a command to its end. Its whole session is killed when the time is over or it has written too much.
+/// Runs a command to its end. What is left of its process group is killed then, as all of it is when the time is over,
+/// when it has written too much and when a signal ends us.
 fn run(command: &Command) -> io::Result<CommandOutput> {
     let name = command.argv.first().ok_or(Errno::EINVAL)?;
     let program = find(name).ok_or(Errno::ENOENT)?;
@@ -198,12 +200,20 @@ fn run(command: &Command) -> io::Result<CommandOutput> {
         spec.stdio[2] = Stdio::Stdout;
     }
     spec.session = Session::Own;
+    spec.dies_with_us = true;
+    // Before the command is there: a signal in between would leave it behind.
+    let interrupts = Interrupts::new()?;
     let spawned = Spawner::new()?.spawn(spec).map_err(|error| io::Error::from_raw_os_error(error.errno()))?;
     let deadline = clock::tick().plus(command.timeout);
-    collect(spawned, command.output_limit, deadline)
+    collect(spawned, command.output_limit, deadline, &interrupts)
 }
 
-fn collect(spawned: Spawned, limit: usize, deadline: Tick) -> io::Result<CommandOutput> {
+fn collect(
+    spawned: Spawned,
+    limit: usize,
+    deadline: Tick,
+    interrupts: &Interrupts,
+) -> io::Result<CommandOutput> {
     let Spawned { pid, mut stdin, stdout, .. } = spawned;
     let Some(mut stdout) = stdout else { return Err(Errno::EBADF.into()) };
     let finish = |error: io::Error| {
@@ -233,7 +243,10 @@ fn collect(spawned: Spawned, limit: usize, deadline: Tick) -> io::Result<Command
         if left == 0 {
             return finish(io::ErrorKind::TimedOut.into());
         }
-        let mut set = vec![PollFd::new(std::os::fd::AsFd::as_fd(&end), PollFlags::POLLIN)];
+        let mut set = vec![
+            PollFd::new(std::os::fd::AsFd::as_fd(&end), PollFlags::POLLIN),
+            PollFd::new(interrupts.descriptor(), PollFlags::POLLIN),
+        ];
         set.extend(stdout.descriptor().map(|fd| PollFd::new(fd, PollFlags::POLLIN)));
         let input = stdin.as_ref().and_then(super::pipes::Writer::descriptor);
         set.extend(input.map(|fd| PollFd::new(fd, PollFlags::POLLOUT)));
@@ -241,6 +254,17 @@ fn collect(spawned: Spawned, limit: usize, deadline: Tick) -> io::Result<Command
         match poll(&mut set, timeout) {
             Ok(_) | Err(Errno::EINTR) => {}
             Err(errno) => return finish(errno.into()),
+        }
+        let has_ended = set.first().and_then(PollFd::any).unwrap_or(false);
+        if let Some(signal) = interrupts.take() {
+            let killed = finish(io::ErrorKind::Interrupted.into());
+            // Comes to us as soon as `interrupts` is gone, and ends us.
+            let _ = nix::sys::signal::raise(signal);
+            return killed;
+        }
+        if has_ended {
+            // As long as it is a zombie nobody else has its number.
+            drop(child::send(-pid, nix::libc::SIGKILL));
         }
         ended = child::wait(pid, false)?;
     }

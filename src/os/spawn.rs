@@ -103,6 +103,7 @@ impl Spawner {
             env,
             marker,
             session: spec.session,
+            dies_with: spec.dies_with_us.then(|| std::process::id().cast_signed()),
             cgroups: cgroups.iter().map(AsRawFd::as_raw_fd).collect(),
             mounts: spec
                 .mounts

@@ -14,6 +14,8 @@ pub struct ChildSpec {
     pub argv: Vec<BString>,
     /// The whole environment, each entry `NAME=value`, in order.
     pub env: Vec<BString>,
+    /// Whether the kernel kills it when the thread that made it ends, however that comes: for what a program waits for.
+    pub dies_with_us: bool,
     /// Working directory; entered under the new identity.
     pub cwd: Option<PathBuf>,
     /// The account it runs as; `None` keeps the caller's.
@@ -79,6 +81,7 @@ impl ChildSpec {
             program,
             argv,
             env: Vec::new(),
+            dies_with_us: false,
             cwd: None,
             identity: None,
             stdio: [Stdio::Null, Stdio::Null, Stdio::Null],

@@ -29,8 +29,10 @@ pub struct LineCaret<'a> {
     pub line: u32,
     /// The line's text without its end.
     pub text: &'a [u8],
-    /// The place within the line.
+    /// The place within the text.
     pub span: Span,
+    /// Bytes of the line in front of the text, where that is only a part of it.
+    pub cut: usize,
 }
 
 impl<'a> Caret<'a> {
@@ -46,6 +48,7 @@ impl<'a> Caret<'a> {
             line: self.span.position(self.text).line,
             text: &self.text[first..last],
             span: Span::new(start - first, end - first),
+            cut: 0,
         }
     }
 }
@@ -60,7 +63,7 @@ impl fmt::Display for Caret<'_> {
 /// `file:line:column` and nothing else.
 impl fmt::Display for LineCaret<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}:{}", self.source, self.line, self.span.start + 1)
+        write!(f, "{}:{}:{}", self.source, self.line, self.cut + self.span.start as usize + 1)
     }
 }
 
@@ -88,7 +91,7 @@ impl LineCaret<'_> {
         } else {
             0
         };
-        let mut line: String = if cut > 0 { "...".to_owned() } else { String::new() };
+        let mut line: String = if cut > 0 || self.cut > 0 { "...".to_owned() } else { String::new() };
         line.extend(&before[cut..]);
         let column = line.chars().count();
         line.extend(marked.iter().chain(&after).take(WIDEST.saturating_sub(column)));

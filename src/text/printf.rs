@@ -25,6 +25,10 @@ pub struct Spec {
 /// Widths and precisions above this are cut: nobody prints them, and they would only eat memory.
 const LIMIT: usize = 1 << 16;
 
+/// No double has more digits than these: the smallest has 1074 behind the point. Zeros follow, which are put there by
+/// hand, since the formatter of Rust takes no precision above 65535.
+const DIGITS: usize = 1100;
+
 impl Spec {
     /// Reads flags, width and precision from the start of `text` (just behind the `%`); gives the number of bytes read.
     pub fn parse(text: &[u8]) -> (Spec, usize) {
@@ -159,7 +163,8 @@ pub fn exponential_upper(value: f64, precision: usize) -> String {
 }
 
 fn fixed(magnitude: f64, precision: usize, alternative: bool) -> String {
-    let mut text = format!("{magnitude:.precision$}");
+    let mut text = format!("{magnitude:.*}", precision.min(DIGITS));
+    text.push_str(&"0".repeat(precision.saturating_sub(DIGITS)));
     if alternative && precision == 0 {
         text.push('.');
     }
@@ -168,7 +173,8 @@ fn fixed(magnitude: f64, precision: usize, alternative: bool) -> String {
 
 /// Rust writes `1.5e-5`; C wants a sign and at least two digits.
 fn exponential(magnitude: f64, precision: usize, upper: bool, alternative: bool) -> String {
-    let text = format!("{magnitude:.precision$e}");
+    let text = format!("{magnitude:.*e}", precision.min(DIGITS));
+    let zeros = "0".repeat(precision.saturating_sub(DIGITS));
     let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
     let point = if alternative && precision == 0 { "." } else { "" };
     let letter = if upper { 'E' } else { 'e' };
@@ -176,12 +182,12 @@ fn exponential(magnitude: f64, precision: usize, upper: bool, alternative: bool)
         Some(digits) => ('-', digits),
         None => ('+', exponent),
     };
-    format!("{mantissa}{point}{letter}{sign}{digits:0>2}")
+    format!("{mantissa}{zeros}{point}{letter}{sign}{digits:0>2}")
 }
 
 fn general(magnitude: f64, precision: usize, upper: bool, alternative: bool) -> String {
     let precision = precision.max(1);
-    let probe = format!("{magnitude:.*e}", precision - 1);
+    let probe = format!("{magnitude:.*e}", (precision - 1).min(DIGITS));
     let exponent: i32 = probe.split_once('e').and_then(|(_, digits)| digits.parse().ok()).unwrap_or(0);
     let limit = i32::try_from(precision).unwrap_or(i32::MAX);
     if exponent < -4 || exponent >= limit {
@@ -244,6 +250,24 @@ mod tests {
         assert_eq!(print("%05f", f64::INFINITY), "  inf");
         assert_eq!(print("%.0f", 2.5), "2");
         assert_eq!(print("%a", 1.5), "0x1.8p+0");
+    }
+
+    #[test]
+    fn any_precision_is_written_and_one_beyond_the_limit_is_cut() {
+        for precision in [1100, 1101, 65535, 65536, 999_999_999usize] {
+            let digits = precision.min(LIMIT);
+            let zeros = |count: usize| "0".repeat(count);
+            assert_eq!(print(&format!("%.{precision}f"), 1.5), format!("1.5{}", zeros(digits - 1)));
+            assert_eq!(print(&format!("%.{precision}E"), 0.5), format!("5.{}E-01", zeros(digits)));
+            assert_eq!(print(&format!("%#.{precision}g"), 0.5), format!("0.5{}", zeros(digits - 1)));
+            assert_eq!(print(&format!("%.{precision}g"), 0.5), "0.5");
+            let smallest = print(&format!("%.{precision}g"), 0.0001);
+            assert_eq!(
+                smallest,
+                "0.00010000000000000000479217360238592959\
+                 8312941379845142364501953125"
+            );
+        }
     }
 
     #[test]

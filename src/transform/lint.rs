@@ -11,7 +11,7 @@ use super::pattern;
 use super::program::Transform;
 use super::rules::{Line, trim};
 use super::statement::{self, Assignment, Directive, Statement};
-use crate::classad::{ClassAd, Context, Expr, Value, references};
+use crate::classad::{ClassAd, Context, Dialect, Expr, Value, references};
 use crate::config::MacroSource;
 use crate::text::caseless;
 use crate::text::similar::nearest;
@@ -120,6 +120,7 @@ impl Lint<'_> {
         let Some(requirements) = &transform.envelope.requirements else { return };
         let (line, at) = (&requirements.line, requirements.at);
         let end = at + requirements.text.len();
+        self.traps(line, &requirements.text, at, Dialect::old_syntax());
         let scopes: &[&str] = if self.runner == Runner::Router { &["target", "my"] } else { &["target"] };
         for scope in scopes {
             if let Some(offset) = find_scope(&requirements.text, scope) {

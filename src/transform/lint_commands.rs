@@ -6,7 +6,7 @@ use super::command::{Attribute, Command, CommandError, Keyword};
 use super::lint::{Lint, Severity, command_hint, find_scope};
 use super::pattern;
 use super::rules::{Line, trim};
-use crate::classad::{Dialect, Expr};
+use crate::classad::{Dialect, Expr, traps};
 use crate::text::Span;
 
 /// What has to stand behind a command.
@@ -173,7 +173,6 @@ impl Lint<'_> {
     fn expression(&mut self, line: &Line, command: &Command) {
         let offset = command.value_at;
         let place = |at: Span| (offset + at.start as usize, offset + at.end as usize);
-        let whole = (offset, line.text.len());
         let constant = !command.value.contains(&b'$');
         let parsed = match command.keyword {
             Keyword::Set | Keyword::Default if constant => {
@@ -194,7 +193,12 @@ impl Lint<'_> {
                 let message = format!("{error}; {} does nothing", command.keyword.name());
                 self.add(("expression", Severity::Warning), line, at, message, fix);
             }
-            Ok((expr, end)) => {
+            Ok((_, end)) => {
+                let (text, dialect) = match end {
+                    None => (&command.value[..], Dialect::old_syntax()),
+                    Some(end) => (&command.value[..end], Dialect::new_syntax()),
+                };
+                self.traps(line, text, offset, dialect);
                 if let Some(end) = end.filter(|&end| !trim(&command.value[end..]).is_empty()) {
                     let at = (offset + end, line.text.len());
                     let message = "reads as far as it parses, the rest is ignored without a word";
@@ -219,8 +223,16 @@ impl Lint<'_> {
                         "write the attribute's name without 'TARGET.'",
                     );
                 }
-                let _ = (expr, whole);
             }
+        }
+    }
+
+    /// What an expression says that is rarely meant: `'a'` for a string, functions that do not exist. It stands at an
+    /// offset of the line.
+    pub(super) fn traps(&mut self, line: &Line, text: &[u8], offset: usize, dialect: Dialect) {
+        for trap in traps::find(text, dialect) {
+            let at = (offset + trap.span.start as usize, offset + trap.span.end as usize);
+            self.add(("trap", Severity::Warning), line, at, trap.message, trap.hint);
         }
     }
 

@@ -44,6 +44,18 @@ fn the_last_value_is_the_status_where_that_is_wanted() {
     for (text, status) in [("true", 0), ("0", 1), ("nosuch", 4), ("1/0", 5)] {
         assert_eq!(call(&["-quiet", "-e", text]).0, status, "{text}");
     }
+    for (text, what) in [
+        ("\"x\"", "a string"),
+        ("{true}", "a list"),
+        ("{[a = true]}[0]", "an ad"),
+        ("absTime(\"2026-01-01T00:00:00Z\")", "a time"),
+    ] {
+        let (status, _, err) = call(&["-e", text]);
+        assert_eq!(status, 5, "{text}: {err}");
+        assert_eq!(err.lines().count(), 1, "{text}: {err}");
+        assert!(err.contains(&format!("the last value is {what}")), "{text}: {err}");
+    }
+    assert_eq!(call(&["-e", "2.5"]).0, 0);
 }
 
 #[test]
@@ -96,4 +108,19 @@ fn an_explanation_names_the_clause_that_is_to_blame() {
     assert!(out.ends_with("why: `Cpus > 2` is false: Cpus is 1\n"), "{out}");
     let (_, out, _) = call(&["-explain", "-quiet", "1 + nosuch"]);
     assert!(out.ends_with("why: nosuch is not there\n"), "{out}");
+}
+
+#[test]
+fn input_without_end_is_refused_in_bounded_memory() {
+    for words in [&["-my-file", "/dev/zero", "1"][..], &["--ads", "/dev/zero", "-count"]] {
+        let output = Command::new("sh")
+            .args(["-c", "ulimit -v 600000; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_htc-classad-eval")])
+            .args(words)
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        let err = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(3), "{words:?}: {err}");
+        assert!(err.contains("no memory is left for an ad of more than"), "{words:?}: {err}");
+    }
 }

@@ -12,6 +12,8 @@ mod cron;
 mod cron_faults;
 mod hook_test_program;
 mod hooks;
+#[cfg(feature = "cli")]
+mod interrupted;
 mod place;
 #[cfg(feature = "cli")]
 mod point;

@@ -365,3 +365,22 @@ fn lint_of_a_configuration_looks_at_all_its_routes_and_transforms() {
     assert_eq!(status, 1, "{out}");
     assert!(out.contains("PeriodicRemove") && out.contains("SETT"), "{out}");
 }
+
+#[test]
+fn lint_sees_what_expressions_say_and_do_not_mean() {
+    let place = tempfile::tempdir().unwrap();
+    let rules = "REQUIREMENTS Owner == 'ana' && regexpp(\"a\", Owner)\nSET T Owner == 'bob'\nEVALSET W foo(1)\n\
+                 SET Good Owner == \"bob\" && size(Owner) > 1\nTRANSFORM\n";
+    fs::write(place.path().join("rules"), rules).unwrap();
+    let program = env!("CARGO_BIN_EXE_htc-router-translate");
+    let (status, out) = call(program, "htc-router-translate", &["lint", "rules"], place.path());
+    assert_eq!(status, 1, "{out}");
+    let places: Vec<&str> = out.lines().filter(|line| line.ends_with("[trap]")).collect();
+    let expected = [
+        "rules:1:23: warning: 'ana' is the name of an attribute, not a string [trap]",
+        "rules:1:32: warning: there is no function regexpp: the call is an error [trap]",
+        "rules:2:16: warning: 'bob' is the name of an attribute, not a string [trap]",
+        "rules:3:11: warning: there is no function foo: the call is an error [trap]",
+    ];
+    assert_eq!(places, expected, "{out}");
+}

@@ -9,6 +9,9 @@ const BLOCK: usize = 256 * 1024;
 /// An ad or line beyond this is refused instead of filling the memory.
 const LARGEST: usize = 1 << 30;
 
+/// Bytes that stay there in front of what is not used yet, so that a message can show the line around its place.
+pub(crate) const CONTEXT: usize = 400;
+
 /// The window. Everything from `at` to `filled` is read and not used yet.
 #[derive(Debug)]
 pub(crate) struct Window<R> {
@@ -19,11 +22,13 @@ pub(crate) struct Window<R> {
     ended: bool,
     /// Number of the line that `at` stands in, from 1. Kept by whoever moves `at` over lines.
     pub(crate) line: u64,
+    /// Bytes of that line before `at`, as [`Window::skip_counting`] has counted them.
+    pub(crate) column: usize,
 }
 
 impl<R: Read> Window<R> {
     pub(crate) fn new(read: R) -> Self {
-        Window { read, data: Vec::new(), at: 0, filled: 0, ended: false, line: 1 }
+        Window { read, data: Vec::new(), at: 0, filled: 0, ended: false, line: 1, column: 0 }
     }
 
     /// What is read and not used yet.
@@ -34,6 +39,11 @@ impl<R: Read> Window<R> {
     /// A part of what [`Window::rest`] gave.
     pub(crate) fn part(&self, range: Range<usize>) -> &[u8] {
         &self.data[self.at + range.start..self.at + range.end]
+    }
+
+    /// The end of what has been given up of the present line, and the length of all of that.
+    pub(crate) fn line_before(&self) -> (&[u8], usize) {
+        (self.behind(self.column.min(CONTEXT)), self.column)
     }
 
     /// The last bytes that were given up. They are there until the next block is read.
@@ -59,7 +69,14 @@ impl<R: Read> Window<R> {
     /// Gives up the first bytes and counts their lines.
     pub(crate) fn skip_counting(&mut self, bytes: usize) {
         let bytes = bytes.min(self.filled - self.at);
-        self.line += memchr::memchr_iter(b'\n', &self.data[self.at..self.at + bytes]).count() as u64;
+        let part = &self.data[self.at..self.at + bytes];
+        match memchr::memrchr(b'\n', part) {
+            None => self.column += bytes,
+            Some(last) => {
+                self.line += 1 + memchr::memchr_iter(b'\n', &part[..last]).count() as u64;
+                self.column = bytes - last - 1;
+            }
+        }
         self.at += bytes;
     }
 
@@ -71,18 +88,24 @@ impl<R: Read> Window<R> {
         if self.ended {
             return Ok(false);
         }
-        if self.at == self.filled {
-            (self.at, self.filled) = (0, 0);
-        } else if self.filled + BLOCK / 2 > self.data.len() && self.at > 0 {
-            self.data.copy_within(self.at..self.filled, 0);
-            (self.at, self.filled) = (0, self.filled - self.at);
+        let unneeded = self.at.saturating_sub(CONTEXT);
+        if unneeded > 0 && (self.at == self.filled || self.filled + BLOCK / 2 > self.data.len()) {
+            self.data.copy_within(unneeded..self.filled, 0);
+            (self.at, self.filled) = (self.at - unneeded, self.filled - unneeded);
         }
         if self.filled + BLOCK / 2 > self.data.len() {
-            if self.filled > LARGEST {
-                let message = "an ad is larger than 1 GiB; is this a file of ads?";
+            if self.filled >= LARGEST {
+                let message = "a line or an ad is larger than 1 GiB; is this a file of ads?";
                 return Err(io::Error::new(io::ErrorKind::InvalidData, message));
             }
-            self.data.resize((self.data.len() * 2).max(BLOCK), 0);
+            // Behind the largest ad there is room for one more block, which tells that it is too large.
+            let length = (self.data.len() * 2).clamp(BLOCK, LARGEST + BLOCK);
+            // An error, where the standard library's own way to grow would abort the program.
+            if self.data.try_reserve_exact(length - self.data.len()).is_err() {
+                let message = format!("no memory is left for an ad of more than {} MiB", self.filled >> 20);
+                return Err(io::Error::new(io::ErrorKind::OutOfMemory, message));
+            }
+            self.data.resize(length, 0);
         }
         loop {
             match self.read.read(&mut self.data[self.filled..]) {

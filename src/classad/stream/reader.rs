@@ -4,7 +4,7 @@ use std::io::{self, Read};
 
 use bstr::{BString, ByteSlice};
 
-use super::block::Window;
+use super::block::{CONTEXT, Window};
 use super::extent::{Brackets, Elements};
 use super::{Delimiter, Form, Skim, without_cr};
 use crate::classad::format::{json, new, xml};
@@ -60,9 +60,11 @@ pub struct AdRecord {
 pub struct AdError {
     /// The line, from 1.
     pub line: u64,
-    /// Its text.
+    /// Its text, or what stands around the place where the line is long.
     pub text: BString,
-    /// The place within the line.
+    /// Bytes of the line that are left out in front of the text.
+    pub cut: usize,
+    /// The place within the text.
     pub span: Span,
     /// What is wrong there.
     pub message: String,
@@ -70,37 +72,87 @@ pub struct AdError {
     pub help: Option<&'static str>,
 }
 
+/// What stands around a text, so that its first and last line can be shown as a whole.
+#[derive(Clone, Copy, Debug, Default)]
+struct Around<'a> {
+    /// Number of the line that the text begins on, from 1.
+    line: u64,
+    /// Bytes of that line in front of the text.
+    column: usize,
+    /// The last of them.
+    before: &'a [u8],
+    /// What is known of what follows.
+    after: &'a [u8],
+}
+
+impl<'a> Around<'a> {
+    /// The text is so many bytes of a window.
+    fn of<R: Read>(window: &'a Window<R>, length: usize) -> Self {
+        let (before, column) = window.line_before();
+        Around { line: window.line, column, before, after: &window.rest()[length..] }
+    }
+}
+
 impl AdError {
     /// The place for a message about it; `source` is the file's name.
     pub fn caret<'a>(&'a self, source: &'a str) -> LineCaret<'a> {
         let line = u32::try_from(self.line).unwrap_or(u32::MAX);
-        LineCaret { source, line, text: &self.text, span: self.span }
+        LineCaret { source, line, text: &self.text, span: self.span, cut: self.cut }
     }
 
-    /// The error at an offset of a text that begins on the line `first`.
-    fn within(text: &[u8], first: u64, span: Span, message: String, help: Option<&'static str>) -> Self {
+    /// The column of the place, from 1.
+    pub fn column(&self) -> usize {
+        self.cut + self.span.start as usize + 1
+    }
+
+    /// The error at an offset of a text.
+    fn within(
+        text: &[u8],
+        around: Around<'_>,
+        span: Span,
+        message: String,
+        help: Option<&'static str>,
+    ) -> Self {
         let at = (span.start as usize).min(text.len());
         let start = memchr::memrchr(b'\n', &text[..at]).map_or(0, |newline| newline + 1);
         let end = memchr::memchr(b'\n', &text[at..]).map_or(text.len(), |length| at + length);
-        let line = first + memchr::memchr_iter(b'\n', &text[..start]).count() as u64;
+        let line = around.line + memchr::memchr_iter(b'\n', &text[..start]).count() as u64;
         // A line of many megabytes would make a message of that size: keep what is around the place.
-        let from = start.max(at.saturating_sub(400));
-        let to = end.min(at + 400);
+        let from = start.max(at.saturating_sub(CONTEXT));
+        let to = end.min(at + CONTEXT);
         let last = (span.end as usize).clamp(at, to);
-        AdError { line, text: text[from..to].into(), span: Span::new(at - from, last - from), message, help }
+        let mut shown = BString::default();
+        let mut cut = from - start;
+        if start == 0 {
+            cut += around.column;
+            if from == 0 {
+                cut -= around.before.len();
+                shown.extend_from_slice(around.before);
+            }
+        }
+        let offset = shown.len();
+        shown.extend_from_slice(&text[from..to]);
+        if to == text.len() {
+            let after = &around.after[..around.after.len().min(CONTEXT)];
+            let length = memchr::memchr(b'\n', after).unwrap_or(after.len());
+            shown.extend_from_slice(without_cr(&after[..length]));
+        }
+        let span = Span::new(offset + at - from, offset + last - from);
+        AdError { line, text: shown, cut, span, message, help }
     }
 
-    fn of_parse(text: &[u8], first: u64, error: &ParseError) -> Self {
-        Self::within(text, first, error.span, error.to_string(), error.help())
+    fn of_parse(text: &[u8], around: Around<'_>, error: &ParseError) -> Self {
+        Self::within(text, around, error.span, error.to_string(), error.help())
     }
 
     fn of_line(text: &[u8], line: u64, error: &LineError) -> Self {
+        let around = Around { line, ..Around::default() };
         match error {
-            LineError::Value(error) => Self::of_parse(text, line, error),
+            LineError::Value(error) => Self::of_parse(text, around, error),
             other => {
                 let start = text.iter().take_while(|byte| numbers::is_space(**byte)).count();
                 let span = Span::new(start, text.len());
-                Self::within(text, line, span, other.to_string(), None)
+                Self::within(text, around, span, other.to_string(), None)
             }
         }
     }
@@ -365,18 +417,19 @@ impl<R: Read> AdReader<R> {
                 return Ok(Some(record));
             }
             if list.contains(&byte) {
-                self.window.skip(1);
+                self.window.skip_counting(1);
                 continue;
             }
             let (length, _) = self.window.peek_line()?.unwrap_or_default();
             let line = self.window.line;
             let text = without_cr(self.window.part(0..length));
+            let around = Around::of(&self.window, length);
             let message = format!(
                 "expected an ad in the {} form, which begins with `{}`",
                 self.form().name(),
                 char::from(own)
             );
-            let error = AdError::within(text, line, Span::new(0, text.len().min(40)), message, None);
+            let error = AdError::within(text, around, Span::new(0, text.len().min(40)), message, None);
             // One message for all that follows until an ad can begin.
             loop {
                 let (_, whole) = self.window.peek_line()?.unwrap_or_default();
@@ -416,7 +469,7 @@ impl<R: Read> AdReader<R> {
                 used
             }
             Err(error) => {
-                record.errors.push(AdError::of_parse(text, line, &error));
+                record.errors.push(AdError::of_parse(text, Around::of(&self.window, length), &error));
                 let own = if is_json { b"\n{" } else { b"\n[" };
                 // The next ad may begin within what was taken for one because a bracket or quote is missing. JSON and
                 // new ads in lists begin in the first column, nested ones do not.
@@ -487,7 +540,8 @@ impl<R: Read> AdReader<R> {
             let mut record = AdRecord { line, ..AdRecord::default() };
             let mut fail = |at: usize, message: &str| {
                 let span = Span::new(at, at + 1);
-                record.errors.push(AdError::within(text, first, span, message.to_owned(), None));
+                let around = Around::of(&self.window, text.len());
+                record.errors.push(AdError::within(text, around, span, message.to_owned(), None));
             };
             let mut used = text.len();
             match xml::parse_prefix(text, self.dialect) {
@@ -547,7 +601,7 @@ mod tests {
         while let Some(record) = reader.next_ad().expect("memory") {
             let ad = crate::classad::Value::from(record.ad).unparse();
             let errors: Vec<String> =
-                record.errors.iter().map(|e| format!(" !{}:{}", e.line, e.span.start + 1)).collect();
+                record.errors.iter().map(|e| format!(" !{}:{}", e.line, e.column())).collect();
             out.push(format!("{}:{ad}{}", record.line, errors.concat()));
         }
         out
@@ -579,6 +633,34 @@ mod tests {
         ] {
             assert_eq!(all(text.as_bytes()), ads, "{text}");
             assert_eq!(all(Slow(text.as_bytes())), ads, "{text} byte by byte");
+        }
+    }
+
+    #[test]
+    fn a_place_on_a_line_of_many_ads_is_that_of_the_line() {
+        let many = |ad: &str, count: usize| ad.repeat(count);
+        for (text, line, column) in [
+            (r#"[{"A":1,"B":"x"},{"A":2,"B":"y"#.to_owned(), 1, 29),
+            ("[A=1][A=2][A=".to_owned(), 1, 14),
+            ("[A=1]\n[A=2] [A=3 4] [A=5]\n".to_owned(), 2, 12),
+            ("<classads><c><a n=\"A\"><i>1</i></a></c><c><a n=\"B\"></a></c></classads>".to_owned(), 1, 51),
+            (format!("{}[A=", many("[A=1]", 1000)), 1, 5004),
+            (format!("{}[A=", many("[A=1]", 200_000)), 1, 1_000_004),
+            (format!("[A=1]\n{}[A=", many("[A=1]", 200_000)), 2, 1_000_004),
+        ] {
+            let mut reader = AdReader::new(text.as_bytes(), None);
+            let mut errors = Vec::new();
+            while let Some(record) = reader.next_ad().expect("memory") {
+                errors.extend(record.errors);
+            }
+            let start = &text[..text.len().min(80)];
+            assert_eq!((errors.len(), errors[0].line, errors[0].column()), (1, line, column), "{start}");
+            let error = &errors[0];
+            let whole = text.lines().nth(usize::try_from(line).expect("small") - 1).expect("that line");
+            let shown = &whole.as_bytes()[error.cut..];
+            assert!(shown.starts_with(&error.text) && error.text.len() <= 1300, "{start}: {}", error.text);
+            assert!(error.cut == 0 || column - 1 - error.cut >= CONTEXT, "{start}");
+            assert_eq!(error.caret("f").to_string(), format!("f:{line}:{column}"));
         }
     }
 

@@ -59,12 +59,29 @@ pub(super) fn warn_of_traps(what: &str, text: &[u8], dialect: Dialect, session: 
     }
 }
 
-/// The exit status of a value for `if htc-classad-eval -e ...`.
-pub(super) fn status(value: Option<&Value>) -> Status {
+/// The exit status of a value for `if htc-classad-eval -e ...`. What is no truth value is an error, as it is for a
+/// constraint.
+pub(super) fn status(value: Option<&Value>, session: &Session) -> Status {
     match value {
         Some(Value::Undefined) => Status::Undefined,
         Some(Value::Error) | None => Status::ErrorValue,
-        Some(value) if value.truth() == Some(false) => Status::No,
-        Some(_) => Status::Done,
+        Some(value) => match value.truth() {
+            Some(true) => Status::Done,
+            Some(false) => Status::No,
+            None => {
+                let what = what(value);
+                session.warn(&format!("-e: the last value is {what}, which is neither true nor false"));
+                Status::ErrorValue
+            }
+        },
+    }
+}
+
+fn what(value: &Value) -> &'static str {
+    match value {
+        Value::Str(_) => "a string",
+        Value::List(_) => "a list",
+        Value::Ad(_) => "an ad",
+        _ => "a time",
     }
 }

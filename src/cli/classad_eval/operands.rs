@@ -67,7 +67,7 @@ pub(super) fn run(cli: &Cli, matches: &ArgMatches, session: &Session) -> anyhow:
         session.warn("nothing was evaluated: `NAME = VALUE` is an assignment; write `==` to compare");
     }
     Ok(match (cli.question.exit_status, &state.last) {
-        (true, Some(value)) => ask::status(value.as_ref()),
+        (true, Some(value)) => ask::status(value.as_ref(), session),
         _ => Status::Done,
     })
 }

@@ -221,7 +221,7 @@ pub(super) fn run(cli: &Cli, matches: &ArgMatches, session: &Session) -> anyhow:
         }
         used = record;
     }
-    let status = results.finish()?;
+    let status = results.finish(session)?;
     odd.tell(&work, session);
     Ok(status)
 }
@@ -459,7 +459,7 @@ impl Results<'_> {
         Ok(())
     }
 
-    fn finish(mut self) -> anyhow::Result<Status> {
+    fn finish(mut self, session: &Session) -> anyhow::Result<Status> {
         let cli = self.work.cli;
         let mut waiting = std::mem::take(&mut self.waiting);
         if !self.work.sort.is_empty() {
@@ -487,7 +487,7 @@ impl Results<'_> {
         Ok(match (cli.question.exit_status, &self.last) {
             (false, _) => Status::Done,
             (true, None) => Status::No,
-            (true, Some(value)) => ask::status(value.as_ref()),
+            (true, Some(value)) => ask::status(value.as_ref(), session),
         })
     }
 }

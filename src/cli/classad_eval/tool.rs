@@ -2,13 +2,13 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 
 use crate::classad::format::new;
 use crate::classad::{ClassAd, Context, Dialect, Expr};
 use crate::cli::common::{Session, Status};
-use crate::os::RealWorld;
+use crate::os::{RealWorld, read_whole};
 
 const USAGE: &str = "Usage: {0} [options] <expr|assignment>[ <expr|assignment>]*
 
@@ -136,11 +136,13 @@ pub(super) fn make_file_ad(text: &[u8]) -> Option<ClassAd> {
 
 fn read_ad(file: &OsStr, session: &Session) -> Option<ClassAd> {
     let name = file.to_string_lossy();
-    let mut text = Vec::new();
-    if let Err(error) = File::open(file).and_then(|mut file| file.read_to_end(&mut text)) {
-        session.tell(&format!("{}: cannot read '{name}': {error}\n", session.name()));
-        return None;
-    }
+    let text = match File::open(file).and_then(read_whole) {
+        Ok(text) => text,
+        Err(error) => {
+            session.tell(&format!("{}: cannot read '{name}': {error}\n", session.name()));
+            return None;
+        }
+    };
     let ad = make_file_ad(&text);
     if ad.is_none() {
         session.tell(&format!("Unable to turn file '{name}' into a ClassAd.\n"));

@@ -15,7 +15,7 @@ use crate::classad::{ClassAd, Context};
 use crate::cli::common::{Problem, Session as Program, Status, overwritten};
 use crate::cli::transform_report::{self as report, Verbose};
 use crate::config::{Config, LoadOptions, MacroSource, View, Who};
-use crate::os::RealWorld;
+use crate::os::{RealWorld, read_whole};
 use crate::quirks::Quirks;
 use crate::transform::{Plan, Session, Transform, legacy};
 use crate::world::World;
@@ -134,23 +134,22 @@ impl Tool<'_> {
 
     fn load_file(&self, rules: &OsStr, loaded: &mut Loaded) -> Result<(), u8> {
         let stdin = rules.as_bytes() == b"-";
-        let mut text = Vec::new();
         let name = if stdin { "<stdin>".into() } else { rules.to_string_lossy() };
         let read = if stdin {
             match loaded.stdin.take() {
-                Some(rest) => {
-                    text = rest;
-                    Ok(0)
-                }
-                None => io::stdin().lock().read_to_end(&mut text),
+                Some(rest) => Ok(rest),
+                None => read_whole(io::stdin().lock()),
             }
         } else {
-            File::open(rules).and_then(|mut file| file.read_to_end(&mut text))
+            File::open(rules).and_then(read_whole)
         };
-        if let Err(error) = read {
-            self.tell(&format!("cannot open rules file '{name}': {error}"));
-            return Err(255);
-        }
+        let mut text = match read {
+            Ok(text) => text,
+            Err(error) => {
+                self.tell(&format!("cannot open rules file '{name}': {error}"));
+                return Err(255);
+            }
+        };
         loaded.failed = false;
         match Transform::from_file(&name, &text) {
             Ok(transform) => {

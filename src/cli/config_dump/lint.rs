@@ -177,7 +177,8 @@ fn render(finding: &Finding, painter: Painter) -> String {
     let mut text = match &finding.spot {
         Some(spot) => {
             let name = spot.name.to_str_lossy();
-            let caret = LineCaret { source: &name, line: spot.line, text: &spot.text, span: spot.span };
+            let caret =
+                LineCaret { source: &name, line: spot.line, text: &spot.text, span: spot.span, cut: 0 };
             let shown = caret.render(&message);
             match shown.rsplit_once('\n') {
                 Some((before, marks)) => format!("{before}\n{}", painter.bad(marks)),

@@ -188,7 +188,8 @@ fn problem(error: &ConfigError) -> Problem {
     let mut problem = match &error.place {
         Some(place) => {
             let name = place.name.to_str_lossy();
-            let caret = LineCaret { source: &name, line: place.line, text: &place.text, span: place.span };
+            let caret =
+                LineCaret { source: &name, line: place.line, text: &place.text, span: place.span, cut: 0 };
             Problem::unreadable(said.join("\n")).at_line(&caret)
         }
         None => Problem::unreadable(said.join("\n")),

@@ -9,6 +9,7 @@ use clap::Args;
 use crate::cli::common::{ConfigOptions, Problem, Session as Program, Status};
 use crate::cli::transform_report as report;
 use crate::config::{CommandPolicy, Config, MacroSource, View, Who};
+use crate::os::read_whole;
 use crate::transform::lint::Runner;
 use crate::transform::{Session, Transform, legacy};
 use crate::world::World;
@@ -181,13 +182,10 @@ pub(super) fn plural(count: usize) -> &'static str {
 
 /// The text of a rules file.
 pub(super) fn read(path: &std::path::Path) -> anyhow::Result<Vec<u8>> {
-    use std::io::Read;
-    let mut text = Vec::new();
     let problem = || Problem::unreadable(format!("cannot read rules '{}'", path.display()));
     if path.as_os_str() == "-" {
-        std::io::stdin().lock().read_to_end(&mut text).with_context(problem)?;
+        read_whole(std::io::stdin().lock()).with_context(problem)
     } else {
-        std::fs::File::open(path).and_then(|mut file| file.read_to_end(&mut text)).with_context(problem)?;
+        std::fs::File::open(path).and_then(read_whole).with_context(problem)
     }
-    Ok(text)
 }

@@ -21,9 +21,8 @@ pub(super) fn explain(
     let machine = ads::at_rest(loaded);
     let slots = ads::chosen(&machine, names)?;
     let (stdin, mut output) = pipe_ends();
-    let (mut reader, name) = input.open(stdin)?;
-    let mut text = Vec::new();
-    std::io::Read::read_to_end(&mut reader, &mut text).with_context(|| format!("reading {name}"))?;
+    let (reader, name) = input.open(stdin)?;
+    let text = crate::os::read_whole(reader).with_context(|| format!("reading {name}"))?;
     let jobs = split_ads(&text);
     if jobs.is_empty() {
         return Err(Problem::unreadable(format!("{name}: there is no ad")).into());

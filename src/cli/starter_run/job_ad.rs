@@ -1,6 +1,6 @@
 //! Reading the job's ad, and the slot's.
 
-use std::io::{IsTerminal, Read};
+use std::io::IsTerminal;
 use std::path::Path;
 
 use anyhow::Context;
@@ -9,23 +9,22 @@ use bstr::ByteSlice;
 use super::super::common::{Problem, Session};
 use crate::classad::ClassAd;
 use crate::classad::stream::AdReader;
+use crate::os::read_whole;
 use crate::starter::job_source::{self, Source};
 
 /// Reads a file, or standard input for `-`, to its end.
 pub(super) fn read_all(path: &Path, session: &Session) -> anyhow::Result<(Vec<u8>, String)> {
-    let mut text = Vec::new();
     if path == Path::new("-") {
-        let mut stdin = std::io::stdin().lock();
+        let stdin = std::io::stdin().lock();
         if stdin.is_terminal() {
             session.tell("reading the job's ad from the terminal; end it with Ctrl-D\n");
         }
         let problem = || Problem::unreadable("cannot read standard input");
-        stdin.read_to_end(&mut text).with_context(problem)?;
-        return Ok((text, "standard input".to_owned()));
+        return Ok((read_whole(stdin).with_context(problem)?, "standard input".to_owned()));
     }
     let name = path.display().to_string();
     let problem = || Problem::unreadable(format!("cannot read '{name}'"));
-    std::fs::File::open(path).and_then(|mut file| file.read_to_end(&mut text)).with_context(problem)?;
+    let text = std::fs::File::open(path).and_then(read_whole).with_context(problem)?;
     Ok((text, name))
 }
 

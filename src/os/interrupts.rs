@@ -1,0 +1,46 @@
+//! Signals that end a program, held back while it waits for a command of its own.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+
+use super::child;
+
+/// SIGINT, SIGTERM and SIGHUP of this thread, read from a descriptor instead of doing what they do. Nothing changes for
+/// those that are ignored, blocked or handled already: whoever handles them lets the command come to its end. They do again what they did when this is dropped.
+pub(super) struct Interrupts {
+    descriptor: SignalFd,
+    held: SigSet,
+}
+
+impl Interrupts {
+    pub(super) fn new() -> io::Result<Self> {
+        let blocked = SigSet::thread_get_mask()?;
+        let held: SigSet = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP]
+            .into_iter()
+            .filter(|&signal| !blocked.contains(signal) && child::is_default(signal as i32))
+            .collect();
+        let descriptor = SignalFd::with_flags(&held, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
+        held.thread_block()?;
+        Ok(Interrupts { descriptor, held })
+    }
+
+    /// What to wait for.
+    pub(super) fn descriptor(&self) -> BorrowedFd<'_> {
+        self.descriptor.as_fd()
+    }
+
+    /// A signal that has come.
+    pub(super) fn take(&self) -> Option<Signal> {
+        let came = self.descriptor.read_signal().ok().flatten()?;
+        Signal::try_from(i32::try_from(came.ssi_signo).ok()?).ok()
+    }
+}
+
+impl Drop for Interrupts {
+    fn drop(&mut self) {
+        let _ = self.held.thread_unblock();
+    }
+}
