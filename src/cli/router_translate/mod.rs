@@ -90,7 +90,15 @@ const MANUAL: Manual = Manual {
         },
     ],
     environment: &[],
-    files: &[],
+    files: &[
+        ("DIR/CLUSTER.PROC.ad", "run: a job of the queue"),
+        ("DIR/history", "run: jobs that have left it"),
+        (
+            "DIR/.submitting.CLUSTER.PROC",
+            "run: a job that may have been submitted through --submit: the command timed out, was ended by a signal or \
+             printed no id. The job stays claimed and is left alone: look for its copy, then remove the file.",
+        ),
+    ],
     differences: &[
         "A false expression after 'if' (if A == 1) fails the transform, as HTCondor 25.14 does, although the manual \
          promises the else branch; lint says so.",
