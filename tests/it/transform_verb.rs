@@ -143,6 +143,16 @@ fn rules_run_commands_only_when_asked_to() {
 }
 
 #[test]
+fn rules_behind_a_refused_command_are_not_passed_over() {
+    let place = place("include command : ./script\nSET X 1\n", ADS);
+    fs::write(place.path().join("condor_config"), "JOB_TRANSFORM_T = SET Y 1\n").unwrap();
+    let words = ["transform", "--rules", "rules", "--job-transforms", "T", "ads"];
+    let (status, out, said) = call("htc-router-translate", &words, place.path(), "");
+    assert_eq!((status, out.as_str()), (1, ""), "{said}");
+    assert!(said.contains("cannot include './script'"), "{said}");
+}
+
+#[test]
 fn a_pattern_that_takes_too_many_steps_is_told() {
     let ads = format!("{}b = 1\n", "A".repeat(60));
     let (status, out, said) = transform("COPY /(A+)+$/ B\n", &ads, &["--trace"]);

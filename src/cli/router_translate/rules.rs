@@ -11,7 +11,7 @@ use crate::cli::transform_report as report;
 use crate::config::{CommandPolicy, Config, MacroSource, View, Who};
 use crate::os::read_whole;
 use crate::transform::lint::Runner;
-use crate::transform::{Session, Transform, legacy};
+use crate::transform::{Reason, Session, Transform, legacy};
 use crate::world::World;
 
 /// Options that name transforms.
@@ -163,9 +163,16 @@ pub(super) fn load(
         );
     }
     if options.wants_config() {
-        // A file that was given to define knobs is no transform of its own.
+        // A file that was given to define knobs is no transform of its own. What hides behind an include that cannot be
+        // had is not known, so the file stays and fails.
         found.retain(|(transform, runner)| {
-            *runner != Runner::Tool || session().check(transform, &mut crate::transform::Silent).commands > 0
+            if *runner != Runner::Tool {
+                return true;
+            }
+            let checked = session().check(transform, &mut crate::transform::Silent);
+            let included =
+                checked.failure.is_none_or(|failure| !matches!(failure.reason, Reason::Include(_)));
+            checked.commands > 0 || !included
         });
     }
     if found.is_empty() {
