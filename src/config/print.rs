@@ -54,7 +54,10 @@ pub fn statement(name: &[u8], raw: &[u8]) -> Option<BString> {
 fn push_line(text: &mut BString, name: &[u8], line: &[u8]) {
     match line.split_last() {
         Some((b'\\', before)) => {
-            text.extend_from_slice(&[before, b"$(", name, b":\\)"].concat());
+            // A dollar before the reference would make `$$(...)` of it, which is another thing: it goes within.
+            let dollars = before.iter().rev().take_while(|&&b| b == b'$').count();
+            let (before, dollars) = before.split_at(before.len() - dollars);
+            text.extend_from_slice(&[before, b"$(", name, b":", dollars, b"\\)"].concat());
         }
         Some((&last, _)) if is_space(last) => text.extend_from_slice(&[line, b"\\\n"].concat()),
         _ => text.extend_from_slice(line),
@@ -106,7 +109,20 @@ mod tests {
 
     #[test]
     fn ends_of_lines_survive() {
-        for raw in ["", "x", "x ", "x\\", "a\nb", "@end\n@end1", "a \nb\\\nc", "= 1", "# no comment", "\\"] {
+        for raw in [
+            "",
+            "x",
+            "x ",
+            "x\\",
+            "a\nb",
+            "@end\n@end1",
+            "a \nb\\\nc",
+            "= 1",
+            "# no comment",
+            "\\",
+            "0$\\",
+            "$$$\\",
+        ] {
             let text = statement(b"A", raw.as_bytes()).unwrap();
             assert_eq!(read_back(&text), raw.as_bytes(), "{text}");
         }
