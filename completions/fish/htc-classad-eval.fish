@@ -19,7 +19,7 @@ complete -c htc-classad-eval -l strict -d 'Evaluate in strict mode, as with STRI
 complete -c htc-classad-eval -l explain -d 'Show the value of each part, where names were found, and why'
 complete -c htc-classad-eval -l parse -d 'Print the expressions with all parentheses instead of evaluating them'
 complete -c htc-classad-eval -l refs -d 'Print the names that the expressions refer to'
-complete -c htc-classad-eval -s e -l exit-status -d 'Exit with the last value: true 0, false 1, undefined 4, error or no truth value (as a string is) 5'
+complete -c htc-classad-eval -s e -l exit-status -d 'Exit with the last value: true 0, false 1, undefined 4, all else 5'
 complete -c htc-classad-eval -l rank -d 'With --match: the best first, by Rank of the ads of --ads'
 complete -c htc-classad-eval -l unique -d 'Print equal results once'
 complete -c htc-classad-eval -l count -d 'Print the number of results only'

@@ -86,7 +86,7 @@ struct QuestionOptions {
     /// Print the names that the expressions refer to
     #[arg(long, help_heading = "Question", conflicts_with = "explain", hide_short_help = true)]
     refs: bool,
-    /// Exit with the last value: true 0, false 1, undefined 4, error or no truth value (as a string is) 5
+    /// Exit with the last value: true 0, false 1, undefined 4, all else 5
     #[arg(long, short = 'e', help_heading = "Question")]
     exit_status: bool,
 }
