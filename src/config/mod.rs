@@ -4,6 +4,8 @@
 //! would ask them. The language itself ([`lines`], [`statement`], [`condition`], [`expand`]) is shared with transforms
 //! and routes, which bring their own [`MacroSource`].
 
+#![cfg_attr(not(feature = "cli"), allow(dead_code, reason = "some of it serves the programs alone"))]
+
 pub mod command;
 pub mod condition;
 pub mod defaults;
