@@ -78,7 +78,8 @@ fn grandchildren_of_hooks_hold_nobody_up_and_do_not_outlive_the_starter() {
     let place = hooks(&hook, &hook, &hook);
     let ran = place.run("Cmd = \"/bin/true\"");
     assert_eq!(ran.status, 0, "{}", ran.told);
-    assert!(ran.calls.ends_with("exit\n"), "{}", ran.calls);
+    // The last update hook is not waited for and may write after it.
+    assert!(ran.calls.lines().any(|line| line == "exit"), "{}", ran.calls);
     assert!(fs::read_to_string(place.path("iwd/calls.pids")).unwrap().lines().count() >= 2);
     clean(&place, &ran);
 }
