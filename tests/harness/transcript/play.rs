@@ -10,6 +10,7 @@ use nix::unistd::Pid;
 
 use super::Result;
 use super::accounts::Accounts;
+use super::calls::Call;
 use super::scenario::{Case, Scenario};
 use super::stage::Stage;
 
@@ -75,7 +76,7 @@ fn slot_runner(
     let events = stage.records().join("events.jsonl");
     let errors = stage.top().join("stderr");
     let socket = stage.records().join("control");
-    wait_for_phase(scenario);
+    wait_for_phase(scenario, stage)?;
     let file = File::create(&errors).map_err(|error| format!("{}: {error}", errors.display()))?;
     let mut child = command(scenario, stage, accounts, &program)
         .args(["--quirks", "reference", "--events"])
@@ -123,13 +124,24 @@ fn append(path: &Path, lines: &[u8]) -> Result<()> {
 }
 
 /// Waits until the clock shows the fraction of a second that it showed when the execution point of the recording began.
-fn wait_for_phase(scenario: &Scenario) {
-    let Some(phase) = scenario.phase() else { return };
+/// Tells our recorder when by that clock the recorded calls ended.
+fn wait_for_phase(scenario: &Scenario, stage: &Stage) -> Result<()> {
+    let Some(phase) = scenario.phase() else { return Ok(()) };
     let wanted = (phase + scenario.begun()).rem_euclid(1.0);
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
     // A process needs some milliseconds to begin.
     let wait = (wanted - now - 0.015).rem_euclid(1.0);
+    let begun = now + wait + 0.015 - scenario.begun();
+    let waited_for = |call: &&Call| matches!(call.kind().as_str(), "FETCH_WORK" | "PREPARE_JOB" | "JOB_EXIT");
+    let pace: String = scenario
+        .calls
+        .iter()
+        .filter(waited_for)
+        .filter_map(|call| Some(format!("{} {} {:.6}\n", call.name, call.job()?, begun + call.end?)))
+        .collect();
+    super::stage::write(&stage.records().join("pace"), pace.as_bytes())?;
     std::thread::sleep(Duration::from_secs_f64(wait));
+    Ok(())
 }
 
 /// What one of HTCondor's tools asks of the execution point, in the words of our own program.

@@ -86,6 +86,45 @@ static int forward(int from, int record, int to)
     return 1;
 }
 
+/* The job that an ad is about, as CLUSTER.PROC. */
+static int job_of(const char *file, char *job, size_t size)
+{
+    char path[4608], line[65536];
+    int cluster = -1, proc = 0, number;
+    snprintf(path, sizeof path, "%s/%s", directory, file);
+    FILE *ad = fopen(path, "re");
+    if (!ad) return 0;
+    while (fgets(line, sizeof line, ad)) {
+        if (sscanf(line, " ClusterId = %d", &number) == 1) cluster = number;
+        if (sscanf(line, " ProcId = %d", &number) == 1) proc = number;
+    }
+    fclose(ad);
+    snprintf(job, size, "%d.%d", cluster, proc);
+    return cluster >= 0;
+}
+
+/* Waits until the call that was recorded ended: whole seconds decide what a slot does next, and we are faster. The file
+ * `pace` tells when that was by our clock: NAME CLUSTER.PROC SECONDS. */
+static void keep_pace(const char *top, const char *name)
+{
+    char path[4608], line[512], job[64], of[256], about[64];
+    struct timespec now;
+    double wait = 0, end;
+    snprintf(path, sizeof path, "%s/records/pace", top);
+    FILE *pace = fopen(path, "re");
+    if (!pace) return;
+    if (job_of("stdout", job, sizeof job) || job_of("stdin", job, sizeof job)) {
+        clock_gettime(CLOCK_REALTIME, &now);
+        while (fgets(line, sizeof line, pace)) {
+            if (sscanf(line, "%255s %63s %lf", of, about, &end) != 3 || strcmp(of, name) || strcmp(about, job)) continue;
+            end -= now.tv_sec + now.tv_nsec / 1e9;
+            if (end > 0 && end < 0.6 && (wait == 0 || end < wait)) wait = end;
+        }
+    }
+    fclose(pace);
+    if (wait > 0) usleep((useconds_t)(wait * 1e6));
+}
+
 int main(int argc, char **argv, char **environment)
 {
     struct timespec now;
@@ -162,6 +201,7 @@ int main(int argc, char **argv, char **environment)
         if (!ended && waitpid(child, &status, WNOHANG) == child) ended = 1;
         else if (ended && count == 0) break; /* what grandchildren still hold is not waited for */
     }
+    keep_pace(top, name);
     out = create("exit");
     if (WIFSIGNALED(status)) {
         dprintf(out, "signalled %d\n", WTERMSIG(status));
