@@ -12,6 +12,7 @@ use super::failure::{StartFailure, hold_code};
 use super::machine::{JOB_EXIT, PREPARE_JOB, Phase, Process, Starter, UPDATE_JOB_INFO, excerpt};
 use super::prepare::{self, Prepared};
 use super::process;
+use super::update_timer::next_update;
 use super::usage::Meter;
 use crate::classad::format::long;
 use crate::process::Exit;
@@ -346,7 +347,7 @@ impl Starter<'_> {
                 self.main = Some(process);
                 self.usage = FamilyUsage { processes: 1, ..FamilyUsage::default() };
                 self.phase = Phase::Running;
-                self.update_at = Some(now.tick().plus(self.settings.initial_update_interval));
+                self.update_due = Some(next_update(now, self.settings.initial_update_interval));
                 self.stopped_at_exec = self.is_suspended_at_exec(now);
                 if self.suspended || self.stopped_at_exec {
                     self.suspended = true;

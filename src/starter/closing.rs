@@ -18,7 +18,7 @@ impl Starter<'_> {
         if matches!(self.phase, Phase::Exiting { .. } | Phase::Removing | Phase::Finished) {
             return;
         }
-        self.update_at = None;
+        self.update_due = None;
         self.graceful_until = None;
         let reason = self.asked.word();
         if self.exit_ad.is_none() {

@@ -13,6 +13,7 @@ use super::failure::StartFailure;
 use super::job_info::{JobInfo, Refusal};
 use super::running::LastRequest;
 use super::settings::Settings;
+use super::update_timer::next_update;
 use super::usage::Meter;
 use crate::classad::{ClassAd, format::long};
 use crate::hook::HookType;
@@ -136,8 +137,8 @@ pub(super) struct Process {
 /// Why the machine measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Measuring {
-    /// For an update.
-    Update,
+    /// For an update, which tells of a vacate only when it was asked for before.
+    Update { vacating: bool },
     /// For event 010.
     Suspended,
 }
@@ -180,7 +181,7 @@ pub struct Starter<'w> {
     pub(super) core: bool,
     pub(super) temporary: PathBuf,
     pub(super) measuring: Vec<Measuring>,
-    pub(super) update_at: Option<Tick>,
+    pub(super) update_due: Option<Tick>,
     pub(super) graceful_until: Option<Tick>,
     pub(super) failure: Option<StartFailure>,
     pub(super) missed: Option<Now>,
@@ -234,7 +235,7 @@ impl<'w> Starter<'w> {
             meter: Meter::new(0, window),
             core: false,
             measuring: Vec::new(),
-            update_at: None,
+            update_due: None,
             graceful_until: None,
             failure: None,
             missed: None,
@@ -289,11 +290,16 @@ impl<'w> Starter<'w> {
                 self.process_ended(now, exit, usage, core, wrapper_failure, &mut out);
             }
             Event::Measured(usage) => self.measured(now, usage, &mut out),
-            Event::Asked(request) => self.asked(now, request, &mut out),
+            Event::Asked(request) => {
+                // The daemon wakes once for the connection, and only then for what is asked (s08: two of three times).
+                self.periodic_update(now, &mut out);
+                self.asked(now, request, &mut out);
+            }
             Event::Timeout => self.timeout(now, &mut out),
             Event::ScratchRemoved { remains } => self.scratch_removed(&remains, &mut out),
         }
-        self.set_alarm(&mut out);
+        self.periodic_update(now, &mut out);
+        self.set_alarm(now, &mut out);
         out
     }
 
@@ -314,20 +320,26 @@ impl<'w> Starter<'w> {
             )));
             self.asked(now, Request::Fast(None), out);
         }
-        if due(self.update_at) && self.phase == Phase::Running {
-            self.update_at = Some(now.tick().plus(self.settings.update_interval));
-            self.measure(Measuring::Update, out);
+    }
+
+    /// The periodic update, as soon as anything happens after its time: the daemon looks at its timers whenever it is awake.
+    fn periodic_update(&mut self, now: Now, out: &mut Vec<Action>) {
+        if self.phase == Phase::Running && self.update_due.is_some_and(|at| at <= now.tick()) {
+            self.update_due = Some(next_update(now, self.settings.update_interval));
+            self.measure(Measuring::Update { vacating: self.vacate.is_some() }, out);
         }
     }
 
     /// Asks to be woken at the earliest deadline, if that has changed.
-    fn set_alarm(&mut self, out: &mut Vec<Action>) {
+    fn set_alarm(&mut self, now: Now, out: &mut Vec<Action>) {
         let of_phase = match self.phase {
             Phase::Preparing { until, .. } => until,
             Phase::Deferred { until } | Phase::Exiting { until, .. } => Some(until),
             _ => None,
         };
-        let others = [self.update_at, self.graceful_until];
+        // The daemon sleeps whole seconds from the moment it last looked at its timers.
+        let awake = Duration::from_micros(now.wall_us.rem_euclid(1_000_000).unsigned_abs());
+        let others = [self.update_due.map(|at| at.plus(awake)), self.graceful_until];
         let at = match self.phase {
             Phase::Finished | Phase::Removing => None,
             _ => of_phase.into_iter().chain(others.into_iter().flatten()).min(),

@@ -29,6 +29,7 @@ pub mod prepare;
 pub mod process;
 mod running;
 mod settings;
+mod update_timer;
 mod usage;
 
 pub use action::{Action, Call, CallId, File, JobProcess, LogEvent, Notice, StandardFile, Standing};

@@ -30,7 +30,11 @@ impl Starter<'_> {
         }
         self.usage = usage;
         match why {
-            Measuring::Update => self.update(now, out),
+            Measuring::Update { vacating } => {
+                let since = if vacating { None } else { self.vacate.take() };
+                self.update(now, out);
+                self.vacate = self.vacate.take().or(since);
+            }
             Measuring::Suspended => out.push(Action::Log(LogEvent::Suspended { processes: usage.processes })),
         }
     }
@@ -99,7 +103,7 @@ impl Starter<'_> {
                 }
                 self.asked.graceful = true;
                 self.last = LastRequest::Graceful;
-                self.vacating(vacate, out);
+                self.vacate = vacate.or(self.vacate.take());
             }
             Request::Fast(vacate) => {
                 if before.fast && self.phase != Phase::ExitStuck {
@@ -107,7 +111,7 @@ impl Starter<'_> {
                 }
                 self.asked.fast = true;
                 self.graceful_until = None;
-                self.vacating(vacate, out);
+                self.vacate = vacate.or(self.vacate.take());
             }
             Request::Remove => (self.asked.remove, self.last) = (true, LastRequest::Remove),
             Request::Hold => (self.asked.hold, self.last) = (true, LastRequest::Hold),
@@ -131,16 +135,6 @@ impl Starter<'_> {
             Phase::PostScript => self.all_jobs_done(now, out),
             Phase::ExitStuck => self.all_jobs_done(now, out),
             Phase::Exiting { .. } | Phase::Removing | Phase::Finished => {}
-        }
-    }
-
-    /// A vacate with its reason: one update at once (s08).
-    fn vacating(&mut self, vacate: Option<Vacate>, out: &mut Vec<Action>) {
-        if let Some(vacate) = vacate {
-            self.vacate = Some(vacate);
-            if self.phase == Phase::Running {
-                self.measure(Measuring::Update, out);
-            }
         }
     }
 
@@ -278,7 +272,7 @@ impl Starter<'_> {
         self.usage = usage;
         // Sent while the process still counts as running (`OsProc::JobReaper`).
         self.update(now, out);
-        self.update_at = None;
+        self.update_due = None;
         self.graceful_until = None;
         if let Some(text) = wrapper_failure {
             self.main = None;
