@@ -425,6 +425,21 @@ fn redacted_output_holds_no_secret_however_it_is_asked_for() {
 }
 
 #[test]
+fn the_lint_of_a_job_ad_keeps_its_secrets() {
+    let place = Place::new("A = 1\n");
+    place.write(
+        "ad",
+        "Cmd = /bin/x --password=hunter2\nMyToken = hunter2b\nArgs = 'hunter2b'\nIwd = \"/\" hunter2\n",
+    );
+    for words in [&["lint", "--job-ad", "ad"][..], &["lint", "--json", "--job-ad", "ad"]] {
+        let (out, err, status) = place.run(["--redact"].iter().chain(words));
+        assert_eq!(status, 1);
+        assert!(!out.contains("hunter2") && !err.contains("hunter2"), "{words:?}: {out}{err}");
+        assert!(place.run(words).0.contains("hunter2"));
+    }
+}
+
+#[test]
 fn a_directory_is_no_configuration() {
     let place = Place::new("A = 1\n");
     for words in [&["lint", "."][..], &["lint", "condor_config", "."], &["--config-file", ".", "D"]] {

@@ -58,7 +58,13 @@ pub(super) fn run(request: &Request, world: &dyn World, session: &Session) -> an
         let text = world
             .read_file(&file, Some(64 << 20))
             .map_err(|error| Problem::unreadable(format!("cannot read '{name}'")).caused_by(error))?;
-        return tell(&super::job_ad::lint(&name, &text), request, session);
+        let mut findings = super::job_ad::lint(&name, &text);
+        if request.redact {
+            let mut secrets = redact::Secrets::default();
+            secrets.learn_lines(&text);
+            findings.iter_mut().for_each(|finding| secrets.clean(finding, None));
+        }
+        return tell(&findings, request, session);
     }
     let mut options = LoadOptions { keep_texts: true, ..request.options.clone() };
     let detached = !request.files.is_empty();

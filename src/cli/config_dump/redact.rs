@@ -155,6 +155,21 @@ impl Secrets {
         view.take_messages();
     }
 
+    /// Adds the secrets in a text of `Name = value` lines, such as a job ad.
+    pub(super) fn learn_lines(&mut self, text: &[u8]) {
+        for line in text.lines() {
+            for range in parts(line) {
+                self.add(&line[range]);
+            }
+            if let Some((name, value)) = line.split_once_str("=")
+                && hides(name.trim(), value.trim())
+            {
+                self.add(value);
+                self.add(value.trim().trim_with(|c| c == '"'));
+            }
+        }
+    }
+
     fn add(&mut self, value: &[u8]) {
         for text in value.lines().map(ByteSlice::trim).chain([value.trim()]) {
             if text.len() >= Self::SHORTEST && text != MASK && !self.0.iter().any(|known| known == text) {
@@ -196,6 +211,10 @@ impl Secrets {
                 None => (source_text(&spot.text), 0),
             };
             spot.text = text.split(|&b| b == b'\n').nth(line).unwrap_or_default().into();
+            for secret in self.0.iter().filter(|secret| !MASK.contains_str(secret)) {
+                // As long as before, so that places stay.
+                spot.text = spot.text.replace(secret, "*".repeat(secret.len())).into();
+            }
         }
     }
 }
