@@ -85,6 +85,13 @@ fn main() {
             black_box(json::parse(text, htc_hooks::classad::Dialect::json()).unwrap());
         }
     });
+    let lines = some_json.join(&b'\n');
+    table.row("read JSON (stream)", some_json.len(), Some(28_000.0), || {
+        let mut reader = AdReader::new(&lines[..], None);
+        while let Some(record) = reader.next_ad().unwrap() {
+            black_box(&record.ad);
+        }
+    });
     let times = if testing { 100 } else { 200_000 };
     table.row("parse a constraint of 5 clauses", times, Some(390_000.0), || {
         for _ in 0..times {

@@ -12,10 +12,12 @@ use super::name::{self, AttrName};
 use super::parser::{Dialect, ParseError};
 use super::tree::{Node, NodeId, Tree};
 use super::value::Value;
+use crate::text::caseless;
 
 mod index;
 mod lines;
 mod plain;
+mod text;
 
 use index::{INDEX_FROM, Index};
 pub use lines::LineError;
@@ -37,7 +39,7 @@ pub(crate) use plain::{Plain, plain_literal};
 /// ```
 #[derive(Clone, Default)]
 pub struct ClassAd {
-    /// Names and string literals.
+    /// Names and string literals ([`text`]).
     text: Vec<u8>,
     /// Hash of each name, beside the entries so that a search touches little memory.
     hashes: Vec<u32>,
@@ -95,14 +97,8 @@ impl ClassAd {
     }
 
     #[inline]
-    fn name_of(&self, at: usize) -> &[u8] {
-        let entry = &self.entries[at];
-        &self.text[entry.start as usize..entry.start as usize + entry.len as usize]
-    }
-
-    #[inline]
     fn find(&self, wanted: &[u8], hash: u32) -> Option<usize> {
-        let same = |at: usize| self.hashes[at] == hash && self.name_of(at).eq_ignore_ascii_case(wanted);
+        let same = |at: usize| self.hashes[at] == hash && caseless::eq(self.name_of(at), wanted);
         if let Some(index) = &self.index {
             return index.candidates(hash).find(|at| same(*at));
         }
@@ -124,12 +120,6 @@ impl ClassAd {
     #[inline]
     pub(crate) fn slot(&self, wanted: &[u8], hash: u32) -> Option<&Slot> {
         self.find(wanted, hash).map(|at| &self.entries[at].value)
-    }
-
-    /// The text of a string literal.
-    #[inline]
-    pub(crate) fn slot_text(&self, start: u32, len: u32) -> &[u8] {
-        &self.text[start as usize..start as usize + len as usize]
     }
 
     pub(crate) fn slot_expr(&self, slot: &Slot) -> Expr {
@@ -206,66 +196,32 @@ impl ClassAd {
 
     /// Sets an attribute. A repeated name replaces the value and keeps the old spelling.
     pub fn insert(&mut self, name: impl AsRef<[u8]>, value: Expr) {
-        let slot = match value.0 {
-            Repr::Scalar(value) => self.scalar_slot(&value),
-            Repr::Node(tree, root) => Slot::Expr(root, tree),
-        };
-        self.put(name.as_ref(), slot);
+        match value.0 {
+            Repr::Scalar(value) => self.put_scalar(name.as_ref(), &value),
+            Repr::Node(tree, root) => self.put(name.as_ref(), Slot::Expr(root, tree)),
+        }
     }
 
     /// Sets an attribute to a value.
     pub fn set(&mut self, name: impl AsRef<[u8]>, value: impl Into<Value>) {
-        let value = value.into();
-        let slot = match &value {
-            Value::List(_) | Value::Ad(_) | Value::AbsTime(_) | Value::RelTime(_) => {
-                return self.insert(name, Expr::literal(value));
+        match value.into() {
+            value @ (Value::List(_) | Value::Ad(_) | Value::AbsTime(_) | Value::RelTime(_)) => {
+                self.insert(name, Expr::literal(value));
             }
-            scalar => self.scalar_slot(scalar),
+            scalar => self.put_scalar(name.as_ref(), &scalar),
+        }
+    }
+
+    fn put_scalar(&mut self, name: &[u8], value: &Value) {
+        let plain = match value {
+            Value::Error => return self.put(name, Slot::Error),
+            Value::Bool(truth) => Plain::Bool(*truth),
+            Value::Int(integer) => Plain::Int(*integer),
+            Value::Real(real) => Plain::Real(*real),
+            Value::Str(text) => Plain::Str(text),
+            _ => Plain::Undefined,
         };
-        self.put(name.as_ref(), slot);
-    }
-
-    fn scalar_slot(&mut self, value: &Value) -> Slot {
-        match value {
-            Value::Error => Slot::Error,
-            Value::Bool(b) => Slot::Bool(*b),
-            Value::Int(i) => Slot::Int(*i),
-            Value::Real(r) => Slot::Real(*r),
-            Value::Str(text) => {
-                let (start, len) = self.push_text(text);
-                Slot::Str { start, len }
-            }
-            _ => Slot::Undefined,
-        }
-    }
-
-    #[inline]
-    fn push_text(&mut self, bytes: &[u8]) -> (u32, u32) {
-        if self.dead > 4096 && self.dead * 2 > self.text.len() {
-            self.compact();
-        }
-        let start = self.text.len() as u32;
-        self.text.extend_from_slice(bytes);
-        (start, bytes.len() as u32)
-    }
-
-    /// Copies the text that is still used together.
-    fn compact(&mut self) {
-        let old = std::mem::take(&mut self.text);
-        let mut text = Vec::with_capacity(old.len() - self.dead);
-        let mut keep = |start: &mut u32, len: u32| {
-            let bytes = &old[*start as usize..*start as usize + len as usize];
-            *start = text.len() as u32;
-            text.extend_from_slice(bytes);
-        };
-        for entry in &mut self.entries {
-            keep(&mut entry.start, entry.len);
-            if let Slot::Str { start, len } = &mut entry.value {
-                keep(start, *len);
-            }
-        }
-        self.text = text;
-        self.dead = 0;
+        self.put_plain(name, None, plain);
     }
 
     #[inline]
@@ -282,7 +238,8 @@ impl ClassAd {
     }
 
     /// With a hash: the name has it and is not in the ad.
-    fn put_known(&mut self, name: &[u8], new: Option<u32>, value: Slot) {
+    #[inline]
+    pub(crate) fn put_known(&mut self, name: &[u8], new: Option<u32>, value: Slot) {
         match new {
             Some(hash) => self.put_new(name, hash, value),
             None => self.put(name, value),
@@ -291,11 +248,19 @@ impl ClassAd {
 
     /// Adds an attribute that is not there.
     fn put_new(&mut self, wanted: &[u8], hash: u32, value: Slot) {
-        // Compacting would lose the text that the new value points into, so the name is added without it.
-        let start = self.text.len() as u32;
-        self.text.extend_from_slice(wanted);
+        // Texts must not be moved where the new value points into them.
+        if !matches!(value, Slot::Str { .. }) {
+            self.tidy();
+        }
+        let start = self.push_name(wanted);
+        self.add(Entry { start, len: wanted.len() as u32, value }, hash);
+    }
+
+    /// Adds an entry whose text is in place.
+    #[inline]
+    fn add(&mut self, entry: Entry, hash: u32) {
         self.hashes.push(hash);
-        self.entries.push(Entry { start, len: wanted.len() as u32, value });
+        self.entries.push(entry);
         let count = self.entries.len();
         match &mut self.index {
             Some(index) if count * 2 <= index.slots.len() => index.place(hash, count as u32 - 1),
@@ -387,14 +352,12 @@ impl ClassAd {
             if !wanted(self, name) {
                 continue;
             }
-            let slot = match slot {
+            match slot {
                 Slot::Str { start, len } => {
-                    let (start, len) = self.push_text(other.slot_text(*start, *len));
-                    Slot::Str { start, len }
+                    self.put_plain(name, None, Plain::Str(other.slot_text(*start, *len)));
                 }
-                other => other.clone(),
-            };
-            self.put(name, slot);
+                slot => self.put(name, slot.clone()),
+            }
         }
     }
 
@@ -522,6 +485,13 @@ mod tests {
         }
         assert!(ad.text.len() < 20_000);
         assert_eq!(ad.string("a").unwrap(), "some longer text 99999");
+        for i in 0..100_000 {
+            ad.remove("A");
+            ad.set("A", i);
+            ad.remove("B");
+            ad.set("B", "some text");
+        }
+        assert!(ad.text.len() < 40_000);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! takes so many steps ([`MAX_STEPS`]), and where the reference starts afresh without any bound, ours has one of its
 //! own ([`MAX_FRESH`], [`MAX_TOTAL_STEPS`], [`MAX_STACK`]).
 
+mod active;
 mod logic;
 mod lookup;
 mod select;
@@ -22,6 +23,7 @@ use super::tree::{ABSOLUTE, NO_BASE, Node, NodeId, Special, Tree, UnaryOp};
 use super::{ClassAd, Dialect, functions, operators};
 use crate::world::World;
 
+use active::Active;
 pub(crate) use logic::{conjunction, disjunction};
 
 /// Operators and references that may be under way at once.
@@ -68,7 +70,7 @@ pub(crate) struct Evaluator<'a> {
     total_steps: i64,
     fresh: u32,
     /// Attributes whose expressions are under way.
-    active: Vec<usize>,
+    active: Active,
     observer: Option<&'a dyn Observer>,
     /// Where plain names are looked up instead of the current ad, after a function that has left the reference elsewhere.
     strayed: Option<&'a Scope<'a>>,
@@ -119,7 +121,7 @@ impl<'a> Evaluator<'a> {
             steps: MAX_STEPS,
             total_steps: MAX_TOTAL_STEPS,
             fresh: 0,
-            active: Vec::new(),
+            active: Active::default(),
             observer: setting.observer,
             strayed: None,
             plain_targets: [None; 2],
@@ -166,7 +168,7 @@ impl<'a> Evaluator<'a> {
         self.fresh += 1;
         let root = self.root;
         let (depth, steps) = (self.depth, self.steps);
-        let active = std::mem::take(&mut self.active);
+        let active = self.active.begin();
         let strayed = self.strayed.take();
         self.root = scope.map(Self::outermost);
         self.depth = MAX_DEPTH;
@@ -177,7 +179,7 @@ impl<'a> Evaluator<'a> {
         self.root = root;
         self.depth = depth;
         self.steps = steps.min(self.total_steps);
-        self.active = active;
+        self.active.end(active);
         self.strayed = strayed;
         self.fresh -= 1;
         result
@@ -457,7 +459,7 @@ impl<'a> Evaluator<'a> {
 
     /// Evaluates an attribute's expression unless it is being evaluated already, which is undefined (classad.md 8.1).
     fn under_way(&mut self, key: usize, tree: &'a Arc<Tree>, id: NodeId, at: At<'a>) -> Evaluated<'a> {
-        if self.active.contains(&key) {
+        if self.active.contains(key) {
             return Ok(Computed::Undefined);
         }
         self.active.push(key);

@@ -60,6 +60,7 @@ impl Expr {
             return None;
         }
         Some(Expr(Repr::Scalar(match plain_literal(text)? {
+            Plain::Undefined => Value::Undefined,
             Plain::Str(inner) => Value::Str(inner.into()),
             Plain::Int(i) => Value::Int(i),
             Plain::Real(r) => Value::Real(r),

@@ -59,6 +59,29 @@ pub(crate) enum Kind {
     CloseBrace,
 }
 
+impl Kind {
+    pub(crate) const COUNT: usize = Kind::CloseBrace as usize + 1;
+
+    /// Whether a value may end with it, so that a minus sign behind it subtracts.
+    #[inline]
+    fn ends_operand(self) -> bool {
+        matches!(
+            self,
+            Kind::Integer
+                | Kind::Real
+                | Kind::Boolean
+                | Kind::String
+                | Kind::Undefined
+                | Kind::Error
+                | Kind::Identifier
+                | Kind::Selection
+                | Kind::CloseBox
+                | Kind::CloseParenthesis
+                | Kind::CloseBrace
+        )
+    }
+}
+
 /// What is wrong with a token of kind `Kind::Bad`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadToken {
@@ -92,6 +115,17 @@ pub(crate) struct Token {
     pub(crate) quoted_expression: bool,
     pub(crate) bad: BadToken,
 }
+
+/// The bytes that names and words are made of.
+const WORD: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        table[byte] = (byte as u8).is_ascii_alphanumeric() || byte as u8 == b'_';
+        byte += 1;
+    }
+    table
+};
 
 /// The cursor over one text.
 #[derive(Debug)]
@@ -149,6 +183,13 @@ impl<'s> Lexer<'s> {
         }
     }
 
+    /// The text of an identifier or string, where it stands in the source as it is meant.
+    #[inline]
+    pub(crate) fn in_source(&self, text: Text) -> Option<&'s [u8]> {
+        let start = text.start as usize;
+        self.source.get(start..start + text.len as usize)
+    }
+
     #[inline]
     fn peek(&self, ahead: usize) -> u8 {
         self.source.get(self.at + ahead).copied().unwrap_or(0)
@@ -158,64 +199,53 @@ impl<'s> Lexer<'s> {
     pub(crate) fn advance(&mut self) {
         self.last = self.token.kind;
         self.last_end = self.token.end;
-        let mut byte;
-        loop {
-            byte = self.peek(0);
+        let byte = loop {
+            let byte = self.peek(0);
             if is_space(byte) {
                 self.at += 1;
-            } else if byte == b'/' {
-                match self.peek(1) {
-                    b'/' => {
-                        self.at += memchr::memchr(b'\n', &self.source[self.at..])
-                            .unwrap_or(self.source.len() - self.at);
-                    }
-                    b'*' => match memchr::memmem::find(&self.source[self.at + 2..], b"*/") {
-                        Some(length) => self.at += length + 4,
-                        None => {
-                            // The reference marks the error but leaves the token before in place (lexer.cpp
-                            // LoadToken), so that a repeated closing parenthesis may even complete a call.
-                            self.token.start = self.at;
-                            self.at = self.source.len();
-                            self.token.end = self.at;
-                            self.token.bad = BadToken::Comment;
-                            self.last = Kind::Bad;
-                            return;
-                        }
-                    },
-                    _ => break,
+            } else if byte == b'/' && matches!(self.peek(1), b'/' | b'*') {
+                if !self.comment() {
+                    return;
                 }
             } else {
-                break;
+                break byte;
             }
-        }
+        };
         let start = self.at;
         self.token.start = start;
-        let kind = match byte {
-            0 => Kind::End,
+        self.token.kind = match byte {
             b'a'..=b'z' | b'A'..=b'Z' | b'_' => self.word(start),
-            b'0'..=b'9' | b'.' => self.number(start),
-            b'-' if !matches!(
-                self.last,
-                Kind::Integer
-                    | Kind::Real
-                    | Kind::Boolean
-                    | Kind::String
-                    | Kind::Undefined
-                    | Kind::Error
-                    | Kind::Identifier
-                    | Kind::Selection
-                    | Kind::CloseBox
-                    | Kind::CloseParenthesis
-                    | Kind::CloseBrace
-            ) =>
-            {
-                self.number(start)
-            }
+            b'0'..=b'9' => self.digits(start),
+            b'.' => self.number(start),
+            b'-' if !self.last.ends_operand() => self.number(start),
             b'"' | b'\'' => self.string(byte),
+            0 => Kind::End,
             _ => self.punctuation(byte),
         };
-        self.token.kind = kind;
         self.token.end = self.at;
+    }
+
+    /// Passes over a comment; `false` where it never ends, which is a bad token.
+    #[cold]
+    #[inline(never)]
+    fn comment(&mut self) -> bool {
+        let rest = &self.source[self.at..];
+        if self.peek(1) == b'/' {
+            self.at += memchr::memchr(b'\n', rest).unwrap_or(rest.len());
+            return true;
+        }
+        if let Some(length) = memchr::memmem::find(&rest[2..], b"*/") {
+            self.at += length + 4;
+            return true;
+        }
+        // The reference marks the error but leaves the token before in place (lexer.cpp LoadToken), so that a repeated
+        // closing parenthesis may even complete a call.
+        self.token.start = self.at;
+        self.at = self.source.len();
+        self.token.end = self.at;
+        self.token.bad = BadToken::Comment;
+        self.last = Kind::Bad;
+        false
     }
 
     #[inline]
@@ -227,31 +257,52 @@ impl<'s> Lexer<'s> {
     #[inline]
     fn word(&mut self, start: usize) -> Kind {
         let rest = &self.source[start..];
-        let length =
-            rest.iter().position(|b| !(b.is_ascii_alphanumeric() || *b == b'_')).unwrap_or(rest.len());
+        let length = rest.iter().position(|byte| !WORD[usize::from(*byte)]).unwrap_or(rest.len());
         let word = &rest[..length];
         self.at = start + length;
         self.token.text = Text { start: start as u32, len: length as u32 };
         let is = |reserved: &[u8]| word.eq_ignore_ascii_case(reserved);
-        match length {
-            2 if is(b"is") => Kind::Is,
-            4 if is(b"true") => {
+        match (length, word[0] | 0x20) {
+            (2, b'i') if is(b"is") => Kind::Is,
+            (4, b't') if is(b"true") => {
                 self.token.boolean = true;
                 Kind::Boolean
             }
-            4 if is(b"isnt") => Kind::Isnt,
-            4 if self.dialect.json && is(b"null") => Kind::Undefined,
-            5 if is(b"false") => {
+            (4, b'i') if is(b"isnt") => Kind::Isnt,
+            (4, b'n') if self.dialect.json && is(b"null") => Kind::Undefined,
+            (5, b'f') if is(b"false") => {
                 self.token.boolean = false;
                 Kind::Boolean
             }
-            5 if is(b"error") => Kind::Error,
-            9 if !self.dialect.json && is(b"undefined") => Kind::Undefined,
+            (5, b'e') if is(b"error") => Kind::Error,
+            (9, b'u') if !self.dialect.json && is(b"undefined") => Kind::Undefined,
             _ => Kind::Identifier,
         }
     }
 
+    /// A number that begins with a digit. The commonest are decimal integers that fit.
+    #[inline]
+    fn digits(&mut self, start: usize) -> Kind {
+        let mut value = 0i64;
+        let mut at = start;
+        while let digit @ b'0'..=b'9' = self.source.get(at).copied().unwrap_or(0)
+            && at < start + 18
+        {
+            value = value * 10 + i64::from(digit - b'0');
+            at += 1;
+        }
+        let next = self.source.get(at).copied().unwrap_or(0);
+        let plain = !matches!(next, b'0'..=b'9' | b'.' | b'e' | b'E' | b'x' | b'X');
+        if plain && (self.source[start] != b'0' || at == start + 1) {
+            self.at = at;
+            self.token.integer = value;
+            return Kind::Integer;
+        }
+        self.number(start)
+    }
+
     /// Numbers, and the dot of a selection (reference: tokenizeNumber).
+    #[inline(never)]
     fn number(&mut self, start: usize) -> Kind {
         let mut first = self.peek(0);
         self.at += 1;
@@ -335,6 +386,8 @@ impl<'s> Lexer<'s> {
         Kind::Integer
     }
 
+    // Kept out of line: what is rare would make the common way slower.
+    #[inline(never)]
     fn string(&mut self, quote: u8) -> Kind {
         self.at += 1;
         let complete = if self.dialect.old_strings { self.old_string(quote) } else { self.new_string(quote) };
@@ -437,6 +490,7 @@ impl<'s> Lexer<'s> {
         }
     }
 
+    #[inline(always)]
     fn punctuation(&mut self, byte: u8) -> Kind {
         let (kind, length) = match byte {
             b'*' => (Kind::Multiply, 1),

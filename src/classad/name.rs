@@ -139,22 +139,25 @@ pub(crate) fn ad_order(a: &[u8], b: &[u8]) -> Ordering {
 pub(crate) fn hash(name: &[u8]) -> u32 {
     const FOLD: u64 = 0x2020_2020_2020_2020;
     const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
-    let word = |bytes: &[u8]| {
-        let mut eight = [0u8; 8];
-        eight[..bytes.len()].copy_from_slice(bytes);
-        u64::from_le_bytes(eight) | FOLD
-    };
     let mut state = name.len() as u64;
-    let mut chunks = name.chunks_exact(8);
-    for chunk in &mut chunks {
-        let mut eight = [0u8; 8];
-        eight.copy_from_slice(chunk);
-        state = (state.rotate_left(23) ^ (u64::from_le_bytes(eight) | FOLD)).wrapping_mul(MIX);
-    }
-    let rest = chunks.remainder();
-    if !rest.is_empty() {
-        let last = if name.len() >= 8 { &name[name.len() - 8..] } else { rest };
-        state = (state.rotate_left(23) ^ word(last)).wrapping_mul(MIX);
+    let mut mix = |word: u64| state = (state.rotate_left(23) ^ (word | FOLD)).wrapping_mul(MIX);
+    match name.last_chunk::<8>() {
+        Some(last) => {
+            let (chunks, rest) = name.as_chunks::<8>();
+            for chunk in chunks {
+                mix(u64::from_le_bytes(*chunk));
+            }
+            if !rest.is_empty() {
+                mix(u64::from_le_bytes(*last));
+            }
+        }
+        // The two halves may overlap; the length has been mixed in.
+        None => match (name.first_chunk::<4>(), name.last_chunk::<4>()) {
+            (Some(first), Some(last)) => {
+                mix(u64::from(u32::from_le_bytes(*first)) | u64::from(u32::from_le_bytes(*last)) << 32);
+            }
+            _ => mix(name.iter().fold(0, |word, byte| word << 8 | u64::from(*byte))),
+        },
     }
     (state ^ state >> 32) as u32
 }

@@ -67,8 +67,8 @@ pub(crate) fn logic_of_comparison(op: BinaryOp, left: &Computed<'_>, right: &Com
     let order = match (left, right) {
         (Int(a), Int(b)) => Some(a.cmp(b)),
         (Str(a), Str(b)) => match op {
-            BinaryOp::Equal => return Logic::from(a.eq_ignore_ascii_case(b)),
-            BinaryOp::NotEqual => return Logic::from(!a.eq_ignore_ascii_case(b)),
+            BinaryOp::Equal => return Logic::from(caseless::eq(a, b)),
+            BinaryOp::NotEqual => return Logic::from(!caseless::eq(a, b)),
             _ => Some(caseless::cmp(a, b)),
         },
         (Computed::Error, _) | (_, Computed::Error) => return Logic::Error,

@@ -341,13 +341,18 @@ impl Builder {
 
     /// The finished tree. The builder is left as it was, so that its memory can be used again.
     pub(crate) fn finish(&self) -> Tree {
+        self.finish_with(self.text.as_slice().into())
+    }
+
+    /// The finished tree with a text that names and strings stand in, in place of the builder's own.
+    pub(crate) fn finish_with(&self, text: Box<[u8]>) -> Tree {
         Tree {
             nodes: self.nodes.as_slice().into(),
             names: self.names.as_slice().into(),
             links: self.links.as_slice().into(),
             fields: self.fields.as_slice().into(),
             times: self.times.as_slice().into(),
-            text: self.text.as_slice().into(),
+            text,
             has_scopes: self.has_scopes,
             regexes: OnceLock::new(),
             old_text: OnceLock::new(),

@@ -5,9 +5,10 @@
 use std::cmp::Ordering;
 use std::hash::Hasher;
 
-/// Whether two names are the same.
+/// Whether two names are the same. Most that are the same are spelled alike, and bytes compare many at a time.
+#[inline]
 pub fn eq(a: &[u8], b: &[u8]) -> bool {
-    a.eq_ignore_ascii_case(b)
+    a.len() == b.len() && (a == b || a.eq_ignore_ascii_case(b))
 }
 
 /// Orders two names as `strcasecmp` does: by lower-cased bytes, a prefix first.

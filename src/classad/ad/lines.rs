@@ -78,28 +78,19 @@ impl ClassAd {
         mut memo: Option<&mut Memo>,
         new: Option<u32>,
     ) -> Result<bool, ParseError> {
-        let slot = match plain_literal(text) {
-            Some(Plain::Str(inner)) => {
-                let (start, len) = self.push_text(inner);
-                Slot::Str { start, len }
-            }
-            Some(Plain::Int(i)) => Slot::Int(i),
-            Some(Plain::Real(r)) => Slot::Real(r),
-            Some(Plain::Bool(b)) => Slot::Bool(b),
-            None => {
-                if let Some((root, tree)) = memo.as_deref_mut().and_then(|memo| memo.get(text)) {
-                    self.put_known(name, new, Slot::Expr(root, tree));
-                    return Ok(false);
-                }
-                let (expr, _) = Expr::parse_prefix(text, Dialect::old_syntax())?;
-                if let (Some(memo), Repr::Node(tree, root)) = (memo, &expr.0) {
-                    memo.keep(text, *root, tree);
-                }
-                self.insert(name, expr);
-                return Ok(false);
-            }
-        };
-        self.put_known(name, new, slot);
-        Ok(true)
+        if let Some(plain) = plain_literal(text) {
+            self.put_plain(name, new, plain);
+            return Ok(true);
+        }
+        if let Some((root, tree)) = memo.as_deref_mut().and_then(|memo| memo.get(text)) {
+            self.put_known(name, new, Slot::Expr(root, tree));
+            return Ok(false);
+        }
+        let (expr, _) = Expr::parse_prefix(text, Dialect::old_syntax())?;
+        if let (Some(memo), Repr::Node(tree, root)) = (memo, &expr.0) {
+            memo.keep(text, *root, tree);
+        }
+        self.insert(name, expr);
+        Ok(false)
     }
 }

@@ -1,13 +1,40 @@
-//! Values that need no parser: plain numbers, strings without escapes, the words for true, false and undefined.
+//! Values that need no parser: plain numbers, strings without escapes, the words for true and false.
 
-use crate::classad::lexer;
+use super::{ClassAd, Slot};
+use crate::classad::{lexer, name};
 
 /// A literal that needs no parser.
 pub(crate) enum Plain<'t> {
+    Undefined,
     Str(&'t [u8]),
     Int(i64),
     Real(f64),
     Bool(bool),
+}
+
+impl ClassAd {
+    /// Sets an attribute. With a hash: the name has it and is not in the ad.
+    #[inline]
+    pub(crate) fn put_plain(&mut self, name: &[u8], new: Option<u32>, value: Plain<'_>) {
+        let slot = match value {
+            Plain::Undefined => Slot::Undefined,
+            Plain::Str(text) => {
+                if let Some(hash) = new {
+                    return self.put_new_string(name, hash, text);
+                }
+                let hash = name::hash(name);
+                if self.find(name, hash).is_none() {
+                    return self.put_new_string(name, hash, text);
+                }
+                let (start, len) = self.push_text(text);
+                Slot::Str { start, len }
+            }
+            Plain::Int(integer) => Slot::Int(integer),
+            Plain::Real(real) => Slot::Real(real),
+            Plain::Bool(truth) => Slot::Bool(truth),
+        };
+        self.put_known(name, new, slot);
+    }
 }
 
 /// Reads the commonest values of long ads without the parser; `None` means that the parser has to look.

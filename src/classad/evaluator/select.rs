@@ -83,6 +83,21 @@ impl<'a> Evaluator<'a> {
                 None => Ok(Computed::Undefined),
             };
         }
+        // `TARGET.name` of a match in one go: the steps are those of the reference, one for the base and two for what
+        // TARGET is.
+        if let Node::Attr { base: NO_BASE, name } = tree.node(base)
+            && tree.name(name).special == Special::Target
+            && self.observer.is_none()
+            && self.depth > 2
+            && let Some(current) = self.current(at)
+            && let Some(target) = self.plain_target(current)
+        {
+            self.steps -= 3;
+            if self.steps < 0 {
+                return Err(Failure);
+            }
+            return self.select(Computed::Ad(target), wanted, at);
+        }
         if self.depth <= 0 {
             return Ok(Computed::Error);
         }

@@ -3,10 +3,14 @@
 //! What JSON has no word for is written as `"\/Expr(...)\/"`. The reader is the language's own lexer with other
 //! escapes, so it also takes comments, joined strings and stray commas. Neither side recurses.
 
-use crate::classad::ad::Slot;
+use std::borrow::Cow;
+
+use crate::classad::ad::{Plain, Slot};
+use crate::classad::expr::Repr;
 use crate::classad::lexer::{Kind, Lexer};
+use crate::classad::memo::Memo;
 use crate::classad::name::ad_order;
-use crate::classad::parser::{Dialect, ParseError, Parser};
+use crate::classad::parser::{Dialect, ParseError, Parsed, Parser, parse_with};
 use crate::classad::tree::{Builder, Field, Node, NodeId, Tree};
 use crate::classad::unparse;
 use crate::classad::{ClassAd, Expr, Value};
@@ -233,16 +237,29 @@ pub fn parse(text: &[u8], dialect: Dialect) -> Result<ClassAd, ParseError> {
 /// # Errors
 /// As [`parse`].
 pub fn parse_prefix(text: &[u8], dialect: Dialect) -> Result<(ClassAd, usize), ParseError> {
-    let dialect = Dialect { json: true, old_strings: false, ..dialect };
-    let mut reader = Reader { parser: Parser::new(text, dialect)?, dialect, builder: Builder::default() };
-    reader.ad()
+    read(text, dialect, None)
 }
 
-struct Reader<'s> {
+/// As [`parse_prefix`], for an ad of many: names and expressions are looked up in what is remembered of those before.
+pub(crate) fn parse_next(
+    text: &[u8],
+    dialect: Dialect,
+    memo: &mut Memo,
+) -> Result<(ClassAd, usize), ParseError> {
+    read(text, dialect, Some(memo))
+}
+
+fn read(text: &[u8], dialect: Dialect, memo: Option<&mut Memo>) -> Result<(ClassAd, usize), ParseError> {
+    let dialect = Dialect { json: true, old_strings: false, ..dialect };
+    parse_with(text, dialect, |parser| Reader { parser, dialect, builder: Builder::default(), memo }.ad())
+}
+
+struct Reader<'p, 's, 'w, 'm> {
     /// For its cursor and its messages; expressions are not read with it.
-    parser: Parser<'s>,
+    parser: &'p mut Parser<'s, 'w>,
     dialect: Dialect,
     builder: Builder,
+    memo: Option<&'m mut Memo>,
 }
 
 /// An array or object that is not complete yet.
@@ -257,7 +274,7 @@ pub(crate) const DEEPEST: usize = 5000;
 
 const NAME: &str = "the name of an attribute in quotes or `}`";
 
-impl<'s> Reader<'s> {
+impl<'s> Reader<'_, 's, '_, '_> {
     fn lexer(&mut self) -> &mut Lexer<'s> {
         &mut self.parser.lexer
     }
@@ -266,7 +283,7 @@ impl<'s> Reader<'s> {
         self.parser.kind()
     }
 
-    fn expect(&mut self, kind: Kind, expected: &'static str) -> Result<(), ParseError> {
+    fn expect(&mut self, kind: Kind, expected: &'static str) -> Parsed<()> {
         if self.kind() != kind {
             return Err(self.parser.unexpected(expected));
         }
@@ -274,22 +291,65 @@ impl<'s> Reader<'s> {
         Ok(())
     }
 
-    fn ad(&mut self) -> Result<(ClassAd, usize), ParseError> {
+    fn ad(&mut self) -> Parsed<(ClassAd, usize)> {
         if self.kind() != Kind::OpenBrace {
             return Err(self.parser.unexpected("an ad, which begins with `{`"));
         }
         self.lexer().advance();
-        let mut ad = ClassAd::new();
+        let mut ad = self.memo.as_deref_mut().map(Memo::begin).unwrap_or_default();
         while let Some(name) = self.name()? {
-            let value = self.value()?;
-            ad.insert(&name, value);
+            let new = self.memo.as_deref_mut().and_then(|memo| memo.hash_of_next(&ad, &name));
+            self.attribute(&mut ad, &name, new)?;
             self.separator(Kind::CloseBrace, "`,` or `}`")?;
+        }
+        if let Some(memo) = self.memo.as_deref_mut() {
+            memo.end(&ad);
         }
         Ok((ad, self.parser.lexer.token.end))
     }
 
+    /// Sets an attribute to the value that comes next. With a hash: the name has it and is not in the ad.
+    fn attribute(&mut self, ad: &mut ClassAd, name: &[u8], new: Option<u32>) -> Parsed<()> {
+        let token = &self.parser.lexer.token;
+        let value = match token.kind {
+            Kind::String => {
+                let text = self.parser.lexer.bytes(token.text);
+                if token.quoted_expression
+                    && let Some(inner) = quoted_expression(text)
+                {
+                    match self.memo.as_deref_mut().and_then(|memo| memo.get(inner)) {
+                        Some((root, tree)) => ad.put_known(name, new, Slot::Expr(root, tree)),
+                        None => {
+                            let expr = self.expression(inner)?;
+                            if let (Some(memo), Repr::Node(tree, root)) = (self.memo.as_deref_mut(), &expr.0)
+                            {
+                                memo.keep(inner, *root, tree);
+                            }
+                            ad.insert(name, expr);
+                        }
+                    }
+                    self.lexer().advance();
+                    return Ok(());
+                }
+                Plain::Str(text)
+            }
+            Kind::Integer => Plain::Int(token.integer),
+            Kind::Real => Plain::Real(token.real),
+            Kind::Boolean => Plain::Bool(token.boolean),
+            Kind::Undefined => Plain::Undefined,
+            _ => {
+                let value = self.value()?;
+                ad.insert(name, value);
+                return Ok(());
+            }
+        };
+        ad.put_plain(name, new, value);
+        self.lexer().advance();
+        Ok(())
+    }
+
     /// The name of the next attribute with its colon; none at the end of the object, whose brace is left standing.
-    fn name(&mut self) -> Result<Option<Vec<u8>>, ParseError> {
+    fn name(&mut self) -> Parsed<Option<Cow<'s, [u8]>>> {
         while self.kind() == Kind::Comma {
             self.lexer().advance();
         }
@@ -299,18 +359,22 @@ impl<'s> Reader<'s> {
         if self.kind() != Kind::String {
             return Err(self.parser.unexpected(NAME));
         }
-        let token = self.parser.lexer.token;
-        let name = self.parser.lexer.bytes(token.text).to_vec();
-        if name.is_empty() {
+        let lexer = &self.parser.lexer;
+        let text = lexer.token.text;
+        if text.len == 0 {
             return Err(self.parser.error(crate::classad::ParseErrorKind::EmptyName, NAME));
         }
+        let name = match lexer.in_source(text) {
+            Some(name) => Cow::Borrowed(name),
+            None => Cow::Owned(lexer.bytes(text).to_vec()),
+        };
         self.lexer().advance();
         self.expect(Kind::Colon, "`:`")?;
         Ok(Some(name))
     }
 
     /// Whatever must stand behind an element: a comma, which is taken, or the closing bracket, which is not.
-    fn separator(&mut self, close: Kind, expected: &'static str) -> Result<(), ParseError> {
+    fn separator(&mut self, close: Kind, expected: &'static str) -> Parsed<()> {
         match self.kind() {
             Kind::Comma => self.lexer().advance(),
             kind if kind == close => {}
@@ -319,38 +383,40 @@ impl<'s> Reader<'s> {
         Ok(())
     }
 
+    /// The expression that the present token, a string, holds.
+    fn expression(&self, inner: &[u8]) -> Parsed<Expr> {
+        let token = &self.parser.lexer.token;
+        let dialect = Dialect { json: false, ..self.dialect };
+        Expr::parse_with(inner, dialect).map_err(|mut error| {
+            // The place within the decoded text means nothing to the user: point at the string.
+            error.span = crate::text::Span::new(token.start, token.end);
+            Box::new(error)
+        })
+    }
+
     /// A scalar, or none where an array or object begins.
-    fn scalar(&mut self) -> Result<Option<Expr>, ParseError> {
-        let token = self.parser.lexer.token;
-        let value = match token.kind {
-            Kind::Undefined => Value::Undefined,
-            Kind::Boolean => Value::Bool(token.boolean),
-            Kind::Integer => Value::Int(token.integer),
-            Kind::Real => Value::Real(token.real),
+    fn scalar(&mut self) -> Parsed<Option<Expr>> {
+        let token = &self.parser.lexer.token;
+        let expr = match token.kind {
+            Kind::Undefined => Expr::literal(Value::Undefined),
+            Kind::Boolean => Expr::literal(token.boolean),
+            Kind::Integer => Expr::literal(token.integer),
+            Kind::Real => Expr::literal(token.real),
             Kind::String => {
                 let text = self.parser.lexer.bytes(token.text);
-                if token.quoted_expression
-                    && let Some(inner) = quoted_expression(text)
-                {
-                    let dialect = Dialect { json: false, ..self.dialect };
-                    let expr = Expr::parse_with(inner, dialect).map_err(|mut error| {
-                        // The place within the decoded text means nothing to the user: point at the string.
-                        error.span = crate::text::Span::new(token.start, token.end);
-                        error
-                    })?;
-                    self.lexer().advance();
-                    return Ok(Some(expr));
+                match quoted_expression(text).filter(|_| token.quoted_expression) {
+                    Some(inner) => self.expression(inner)?,
+                    None => Expr::literal(text),
                 }
-                Value::Str(text.into())
             }
             Kind::OpenBrace | Kind::OpenBox => return Ok(None),
             _ => return Err(self.parser.unexpected("a value")),
         };
         self.lexer().advance();
-        Ok(Some(Expr::literal(value)))
+        Ok(Some(expr))
     }
 
-    fn value(&mut self) -> Result<Expr, ParseError> {
+    fn value(&mut self) -> Parsed<Expr> {
         if let Some(scalar) = self.scalar()? {
             return Ok(scalar);
         }

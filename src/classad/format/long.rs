@@ -2,9 +2,10 @@
 
 use std::borrow::Cow;
 
-use crate::classad::ad::Slot;
+use crate::classad::name::ad_order;
 use crate::classad::unparse::{self, Form};
 use crate::classad::{AttrName, ClassAd, LineError, is_private};
+use crate::text::caseless;
 
 /// In which order attributes are printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -78,59 +79,74 @@ pub(crate) fn push_arranged(ad: &ClassAd, options: &PrintOptions, last: &mut Arr
                 .as_ref()
                 .is_none_or(|only| only.iter().any(|wanted| *wanted == AttrName::from(name)))
     };
-    let mut slots: Vec<Printed<'_>> = Vec::with_capacity(ad.len());
-    for (name, slot) in ad.slots() {
+    // The number of each attribute that is printed, behind what orders it nearly always.
+    let mut order: Vec<(u64, u32)> = Vec::with_capacity(ad.len());
+    for (at, name) in ad.names().enumerate() {
         if wanted(name) {
-            slots.push(Printed { beginning: beginning(name), name, slot, at: slots.len() as u32 });
+            order.push((beginning(name), at as u32));
         }
     }
     // Sorting what is sorted already is one look at each.
-    if last.0.len() == slots.len() {
-        slots = last.0.iter().map(|&at| slots[at as usize]).collect();
+    if last.0.len() == order.len() && order.len() == ad.len() {
+        order = last.0.iter().map(|&at| order[at as usize]).collect();
     }
+    let name = |at: u32| ad.name_of(at as usize);
     match options.order {
-        // Eight bytes decide nearly always, and cost one comparison.
-        Order::Bytes => {
-            let order = |a: &Printed<'_>, b: &Printed<'_>| {
-                a.beginning.cmp(&b.beginning).then_with(|| a.name.cmp(b.name))
-            };
-            if !slots.is_sorted_by(|a, b| order(a, b).is_le()) {
-                slots.sort_unstable_by(order);
-            }
+        Order::Bytes => sort_by_bytes(&mut order, name),
+        Order::Caseless => order.sort_unstable_by(|a, b| caseless::cmp(name(a.1), name(b.1))),
+        Order::Ad => order.sort_unstable_by(|a, b| ad_order(name(a.1), name(b.1))),
+    }
+    for &(_, at) in &order {
+        let (line, value) = ad.line_of(at as usize);
+        let is_complete = value.is_none();
+        if options.quote_names {
+            unparse::name(name(at), Form::Old, out);
+            out.extend_from_slice(&line[name(at).len()..]);
+        } else {
+            out.extend_from_slice(line);
         }
-        Order::Caseless => slots.sort_unstable_by(|a, b| crate::text::caseless::cmp(a.name, b.name)),
-        Order::Ad => slots.sort_unstable_by(|a, b| crate::classad::name::ad_order(a.name, b.name)),
+        if let Some(value) = value {
+            unparse::slot(&ad, value, Form::Old, out);
+        }
+        if !is_complete {
+            out.push(b'\n');
+        }
     }
     last.0.clear();
-    last.0.extend(slots.iter().map(|printed| printed.at));
-    for Printed { name, slot, .. } in slots {
-        if options.quote_names {
-            unparse::name(name, Form::Old, out);
-        } else {
-            out.extend_from_slice(name);
-        }
-        out.extend_from_slice(b" = ");
-        unparse::slot(&ad, slot, Form::Old, out);
-        out.push(b'\n');
-    }
+    last.0.extend(order.iter().map(|&(_, at)| at));
 }
 
-/// An attribute that is to be printed.
-#[derive(Clone, Copy)]
-struct Printed<'a> {
-    beginning: u64,
-    name: &'a [u8],
-    slot: &'a Slot,
-    /// Its place among those of the ad that are printed.
-    at: u32,
+/// Sorts attributes by the bytes of their names: the first eight decide nearly always, and cost one comparison.
+fn sort_by_bytes<'a>(order: &mut [(u64, u32)], name: impl Fn(u32) -> &'a [u8]) {
+    let less = |a: &(u64, u32), b: &(u64, u32)| a.0.cmp(&b.0).then_with(|| name(a.1).cmp(name(b.1)));
+    if order.is_sorted_by(|a, b| less(a, b).is_le()) {
+        return;
+    }
+    order.sort_unstable();
+    let mut rest = &mut order[..];
+    while let Some(first) = rest.first() {
+        let alike = rest.iter().take_while(|other| other.0 == first.0).count();
+        let (run, behind) = rest.split_at_mut(alike);
+        if run.len() > 1 {
+            run.sort_unstable_by(|a, b| name(a.1).cmp(name(b.1)));
+        }
+        rest = behind;
+    }
 }
 
 /// The first eight bytes of a name as a number that orders as they do.
 #[inline]
 fn beginning(name: &[u8]) -> u64 {
-    match name.first_chunk::<8>() {
-        Some(eight) => u64::from_be_bytes(*eight),
-        None => name.iter().enumerate().fold(0, |sum, (at, byte)| sum | u64::from(*byte) << (56 - 8 * at)),
+    if let Some(eight) = name.first_chunk::<8>() {
+        return u64::from_be_bytes(*eight);
+    }
+    match (name.first_chunk::<4>(), name.last_chunk::<4>()) {
+        // They overlap where there are fewer than eight.
+        (Some(first), Some(last)) => {
+            u64::from(u32::from_be_bytes(*first)) << 32
+                | u64::from(u32::from_be_bytes(*last)) << (64 - 8 * name.len())
+        }
+        _ => name.iter().enumerate().fold(0, |sum, (at, byte)| sum | u64::from(*byte) << (56 - 8 * at)),
     }
 }
 
@@ -147,4 +163,39 @@ pub fn parse(text: &[u8]) -> (ClassAd, Vec<LineError>) {
         }
     }
     (ad, errors)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_begin_alike_are_sorted_to_their_ends() {
+        let names = [
+            "Request",
+            "RequestCpus",
+            "RequestCpu",
+            "R",
+            "Re",
+            "Req",
+            "Requ",
+            "Reques",
+            "RequestDisk",
+            "a",
+            "Ab",
+        ];
+        let mut sorted = names;
+        sorted.sort_unstable();
+        let mut ad = ClassAd::new();
+        for name in names {
+            ad.set(name, 1);
+        }
+        let expected: String = sorted.iter().map(|name| format!("{name} = 1\n")).collect();
+        let mut arrangement = Arrangement::default();
+        for _ in 0..2 {
+            let mut out = Vec::new();
+            push_arranged(&ad, &PrintOptions::default(), &mut arrangement, &mut out);
+            assert_eq!(String::from_utf8(out).unwrap(), expected);
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! Ads in the new form: `[ a = 1; b = 2 ]`.
 
-use crate::classad::lexer::{Kind, Lexer};
-use crate::classad::parser::{Dialect, ParseError, Parser};
+use crate::classad::lexer::Kind;
+use crate::classad::parser::{Dialect, ParseError, parse_with};
 use crate::classad::{ClassAd, Expr};
 
 /// Reads the ad that a text begins with; also tells how many bytes it took.
@@ -9,18 +9,18 @@ use crate::classad::{ClassAd, Expr};
 /// # Errors
 /// Says where the text stops being an ad.
 pub fn parse_prefix(text: &[u8], dialect: Dialect) -> Result<(ClassAd, usize), ParseError> {
-    let mut parser = Parser::new(text, dialect)?;
-    if parser.kind() != Kind::OpenBox {
-        return Err(parser.unexpected("an ad, which begins with `[`"));
-    }
-    let fields = parser.fields()?;
-    let used = parser.last_end();
-    let tree = parser.finish_tree();
-    let mut ad = ClassAd::new();
-    for field in &fields {
-        ad.insert(tree.name_bytes(field.name), Expr::from_tree(&tree, field.node));
-    }
-    Ok((ad, used))
+    parse_with(text, dialect, |parser| {
+        if parser.kind() != Kind::OpenBox {
+            return Err(parser.unexpected("an ad, which begins with `[`"));
+        }
+        let fields = parser.fields()?;
+        let tree = parser.finish_tree();
+        let mut ad = ClassAd::new();
+        for field in &fields {
+            ad.insert(tree.name_bytes(field.name), Expr::from_tree(&tree, field.node));
+        }
+        Ok((ad, parser.last_end()))
+    })
 }
 
 /// Makes sure that nothing but blanks and comments stands behind an ad.
@@ -29,12 +29,14 @@ pub fn parse_prefix(text: &[u8], dialect: Dialect) -> Result<(ClassAd, usize), P
 /// Names what stands there.
 pub fn expect_end(text: &[u8], used: usize, dialect: Dialect) -> Result<(), ParseError> {
     let rest = &text[used..];
-    if Lexer::new(rest, dialect).token.kind == Kind::End {
-        return Ok(());
-    }
-    let mut error = Parser::new(rest, dialect)?.unexpected("the end of the text");
-    let shift = u32::try_from(used).unwrap_or(u32::MAX);
-    error.span.start = error.span.start.saturating_add(shift);
-    error.span.end = error.span.end.saturating_add(shift);
-    Err(error)
+    parse_with(rest, dialect, |parser| match parser.kind() {
+        Kind::End => Ok(()),
+        _ => Err(parser.unexpected("the end of the text")),
+    })
+    .map_err(|mut error| {
+        let shift = u32::try_from(used).unwrap_or(u32::MAX);
+        error.span.start = error.span.start.saturating_add(shift);
+        error.span.end = error.span.end.saturating_add(shift);
+        error
+    })
 }

@@ -192,9 +192,14 @@ static INDEX: LazyLock<Index> = LazyLock::new(|| {
 
 /// The number of the function of that name, [`UNKNOWN`] where there is none.
 pub(crate) fn number(name: &[u8]) -> u16 {
+    number_hashed(name, name::hash(name))
+}
+
+/// As [`number`], with the hash of the name known.
+pub(crate) fn number_hashed(name: &[u8], hash: u32) -> u16 {
     let index = &*INDEX;
     let mask = index.places.len() - 1;
-    let mut at = name::hash(name) as usize & mask;
+    let mut at = hash as usize & mask;
     loop {
         match index.places[at] {
             UNKNOWN => return UNKNOWN,

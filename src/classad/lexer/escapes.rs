@@ -1,90 +1,112 @@
 //! The escapes of strings in the new syntax and in JSON.
 
+/// Resolves escapes. `escape` is given the byte behind a backslash and what follows it; it writes what they stand for and
+/// tells how much of what follows belongs to them, or none where that is not allowed. A backslash at the very end stands
+/// for itself.
+fn resolve(
+    raw: &[u8],
+    out: &mut Vec<u8>,
+    mut escape: impl FnMut(u8, &[u8], &mut Vec<u8>) -> Option<usize>,
+) -> bool {
+    let mut rest = raw;
+    while let Some(at) = memchr::memchr(b'\\', rest)
+        && let Some(letter) = rest.get(at + 1)
+    {
+        out.extend_from_slice(&rest[..at]);
+        rest = &rest[at + 2..];
+        let Some(used) = escape(*letter, rest, out) else { return false };
+        rest = &rest[used..];
+    }
+    out.extend_from_slice(rest);
+    true
+}
+
+/// The control character that a letter stands for in both syntaxes; every other byte stands for itself.
+fn control(letter: u8) -> u8 {
+    match letter {
+        b'b' => 8,
+        b'f' => 12,
+        b'n' => b'\n',
+        b'r' => b'\r',
+        b't' => b'\t',
+        other => other,
+    }
+}
+
 /// Resolves the escapes of the new syntax. `false` when one of them makes a NUL byte.
 pub(crate) fn unescape(raw: &[u8], out: &mut Vec<u8>) -> bool {
-    let octal = |at: usize| raw.get(at).filter(|b| (b'0'..=b'7').contains(*b)).map(|b| u32::from(b - b'0'));
-    let mut at = 0;
-    while at < raw.len() {
-        let byte = raw[at];
-        at += 1;
-        if byte != b'\\' || at == raw.len() {
-            out.push(byte);
-            continue;
-        }
-        let escape = raw[at];
-        at += 1;
-        out.push(match escape {
+    resolve(raw, out, |letter, rest, out| {
+        let mut used = 0;
+        out.push(match letter {
             b'a' => 7,
-            b'b' => 8,
-            b'f' => 12,
-            b'n' => b'\n',
-            b'r' => b'\r',
-            b't' => b'\t',
             b'v' => 11,
             b'0'..=b'7' => {
-                let mut value = u32::from(escape - b'0');
-                if let Some(second) = octal(at) {
-                    value = value * 8 + second;
-                    at += 1;
-                    if value < 0o40
-                        && let Some(third) = octal(at)
-                    {
-                        value = value * 8 + third;
-                        at += 1;
-                    }
+                // Three digits where the first is at most 3, else two.
+                let mut value = u32::from(letter - b'0');
+                while let Some(digit @ b'0'..=b'7') = rest.get(used)
+                    && (used == 0 || used == 1 && value < 0o40)
+                {
+                    value = value * 8 + u32::from(digit - b'0');
+                    used += 1;
                 }
                 if value == 0 {
-                    return false;
+                    return None;
                 }
                 value as u8
             }
-            other => other,
+            other => control(other),
         });
-    }
-    true
+        Some(used)
+    })
 }
 
 /// Resolves the escapes of JSON strings, with the reference's own idea of `\u` (classad.md 13).
 pub(crate) fn unescape_json(raw: &[u8], out: &mut Vec<u8>) -> bool {
-    let mut at = 0;
-    while at < raw.len() {
-        let byte = raw[at];
-        at += 1;
-        if byte != b'\\' || at == raw.len() {
-            out.push(byte);
-            continue;
+    resolve(raw, out, |letter, rest, out| {
+        if letter != b'u' {
+            out.push(control(letter));
+            return Some(0);
         }
-        let escape = raw[at];
-        at += 1;
-        match escape {
-            b'b' => out.push(8),
-            b'f' => out.push(12),
-            b'n' => out.push(b'\n'),
-            b'r' => out.push(b'\r'),
-            b't' => out.push(b'\t'),
-            b'u' => {
-                let Some(digits) = raw.get(at..at + 4) else { return false };
-                let Some(code) = digits
-                    .iter()
-                    .try_fold(0u32, |sum, digit| Some(sum * 16 + (*digit as char).to_digit(16)?))
-                    .filter(|code| *code != 0)
-                else {
-                    return false;
-                };
-                at += 4;
-                if code < 0x80 {
-                    out.push(code as u8);
-                } else if code < 0x800 {
-                    out.push((code >> 6) as u8);
-                    out.push((code & 0x11) as u8);
-                } else {
-                    out.push((code >> 12) as u8);
-                    out.push((code >> 6 | 0x11) as u8);
-                    out.push((code | 0x11) as u8);
-                }
-            }
-            other => out.push(other),
+        let code = rest
+            .get(..4)?
+            .iter()
+            .try_fold(0u32, |sum, digit| Some(sum * 16 + (*digit as char).to_digit(16)?))
+            .filter(|code| *code != 0)?;
+        if code < 0x80 {
+            out.push(code as u8);
+        } else if code < 0x800 {
+            out.extend_from_slice(&[(code >> 6) as u8, (code & 0x11) as u8]);
+        } else {
+            out.extend_from_slice(&[(code >> 12) as u8, (code >> 6 | 0x11) as u8, (code | 0x11) as u8]);
+        }
+        Some(4)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resolved(raw: &str, unescape: fn(&[u8], &mut Vec<u8>) -> bool) -> Option<Vec<u8>> {
+        let mut out = Vec::new();
+        unescape(raw.as_bytes(), &mut out).then_some(out)
+    }
+
+    #[test]
+    fn escapes_stand_for_what_they_do_in_the_reference() {
+        for (raw, new, json) in [
+            (r"a\nb", Some(&b"a\nb"[..]), Some(&b"a\nb"[..])),
+            (r"\b\f\n\r\t\q\\", Some(b"\x08\x0c\n\r\tq\\"), Some(b"\x08\x0c\n\r\tq\\")),
+            (r"\a\v", Some(b"\x07\x0b"), Some(b"av")),
+            (r"\1018\3777\400", Some(b"A8\xff7 0"), Some(b"10183777400")),
+            (r"\0", None, Some(b"0")),
+            (r"\u0041\u00e9\u20ac", Some(b"u0041u00e9u20ac"), Some(b"A\x03\x01\x02\x93\xbd")),
+            (r"\u0000", Some(b"u0000"), None),
+            (r"\u12", Some(b"u12"), None),
+            ("end\\", Some(b"end\\"), Some(b"end\\")),
+        ] {
+            assert_eq!(resolved(raw, unescape).as_deref(), new, "{raw}");
+            assert_eq!(resolved(raw, unescape_json).as_deref(), json, "{raw} in JSON");
         }
     }
-    true
 }

@@ -5,12 +5,14 @@
 //! tools do, whatever that is.
 
 mod block;
+mod error;
 mod extent;
 mod reader;
 mod reference;
 mod skim;
 
-pub use reader::{AdError, AdReader, AdRecord};
+pub use error::AdError;
+pub use reader::{AdReader, AdRecord};
 pub use reference::{ReferenceReader, Step};
 pub(crate) use skim::Skim;
 

@@ -4,14 +4,13 @@ use std::io::{self, Read};
 
 use bstr::{BString, ByteSlice};
 
-use super::block::{CONTEXT, Window};
-use super::extent::{Brackets, Elements};
+use super::block::Window;
+use super::error::AdError;
 use super::{Delimiter, Form, Skim, without_cr};
-use crate::classad::format::{json, new, xml};
 use crate::classad::memo::Memo;
-use crate::classad::{ClassAd, Dialect, LineError, ParseError, numbers};
-use crate::text::Span;
-use crate::text::caret::LineCaret;
+use crate::classad::{ClassAd, Dialect, numbers};
+
+mod enclosed;
 
 /// A stream of ads.
 ///
@@ -33,7 +32,6 @@ pub struct AdReader<R> {
     delimiter: Delimiter,
     dialect: Dialect,
     memo: Memo,
-    /// Attributes and bytes of the long ad before.
     /// Bytes of the window that hold whole long ads only.
     region: usize,
     /// An XML ad was read or refused already.
@@ -53,109 +51,6 @@ pub struct AdRecord {
     pub banner: Option<BString>,
     /// What could not be read.
     pub errors: Vec<AdError>,
-}
-
-/// A part of a stream that could not be read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AdError {
-    /// The line, from 1.
-    pub line: u64,
-    /// Its text, or what stands around the place where the line is long.
-    pub text: BString,
-    /// Bytes of the line that are left out in front of the text.
-    pub cut: usize,
-    /// The place within the text.
-    pub span: Span,
-    /// What is wrong there.
-    pub message: String,
-    /// Advice, where there is some.
-    pub help: Option<&'static str>,
-}
-
-/// What stands around a text, so that its first and last line can be shown as a whole.
-#[derive(Clone, Copy, Debug, Default)]
-struct Around<'a> {
-    /// Number of the line that the text begins on, from 1.
-    line: u64,
-    /// Bytes of that line in front of the text.
-    column: usize,
-    /// The last of them.
-    before: &'a [u8],
-    /// What is known of what follows.
-    after: &'a [u8],
-}
-
-impl<'a> Around<'a> {
-    /// The text is so many bytes of a window.
-    fn of<R: Read>(window: &'a Window<R>, length: usize) -> Self {
-        let (before, column) = window.line_before();
-        Around { line: window.line, column, before, after: &window.rest()[length..] }
-    }
-}
-
-impl AdError {
-    /// The place for a message about it; `source` is the file's name.
-    pub fn caret<'a>(&'a self, source: &'a str) -> LineCaret<'a> {
-        let line = u32::try_from(self.line).unwrap_or(u32::MAX);
-        LineCaret { source, line, text: &self.text, span: self.span, cut: self.cut }
-    }
-
-    /// The column of the place, from 1.
-    pub fn column(&self) -> usize {
-        self.cut + self.span.start as usize + 1
-    }
-
-    /// The error at an offset of a text.
-    fn within(
-        text: &[u8],
-        around: Around<'_>,
-        span: Span,
-        message: String,
-        help: Option<&'static str>,
-    ) -> Self {
-        let at = (span.start as usize).min(text.len());
-        let start = memchr::memrchr(b'\n', &text[..at]).map_or(0, |newline| newline + 1);
-        let end = memchr::memchr(b'\n', &text[at..]).map_or(text.len(), |length| at + length);
-        let line = around.line + memchr::memchr_iter(b'\n', &text[..start]).count() as u64;
-        // A line of many megabytes would make a message of that size: keep what is around the place.
-        let from = start.max(at.saturating_sub(CONTEXT));
-        let to = end.min(at + CONTEXT);
-        let last = (span.end as usize).clamp(at, to);
-        let mut shown = BString::default();
-        let mut cut = from - start;
-        if start == 0 {
-            cut += around.column;
-            if from == 0 {
-                cut -= around.before.len();
-                shown.extend_from_slice(around.before);
-            }
-        }
-        let offset = shown.len();
-        shown.extend_from_slice(&text[from..to]);
-        if to == text.len() {
-            let after = &around.after[..around.after.len().min(CONTEXT)];
-            let length = memchr::memchr(b'\n', after).unwrap_or(after.len());
-            shown.extend_from_slice(without_cr(&after[..length]));
-        }
-        let span = Span::new(offset + at - from, offset + last - from);
-        AdError { line, text: shown, cut, span, message, help }
-    }
-
-    fn of_parse(text: &[u8], around: Around<'_>, error: &ParseError) -> Self {
-        Self::within(text, around, error.span, error.to_string(), error.help())
-    }
-
-    fn of_line(text: &[u8], line: u64, error: &LineError) -> Self {
-        let around = Around { line, ..Around::default() };
-        match error {
-            LineError::Value(error) => Self::of_parse(text, around, error),
-            other => {
-                let start = text.iter().take_while(|byte| numbers::is_space(**byte)).count();
-                let span = Span::new(start, text.len());
-                Self::within(text, around, span, other.to_string(), None)
-            }
-        }
-    }
 }
 
 impl<R: Read> AdReader<R> {
@@ -404,165 +299,6 @@ impl<R: Read> AdReader<R> {
         }
         Ok((record.line > 0).then_some(record))
     }
-
-    fn bracketed(&mut self, is_json: bool) -> io::Result<Option<AdRecord>> {
-        let (own, list): (u8, &[u8]) = if is_json { (b'{', b"[],") } else { (b'[', b"{},") };
-        loop {
-            let Some(byte) = self.skip_blanks()? else { return Ok(None) };
-            if byte == own {
-                let record = self.one_bracketed(is_json)?;
-                if record.ad.is_empty() && record.errors.is_empty() {
-                    continue;
-                }
-                return Ok(Some(record));
-            }
-            if list.contains(&byte) {
-                self.window.skip_counting(1);
-                continue;
-            }
-            let (length, _) = self.window.peek_line()?.unwrap_or_default();
-            let line = self.window.line;
-            let text = without_cr(self.window.part(0..length));
-            let around = Around::of(&self.window, length);
-            let message = format!(
-                "expected an ad in the {} form, which begins with `{}`",
-                self.form().name(),
-                char::from(own)
-            );
-            let error = AdError::within(text, around, Span::new(0, text.len().min(40)), message, None);
-            // One message for all that follows until an ad can begin.
-            loop {
-                let (_, whole) = self.window.peek_line()?.unwrap_or_default();
-                self.window.skip_counting(whole);
-                match self.skip_blanks()? {
-                    Some(byte) if byte != own && !list.contains(&byte) => {}
-                    _ => break,
-                }
-            }
-            return Ok(Some(AdRecord { line, errors: vec![error], ..AdRecord::default() }));
-        }
-    }
-
-    fn one_bracketed(&mut self, is_json: bool) -> io::Result<AdRecord> {
-        let mut extent = Brackets::default();
-        let mut complete = true;
-        let length = loop {
-            if let Some(end) = extent.end(self.window.rest()) {
-                break end;
-            }
-            if !self.window.more()? {
-                complete = false;
-                break self.window.rest().len();
-            }
-        };
-        let text = self.window.part(0..length);
-        let line = self.window.line;
-        let mut record = AdRecord { line, ..AdRecord::default() };
-        let read = if is_json {
-            json::parse_prefix(text, self.dialect)
-        } else {
-            new::parse_prefix(text, self.dialect)
-        };
-        let used = match read {
-            Ok((ad, used)) => {
-                record.ad = ad;
-                used
-            }
-            Err(error) => {
-                record.errors.push(AdError::of_parse(text, Around::of(&self.window, length), &error));
-                let own = if is_json { b"\n{" } else { b"\n[" };
-                // The next ad may begin within what was taken for one because a bracket or quote is missing. JSON and
-                // new ads in lists begin in the first column, nested ones do not.
-                let next = text.find(own).map(|at| at + 1);
-                next.unwrap_or(if complete { length } else { text.len() })
-            }
-        };
-        self.window.skip_counting(used);
-        Ok(record)
-    }
-
-    /// The next byte that is neither blank nor in a comment.
-    fn skip_blanks(&mut self) -> io::Result<Option<u8>> {
-        loop {
-            match self.window.byte(0)? {
-                Some(byte) if numbers::is_space(byte) => {
-                    let rest = self.window.rest();
-                    let blanks = rest.iter().take_while(|byte| numbers::is_space(**byte)).count();
-                    self.window.skip_counting(blanks);
-                }
-                Some(b'#') => self.skip_line()?,
-                Some(b'/') if self.window.byte(1)? == Some(b'/') => self.skip_line()?,
-                Some(b'/') if self.window.byte(1)? == Some(b'*') => {
-                    let mut from = 2;
-                    loop {
-                        let rest = self.window.rest();
-                        if let Some(end) = rest[from..].find(b"*/") {
-                            let end = from + end + 2;
-                            self.window.skip_counting(end);
-                            break;
-                        }
-                        from = rest.len().saturating_sub(1).max(2);
-                        if !self.window.more()? {
-                            return Ok(Some(b'/'));
-                        }
-                    }
-                }
-                byte => return Ok(byte),
-            }
-        }
-    }
-
-    fn skip_line(&mut self) -> io::Result<()> {
-        let (_, whole) = self.window.peek_line()?.unwrap_or_default();
-        self.window.skip_counting(whole);
-        Ok(())
-    }
-
-    fn xml(&mut self) -> io::Result<Option<AdRecord>> {
-        loop {
-            let mut extent = Elements::default();
-            let complete = loop {
-                if let Some(end) = extent.end(self.window.rest()) {
-                    break Some(end);
-                }
-                if !self.window.more()? {
-                    break None;
-                }
-            };
-            let text = self.window.rest();
-            let text = &text[..complete.unwrap_or(text.len())];
-            if text.trim().is_empty() {
-                return Ok(None);
-            }
-            let first = self.window.line;
-            let begin = text.find(b"<c>").or_else(|| text.find(b"<c ")).unwrap_or(0);
-            let line = first + memchr::memchr_iter(b'\n', &text[..begin]).count() as u64;
-            let mut record = AdRecord { line, ..AdRecord::default() };
-            let mut fail = |at: usize, message: &str| {
-                let span = Span::new(at, at + 1);
-                let around = Around::of(&self.window, text.len());
-                record.errors.push(AdError::within(text, around, span, message.to_owned(), None));
-            };
-            let mut used = text.len();
-            match xml::parse_prefix(text, self.dialect) {
-                Ok(read) => {
-                    record.ad = read.ad;
-                    match (read.found, complete) {
-                        (true, None) => fail(begin, "the ad is not closed; its end tag </c> is missing"),
-                        (true, Some(_)) => used = read.used.max(1),
-                        (false, _) if !self.any => fail(0, "no ad in here; an ad begins with <c>"),
-                        (false, _) => {}
-                    }
-                }
-                Err(error) => fail(error.at, error.what),
-            }
-            self.any = true;
-            self.window.skip_counting(used);
-            if !record.ad.is_empty() || !record.errors.is_empty() {
-                return Ok(Some(record));
-            }
-        }
-    }
 }
 
 /// The lines of a text that are attributes.
@@ -584,6 +320,7 @@ fn is_comment(line: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::block::CONTEXT;
     use super::*;
 
     /// Gives a byte at a time, as a slow pipe does.
