@@ -92,6 +92,7 @@ complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcomman
 always\t'Always'
 never\t'Never'"
 complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand compare" -l routers -d 'Take the files for configurations of routers: routes, transforms, constraint (the usual guess if they set JOB_ROUTER_ knobs)'
+complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand compare" -l exec -d 'Run the commands that rules name (\'include command\', TRANSFORM from \'prog |\'), each once'
 complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand compare" -l no-env -d 'Ignore _CONDOR_* variables of the environment'
 complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand compare" -s l -l long -d 'Write ads as \'Name = value\' lines'
 complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand compare" -l json -d 'Write one JSON array'

@@ -16,6 +16,7 @@ use crate::text::caseless;
 
 mod index;
 mod lines;
+mod moves;
 mod plain;
 mod text;
 
@@ -275,15 +276,7 @@ impl ClassAd {
         let name = name.as_ref();
         let removed = self.find(name, name::hash(name)).map(|at| {
             let expr = self.slot_expr(&self.entries[at].value);
-            self.dead += self.entries[at].len as usize;
-            if let Slot::Str { len, .. } = self.entries[at].value {
-                self.dead += len as usize;
-            }
-            self.hashes.swap_remove(at);
-            self.entries.swap_remove(at);
-            if self.index.is_some() {
-                self.index = Some(Box::new(Index::build(&self.hashes)));
-            }
+            self.take_out(at);
             expr
         });
         if self.parent.as_ref().is_some_and(|parent| parent.contains(name)) {

@@ -26,15 +26,30 @@ pub(crate) struct Memo {
     alike: bool,
     /// How much text the ad before held.
     text: usize,
+    /// An ad nobody needs any more, for its memory.
+    spare: Option<ClassAd>,
 }
 
 /// The names of an ad in the order in which they came.
 #[derive(Debug, Default)]
 struct Names {
     hashes: Vec<u32>,
+    /// What a line with each begins with, `Name = `, one behind the other.
     text: Vec<u8>,
     ends: Vec<u32>,
+    /// The expression that stood at each place last, if it had been met before, with its text.
+    values: Vec<Option<Repeated>>,
 }
+
+/// A text and what it was parsed into.
+type Repeated = (Vec<u8>, NodeId, Arc<Tree>);
+
+/// What stands between a name and its value.
+const EQUALS: &[u8] = b" = ";
+/// Of an ad that is larger the memory is not kept.
+const SPARE: usize = 1 << 20;
+/// Room for what is added to an ad after it has been read: attributes and bytes.
+const MORE: (usize, usize) = (16, 512);
 
 impl Memo {
     /// What a text was parsed into before.
@@ -62,7 +77,18 @@ impl Memo {
     /// An empty ad with room for as much as the one before. From now on its names are compared with those of that one.
     pub(crate) fn begin(&mut self) -> ClassAd {
         self.alike = true;
-        ClassAd::sized_as(self.names.hashes.len().min(256), self.text.min(1 << 16))
+        self.spare.take().unwrap_or_else(|| {
+            let attributes = self.names.hashes.len().min(256);
+            ClassAd::sized_as(attributes + MORE.0, self.text.min(1 << 16) + MORE.1)
+        })
+    }
+
+    /// Takes back an ad that is done with: its memory becomes that of the next.
+    pub(crate) fn reuse(&mut self, mut ad: ClassAd) {
+        if ad.extent().1 <= SPARE {
+            ad.clear();
+            self.spare = Some(ad);
+        }
     }
 
     /// The ad is complete.
@@ -75,9 +101,12 @@ impl Memo {
             names.hashes.extend_from_slice(ad.hashes());
             names.text.clear();
             names.ends.clear();
+            names.values.clear();
             for name in ad.names() {
                 names.text.extend_from_slice(name);
+                names.text.extend_from_slice(EQUALS);
                 names.ends.push(u32::try_from(names.text.len()).unwrap_or(u32::MAX));
+                names.values.push(None);
             }
         }
     }
@@ -91,16 +120,51 @@ impl Memo {
         hash
     }
 
+    /// What the next line of an ad begins with if it has the name that the ad before had at this place, and the hash of that
+    /// name. Only where a line that begins so can be nothing but an attribute.
+    #[inline]
+    pub(crate) fn next_line(&self, at: usize) -> Option<(u32, &[u8])> {
+        let line = self.names.line_at(at).filter(|_| self.alike)?;
+        (line[0].is_ascii_alphabetic() || line[0] == b'_').then(|| (self.names.hashes[at], line))
+    }
+
+    /// The expression that stood at this place of an ad last, if a text begins with it and the line ends there; with the length
+    /// of its text.
+    #[inline]
+    pub(crate) fn value_at(&self, at: usize, text: &[u8]) -> Option<(NodeId, Arc<Tree>, usize)> {
+        let (known, root, tree) = self.names.values.get(at)?.as_ref()?;
+        let same = text.get(known.len()) == Some(&b'\n') && text.starts_with(known);
+        same.then(|| (*root, Arc::clone(tree), known.len()))
+    }
+
+    /// An expression that has been met before stands at this place.
+    pub(crate) fn keep_at(&mut self, at: usize, text: &[u8], root: NodeId, tree: &Arc<Tree>) {
+        match self.names.values.get_mut(at) {
+            Some(Some((known, old_root, old_tree))) => {
+                known.clear();
+                known.extend_from_slice(text);
+                (*old_root, *old_tree) = (root, Arc::clone(tree));
+            }
+            Some(none) => *none = Some((text.to_vec(), root, Arc::clone(tree))),
+            None => {}
+        }
+    }
+
     fn is_useless(&self) -> bool {
         self.tried > TRIAL && self.found < self.tried / 8
     }
 }
 
 impl Names {
+    #[inline]
+    fn line_at(&self, at: usize) -> Option<&[u8]> {
+        let end = *self.ends.get(at)? as usize;
+        let start = at.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
+        self.text.get(start..end)
+    }
+
     fn is_at(&self, at: usize, name: &[u8]) -> bool {
-        let Some(end) = self.ends.get(at) else { return false };
-        let start = at.checked_sub(1).map_or(0, |before| self.ends[before]);
-        self.text[start as usize..*end as usize] == *name
+        self.line_at(at).is_some_and(|line| line[..line.len() - EQUALS.len()] == *name)
     }
 }
 
@@ -144,6 +208,85 @@ mod tests {
             memo.end(&ad);
             assert_eq!(ad.unparse(), plain.unparse());
             assert!(ad.names().all(|name| ad.contains(name)), "{text}");
+            memo.reuse(ad);
+        }
+    }
+
+    #[test]
+    fn lines_that_are_taken_at_a_glance_are_what_they_are() {
+        let values = [
+            "1",
+            "-12",
+            "0",
+            "-0",
+            "007",
+            "123456789012345678",
+            "1234567890123456789",
+            "-",
+            "1.5",
+            "-0.25",
+            "1.",
+            "1e3",
+            "1 + 1",
+            "true",
+            "FALSE",
+            "truex",
+            "undefined",
+            "\"\"",
+            "\"a b\"",
+            "\"a\\\"b\"",
+            "\"a\\\\\"",
+            "\"a\" + \"b\"",
+            "\"open",
+            " 5",
+            "\"a\" ",
+            "\"a\"\r",
+            "5\r",
+            "B + 1",
+            "B + 1 ",
+            "B + 12",
+            "\t7",
+            "",
+        ];
+        let mut memo = Memo::default();
+        let mut glances = 0;
+        // Each value thrice in a row, so that it is met behind itself as well as behind others.
+        for value in values.iter().flat_map(|value| [value; 3]) {
+            let text = format!("A = {value}\nB = 2\n");
+            let (mut ad, mut plain) = (memo.begin(), ClassAd::new());
+            let mut rest = text.as_bytes();
+            while let Some(end) = memchr::memchr(b'\n', rest) {
+                let line = rest[..end].strip_suffix(b"\r").unwrap_or(&rest[..end]);
+                let expected = plain.insert_line(line);
+                match ad.take_next(rest, &memo) {
+                    Some(used) => {
+                        glances += 1;
+                        assert_eq!(used, end + 1, "{text}");
+                        assert!(expected.is_ok(), "{text}");
+                    }
+                    None => {
+                        let taken = ad.take_line(line, Some(&mut memo)).map(|_| ());
+                        assert_eq!(taken, expected.map(|_| ()), "{text}");
+                    }
+                }
+                rest = &rest[end + 1..];
+            }
+            memo.end(&ad);
+            assert_eq!(ad.unparse(), plain.unparse(), "{text}");
+            memo.reuse(ad);
+        }
+        assert!(glances > values.len(), "{glances}");
+    }
+
+    #[test]
+    fn nothing_but_an_attribute_is_taken_at_a_glance() {
+        let mut memo = Memo::default();
+        for line in [&b" --x = 1"[..], b" *** = 1", b" #a = 1", b" ...b = 1"] {
+            let mut ad = memo.begin();
+            ad.take_line(line, Some(&mut memo)).unwrap();
+            memo.end(&ad);
+            let mut next = memo.begin();
+            assert_eq!(next.take_next(&[&line[1..], b"\n"].concat(), &memo), None);
         }
     }
 }

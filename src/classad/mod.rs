@@ -38,6 +38,7 @@ pub use expr::Expr;
 pub use functions::function_names;
 pub use lexer::BadToken;
 pub use matching::MatchAd;
+pub(crate) use name::hash as hash_of_name;
 pub use name::{AttrName, is_private};
 pub use observer::{Observer, Part, Place};
 pub use parser::{Dialect, ParseError, ParseErrorKind};

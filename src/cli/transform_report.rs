@@ -13,7 +13,8 @@ use crate::job::Universe;
 use crate::text::Span;
 use crate::text::caret::{Caret, LineCaret};
 use crate::transform::{
-    CommandError, Event, Failure, Keyword, Line, LoadError, Observer, Problem, ProblemKind, Reason,
+    CommandError, Event, Failure, IncludeError, Keyword, Line, LoadError, Observer, Problem, ProblemKind,
+    Reason,
 };
 
 /// A failure with its place.
@@ -27,6 +28,7 @@ pub(super) fn failure(failure: &Failure, status: Status) -> anyhow::Error {
         Reason::Condition(text) if text.contains("complex") || text.contains("not a valid if condition") => Some(
             "25.14 evaluates such a condition only where it is true; use EVALMACRO v (...) =?= true and 'if $(v)'".into(),
         ),
+        Reason::Include(IncludeError::Refused { .. }) => Some("rules run commands only with --exec".into()),
         _ => None,
     };
     match hint {

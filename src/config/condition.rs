@@ -102,6 +102,31 @@ struct Level {
     in_else: bool,
 }
 
+/// A line of the `if` family, looked at once where it is run many times: for each ad of a stream.
+#[derive(Clone, Debug)]
+pub struct IfLine {
+    keyword: &'static str,
+    condition: BString,
+    /// Whether it is negated, and the name, where the condition is `defined NAME` and nothing else.
+    asked: Option<(bool, BString)>,
+}
+
+impl IfLine {
+    /// Looks at a line; `None` where it is not one of the four keywords.
+    pub fn new(line: &[u8]) -> Option<Self> {
+        let (keyword, condition) = if_keyword(line)?;
+        let asked = asked(condition).map(|(negated, name)| (negated, name.into()));
+        Some(IfLine { keyword, condition: condition.into(), asked })
+    }
+}
+
+/// What follows `if` and `elif`.
+struct Condition<'a> {
+    text: &'a [u8],
+    /// As in [`IfLine`]; `None` where that has not been found out.
+    asked: Option<(bool, &'a [u8])>,
+}
+
 /// The `if`s that are open at a line. Each file and each template has its own.
 #[derive(Clone, Debug, Default)]
 pub struct IfStack {
@@ -132,18 +157,44 @@ impl IfStack {
         world: &dyn World,
         report: &mut dyn FnMut(Message),
     ) -> Option<Result<(), IfError>> {
-        let (keyword, rest) = if_keyword(line)?;
-        Some(match keyword {
-            "if" => self.begin_if(rest, source, world, report),
-            "elif" => self.begin_elif(rest, source, world, report),
+        let (keyword, text) = if_keyword(line)?;
+        Some(self.keyword(keyword, &Condition { text, asked: None }, source, world, report))
+    }
+
+    /// Deals with a line of the `if` family that was looked at before.
+    ///
+    /// # Errors
+    /// As with [`IfStack::line`].
+    pub fn prepared(
+        &mut self,
+        line: &IfLine,
+        source: &dyn MacroSource,
+        world: &dyn World,
+        report: &mut dyn FnMut(Message),
+    ) -> Result<(), IfError> {
+        let asked = line.asked.as_ref().map(|(negated, name)| (*negated, &name[..]));
+        self.keyword(line.keyword, &Condition { text: &line.condition, asked }, source, world, report)
+    }
+
+    fn keyword(
+        &mut self,
+        keyword: &'static str,
+        condition: &Condition<'_>,
+        source: &dyn MacroSource,
+        world: &dyn World,
+        report: &mut dyn FnMut(Message),
+    ) -> Result<(), IfError> {
+        match keyword {
+            "if" => self.begin_if(condition, source, world, report),
+            "elif" => self.begin_elif(condition, source, world, report),
             "else" => self.begin_else(),
             _ => self.levels.pop().map(|_| ()).ok_or(IfError::Unmatched("endif")),
-        })
+        }
     }
 
     fn begin_if(
         &mut self,
-        condition: &[u8],
+        condition: &Condition<'_>,
         source: &dyn MacroSource,
         world: &dyn World,
         report: &mut dyn FnMut(Message),
@@ -159,7 +210,7 @@ impl IfStack {
 
     fn begin_elif(
         &mut self,
-        condition: &[u8],
+        condition: &Condition<'_>,
         source: &dyn MacroSource,
         world: &dyn World,
         report: &mut dyn FnMut(Message),
@@ -200,16 +251,33 @@ pub fn if_keyword(line: &[u8]) -> Option<(&'static str, &[u8])> {
 
 fn check(
     keyword: &'static str,
-    condition: &[u8],
+    condition: &Condition<'_>,
     source: &dyn MacroSource,
     world: &dyn World,
     report: &mut dyn FnMut(Message),
 ) -> Result<bool, IfError> {
-    test(condition, source, world, report).map_err(|reason| IfError::Condition {
+    if let Some((negated, name)) = condition.asked {
+        return Ok(is_name_defined(name, source) != negated);
+    }
+    test(condition.text, source, world, report).map_err(|reason| IfError::Condition {
         keyword,
-        condition: condition.into(),
+        condition: condition.text.into(),
         reason,
     })
+}
+
+/// The name that a condition asks for, and whether with a `!`, where it is `defined NAME` and nothing else.
+fn asked(condition: &[u8]) -> Option<(bool, &[u8])> {
+    if memchr::memchr(b'$', condition).is_some() {
+        return None;
+    }
+    let text = trim_start(condition);
+    let (negated, text) = match text.strip_prefix(b"!") {
+        Some(rest) => (true, trim_start(rest)),
+        None => (false, text),
+    };
+    let name = text.get(b"defined".len()..).filter(|_| kind(text, true) == Kind::Defined).map(trim_start)?;
+    (kind(name, false) == Kind::Identifier).then_some((negated, name))
 }
 
 /// Whether a condition holds.
@@ -378,15 +446,19 @@ fn is_not_zero(text: &[u8]) -> bool {
     real_prefix(text).is_some_and(|(value, _)| value != 0.0 && !value.is_nan())
 }
 
+fn is_name_defined(name: &[u8], source: &dyn MacroSource) -> bool {
+    match source.raw(name) {
+        Some(value) => !value.is_empty(),
+        None => crufty_boolean(name).is_some(),
+    }
+}
+
 fn is_defined(what: &[u8], source: &dyn MacroSource) -> Result<bool, ConditionError> {
     if what.is_empty() {
         return Ok(false);
     }
     match kind(what, false) {
-        Kind::Identifier => Ok(match source.raw(what) {
-            Some(value) => !value.is_empty(),
-            None => crufty_boolean(what).is_some(),
-        }),
+        Kind::Identifier => Ok(is_name_defined(what, source)),
         Kind::Number | Kind::Boolean => Ok(true),
         _ if caseless::starts_with(what, b"use ") => {
             let what = trim_start(&what[b"use ".len()..]);

@@ -1,38 +1,108 @@
 //! Whether two rule sets do the same: on given ads, on ads made from what the rules look at, and the smallest ad on which
 //! they differ.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
+use std::rc::Rc;
 
 use bstr::{BString, ByteSlice};
 
 use super::command::{Attribute, Keyword};
-use super::observe::Silent;
+use super::include::IncludeError;
+use super::observe::{Failure, Reason, Silent};
 use super::program::Transform;
 use super::session::Session;
 use super::statement::Statement;
+use super::turns::Plan;
 use crate::classad::{AttrName, ClassAd, Dialect, Expr, references};
-use crate::config::MacroSource;
 use crate::config::reference::{Function, next_reference};
 use crate::text::caseless;
-use crate::world::World;
 
-/// Two rule sets and what they see.
+/// A rule set and what it sees.
+pub struct Side<'a> {
+    transforms: &'a [Transform],
+    session: RefCell<Session<'a>>,
+    plan: Option<Plan>,
+}
+
+impl<'a> Side<'a> {
+    /// Transforms in order of application, the session that they are applied in, and what the last of them iterates over.
+    /// Included files are read once.
+    pub fn new(transforms: &'a [Transform], mut session: Session<'a>, plan: Option<Plan>) -> Self {
+        session.included = Some(Rc::default());
+        session.macros.commit();
+        Side { transforms, session: RefCell::new(session), plan }
+    }
+
+    /// Applies the rule set to a copy of the ad.
+    ///
+    /// # Errors
+    /// What it does cannot be known, since it depends on a command that is not run.
+    pub fn outcome(&self, ad: &ClassAd) -> Result<Outcome, Failure> {
+        let session = &mut *self.session.borrow_mut();
+        let mut ads = Vec::new();
+        let mut failed = None;
+        let mut once = |session: &mut Session<'a>| match apply(self.transforms, session, ad) {
+            Ok(ad) => {
+                ads.push(ad);
+                ads.len() < MOST_TURNS
+            }
+            Err(stopped) => {
+                failed = Some(stopped);
+                false
+            }
+        };
+        match &self.plan {
+            Some(plan) => session.each_turn(plan, |session| once(session)),
+            None => {
+                let start = session.macros.mark();
+                once(session);
+                session.macros.rewind(start);
+            }
+        }
+        match failed {
+            None => Ok(Outcome::Ads(ads)),
+            Some(Stopped { failure, .. })
+                if matches!(failure.reason, Reason::Include(IncludeError::Refused { .. })) =>
+            {
+                Err(failure)
+            }
+            Some(Stopped { transform, failure }) => Ok(Outcome::Failed(format!("{transform}: {failure}"))),
+        }
+    }
+}
+
+/// A transform that failed.
+struct Stopped {
+    transform: BString,
+    failure: Failure,
+}
+
+fn apply(transforms: &[Transform], session: &mut Session<'_>, ad: &ClassAd) -> Result<ClassAd, Stopped> {
+    let mut ad = ad.clone();
+    for transform in transforms {
+        if session.matches(transform, &ad) {
+            session
+                .apply(transform, &mut ad, &mut Silent)
+                .map_err(|failure| Stopped { transform: transform.name.clone(), failure })?;
+        }
+    }
+    Ok(ad)
+}
+
+/// Two rule sets.
 pub struct Comparison<'a> {
-    /// The first, in order of application.
-    pub left: &'a [Transform],
+    /// The first.
+    pub left: Side<'a>,
     /// The second.
-    pub right: &'a [Transform],
-    /// The configuration.
-    pub knobs: Option<&'a dyn MacroSource>,
-    /// What is outside.
-    pub world: &'a dyn World,
+    pub right: Side<'a>,
 }
 
 /// What a rule set makes of an ad.
 #[derive(Clone, Debug)]
 pub enum Outcome {
-    /// The ad.
-    Ad(ClassAd),
+    /// An ad for each turn: one unless the rules iterate.
+    Ads(Vec<ClassAd>),
     /// A transform failed.
     Failed(String),
 }
@@ -48,44 +118,49 @@ pub struct Difference {
     pub right: Outcome,
 }
 
+/// Of a rule set that iterates so many turns are looked at for each ad.
+const MOST_TURNS: usize = 1000;
+
 impl Comparison<'_> {
-    /// Applies a rule set to a copy of the ad.
-    pub fn outcome(&self, rules: &[Transform], ad: &ClassAd) -> Outcome {
-        let mut session = Session::new(self.world, self.knobs);
-        let mut ad = ad.clone();
-        for transform in rules {
-            if session.matches(transform, &ad)
-                && let Err(failure) = session.apply(transform, &mut ad, &mut Silent)
-            {
-                return Outcome::Failed(format!("{}: {failure}", transform.name));
-            }
-        }
-        Outcome::Ad(ad)
+    /// How many turns the two make of each ad, where that is not the same number.
+    pub fn turns(&self) -> Option<(u64, u64)> {
+        let turns = |side: &Side<'_>| side.plan.as_ref().map_or(1, Plan::turns);
+        let (left, right) = (turns(&self.left), turns(&self.right));
+        (left != right).then_some((left, right))
     }
 
     /// The difference on this ad, if there is one. Two failures are the same.
-    pub fn difference(&self, ad: &ClassAd) -> Option<Difference> {
-        let (left, right) = (self.outcome(self.left, ad), self.outcome(self.right, ad));
-        let same = match (&left, &right) {
-            (Outcome::Ad(left), Outcome::Ad(right)) => same(left, right),
+    ///
+    /// # Errors
+    /// As with [`Side::outcome`].
+    pub fn difference(&self, ad: &ClassAd) -> Result<Option<Difference>, Failure> {
+        let (left, right) = (self.left.outcome(ad)?, self.right.outcome(ad)?);
+        let equal = match (&left, &right) {
+            (Outcome::Ads(left), Outcome::Ads(right)) => {
+                left.len() == right.len() && left.iter().zip(right).all(|(left, right)| same(left, right))
+            }
             (Outcome::Failed(_), Outcome::Failed(_)) => true,
             _ => false,
         };
-        (!same).then(|| Difference { ad: ad.clone(), left, right })
+        Ok((!equal).then(|| Difference { ad: ad.clone(), left, right }))
     }
 
     /// A difference on the smallest ad that can be reached by leaving out attributes and simplifying values.
     pub fn shrink(&self, found: Difference) -> Difference {
         let ad = found.ad.clone();
-        shrink(&ad, found, &|ad| self.difference(ad))
+        shrink(&ad, found, &|ad| self.difference(ad).ok().flatten())
     }
 
     /// Makes ads out of what both rule sets look at, each different; `seeds` are changed as well.
-    pub fn generate(&self, seeds: &[ClassAd], count: usize, seed: u64) -> Vec<ClassAd> {
+    pub fn generate(&self, seeds: &[ClassAd], count: usize, seed: u64) -> impl Iterator<Item = ClassAd> {
         let mut words = Vocabulary::default();
-        self.left.iter().chain(self.right).for_each(|transform| words.collect(transform));
+        self.left
+            .transforms
+            .iter()
+            .chain(self.right.transforms)
+            .for_each(|transform| words.collect(transform));
         let (empty, mut random) = (ClassAd::new(), Random(seed | 1));
-        (0..count).map(|_| words.ad(&empty, seeds, &mut random)).collect()
+        (0..count).map(move |_| words.ad(&empty, seeds, &mut random))
     }
 }
 

@@ -24,13 +24,31 @@ pub(super) fn command(
     ad: &mut ClassAd,
     observer: &mut dyn Observer,
 ) -> Result<(), Failure> {
-    let line = &step.line;
     let Some(attribute) = &command.attribute else { return Ok(()) };
-    let text = match step.template.as_ref().and_then(|template| template.fill(&session.scope(Some(ad)))) {
-        Some(text) => Cow::Owned(text),
-        None => session.expand(line, command.value_at, &command.value, Some(ad), observer)?,
+    let mut buffer = step.memo.buffer();
+    let filled =
+        step.template.as_ref().is_some_and(|template| template.fill(&session.scope(Some(ad)), &mut buffer));
+    let text = if filled {
+        Cow::Borrowed(&buffer[..])
+    } else {
+        session.expand(&step.line, command.value_at, &command.value, Some(ad), observer)?
     };
-    let work = Work { line, command, text: &text, steps: observer.wants_steps() };
+    carry_out(session, step, (command, attribute), &text, ad, observer);
+    step.memo.give_back(buffer);
+    Ok(())
+}
+
+/// Runs a command whose text is expanded.
+fn carry_out(
+    session: &mut Session<'_>,
+    step: &Step,
+    (command, attribute): (&Command, &Attribute),
+    text: &[u8],
+    ad: &mut ClassAd,
+    observer: &mut dyn Observer,
+) {
+    let line = &step.line;
+    let work = Work { line, command, text, steps: observer.wants_steps() };
     let name = match attribute {
         Attribute::Name { name, trailing } => work.name(name, *trailing, session.quirks, observer),
         Attribute::Pattern(_) => {
@@ -46,7 +64,7 @@ pub(super) fn command(
                 }
                 _ => {}
             }
-            return Ok(());
+            return;
         }
     };
     match command.keyword {
@@ -57,10 +75,10 @@ pub(super) fn command(
             if command.keyword == Keyword::Default {
                 if ad.contains(&name) {
                     work.idle(Idle::Present, observer);
-                    return Ok(());
+                    return;
                 }
                 if work.steps {
-                    let (keyword, text) = (Keyword::Set, &text[..]);
+                    let keyword = Keyword::Set;
                     observer.event(line, Event::Command { keyword, attribute: &name, text });
                 }
             }
@@ -71,13 +89,13 @@ pub(super) fn command(
             if let Some(value) = work.evaluate(session, &name, step, ad, observer) {
                 if name.is_empty() {
                     work.problem(ProblemKind::NoName(command.keyword), Span::default(), observer);
-                    return Ok(());
-                }
-                let printed = if work.steps { value_text(&value) } else { BString::default() };
-                work.insert(&name, Expr::literal(value), ad, observer);
-                if work.steps {
+                } else if work.steps {
+                    let printed = value_text(&value);
+                    work.insert(&name, Expr::literal(value), ad, observer);
                     let (keyword, text) = (command.keyword, &printed[..]);
                     observer.event(line, Event::Evaluated { keyword, attribute: &name, text });
+                } else {
+                    ad.set(&name, value);
                 }
             }
         }
@@ -93,10 +111,9 @@ pub(super) fn command(
             }
         }
         Keyword::Delete => work.delete(&name, ad, observer),
-        Keyword::Rename => work.rename(&name, &text, ad, observer),
-        Keyword::Copy => work.copy(&name, &text, ad, observer),
+        Keyword::Rename => work.rename(&name, text, ad, observer),
+        Keyword::Copy => work.copy(&name, text, ad, observer),
     }
-    Ok(())
 }
 
 /// The text of a value: a string without quotes, an ad as lines, anything else as it prints (`XFormValueToString`).
@@ -223,23 +240,27 @@ impl Work<'_> {
         ad: &ClassAd,
         observer: &mut dyn Observer,
     ) -> Option<Value> {
+        let parsed;
         let parsed = match &step.ready {
-            Ready::Expression(parsed) => parsed.clone(),
-            _ => step.memo.parse(self.text, |text| {
-                Expr::parse_prefix(text, Dialect::new_syntax()).map(|(expr, _)| expr)
-            }),
+            Ready::Expression(parsed) => parsed,
+            _ => {
+                parsed = step.memo.parse(self.text, |text| {
+                    Expr::parse_prefix(text, Dialect::new_syntax()).map(|(expr, _)| expr)
+                });
+                &parsed
+            }
         };
         match parsed {
             Err(error) => {
-                self.invalid(name, &error, observer);
+                self.invalid(name, error, observer);
                 None
             }
             Ok(expr) => {
-                let value = Context::new(session.world).my(ad).eval(&expr);
-                if observer.wants_reason(self.line)
-                    && let Some(word) = unusable(&value)
+                let value = Context::new(session.world).my(ad).eval(expr);
+                if let Some(word) = unusable(&value)
+                    && observer.wants_reason(self.line)
                 {
-                    let reason = crate::classad::explain::why_undefined(&expr, ad, session.world);
+                    let reason = crate::classad::explain::why_undefined(expr, ad, session.world);
                     let (keyword, attribute) = (self.command.keyword, name.into());
                     let kind = ProblemKind::Undefined { keyword, attribute, value: word, reason };
                     self.problem(kind, Span::new(0, self.text.len()), observer);
@@ -250,14 +271,17 @@ impl Work<'_> {
     }
 
     fn delete(&self, name: &[u8], ad: &mut ClassAd, observer: &mut dyn Observer) {
+        if !self.steps {
+            ad.discard(name);
+            return;
+        }
         self.announce(name, observer);
         match ad.remove(name) {
             None => self.idle(Idle::Absent, observer),
-            Some(old) if self.steps => {
+            Some(old) => {
                 let changed = Event::Changed { attribute: name, old: Some(&old), new: None };
                 observer.event(self.line, changed);
             }
-            Some(_) => {}
         }
     }
 
@@ -266,13 +290,15 @@ impl Work<'_> {
         if !self.is_name(name, new, observer) {
             return;
         }
+        if !self.steps {
+            ad.rename(name, new);
+            return;
+        }
         match ad.remove(name) {
             None => self.idle(Idle::Absent, observer),
             Some(expr) => {
-                if self.steps {
-                    let changed = Event::Changed { attribute: name, old: Some(&expr), new: None };
-                    observer.event(self.line, changed);
-                }
+                let changed = Event::Changed { attribute: name, old: Some(&expr), new: None };
+                observer.event(self.line, changed);
                 self.insert(new, expr, ad, observer);
             }
         }
@@ -281,6 +307,10 @@ impl Work<'_> {
     fn copy(&self, name: &[u8], new: &[u8], ad: &mut ClassAd, observer: &mut dyn Observer) {
         self.announce_new(name, new, observer);
         if !self.is_name(name, new, observer) {
+            return;
+        }
+        if !self.steps {
+            ad.copy_within(name, new);
             return;
         }
         match ad.get(name) {

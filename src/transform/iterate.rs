@@ -70,8 +70,16 @@ pub enum IterateError {
     #[error("Reached end of file without finding closing brace ')' for TRANSFORM command on line {0}")]
     NoClosingBrace(u32),
     /// The item file cannot be read.
-    #[error("can't open item file {0}")]
-    Unreadable(BString),
+    #[error("can't open item file {name}{}{reason}", if reason.is_empty() { "" } else { ": " })]
+    Unreadable {
+        /// Its name, or a command with its bar.
+        name: BString,
+        /// Why, as far as it is known here.
+        reason: String,
+    },
+    /// The items cannot be read from standard input.
+    #[error("cannot read the items from standard input: {0}")]
+    StandardInput(String),
 }
 
 /// Whether the arguments ask for more than one plain run (`is_non_trivial_iterate`).
@@ -124,7 +132,7 @@ pub fn read_items(
     rest: &[u8],
     line: u32,
     world: &dyn World,
-    stdin: &mut dyn FnMut() -> Vec<u8>,
+    stdin: &mut dyn FnMut() -> std::io::Result<Vec<u8>>,
     command: &dyn Fn(&[u8]) -> Option<Vec<u8>>,
 ) -> Result<(Vec<BString>, usize), IterateError> {
     let mut items = arguments.items.clone();
@@ -153,15 +161,18 @@ pub fn read_items(
                 return Err(IterateError::NoClosingBrace(line));
             }
         }
-        ItemSource::StandardInput => stdin().lines().for_each(|text| take(trim(text))),
+        ItemSource::StandardInput => stdin()
+            .map_err(|error| IterateError::StandardInput(error.to_string()))?
+            .lines()
+            .for_each(|text| take(trim(text))),
         ItemSource::File(name) => {
             use std::os::unix::ffi::OsStrExt;
-            let unreadable = || IterateError::Unreadable(name.clone());
+            let unreadable = |reason: String| IterateError::Unreadable { name: name.clone(), reason };
             let text = match name.strip_suffix(b"|") {
-                Some(words) => command(trim(words)).ok_or_else(unreadable)?,
+                Some(words) => command(trim(words)).ok_or_else(|| unreadable(String::new()))?,
                 None => {
                     let path = std::ffi::OsStr::from_bytes(name);
-                    world.read_file(path.as_ref(), None).map_err(|_| unreadable())?
+                    world.read_file(path.as_ref(), None).map_err(|error| unreadable(error.to_string()))?
                 }
             };
             items.extend(text.lines().map(|text| BString::from(trim(text))));

@@ -1,12 +1,10 @@
 //! The macros of one run and where `$(NAME)` looks (`XFormHash`, `lookup_macro`).
 
 use std::borrow::Cow;
-use std::hash::{BuildHasher, Hasher};
 
 use bstr::BString;
-use rustc_hash::FxBuildHasher;
 
-use crate::classad::{ClassAd, Value};
+use crate::classad::{ClassAd, Value, hash_of_name};
 use crate::config::MacroSource;
 use crate::text::caseless;
 
@@ -17,6 +15,8 @@ pub struct Macros {
     /// Slots of `entries` by hash of the caseless name; open addressing, a power of two in size, 0 is free.
     index: Vec<u32>,
     journal: Vec<(u32, Option<BString>)>,
+    /// Whether any name begins with `XFORM.`, which hardly any does.
+    qualified: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -25,6 +25,9 @@ struct Entry {
     /// `None` after going back to a state in which it was not defined.
     value: Option<BString>,
 }
+
+/// What a name may begin with that is meant for transforms only.
+const QUALIFIER: &[u8] = b"XFORM.";
 
 /// A state of [`Macros`] to go back to.
 #[derive(Clone, Copy, Debug)]
@@ -84,6 +87,7 @@ impl Macros {
     }
 
     fn add(&mut self, name: &[u8]) -> usize {
+        self.qualified |= caseless::starts_with(name, QUALIFIER);
         self.entries.push(Entry { name: name.into(), value: None });
         if self.entries.len() * 2 > self.index.len() {
             self.index = vec![0; (self.entries.len() * 4).next_power_of_two()];
@@ -107,10 +111,7 @@ impl Macros {
 }
 
 fn hash(name: &[u8]) -> usize {
-    let mut hasher = FxBuildHasher.build_hasher();
-    caseless::hash(name, &mut hasher);
-    // The low bits of this hash are its weakest.
-    (hasher.finish() >> 20) as usize
+    hash_of_name(name) as usize
 }
 
 /// Names that exist without being defined (`XFormBasicMacroDefaults`, `XFormMacroDefaults`).
@@ -188,7 +189,7 @@ impl MacroSource for Scope<'_> {
         if let (Some(ad), Some(attribute)) = (self.ad, my_attribute(name))
             && let Some(value) = attribute_text(ad, attribute)
         {
-            return Some(Cow::Owned(value));
+            return Some(value);
         }
         // A knob that is set to nothing is as good as none.
         self.knobs?.raw(name).filter(|value| !value.is_empty())
@@ -203,21 +204,11 @@ impl Scope<'_> {
     /// What the transform itself or the built-in names say.
     fn own(&self, name: &[u8]) -> Option<Cow<'_, [u8]>> {
         let macros = self.macros;
-        if !macros.entries.is_empty() {
-            let mut qualified = [0; 70];
-            let length = 6 + name.len();
-            let prefixed = if length <= qualified.len() {
-                qualified[..6].copy_from_slice(b"XFORM.");
-                qualified[6..length].copy_from_slice(name);
-                macros.get(&qualified[..length])
-            } else {
-                macros.get(&[b"XFORM.", name].concat())
-            };
-            if let Some(value) = prefixed.or_else(|| macros.get(name)) {
-                return Some(Cow::Borrowed(value));
-            }
+        let prefixed = if macros.qualified { macros.get(&[QUALIFIER, name].concat()) } else { None };
+        match prefixed.or_else(|| macros.get(name)) {
+            Some(value) => Some(Cow::Borrowed(value)),
+            None => self.built_in.get(name),
         }
-        self.built_in.get(name)
     }
 }
 
@@ -227,12 +218,15 @@ fn my_attribute(name: &[u8]) -> Option<&[u8]> {
 }
 
 /// The text of `$(MY.attribute)`: a string without its quotes, escapes and parentheses, any other expression as it prints.
-fn attribute_text(ad: &ClassAd, attribute: &[u8]) -> Option<Vec<u8>> {
+fn attribute_text<'a>(ad: &'a ClassAd, attribute: &[u8]) -> Option<Cow<'a, [u8]>> {
+    if let Some(text) = ad.string(attribute) {
+        return Some(Cow::Borrowed(text));
+    }
     let expr = ad.get(attribute)?;
-    Some(match expr.without_parentheses().as_literal() {
+    Some(Cow::Owned(match expr.without_parentheses().as_literal() {
         Some(Value::Str(text)) => text.to_vec(),
         _ => expr.unparse_old().into(),
-    })
+    }))
 }
 
 #[cfg(test)]

@@ -28,6 +28,7 @@ pub(super) struct Memo {
     parsed: RefCell<Option<(BString, Expr)>>,
     matched: RefCell<FxHashMap<BString, Match>>,
     selected: RefCell<Option<Selected>>,
+    buffer: RefCell<Vec<u8>>,
 }
 
 /// The attributes of an ad that matched, with their new names.
@@ -44,6 +45,18 @@ struct Selected {
 }
 
 impl Memo {
+    /// Memory for the step's text; [`Memo::give_back`] keeps it for the next time.
+    pub(super) fn buffer(&self) -> Vec<u8> {
+        self.buffer.take()
+    }
+
+    /// Takes the memory back.
+    pub(super) fn give_back(&self, buffer: Vec<u8>) {
+        if buffer.capacity() <= LONGEST {
+            self.buffer.replace(buffer);
+        }
+    }
+
     /// The expression of an expanded text: the one of the last time if the text is the same.
     pub(super) fn parse(
         &self,

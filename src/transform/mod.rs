@@ -49,6 +49,7 @@ mod turns;
 
 pub use command::{Attribute, Command, CommandError, Keyword, Pattern};
 pub use envelope::{Envelope, Iteration, LoadError, Requirements};
+pub use include::{IncludeError, Included};
 pub use macros::{BuiltIn, Macros, Mark, PLATFORM, Scope, Turn};
 pub use observe::{Event, Failure, Idle, Observer, Problem, ProblemKind, Problems, Reason, Silent};
 pub use program::Transform;

@@ -270,8 +270,8 @@ pub enum Reason {
     #[error("'use' does not work in a transform, there are no templates for it")]
     Use,
     /// An include that cannot be read.
-    #[error("{0}")]
-    Include(String),
+    #[error(transparent)]
+    Include(#[from] super::IncludeError),
     /// A macro expansion that does not end.
     #[error("{0}")]
     Expansion(String),

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use bstr::BString;
+use bstr::{BString, ByteSlice};
 
 use super::command::{Attribute, Command, CommandError, Keyword};
 use super::envelope::{self, Envelope, LoadError};
@@ -13,6 +13,7 @@ use super::statement::{self, Assignment, Directive, Statement};
 use super::template::Template;
 use crate::classad::regex::{PatternError, Regex};
 use crate::classad::{Dialect, Expr, ParseError};
+use crate::config::condition::IfLine;
 
 /// A transform that can be applied to ads.
 #[derive(Clone, Debug)]
@@ -42,6 +43,18 @@ impl Transform {
     /// Its lines without the envelope, comments and blank lines.
     pub fn lines(&self) -> impl Iterator<Item = &Line> {
         self.program.steps.iter().map(|step| &step.line)
+    }
+
+    /// The files that its `include` statements name, as far as that is known without macros.
+    pub fn included_files(&self) -> impl Iterator<Item = BString> {
+        self.statements().filter_map(|(_, statement)| match statement {
+            Statement::Directive(Directive::Include { options, target })
+                if !target.contains(&b'$') && !target.contains(&b'|') && !options.contains_str("command") =>
+            {
+                Some(target)
+            }
+            _ => None,
+        })
     }
 
     /// Its lines, each split into what it asks for.
@@ -75,7 +88,8 @@ pub(super) struct Step {
 /// A statement, split.
 #[derive(Clone, Debug)]
 pub(super) enum Prepared {
-    Condition,
+    /// A line of the `if` family.
+    Condition(Option<IfLine>),
     Command(Result<Command, CommandError>),
     Assign(Assignment),
     Directive(Directive),
@@ -130,7 +144,7 @@ fn begins_if(line: &[u8]) -> bool {
 fn prepare(text: &[u8]) -> Option<Prepared> {
     Some(match statement::split(text) {
         Statement::Nothing => return None,
-        Statement::Condition => Prepared::Condition,
+        Statement::Condition => Prepared::Condition(IfLine::new(text)),
         Statement::Command(command) => Prepared::Command(command),
         Statement::Assign(assignment) => Prepared::Assign(assignment),
         Statement::Directive(directive) => Prepared::Directive(directive),

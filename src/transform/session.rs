@@ -1,18 +1,20 @@
 //! Applying transforms to ads (`TransformClassAd`, `Parse_macros` with `ParseRulesCallback`).
 
 use std::borrow::Cow;
+use std::rc::Rc;
 
-use bstr::{BString, ByteSlice};
+use bstr::BString;
 
 use super::command::{Command, CommandError};
 use super::execute;
+use super::include::{self, IncludeError, Included};
 use super::macros::{BuiltIn, Macros, Scope};
 use super::observe::{Event, Failure, Observer, Problem, ProblemKind, Reason};
 use super::program::{Prepared, Program, Step, Transform};
-use super::rules::{Line, Rules};
+use super::rules::Line;
 use super::statement::{self, Append, Assignment, Directive};
 use crate::classad::{ClassAd, Context, Value};
-use crate::config::condition::IfStack;
+use crate::config::condition::{IfLine, IfStack};
 use crate::config::expand;
 use crate::config::{CommandPolicy, MacroSource};
 use crate::quirks::Quirks;
@@ -36,6 +38,8 @@ pub struct Session<'w> {
     pub quirks: Quirks,
     /// Whether commands that `include` and TRANSFORM name are run; the reference runs them.
     pub commands: CommandPolicy,
+    /// Where what `include` gives is remembered; the reference reads it again for every ad.
+    pub included: Option<Rc<Included>>,
 }
 
 /// What came of checking a text without an ad.
@@ -69,7 +73,8 @@ impl<'w> Session<'w> {
     pub fn new(world: &'w dyn World, knobs: Option<&'w dyn MacroSource>) -> Self {
         let quirks = Quirks::default();
         let commands = CommandPolicy::BOUNDED;
-        Session { world, knobs, macros: Macros::default(), built_in: BuiltIn::Basic, quirks, commands }
+        let (macros, built_in) = (Macros::default(), BuiltIn::Basic);
+        Session { world, knobs, macros, built_in, quirks, commands, included: None }
     }
 
     /// Whether the transform's REQUIREMENTS let it be applied to this ad: evaluated in the ad without TARGET, boolean
@@ -143,8 +148,8 @@ impl<'w> Session<'w> {
                 continue;
             }
             let (prepared, cut) = step.prepared(!conditions.is_empty());
-            if let Prepared::Condition = prepared {
-                self.condition(line, cut, &mut conditions, target.ad(), observer)?;
+            if let Prepared::Condition(condition) = prepared {
+                self.condition(line, cut, condition.as_ref(), &mut conditions, target.ad(), observer)?;
                 continue;
             }
             if !conditions.enabled() {
@@ -154,7 +159,7 @@ impl<'w> Session<'w> {
                 continue;
             }
             match prepared {
-                Prepared::Condition => {}
+                Prepared::Condition(_) => {}
                 Prepared::Command(Ok(command)) => self.command(step, command, target, observer)?,
                 Prepared::Command(Err(error)) => {
                     if let (Target::Check(commands), known) =
@@ -191,6 +196,7 @@ impl<'w> Session<'w> {
         &self,
         line: &Line,
         cut: usize,
+        condition: Option<&IfLine>,
         conditions: &mut IfStack,
         ad: Option<&ClassAd>,
         observer: &mut dyn Observer,
@@ -198,7 +204,7 @@ impl<'w> Session<'w> {
         let scope = self.scope(ad);
         let result = {
             let mut report = |message: expand::Message| function_problem(observer, line, &message);
-            conditions.line(&line.text[cut..], &scope, self.world, &mut report)
+            condition.map(|condition| conditions.prepared(condition, &scope, self.world, &mut report))
         };
         match result {
             None | Some(Ok(())) => {
@@ -337,15 +343,15 @@ impl<'w> Session<'w> {
             }
             Directive::Include { options, target: file } => {
                 if depth + 1 >= DEPTH {
-                    let reason = Reason::Include("includes nested too deep".into());
+                    let reason = IncludeError::Unreadable("includes nested too deep".into());
                     return Err(Failure::new(line, whole, reason));
                 }
                 let file = self.expand(line, 0, file, target.ad(), observer)?;
                 let scope = self.scope(target.ad());
-                let text = super::include::read(options, &file, &scope, self.world, self.commands)
-                    .map_err(|reason| Failure::new(line, whole, Reason::Include(reason)))?;
-                let Some(text) = text else { return Ok(()) };
-                let program = Program::compile(Rules::from_include(&file.to_str_lossy(), &text));
+                let (outside, included) = ((self.world, self.commands), self.included.as_deref());
+                let program = include::program(options, &file, &scope, outside, included)
+                    .map_err(|error| Failure::new(line, whole, error))?;
+                let Some(program) = program else { return Ok(()) };
                 self.run(&program, depth + 1, target, observer).or_else(|failure| stopped(failure, observer))
             }
         }

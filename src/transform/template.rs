@@ -36,20 +36,20 @@ impl Template {
         (!pieces.is_empty()).then(|| Template { pieces, rest: value[at..].into() })
     }
 
-    /// The value with its references filled in; `None` where one of them leads to further references.
-    pub(super) fn fill(&self, scope: &Scope<'_>) -> Option<Vec<u8>> {
-        let mut text = Vec::new();
+    /// Makes a text the value with its references filled in; `false` where one of them leads to further references.
+    pub(super) fn fill(&self, scope: &Scope<'_>, text: &mut Vec<u8>) -> bool {
+        text.clear();
         for (before, name) in &self.pieces {
             text.extend_from_slice(before);
             if let Some(value) = scope.raw(name) {
                 if memchr::memchr(b'$', &value).is_some() {
-                    return None;
+                    return false;
                 }
                 text.extend_from_slice(&value);
             }
         }
         text.extend_from_slice(&self.rest);
-        Some(text)
+        true
     }
 }
 
@@ -69,7 +69,9 @@ mod tests {
         macros.set(b"A", "1");
         let template = Template::compile(b"<$(a)$(none)>").unwrap();
         let fill = |macros: &Macros| {
-            template.fill(&Scope { macros, built_in: &BuiltIn::Basic, ad: None, knobs: None })
+            let mut text = b"before".to_vec();
+            let scope = Scope { macros, built_in: &BuiltIn::Basic, ad: None, knobs: None };
+            template.fill(&scope, &mut text).then_some(text)
         };
         assert_eq!(fill(&macros).as_deref(), Some(&b"<1>"[..]));
         macros.set(b"A", "$(B)");

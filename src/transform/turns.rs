@@ -20,6 +20,15 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// How many runs it makes of each ad.
+    pub fn turns(&self) -> u64 {
+        self.rows() as u64 * u64::from(self.arguments.count.max(1))
+    }
+
+    fn rows(&self) -> usize {
+        if self.arguments.variables.is_empty() { 1 } else { self.items.len().max(1) }
+    }
+
     /// The file that the items were read from, or the command with its bar.
     pub fn item_file(&self) -> Option<&BStr> {
         match &self.arguments.source {
@@ -50,7 +59,7 @@ impl Session<'_> {
         &mut self,
         transform: &Transform,
         observer: &mut dyn Observer,
-        stdin: &mut dyn FnMut() -> Vec<u8>,
+        stdin: &mut dyn FnMut() -> std::io::Result<Vec<u8>>,
         command: &dyn Fn(&[u8]) -> Option<Vec<u8>>,
     ) -> Result<Option<Plan>, PlanError> {
         let Some(iteration) = &transform.envelope.iteration else { return Ok(None) };
@@ -92,9 +101,8 @@ impl Session<'_> {
     pub fn each_turn(&mut self, plan: &Plan, mut run: impl FnMut(&mut Self) -> bool) {
         let start = self.macros.mark();
         let variables = &plan.arguments.variables;
-        let rows = if variables.is_empty() { 1 } else { plan.items.len().max(1) };
         let mut id = 0;
-        'rows: for row in 0..rows {
+        'rows: for row in 0..plan.rows() {
             self.macros.rewind(start);
             let item = plan.items.get(row).map(|item| item.as_bytes()).unwrap_or_default();
             for (variable, value) in variables.iter().zip(iterate::cut_item(item, variables.len())) {

@@ -31,4 +31,6 @@ mod starter;
 mod starter_containers;
 mod starter_worst;
 #[cfg(feature = "cli")]
+mod transform_compare;
+#[cfg(feature = "cli")]
 mod transform_verb;

@@ -7,10 +7,10 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_htc-router-translate");
-const ADS: &str = "A = 1\nB = 2\n";
+pub(super) const ADS: &str = "A = 1\nB = 2\n";
 
 /// A directory with `rules` and `ads`.
-fn place(rules: &str, ads: &str) -> tempfile::TempDir {
+pub(super) fn place(rules: &str, ads: &str) -> tempfile::TempDir {
     let place = tempfile::tempdir().unwrap();
     fs::write(place.path().join("rules"), rules).unwrap();
     fs::write(place.path().join("ads"), ads).unwrap();
@@ -19,7 +19,7 @@ fn place(rules: &str, ads: &str) -> tempfile::TempDir {
 }
 
 /// Status, standard output and standard error of a call by this name.
-fn call(name: &str, words: &[&str], place: &Path, stdin: &str) -> (i32, String, String) {
+pub(super) fn call(name: &str, words: &[&str], place: &Path, stdin: &str) -> (i32, String, String) {
     let link = place.join(name);
     if !link.exists() {
         symlink(PROGRAM, &link).unwrap();
@@ -88,6 +88,59 @@ fn the_file_of_items_is_not_overwritten_either() {
     let (status, _, said) = call("htc-router-translate", &words, place.path(), "");
     assert_eq!(status, 2, "{said}");
     assert_eq!(fs::read_to_string(place.path().join("items")).unwrap(), "one\ntwo\n");
+    let words = ["-rules", "rules", "-in", "ads", "-out", "items"];
+    let (status, _, said) = call("condor_transform_ads", &words, place.path(), "");
+    assert_eq!(status, 1, "{said}");
+    assert!(said.contains("output file 'items' is the input 'items'"), "{said}");
+    assert_eq!(fs::read_to_string(place.path().join("items")).unwrap(), "one\ntwo\n");
+}
+
+#[test]
+fn an_included_file_is_not_overwritten_either() {
+    let place = place("SET Y 1\ninclude : more\n", ADS);
+    fs::write(place.path().join("more"), "SET X 1\n").unwrap();
+    let words = ["transform", "--rules", "rules", "ads", "--out", "more"];
+    assert_eq!(call("htc-router-translate", &words, place.path(), "").0, 2);
+    let words = ["-rules", "rules", "-in", "ads", "-out", "more"];
+    assert_eq!(call("condor_transform_ads", &words, place.path(), "").0, 1);
+    assert_eq!(fs::read_to_string(place.path().join("more")).unwrap(), "SET X 1\n");
+}
+
+#[test]
+fn an_old_output_stays_when_there_is_no_new_one() {
+    let place = place("SET X 1\n", ADS);
+    let read = || fs::read_to_string(place.path().join("out")).unwrap();
+    fs::write(place.path().join("out"), "old\n").unwrap();
+    for ads in [&["none"][..], &["ads", "none"]] {
+        let words = [&["transform", "--rules", "rules", "--out", "out"], ads].concat();
+        let (status, _, said) = call("htc-router-translate", &words, place.path(), "");
+        assert_eq!(status, 3, "{said}");
+        assert!(said.contains("cannot read 'none'"), "{said}");
+        assert_eq!(read(), "old\n");
+    }
+    fs::write(place.path().join("bad"), "A = 1\n\nB\n").unwrap();
+    let words = ["transform", "--rules", "rules", "--out", "out", "--strict-input", "bad"];
+    assert_eq!(call("htc-router-translate", &words, place.path(), "").0, 3);
+    assert_eq!(read(), "old\n");
+    // The tool passes over what it cannot open, and its status is that of the last file.
+    let words = ["-rules", "rules", "-in", "none", "-out", "out"];
+    assert_eq!(call("condor_transform_ads", &words, place.path(), "").0, 0);
+    assert_eq!(read(), "old\n");
+    let words = ["-rules", "rules", "-in", "none", "-in", "ads", "-out", "out"];
+    assert_eq!(call("condor_transform_ads", &words, place.path(), "").0, 1);
+    assert_eq!(read(), "A = 1\nB = 2\nX = 1\n\n");
+}
+
+#[test]
+fn items_without_end_are_refused() {
+    // An item file that has no end is one that is too large.
+    let place = place("SET X \"$(Item)\"\nTRANSFORM from items\n", ADS);
+    let items = fs::File::create(place.path().join("items")).unwrap();
+    items.set_len((1 << 30) + 2).unwrap();
+    let words = ["transform", "--rules", "rules", "ads"];
+    let (status, _, said) = call("htc-router-translate", &words, place.path(), "");
+    assert_eq!(status, 3, "{said}");
+    assert!(said.contains("can't open item file items: it is larger than 1 GiB"), "{said}");
 }
 
 #[test]

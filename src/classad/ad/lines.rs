@@ -65,6 +65,38 @@ impl ClassAd {
         Ok(name)
     }
 
+    /// Takes the line that a text begins with if that is plain to see to be the attribute which the ad before had at this place,
+    /// with a plain value, or with the expression it had there. Returns the length of the line with its end; `None`
+    /// where [`ClassAd::take_line`] has to look. The text holds no NUL byte.
+    #[inline]
+    pub(crate) fn take_next(&mut self, text: &[u8], memo: &Memo) -> Option<usize> {
+        let at = self.entries.len();
+        let (hash, beginning) = memo.next_line(at)?;
+        let value = text.strip_prefix(beginning)?;
+        let (slot, length) = match *value.first()? {
+            b'"' => {
+                let end = 1 + memchr::memchr2(b'"', b'\n', &value[1..])?;
+                let ends = value[end] == b'"' && value[end - 1] != b'\\';
+                if !ends || value.get(end + 1) != Some(&b'\n') {
+                    return None;
+                }
+                let length = beginning.len() + end + 2;
+                self.put_new_line(beginning.len(), hash, &text[..length]);
+                return Some(length);
+            }
+            b'0'..=b'9' | b'-' => match plain::integer_line(value) {
+                Some((number, length)) => (Slot::Int(number), length),
+                None => plain_line(value)?,
+            },
+            _ => match memo.value_at(at, value) {
+                Some((root, tree, length)) => (Slot::Expr(root, tree), length),
+                None => plain_line(value)?,
+            },
+        };
+        self.put_new(&beginning[..beginning.len() - 3], hash, slot);
+        Some(beginning.len() + length + 1)
+    }
+
     /// Sets an attribute to the expression that a text of the old syntax begins with; tells whether it is plain to see that
     /// it is a literal.
     pub(crate) fn insert_old(&mut self, name: &[u8], text: &[u8]) -> Result<bool, ParseError> {
@@ -83,6 +115,9 @@ impl ClassAd {
             return Ok(true);
         }
         if let Some((root, tree)) = memo.as_deref_mut().and_then(|memo| memo.get(text)) {
+            if let (Some(memo), Some(_)) = (memo, new) {
+                memo.keep_at(self.entries.len(), text, root, &tree);
+            }
             self.put_known(name, new, Slot::Expr(root, tree));
             return Ok(false);
         }
@@ -93,4 +128,17 @@ impl ClassAd {
         self.insert(name, expr);
         Ok(false)
     }
+}
+
+/// The number or truth value that a text begins with if its line ends there, and its length.
+fn plain_line(text: &[u8]) -> Option<(Slot, usize)> {
+    let end = memchr::memchr(b'\n', text)?;
+    let slot = match plain_literal(&text[..end])? {
+        Plain::Int(i) => Slot::Int(i),
+        Plain::Real(r) => Slot::Real(r),
+        Plain::Bool(b) => Slot::Bool(b),
+        Plain::Undefined => Slot::Undefined,
+        Plain::Str(_) => return None,
+    };
+    Some((slot, end))
 }

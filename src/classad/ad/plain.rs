@@ -53,6 +53,24 @@ pub(crate) fn plain_literal(text: &[u8]) -> Option<Plain<'_>> {
     }
 }
 
+/// The integer that a text begins with if its line ends there, and its length: up to 18 digits, none of them in front for
+/// nothing, as such are octal.
+#[inline]
+pub(super) fn integer_line(text: &[u8]) -> Option<(i64, usize)> {
+    let sign = usize::from(text.first() == Some(&b'-'));
+    let mut value = 0;
+    for (count, byte) in text[sign..].iter().enumerate() {
+        match byte {
+            b'0'..=b'9' if count < 18 && (value != 0 || count == 0) => {
+                value = value * 10 + i64::from(byte - b'0')
+            }
+            b'\n' if count > 0 => return Some((if sign > 0 { -value } else { value }, sign + count)),
+            _ => return None,
+        }
+    }
+    None
+}
+
 fn plain_number(text: &[u8]) -> Option<Plain<'static>> {
     let digits = if text[0] == b'-' { &text[1..] } else { text };
     let whole = digits.iter().take_while(|b| b.is_ascii_digit()).count();

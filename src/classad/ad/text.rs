@@ -74,6 +74,36 @@ impl ClassAd {
         self.add(Entry { start, len: name.len() as u32, value }, hash);
     }
 
+    /// Adds an attribute that is not there and holds a string without quotation marks, given as its line in the long form;
+    /// `beginning` is the length of `Name = ` in it.
+    #[inline]
+    pub(super) fn put_new_line(&mut self, beginning: usize, hash: u32, line: &[u8]) {
+        self.tidy();
+        let start = self.text.len() as u32;
+        self.text.extend_from_slice(line);
+        let value =
+            Slot::Str { start: start + beginning as u32 + 1, len: (line.len() - beginning) as u32 - 3 };
+        self.add(Entry { start, len: (beginning - EQUALS.len()) as u32, value }, hash);
+    }
+
+    /// Adds an attribute that is not there with the string that the one at a place holds.
+    pub(super) fn copy_string(&mut self, at: usize, to: &[u8], hash: u32) {
+        self.tidy();
+        let is_line = self.line_of(at).1.is_none();
+        let Slot::Str { start, len } = self.entries[at].value else { return };
+        let range = start as usize..start as usize + len as usize;
+        if is_line {
+            let name = self.push_name(to);
+            let value = Slot::Str { start: self.text.len() as u32 + 1, len };
+            self.text.extend_from_within(range.start - 1..range.end + 2);
+            self.add(Entry { start: name, len: to.len() as u32, value }, hash);
+        } else {
+            let value = Slot::Str { start: self.text.len() as u32, len };
+            self.text.extend_from_within(range);
+            self.put_new(to, hash, value);
+        }
+    }
+
     /// Copies the text that is still used together.
     fn compact(&mut self) {
         let old = std::mem::take(&mut self.text);

@@ -93,17 +93,19 @@ impl ListWriter {
     /// # Errors
     /// Those of the output.
     pub fn write(&mut self, ad: &ClassAd, out: &mut dyn Write) -> io::Result<bool> {
-        if ad.is_empty() {
-            return Ok(false);
-        }
+        let text = self.text(ad);
+        out.write_all(text)?;
+        Ok(!text.is_empty())
+    }
+
+    /// What [`ListWriter::write`] would write for the next ad, which counts as written.
+    pub fn text(&mut self, ad: &ClassAd) -> &[u8] {
         self.buffer.clear();
-        self.push(ad);
-        if self.buffer.is_empty() {
-            return Ok(false);
+        if !ad.is_empty() {
+            self.push(ad);
         }
-        self.written += 1;
-        out.write_all(&self.buffer)?;
-        Ok(true)
+        self.written += u64::from(!self.buffer.is_empty());
+        &self.buffer
     }
 
     fn push(&mut self, ad: &ClassAd) {

@@ -57,21 +57,67 @@ pub fn print_with(ad: &ClassAd, options: &PrintOptions) -> Vec<u8> {
 }
 
 /// The order in which the attributes of the last ad of a list were printed. Most ads of a list have the same attributes, so
-/// that little is left to sort.
+/// that nothing is left to find out.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Arrangement(Vec<u32>);
+pub(crate) struct Arrangement {
+    /// The names of the ad as it has them, one behind the other, and where each ends.
+    names: Vec<u8>,
+    ends: Vec<u32>,
+    /// Which of them are printed, in that order.
+    order: Vec<u32>,
+}
+
+impl Arrangement {
+    /// Whether an ad has the same attributes, spelled and placed alike.
+    fn fits(&self, ad: &ClassAd) -> bool {
+        let mut start = 0;
+        self.ends.len() == ad.len()
+            && self.ends.iter().enumerate().all(|(at, &end)| {
+                let known = &self.names[start..end as usize];
+                start = end as usize;
+                ad.name_of(at) == known
+            })
+    }
+
+    /// Arranges the attributes of an ad.
+    fn arrange(&mut self, ad: &ClassAd, options: &PrintOptions) {
+        self.names.clear();
+        self.ends.clear();
+        for name in ad.names() {
+            self.names.extend_from_slice(name);
+            self.ends.push(self.names.len() as u32);
+        }
+        self.order.clear();
+        self.order.extend(in_order(ad, options).iter().map(|&(_, at)| at));
+    }
+}
 
 /// Appends the long form of an ad.
 pub fn push(ad: &ClassAd, options: &PrintOptions, out: &mut Vec<u8>) {
-    push_arranged(ad, options, &mut Arrangement::default(), out);
+    let ad = whole(ad, options);
+    let order = in_order(&ad, options);
+    push_lines(&ad, options, order.iter().map(|&(_, at)| at), out);
 }
 
-/// As [`push`], for an ad of many.
+/// As [`push`], for an ad of many that are printed with the same options.
 pub(crate) fn push_arranged(ad: &ClassAd, options: &PrintOptions, last: &mut Arrangement, out: &mut Vec<u8>) {
-    let ad = match ad.parent() {
+    let ad = whole(ad, options);
+    if !last.fits(&ad) {
+        last.arrange(&ad, options);
+    }
+    push_lines(&ad, options, last.order.iter().copied(), out);
+}
+
+/// The ad with its chained parent merged in, where that is to be printed.
+fn whole<'a>(ad: &'a ClassAd, options: &PrintOptions) -> Cow<'a, ClassAd> {
+    match ad.parent() {
         Some(_) if !options.own_only => Cow::Owned(ad.flattened_chain()),
         _ => Cow::Borrowed(ad),
-    };
+    }
+}
+
+/// The number of each attribute that is printed, behind what orders it nearly always; in order.
+fn in_order(ad: &ClassAd, options: &PrintOptions) -> Vec<(u64, u32)> {
     let wanted = |name: &[u8]| {
         (options.private || !is_private(name))
             && options
@@ -79,16 +125,11 @@ pub(crate) fn push_arranged(ad: &ClassAd, options: &PrintOptions, last: &mut Arr
                 .as_ref()
                 .is_none_or(|only| only.iter().any(|wanted| *wanted == AttrName::from(name)))
     };
-    // The number of each attribute that is printed, behind what orders it nearly always.
     let mut order: Vec<(u64, u32)> = Vec::with_capacity(ad.len());
     for (at, name) in ad.names().enumerate() {
         if wanted(name) {
             order.push((beginning(name), at as u32));
         }
-    }
-    // Sorting what is sorted already is one look at each.
-    if last.0.len() == order.len() && order.len() == ad.len() {
-        order = last.0.iter().map(|&at| order[at as usize]).collect();
     }
     let name = |at: u32| ad.name_of(at as usize);
     match options.order {
@@ -96,24 +137,25 @@ pub(crate) fn push_arranged(ad: &ClassAd, options: &PrintOptions, last: &mut Arr
         Order::Caseless => order.sort_unstable_by(|a, b| caseless::cmp(name(a.1), name(b.1))),
         Order::Ad => order.sort_unstable_by(|a, b| ad_order(name(a.1), name(b.1))),
     }
-    for &(_, at) in &order {
+    order
+}
+
+/// Appends the lines of attributes.
+fn push_lines(ad: &ClassAd, options: &PrintOptions, order: impl Iterator<Item = u32>, out: &mut Vec<u8>) {
+    for at in order {
         let (line, value) = ad.line_of(at as usize);
-        let is_complete = value.is_none();
         if options.quote_names {
-            unparse::name(name(at), Form::Old, out);
-            out.extend_from_slice(&line[name(at).len()..]);
+            let name = ad.name_of(at as usize);
+            unparse::name(name, Form::Old, out);
+            out.extend_from_slice(&line[name.len()..]);
         } else {
             out.extend_from_slice(line);
         }
         if let Some(value) = value {
-            unparse::slot(&ad, value, Form::Old, out);
-        }
-        if !is_complete {
+            unparse::slot(ad, value, Form::Old, out);
             out.push(b'\n');
         }
     }
-    last.0.clear();
-    last.0.extend(order.iter().map(|&(_, at)| at));
 }
 
 /// Sorts attributes by the bytes of their names: the first eight decide nearly always, and cost one comparison.

@@ -20,6 +20,8 @@ pub(crate) struct Window<R> {
     at: usize,
     filled: usize,
     ended: bool,
+    /// A NUL byte has been read.
+    nul: bool,
     /// Number of the line that `at` stands in, from 1. Kept by whoever moves `at` over lines.
     pub(crate) line: u64,
     /// Bytes of that line before `at`, as [`Window::skip_counting`] has counted them.
@@ -28,7 +30,7 @@ pub(crate) struct Window<R> {
 
 impl<R: Read> Window<R> {
     pub(crate) fn new(read: R) -> Self {
-        Window { read, data: Vec::new(), at: 0, filled: 0, ended: false, line: 1, column: 0 }
+        Window { read, data: Vec::new(), at: 0, filled: 0, ended: false, nul: false, line: 1, column: 0 }
     }
 
     /// What is read and not used yet.
@@ -49,6 +51,11 @@ impl<R: Read> Window<R> {
     /// The last bytes that were given up. They are there until the next block is read.
     pub(crate) fn behind(&self, bytes: usize) -> &[u8] {
         &self.data[self.at.saturating_sub(bytes)..self.at]
+    }
+
+    /// Whether any NUL byte has been read so far. It ends a line for the reference.
+    pub(crate) fn has_nul(&self) -> bool {
+        self.nul
     }
 
     /// Whether there is nothing left, as far as is known without reading.
@@ -114,6 +121,8 @@ impl<R: Read> Window<R> {
                     return Ok(false);
                 }
                 Ok(read) => {
+                    let block = &self.data[self.filled..self.filled + read];
+                    self.nul = self.nul || memchr::memchr(0, block).is_some();
                     self.filled += read;
                     return Ok(true);
                 }

@@ -248,6 +248,11 @@ impl<R: Read> AdReader<R> {
         }
     }
 
+    /// Takes back an ad that is done with: its memory becomes that of the next.
+    pub fn reuse(&mut self, ad: ClassAd) {
+        self.memo.reuse(ad);
+    }
+
     /// The whole of the ad that [`AdReader::next_part`] read last.
     pub(crate) fn whole(&self) -> ClassAd {
         whole(self.window.behind(self.last))
@@ -266,7 +271,17 @@ impl<R: Read> AdReader<R> {
             let mut at = 0;
             let mut line = self.window.line;
             let mut ended = false;
+            let glance = !self.window.has_nul() && !matches!(self.delimiter, Delimiter::Prefix(_));
             while at < text.len() && !ended {
+                if let Some(length) = glance.then(|| record.ad.take_next(&text[at..], &self.memo)).flatten() {
+                    at += length;
+                    line += 1;
+                    if record.line == 0 {
+                        record.line = line - 1;
+                        record.banner = None;
+                    }
+                    continue;
+                }
                 let length = memchr::memchr(b'\n', &text[at..]);
                 let raw = without_cr(&text[at..length.map_or(text.len(), |length| at + length)]);
                 at = length.map_or(text.len(), |length| at + length + 1);

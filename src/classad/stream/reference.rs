@@ -119,6 +119,11 @@ impl<R: Read> ReferenceReader<R> {
         Ok(None)
     }
 
+    /// Takes back an ad that is done with: its memory becomes that of the next.
+    pub fn reuse(&mut self, ad: ClassAd) {
+        self.memo.reuse(ad);
+    }
+
     /// Whether the reference ends with a failed assertion when it is done with this input: its first line looked like a whole
     /// ad in JSON or the new form and was none.
     pub fn would_abort(&self) -> bool {
@@ -145,8 +150,9 @@ impl<R: Read> ReferenceReader<R> {
             let text = match line.take() {
                 Some(first) => first,
                 None => {
-                    if self.good_line(ad)? {
-                        attributes = attributes.saturating_add(1);
+                    let good = self.good_lines(ad)?;
+                    if good > 0 {
+                        attributes = attributes.saturating_add(good);
                         continue;
                     }
                     let Some(text) = self.line()? else {
@@ -186,19 +192,31 @@ impl<R: Read> ReferenceReader<R> {
         }
     }
 
-    /// Takes the next line where it stands if it is a good attribute, as nearly all are; else leaves it.
-    fn good_line(&mut self, ad: &mut ClassAd) -> io::Result<bool> {
+    /// Takes the next lines where they stand as long as they are good attributes, as nearly all are; how many.
+    fn good_lines(&mut self, ad: &mut ClassAd) -> io::Result<i32> {
         if matches!(self.delimiter, Delimiter::Prefix(_)) {
-            return Ok(false);
+            return Ok(0);
         }
-        let Some((length, whole)) = self.window.peek_line()? else { return Ok(false) };
+        if !self.window.has_nul() {
+            let text = self.window.rest();
+            let (mut used, mut count) = (0, 0);
+            while let Some(length) = ad.take_next(&text[used..], &self.memo) {
+                used += length;
+                count += 1;
+            }
+            if count > 0 {
+                self.window.skip(used);
+                return Ok(count);
+            }
+        }
+        let Some((length, whole)) = self.window.peek_line()? else { return Ok(0) };
         let text = without_cr(self.window.part(0..length));
         let good = self.delimiter.line(text, !ad.is_empty()) == Line::Attribute
             && ad.take_line(text, Some(&mut self.memo)).is_ok();
         if good {
             self.window.skip(whole);
         }
-        Ok(good)
+        Ok(i32::from(good))
     }
 
     /// The next line without its end.

@@ -7,6 +7,7 @@
 mod color;
 mod events;
 mod man;
+mod new_file;
 mod normalise;
 mod options;
 mod overwrite;
@@ -23,6 +24,7 @@ mod values;
 pub use color::{Painter, When};
 pub use events::EventSink;
 pub use man::man_page;
+pub(crate) use new_file::Sink;
 pub use normalise::normalise;
 pub(crate) use options::open_input;
 pub use options::{

@@ -12,7 +12,7 @@ use super::condor_transform_ads_words::{Asked, Options, USAGE, read};
 use crate::classad::format::list::{ListForm, ListWriter, Order};
 use crate::classad::stream::{Delimiter, Form, ReferenceReader};
 use crate::classad::{ClassAd, Context};
-use crate::cli::common::{Problem, Session as Program, Status, overwritten};
+use crate::cli::common::{Problem, Session as Program, Sink, Status, overwritten};
 use crate::cli::transform_report::{self as report, Verbose};
 use crate::config::{Config, LoadOptions, MacroSource, View, Who};
 use crate::os::{RealWorld, read_whole};
@@ -199,21 +199,20 @@ impl Tool<'_> {
     }
 
     fn transform(&self, loaded: &mut Loaded) -> anyhow::Result<u8> {
-        let out: Box<dyn Write> = match self.options.out.as_deref().filter(|name| *name != "-") {
-            None => Box::new(io::stdout()),
-            Some(name) => {
-                if let Some(input) = self.overwritten(name) {
-                    let (out, input) = (name.to_string_lossy(), input.display());
-                    self.tell(&format!("output file '{out}' is the input '{input}', which would be lost"));
-                    return Ok(1);
-                }
-                match File::create(name) {
-                    Ok(file) => Box::new(file),
-                    Err(error) => {
-                        self.tell(&format!("cannot open output file '{}': {error}", name.to_string_lossy()));
-                        return Ok(1);
-                    }
-                }
+        let included: Vec<BString> = loaded.transforms.iter().flat_map(Transform::included_files).collect();
+        let ads = self.options.inputs.iter().map(|(name, _)| name.as_os_str());
+        let rules = self.options.rules.iter().map(OsString::as_os_str);
+        let included = included.iter().map(|name| OsStr::from_bytes(name));
+        if self.would_lose(ads.chain(rules).chain(included)) {
+            return Ok(1);
+        }
+        let name = self.out();
+        let out = match Sink::open(name) {
+            Ok(out) => out,
+            Err(error) => {
+                let name = name.unwrap_or(Path::new("-")).display();
+                self.tell(&format!("cannot open output file '{name}': {error}"));
+                return Ok(1);
             }
         };
         let mut run = Run {
@@ -222,9 +221,15 @@ impl Tool<'_> {
             plan: None,
             writer: self.options.out_form.map(|form| self.writer(form)),
             out: io::BufWriter::with_capacity(256 * 1024, out),
+            opened: false,
         };
         if run.writer.is_none() && !self.options.auto_form {
             run.writer = Some(self.writer(ListForm::Long));
+        }
+        if let Some(items) = run.make_plan(loaded)
+            && self.would_lose([OsStr::from_bytes(&items)])
+        {
+            return Ok(1);
         }
         let mut status = 0;
         for (name, form) in &self.options.inputs {
@@ -237,13 +242,26 @@ impl Tool<'_> {
             writer.finish(&mut run.out)?;
         }
         run.out.flush()?;
+        let out = run.out.into_inner().map_err(io::IntoInnerError::into_error)?;
+        // Where no file of ads could be opened, the old output stays.
+        if run.opened {
+            out.commit()?;
+        }
         Ok(status)
     }
 
-    /// The file that is read and would be emptied by writing. The reference does so and finds no ad then.
-    fn overwritten(&self, out: &OsStr) -> Option<&Path> {
-        let ads = self.options.inputs.iter().map(|(name, _)| name);
-        overwritten(Path::new(out), ads.chain(&self.options.rules).map(Path::new))
+    /// The file that `-out` names.
+    fn out(&self) -> Option<&Path> {
+        self.options.out.as_deref().filter(|name| *name != "-").map(Path::new)
+    }
+
+    /// Tells of a file that is read and would be lost by writing. The reference empties it and finds no ad in it then.
+    fn would_lose<'p>(&self, inputs: impl IntoIterator<Item = &'p OsStr>) -> bool {
+        let Some(out) = self.out() else { return false };
+        let Some(input) = overwritten(out, inputs.into_iter().map(Path::new)) else { return false };
+        let (out, input) = (out.display(), input.display());
+        self.tell(&format!("output file '{out}' is the input '{input}', which would be lost"));
+        true
     }
 
     fn writer(&self, form: ListForm) -> ListWriter {
@@ -273,14 +291,15 @@ struct Run<'a> {
     session: Session<'a>,
     plan: Option<Turns>,
     writer: Option<ListWriter>,
-    out: io::BufWriter<Box<dyn Write>>,
+    out: io::BufWriter<Sink>,
+    /// Whether any input could be opened.
+    opened: bool,
 }
 
 impl Run<'_> {
     /// Transforms the ads of one input; its status.
     fn input(&mut self, name: &OsStr, form: Option<Form>, loaded: &mut Loaded) -> anyhow::Result<u8> {
         let shown = name.to_string_lossy();
-        self.make_plan(loaded);
         let read: Box<dyn Read> = if name == "-" {
             match loaded.stdin.take() {
                 Some(rest) => Box::new(io::Cursor::new(rest)),
@@ -295,6 +314,7 @@ impl Run<'_> {
                 }
             }
         };
+        self.opened = true;
         let mut reader = ReferenceReader::new(read, form, Delimiter::BlankOrBanner);
         let start = self.session.macros.mark();
         let mut status = 0;
@@ -313,6 +333,7 @@ impl Run<'_> {
                 return Err(Problem::unreadable(message).hint("move a command out of its 'if', or name a transform the file defines with -jobtransforms").into());
             }
             let done = self.ad(&mut ad, loaded)?;
+            reader.reuse(ad);
             self.session.macros.rewind(start);
             if !done {
                 status = 255;
@@ -329,30 +350,26 @@ impl Run<'_> {
         Ok(status)
     }
 
-    fn make_plan(&mut self, loaded: &mut Loaded) {
-        let Some(last) = loaded.transforms.last() else { return };
-        if self.plan.is_some() || last.envelope.iteration.is_none() {
-            return;
-        }
+    /// Finds out what the last transform iterates over; the file of its items.
+    fn make_plan(&mut self, loaded: &mut Loaded) -> Option<BString> {
+        let last = loaded.transforms.last().filter(|last| last.envelope.iteration.is_some())?;
         // The table of built-in names is chosen anew, and the arguments of the command line are lost with the old one.
         self.session.macros = crate::transform::Macros::default();
-        let mut stdin = || {
-            let mut text = Vec::new();
-            let _ = io::stdin().lock().read_to_end(&mut text);
-            text
-        };
+        let mut stdin = || read_whole(io::stdin().lock());
         let world = self.tool.world;
         let command = |text: &[u8]| {
             let ran = crate::config::command::run(text, crate::config::CommandPolicy::BOUNDED, world);
             ran.map(|(output, _)| output).ok()
         };
         let mut observer = report::Stderr::new(self.tool.program);
+        let mut items = None;
         self.plan = Some(match self.session.plan(last, &mut observer, &mut stdin, &command) {
             Ok(None) => Turns::Once,
             Ok(Some(plan)) => {
                 if let Some(rest) = &mut loaded.stdin {
                     rest.drain(..plan.consumed.min(rest.len()));
                 }
+                items = plan.item_file().map(BString::from);
                 Turns::Plan(plan)
             }
             Err(error) => {
@@ -360,6 +377,7 @@ impl Run<'_> {
                 Turns::Broken
             }
         });
+        items
     }
 
     /// One ad; whether all went well.
@@ -415,10 +433,9 @@ fn apply_all(
     }
     out.write_all(&observer.take())?;
     if let (true, false, Some(writer)) = (done, tool.options.silent, writer) {
-        let mut text = Vec::new();
-        writer.write(ad, &mut text)?;
+        let text = writer.text(ad);
         // The reference prints up to a NUL byte, which `SET X, 1` makes.
-        let end = memchr::memchr(0, &text).unwrap_or(text.len());
+        let end = memchr::memchr(0, text).unwrap_or(text.len());
         out.write_all(&text[..end])?;
     }
     Ok(done)

@@ -2,13 +2,13 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::Read;
 
 use bstr::{BString, ByteSlice};
 
 use crate::classad::ClassAd;
 use crate::cli::common::Session as Program;
 use crate::config::{Config, LoadOptions, MacroSource, View, Who, expand};
+use crate::os::read_whole;
 use crate::transform::legacy::{self, Options, Routes};
 use crate::world::World;
 
@@ -77,9 +77,8 @@ pub(super) fn convert(
         if foreign.is_some() {
             out.extend_from_slice(&[b"need JOB_ROUTER_ENTRIES_FILE ", &path[..], b"\n"].concat());
         }
-        let mut text = Vec::new();
-        match File::open(path.to_path_lossy()).and_then(|mut file| file.read_to_end(&mut text)) {
-            Ok(_) => printer.list(&text, "JOB_ROUTER_ENTRIES_FILE", out),
+        match File::open(path.to_path_lossy()).and_then(read_whole) {
+            Ok(text) => printer.list(&text, "JOB_ROUTER_ENTRIES_FILE", out),
             Err(error) => tell(format!("cannot open '{path}', named by JOB_ROUTER_ENTRIES_FILE: {error}")),
         }
     }

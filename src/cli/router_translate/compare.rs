@@ -9,15 +9,16 @@ use bstr::ByteSlice;
 use clap::Args;
 
 use super::compare_routers;
+use super::iteration;
 use super::rules::{self, RulesOptions};
 use crate::classad::stream::AdReader;
 use crate::classad::{ClassAd, format};
 use crate::cli::common::{ConfigOptions, OutputOptions, Problem, Session as Program, Status};
 use crate::cli::transform_report as report;
-use crate::config::MacroSource;
+use crate::config::{CommandPolicy, MacroSource};
 use crate::os::RealWorld;
-use crate::transform::Transform;
-use crate::transform::compare::{Comparison, Difference, Outcome};
+use crate::transform::compare::{Comparison, Difference, Outcome, Side};
+use crate::transform::{Session, Transform};
 
 /// Options of the verb.
 #[derive(Args, Debug)]
@@ -35,6 +36,9 @@ pub(super) struct Arguments {
     /// JOB_ROUTER_ knobs)
     #[arg(long)]
     routers: bool,
+    /// Run the commands that rules name ('include command', TRANSFORM from 'prog |'), each once
+    #[arg(long, hide_short_help = true)]
+    exec: bool,
     /// How many ads are made from what the rules look at
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     pub(super) generate: usize,
@@ -45,6 +49,12 @@ pub(super) struct Arguments {
     pub(super) config: ConfigOptions,
     #[command(flatten)]
     pub(super) output: OutputOptions,
+}
+
+impl Arguments {
+    fn commands(&self) -> CommandPolicy {
+        if self.exec { CommandPolicy::BOUNDED } else { CommandPolicy::Refused }
+    }
 }
 
 /// At most so many of the given ads are also changed to make others.
@@ -61,16 +71,21 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
     let view = config.as_ref().map(|config| config.view(&world));
     let knobs = view.as_ref().map(|view| view as &dyn MacroSource);
     let (left, right) = (load(&arguments.left)?, load(&arguments.right)?);
-    let comparison = Comparison { left: &[left], right: &[right], knobs, world: &world };
+    let side = |rules| side(rules, arguments, (&world, knobs), program);
+    let comparison = Comparison { left: side(&left)?, right: side(&right)? };
+    let turns = comparison.turns();
     let mut seeds = Vec::new();
     let mut given = 0;
+    let find = |ad: &ClassAd| {
+        comparison.difference(ad).map_err(|failure| report::failure(&failure, Status::Unreadable))
+    };
     for path in &arguments.ads {
         let problem = || Problem::unreadable(format!("cannot read '{}'", path.display()));
         let mut reader = AdReader::new(BufReader::new(File::open(path).with_context(problem)?), None);
         while let Some(record) = reader.next_ad().with_context(problem)? {
             given += 1;
-            if let Some(found) = comparison.difference(&record.ad) {
-                return tell(arguments, comparison.shrink(found), program);
+            if let Some(found) = find(&record.ad)? {
+                return tell(arguments, turns, comparison.shrink(found));
             }
             if seeds.len() < MOST_SEEDS {
                 seeds.push(record.ad);
@@ -78,8 +93,8 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
         }
     }
     for ad in comparison.generate(&seeds, arguments.generate, arguments.seed) {
-        if let Some(found) = comparison.difference(&ad) {
-            return tell(arguments, comparison.shrink(found), program);
+        if let Some(found) = find(&ad)? {
+            return tell(arguments, turns, comparison.shrink(found));
         }
     }
     let made = arguments.generate;
@@ -105,17 +120,37 @@ pub(super) fn println(text: &str) -> anyhow::Result<()> {
     writeln!(std::io::stdout().lock(), "{text}").map_err(Into::into)
 }
 
-fn load(path: &std::path::Path) -> anyhow::Result<Transform> {
+fn load(path: &std::path::Path) -> anyhow::Result<[Transform; 1]> {
     let text = rules::read(path)?;
     Transform::from_file(&path.to_string_lossy(), &text)
+        .map(|transform| [transform])
         .map_err(|error| report::load_error(&error, Status::Unreadable))
 }
 
-fn tell(arguments: &Arguments, found: Difference, program: &Program) -> anyhow::Result<Status> {
+/// A rule set with what it sees. Its commands are run only with --exec, and once.
+fn side<'a>(
+    rules: &'a [Transform],
+    arguments: &Arguments,
+    (world, knobs): (&'a RealWorld, Option<&'a dyn MacroSource>),
+    program: &'a Program,
+) -> anyhow::Result<Side<'a>> {
+    let mut session = Session::new(world, knobs);
+    session.commands = arguments.commands();
+    let plan = iteration::plan(&mut session, rules, None, &mut report::Stderr::new(program))?;
+    Ok(Side::new(rules, session, plan))
+}
+
+fn tell(arguments: &Arguments, turns: Option<(u64, u64)>, found: Difference) -> anyhow::Result<Status> {
     let names = [arguments.left.display().to_string(), arguments.right.display().to_string()];
     if arguments.output.json || arguments.output.jsonl {
         let side = |outcome: &Outcome| match outcome {
-            Outcome::Ad(ad) => format!("{{\"ad\":{}}}", lossy(&report::json_line(ad))),
+            Outcome::Ads(ads) => match &ads[..] {
+                [ad] => format!("{{\"ad\":{}}}", lossy(&report::json_line(ad))),
+                ads => {
+                    let ads: Vec<String> = ads.iter().map(|ad| lossy(&report::json_line(ad))).collect();
+                    format!("{{\"ads\":[{}]}}", ads.join(","))
+                }
+            },
             Outcome::Failed(reason) => serde_json::json!({ "failed": reason }).to_string(),
         };
         println(&format!(
@@ -127,21 +162,43 @@ fn tell(arguments: &Arguments, found: Difference, program: &Program) -> anyhow::
     } else {
         let mut text =
             format!("the rule sets differ; the smallest ad found on which they do:\n\n{}", shown(&found.ad));
+        if let Some((left, right)) = turns {
+            text.push_str(&format!("\nof each ad the first makes {left}, the second {right}\n"));
+        }
         for (name, outcome) in names.iter().zip([&found.left, &found.right]) {
             let result = match outcome {
-                Outcome::Ad(ad) => {
-                    let difference = report::Difference::between(&found.ad, ad).to_string();
-                    if difference.is_empty() { "  nothing changes\n".to_owned() } else { difference }
-                }
+                Outcome::Ads(ads) => shown_turns(&found.ad, ads),
                 Outcome::Failed(reason) => format!("  fails: {reason}\n"),
             };
             text.push_str(&format!("\n{name}:\n{result}"));
         }
         print_text(&text)?;
     }
-    let _ = program;
     Ok(Status::No)
 }
+
+/// What each turn makes of an ad.
+fn shown_turns(before: &ClassAd, ads: &[ClassAd]) -> String {
+    let changes = |ad| {
+        let difference = report::Difference::between(before, ad).to_string();
+        if difference.is_empty() { "  nothing changes\n".to_owned() } else { difference }
+    };
+    match ads {
+        [ad] => changes(ad),
+        ads => {
+            let told = ads.iter().take(MOST_SHOWN).enumerate();
+            let mut text: String =
+                told.map(|(turn, ad)| format!("  turn {turn}:\n{}", changes(ad))).collect();
+            if ads.len() > MOST_SHOWN {
+                text.push_str("  ...\n");
+            }
+            text
+        }
+    }
+}
+
+/// Of so many turns it is told what they do.
+const MOST_SHOWN: usize = 10;
 
 pub(super) fn print_text(text: &str) -> anyhow::Result<()> {
     std::io::stdout().lock().write_all(text.as_bytes()).map_err(Into::into)

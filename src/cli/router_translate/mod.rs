@@ -3,6 +3,7 @@
 mod compare;
 mod compare_routers;
 mod convert;
+mod iteration;
 mod lint;
 mod matching;
 mod route;
@@ -42,9 +43,10 @@ const MANUAL: Manual = Manual {
         "match and route do what the job router would do with the same configuration: candidates, choice, limits, \
          translate hook, transforms; --explain tells for each job what each route said. run is the router itself over a \
          directory of job ads. Routes of the old syntax (JOB_ROUTER_ENTRIES) are read with a warning.",
-        "transform and lint run commands that rules name ('include command', TRANSFORM from 'prog |') only with --exec. --out refuses \
-         to overwrite a file that is read (exit status 2). The exit status is 1 when a statement of some ad could not do \
-         what was asked, for one with an expression that cannot be read.",
+        "transform, lint and compare run commands that rules name ('include command', TRANSFORM from 'prog |') only with --exec. \
+         --out refuses to overwrite a file that is read (exit status 2), and the old content stays until the new one is \
+         complete. The exit status is 1 when a statement of some ad could not do what was asked, for one with an \
+         expression that cannot be read.",
         "Called as condor_job_router_info it prints what that tool prints. Called as condor_transform_ads it has that tool's options, output and exit statuses.",
     ],
     examples: &[
@@ -107,8 +109,9 @@ const MANUAL: Manual = Manual {
         "25.14 takes a rules file for configuration when none of its commands is reached without an ad, drops it and \
          crashes when nothing else is left. The transform verb keeps it; condor_transform_ads says that no transform is \
          left and exits with 3.",
-        "25.14 empties a file that is both -out and an input before it reads it. condor_transform_ads refuses with 1, \
-         the transform verb with 2.",
+        "25.14 empties a file that is both -out and an input before it reads it: ads, rules, included rules, items. \
+         condor_transform_ads refuses with 1, the transform verb with 2. An old -out file stays when no file of ads can be \
+         opened.",
         "condor_transform_ads exits with 1 after success and with 0 when there was no ad, as 25.14 does; the transform \
          verb exits with 0 and with 1 after a failed transform or statement. After a failure 25.14 reads no further ad; the transform \
          verb goes on with the next one.",

@@ -11,17 +11,17 @@ use anyhow::Context;
 use bstr::{BString, ByteSlice};
 use clap::Args;
 
+use super::iteration;
 use super::rules::{self, Loaded, RulesOptions};
 use crate::classad::ClassAd;
 use crate::classad::format::list::{ListForm, ListWriter, Order};
 use crate::classad::stream::AdReader;
 use crate::cli::common::{
-    ClockOptions, ConfigOptions, OutputOptions, Problem, QuirksOptions, Session as Program, Status,
+    ClockOptions, ConfigOptions, OutputOptions, Problem, QuirksOptions, Session as Program, Sink, Status,
     overwritten,
 };
 use crate::cli::transform_report::{self as report, Difference, Steps, Story};
 use crate::config::MacroSource;
-use crate::config::command::CommandError;
 use crate::os::RealWorld;
 use crate::transform::lint::{self, Severity};
 use crate::transform::{Event, Failure, Line, Observer, Plan, ProblemKind, Session, Transform};
@@ -85,17 +85,18 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
     }
     session.macros.commit();
     let mut observer = Watch::new(arguments, program);
-    let plan = plan(&mut session, &transforms, &mut loaded, &mut observer)?;
+    let plan = iteration::plan(&mut session, &transforms, loaded.stdin.as_mut(), &mut observer)?;
     if let Some(items) = plan.as_ref().and_then(Plan::item_file) {
         arguments.keep(Path::new(OsStr::from_bytes(items)))?;
     }
-    let out: Box<dyn Write> = match &arguments.out {
-        Some(path) => {
-            let problem = || Problem::new(Status::Failed, format!("cannot write '{}'", path.display()));
-            Box::new(File::create(path).with_context(problem)?)
-        }
-        None => Box::new(io::stdout()),
+    for included in transforms.iter().flat_map(Transform::included_files) {
+        arguments.keep(Path::new(OsStr::from_bytes(&included)))?;
+    }
+    let written = || match &arguments.out {
+        Some(path) => Problem::new(Status::Failed, format!("cannot write '{}'", path.display())),
+        None => Problem::new(Status::Failed, "cannot write the output"),
     };
+    let out = Sink::open(arguments.out.as_deref()).with_context(written)?;
     let mut run = Run {
         program,
         arguments,
@@ -111,8 +112,10 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
     for path in arguments.inputs() {
         run.input(path, &mut session, &mut loaded)?;
     }
-    run.writer.finish(&mut run.out).context("cannot write the output")?;
-    run.out.flush().context("cannot write the output")?;
+    run.writer.finish(&mut run.out).with_context(written)?;
+    // What was in the file before is lost only now.
+    let out = run.out.into_inner().map_err(io::IntoInnerError::into_error).with_context(written)?;
+    out.commit().with_context(written)?;
     if run.failed > 0 && !arguments.output.quiet {
         program.warn(&format!("{} ad{} could not be transformed", run.failed, rules::plural(run.failed)));
     }
@@ -180,53 +183,13 @@ fn refuse_bad_statements(loaded: &Loaded, world: &RealWorld, program: &Program) 
     Ok(())
 }
 
-/// What the last transform iterates over.
-fn plan(
-    session: &mut Session<'_>,
-    transforms: &[Transform],
-    loaded: &mut Loaded,
-    observer: &mut dyn Observer,
-) -> anyhow::Result<Option<Plan>> {
-    let Some((last, before)) = transforms.split_last() else { return Ok(None) };
-    if let Some(other) = before.iter().find(|transform| transform.envelope.iteration.is_some()) {
-        let message = format!("{} iterates but is not the last transform", other.name);
-        return Err(Problem::unreadable(message).hint("name it last").into());
-    }
-    let mut stdin = || {
-        let mut text = Vec::new();
-        let _ = io::stdin().lock().read_to_end(&mut text);
-        text
-    };
-    let (world, policy) = (session.world, session.commands);
-    let told = std::cell::RefCell::new(None);
-    let command = |text: &[u8]| {
-        let ran = crate::config::command::run(text, policy, world);
-        ran.map(|(output, _)| output).map_err(|error| told.replace(Some(error))).ok()
-    };
-    let planned = session.plan(last, observer, &mut stdin, &command);
-    let plan = planned.map_err(|error| {
-        let problem = Problem::unreadable(format!("cannot iterate over {}", last.name));
-        match told.take() {
-            Some(CommandError::Refused) => {
-                anyhow::Error::new(error).context(problem.hint("rules run commands only with --exec"))
-            }
-            Some(reason) => anyhow::Error::new(reason).context(error).context(problem),
-            None => anyhow::Error::new(error).context(problem),
-        }
-    })?;
-    if let (Some(plan), Some(rest)) = (&plan, &mut loaded.stdin) {
-        rest.drain(..plan.consumed.min(rest.len()));
-    }
-    Ok(plan)
-}
-
 struct Run<'a> {
     program: &'a Program,
     arguments: &'a Arguments,
     transforms: &'a [Transform],
     plan: Option<Plan>,
     writer: Out,
-    out: BufWriter<Box<dyn Write>>,
+    out: BufWriter<Sink>,
     observer: Watch<'a>,
     number: u64,
     failed: usize,
@@ -259,14 +222,16 @@ impl Run<'_> {
                 self.program.report(&error);
             }
             self.number += 1;
-            self.ad(record.ad, session)?;
+            let mut ad = record.ad;
+            self.ad(&mut ad, session)?;
+            reader.reuse(ad);
         }
         Ok(())
     }
 
-    fn ad(&mut self, mut ad: ClassAd, session: &mut Session<'_>) -> anyhow::Result<()> {
+    fn ad(&mut self, ad: &mut ClassAd, session: &mut Session<'_>) -> anyhow::Result<()> {
         match self.plan.take() {
-            None => self.apply(&mut ad, session)?,
+            None => self.apply(ad, session)?,
             Some(plan) => {
                 let mut result = Ok(());
                 session.each_turn(&plan, |session| {

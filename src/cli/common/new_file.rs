@@ -1,0 +1,160 @@
+//! Output to a file whose old content is there until the new one is complete.
+
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io::{self, Seek, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use tempfile::NamedTempFile;
+
+/// Where output goes: standard output, or a file.
+#[derive(Debug)]
+pub(crate) enum Sink {
+    /// Standard output.
+    Stdout(io::Stdout),
+    /// A file.
+    File(NewFile),
+}
+
+impl Sink {
+    /// Opens a file, or standard output where none is named.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub(crate) fn open(path: Option<&Path>) -> io::Result<Self> {
+        Ok(match path {
+            None => Sink::Stdout(io::stdout()),
+            Some(path) => Sink::File(NewFile::create(path)?),
+        })
+    }
+
+    /// The output is complete.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub(crate) fn commit(self) -> io::Result<()> {
+        match self {
+            Sink::Stdout(mut stdout) => stdout.flush(),
+            Sink::File(file) => file.commit(),
+        }
+    }
+}
+
+impl Write for Sink {
+    fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+        match self {
+            Sink::Stdout(stdout) => stdout.write(text),
+            Sink::File(file) => file.file().write(text),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Sink::Stdout(stdout) => stdout.flush(),
+            Sink::File(file) => file.file().flush(),
+        }
+    }
+}
+
+/// A file that is being written. Dropped without [`NewFile::commit`], it leaves what was there before.
+#[derive(Debug)]
+pub(crate) enum NewFile {
+    /// Written at once: there was nothing to lose, or it is a pipe or device.
+    Direct(File),
+    /// Takes the place of the file when it is complete.
+    Beside(NamedTempFile, PathBuf),
+    /// Is copied into the file when it is complete, since the file has other names, belongs to somebody else, or stands where
+    /// no other file can be made.
+    Copied { new: File, old: File },
+}
+
+impl NewFile {
+    /// Begins a file.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub(crate) fn create(path: &Path) -> io::Result<Self> {
+        let Some(status) = fs::metadata(path).ok().filter(|status| status.is_file() && status.len() > 0)
+        else {
+            return File::create(path).map(NewFile::Direct);
+        };
+        // Says now whether the file may be written at all.
+        let old = OpenOptions::new().write(true).open(path)?;
+        match beside(path, &status) {
+            Some((file, target)) => Ok(NewFile::Beside(file, target)),
+            None => Ok(NewFile::Copied { new: tempfile::tempfile()?, old }),
+        }
+    }
+
+    /// The output is complete: makes it the file.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub(crate) fn commit(self) -> io::Result<()> {
+        match self {
+            NewFile::Direct(_) => Ok(()),
+            NewFile::Beside(file, target) => file.persist(target).map(drop).map_err(|error| error.error),
+            NewFile::Copied { mut new, mut old } => {
+                new.rewind()?;
+                old.set_len(0)?;
+                io::copy(&mut new, &mut old).map(drop)
+            }
+        }
+    }
+
+    fn file(&mut self) -> &mut File {
+        match self {
+            NewFile::Direct(file) | NewFile::Copied { new: file, .. } => file,
+            NewFile::Beside(file, _) => file.as_file_mut(),
+        }
+    }
+}
+
+/// A temporary file beside the one it is to replace, with its rights; and that one without links to it.
+fn beside(path: &Path, status: &Metadata) -> Option<(NamedTempFile, PathBuf)> {
+    let target = fs::canonicalize(path).ok().filter(|_| status.nlink() == 1)?;
+    let file = tempfile::Builder::new().prefix(".htc-out.").tempfile_in(target.parent()?).ok()?;
+    let own = file.as_file().metadata().ok()?;
+    if (own.uid(), own.gid()) != (status.uid(), status.gid()) {
+        return None;
+    }
+    file.as_file().set_permissions(status.permissions()).ok()?;
+    Some((file, target))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    #[test]
+    fn the_old_content_is_there_until_the_new_one_is_complete() {
+        let place = tempfile::tempdir().unwrap();
+        let [plain, link, linked, twice] =
+            ["plain", "link", "linked", "twice"].map(|name| place.path().join(name));
+        for file in [&plain, &linked, &twice] {
+            fs::write(file, "old").unwrap();
+        }
+        symlink("linked", &link).unwrap();
+        fs::hard_link(&twice, place.path().join("other")).unwrap();
+        fs::set_permissions(&plain, fs::Permissions::from_mode(0o640)).unwrap();
+        for file in [&plain, &link, &twice] {
+            let mut new = NewFile::create(file).unwrap();
+            new.file().write_all(b"abandoned").unwrap();
+            drop(new);
+            assert_eq!(fs::read(file).unwrap(), b"old");
+            let mut new = NewFile::create(file).unwrap();
+            new.file().write_all(b"new").unwrap();
+            assert_eq!(fs::read(file).unwrap(), b"old");
+            new.commit().unwrap();
+            assert_eq!(fs::read(file).unwrap(), b"new");
+        }
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(fs::metadata(&plain).unwrap().permissions().mode() & 0o777, 0o640);
+        assert_eq!(fs::read(place.path().join("other")).unwrap(), b"new");
+        assert_eq!(fs::read_dir(place.path()).unwrap().count(), 5);
+        NewFile::create(Path::new("/dev/null")).unwrap().file().write_all(b"x").unwrap();
+        assert!(NewFile::create(&place.path().join("none").join("file")).is_err());
+    }
+}

@@ -1,0 +1,45 @@
+//! What the TRANSFORM statement of the last transform iterates over.
+
+use std::cell::RefCell;
+use std::io;
+
+use crate::cli::common::Problem;
+use crate::config::command::{self, CommandError};
+use crate::os::read_whole;
+use crate::transform::{Observer, Plan, Session, Transform};
+
+/// Plans the iteration of a rule set. `stdin` is what stood on standard input behind rules that were read from there; items
+/// in it are taken out.
+pub(super) fn plan(
+    session: &mut Session<'_>,
+    transforms: &[Transform],
+    stdin: Option<&mut Vec<u8>>,
+    observer: &mut dyn Observer,
+) -> anyhow::Result<Option<Plan>> {
+    let Some((last, before)) = transforms.split_last() else { return Ok(None) };
+    if let Some(other) = before.iter().find(|transform| transform.envelope.iteration.is_some()) {
+        let message = format!("{} iterates but is not the last transform", other.name);
+        return Err(Problem::unreadable(message).hint("name it last").into());
+    }
+    let (world, policy) = (session.world, session.commands);
+    let told = RefCell::new(None);
+    let command = |text: &[u8]| {
+        let ran = command::run(text, policy, world);
+        ran.map(|(output, _)| output).map_err(|error| told.replace(Some(error))).ok()
+    };
+    let planned = session.plan(last, observer, &mut || read_whole(io::stdin().lock()), &command);
+    let plan = planned.map_err(|error| {
+        let problem = Problem::unreadable(format!("cannot iterate over {}", last.name));
+        match told.take() {
+            Some(CommandError::Refused) => {
+                anyhow::Error::new(error).context(problem.hint("rules run commands only with --exec"))
+            }
+            Some(reason) => anyhow::Error::new(reason).context(error).context(problem),
+            None => anyhow::Error::new(error).context(problem),
+        }
+    })?;
+    if let (Some(plan), Some(rest)) = (&plan, stdin) {
+        rest.drain(..plan.consumed.min(rest.len()));
+    }
+    Ok(plan)
+}
