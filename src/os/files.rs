@@ -1,12 +1,18 @@
-//! Scratch directories: made, handed to an account, measured and removed, whatever a job has put into them.
+//! Scratch directories made and handed to an account, and files put into place whole.
 
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, chown};
-use std::path::{Path, PathBuf};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
-use rustc_hash::FxHashSet;
+use nix::errno::Errno;
+use nix::fcntl::{OFlag, open, openat};
+use nix::sys::stat::{Mode, fchmod, fstat, mkdirat};
+use nix::unistd::{Gid, Uid, UnlinkatFlags, fchown, unlinkat};
 
+use super::identity::effective_uid;
 use crate::process::Identity;
 
 /// Makes one directory with exactly this mode, owned by the account where one is given.
@@ -14,15 +20,70 @@ use crate::process::Identity;
 /// # Errors
 /// Those of `mkdir`, `chmod` and `chown`; nothing is left behind then.
 pub fn make_directory(path: &Path, mode: u32, owner: Option<&Identity>) -> io::Result<()> {
-    fs::DirBuilder::new().mode(0o700).create(path)?;
-    let finish = || {
+    let made = Directory::make(path)?;
+    made.hand_over(mode, owner).inspect_err(|_| made.remove())
+}
+
+/// A directory that was made here and is held by a descriptor, so that it is the same whatever becomes of its path: one
+/// that others may rename can have a link in its place a moment later.
+#[derive(Debug)]
+pub struct Directory {
+    itself: OwnedFd,
+    above: OwnedFd,
+    name: OsString,
+}
+
+impl Directory {
+    /// Makes a directory that is ours alone.
+    ///
+    /// # Errors
+    /// Those of `mkdir`.
+    pub fn make(path: &Path) -> io::Result<Self> {
+        let name = path.file_name().ok_or(Errno::EINVAL)?;
+        let above = path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let above = open(above, OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC, Mode::empty())?;
+        Self::make_at(above, name)
+    }
+
+    /// Makes another in this one, wherever it is by now.
+    ///
+    /// # Errors
+    /// Those of `mkdir`.
+    pub fn make_in(&self, name: &OsStr) -> io::Result<Self> {
+        Self::make_at(self.itself.try_clone()?, name)
+    }
+
+    fn make_at(above: OwnedFd, name: &OsStr) -> io::Result<Self> {
+        mkdirat(&above, name, Mode::S_IRWXU)?;
+        let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+        let itself = openat(&above, name, flags, Mode::empty())?;
+        Ok(Directory { itself, above, name: name.to_owned() })
+    }
+
+    /// Gives it its mode, and to the account where one is given.
+    ///
+    /// # Errors
+    /// Those of `chown` and `chmod`; EPERM when it is not the directory that was made, but one of somebody else that was
+    /// moved into its place before we held it.
+    pub fn hand_over(&self, mode: u32, owner: Option<&Identity>) -> io::Result<()> {
+        let mode = Mode::from_bits_truncate(mode);
         if let Some(owner) = owner {
-            chown(path, Some(owner.uid), Some(owner.gid))?;
+            let status = fstat(&self.itself)?;
+            let open_to_others =
+                Mode::from_bits_truncate(status.st_mode).intersects(Mode::S_IWGRP | Mode::S_IWOTH);
+            if (status.st_uid != effective_uid() && status.st_uid != owner.uid) || open_to_others {
+                return Err(Errno::EPERM.into());
+            }
+            fchown(&self.itself, Some(Uid::from_raw(owner.uid)), Some(Gid::from_raw(owner.gid)))?;
         }
         // Last, since the umask would have taken bits away and chown does take set-id bits away.
-        fs::set_permissions(path, fs::Permissions::from_mode(mode))
-    };
-    finish().inspect_err(|_| drop(fs::remove_dir(path)))
+        Ok(fchmod(&self.itself, mode)?)
+    }
+
+    /// Removes it while it is empty, if it still stands where it was made.
+    pub fn remove(&self) {
+        let _ = unlinkat(&self.above, self.name.as_os_str(), UnlinkatFlags::RemoveDir);
+    }
 }
 
 /// Writes a whole file under a temporary name and puts it in place, so that nobody ever sees half of it.
@@ -36,187 +97,59 @@ pub fn replace(path: &Path, content: &[u8], mode: u32, owner: Option<&Identity>)
     file.write_all(content)?;
     file.as_file().set_permissions(fs::Permissions::from_mode(mode))?;
     if let Some(owner) = owner {
-        chown(file.path(), Some(owner.uid), Some(owner.gid))?;
+        fchown(file.as_file(), Some(Uid::from_raw(owner.uid)), Some(Gid::from_raw(owner.gid)))?;
     }
     file.persist(path).map_err(|error| error.error)?;
     Ok(())
 }
 
-/// Something in a tree that could not be removed.
-#[derive(Debug)]
-pub struct Unremoved {
-    /// Which file or directory.
-    pub path: PathBuf,
-    /// Why.
-    pub error: io::Error,
-}
-
-/// How long a path may get; with a name behind it the system still takes it (PATH_MAX is 4096).
-const LONG: usize = 2048;
-
-/// Removes a tree and tells what could not be removed. Links are removed, never followed. A directory of our own
-/// without the right to write is opened up for it and, when something in it stays, gets its mode back.
-///
-/// A tree that is not there is no failure. Depth costs no stack, and directories whose paths get too long for the system
-/// are moved up to the root on the way.
-pub fn remove_tree(root: &Path) -> Vec<Unremoved> {
-    let mut failures = Vec::new();
-    let mut moved = 0usize;
-    // Each directory is looked at twice: first to go down, then, everything below being gone, to be removed.
-    let mut waiting = vec![(root.to_owned(), None::<u32>)];
-    while let Some((path, opened)) = waiting.pop() {
-        if let Some(mode) = opened {
-            if let Err(error) = fs::remove_dir(&path) {
-                drop(fs::set_permissions(&path, fs::Permissions::from_mode(mode)));
-                // What stays inside has been told already.
-                let told = failures.iter().any(|other: &Unremoved| other.path.starts_with(&path));
-                if !told {
-                    failures.push(Unremoved { path, error });
-                }
-            }
-            continue;
-        }
-        let status = match fs::symlink_metadata(&path) {
-            Ok(status) => status,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-            Err(error) => {
-                failures.push(Unremoved { path, error });
-                continue;
-            }
-        };
-        if status.is_dir() && path.as_os_str().len() > LONG {
-            let nearer = root.join(format!(".deep.{}.{moved}", std::process::id()));
-            moved += 1;
-            // What is moved to another directory has to be writable itself.
-            drop(fs::set_permissions(&path, fs::Permissions::from_mode(0o700)));
-            if fs::rename(&path, &nearer).is_ok() {
-                waiting.push((nearer, None));
-                continue;
-            }
-        }
-        if !status.is_dir() {
-            if let Err(error) = fs::remove_file(&path) {
-                failures.push(Unremoved { path, error });
-            }
-            continue;
-        }
-        let mode = status.mode() & 0o7777;
-        if mode & 0o700 != 0o700 {
-            drop(fs::set_permissions(&path, fs::Permissions::from_mode(mode | 0o700)));
-        }
-        waiting.push((path.clone(), Some(mode)));
-        match fs::read_dir(&path) {
-            Ok(entries) => waiting.extend(entries.flatten().map(|entry| (entry.path(), None))),
-            Err(error) => failures.push(Unremoved { path, error }),
-        }
-    }
-    failures
-}
-
-/// What a tree takes on disk.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TreeSize {
-    /// Blocks in use, in bytes; a file with several names counts once.
-    pub bytes: u64,
-    /// Entries, the root left out.
-    pub files: u64,
-}
-
-/// Measures a tree without following links; what cannot be read counts as nothing.
-pub fn measure(root: &Path) -> TreeSize {
-    let mut size = TreeSize::default();
-    let mut seen = FxHashSet::default();
-    let mut waiting = vec![root.to_owned()];
-    while let Some(directory) = waiting.pop() {
-        let Ok(entries) = fs::read_dir(&directory) else { continue };
-        for entry in entries.flatten() {
-            let Ok(status) = entry.metadata() else { continue };
-            size.files += 1;
-            if status.nlink() > 1 && !status.is_dir() && !seen.insert((status.dev(), status.ino())) {
-                continue;
-            }
-            size.bytes += status.blocks() * 512;
-            if status.is_dir() {
-                waiting.push(entry.path());
-            }
-        }
-    }
-    size
-}
-
-/// Gives a whole tree to an account; links themselves, not what they point at.
-///
-/// # Errors
-/// The first failure of `lchown`.
-pub fn own_tree(root: &Path, owner: &Identity) -> io::Result<()> {
-    let mut waiting = vec![root.to_owned()];
-    while let Some(path) = waiting.pop() {
-        std::os::unix::fs::lchown(&path, Some(owner.uid), Some(owner.gid))?;
-        if fs::symlink_metadata(&path)?.is_dir() {
-            for entry in fs::read_dir(&path)? {
-                waiting.push(entry?.path());
-            }
-        }
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::{MetadataExt, symlink};
+
     use super::*;
 
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().mode() & 0o7777
+    }
+
     #[test]
-    fn a_tree_with_closed_directories_links_and_depth_goes_away() {
+    fn a_directory_has_exactly_its_mode() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("d");
+        make_directory(&path, 0o777, None).unwrap();
+        assert_eq!(mode(&path), 0o777);
+        assert_eq!(make_directory(&path, 0o777, None).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+    }
+
+    #[test]
+    fn a_link_in_the_place_of_a_directory_gets_nothing() {
         let home = tempfile::tempdir().unwrap();
         let outside = home.path().join("outside");
-        fs::write(&outside, "keep").unwrap();
-        let root = home.path().join("scratch");
-        make_directory(&root, 0o755, None).unwrap();
-        assert_eq!(fs::metadata(&root).unwrap().mode() & 0o7777, 0o755);
-        let mut deep = root.clone();
-        for _ in 0..200 {
-            deep.push("d");
-            fs::create_dir(&deep).unwrap();
-        }
-        let closed = root.join("closed");
-        fs::create_dir(&closed).unwrap();
-        fs::write(closed.join("file"), "x").unwrap();
-        fs::set_permissions(&closed, fs::Permissions::from_mode(0o000)).unwrap();
-        std::os::unix::fs::symlink(&outside, root.join("link")).unwrap();
-        assert!(remove_tree(&root).is_empty());
-        assert!(!root.exists());
-        assert_eq!(fs::read_to_string(&outside).unwrap(), "keep");
-        assert!(remove_tree(&root).is_empty());
+        make_directory(&outside, 0o755, None).unwrap();
+        let path = home.path().join("dir_7");
+        let top = Directory::make(&path).unwrap();
+        let moved = home.path().join("moved");
+        fs::rename(&path, &moved).unwrap();
+        symlink(&outside, &path).unwrap();
+        let scratch = top.make_in("scratch".as_ref()).unwrap();
+        fs::rename(moved.join("scratch"), moved.join("s2")).unwrap();
+        symlink(&outside, moved.join("scratch")).unwrap();
+        let own = crate::os::identity::of_ids(effective_uid(), nix::unistd::getegid().as_raw());
+        scratch.hand_over(0o711, Some(&own)).unwrap();
+        top.hand_over(0o711, None).unwrap();
+        assert_eq!((mode(&outside), mode(&moved), mode(&moved.join("s2"))), (0o755, 0o711, 0o711));
+        assert_eq!(fs::read_dir(&outside).unwrap().count(), 0);
     }
 
     #[test]
-    fn a_tree_whose_paths_are_too_long_for_the_system_goes_away() {
+    fn a_directory_that_others_could_have_moved_into_the_place_is_not_given_away() {
         let home = tempfile::tempdir().unwrap();
-        let root = home.path().join("scratch");
-        let chain = |top: &Path| {
-            let end = top.join("0123456789abcde/".repeat(120));
-            fs::create_dir_all(&end).unwrap();
-            fs::write(end.join("file"), "x").unwrap();
-            end
-        };
-        let first_end = chain(&root);
-        let second = home.path().join("second");
-        chain(&second);
-        fs::rename(&second, first_end.join("s")).unwrap();
-        let third = home.path().join("third");
-        chain(&third);
-        fs::rename(&third, first_end.join("s").join("0123456789abcde/".repeat(120)).join("t")).unwrap();
-        assert!(remove_tree(&root).is_empty());
-        assert!(!root.exists());
-    }
-
-    #[test]
-    fn a_file_with_two_names_is_measured_once() {
-        let home = tempfile::tempdir().unwrap();
-        fs::write(home.path().join("a"), vec![1; 100_000]).unwrap();
-        let once = measure(home.path());
-        fs::hard_link(home.path().join("a"), home.path().join("b")).unwrap();
-        assert_eq!(measure(home.path()), TreeSize { bytes: once.bytes, files: 2 });
+        let made = Directory::make(&home.path().join("d")).unwrap();
+        made.hand_over(0o777, None).unwrap();
+        let own = crate::os::identity::of_ids(effective_uid(), nix::unistd::getegid().as_raw());
+        let error = made.hand_over(0o700, Some(&own)).unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(Errno::EPERM as i32));
     }
 
     #[test]
@@ -226,6 +159,6 @@ mod tests {
         replace(&path, b"one", 0o600, None).unwrap();
         replace(&path, b"two", 0o644, None).unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"two");
-        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o644);
+        assert_eq!(mode(&path) & 0o777, 0o644);
     }
 }

@@ -21,6 +21,7 @@ mod running;
 mod signals;
 mod spawn;
 mod spawn_error;
+pub mod tree;
 mod whole;
 
 pub use event::{Captured, ChildId, Event, Given, Leftover, Stream, Token};

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::os::{files, process_table};
+use crate::os::{process_table, tree};
 use crate::quirks::{Quirk, Quirks};
 
 /// Makes sure that the directories that jobs and hooks need are there.
@@ -45,7 +45,7 @@ pub fn clean_execute(execute: &Path, quirks: Quirks) -> Vec<String> {
             }
             continue;
         }
-        for left in files::remove_tree(&entry.path()) {
+        for left in tree::remove_tree(&entry.path()) {
             warnings.push(format!("cannot remove '{}': {}", left.path.display(), left.error));
         }
     }

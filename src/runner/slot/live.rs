@@ -13,7 +13,7 @@ use super::notices;
 use super::options::Options;
 use super::starters::{self, Ended, Running};
 use crate::hook::cron_job::CronManager;
-use crate::os::{self, Captured, ChildId, Reactor, Stream, Token, Whom, clock, files};
+use crate::os::{self, Captured, ChildId, Reactor, Stream, Token, Whom, clock, tree};
 use crate::process::{Ancestor, ChildSpec, Exit};
 use crate::runner::cron::{CronRunner, CronSurroundings};
 use crate::runner::events::{Event as Told, EventStream, Kind};
@@ -445,7 +445,7 @@ impl Live<'_> {
         if let Some(execute) = &running.execute {
             let left = execute.join(format!("dir_{}", running.pid));
             if left.symlink_metadata().is_ok() {
-                for unremoved in files::remove_tree(&left) {
+                for unremoved in tree::remove_tree(&left) {
                     let text = format!("cannot remove '{}': {}", unremoved.path.display(), unremoved.error);
                     self.warn(Some(running.slot_name.clone()), &text);
                 }

@@ -188,19 +188,59 @@ pub(super) fn take_core(directory: &Path, pid: u32, id: &str, identity: Option<&
     renamed.unwrap_or(false)
 }
 
-/// What a wrapper wrote to its error file, with its lines joined by `|`.
+/// What a wrapper wrote to its error file, with its lines joined by `|`. It is looked for with the rights of `reader`, the
+/// job's account, in whose directory it lies.
+///
+/// One that is there and cannot be read tells all the same, with no text (`UserProc::JobReaper`; c09 030). So does one
+/// that is no plain file: a link is not followed, and a FIFO or device not waited for.
 pub(super) fn wrapper_failure(scratch: &Path, reader: Option<&Identity>) -> Option<BString> {
+    use nix::fcntl::OFlag;
     use std::io::Read;
+    use std::os::unix::fs::OpenOptionsExt;
     let read = || {
         let path = scratch.join(".job_wrapper_failure");
         fs::metadata(&path).ok()?;
-        // One that cannot be read tells all the same, with no text (`UserProc::JobReaper`; c09 030).
+        let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
         let mut text = Vec::new();
-        if let Ok(file) = fs::File::open(path) {
-            file.take(64 * 1024).read_to_end(&mut text).ok()?;
+        if let Ok(file) = fs::OpenOptions::new().read(true).custom_flags(flags.bits()).open(path)
+            && file.metadata().is_ok_and(|status| status.is_file())
+            && file.take(64 * 1024).read_to_end(&mut text).is_err()
+        {
+            text.clear();
         }
         Some(text)
     };
     let text = acting_as(reader, read).ok().flatten()?;
     Some(text.trim().replace(b"\n", b"|").into())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn the_error_file_of_a_wrapper_is_read_if_it_is_a_plain_file_and_counts_whatever_it_is() {
+        let home = tempfile::tempdir().unwrap();
+        let scratch = home.path();
+        let file = scratch.join(".job_wrapper_failure");
+        let outside = scratch.join("outside");
+        fs::write(&outside, "secret").unwrap();
+        assert_eq!(wrapper_failure(scratch, None), None);
+        fs::write(&file, "one\ntwo\n").unwrap();
+        assert_eq!(wrapper_failure(scratch, None), Some("one|two".into()));
+        fs::remove_file(&file).unwrap();
+        symlink(&outside, &file).unwrap();
+        assert_eq!(wrapper_failure(scratch, None), Some("".into()), "a link");
+        fs::remove_file(&file).unwrap();
+        symlink("/no/such/file", &file).unwrap();
+        assert_eq!(wrapper_failure(scratch, None), None, "a link to nothing");
+        fs::remove_file(&file).unwrap();
+        nix::unistd::mkfifo(&file, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        assert_eq!(wrapper_failure(scratch, None), Some("".into()), "a FIFO");
+        fs::remove_file(&file).unwrap();
+        fs::create_dir(&file).unwrap();
+        assert_eq!(wrapper_failure(scratch, None), Some("".into()), "a directory");
+    }
 }

@@ -84,7 +84,8 @@ pub struct Job {
     pub output_ad: Option<PathBuf>,
     /// The account that writes those two; `None` is our own (quirk `output-ad-as-condor`).
     pub ad_writer: Option<Identity>,
-    /// The account that looks for what a wrapper wrote; `None` is our own (quirk `wrapper-error-file-ignored`).
+    /// The account that looks for what a wrapper wrote: the job's, or with quirk `wrapper-error-file-ignored` that of
+    /// daemons; `None` is our own.
     pub wrapper_reader: Option<Identity>,
     /// The job's own log.
     pub log: Option<UserLog>,

@@ -128,8 +128,16 @@ pub fn plan<'w>(request: Request<'w>, view: &View<'_>) -> Result<Plan<'w>, Value
     let output_ad = request.output_ad.filter(|path| path != "-");
     let resolve = |path: &BString| resolve(path, &scratch, quirks, world);
     let output_path = output_ad.as_ref().map(resolve);
-    let ad_writer = if quirks.has(Quirk::OutputAdAsCondor) { condor.clone() } else { None };
-    let wrapper_reader = if quirks.has(Quirk::WrapperErrorFileIgnored) { condor.clone() } else { None };
+    // Relative names lie in the job's directory then: not with root's rights.
+    let ad_writer = match quirks.has(Quirk::OutputAdAsCondor) {
+        true => condor.clone().or_else(|| job_identity.clone()),
+        false => None,
+    };
+    // Never with more rights than those who may write there.
+    let wrapper_reader = match quirks.has(Quirk::WrapperErrorFileIgnored) {
+        true => condor.clone().or_else(|| job_identity.clone()),
+        false => job_identity.clone(),
+    };
     let log = match &job {
         Ok(info) => open_log(&ad, info, job_identity.as_ref(), view, quirks, world, &mut warnings)?,
         Err(_) => None,

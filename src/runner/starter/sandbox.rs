@@ -9,8 +9,9 @@ use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::os::files::{self, make_directory};
+use crate::os::files::{self, Directory, make_directory};
 use crate::os::identity::acting_as;
+use crate::os::tree;
 use crate::process::Identity;
 use crate::starter::File;
 
@@ -68,17 +69,24 @@ impl Sandbox {
             probe.and_then(|probe| probe).map_err(|error| fail(&self.top, error))?;
             fs::remove_dir(&self.top).map_err(|error| fail(&self.top, error))?;
         }
-        let make = |path: &Path, mode: u32, owner: Option<&Identity>| {
-            make_directory(path, mode, owner).map_err(|error| fail(path, error))
-        };
-        if self.scratch == self.top {
-            make(&self.top, self.mode, self.owner.as_ref())?;
+        // Each is given away only when all that belongs into it is there, and by its descriptor: its owner may put
+        // anything into its place from then on.
+        let top = Directory::make(&self.top).map_err(|error| fail(&self.top, error))?;
+        let (mode, owner) = if self.scratch == self.top {
+            (self.mode, self.owner.as_ref())
         } else {
-            make(&self.top, 0o755, daemon)?;
-            make(&self.top.join("htcondor"), 0o755, daemon)?;
-            make(&self.top.join("user"), 0o700, self.owner.as_ref())?;
-            make(&self.scratch, self.mode, self.owner.as_ref())?;
-        }
+            let inner = [
+                ("htcondor", 0o755, daemon),
+                ("user", 0o700, self.owner.as_ref()),
+                ("scratch", self.mode, self.owner.as_ref()),
+            ];
+            for (name, mode, owner) in inner {
+                let made = top.make_in(name.as_ref()).and_then(|made| made.hand_over(mode, owner));
+                made.map_err(|error| fail(&self.top.join(name), error))?;
+            }
+            (0o755, daemon)
+        };
+        top.hand_over(mode, owner).map_err(|error| fail(&self.top, error))?;
         // The job begins there: a directory above it may be closed to its account.
         let entered = acting_as(self.owner.as_ref(), || fs::read_dir(&self.scratch).map(drop));
         entered.and_then(|entered| entered).map_err(|error| fail(&self.scratch, error))
@@ -115,30 +123,17 @@ impl Sandbox {
             let moved = acting_as(mover, || fs::rename(&self.top, place)).and_then(|moved| moved);
             return if moved.is_err() && self.top.exists() { vec![self.top.clone()] } else { Vec::new() };
         }
-        let mut remains = files::remove_tree(&self.top);
+        let mut remains = tree::remove_tree(&self.top);
         if !remains.is_empty() && self.owner.is_some() {
             // Where root may not (a file system that knows no root of ours) the owner may.
-            drop(acting_as(self.owner.as_ref(), || files::remove_tree(&self.scratch)));
-            remains = files::remove_tree(&self.top);
+            drop(acting_as(self.owner.as_ref(), || tree::remove_tree(&self.scratch)));
+            remains = tree::remove_tree(&self.top);
         }
         if !remains.is_empty() && !self.keeps_modes {
-            close_directories(&self.top);
+            // As the `chmod -R` of 25.14 leaves them.
+            tree::close_directories(&self.top);
         }
         remains.into_iter().map(|unremoved| unremoved.path).collect()
-    }
-}
-
-/// What 25.14 does to directories that stay: 0700, as its `chmod -R` left them.
-fn close_directories(root: &Path) {
-    let mut waiting = vec![root.to_owned()];
-    while let Some(path) = waiting.pop() {
-        drop(fs::set_permissions(&path, fs::Permissions::from_mode(0o700)));
-        let entries = fs::read_dir(&path).into_iter().flatten().flatten();
-        waiting.extend(
-            entries
-                .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
-                .map(|entry| entry.path()),
-        );
     }
 }
 
