@@ -685,6 +685,9 @@ complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand startd-cron"
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand startd-cron" -l job-slot -d 'The slot of --job-begins, by its number among the ads' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand startd-cron" -l slot -d 'Show only what reaches the slot of that number' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand startd-cron" -l slot-ads -d 'The ads of the slots, or of the schedd, instead of a built-in one' -r -F
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand startd-cron" -l env -d 'Set a variable of the program\'s environment; may be repeated' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand startd-cron" -l path-prepend -d 'Put a directory in front of the program\'s PATH; may be repeated' -r -F
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand startd-cron" -l user -d 'Run the program as this account (needs root)' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand startd-cron" -l expect -d 'Must be true of each slot\'s ad afterwards; may be repeated' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand startd-cron" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand startd-cron" -l set-knob -d 'Set a knob above all files; may be repeated' -r
@@ -696,6 +699,7 @@ complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand startd-cron"
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand startd-cron" -l quirks -d '\'reference\' does exactly as HTCondor 25.14 where it breaks its manual' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand startd-cron" -l events -d 'Write JSON events to FILE or fd:N' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand startd-cron" -l timeout -d 'Give up after this many seconds (exit status 124)' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand startd-cron" -s i -l show-input -d 'Print how each program would be called and run nothing'
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand startd-cron" -s h -l help -d 'Print this help; --help-all prints all options'
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand startd-cron" -l help-all -d 'Print all options with notes'
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand startd-cron" -l no-env -d 'Ignore _CONDOR_* variables of the environment'
@@ -715,6 +719,9 @@ complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand schedd-cron"
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand schedd-cron" -l job-slot -d 'The slot of --job-begins, by its number among the ads' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand schedd-cron" -l slot -d 'Show only what reaches the slot of that number' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand schedd-cron" -l slot-ads -d 'The ads of the slots, or of the schedd, instead of a built-in one' -r -F
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand schedd-cron" -l env -d 'Set a variable of the program\'s environment; may be repeated' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand schedd-cron" -l path-prepend -d 'Put a directory in front of the program\'s PATH; may be repeated' -r -F
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand schedd-cron" -l user -d 'Run the program as this account (needs root)' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand schedd-cron" -l expect -d 'Must be true of each slot\'s ad afterwards; may be repeated' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand schedd-cron" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand schedd-cron" -l set-knob -d 'Set a knob above all files; may be repeated' -r
@@ -726,6 +733,7 @@ complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand schedd-cron"
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand schedd-cron" -l quirks -d '\'reference\' does exactly as HTCondor 25.14 where it breaks its manual' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand schedd-cron" -l events -d 'Write JSON events to FILE or fd:N' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand schedd-cron" -l timeout -d 'Give up after this many seconds (exit status 124)' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand schedd-cron" -s i -l show-input -d 'Print how each program would be called and run nothing'
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand schedd-cron" -s h -l help -d 'Print this help; --help-all prints all options'
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand schedd-cron" -l help-all -d 'Print all options with notes'
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand schedd-cron" -l no-env -d 'Ignore _CONDOR_* variables of the environment'

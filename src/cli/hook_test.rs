@@ -22,12 +22,13 @@ mod suite_compare;
 mod suite_report;
 mod suite_update;
 mod suites;
+mod variables;
 
 use clap::{ArgMatches, FromArgMatches, Parser, Subcommand};
 
 use super::common::{
-    ClockOptions, ConfigOptions, EventsOptions, OutputOptions, Program, QuirksOptions, Session, Status,
-    command,
+    ClockOptions, ConfigOptions, EventsOptions, OutputOptions, Problem, Program, QuirksOptions, Session,
+    Status, command,
 };
 use crate::hook::HookType;
 use crate::hook::cron_job::CronManager;
@@ -124,6 +125,14 @@ enum Verb {
 
 fn run(matches: &ArgMatches, session: &Session) -> anyhow::Result<Status> {
     let cli = Cli::from_arg_matches(matches)?;
+    let calls_one = matches!(&cli.verb, Verb::Fetch(_) | Verb::Reply(_) | Verb::Evict(_))
+        || matches!(&cli.verb, Verb::PrepareBeforeTransfer(_) | Verb::Prepare(_) | Verb::Update(_))
+        || matches!(&cli.verb, Verb::Exit(_) | Verb::ShadowPrepare(_) | Verb::Translate(_))
+        || matches!(&cli.verb, Verb::RouterUpdate(_) | Verb::Finalize(_) | Verb::Cleanup(_));
+    if cli.events.is_asked() && !calls_one {
+        let hint = "leave it away, or call one hook, such as 'htc-hook-test prepare HOOK --events FILE'";
+        return Err(Problem::usage("--events tells of the calls of one hook").hint(hint).into());
+    }
     let one = |hook, one: &One| one::run(&cli, hook, one, session);
     match &cli.verb {
         Verb::Fetch(options) => one(HookType::FetchWork, options),

@@ -264,7 +264,7 @@ impl CronRunner {
 
     /// The program as the daemon starts it: `argv[0]` is the job's name, there is no standard input, the session is the
     /// daemon's own.
-    fn child(&self, job: &CronJob, now: Now, world: &dyn World) -> ChildSpec {
+    pub fn child(&self, job: &CronJob, now: Now, world: &dyn World) -> ChildSpec {
         let CronSurroundings { manager, environment, directory, identity, quirks } = &self.surroundings;
         let mut environment = environment.clone();
         environment.variables.merge(&job.environment);

@@ -203,6 +203,11 @@ impl EventsOptions {
         }
     }
 
+    /// Whether `--events` was given.
+    pub fn is_asked(&self) -> bool {
+        self.events.is_some()
+    }
+
     /// Opens `--events`, if it was given.
     ///
     /// # Errors

@@ -4,6 +4,7 @@
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::Args;
 
@@ -11,7 +12,7 @@ use super::cron_play::Play;
 use super::{Cli, ads, one, report};
 use crate::classad::ClassAd;
 use crate::classad::format::long;
-use crate::cli::common::{Problem, Session, Status};
+use crate::cli::common::{Problem, Session, Status, seconds};
 use crate::config::{CommandPolicy, Config, Who};
 use crate::hook::Knobs;
 use crate::hook::cron_job::{AutoPublish, CronJob, CronManager, CronMode};
@@ -46,17 +47,17 @@ pub(super) struct CronArgs {
     #[arg(long, value_name = "N", default_value_t = 1, hide_default_value = true)]
     pub runs: u64,
     /// Let SECONDS pass instead; nothing is waited for while no program runs
-    #[arg(long = "for", value_name = "SECONDS")]
-    pub seconds: Option<f64>,
+    #[arg(long = "for", value_name = "SECONDS", value_parser = seconds)]
+    pub seconds: Option<Duration>,
     /// Read the configuration again after so many seconds; may be repeated
-    #[arg(long, value_name = "SECONDS", requires = "seconds")]
-    pub reconfig: Vec<f64>,
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, requires = "seconds")]
+    pub reconfig: Vec<Duration>,
     /// The configuration that is read from the first --reconfig on
     #[arg(long, value_name = "FILE", requires = "reconfig")]
     pub reconfig_file: Option<PathBuf>,
     /// A job begins in the slot that --job-slot names, after so many seconds: monitors count for it from then on
-    #[arg(long, value_name = "SECONDS", requires = "seconds")]
-    pub job_begins: Option<f64>,
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, requires = "seconds")]
+    pub job_begins: Option<Duration>,
     /// The slot of --job-begins, by its number among the ads
     #[arg(long, value_name = "N", default_value_t = 1, hide_default_value = true)]
     pub job_slot: usize,
@@ -66,6 +67,18 @@ pub(super) struct CronArgs {
     /// The ads of the slots, or of the schedd, instead of a built-in one
     #[arg(long, value_name = "FILE", help_heading = "Input")]
     pub slot_ads: Option<PathBuf>,
+    /// Set a variable of the program's environment; may be repeated
+    #[arg(long, value_name = "NAME=VALUE", help_heading = "Call")]
+    pub env: Vec<String>,
+    /// Put a directory in front of the program's PATH; may be repeated
+    #[arg(long, value_name = "DIR", help_heading = "Call")]
+    pub path_prepend: Vec<PathBuf>,
+    /// Run the program as this account (needs root)
+    #[arg(long, value_name = "NAME", help_heading = "Call")]
+    pub user: Option<String>,
+    /// Print how each program would be called and run nothing
+    #[arg(long, short = 'i', help_heading = "Behaviour")]
+    pub show_input: bool,
     /// Must be true of each slot's ad afterwards; may be repeated
     #[arg(long, value_name = "EXPR")]
     pub expect: Vec<String>,
@@ -110,6 +123,13 @@ pub(super) fn run(
     let list = list(cli, manager, args, None, &world, session)?;
     let before = slots.clone();
     let mut play = Play::new(cli, manager, args, &before, &world, session)?;
+    if args.show_input {
+        for job in &list.jobs {
+            session.tell(&format!("{} ({}):\n", job.name, job.mode.name()));
+            session.tell(&play.call(job));
+        }
+        return Ok(Status::Done);
+    }
     if let Some(number) = play.run(list)? {
         return Ok(Status::Relayed(Exit::Signal { number, core_dumped: false }));
     }

@@ -2,12 +2,13 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 use bstr::{BString, ByteSlice};
 
 use super::cron::{self, CronArgs, List};
-use super::{Cli, one, setup};
+use super::{Cli, one, screen, setup, variables};
 use crate::classad::{ClassAd, Context};
 use crate::cli::common::{Painter, Session};
 use crate::hook::cron_job::{CronJob, CronManager, CronMode};
@@ -73,17 +74,23 @@ impl<'a> Play<'a> {
     ) -> anyhow::Result<Self> {
         let log = tempfile::Builder::new().prefix("htc-hook-cron.").tempdir()?;
         let quirks = cli.quirks.quirks;
-        let account = identity::by_uid(identity::effective_uid());
+        let daemon = identity::by_uid(identity::effective_uid());
         // Cron jobs get no keys of daemons, in the reference neither.
-        let environment =
-            caller_environment(account.as_ref(), cli.config.config_file.as_deref(), Quirks::None);
+        let mut environment =
+            caller_environment(daemon.as_ref(), cli.config.config_file.as_deref(), Quirks::None);
+        variables::put(&mut environment, &variables::pairs(&args.env)?, &args.path_prepend);
+        let account = setup::account(args.user.as_deref())?;
+        let switches = args.user.is_some() && account != daemon;
+        let identity = account.as_ref().filter(|_| switches).map(identity::of_account);
+        if switches {
+            // The account must be able to enter the directory of the daemon.
+            std::fs::set_permissions(log.path(), std::fs::Permissions::from_mode(0o755))?;
+        }
         let directory = log.path().to_owned();
-        let runner =
-            CronRunner::new(CronSurroundings { manager, environment, directory, identity: None, quirks });
-        let seconds = |at: &f64| Duration::try_from_secs_f64(*at).unwrap_or_default();
-        let mut moments: Vec<_> = args.reconfig.iter().map(|at| (seconds(at), Moment::Reconfig)).collect();
-        moments.extend(args.job_begins.iter().map(|at| (seconds(at), Moment::JobBegins)));
-        moments.extend(args.seconds.iter().map(|at| (seconds(at), Moment::End)));
+        let runner = CronRunner::new(CronSurroundings { manager, environment, directory, identity, quirks });
+        let mut moments: Vec<_> = args.reconfig.iter().map(|at| (*at, Moment::Reconfig)).collect();
+        moments.extend(args.job_begins.iter().map(|at| (*at, Moment::JobBegins)));
+        moments.extend(args.seconds.iter().map(|at| (*at, Moment::End)));
         moments.sort_by_key(|moment| moment.0);
         Ok(Play {
             cli,
@@ -110,6 +117,11 @@ impl<'a> Play<'a> {
 
     pub(super) fn ads(&self) -> &CronAds {
         self.runner.ads()
+    }
+
+    /// How the program of a job is called.
+    pub(super) fn call(&self, job: &CronJob) -> String {
+        screen::call(&self.runner.child(job, self.now(), self.world))
     }
 
     /// Seconds that have passed on the clock.

@@ -2,6 +2,7 @@
 //! smallest ad that shows it.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use super::Cli;
 use super::one::Shown;
@@ -9,7 +10,7 @@ use super::setup::Setup;
 use crate::classad::{ClassAd, format::long};
 use crate::cli::common::{Painter, Progress, Session, Status};
 use crate::hook::HookType;
-use crate::os::Reactor;
+use crate::os::{Reactor, clock};
 use crate::process::Exit;
 use crate::quirks::Quirks;
 use crate::runner::hook_test::fuzz::{Mutation, Random, as_printf, shorten, shrink};
@@ -19,6 +20,9 @@ use crate::world::World;
 
 /// Questions asked of a hook to make an ad smaller.
 const MOST_QUESTIONS: usize = 150;
+
+/// How long one ad may take to get smaller: a hook that hangs uses all of its time at every question.
+const LONGEST_SHRINK: Duration = Duration::from_secs(60);
 
 /// What a call is filed under; `None`: nothing wrong with it.
 type Signature = Option<String>;
@@ -112,6 +116,8 @@ pub(super) fn run(
         return Ok(Status::Relayed(Exit::Signal { number, core_dumped: false }));
     }
     let painter = Painter::stderr(cli.output.color);
+    let as_json = cli.output.json || cli.output.jsonl;
+    let mut listed = Vec::new();
     for (what, (case, mutations, count)) in &found {
         let words: Vec<String> =
             mutations.iter().map(|one| format!("{} is {}", one.name, one.what)).collect();
@@ -119,22 +125,52 @@ pub(super) fn run(
         session.tell(&format!("  first seen when {}\n", words.join(", ")));
         let mut smallest = case.clone();
         let ad = subject(&mut smallest).clone();
+        let until = clock::tick().plus(LONGEST_SHRINK);
+        let mut interrupted = None;
         let mut shows = |ad: &ClassAd| {
+            if interrupted.is_some() || clock::tick() >= until {
+                return false;
+            }
             let mut asked = case.clone();
             *subject(&mut asked) = ad.clone();
-            matches!(again(setup, reactor, &asked), Some(outcome) if
-                signature(setup, &asked, &outcome, &usual).as_ref() == Some(what))
+            match again(setup, reactor, &asked) {
+                Ok(Ok(outcome)) => signature(setup, &asked, &outcome, &usual).as_ref() == Some(what),
+                Ok(Err(signal)) => {
+                    interrupted = Some(signal);
+                    false
+                }
+                Err(_) => false,
+            }
         };
         let small = shrink(&ad, MOST_QUESTIONS, &mut shows);
         let small = shorten(&small, MOST_QUESTIONS, &mut shows);
+        if clock::tick() >= until {
+            let seconds = LONGEST_SHRINK.as_secs();
+            session.tell(&format!("  after {seconds} s it was not made smaller any more\n"));
+        }
         session.tell(&format!("  smallest ad, {} attributes:\n", small.len()));
         let text = long::print(&small);
         let hook = original.hook.word();
         let input = if text.is_empty() { "printf '\\n'".to_owned() } else { as_printf(&text) };
         let options = options(&original, setup.quirks);
-        session.tell(&format!("  {input} | htc-hook-test {hook} {}{options}\n", setup.path));
+        let command = format!("{input} | htc-hook-test {hook} {}{options}", setup.path);
+        session.tell(&format!("  {command}\n"));
+        listed.push(serde_json::json!({
+            "what": what,
+            "calls": count,
+            "first": words,
+            "ad": String::from_utf8_lossy(&text),
+            "command": command,
+        }));
+        if let Some(number) = interrupted {
+            return Ok(Status::Relayed(Exit::Signal { number, core_dumped: false }));
+        }
     }
     setup.case = original;
+    if as_json {
+        let all = serde_json::json!({ "calls": times, "seed": seed, "found": listed });
+        std::io::Write::write_all(&mut std::io::stdout(), format!("{all}\n").as_bytes())?;
+    }
     session.tell(&format!("{times} calls with seed {seed}: {} kinds of trouble\n", found.len()));
     Ok(if found.is_empty() { Status::Done } else { Status::No })
 }
@@ -159,10 +195,10 @@ fn options(case: &Case, quirks: Quirks) -> String {
     text
 }
 
-/// One more call with other ads.
-fn again(setup: &mut Setup, reactor: &mut Reactor, case: &Case) -> Option<Outcome> {
+/// One more call with other ads; the signal that interrupted it, if one did.
+fn again(setup: &mut Setup, reactor: &mut Reactor, case: &Case) -> anyhow::Result<Result<Outcome, i32>> {
     setup.case = case.clone();
-    let place = setup.place().ok()?;
-    let spec = setup.child(&place, setup.environment(&place)).ok()?;
-    crate::runner::hook_test::call(reactor, spec, Some(setup.patience), &mut |_| {}).ok()?.ok()
+    let place = setup.place()?;
+    let spec = setup.child(&place, setup.environment(&place))?;
+    Ok(crate::runner::hook_test::call(reactor, spec, Some(setup.patience), &mut |_| {})?)
 }

@@ -15,14 +15,18 @@ use crate::hook::HookType;
 use crate::os::{Reactor, RealWorld};
 use crate::process::Exit;
 use crate::quirks::Quirks;
+use crate::runner::events::{Event, EventStream, Kind};
 use crate::runner::hook_test::record::Record;
 use crate::runner::hook_test::{Ending, Finding, Outcome, Verdict, call, find, verdict};
 use crate::text::Span;
 use crate::text::caret::Caret;
+use crate::world::World;
 
 /// Everything that one call has shown.
 pub(super) struct Shown {
     pub record: Record,
+    /// Where it ran; new for each call.
+    pub root: std::path::PathBuf,
     pub outcome: Outcome,
     pub verdict: Verdict,
     /// The verdict of the other side of `--quirks`.
@@ -46,6 +50,10 @@ pub(super) fn run(cli: &Cli, hook: HookType, one: &One, session: &Session) -> an
     if one.also.show_input {
         return screen::show_input(&setup, session);
     }
+    if cli.events.is_asked() && (one.also.time.is_some() || one.also.fuzz.is_some()) {
+        return Err(Problem::usage("--events is not written by --time and --fuzz").into());
+    }
+    let mut events = cli.events.open()?.map(|sink| EventStream::new("", None, Some(Box::new(sink))));
     let mut reactor = reactor()?;
     if let Some(times) = one.also.time {
         return repeat::time(&setup, &mut reactor, times, cli, session);
@@ -62,14 +70,22 @@ pub(super) fn run(cli: &Cli, hook: HookType, one: &One, session: &Session) -> an
     if let Some(times) = one.also.fuzz {
         return super::fuzz::run(&mut setup, &mut reactor, times, &shown, cli, session);
     }
+    if let Some(events) = &mut events {
+        tell(events, &setup, &shown);
+    }
     if let Some(directory) = &one.also.keep {
         keep(&shown.record, directory)?;
     }
+    let mut interrupted = None;
     if let Some(times) = one.also.repeat {
-        repeat::repeat(&setup, &mut reactor, times, &mut shown)?;
+        let keep = one.also.keep.as_deref();
+        interrupted = repeat::repeat(&setup, &mut reactor, times, keep, &mut shown)?.err();
     }
-    if one.also.probe {
-        repeat::probe(&setup, &mut reactor, &mut shown)?;
+    if one.also.probe && interrupted.is_none() {
+        interrupted = repeat::probe(&setup, &mut reactor, &mut shown)?.err();
+    }
+    if let Some(number) = interrupted {
+        return Ok(Status::Relayed(Exit::Signal { number, core_dumped: false }));
     }
     let failed = failed_expectations(&setup, &shown, &expectations);
     let wanted = one.also.expect_verdict.as_deref();
@@ -110,6 +126,44 @@ pub(super) fn run(cli: &Cli, hook: HookType, one: &One, session: &Session) -> an
     })
 }
 
+/// Tells of a call in the words of the runners.
+fn tell(events: &mut EventStream, setup: &Setup, shown: &Shown) {
+    let hook = setup.case.hook.name();
+    let about = |kind| {
+        let event = Event::new(setup.world.now(), kind).hook(hook);
+        match job_id(&setup.case.job).filter(|_| setup.case.hook != HookType::FetchWork) {
+            Some(job) => event.job(job),
+            None => event,
+        }
+    };
+    match &shown.outcome.ending {
+        Ending::Ran(ended) => match ended.exit {
+            Some(exit) => events.tell(&about(Kind::HookEnd).exit(exit_words(exit))),
+            None => {
+                let seconds = setup.patience.as_secs_f64();
+                events.tell(&about(Kind::HookFailed).reason(format!("it ran longer than {seconds} s")));
+            }
+        },
+        Ending::NotStarted { reason, .. } | Ending::Refused { reason } => {
+            events.tell(&about(Kind::HookFailed).reason(reason.clone()));
+        }
+    }
+    let verdict = &shown.verdict;
+    events.tell(&about(Kind::Verdict).verdict(verdict.decision).reason(verdict.reason.clone()));
+}
+
+fn exit_words(exit: Exit) -> String {
+    match exit {
+        Exit::Code(code) => format!("exited {code}"),
+        Exit::Signal { number, .. } => format!("signalled {number}"),
+    }
+}
+
+fn job_id(job: &ClassAd) -> Option<String> {
+    let number = |name| job.literal(name).and_then(|value| value.as_int());
+    Some(format!("{}.{}", number("ClusterId")?, number("ProcId").unwrap_or(0)))
+}
+
 /// Makes the call and judges it; the signal that interrupted it, if one did.
 pub(super) fn shown(
     setup: &Setup,
@@ -145,7 +199,7 @@ pub(super) fn shown(
         Quirks::Reference => Quirks::None,
     });
     let findings = find(&setup.case, &outcome, &mine);
-    Ok(Ok(Shown { record, outcome, verdict: mine, other, findings }))
+    Ok(Ok(Shown { record, root: place.root().to_owned(), outcome, verdict: mine, other, findings }))
 }
 
 /// Writes a call below a directory, under the next free number.

@@ -133,10 +133,12 @@ pub(super) struct AlsoOptions {
     #[arg(long, help_heading = "Behaviour")]
     pub probe: bool,
     /// Call it N times and print a table of how long it took
-    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..), help_heading = "Behaviour")]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..), help_heading = "Behaviour",
+          conflicts_with_all = ["expect", "expect_verdict", "keep", "repeat", "probe", "fuzz"])]
     pub time: Option<u32>,
     /// Change the ad at random N times; --seed repeats it
-    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..), help_heading = "Behaviour")]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..), help_heading = "Behaviour",
+          conflicts_with_all = ["expect", "expect_verdict", "keep", "repeat", "probe"])]
     pub fuzz: Option<u32>,
     /// Tell how keyword and path were found
     #[arg(long, help_heading = "Behaviour")]

@@ -1,23 +1,29 @@
 //! More than one call: do the answers differ, what do they depend on, how long do they take.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::Duration;
 
-use bstr::BString;
+use bstr::{BString, ByteSlice};
 
 use super::Cli;
 use super::one::{self, Shown};
 use super::setup::Setup;
 use crate::cli::common::{Align, Column, Painter, Problem, Session, Status, table};
 use crate::os::{Reactor, RealWorld};
+use crate::process::Exit;
 use crate::runner::hook_environment::HookEnvironment;
 use crate::runner::hook_test::{Ending, Finding, Outcome, Rule, call};
 use crate::world::World;
 
-/// What two calls are compared by.
-fn answer(outcome: &Outcome) -> (Option<crate::process::Exit>, Vec<u8>) {
+/// What two calls are compared by. `root` is where it ran: it has a new name for each call, so that an answer may hold it
+/// without being another one.
+fn answer(outcome: &Outcome, root: &Path) -> (Option<crate::process::Exit>, Vec<u8>) {
     match &outcome.ending {
-        Ending::Ran(ended) => (ended.exit, ended.stdout.clone()),
+        Ending::Ran(ended) => {
+            let name = root.as_os_str().as_encoded_bytes();
+            (ended.exit, ended.stdout.replace(name, "(scratch directory)"))
+        }
         _ => (None, Vec::new()),
     }
 }
@@ -40,59 +46,82 @@ fn difference(before: &[u8], after: &[u8]) -> String {
     "its exit status".to_owned()
 }
 
-/// Calls the hook again and tells whether it answers the same.
+/// Calls the hook again and tells whether it answers the same; the signal that interrupted it, if one did.
 pub(super) fn repeat(
     setup: &Setup,
     reactor: &mut Reactor,
     times: u32,
+    keep: Option<&Path>,
     shown: &mut Shown,
-) -> anyhow::Result<()> {
-    let first = answer(&shown.outcome);
+) -> anyhow::Result<Result<(), i32>> {
+    let first = answer(&shown.outcome, &shown.root);
+    let mut varies = false;
     for number in 2..=times {
-        let Ok(again) = one::shown(setup, reactor, |_| {})? else { return Ok(()) };
-        let other = answer(&again.outcome);
-        if other != first {
+        let again = match one::shown(setup, reactor, |_| {})? {
+            Ok(again) => again,
+            Err(signal) => return Ok(Err(signal)),
+        };
+        if let Some(directory) = keep {
+            one::keep(&again.record, directory)?;
+        }
+        let other = answer(&again.outcome, &again.root);
+        if other != first && !varies {
+            varies = true;
             shown.findings.push(Finding::new(
                 Rule::Varies,
                 format!("call {number} answers differently: {}", difference(&first.1, &other.1)),
                 "make the answer depend on the ads alone, or expect it to vary",
             ));
-            break;
+            if keep.is_none() {
+                break;
+            }
         }
     }
-    Ok(())
+    Ok(Ok(()))
 }
 
 /// Calls the hook in other surroundings, one thing changed at a time.
-pub(super) fn probe(setup: &Setup, reactor: &mut Reactor, shown: &mut Shown) -> anyhow::Result<()> {
-    let first = answer(&shown.outcome);
+pub(super) fn probe(
+    setup: &Setup,
+    reactor: &mut Reactor,
+    shown: &mut Shown,
+) -> anyhow::Result<Result<(), i32>> {
+    let first = answer(&shown.outcome, &shown.root);
     let elsewhere = tempfile::tempdir()?;
     {
         use std::os::unix::fs::PermissionsExt;
         std::fs::set_permissions(elsewhere.path(), std::fs::Permissions::from_mode(0o777))?;
     }
-    let mut ask = |change: &dyn Fn(&mut HookEnvironment),
-                   directory: bool|
-     -> anyhow::Result<Option<String>> {
-        let place = setup.place()?;
-        let mut environment = setup.environment(&place);
-        change(&mut environment);
-        let mut spec = setup.child(&place, environment)?;
-        if directory {
-            spec.cwd = Some(elsewhere.path().to_owned());
-        }
-        let Ok(outcome) = call(reactor, spec, Some(setup.patience), &mut |_| {})? else { return Ok(None) };
-        let other = answer(&outcome);
-        Ok((other != first).then(|| difference(&first.1, &other.1)))
-    };
-    // The scratch directory's name is new for each call: an answer that holds it differs without fault.
+    let mut interrupted = None;
+    let mut ask =
+        |change: &dyn Fn(&mut HookEnvironment), directory: bool| -> anyhow::Result<Option<String>> {
+            if interrupted.is_some() {
+                return Ok(None);
+            }
+            let place = setup.place()?;
+            let mut environment = setup.environment(&place);
+            change(&mut environment);
+            let mut spec = setup.child(&place, environment)?;
+            if directory {
+                spec.cwd = Some(elsewhere.path().to_owned());
+            }
+            let outcome = match call(reactor, spec, Some(setup.patience), &mut |_| {})? {
+                Ok(outcome) => outcome,
+                Err(signal) => {
+                    interrupted = Some(signal);
+                    return Ok(None);
+                }
+            };
+            let other = answer(&outcome, place.root());
+            Ok((other != first).then(|| difference(&first.1, &other.1)))
+        };
     if let Some(how) = ask(&|_| {}, false)? {
         shown.findings.push(Finding::new(
             Rule::Varies,
             format!("a second call answers differently: {how}"),
             "make the answer depend on the ads alone, or expect it to vary",
         ));
-        return Ok(());
+        return Ok(Ok(()));
     }
     if let Some(how) = ask(&|_| {}, true)? {
         shown.findings.push(Finding::new(
@@ -131,7 +160,12 @@ pub(super) fn probe(setup: &Setup, reactor: &mut Reactor, shown: &mut Shown) -> 
             "a daemon does not have them; set what is needed in the hook",
         ));
     }
-    Ok(())
+    Ok(interrupted.map_or(Ok(()), Err))
+}
+
+fn println_json(value: &serde_json::Value) -> anyhow::Result<()> {
+    use std::io::Write;
+    Ok(std::io::stdout().write_all(format!("{value}\n").as_bytes())?)
 }
 
 /// Calls the hook so many times and prints how long it took.
@@ -152,7 +186,10 @@ pub(super) fn time(
     let environment = setup.environment(&place);
     for _ in 0..times.max(1) {
         let spec = setup.child(&place, environment.clone())?;
-        let Ok(outcome) = call(reactor, spec, Some(setup.patience), &mut |_| {})? else { break };
+        let outcome = match call(reactor, spec, Some(setup.patience), &mut |_| {})? {
+            Ok(outcome) => outcome,
+            Err(number) => return Ok(Status::Relayed(Exit::Signal { number, core_dumped: false })),
+        };
         took.push(outcome.took);
         let end = match &outcome.ending {
             Ending::Ran(ended) => {
@@ -193,15 +230,33 @@ pub(super) fn time(
         per(user),
         per(system),
     ];
-    session.tell("milliseconds a call\n");
-    {
+    if cli.output.json || cli.output.jsonl {
+        let milliseconds = |time: Duration| time.as_secs_f64() * 1e3;
+        let each = |time: Duration| milliseconds(time) / count as f64;
+        let all = serde_json::json!({
+            "calls": took.len(),
+            "milliseconds": {
+                "least": milliseconds(at(0.0)),
+                "median": milliseconds(at(0.5)),
+                "p90": milliseconds(at(0.9)),
+                "p99": milliseconds(at(0.99)),
+                "most": milliseconds(at(1.0)),
+                "mean": each(total),
+                "user": each(user),
+                "system": each(system),
+            },
+            "ends": ends,
+        });
+        println_json(&all)?;
+    } else {
+        session.tell("milliseconds a call\n");
         use std::io::Write;
         let painter = if cli.output.quiet { Painter::plain() } else { Painter::stderr(cli.output.color) };
         let painter =
             if std::io::IsTerminal::is_terminal(&std::io::stdout()) { painter } else { Painter::plain() };
         std::io::stdout().write_all(table(&columns, [row], painter).as_bytes())?;
     }
-    for (end, count) in &ends {
+    for (end, count) in ends.iter().filter(|_| !cli.output.json && !cli.output.jsonl) {
         session.tell(&format!("{count} of {}: {end}\n", took.len()));
     }
     Ok(if ends.len() == 1 && ends.keys().all(|end| end == "exited with status 0") {

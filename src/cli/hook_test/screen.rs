@@ -5,7 +5,7 @@ use std::io::Write;
 use super::report::{self, Report};
 use super::setup::Setup;
 use crate::cli::common::{Painter, Session, Status};
-use crate::process::{Session as ProcessSession, Stdio};
+use crate::process::{ChildSpec, Session as ProcessSession, Stdio};
 use crate::runner::hook_test::{Change, Ending, Verdict};
 
 /// Attributes of a difference that are shown; the rest is counted.
@@ -105,16 +105,28 @@ pub(super) fn show_input(setup: &Setup, session: &Session) -> anyhow::Result<Sta
     if let Some(reason) = &setup.refusal {
         text += &format!("refused: {reason}\n");
     }
-    for (at, word) in spec.argv.iter().enumerate() {
-        text += &format!("argv[{at}]: {word}\n");
-    }
-    text += &format!("directory: {}\n", place.directory.display());
     let account = match (&setup.identity, &setup.account) {
         (Some(identity), Some(account)) => format!("{} ({}:{})", account.name, identity.uid, identity.gid),
         (None, Some(account)) => format!("{} (that of this program)", account.name),
         _ => "that of this program".to_owned(),
     };
-    text += &format!("account: {account}\numask: {:03o}\n", spec.umask);
+    text += &format!("account: {account}\n");
+    text += &call(&spec);
+    session.tell(&text);
+    std::io::stdout().write_all(&setup.case.input(setup.quirks))?;
+    Ok(if setup.refusal.is_some() { Status::No } else { Status::Done })
+}
+
+/// How a program is called: words, directory, umask, session, signals, descriptors, environment.
+pub(super) fn call(spec: &ChildSpec) -> String {
+    let mut text = String::new();
+    for (at, word) in spec.argv.iter().enumerate() {
+        text += &format!("argv[{at}]: {word}\n");
+    }
+    if let Some(directory) = &spec.cwd {
+        text += &format!("directory: {}\n", directory.display());
+    }
+    text += &format!("umask: {:03o}\n", spec.umask);
     let group = match spec.session {
         ProcessSession::Own => "its own",
         ProcessSession::Group => "its own group in the caller's session",
@@ -140,7 +152,5 @@ pub(super) fn show_input(setup: &Setup, session: &Session) -> anyhow::Result<Sta
     for entry in &spec.env {
         text += &format!("env: {entry}\n");
     }
-    session.tell(&text);
-    std::io::stdout().write_all(&setup.case.input(setup.quirks))?;
-    Ok(if setup.refusal.is_some() { Status::No } else { Status::Done })
+    text
 }

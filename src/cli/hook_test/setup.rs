@@ -7,9 +7,8 @@ use std::time::Duration;
 
 use bstr::{BString, ByteSlice};
 
-use super::Cli;
-use super::ads;
 use super::options::One;
+use super::{Cli, ads, variables};
 use crate::cli::common::{Problem, Session};
 use crate::config::{CommandPolicy, Config, View, Who};
 use crate::hook::{Caller, HookType, Knobs, keyword, path_check};
@@ -83,7 +82,7 @@ impl Setup {
         words(&mut case, one)?;
 
         let mut setup = Setup {
-            account: account(one)?,
+            account: account(call.user.as_deref())?,
             identity: None,
             world: Rc::new(world),
             case,
@@ -93,7 +92,7 @@ impl Setup {
             story: Vec::new(),
             settings: Settings::default(),
             daemon: HookEnvironment::default(),
-            extra: pairs(&call.env)?,
+            extra: variables::pairs(&call.env)?,
             prepend: call.path_prepend.clone(),
             patience: PATIENCE,
             quirks: cli.quirks.quirks,
@@ -256,20 +255,7 @@ impl Setup {
         let account = self.account.as_ref();
         let mut all =
             place.environment(&self.case, daemon, account, &self.settings, &*self.world, self.quirks);
-        for (name, value) in &self.extra {
-            all.variables.set(name.clone(), value.clone());
-        }
-        if !self.prepend.is_empty() {
-            let old = all.variables.get("PATH").cloned().unwrap_or_default();
-            let mut path = BString::default();
-            for directory in &self.prepend {
-                let directory = std::path::absolute(directory).unwrap_or_else(|_| directory.clone());
-                path.extend_from_slice(directory.as_os_str().as_bytes());
-                path.push(b':');
-            }
-            path.extend_from_slice(&old);
-            all.variables.set("PATH", path);
-        }
+        variables::put(&mut all, &self.extra, &self.prepend);
         all
     }
 
@@ -332,15 +318,20 @@ fn misnamed(knobs: &dyn Knobs, keyword: &[u8], hook: HookType) -> Option<String>
     })
 }
 
+/// The words of which a hook is told one, where it is told any.
+pub(super) fn told(hook: HookType) -> Option<&'static [&'static str]> {
+    match hook {
+        HookType::ReplyFetch => Some(&["accept", "reject"]),
+        HookType::JobExit => Some(&["exit", "evict", "hold", "remove"]),
+        _ => None,
+    }
+}
+
 /// What REPLY_FETCH and JOB_EXIT are told, and arguments of the others.
 fn words(case: &mut Case, one: &One) -> anyhow::Result<()> {
-    let allowed: &[&str] = match case.hook {
-        HookType::ReplyFetch => &["accept", "reject"],
-        HookType::JobExit => &["exit", "evict", "hold", "remove"],
-        _ => {
-            case.arguments = one.words.iter().map(|word| word.as_str().into()).collect();
-            return Ok(());
-        }
+    let Some(allowed) = told(case.hook) else {
+        case.arguments = one.words.iter().map(|word| word.as_str().into()).collect();
+        return Ok(());
     };
     if let Some((word, rest)) = one.words.split_first() {
         if !allowed.contains(&word.as_str()) {
@@ -353,8 +344,9 @@ fn words(case: &mut Case, one: &One) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn account(one: &One) -> anyhow::Result<Option<Account>> {
-    let Some(name) = &one.call.user else {
+/// The account that `--user` names, else that of this program.
+pub(super) fn account(user: Option<&str>) -> anyhow::Result<Option<Account>> {
+    let Some(name) = user else {
         return Ok(identity::by_uid(identity::effective_uid()));
     };
     let account = identity::by_name(name.as_bytes())
@@ -363,14 +355,4 @@ fn account(one: &One) -> anyhow::Result<Option<Account>> {
         return Err(Problem::usage("--user needs root").into());
     }
     Ok(Some(account))
-}
-
-fn pairs(texts: &[String]) -> anyhow::Result<Vec<(BString, BString)>> {
-    texts
-        .iter()
-        .map(|text| match text.split_once('=') {
-            Some((name, value)) if !name.is_empty() => Ok((name.into(), value.into())),
-            _ => Err(Problem::usage(format!("--env {text}: expected NAME=VALUE")).into()),
-        })
-        .collect()
 }

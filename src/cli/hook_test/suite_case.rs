@@ -68,6 +68,9 @@ pub(super) fn prepare(
         }
     }
     let text = suite::substituted(text, &values);
+    if let Some(name) = suite::unknown_name(&text) {
+        return Err(Problem::unreadable(format!("{name} stands for nothing")).into());
+    }
     for (name, content) in text.files.iter().flatten() {
         let Some(files) = &files else { break };
         let path = files.path().join(name);
@@ -94,7 +97,16 @@ pub(super) fn prepare(
     use std::os::unix::ffi::OsStrExt;
     let path: BString = path.as_os_str().as_bytes().into();
     let refusal = path_check::check(&**world, &path).err().map(|error| error.to_string());
-    let timeout = text.timeout.map(Duration::from_secs_f64).or(cli.events.timeout);
+    let timeout = match text.timeout {
+        None => cli.events.timeout,
+        Some(seconds) => match Duration::try_from_secs_f64(seconds) {
+            Ok(limit) if !limit.is_zero() => Some(limit),
+            _ => {
+                let problem = format!("timeout = {seconds}: expected a number of seconds above 0");
+                return Err(Problem::unreadable(problem).into());
+            }
+        },
+    };
     let patience = setup::patience(built.caller_waits, timeout);
     let extra = text.env.iter().flatten();
     let prepend = text.path_prepend.iter().flatten().map(|one| case.base.join(one)).collect();
@@ -121,6 +133,10 @@ pub(super) fn prepare(
         .flatten()
         .map(|text| one::expectation(text, "result"))
         .collect::<anyhow::Result<_>>()?;
+    if let Some(exit) = expect.exit.as_ref().filter(|exit| !exit.is_integer() && !exit.is_str()) {
+        let problem = format!("exit = {exit}: expected a status, or a text such as 'signalled 9'");
+        return Err(Problem::unreadable(problem).into());
+    }
     let stderr = match expect.stderr.as_deref() {
         None | Some("") => None,
         Some(pattern) => Some(
@@ -198,12 +214,15 @@ fn build(text: &CaseText, hook: HookType, base: &Path) -> anyhow::Result<Case> {
         subject.insert(name, expr);
     }
     if let Some(words) = &text.words {
-        let told = matches!(hook, HookType::ReplyFetch | HookType::JobExit);
-        let (word, rest) = match (told, words.split_first()) {
-            (true, Some((word, rest))) => (Some(word), rest),
+        let (word, rest) = match (setup::told(hook), words.split_first()) {
+            (Some(known), Some((word, rest))) => (Some((word, known)), rest),
             _ => (None, words.as_slice()),
         };
-        if let Some(word) = word {
+        if let Some((word, known)) = word {
+            if !known.contains(&word.as_str()) {
+                let problem = format!("words = [\"{word}\"]: expected one of {}", known.join(", "));
+                return Err(Problem::unreadable(problem).into());
+            }
             case.word = word.as_str().into();
         }
         case.arguments = rest.iter().map(|word| word.as_str().into()).collect();

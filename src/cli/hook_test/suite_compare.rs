@@ -16,6 +16,8 @@ pub(super) struct Done {
     pub seconds: f64,
     /// Why it failed; empty for success.
     pub failures: Vec<String>,
+    /// The names of the expectations that were not met.
+    pub unmet: Vec<&'static str>,
     pub skipped: Option<String>,
     pub verdict: Option<Verdict>,
     pub outcome: Option<Outcome>,
@@ -29,6 +31,7 @@ pub(super) fn failed(case: &SuiteCase, why: String) -> Done {
         name: case.name.clone(),
         seconds: 0.0,
         failures: vec![why],
+        unmet: Vec::new(),
         skipped: None,
         verdict: None,
         outcome: None,
@@ -41,12 +44,14 @@ pub(super) fn judge(case: &SuiteCase, ready: &Ready, outcome: &Outcome) -> Done 
     let setup = &ready.setup;
     let judged = verdict(&setup.case, outcome, &setup.path, &*setup.world, setup.quirks);
     let findings = find(&setup.case, outcome, &judged);
-    let failures = compare(ready, outcome, &judged, &findings);
+    let differences = compare(ready, outcome, &judged, &findings);
+    let (unmet, failures) = differences.into_iter().unzip();
     let words = findings.iter().filter(|one| !one.rule.is_note()).map(|one| one.rule.word()).collect();
     Done {
         name: case.name.clone(),
         seconds: outcome.took.as_secs_f64(),
         failures,
+        unmet,
         skipped: None,
         verdict: Some(judged),
         outcome: Some(outcome.clone()),
@@ -61,11 +66,17 @@ pub(super) fn is_over(outcome: &Outcome) -> bool {
 }
 
 /// Everything that is not as expected.
-fn compare(ready: &Ready, outcome: &Outcome, judged: &Verdict, findings: &[Finding]) -> Vec<String> {
+fn compare(
+    ready: &Ready,
+    outcome: &Outcome,
+    judged: &Verdict,
+    findings: &[Finding],
+) -> Vec<(&'static str, String)> {
     let expect = &ready.expect;
     let mut wrong = Vec::new();
-    let mut differ = |what: &str, wanted: &dyn std::fmt::Display, got: &dyn std::fmt::Display| {
-        wrong.push(format!("{what}\n  - {wanted}\n  + {got}"));
+    let mut differ = |what: &'static str, wanted: &dyn std::fmt::Display, got: &dyn std::fmt::Display| {
+        let name = if what == "seconds" { "within" } else { what };
+        wrong.push((name, format!("{what}\n  - {wanted}\n  + {got}")));
     };
     match &expect.verdict {
         Some(wanted) if wanted != judged.decision => {
@@ -117,6 +128,17 @@ fn compare(ready: &Ready, outcome: &Outcome, judged: &Verdict, findings: &[Findi
         if complained || should_be_silent {
             differ("stderr", &expect.stderr.as_deref().unwrap_or_default(), &ended.stderr.as_bstr());
         }
+    } else {
+        let never = "nothing: the hook was not called";
+        if let Some(wanted) = &expect.exit {
+            differ("exit", wanted, &never);
+        }
+        if let Some(wanted) = &expect.stdout {
+            differ("stdout", wanted, &never);
+        }
+        if let Some(wanted) = expect.stderr.as_deref().filter(|wanted| !wanted.is_empty()) {
+            differ("stderr", &wanted, &never);
+        }
     }
     if let Some(wanted) = &expect.findings {
         let mut got: Vec<&str> =
@@ -130,7 +152,7 @@ fn compare(ready: &Ready, outcome: &Outcome, judged: &Verdict, findings: &[Findi
     }
     for note in expect.notes.iter().flatten() {
         if !findings.iter().any(|one| one.rule.is_note() && one.rule.word() == note) {
-            differ("note", note, &"none of that name");
+            differ("notes", note, &"none of that name");
         }
     }
     if let Some(limit) = expect.within
@@ -140,6 +162,7 @@ fn compare(ready: &Ready, outcome: &Outcome, judged: &Verdict, findings: &[Findi
     }
     let subject = ready.setup.case.subject();
     let result = judged.result.first().unwrap_or(subject);
-    wrong.extend(one::unmet(&ready.expectations, result, subject, &ready.setup.world));
+    let unmet = one::unmet(&ready.expectations, result, subject, &ready.setup.world);
+    wrong.extend(unmet.into_iter().map(|text| ("result", text)));
     wrong
 }

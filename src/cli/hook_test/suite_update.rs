@@ -16,7 +16,14 @@ use crate::runner::hook_test::{Ending, Outcome, Verdict};
 #[derive(Deserialize)]
 struct Places {
     #[serde(default)]
+    defaults: Defaults,
+    #[serde(default)]
     case: Vec<CasePlace>,
+}
+
+#[derive(Default, Deserialize)]
+struct Defaults {
+    expect: Option<Value>,
 }
 
 #[derive(Deserialize)]
@@ -40,7 +47,17 @@ pub(super) fn update(done: &[Done], session: &Session) -> anyhow::Result<()> {
         let mut edits: Vec<(std::ops::Range<usize>, String)> = Vec::new();
         for one in cases {
             match edit(one, &places, &text) {
-                Ok(edit) => edits.push(edit),
+                Ok(edit) => {
+                    edits.push(edit);
+                    let left: Vec<&str> = ["stderr", "result", "notes", "within"]
+                        .into_iter()
+                        .filter(|name| one.unmet.contains(name))
+                        .collect();
+                    if !left.is_empty() {
+                        let left = left.join(", ");
+                        session.tell(&format!("left to you: {}: its expected {left}\n", one.name));
+                    }
+                }
                 Err(why) => session.tell(&format!("not updated: {}: {why}\n", one.name)),
             }
         }
@@ -65,25 +82,35 @@ fn edit(one: &Done, places: &Places, text: &str) -> Result<(std::ops::Range<usiz
         return Err("it has parameters");
     }
     let Some(expect) = &place.expect else {
-        // Behind its header: nothing of the case stands before that.
-        let header = text
-            .match_indices("[[case]]")
-            .filter(|(at, _)| text[..*at].rsplit('\n').next().is_some_and(|before| before.trim().is_empty()));
-        let (at, header) = header.clone().nth(one.source.1).ok_or("its header is not found")?;
-        let at = at + header.len();
-        return Ok((
-            at..at,
-            format!(
-                "\nexpect = {}",
-                inline(&accepted(&Value::Table(toml::Table::new()), verdict, outcome, &one.findings))
-            ),
-        ));
+        if places.defaults.expect.is_some() {
+            return Err("its expectations stand in [defaults]");
+        }
+        let none = Value::Table(toml::Table::new());
+        let new = inline(&accepted(&none, verdict, outcome, &one.findings));
+        return insert(text, one.source.1, &new).ok_or("its header is not found");
     };
     let range = expect.span();
     if !text[range.clone()].starts_with('{') {
         return Err("its expectations are not written as one table in braces");
     }
     Ok((range, inline(&accepted(expect.get_ref(), verdict, outcome, &one.findings))))
+}
+
+/// An `expect` behind the header of a case that has none: nothing of the case stands before that. A line that looks like a
+/// header may stand in a text, so that the file is read again to see what the change does.
+fn insert(text: &str, number: usize, expect: &str) -> Option<(std::ops::Range<usize>, String)> {
+    let cases = |text: &str| -> Option<Vec<toml::Table>> {
+        let all: toml::Table = toml::from_str(text).ok()?;
+        all.get("case")?.as_array()?.iter().map(|case| case.as_table().cloned()).collect()
+    };
+    let before = cases(text)?;
+    let new = format!("\nexpect = {expect}");
+    text.match_indices("[[case]]").map(|(at, header)| at + header.len()).find_map(|at| {
+        let changed = format!("{}{new}{}", &text[..at], &text[at..]);
+        let mut after = cases(&changed)?;
+        after.get_mut(number)?.remove("expect")?;
+        (after == before).then(|| (at..at, new.clone()))
+    })
 }
 
 /// The expectations that would have held: those that are there, with present values; the verdict always.

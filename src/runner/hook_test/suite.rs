@@ -191,7 +191,14 @@ pub fn read(path: &Path) -> Result<Vec<SuiteCase>, SuiteError> {
 }
 
 fn with_defaults(case: CaseText, defaults: &CaseText) -> CaseText {
-    let d = defaults.clone();
+    let mut d = defaults.clone();
+    // An ad of the case's own, wherever it comes from, takes the place of the one that all others have.
+    if case.job.is_some() || case.job_file.is_some() || case.sample_job.is_some() {
+        (d.job, d.job_file, d.sample_job) = (None, None, None);
+    }
+    if case.slot.is_some() || case.slot_file.is_some() || case.sample_slot.is_some() {
+        (d.slot, d.slot_file, d.sample_slot) = (None, None, None);
+    }
     CaseText {
         name: case.name,
         hook: case.hook.or(d.hook),
@@ -298,9 +305,47 @@ pub fn substituted(case: CaseText, values: &Table) -> CaseText {
     }
 }
 
+/// A `${NAME}` that still stands in what is looked up or called, after all values were put in.
+pub fn unknown_name(case: &CaseText) -> Option<&str> {
+    let single = [
+        &case.hook,
+        &case.kind,
+        &case.job_file,
+        &case.sample_job,
+        &case.slot_file,
+        &case.sample_slot,
+        &case.keyword,
+    ];
+    let lists = [&case.needs, &case.words, &case.path_prepend];
+    let texts = single.into_iter().flatten().chain(lists.into_iter().flatten().flatten());
+    texts.map(String::as_str).find_map(|text| {
+        let begin = text.find("${")?;
+        let length = text[begin..].find('}')?;
+        Some(&text[begin..=begin + length])
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_ad_of_its_own_displaces_the_common_one() {
+        let suite: SuiteFile = toml::from_str(
+            "[defaults]\njob = \"A = 1\"\nslot_file = \"s\"\n[[case]]\nsample_job = \"container\"\n[[case]]\nslot = \"B = 1\"\n",
+        )
+        .unwrap();
+        let case = |number: usize| with_defaults(suite.case[number].clone(), &suite.defaults);
+        assert_eq!((case(0).job, case(0).slot_file.as_deref()), (None, Some("s")));
+        assert_eq!((case(1).job.as_deref(), case(1).slot_file), (Some("A = 1"), None));
+    }
+
+    #[test]
+    fn names_that_stand_for_nothing_are_found() {
+        let case = CaseText { words: Some(vec!["a".into(), "x${NOPE}".into()]), ..CaseText::default() };
+        assert_eq!(unknown_name(&case), Some("${NOPE}"));
+        assert_eq!(unknown_name(&CaseText { job: Some("A = \"${X}\"".into()), ..CaseText::default() }), None);
+    }
 
     #[test]
     fn parameters_make_cases_and_defaults_fill_in() {
