@@ -38,6 +38,10 @@ pub(super) struct Core {
     /// Why no slot fetches any more.
     pub no_more_fetching: Option<String>,
     pub jobs_accepted: u64,
+    /// FETCH_WORK hooks that run and may bring a job yet.
+    pub fetches: u64,
+    /// The idle time of `--idle-exit` is over: what runs may still bring a job, nothing new is asked for.
+    pub idle_over: bool,
     pub slot_count: i64,
     /// Hooks that were started and have not ended.
     pub hooks_running: BTreeSet<HookRun>,
@@ -72,6 +76,8 @@ impl Core {
             shutdown: None,
             no_more_fetching: None,
             jobs_accepted: 0,
+            fetches: 0,
+            idle_over: false,
             slot_count: 0,
             hooks_running: BTreeSet::new(),
             spawning: 0,
@@ -163,6 +169,12 @@ impl Core {
         self.ids += 1;
         self.hooks_running.insert(HookRun(self.ids));
         HookRun(self.ids)
+    }
+
+    /// Whether another fetch may begin: each that runs may bring one of the jobs that `--max-jobs` allows.
+    pub(super) fn may_fetch(&self) -> bool {
+        let most = self.settings.limits.max_jobs.unwrap_or(u64::MAX);
+        !self.idle_over && self.jobs_accepted.saturating_add(self.fetches) < most
     }
 
     pub(super) fn new_starter(&mut self) -> StarterId {

@@ -103,7 +103,7 @@ impl ExecutionPoint {
             wakes(core.update_at),
             self.graceful_until,
             self.hooks_until,
-            self.idle_end(),
+            self.idle_end().filter(|_| !core.idle_over),
         ];
         let slots = self.slots.values().flat_map(|slot| {
             let lease = slot.current.as_ref().and_then(|claim| claim.lease_ends);
@@ -520,14 +520,21 @@ impl ExecutionPoint {
         if busy {
             self.idle_since = self.core.now.tick();
         }
+        let idle_over = self.idle_end().is_some_and(|at| at <= self.core.now.tick());
+        self.core.idle_over = idle_over;
         if let Some(most) = limits.max_jobs
             && self.core.jobs_accepted >= most
             && self.core.no_more_fetching.is_none()
         {
             self.core.no_more_fetching = Some(format!("--max-jobs {most} is reached"));
         }
+        for slot in self.slots.values_mut().filter(|slot| slot.held_back) {
+            if self.core.may_fetch() {
+                slot.try_fetch(&mut self.core);
+            }
+        }
         if self.core.shutdown.is_none() && self.core.spawning == 0 && !busy {
-            let fetching = self.slots.values().any(|slot| slot.fetching.is_some());
+            let fetching = self.core.fetches > 0;
             let done = |slot: &Slot| {
                 let asks = slot.hooks.as_ref().is_some_and(|hooks| hooks.fetch.is_some());
                 !asks || (slot.out_of_work && slot.fetching.is_none())
@@ -536,7 +543,7 @@ impl ExecutionPoint {
                 self.shut_down(Shutdown::Graceful, &reason);
             } else if limits.once && self.slots.values().all(done) {
                 self.shut_down(Shutdown::Graceful, "no slot has more work (--once)");
-            } else if self.idle_end().is_some_and(|at| at <= self.core.now.tick()) {
+            } else if idle_over && !fetching {
                 self.shut_down(Shutdown::Graceful, "no work (--idle-exit)");
             }
             self.remove_gone();
@@ -549,7 +556,10 @@ impl ExecutionPoint {
         if self.slots.values().any(|slot| slot.holds_up(core.shutdown)) || core.spawning > 0 {
             return;
         }
-        if !core.hooks_running.is_empty() && core.shutdown != Some(Shutdown::Fast) {
+        // Whoever gave a job is told what became of it however fast the end is; only what is asked for work is not heard.
+        let fetches = |run: &HookRun| self.slots.values().any(|slot| slot.fetching == Some(*run));
+        let fast = core.shutdown == Some(Shutdown::Fast);
+        if core.hooks_running.iter().any(|run| !(fast && fetches(run))) {
             let until = *self.hooks_until.get_or_insert(core.after(LAST_HOOKS));
             if until > core.now.tick() {
                 return;

@@ -22,6 +22,7 @@ type Decision = Result<f64, String>;
 impl Slot {
     /// Asks for work if everything allows it; otherwise sets the timer for the next try.
     pub(super) fn try_fetch(&mut self, core: &mut Core) {
+        self.held_back = false;
         if self.hooks.is_none() || self.fetching.is_some() || core.no_more_fetching.is_some() {
             return;
         }
@@ -48,9 +49,14 @@ impl Slot {
             return;
         }
         let Some(path) = self.hooks.as_ref().and_then(|hooks| hooks.fetch.clone()) else { return };
+        if !core.may_fetch() {
+            self.held_back = true;
+            return;
+        }
         let stdin = text::print(&self.sent_ad(core));
         let run = core.new_run();
         self.fetching = Some(run);
+        core.fetches += 1;
         self.fetch_at = None;
         self.last_fetch_spawned = core.now.epoch();
         core.out.push(Action::RunHook(HookCall {
@@ -215,6 +221,7 @@ impl ExecutionPoint {
         if core.has(Quirk::FetchStopsAfterSpawnFailure, key) {
             // It believes for ever that this fetch is under way.
             slot.fetching = Some(run);
+            core.fetches = core.fetches.saturating_sub(1);
             return;
         }
         slot.out_of_work = true;
@@ -244,6 +251,7 @@ impl ExecutionPoint {
             self.completing = Some(key);
             return;
         }
+        core.fetches = core.fetches.saturating_sub(1);
         let Some(slot) = slots.get_mut(&key) else { return };
         slot.fetching = None;
         slot.last_fetch_completed = core.now.epoch();

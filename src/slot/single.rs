@@ -48,6 +48,8 @@ pub(super) struct Slot {
 
     pub fetching: Option<HookRun>,
     pub fetch_at: Option<Alarm>,
+    /// Whether it would ask for work and waits until another fetch may begin.
+    pub held_back: bool,
     pub last_fetch_spawned: i64,
     pub last_fetch_completed: i64,
     pub next_fetch_delay: i64,
@@ -92,6 +94,7 @@ impl Slot {
             waiting: None,
             fetching: None,
             fetch_at: None,
+            held_back: false,
             last_fetch_spawned: 0,
             last_fetch_completed: 0,
             next_fetch_delay: -1,

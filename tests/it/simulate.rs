@@ -52,3 +52,62 @@ fn a_scenario_that_means_nothing_is_told_with_its_place() {
         assert!(stderr.contains(said), "'{said}' is not in\n{stderr}");
     }
 }
+
+/// Plays `scenario` on four slots with `arguments`; the lines it prints.
+fn on_four_slots(arguments: &[&str], scenario: &str) -> Vec<String> {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("scenario.toml");
+    let knobs = "NUM_CPUS = \"4\"\nNUM_SLOTS_TYPE_1 = \"4\"\nSLOT_TYPE_1 = \"25%\"\n";
+    std::fs::write(&path, scenario.replace("[knobs]\n", &format!("[knobs]\n{knobs}"))).unwrap();
+    let config = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/slot/plain.conf");
+    let output = Command::new(env!("CARGO_BIN_EXE_htc-slot-run"))
+        .args(arguments)
+        .args(["simulate", "--no-env", "--config-file"])
+        .args([&config, &path])
+        .env_clear()
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect()
+}
+
+fn lines_with(lines: &[String], wanted: &str) -> usize {
+    lines.iter().filter(|line| line.contains(wanted)).count()
+}
+
+/// A fetched job that is refused for the limit alone would be lost to hooks that move it on `reject`.
+#[test]
+fn max_jobs_fetches_no_more_than_it_takes() {
+    let jobs: String = (1..=4)
+        .map(|number| format!("[[job]]\nruns = 1\nad = \"ClusterId = {number}\\nProcId = 0\\n\"\n"))
+        .collect();
+    for (most, there) in [(1, 4), (3, 4), (2, 1)] {
+        let jobs: String = jobs.split_inclusive("[[job]]").take(there + 1).collect();
+        let jobs = jobs.strip_suffix("[[job]]").unwrap_or(&jobs);
+        let scenario = format!("until = 100\nfetch_takes = 2\n[knobs]\nFetchWorkDelay = \"5\"\n{jobs}");
+        let lines = on_four_slots(&["--max-jobs", &most.to_string()], &scenario);
+        let accepted = lines_with(&lines, "accepted");
+        assert_eq!(accepted, most.min(there), "{lines:#?}");
+        assert_eq!(lines_with(&lines, "rejected"), 0, "{lines:#?}");
+        // Who found no room asks as soon as a fetch has brought nothing.
+        if there < most {
+            assert!(lines.iter().any(|line| line.contains("slot4: hook started FETCH_WORK")), "{lines:#?}");
+        } else {
+            assert_eq!(lines_with(&lines, "stop: --max-jobs"), 1, "{lines:#?}");
+        }
+    }
+}
+
+/// The idle time ends while a hook is still looking for work: its job is taken, and the clock begins anew.
+#[test]
+fn idle_exit_waits_for_the_answer_of_a_fetch() {
+    let scenario = "until = 100\nfetch_takes = 4\n[knobs]\nFetchWorkDelay = \"1\"\n\
+                    [[job]]\nat = 3\nruns = 1\nad = \"ClusterId = 1\\nProcId = 0\\n\"\n";
+    let lines = on_four_slots(&["--idle-exit", "2"], scenario);
+    assert_eq!(lines_with(&lines, "rejected"), 0, "{lines:#?}");
+    assert_eq!(lines_with(&lines, "exited 0"), 1, "{lines:#?}");
+    // At +4 the job comes, at +5 it ends, at +7 the idle time is over: fetches that run then are heard, none begins.
+    let stop = lines.iter().find(|line| line.contains("stop: no work (--idle-exit)")).expect("it never ends");
+    let at: f64 = stop.split_whitespace().next().unwrap().parse().unwrap();
+    assert!((7.0..=11.0).contains(&at), "{lines:#?}");
+}

@@ -325,6 +325,19 @@ fn sigquit_and_a_second_sigterm_kill_at_once() {
     }
 }
 
+/// Whoever gave a job has to know that it was given up: its hook runs to its end, however hard the end was asked for.
+#[test]
+fn a_fast_end_waits_for_the_hook_that_tells_of_the_claim() {
+    let evict = "#!/bin/sh\ncat > /dev/null\nsleep 1\n: > \"$HOME/out/evicted\"\n";
+    let point = Point::new().job("1", JOB).hook("starter", STUBBORN).hook("evict", evict).arguments([]);
+    let mut child = point.start();
+    wait_until_busy(&point, &mut child);
+    signal(&child, Signal::SIGQUIT);
+    let run = point.end(child);
+    assert!(point.path("out/evicted").exists(), "{}", run.stderr);
+    assert_eq!(run.count(&[("event", "hook-end"), ("hook", "EVICT_CLAIM"), ("exit", "exited 0")]), 1);
+}
+
 #[test]
 fn a_starter_that_ignores_everything_is_killed_with_its_family() {
     let starter = "#!/bin/sh\ncat > /dev/null\ntrap '' TERM QUIT\nsleep 1000 &\necho $! > \"$HOME/child\"\n\
