@@ -782,8 +782,8 @@ complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand init" -s l -
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand init" -l json -d 'Write one JSON array'
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand init" -l jsonl -d 'Write one JSON object a line'
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand init" -s q -l quiet -d 'Say nothing but results and errors'
-complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand record" -l into -d 'Keep the calls below DIR' -r -F
-complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand record" -l type -d 'The type of hook, such as prepare, for replay; told from the hook\'s name otherwise' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand record" -l into -d 'Keep the calls below DIR, readable by this account only; the first 8 MiB of each stream' -r -F
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand record" -l type -d 'The type of hook, such as prepare, for replay; guessed from the hook\'s name otherwise' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand record" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand record" -l set-knob -d 'Set a knob above all files; may be repeated' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand record" -l color -d 'Use colours: auto, always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set or TERM is `dumb`'
@@ -802,7 +802,7 @@ complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand record" -l j
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand record" -l jsonl -d 'Write one JSON object a line'
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand record" -s q -l quiet -d 'Say nothing but results and errors'
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand replay" -l hook -d 'Call this hook with each recorded input and show what would change' -r -F
-complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand replay" -l type -d 'Only calls of this type' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand replay" -l type -d 'Only calls of this type; those that do not tell their type are taken for it' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand replay" -l junit -d 'Write results as JUnit XML to FILE: a call that changes is a failure' -r -F
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand replay" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand replay" -l set-knob -d 'Set a knob above all files; may be repeated' -r
@@ -827,8 +827,8 @@ complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand queue" -l jo
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand queue" -l fill -d 'A shell command that fills the queue; JOBS is in its environment' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand queue" -l id -d 'What tells one job from another' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand queue" -l evict -d 'Share of jobs that are evicted once before they end, in percent' -r
-complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand queue" -l reject -d 'Share of jobs that are rejected once, in percent' -r
-complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand queue" -l kill -d 'Share of calls that are killed in the middle, in percent' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand queue" -l reject -d 'Share of jobs that are rejected once, in percent; 20 on a copy, otherwise 0' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand queue" -l kill -d 'Share of calls that are killed in the middle of the last round, in percent; 0 leaves that round out' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand queue" -l keyword -d 'Use the hooks of this keyword' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand queue" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand queue" -l set-knob -d 'Set a knob above all files; may be repeated' -r
@@ -840,7 +840,7 @@ complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand queue" -l se
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand queue" -l quirks -d '\'reference\' does exactly as HTCondor 25.14 where it breaks its manual' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand queue" -l events -d 'Write JSON events to FILE or fd:N' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand queue" -l timeout -d 'Give up after this many seconds (exit status 124)' -r
-complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand queue" -l in-place -d 'Work on the queue itself, not on a copy of the configuration\'s directory'
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand queue" -l in-place -d 'Work on the queue itself, not on copies of the configuration\'s directory; one round only, in which nothing is learnt about exit records'
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand queue" -s h -l help -d 'Print this help; --help-all prints all options'
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand queue" -l help-all -d 'Print all options with notes'
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand queue" -l no-env -d 'Ignore _CONDOR_* variables of the environment'

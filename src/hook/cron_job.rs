@@ -270,6 +270,9 @@ impl CronJob {
             (mode, Some(text)) => match parse_period(text) {
                 Ok(seconds) => {
                     job.period = seconds;
+                    if seconds < 0 {
+                        return skip("PERIOD", &format!("'{text}' is below 0"));
+                    }
                     if mode == CronMode::Periodic && seconds == 0 {
                         return skip("PERIOD", "Periodic needs a period above 0");
                     }
@@ -368,6 +371,15 @@ mod tests {
         assert_eq!(period("2m"), Ok(120));
         assert_eq!(period("1H junk"), Ok(3600));
         assert!(period("5d").is_err() && period("0").is_err());
+        assert_eq!(
+            period("-5").unwrap_err().to_string(),
+            "STARTD_CRON_X_PERIOD: '-5' is below 0; the job is skipped"
+        );
+        let waits = |text| {
+            read(&[("EXECUTABLE", "/x"), ("MODE", "WaitForExit"), ("PERIOD", text)], Quirks::None)
+                .map(|job| job.period)
+        };
+        assert!(waits("-1m").is_err() && waits("0") == Ok(0));
         let once = read(&[("EXECUTABLE", "/x"), ("MODE", "oneshot"), ("PERIOD", "9")], Quirks::None).unwrap();
         assert_eq!((once.mode, once.period, once.warnings.len()), (CronMode::OneShot, 0, 1));
         assert_eq!(read(&[], Quirks::None).unwrap_err().knob, "STARTD_CRON_X_EXECUTABLE");

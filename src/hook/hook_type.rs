@@ -224,6 +224,30 @@ impl HookType {
             .into_iter()
             .find(|hook| plain(hook.name().as_bytes()) == wanted || hook.word().as_bytes() == wanted)
     }
+
+    /// The type that the name of a file suggests, such as `prepare-hook` or `Q_HOOK_FETCH_WORK.sh`; `None` where it
+    /// suggests none. `update` is the starter's, `exit` is JOB_EXIT.
+    pub fn guess(file: &[u8]) -> Option<Self> {
+        let name = file.to_ascii_lowercase();
+        [
+            ("shadow", HookType::ShadowPrepareJob),
+            ("before", HookType::PrepareJobBeforeTransfer),
+            ("prepare", HookType::PrepareJob),
+            ("translate", HookType::TranslateJob),
+            ("finalize", HookType::JobFinalize),
+            ("cleanup", HookType::JobCleanup),
+            ("fetch_work", HookType::FetchWork),
+            ("reply", HookType::ReplyFetch),
+            ("fetch", HookType::FetchWork),
+            ("evict", HookType::EvictClaim),
+            ("router-update", HookType::RouterUpdateJobInfo),
+            ("exit", HookType::JobExit),
+            ("update", HookType::UpdateJobInfo),
+        ]
+        .into_iter()
+        .find(|(word, _)| memchr::memmem::find(&name, word.as_bytes()).is_some())
+        .map(|(_, hook)| hook)
+    }
 }
 
 fn knob_of(keyword: &[u8], name: &str) -> BString {
@@ -245,6 +269,15 @@ mod tests {
         }
         assert_eq!(HookType::from_name(b"update_job_info"), Some(HookType::UpdateJobInfo));
         assert_eq!(HookType::from_name(b"REPLY_CLAIM"), None);
+        for (file, hook) in [
+            (&b"prepare-hook"[..], Some(HookType::PrepareJob)),
+            (b"Q_HOOK_FETCH_WORK.sh", Some(HookType::FetchWork)),
+            (b"reply_fetch", Some(HookType::ReplyFetch)),
+            (b"job_exit.py", Some(HookType::JobExit)),
+            (b"hook", None),
+        ] {
+            assert_eq!(HookType::guess(file), hook);
+        }
     }
 
     #[test]

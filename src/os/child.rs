@@ -516,3 +516,27 @@ pub(super) fn waiting(pipe: std::os::fd::BorrowedFd<'_>) -> usize {
     let done = unsafe { libc::ioctl(pipe.as_raw_fd(), libc::FIONREAD, &raw mut count) };
     if done == 0 { usize::try_from(count).unwrap_or(0) } else { 0 }
 }
+
+/// Whether SIGPIPE was ignored when the program was started; the runtime ignores it before anything of ours could look.
+static SIGPIPE_WAS_IGNORED: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
+
+/// Runs before the runtime is set up, as an initialiser of the C library's start.
+// SAFETY: the section holds pointers to functions that are called once with arguments that may be left alone.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static LOOK_AT_SIGPIPE: extern "C" fn() = look_at_sigpipe;
+
+extern "C" fn look_at_sigpipe() {
+    // SAFETY: only reads the present action; all bits zero is a value of that plain structure.
+    let action = unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(libc::SIGPIPE, ptr::null(), &raw mut action);
+        action.sa_sigaction
+    };
+    SIGPIPE_WAS_IGNORED.store(action == libc::SIG_IGN, std::sync::atomic::Ordering::Relaxed);
+}
+
+/// Whether the program was started with SIGPIPE ignored.
+pub(super) fn sigpipe_was_ignored() -> bool {
+    SIGPIPE_WAS_IGNORED.load(std::sync::atomic::Ordering::Relaxed)
+}

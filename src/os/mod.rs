@@ -27,5 +27,6 @@ mod whole;
 pub use event::{Captured, ChildId, Event, Given, Leftover, Stream, Token};
 pub use reactor::{Interest, Reactor, Whom};
 pub use real_world::RealWorld;
+pub use signals::sigpipe_was_ignored;
 pub use spawn_error::{SpawnError, Stage};
 pub use whole::read_whole;

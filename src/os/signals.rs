@@ -8,6 +8,12 @@ use nix::sys::signal::{SigSet, Signal};
 use signal_hook::SigId;
 use signal_hook::low_level::{pipe, unregister};
 
+/// Whether this program was started with SIGPIPE ignored, as daemons of HTCondor start their children. The runtime ignores
+/// it in any case.
+pub fn sigpipe_was_ignored() -> bool {
+    super::child::sigpipe_was_ignored()
+}
+
 /// One pipe a signal, so that no delivery is taken for another.
 pub(super) struct Signals {
     watched: Vec<Watched>,

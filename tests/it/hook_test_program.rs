@@ -95,75 +95,6 @@ fn a_recorded_hook_behaves_as_itself_and_is_replayed() {
     assert_eq!(output.status.signal(), Some(15));
 }
 
-/// A queue of files in a directory, and a fetch hook that takes the first of them in some way.
-fn queue(home: &Path, take: &str) {
-    std::fs::create_dir(home.join("hooks")).unwrap();
-    std::fs::create_dir_all(home.join("queue/new")).unwrap();
-    std::fs::create_dir(home.join("queue/taken")).unwrap();
-    for number in 0..40 {
-        let ad = format!("ClusterId = {number}\nProcId = 0\nCmd = \"/bin/true\"\n");
-        std::fs::write(home.join(format!("queue/new/{number}")), ad).unwrap();
-    }
-    let fetch = format!("#!/bin/sh\ncd \"$(dirname \"$0\")/../queue\"\ncat >/dev/null\n{take}\n");
-    write_executable(&home.join("hooks/fetch"), fetch.as_bytes());
-    let exit = "#!/bin/sh\ncd \"$(dirname \"$0\")/../queue\"\nid=$(sed -n 's/^ClusterId = //p')\n\
-        [ \"$1\" = exit ] || printf 'ClusterId = %s\\nProcId = 0\\nCmd = \"/bin/true\"\\n' \"$id\" >\"tmp.$id\" && \
-        { [ \"$1\" = exit ] || mv \"tmp.$id\" \"new/$id\"; }\n";
-    write_executable(&home.join("hooks/exit"), exit.as_bytes());
-    let config = "STARTD_JOB_HOOK_KEYWORD = Q\nQ_HOOK_FETCH_WORK = $(CONFIG_ROOT)/hooks/fetch\n\
-        Q_HOOK_JOB_EXIT = $(CONFIG_ROOT)/hooks/exit\n";
-    std::fs::write(home.join("condor_config"), config).unwrap();
-}
-
-const BY_RENAME: &str = "for file in new/*; do\n mv \"$file\" taken/ 2>/dev/null || continue\n \
-    cat \"taken/${file#new/}\"\n exit 0\ndone";
-const LIST_PRINT_REMOVE: &str = "for file in new/*; do\n [ -e \"$file\" ] || exit 0\n cat \"$file\"\n \
-    sleep 0.02\n rm -f \"$file\"\n exit 0\ndone";
-
-#[test]
-fn a_queue_that_renames_its_jobs_holds_its_contract() {
-    let home = tempfile::tempdir().unwrap();
-    queue(home.path(), BY_RENAME);
-    let words = [
-        "queue",
-        "--config-file",
-        "condor_config",
-        "--slots",
-        "8",
-        "--jobs",
-        "40",
-        "--seed",
-        "1",
-        "--kill",
-        "0",
-    ];
-    let Some(output) = run(home.path(), &words) else { return };
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    assert!(text(&output.stderr).contains("40 jobs handed out, 40 done"), "{}", text(&output.stderr));
-}
-
-#[test]
-fn a_queue_that_lists_prints_and_removes_is_refuted() {
-    let home = tempfile::tempdir().unwrap();
-    queue(home.path(), LIST_PRINT_REMOVE);
-    let words = [
-        "queue",
-        "--config-file",
-        "condor_config",
-        "--slots",
-        "8",
-        "--jobs",
-        "40",
-        "--seed",
-        "1",
-        "--kill",
-        "0",
-    ];
-    let Some(output) = run(home.path(), &words) else { return };
-    assert_eq!(output.status.code(), Some(1));
-    assert!(text(&output.stderr).contains("handed out twice"), "{}", text(&output.stderr));
-}
-
 #[test]
 fn random_ads_find_what_a_hook_does_not_expect() {
     let home = tempfile::tempdir().unwrap();
@@ -328,38 +259,6 @@ fn a_monitor_counts_for_the_job_that_begins() {
     let Some(output) = run(home.path(), &words) else { return };
     assert_eq!(output.status.code(), Some(0), "{}{}", text(&output.stderr), text(&output.stdout));
     assert!(text(&output.stderr).contains("seen by policy only, not sent:"));
-}
-
-/// A queue whose hooks leave their lock behind when they are killed: nobody gets a job any more.
-#[test]
-fn killed_hooks_must_not_stop_a_queue() {
-    let home = tempfile::tempdir().unwrap();
-    queue(home.path(), BY_RENAME);
-    let words = |seed: &'static str| {
-        [
-            "queue",
-            "--config-file",
-            "condor_config",
-            "--slots",
-            "8",
-            "--jobs",
-            "40",
-            "--kill",
-            "40",
-            "--seed",
-            seed,
-        ]
-    };
-    let Some(output) = run(home.path(), &words("3")) else { return };
-    let said = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(0), "{said}");
-    assert!(said.contains("calls were killed in the middle"), "{said}");
-    let locked = tempfile::tempdir().unwrap();
-    let take = format!("mkdir lock 2>/dev/null || exit 0\nsleep 0.02\n({BY_RENAME})\nrmdir lock\nexit 0");
-    queue(locked.path(), &take);
-    let output = run(locked.path(), &words("3")).unwrap();
-    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
-    assert!(text(&output.stderr).contains("were never handed out"), "{}", text(&output.stderr));
 }
 
 #[test]
@@ -527,44 +426,4 @@ fn a_slot_may_be_named_by_its_number() {
         |slot| Some(run(home.path(), &["fetch", "--config-file", "c", "--slot", slot])?.status.code());
     assert_eq!(status("2"), option_env!("CARGO_BIN_EXE_htc-hook-test").map(|_| Some(0)));
     assert_eq!(status("1"), option_env!("CARGO_BIN_EXE_htc-hook-test").map(|_| Some(3)));
-}
-
-/// The scripts of the quickstart, as they are, with more jobs and with hooks killed in the middle.
-#[test]
-fn the_queue_of_the_quickstart_holds_its_contract() {
-    let home = tempfile::tempdir().unwrap();
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/quickstart");
-    for directory in ["hooks", "queue/new", "queue/claimed", "queue/done", "queue/failed", "queue/output"] {
-        std::fs::create_dir_all(home.path().join(directory)).unwrap();
-    }
-    std::fs::copy(source.join("condor_config"), home.path().join("condor_config")).unwrap();
-    for entry in std::fs::read_dir(source.join("hooks")).unwrap() {
-        let entry = entry.unwrap();
-        std::fs::copy(entry.path(), home.path().join("hooks").join(entry.file_name())).unwrap();
-    }
-    let job = std::fs::read(source.join("queue/new/1-succeeds.ad")).unwrap();
-    for number in 0..30 {
-        std::fs::write(home.path().join(format!("queue/new/{number}.ad")), &job).unwrap();
-    }
-    for (kill, seed) in [("0", "1"), ("30", "2")] {
-        let words = [
-            "queue",
-            "--config-file",
-            "condor_config",
-            "--slots",
-            "6",
-            "--jobs",
-            "30",
-            "--kill",
-            kill,
-            "--seed",
-            seed,
-        ];
-        let Some(output) = run(home.path(), &words) else { return };
-        let said = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(0), "{said}");
-        assert!(kill != "0" || said.contains("30 jobs handed out, 30 done"), "{said}");
-    }
-    // It works on a copy: nothing has moved here.
-    assert_eq!(std::fs::read_dir(home.path().join("queue/new")).unwrap().count(), 30);
 }

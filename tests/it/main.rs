@@ -12,6 +12,8 @@ mod cron;
 mod cron_faults;
 mod hook_test_options;
 mod hook_test_program;
+mod hook_test_queue;
+mod hook_test_record;
 mod hooks;
 #[cfg(feature = "cli")]
 mod interrupted;

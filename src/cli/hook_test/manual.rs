@@ -16,6 +16,19 @@ pub(super) const MANUAL: Manual = Manual {
          looked up as its caller does.",
         "The status is 0 when the hook has done what it is for, 1 when the job would not be started, be held, be given \
          back or be refused, or an expectation fails, and 124 when it had to be killed.",
+        "record stands between a live daemon and its hook: arguments, descriptors, signals (SIGPIPE as the daemon left \
+         it) and every byte are handed on as they come, and a stream that nobody reads any more is closed for the hook, \
+         too. The first 8 MiB of each stream are kept in files that only the recording account can read, the values of \
+         CONDOR_PRIVATE_... not at all. replay --hook judges a new version against that: verdict, reason, hold codes and \
+         changed attributes, paths of the hook and of the scratch directory aside; a file that its caller would refuse \
+         is a change as well.",
+        "queue drives its hooks on fresh copies of the directory of the configuration. Texts in the copy that name that \
+         directory name the copy instead; a hook or a link that leads elsewhere is refused. The first round makes one \
+         call at a time and looks at the files that it changes: this shows where JOB_EXIT takes the end of a job down, \
+         and whether REPLY_FETCH puts a rejected job aside or is to give it back. The second has many slots fetch at \
+         once, and nothing excuses a job that is lost, comes twice, or is done and has no record; in the third some \
+         calls are killed in the middle. A round ends after twenty violations; an interrupt tells what was found so \
+         far.",
     ],
     examples: &[
         Example {

@@ -180,6 +180,7 @@ pub(super) fn shown(
         stdin: setup.case.input(setup.quirks),
         ..Record::default()
     };
+    record.describe(&setup.case);
     let spec = setup.child(&place, environment)?;
     let outcome = match &setup.refusal {
         Some(reason) => {

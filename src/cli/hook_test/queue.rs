@@ -2,14 +2,15 @@
 //! is handed out twice or lost, or shows the sequence that did it.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::io::Write;
+use std::rc::Rc;
 
 use bstr::BString;
 use clap::Args;
 
-use super::queue_drive::{Drive, Hooks, Known, Step, Tag};
+use super::queue_drive::{Drive, Hooks, Known, Round, Step, Tag};
+use super::queue_ground::Ground;
+use super::queue_habits::Habits;
 use super::{Cli, one, setup};
 use crate::classad::ClassAd;
 use crate::cli::common::{Painter, Problem, Session, Status};
@@ -19,9 +20,10 @@ use crate::os::{RealWorld, identity};
 use crate::process::Exit;
 use crate::quirks::Quirks;
 use crate::runner::hook_call::HookCall;
-use crate::runner::hook_test::fuzz::Random;
+use crate::runner::hook_environment::HookEnvironment;
 use crate::runner::hook_test::pool::{Job, run_many};
-use crate::runner::hook_test::{caller_environment, samples};
+use crate::runner::hook_test::{Case, Place, caller_environment, samples};
+use crate::starter::Settings;
 use crate::world::World;
 
 /// Options of `queue`.
@@ -36,7 +38,8 @@ pub(super) struct QueueArgs {
     /// A shell command that fills the queue; JOBS is in its environment
     #[arg(long, value_name = "COMMAND")]
     pub fill: Option<String>,
-    /// Work on the queue itself, not on a copy of the configuration's directory
+    /// Work on the queue itself, not on copies of the configuration's directory; one round only, in which nothing is
+    /// learnt about exit records
     #[arg(long)]
     pub in_place: bool,
     /// What tells one job from another
@@ -45,15 +48,37 @@ pub(super) struct QueueArgs {
     /// Share of jobs that are evicted once before they end, in percent
     #[arg(long, value_name = "P", default_value_t = 20)]
     pub evict: u32,
-    /// Share of jobs that are rejected once, in percent
-    #[arg(long, value_name = "P", default_value_t = 0)]
-    pub reject: u32,
-    /// Share of calls that are killed in the middle, in percent
+    /// Share of jobs that are rejected once, in percent; 20 on a copy, otherwise 0
+    #[arg(long, value_name = "P")]
+    pub reject: Option<u32>,
+    /// Share of calls that are killed in the middle of the last round, in percent; 0 leaves that round out
     #[arg(long, value_name = "P", default_value_t = 5)]
     pub kill: u32,
     /// Use the hooks of this keyword
     #[arg(long, value_name = "WORD")]
     pub keyword: Option<String>,
+}
+
+/// The rounds: hooks one at a time, so that it is seen what each does; many slots at once, where nothing excuses a lost job;
+/// and once more with calls that are killed. On the queue itself there is only one.
+fn rounds(args: &QueueArgs) -> Vec<Round> {
+    let plain = Round {
+        name: "at once",
+        slots: args.slots.max(1),
+        kill: 0,
+        reject: args.reject.unwrap_or(if args.in_place { 0 } else { 20 }),
+        evict: args.evict,
+        alone: false,
+        jobs: args.jobs,
+    };
+    let killed = Round { name: "with kills", kill: args.kill, ..plain };
+    if args.in_place {
+        return vec![Round { name: "in place", ..killed }];
+    }
+    let alone = Round { name: "one at a time", slots: 1, alone: true, ..plain };
+    let mut rounds = vec![alone, plain];
+    rounds.extend((args.kill > 0).then_some(killed));
+    rounds
 }
 
 pub(super) fn run(cli: &Cli, args: &QueueArgs, session: &Session) -> anyhow::Result<Status> {
@@ -62,50 +87,97 @@ pub(super) fn run(cli: &Cli, args: &QueueArgs, session: &Session) -> anyhow::Res
         .config_file
         .clone()
         .ok_or_else(|| Problem::usage("queue needs --config-file, which names the hooks"))?;
-    let copy = tempfile::Builder::new().prefix("htc-hook-queue.").tempdir()?;
-    let config_file = if args.in_place {
-        config_file
-    } else {
-        let directory =
-            config_file.parent().filter(|path| !path.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let mut left = 20_000;
-        copy_tree(directory, copy.path(), &mut left)?;
-        copy.path().join(config_file.file_name().unwrap_or_default())
-    };
-    if let Some(command) = &args.fill {
-        let status = std::process::Command::new("/bin/sh")
-            .args(["-c", command])
-            .env("JOBS", args.jobs.unwrap_or(0).to_string())
-            .current_dir(config_file.parent().unwrap_or(Path::new(".")))
-            .status()?;
-        if !status.success() {
-            return Err(Problem::unreadable(format!("--fill ended with {status}")).into());
-        }
-    }
-    let world = RealWorld::new();
-    let hooks = hooks(cli, args, &config_file, &world)?;
     let id = match &args.id {
         Some(text) => Some(one::expectation(text, "--id")?.1),
         None => None,
     };
+    let world = Rc::new(RealWorld::new());
     let seed = cli.clock.seed.unwrap_or_else(|| world.random());
-    let drive = RefCell::new(Drive {
-        ready: (0..args.slots.max(1)).map(|slot| (slot, Step::Fetch)).collect(),
-        idle: Vec::new(),
-        known: BTreeMap::new(),
-        violations: Vec::new(),
-        random: Random::new(seed),
-        calls: 0,
-        number: 0,
-        killed: 0,
-        lost_fetches: 0,
-        claims: BTreeMap::new(),
-        typical: Duration::from_millis(5),
-    });
+    let mut habits = Habits::default();
+    let mut told: Vec<Told> = Vec::new();
+    let mut interrupted = None;
+    let mut no_exit = false;
+    for round in rounds(args) {
+        let ground = match args.in_place {
+            true => Ground::in_place(&config_file)?,
+            false => Ground::copy_of(&config_file)?,
+        };
+        fill(args, &ground)?;
+        let hooks = hooks(cli, args, &ground, &world)?;
+        no_exit = hooks.exit.is_none();
+        let mut drive = Drive::new(round, &hooks, &ground, &mut habits, id.as_ref(), &world, seed);
+        interrupted = play(cli, &mut drive)?;
+        if interrupted.is_none() {
+            drive.close();
+        }
+        if let Some(path) = &drive.astray {
+            let message = format!(
+                "the hooks do not work on the copy: FETCH_WORK has changed '{}' itself; nothing more is called",
+                path.display()
+            );
+            let hint = "let them find the queue from their own place or from $CONDOR_CONFIG; --in-place is for queues \
+                        that cannot be copied";
+            return Err(Problem::unreadable(message).hint(hint).into());
+        }
+        let empty = drive.known.is_empty();
+        told.push(Told::of(&drive));
+        if empty && interrupted.is_none() && told.iter().all(|told| told.violations.is_empty()) {
+            return Err(Problem::unreadable("the queue handed out no job at all")
+                .hint("fill it before, or with --fill COMMAND")
+                .into());
+        }
+        // Hooks that give no job at all give none to many slots either.
+        if empty || interrupted.is_some() {
+            break;
+        }
+    }
+    let mut broken = told.iter().any(|told| !told.violations.is_empty());
+    let mut remarks = Vec::new();
+    if no_exit {
+        broken = true;
+        remarks.push("no JOB_EXIT is configured: no accepted job has an exit record".to_owned());
+    }
+    if cli.output.json || cli.output.jsonl {
+        let text = json(&told, &remarks, broken, interrupted, seed);
+        std::io::stdout().write_all(format!("{text}\n").as_bytes())?;
+    } else {
+        tell(cli, &told, &remarks, seed, session);
+        if !cli.output.quiet {
+            remark(&habits, args, no_exit, session);
+            session.tell(match (broken, interrupted) {
+                (true, _) => "the queue's contract is broken\n",
+                (false, Some(_)) => "interrupted: so far the queue's contract holds\n",
+                (false, None) => "the queue's contract holds\n",
+            });
+        }
+    }
+    Ok(match interrupted {
+        Some(number) => Status::Relayed(Exit::Signal { number, core_dumped: false }),
+        None if broken => Status::No,
+        None => Status::Done,
+    })
+}
+
+fn fill(args: &QueueArgs, ground: &Ground) -> anyhow::Result<()> {
+    let Some(command) = &args.fill else { return Ok(()) };
+    let status = std::process::Command::new("/bin/sh")
+        .args(["-c", command])
+        .env("JOBS", args.jobs.unwrap_or(0).to_string())
+        .current_dir(ground.directory())
+        .status()?;
+    if !status.success() {
+        return Err(Problem::unreadable(format!("--fill ended with {status}")).into());
+    }
+    Ok(())
+}
+
+/// Drives one round until nothing is left to do; the signal that interrupted it, if one did.
+fn play(cli: &Cli, drive: &mut Drive<'_>) -> anyhow::Result<Option<i32>> {
+    let (hooks, world, round) = (drive.hooks, drive.world, drive.round);
     let account = identity::by_uid(identity::effective_uid());
-    let daemon = caller_environment(account.as_ref(), Some(&config_file), cli.quirks.quirks);
+    let daemon = caller_environment(account.as_ref(), Some(&drive.ground.config_file), cli.quirks.quirks);
     let log = tempfile::Builder::new().prefix("htc-hook-log.").tempdir()?;
-    let slots: Vec<ClassAd> = (0..args.slots.max(1))
+    let slots: Vec<ClassAd> = (0..round.slots)
         .map(|number| {
             let mut slot = samples::slot("static").unwrap_or_default();
             slot.set("Name", format!("slot{}@node1.example.org", number + 1));
@@ -115,9 +187,12 @@ pub(super) fn run(cli: &Cli, args: &QueueArgs, session: &Session) -> anyhow::Res
         .collect();
     let patience = cli.events.timeout.unwrap_or(setup::PATIENCE);
     let mut reactor = one::reactor()?;
+    let drive = RefCell::new(drive);
+    // A place that cannot be made ends the round with its error.
+    let failure = RefCell::new(None);
     let interrupted = run_many(
         &mut reactor,
-        args.slots.max(1),
+        round.slots,
         &mut || {
             let mut drive = drive.borrow_mut();
             let (slot, step) = drive.ready.pop_front()?;
@@ -129,6 +204,8 @@ pub(super) fn run(cli: &Cli, args: &QueueArgs, session: &Session) -> anyhow::Res
                 _ => {}
             }
             let claim = format!("<192.0.2.1:9618>#1#{slot}#0");
+            let mut environment = daemon.clone();
+            let mut place = None;
             let (hook, path, words, stdin): (_, _, Vec<BString>, _) = match &step {
                 Step::Fetch => (HookType::FetchWork, hooks.fetch.clone(), vec![], input::fetch(&slots[slot])),
                 Step::Reply { job, accept, .. } => {
@@ -138,124 +215,206 @@ pub(super) fn run(cli: &Cli, args: &QueueArgs, session: &Session) -> anyhow::Res
                     (HookType::ReplyFetch, hooks.reply.clone()?, vec![word.into()], stdin)
                 }
                 Step::Exit { job, word, .. } => {
-                    let mut job = (**job).clone();
-                    job.set("JobState", "Exited");
+                    let mut case = Case::new(HookType::JobExit);
+                    (case.job, case.slot) = ((**job).clone(), slots[slot].clone());
+                    (case.keyword, case.claim_id) = (hooks.keyword.clone(), claim.as_str().into());
+                    case.word = (*word).into();
+                    case.job.set("JobState", "Exited");
                     if *word == "exit" {
-                        job.set("ExitBySignal", false);
-                        job.set("ExitCode", 0i64);
+                        case.job.set("ExitBySignal", false);
+                        case.job.set("ExitCode", 0i64);
                     }
-                    (HookType::JobExit, hooks.exit.clone()?, vec![(*word).into()], input::job_ad(&job))
+                    match starter_place(&case, &mut environment, &hooks.settings, world) {
+                        Ok(made) => place = Some(made),
+                        Err(error) => {
+                            failure.replace(Some(error));
+                            return None;
+                        }
+                    }
+                    (HookType::JobExit, hooks.exit.clone()?, vec![(*word).into()], case.input(Quirks::None))
                 }
                 Step::Evict { job } => {
                     let stdin = input::evict(job, &slots[slot], claim.as_bytes(), Quirks::None);
                     (HookType::EvictClaim, hooks.evict.clone()?, vec![], stdin)
                 }
             };
-            let doomed = drive.chance(args.kill);
-            let patience = match doomed {
-                true => drive.part_of_typical(),
-                false => patience,
-            };
-            let mut call = HookCall::new(hook, path, stdin, daemon.clone());
+            let doom = drive.doom();
+            let mut call = HookCall::new(hook, path, stdin, environment);
             call.arguments = words;
-            call.directory = Some(log.path().to_owned());
+            let directory = place.as_ref().map_or(log.path(), |place: &Place| place.directory.as_path());
+            call.directory = Some(directory.to_owned());
             call.ancestor = Some(HookCall::marker(world.now(), world.random()));
             let spec = call.child_spec().ok()?;
-            Some(Job { tag: Tag { slot, step, doomed }, spec, patience })
+            let tag = Tag { slot, step, doomed: doom.is_some(), place };
+            Some(Job { tag, spec, patience: doom.unwrap_or(patience) })
         },
-        &mut |tag, outcome| drive.borrow_mut().done(tag, &outcome, args, &hooks, id.as_ref(), &world),
+        &mut |tag, outcome| drive.borrow_mut().done(tag, &outcome),
     )?;
-    if let Some(number) = interrupted {
-        return Ok(Status::Relayed(Exit::Signal { number, core_dumped: false }));
+    match failure.into_inner() {
+        Some(error) => Err(anyhow::Error::from(error).context("making a place for the hook")),
+        None => Ok(interrupted),
     }
-    let mut drive = drive.into_inner();
-    drive.close(args);
-    tell(cli, args, &drive, seed, session)
 }
 
-fn hooks(cli: &Cli, args: &QueueArgs, file: &Path, world: &RealWorld) -> anyhow::Result<Hooks> {
-    let who = Who { subsystem: "STARTD".into(), local_name: "".into() };
-    let mut options = cli.config.load_options(CommandPolicy::BOUNDED);
-    options.file = Some(file.to_owned());
-    let (config, _) =
-        Config::load(world, &who, &options).map_err(|error| Problem::unreadable(error.to_string()))?;
-    let view = config.for_slot(None, "slot1", world);
+/// What a hook of the starter finds: the scratch directory of its job, with the ads and the variables that name them.
+fn starter_place(
+    case: &Case,
+    environment: &mut HookEnvironment,
+    settings: &Settings,
+    world: &RealWorld,
+) -> std::io::Result<Place> {
+    let place = Place::make(case, None, Quirks::None)?;
+    let account = identity::by_uid(identity::effective_uid());
+    let daemon = std::mem::take(environment);
+    *environment = place.environment(case, daemon, account.as_ref(), settings, world, Quirks::None);
+    Ok(place)
+}
+
+fn hooks(cli: &Cli, args: &QueueArgs, ground: &Ground, world: &RealWorld) -> anyhow::Result<Hooks> {
+    let load = |subsystem: &str| {
+        let who = Who { subsystem: subsystem.into(), local_name: "".into() };
+        let mut options = cli.config.load_options(CommandPolicy::BOUNDED);
+        options.file = Some(ground.config_file.clone());
+        Config::load(world, &who, &options)
+            .map(|(config, _)| config)
+            .map_err(|error| Problem::unreadable(error.to_string()))
+    };
+    let (startd, starter) = (load("STARTD")?, load("STARTER")?);
+    let startd = startd.for_slot(None, "slot1", world);
+    let starter = starter.for_slot(None, "slot1", world);
     let keyword = match &args.keyword {
         Some(keyword) => BString::from(keyword.as_str()),
-        None => keyword::startd("slot1", None, &view, cli.quirks.quirks)
+        None => keyword::startd("slot1", None, &startd, cli.quirks.quirks)
             .keyword
             .ok_or_else(|| Problem::unreadable("STARTD_JOB_HOOK_KEYWORD is not set"))?,
     };
     let find = |hook: HookType| -> anyhow::Result<Option<BString>> {
-        path_check::configured(world, &view, &keyword, hook)
-            .map_err(|error| Problem::unreadable(error.to_string()).into())
+        let view = if hook == HookType::JobExit { &starter } else { &startd };
+        let path = path_check::configured(world, view, &keyword, hook)
+            .map_err(|error| Problem::unreadable(error.to_string()))?;
+        path.map(|path| ground.hook(&hook.knob(&keyword).to_string(), path)).transpose()
     };
     let fetch = find(HookType::FetchWork)?
         .ok_or_else(|| Problem::unreadable(format!("{keyword}_HOOK_FETCH_WORK is not set")))?;
     let (reply, exit) = (find(HookType::ReplyFetch)?, find(HookType::JobExit)?);
-    Ok(Hooks { fetch, reply, exit, evict: find(HookType::EvictClaim)? })
+    let evict = find(HookType::EvictClaim)?;
+    let slot = samples::slot("static").unwrap_or_default();
+    let settings = Settings::read(&starter, Some(&slot), world).unwrap_or_default();
+    Ok(Hooks { keyword, settings, fetch, reply, exit, evict })
 }
 
-/// Copies a tree of files, links as links; at most `left` entries.
-fn copy_tree(from: &Path, to: &Path, left: &mut u32) -> anyhow::Result<()> {
-    std::fs::create_dir_all(to)?;
-    std::fs::set_permissions(to, std::fs::metadata(from)?.permissions())?;
-    for entry in std::fs::read_dir(from)? {
-        let entry = entry?;
-        *left = left.checked_sub(1).ok_or_else(|| {
-            let message = format!("'{}' holds too many files to be copied", from.display());
-            Problem::unreadable(message).hint("--in-place works on the queue itself")
-        })?;
-        let target: PathBuf = to.join(entry.file_name());
-        let kind = entry.file_type()?;
-        if kind.is_dir() {
-            copy_tree(&entry.path(), &target, left)?;
-        } else if kind.is_symlink() {
-            std::os::unix::fs::symlink(std::fs::read_link(entry.path())?, target)?;
-        } else if kind.is_file() {
-            std::fs::copy(entry.path(), target)?;
+/// What a round has shown.
+struct Told {
+    round: Round,
+    calls: u32,
+    jobs: usize,
+    done: usize,
+    evicted: usize,
+    rejected: usize,
+    filed: usize,
+    killed: u32,
+    doubtful: usize,
+    stopped: bool,
+    violations: Vec<String>,
+}
+
+impl Told {
+    fn of(drive: &Drive<'_>) -> Self {
+        let count = |which: fn(&Known) -> bool| drive.known.values().filter(|known| which(known)).count();
+        Told {
+            round: drive.round,
+            calls: drive.calls,
+            jobs: drive.known.len(),
+            done: count(|known| known.finished),
+            evicted: count(|known| known.evicted),
+            rejected: count(|known| known.rejected),
+            filed: count(|known| known.filed),
+            killed: drive.killed,
+            doubtful: drive.lost_fetches + count(|known| known.in_doubt),
+            stopped: drive.stopped && !drive.round.alone,
+            violations: drive.violations.clone(),
         }
     }
-    Ok(())
 }
 
-fn tell(cli: &Cli, args: &QueueArgs, drive: &Drive, seed: u64, session: &Session) -> anyhow::Result<Status> {
+fn tell(cli: &Cli, told: &[Told], remarks: &[String], seed: u64, session: &Session) {
     let painter = Painter::stderr(cli.output.color);
     const SHOWN: usize = 5;
-    for violation in drive.violations.iter().take(SHOWN) {
-        session.tell(&format!("{}: {violation}\n", painter.bad("broken")));
-    }
-    let more = drive.violations.len().saturating_sub(SHOWN);
-    if more > 0 {
-        session.tell(&format!("and {more} more of this kind\n"));
-    }
-    let finished = drive.known.values().filter(|known| known.finished).count();
-    let count = |which: fn(&Known) -> bool| drive.known.values().filter(|known| which(known)).count();
-    if !cli.output.quiet {
+    for told in told {
+        for violation in told.violations.iter().take(SHOWN) {
+            session.tell(&format!("{}: {violation}\n", painter.bad("broken")));
+        }
+        let more = told.violations.len().saturating_sub(SHOWN);
+        if more > 0 {
+            session.tell(&format!("and {more} more of this kind\n"));
+        }
+        if cli.output.quiet {
+            continue;
+        }
+        let slots = if told.round.slots == 1 { "slot" } else { "slots" };
+        let filed =
+            if told.filed > 0 { format!(", {} of them put aside", told.filed) } else { String::new() };
+        let stopped = if told.stopped { "; stopped there" } else { "" };
         session.tell(&format!(
-            "{} calls from {} slots, seed {seed}: {} jobs handed out, {finished} done, {} evicted, {} rejected\n",
-            drive.calls,
-            args.slots.max(1),
-            drive.known.len(),
-            count(|known| known.evicted),
-            count(|known| known.rejected),
+            "{}: {} calls from {} {slots}, seed {seed}: {} jobs handed out, {} done, {} evicted, {} rejected{filed}{stopped}\n",
+            told.round.name, told.calls, told.round.slots, told.jobs, told.done, told.evicted, told.rejected,
         ));
+        if told.killed > 0 {
+            session.tell(&format!(
+                "{} calls were killed in the middle, which leaves {} jobs in doubt\n",
+                told.killed, told.doubtful
+            ));
+        }
     }
-    let doubtful = drive.lost_fetches + count(|known| known.in_doubt);
-    if drive.killed > 0 && !cli.output.quiet {
-        session.tell(&format!(
-            "{} calls were killed in the middle, which leaves {doubtful} jobs in doubt\n",
-            drive.killed
-        ));
+    for remark in remarks {
+        session.tell(&format!("{}: {remark}\n", painter.bad("broken")));
     }
-    let verdict = if drive.violations.is_empty() { "holds" } else { "is broken" };
-    if !cli.output.quiet {
-        session.tell(&format!("the queue's contract {verdict}\n"));
+}
+
+/// How exit records were counted.
+fn remark(habits: &Habits, args: &QueueArgs, no_exit: bool, session: &Session) {
+    if args.in_place || no_exit {
+        return;
     }
-    if drive.known.is_empty() && drive.violations.is_empty() {
-        return Err(Problem::unreadable("the queue handed out no job at all")
-            .hint("fill it before, or with --fill COMMAND")
-            .into());
+    if habits.can_count() {
+        let places: Vec<String> = habits.records.iter().map(|place| place.display().to_string()).collect();
+        session.tell(&format!("exit records were looked for in {}\n", places.join(", ")));
+    } else if !habits.here {
+        session.tell("the queue is not in the copy: exit records are told by the status of JOB_EXIT only\n");
     }
-    Ok(if drive.violations.is_empty() { Status::Done } else { Status::No })
+}
+
+fn json(
+    told: &[Told],
+    remarks: &[String],
+    broken: bool,
+    interrupted: Option<i32>,
+    seed: u64,
+) -> serde_json::Value {
+    let rounds: Vec<_> = told
+        .iter()
+        .map(|told| {
+            serde_json::json!({
+                "round": told.round.name,
+                "slots": told.round.slots,
+                "calls": told.calls,
+                "jobs": told.jobs,
+                "done": told.done,
+                "evicted": told.evicted,
+                "rejected": told.rejected,
+                "put_aside": told.filed,
+                "killed": told.killed,
+                "in_doubt": told.doubtful,
+                "stopped": told.stopped,
+                "violations": told.violations,
+            })
+        })
+        .collect();
+    serde_json::json!({
+        "holds": !broken,
+        "interrupted_by": interrupted,
+        "seed": seed,
+        "violations": remarks,
+        "rounds": rounds,
+    })
 }

@@ -5,15 +5,26 @@ use std::time::Duration;
 
 use bstr::BString;
 
-use super::queue::QueueArgs;
+use super::queue_ground::{Files, Ground};
+use super::queue_habits::{Habits, Names, names};
 use crate::classad::{ClassAd, Context, Expr, Value};
 use crate::os::RealWorld;
 use crate::process::Exit;
 use crate::quirks::Quirks;
 use crate::runner::hook_call::PIPE_BUFFER_MAX;
 use crate::runner::hook_test::fuzz::Random;
-use crate::runner::hook_test::{Ending, Outcome};
+use crate::runner::hook_test::{Ending, Outcome, Place};
 use crate::slot::{Fetched, read_fetched};
+use crate::starter::Settings;
+
+/// After so many violations a round ends: the rest of it would tell nothing new.
+const MOST_VIOLATIONS: usize = 20;
+/// So many jobs come from a queue whose size nobody has told.
+const MOST_JOBS: usize = 10_000;
+/// So many jobs are followed through calls made one at a time.
+const JOBS_ALONE: usize = 8;
+/// No larger share of the calls is killed, in percent, so that the others get somewhere.
+const MOST_KILLED: u32 = 90;
 
 /// What is to be called next, and for which slot.
 pub(super) enum Step {
@@ -40,6 +51,28 @@ pub(super) struct Tag {
     pub step: Step,
     /// It is killed if it has not ended by then.
     pub doomed: bool,
+    /// The directories of a hook of the starter; they go with the call.
+    pub place: Option<Place>,
+}
+
+/// How the hooks are driven.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Round {
+    /// In a word, for the reader.
+    pub name: &'static str,
+    /// Slots that fetch at once.
+    pub slots: usize,
+    /// Share of calls that are killed, in percent.
+    pub kill: u32,
+    /// Share of jobs that are rejected once, in percent.
+    pub reject: u32,
+    /// Share of jobs that are evicted once, in percent.
+    pub evict: u32,
+    /// One call at a time, whose effect on the files of the queue is looked at; for a few jobs only, of which the first
+    /// is rejected and the second evicted.
+    pub alone: bool,
+    /// How many jobs the queue holds.
+    pub jobs: Option<usize>,
 }
 
 /// Where a job stands.
@@ -54,10 +87,27 @@ pub(super) struct Known {
     pub owed: bool,
     /// One of its hooks was killed: nobody can say whether the queue has it, so it may come again or not.
     pub in_doubt: bool,
+    /// It was rejected, and REPLY_FETCH has put it aside.
+    pub filed: bool,
+    pub names: Names,
     pub story: Vec<String>,
 }
 
-pub(super) struct Drive {
+pub(super) struct Drive<'a> {
+    pub round: Round,
+    pub hooks: &'a Hooks,
+    pub ground: &'a Ground,
+    pub habits: &'a mut Habits,
+    /// What tells one job from another.
+    pub id: Option<&'a Expr>,
+    pub world: &'a RealWorld,
+    /// The files before the next call of a round that makes one at a time, and those of the original.
+    pub files: Files,
+    pub original: Files,
+    /// A round that is over before the queue is empty.
+    pub stopped: bool,
+    /// The hooks work on the original: which file they changed.
+    pub astray: Option<std::path::PathBuf>,
     pub ready: VecDeque<(usize, Step)>,
     /// Slots that found nothing; they ask again when something has come back.
     pub idle: Vec<usize>,
@@ -76,23 +126,71 @@ pub(super) struct Drive {
 }
 
 pub(super) struct Hooks {
+    pub keyword: BString,
+    /// Those of the starter that calls JOB_EXIT.
+    pub settings: Settings,
     pub fetch: BString,
     pub reply: Option<BString>,
     pub exit: Option<BString>,
     pub evict: Option<BString>,
 }
 
-impl Drive {
-    pub(super) fn done(
-        &mut self,
-        Tag { slot, step, doomed }: Tag,
-        outcome: &Outcome,
-        args: &QueueArgs,
-        hooks: &Hooks,
-        id: Option<&Expr>,
-        world: &RealWorld,
-    ) {
+impl<'a> Drive<'a> {
+    pub(super) fn new(
+        round: Round,
+        hooks: &'a Hooks,
+        ground: &'a Ground,
+        habits: &'a mut Habits,
+        id: Option<&'a Expr>,
+        world: &'a RealWorld,
+        seed: u64,
+    ) -> Self {
+        let (files, original) = match round.alone {
+            true => (Files::below(ground.directory()), Files::below(ground.original())),
+            false => Default::default(),
+        };
+        Drive {
+            round,
+            hooks,
+            ground,
+            habits,
+            id,
+            world,
+            files,
+            original,
+            stopped: false,
+            astray: None,
+            ready: (0..round.slots.max(1)).map(|slot| (slot, Step::Fetch)).collect(),
+            idle: Vec::new(),
+            known: BTreeMap::new(),
+            violations: Vec::new(),
+            random: Random::new(seed),
+            calls: 0,
+            number: 0,
+            killed: 0,
+            lost_fetches: 0,
+            claims: BTreeMap::new(),
+            typical: Duration::from_millis(5),
+        }
+    }
+
+    /// The next step of a slot, unless the round is over.
+    fn go(&mut self, slot: usize, step: Step) {
+        if !self.stopped {
+            self.ready.push_back((slot, step));
+        }
+    }
+
+    /// Nothing more is called.
+    fn stop(&mut self) {
+        self.stopped = true;
+        self.ready.clear();
+    }
+
+    pub(super) fn done(&mut self, tag: Tag, outcome: &Outcome) {
         self.number += 1;
+        let Tag { slot, step, doomed, place } = tag;
+        drop(place);
         let number = self.number;
         let (exit, stdout, cut) = match &outcome.ending {
             Ending::Ran(ended) => (ended.exit, ended.stdout.as_slice(), ended.cut),
@@ -107,9 +205,13 @@ impl Drive {
         if exit.is_some() {
             self.typical = (self.typical * 7 + outcome.took) / 8;
         }
+        let before = match self.round.alone {
+            true => std::mem::replace(&mut self.files, Files::below(self.ground.directory())),
+            false => Files::default(),
+        };
         match step {
             Step::Evict { job } => {
-                if let Some(known) = self.known.get_mut(&identify(&job, id, world)) {
+                if let Some(known) = self.known.get_mut(&identify(&job, self.id, self.world)) {
                     known.story.push(format!("{name} EVICT_CLAIM{}", how(exit, killed)));
                 }
                 self.idle.push(slot);
@@ -123,25 +225,23 @@ impl Drive {
                     // The startd does not look at how the hook ended; but what a killed one has taken nobody knows.
                     Fetched::Nothing(_) | Fetched::Bad { .. } if killed => {
                         self.lost_fetches += 1;
-                        self.ready.push_back((slot, Step::Fetch));
+                        self.go(slot, Step::Fetch);
                     }
-                    Fetched::Job(job) if killed && !self.is_whole(&job, id, world) => {
+                    Fetched::Job(job) if killed && !self.is_whole(&job) => {
                         self.lost_fetches += 1;
-                        self.ready.push_back((slot, Step::Fetch));
+                        self.go(slot, Step::Fetch);
                     }
                     Fetched::Nothing(_) => match self.claims.remove(&slot) {
-                        Some(job) if hooks.evict.is_some() => {
-                            self.ready.push_back((slot, Step::Evict { job }))
-                        }
+                        Some(job) if self.hooks.evict.is_some() => self.go(slot, Step::Evict { job }),
                         _ => self.idle.push(slot),
                     },
                     Fetched::Bad { reason, .. } => {
                         self.violate(format!(
                             "{name} FETCH_WORK prints no job, so that one may be lost: {reason}"
                         ));
-                        self.ready.push_back((slot, Step::Fetch));
+                        self.go(slot, Step::Fetch);
                     }
-                    Fetched::Job(job) => self.fetched(slot, job, killed, &name, args, hooks, id, world),
+                    Fetched::Job(job) => self.fetched(slot, job, killed, &name, &before),
                 }
             }
             Step::Reply { job, id, accept } => {
@@ -149,53 +249,63 @@ impl Drive {
                 self.note(&id, format!("{name} REPLY_FETCH {word}{}", how(exit, killed)));
                 self.doubt(&id, killed && !accept);
                 if accept {
-                    self.accepted(slot, job, id, args, hooks);
+                    self.accepted(slot, job, id);
                 } else {
+                    if self.round.alone {
+                        self.habits.rejected(&job, &before, &self.files);
+                    }
+                    let files = self.habits.files_rejects;
+                    if let Some(known) = self.known.get_mut(&id).filter(|known| files && !known.in_doubt) {
+                        (known.filed, known.owed) = (true, false);
+                    }
                     self.wake();
-                    self.ready.push_back((slot, Step::Fetch));
+                    self.go(slot, Step::Fetch);
                 }
             }
             Step::Exit { id, word, .. } => {
                 self.note(&id, format!("{name} JOB_EXIT {word}{}", how(exit, killed)));
                 self.doubt(&id, killed);
                 let in_doubt = self.known.get(&id).is_some_and(|known| known.in_doubt);
+                let story = self.story(&id);
                 if !in_doubt && !exit.is_some_and(Exit::is_success) {
-                    let story = self.story(&id);
                     self.violate(format!(
                         "the end of job {id} was not taken down: JOB_EXIT {word}{}{story}",
                         how(exit, killed)
                     ));
+                } else if self.round.alone && word == "exit" {
+                    let names = self.known.get(&id).map(|known| known.names.clone()).unwrap_or_default();
+                    let root = self.ground.directory();
+                    if let Some(missing) = self.habits.ended(&names, root, &before, &self.files) {
+                        self.violate(format!("job {id} has no exit record: JOB_EXIT exit: {missing}{story}"));
+                    }
                 }
                 self.ended(slot, &id, word);
             }
         }
     }
 
-    #[allow(clippy::too_many_arguments, reason = "one job that came, and what it is judged with")]
-    fn fetched(
-        &mut self,
-        slot: usize,
-        job: Box<ClassAd>,
-        killed: bool,
-        name: &str,
-        args: &QueueArgs,
-        hooks: &Hooks,
-        id: Option<&Expr>,
-        world: &RealWorld,
-    ) {
-        let id = identify(&job, id, world);
+    fn fetched(&mut self, slot: usize, job: Box<ClassAd>, killed: bool, name: &str, before: &Files) {
+        let id = identify(&job, self.id, self.world);
+        let is_new = !self.known.contains_key(&id);
+        let count = self.known.len() + usize::from(is_new);
+        let names = names(&job, &id, self.world);
+        if self.round.alone {
+            self.habits.fetched(&names, before, &self.files);
+            self.look_astray(before);
+        }
         let known = self.known.entry(id.clone()).or_default();
+        known.names = names;
         known.story.push(format!("{name} FETCH_WORK hands it out"));
         // After a killed hook the queue may hand the job out once more, never while another slot has it.
         if std::mem::take(&mut known.in_doubt) && known.held_by.is_none() {
-            known.finished = false;
+            (known.finished, known.filed) = (false, false);
         }
         let twice = match (known.held_by, known.finished) {
             (Some(other), _) => Some(format!("while slot{} has it", other + 1)),
             (None, true) => Some("though it was done".to_owned()),
             _ => None,
         };
-        known.owed = false;
+        (known.owed, known.filed) = (false, false);
         known.held_by = Some(slot);
         // Perhaps not all of it was printed.
         known.in_doubt = killed;
@@ -203,30 +313,60 @@ impl Drive {
             let story = self.story(&id);
             self.violate(format!("job {id} is handed out twice, {how}{story}"));
             // Nobody can tell the two apart from here on.
-            self.ready.push_back((slot, Step::Fetch));
+            self.go(slot, Step::Fetch);
             return;
         }
+        match self.round.jobs {
+            Some(jobs) if is_new && count > jobs => {
+                self.violate(format!(
+                    "job {id} is handed out, number {count} of a queue of {jobs}\n  {name} FETCH_WORK hands it out"
+                ));
+            }
+            None if count > MOST_JOBS => {
+                self.violate(format!(
+                    "the queue does not end: {count} jobs were handed out; --jobs says how many it holds"
+                ));
+                self.stop();
+            }
+            _ => {}
+        }
         let rejected = self.known.get(&id).is_some_and(|known| known.rejected);
-        let reject = !rejected && hooks.reply.is_some() && self.chance(args.reject);
+        let chosen = if self.round.alone { count == 1 } else { self.chance(self.round.reject) };
+        let reject = !rejected && self.hooks.reply.is_some() && chosen;
         if reject && let Some(known) = self.known.get_mut(&id) {
             known.rejected = true;
         }
-        match hooks.reply {
-            Some(_) => self.ready.push_back((slot, Step::Reply { job, id, accept: !reject })),
-            None => self.accepted(slot, job, id, args, hooks),
+        match self.hooks.reply {
+            Some(_) => self.go(slot, Step::Reply { job, id, accept: !reject }),
+            None => self.accepted(slot, job, id),
         }
     }
 
-    fn accepted(&mut self, slot: usize, job: Box<ClassAd>, id: String, args: &QueueArgs, hooks: &Hooks) {
+    /// A hook that hands out a job, leaves the copy as it is and changes the original works on that.
+    fn look_astray(&mut self, before: &Files) {
+        if !self.ground.is_copy() || self.habits.here || *before != self.files {
+            return;
+        }
+        let original = Files::below(self.ground.original());
+        let mut changed = original.written_since(&self.original).chain(original.gone_since(&self.original));
+        if let Some(path) = changed.next().map(std::path::Path::to_owned) {
+            drop(changed);
+            self.astray = Some(path);
+            self.stop();
+        }
+    }
+
+    fn accepted(&mut self, slot: usize, job: Box<ClassAd>, id: String) {
         self.claims.insert(slot, job.clone());
         let evicted = self.known.get(&id).is_some_and(|known| known.evicted);
-        let evict = !evicted && hooks.exit.is_some() && self.chance(args.evict);
+        let chosen = if self.round.alone { self.known.len() == 2 } else { self.chance(self.round.evict) };
+        let evict = !evicted && self.hooks.exit.is_some() && chosen;
         let word = if evict { "evict" } else { "exit" };
         if evict && let Some(known) = self.known.get_mut(&id) {
             known.evicted = true;
         }
-        match hooks.exit {
-            Some(_) => self.ready.push_back((slot, Step::Exit { job, id, word })),
+        match self.hooks.exit {
+            Some(_) => self.go(slot, Step::Exit { job, id, word }),
             None => self.ended(slot, &id, "exit"),
         }
     }
@@ -240,7 +380,10 @@ impl Drive {
         } else {
             self.wake();
         }
-        self.ready.push_back((slot, Step::Fetch));
+        if self.round.alone && self.known.values().filter(|known| known.finished).count() >= JOBS_ALONE {
+            self.stop();
+        }
+        self.go(slot, Step::Fetch);
     }
 
     /// The job is the queue's again.
@@ -254,18 +397,21 @@ impl Drive {
     /// Slots that found nothing look again, since a job has come back.
     fn wake(&mut self) {
         for slot in std::mem::take(&mut self.idle) {
-            self.ready.push_back((slot, Step::Fetch));
+            self.go(slot, Step::Fetch);
         }
     }
 
-    pub(super) fn chance(&mut self, percent: u32) -> bool {
+    fn chance(&mut self, percent: u32) -> bool {
         self.random.below(100) < percent as usize
     }
 
-    /// A random part of what a call takes.
-    pub(super) fn part_of_typical(&mut self) -> Duration {
-        let typical = usize::try_from(self.typical.as_micros()).unwrap_or(usize::MAX);
-        Duration::from_micros(self.random.below(typical) as u64)
+    /// Whether the next call is to be killed in the middle, and how long it has.
+    pub(super) fn doom(&mut self) -> Option<Duration> {
+        let kill = self.round.kill.min(MOST_KILLED);
+        self.chance(kill).then(|| {
+            let typical = usize::try_from(self.typical.as_micros()).unwrap_or(usize::MAX);
+            Duration::from_micros(self.random.below(typical) as u64)
+        })
     }
 
     fn doubt(&mut self, id: &str, doubtful: bool) {
@@ -276,9 +422,9 @@ impl Drive {
     }
 
     /// Whether what a killed fetch hook has printed names a job: one whose id is known by more than its text.
-    fn is_whole(&self, job: &ClassAd, id: Option<&Expr>, world: &RealWorld) -> bool {
-        let context = Context::new(world).my(job);
-        match id {
+    fn is_whole(&self, job: &ClassAd) -> bool {
+        let context = Context::new(self.world).my(job);
+        match self.id {
             Some(id) => !matches!(context.eval(id), Value::Undefined | Value::Error),
             None => named(&context).is_some(),
         }
@@ -301,12 +447,18 @@ impl Drive {
 
     fn violate(&mut self, what: String) {
         self.violations.push(what);
+        if self.violations.len() >= MOST_VIOLATIONS {
+            self.stop();
+        }
     }
 
-    /// What is still missing at the end.
-    pub(super) fn close(&mut self, args: &QueueArgs) {
+    /// What is still missing at the end. A round that was stopped has told why.
+    pub(super) fn close(&mut self) {
+        if self.stopped || self.round.alone {
+            return;
+        }
         // A killed fetch may have taken a job that was never seen, or one that was to come back.
-        let unseen = args.jobs.map_or(0, |jobs| jobs.saturating_sub(self.known.len()));
+        let unseen = self.round.jobs.map_or(0, |jobs| jobs.saturating_sub(self.known.len()));
         let excused = self.lost_fetches.saturating_sub(unseen);
         let owed: Vec<String> = self
             .known
@@ -323,8 +475,29 @@ impl Drive {
         }
         let finished = self.known.values().filter(|known| known.finished).count();
         let lost = unseen.saturating_sub(self.lost_fetches);
-        if let (Some(jobs), 1..) = (args.jobs, lost) {
+        if let (Some(jobs), 1..) = (self.round.jobs, lost) {
             self.violate(format!("{lost} of {jobs} jobs were never handed out ({finished} are done)"));
+        }
+        self.count_records();
+    }
+
+    /// Each job that is done must have left a record where those of single calls were found.
+    fn count_records(&mut self) {
+        if self.hooks.exit.is_none() || !self.habits.can_count() {
+            return;
+        }
+        let recorded = self.habits.recorded(self.ground.directory());
+        let places: Vec<String> =
+            self.habits.records.iter().map(|place| place.display().to_string()).collect();
+        let missing: Vec<String> = self
+            .known
+            .iter()
+            .filter(|(_, known)| known.finished && !known.in_doubt && !recorded.has(&known.names))
+            .map(|(id, _)| id.clone())
+            .collect();
+        for id in missing {
+            let story = self.story(&id);
+            self.violate(format!("job {id} is done and has no exit record in {}{story}", places.join(", ")));
         }
     }
 }

@@ -1,19 +1,20 @@
 //! `htc-hook-test record`: stands in for a hook in a live pool, calls it, and keeps what went in and came out.
 
 use std::fs::File;
-use std::io::{Read, Write};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::time::Duration;
 
 use bstr::BString;
 use clap::Args;
 use nix::libc;
 
-use super::one;
+use super::recorder_pump::Pump;
 use crate::cli::common::{Problem, Session, Status};
 use crate::hook::HookType;
-use crate::os::{Event, Reactor, RealWorld, Stream, Whom, clock};
+use crate::os::{Event, Reactor, RealWorld, Whom, clock, sigpipe_was_ignored};
 use crate::process::{ChildSpec, Exit, LeftBehind, Session as ProcessSession, Stdio};
 use crate::runner::hook_test::record::Record;
 use crate::world::World;
@@ -21,10 +22,10 @@ use crate::world::World;
 /// Options of `record`.
 #[derive(Args, Clone, Debug)]
 pub(super) struct RecordArgs {
-    /// Keep the calls below DIR
+    /// Keep the calls below DIR, readable by this account only; the first 8 MiB of each stream
     #[arg(long, value_name = "DIR")]
     pub into: PathBuf,
-    /// The type of hook, such as prepare, for replay; told from the hook's name otherwise
+    /// The type of hook, such as prepare, for replay; guessed from the hook's name otherwise
     #[arg(long = "type", value_name = "TYPE")]
     pub kind: Option<String>,
     /// The hook and its arguments
@@ -32,8 +33,10 @@ pub(super) struct RecordArgs {
     pub command: Vec<std::ffi::OsString>,
 }
 
-/// Input is kept up to this size; more is handed on but not kept.
-const MOST_INPUT: u64 = 64 << 20;
+/// How long the rest of an input is waited for that nobody reads any more.
+const LAST_INPUT: Duration = Duration::from_millis(200);
+/// How often the end of the streams is looked for once the hook has ended.
+const LOOK_AGAIN: Duration = Duration::from_millis(2);
 /// Signals that are handed on.
 const HANDED_ON: [i32; 7] =
     [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQUIT, libc::SIGUSR1, libc::SIGUSR2, libc::SIGALRM];
@@ -44,85 +47,175 @@ pub(super) fn run(args: &RecordArgs, session: &Session) -> anyhow::Result<Status
     };
     // Before anything else is opened or blocked signals are looked at.
     let closed = [0, 1, 2].map(was_closed);
+    let others = inherited();
     let blocked = blocked_signals();
-    let stdin = if closed[0] { Vec::new() } else { input()? };
     let program = std::path::absolute(program)?;
     let argv: Vec<BString> = std::iter::once(program.as_os_str())
         .chain(rest.iter().map(std::ffi::OsString::as_os_str))
         .map(|word| word.as_bytes().into())
         .collect();
     let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let kind = args.kind.as_deref().unwrap_or(&name);
+    let hook = match &args.kind {
+        Some(kind) => Some(
+            HookType::from_name(kind.as_bytes())
+                .ok_or_else(|| Problem::usage(format!("there is no type '{kind}'")))?,
+        ),
+        None => HookType::guess(name.as_bytes()),
+    };
     let env: Vec<BString> = RealWorld::new()
         .environment()
         .into_iter()
         .map(|(name, value)| [name.as_bytes(), b"=", value.as_bytes()].concat().into())
         .collect();
-    let mut record = Record {
-        hook: HookType::from_name(kind.as_bytes()),
-        name,
-        argv: argv.clone(),
-        env: env.clone(),
-        stdin: stdin.clone(),
-        has_input: true,
-        has_output: true,
-        ..Record::default()
-    };
-    let output = |number: usize| if closed[number] { Stdio::Closed } else { Stdio::Pieces };
+    let mut record =
+        Record { hook, name, argv: argv.clone(), env: env.clone(), has_output: true, ..Record::default() };
+    let mut reactor = Reactor::new(&HANDED_ON)?;
+    let mut streams = Streams::new(closed)?;
     let spec = ChildSpec {
         argv,
         env,
-        stdio: [if closed[0] { Stdio::Closed } else { Stdio::Bytes(stdin) }, output(1), output(2)],
+        stdio: streams.stdio(),
+        kept: others,
         session: ProcessSession::Inherit,
         umask: umask(),
-        // The runtime of this program ignores it in any case; so do the daemons in their hooks.
-        ignore_sigpipe: true,
+        ignore_sigpipe: sigpipe_was_ignored(),
         blocked_signals: blocked,
         left_behind: LeftBehind::Kept,
         ..ChildSpec::new(&program)
     };
     let began = clock::tick();
-    let exit = {
-        let mut reactor = Reactor::new(&HANDED_ON)?;
-        let child = match reactor.spawn(spec) {
-            Ok(child) => child,
-            Err(error) => {
-                session.report(&Problem::new(Status::Failed, error.to_string()).into());
-                let missing = error.errno() == libc::ENOENT;
-                return Ok(if missing { Status::NotFound } else { Status::NotExecutable });
-            }
-        };
-        loop {
-            match reactor.next(None)? {
-                Event::Piece { stream: Stream::Stdout, bytes, .. } => {
-                    record.stdout.extend_from_slice(&bytes);
-                    // Nobody may read any more; the hook goes on all the same.
-                    let _ = std::io::stdout().write_all(&bytes).and_then(|()| std::io::stdout().flush());
-                }
-                Event::Piece { stream: Stream::Stderr, bytes, .. } => {
-                    record.stderr.extend_from_slice(&bytes);
-                    let _ = std::io::stderr().write_all(&bytes);
-                }
-                Event::Signal(number) => reactor.kill(child, number, Whom::Process),
-                Event::Exited { exit, .. } => {
-                    // What it leaves behind must outlive us, as it would outlive the hook.
-                    std::mem::forget(reactor);
-                    break exit;
-                }
-                _ => {}
-            }
+    let child = match reactor.spawn(spec) {
+        Ok(child) => child,
+        Err(error) => {
+            session.report(&Problem::new(Status::Failed, error.to_string()).into());
+            let missing = error.errno() == libc::ENOENT;
+            return Ok(if missing { Status::NotFound } else { Status::NotExecutable });
         }
     };
-    record.exit = Some(exit);
+    streams.start()?;
+    let exit = loop {
+        match reactor.next(None)? {
+            Event::Signal(number) => reactor.kill(child, number, Whom::Process),
+            Event::Exited { exit, .. } => break exit,
+            _ => {}
+        }
+    };
     record.seconds = clock::tick().since(began).as_secs_f64();
-    if let Err(error) = one::keep(&record, &args.into) {
-        session.report(&error);
+    streams.end();
+    // What it has written must arrive, as long as somebody reads; who wants us to go may say so.
+    let mut wanted = None;
+    let ended = clock::tick();
+    while wanted.is_none() && !streams.are_done(clock::tick().since(ended)) {
+        if let Event::Signal(number) = reactor.next(Some(clock::tick().plus(LOOK_AGAIN)))? {
+            wanted = Some(number);
+        }
     }
-    if let Exit::Signal { number, .. } = exit {
+    // What it leaves behind must outlive us, as it would outlive the hook.
+    std::mem::forget(reactor);
+    record.exit = Some(exit);
+    streams.store(&mut record);
+    match record.write_below(&args.into) {
+        Ok(place)
+            if hook.is_none()
+                && place.file_name().is_some_and(|name| name.as_bytes().starts_with(b"001-")) =>
+        {
+            session.warn("the hook's name does not tell its type: --type tells it, here or to replay");
+        }
+        Ok(_) => {}
+        Err(error) => {
+            let into = args.into.display();
+            let problem = Problem::unreadable(format!("cannot keep the call below '{into}'"));
+            session.report(&anyhow::Error::from(error).context(problem));
+        }
+    }
+    if let (Exit::Signal { number, .. }, _) | (_, Some(number)) = (exit, wanted) {
         // Die of the same signal, so that the caller sees what it would have seen.
         let _ = signal_hook::low_level::emulate_default_handler(number);
     }
     Ok(Status::Relayed(exit))
+}
+
+/// The three streams between our caller and the hook.
+struct Streams {
+    /// Of those that are open: the hook's end.
+    theirs: [Option<OwnedFd>; 3],
+    /// Ours, until the pumps have them.
+    ours: [Option<OwnedFd>; 3],
+    pumps: [Option<Pump>; 3],
+}
+
+impl Streams {
+    fn new(closed: [bool; 3]) -> anyhow::Result<Self> {
+        let mut streams =
+            Streams { theirs: [None, None, None], ours: [None, None, None], pumps: [None, None, None] };
+        for number in (0..3).filter(|&number| !closed[number]) {
+            let (read, write) = nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC)?;
+            let (theirs, ours) = if number == 0 { (read, write) } else { (write, read) };
+            (streams.theirs[number], streams.ours[number]) = (Some(theirs), Some(ours));
+        }
+        Ok(streams)
+    }
+
+    fn stdio(&self) -> [Stdio; 3] {
+        [0, 1, 2].map(|number| match &self.theirs[number] {
+            Some(end) => Stdio::Descriptor(end.as_raw_fd()),
+            None => Stdio::Closed,
+        })
+    }
+
+    /// From now on bytes flow. The hook has its ends; ours of them must be closed so that an end is seen.
+    fn start(&mut self) -> anyhow::Result<()> {
+        self.theirs = [None, None, None];
+        for number in 0..3 {
+            let Some(ours) = self.ours[number].take() else { continue };
+            // Not through the handles of the standard library, whose buffers would keep something.
+            let outside = File::from(match number {
+                0 => std::io::stdin().as_fd().try_clone_to_owned()?,
+                1 => std::io::stdout().as_fd().try_clone_to_owned()?,
+                _ => std::io::stderr().as_fd().try_clone_to_owned()?,
+            });
+            let ours = File::from(ours);
+            let (from, to) = if number == 0 { (outside, ours) } else { (ours, outside) };
+            // A hook need not read its input; an output that nobody reads is closed for the hook, too.
+            self.pumps[number] = Some(Pump::start(from, to, number == 0)?);
+        }
+        Ok(())
+    }
+
+    /// The hook has ended: what is there is still handed on, nothing is waited for.
+    fn end(&mut self) {
+        self.pumps.iter_mut().flatten().for_each(Pump::end);
+    }
+
+    /// Whether all is handed on, so long after the end.
+    fn are_done(&self, since: Duration) -> bool {
+        let done = |number: usize| self.pumps[number].as_ref().is_none_or(Pump::is_done);
+        done(1) && done(2) && (done(0) || since > LAST_INPUT)
+    }
+
+    fn store(&self, record: &mut Record) {
+        let kept = |number: usize| self.pumps[number].as_ref().map(Pump::kept).unwrap_or_default();
+        let [stdin, stdout, stderr] = [0, 1, 2].map(kept);
+        (record.has_input, record.has_output) = (stdin.is_whole(), stdout.is_whole());
+        (record.stdin, record.stdout, record.stderr) = (stdin.bytes(), stdout.bytes(), stderr.bytes());
+    }
+}
+
+/// Further descriptors that our caller has left open for the hook, such as sockets of a daemon.
+fn inherited() -> Vec<i32> {
+    let entries = std::fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
+    let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    // What we have opened ourselves is closed at exec; so is the listing.
+    numbers
+        .filter(|&number| number > 2 && flags(number).is_some_and(|flags| flags & libc::O_CLOEXEC == 0))
+        .collect()
+}
+
+/// The flags of an open descriptor.
+fn flags(number: i32) -> Option<i32> {
+    let text = std::fs::read_to_string(format!("/proc/self/fdinfo/{number}")).ok()?;
+    let flags = text.lines().find_map(|line| line.strip_prefix("flags:"))?;
+    i32::from_str_radix(flags.trim(), 8).ok()
 }
 
 /// Whether a descriptor was closed when we were started: the runtime then opens /dev/null for reading and writing, which no
@@ -134,9 +227,7 @@ fn was_closed(number: i32) -> bool {
     if !status.file_type().is_char_device() || status.rdev() != null.rdev() {
         return false;
     }
-    let flags = std::fs::read_to_string(format!("/proc/self/fdinfo/{number}")).unwrap_or_default();
-    let flags = flags.lines().find_map(|line| line.strip_prefix("flags:")).unwrap_or_default();
-    i32::from_str_radix(flags.trim(), 8).is_ok_and(|flags| flags & libc::O_ACCMODE == libc::O_RDWR)
+    flags(number).is_some_and(|flags| flags & libc::O_ACCMODE == libc::O_RDWR)
 }
 
 /// The signals that our caller has blocked.
@@ -151,14 +242,4 @@ fn umask() -> u32 {
     let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = text.lines().find_map(|line| line.strip_prefix("Umask:")).unwrap_or_default();
     u32::from_str_radix(mask.trim(), 8).unwrap_or(0o022)
-}
-
-fn input() -> std::io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    // Not through the handle of the standard library, whose buffer would keep what is not read.
-    File::open("/proc/self/fd/0")
-        .or_else(|_| File::open(Path::new("/dev/stdin")))?
-        .take(MOST_INPUT)
-        .read_to_end(&mut bytes)?;
-    Ok(bytes)
 }

@@ -12,12 +12,12 @@ use super::setup::{self, Setup};
 use super::suite_report::{self, Told};
 use super::{Cli, one};
 use crate::cli::common::{Painter, Problem, Session, Status};
-use crate::hook::HookType;
-use crate::os::RealWorld;
+use crate::hook::{HookType, path_check};
+use crate::os::{Reactor, RealWorld};
 use crate::process::Exit;
 use crate::runner::hook_environment::HookEnvironment;
 use crate::runner::hook_test::record::{Record, read_all};
-use crate::runner::hook_test::{Change, Verdict, call, caller_environment, replay, verdict};
+use crate::runner::hook_test::{Change, Ending, Outcome, Verdict, call, caller_environment, replay, verdict};
 use crate::starter::Settings;
 
 /// Options of `replay`.
@@ -29,7 +29,7 @@ pub(super) struct ReplayArgs {
     /// Call this hook with each recorded input and show what would change
     #[arg(long, value_name = "FILE")]
     pub hook: Option<PathBuf>,
-    /// Only calls of this type
+    /// Only calls of this type; those that do not tell their type are taken for it
     #[arg(long = "type", value_name = "TYPE")]
     pub kind: Option<String>,
     /// The jobs come from a schedd
@@ -50,7 +50,8 @@ pub(super) fn run(cli: &Cli, args: &ReplayArgs, session: &Session) -> anyhow::Re
     };
     let world = Rc::new(RealWorld::new());
     let mut reactor = one::reactor()?;
-    let (mut calls, mut left_out, mut differ) = (0, 0, 0);
+    let (mut calls, mut differ) = (0, 0);
+    let mut left_out = LeftOut::default();
     let mut told = Vec::new();
     let painter = Painter::stderr(cli.output.color);
     for directory in &args.directories {
@@ -58,12 +59,17 @@ pub(super) fn run(cli: &Cli, args: &ReplayArgs, session: &Session) -> anyhow::Re
             Problem::unreadable(format!("cannot read the calls in '{}'", directory.display()))
         })?;
         for record in &records {
-            let Some(hook) = record.hook.filter(|hook| only.is_none_or(|only| only == *hook)) else {
-                left_out += 1;
+            // A record without a type is of the one that is asked for.
+            let Some(hook) = record.hook.or(only) else {
+                left_out.untyped += 1;
                 continue;
             };
+            if only.is_some_and(|only| only != hook) {
+                left_out.other += 1;
+                continue;
+            }
             if !record.has_input {
-                left_out += 1;
+                left_out.no_input += 1;
                 continue;
             }
             calls += 1;
@@ -71,23 +77,21 @@ pub(super) fn run(cli: &Cli, args: &ReplayArgs, session: &Session) -> anyhow::Re
             case.with_shadow |= args.shadow;
             let outcome = replay::outcome_of(record, &case);
             let path = record.argv.first().cloned().unwrap_or_default();
-            let before = verdict(&case, &outcome, &path, &*world, cli.quirks.quirks);
+            let quirks = cli.quirks.quirks;
+            let mut before = verdict(&case, &outcome, &path, &*world, quirks);
             let after = match &args.hook {
                 None => None,
                 Some(new) => {
                     let setup = setup_of(cli, record, case, new, &world);
-                    let place = setup.place()?;
-                    let spec = setup.child(&place, setup.environment(&place))?;
-                    let outcome = match &setup.refusal {
-                        Some(reason) => return Err(Problem::new(Status::No, reason.clone()).into()),
-                        None => match call(&mut reactor, spec, Some(setup.patience), &mut |_| {})? {
-                            Ok(outcome) => outcome,
-                            Err(number) => {
-                                return Ok(Status::Relayed(Exit::Signal { number, core_dumped: false }));
-                            }
-                        },
+                    // Messages that name the hook are not to differ for that.
+                    before = verdict(&setup.case, &outcome, &setup.path, &*world, quirks);
+                    let now = match again(&setup, &mut reactor, record)? {
+                        Ok(outcome) => outcome,
+                        Err(number) => {
+                            return Ok(Status::Relayed(Exit::Signal { number, core_dumped: false }));
+                        }
                     };
-                    Some(verdict(&setup.case, &outcome, &setup.path, &*world, cli.quirks.quirks))
+                    Some(verdict(&setup.case, &now, &setup.path, &*world, quirks))
                 }
             };
             let changed = after.as_ref().is_some_and(|after| !same(&before, after));
@@ -131,17 +135,51 @@ pub(super) fn run(cli: &Cli, args: &ReplayArgs, session: &Session) -> anyhow::Re
         suite_report::write_junit(file, &told)?;
     }
     if calls == 0 {
-        return Err(Problem::unreadable("there are no recorded calls with their input").into());
+        let problem = Problem::unreadable(format!("there is no recorded call to replay{}", left_out.told()));
+        return Err(match left_out.untyped {
+            0 => problem,
+            _ => problem.hint("--type WORD tells the type of those that do not tell it themselves"),
+        }
+        .into());
     }
     if !cli.output.quiet {
-        let out = if left_out > 0 {
-            format!(", {left_out} left out (no input, or another type)")
-        } else {
-            String::new()
-        };
-        session.tell(&format!("{calls} calls, {differ} changed{out}\n"));
+        session.tell(&format!("{calls} calls, {differ} changed{}\n", left_out.told()));
     }
     Ok(if differ == 0 { Status::Done } else { Status::No })
+}
+
+/// Records that are not replayed, by the reason.
+#[derive(Default)]
+struct LeftOut {
+    untyped: u32,
+    other: u32,
+    no_input: u32,
+}
+
+impl LeftOut {
+    fn told(&self) -> String {
+        [
+            (self.untyped, "of unknown type"),
+            (self.other, "of another type"),
+            (self.no_input, "without its whole input"),
+        ]
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, why)| format!(", {count} left out: {why}"))
+        .collect()
+    }
+}
+
+/// Makes a recorded call again; the signal that interrupted it, if one did.
+fn again(setup: &Setup, reactor: &mut Reactor, record: &Record) -> anyhow::Result<Result<Outcome, i32>> {
+    if let Some(reason) = &setup.refusal {
+        let ending = Ending::Refused { reason: reason.clone() };
+        return Ok(Ok(Outcome { ending, took: std::time::Duration::ZERO }));
+    }
+    let place = setup.place()?;
+    let spec = setup.child(&place, setup.environment(&place))?;
+    let outcome = call(reactor, spec, Some(setup.patience), &mut |_| {})?;
+    Ok(outcome.map(|outcome| replay::moved(outcome, place.scratch.as_deref(), record)))
 }
 
 fn setup_of(
@@ -166,12 +204,14 @@ fn setup_of(
         }
     }
     let path = std::path::absolute(new).unwrap_or_else(|_| new.to_owned());
+    let path: bstr::BString = path.as_os_str().as_bytes().into();
+    let refusal = path_check::check(&**world, &path).err().map(|error| error.to_string());
     let patience = setup::patience(case.caller_waits, cli.events.timeout);
     Setup {
         world: Rc::clone(world),
         case,
-        path: path.as_os_str().as_bytes().into(),
-        refusal: None,
+        path,
+        refusal,
         unread: Vec::new(),
         story: Vec::new(),
         identity: None,
@@ -186,7 +226,10 @@ fn setup_of(
 }
 
 fn same(before: &Verdict, after: &Verdict) -> bool {
-    before.decision == after.decision && before.hold == after.hold && before.changes == after.changes
+    before.decision == after.decision
+        && before.reason == after.reason
+        && before.hold == after.hold
+        && before.changes == after.changes
 }
 
 fn words(verdict: &Verdict) -> serde_json::Value {

@@ -6,13 +6,16 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::io;
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use bstr::{BString, ByteSlice, ByteVec};
 use serde_json::{Map, Value, json};
 
 use super::call::{Ending, Outcome};
+use super::case::{Case, Route};
 use crate::hook::HookType;
 use crate::process::Exit;
 
@@ -43,9 +46,22 @@ pub struct Record {
     pub seconds: f64,
     /// The shadow or startd behind it, as recorded.
     pub parent: Option<String>,
+    /// The keyword that the hook is configured under, where that is stored.
+    pub keyword: Option<BString>,
+    /// Whether a shadow stands behind the starter, where that is stored.
+    pub with_shadow: Option<bool>,
+    /// The route, where one is stored.
+    pub route: Option<Route>,
 }
 
 impl Record {
+    /// Takes over what the caller knows and the hook does not read.
+    pub fn describe(&mut self, case: &Case) {
+        self.keyword = (!case.keyword.is_empty()).then(|| case.keyword.clone());
+        self.with_shadow = Some(case.with_shadow);
+        self.route = (case.hook == HookType::TranslateJob).then(|| case.route.clone());
+    }
+
     /// Takes over how a call ended.
     pub fn take(&mut self, outcome: &Outcome) {
         self.has_input = true;
@@ -59,12 +75,13 @@ impl Record {
     }
 
     /// Writes the record below a directory as `NNN-NAME-PID`, `NNN` being the next free number. Several processes may do
-    /// so at the same time.
+    /// so at the same time. Only this account can read it, since ads and environments hold ids of claims and more; the
+    /// values of `CONDOR_PRIVATE_...` are not written at all.
     ///
     /// # Errors
     /// Those of the file system.
     pub fn write_below(&self, directory: &Path) -> io::Result<PathBuf> {
-        fs::create_dir_all(directory)?;
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
         let taken = fs::read_dir(directory)?
             .flatten()
             .filter_map(|entry| entry.file_name().to_str()?.split('-').next()?.parse::<u32>().ok())
@@ -72,17 +89,22 @@ impl Record {
         let mut number = taken.map_or(1, |number| number + 1);
         let place = loop {
             let place = directory.join(format!("{number:03}-{}-{}", self.name, std::process::id()));
-            match fs::create_dir(&place) {
+            match fs::DirBuilder::new().mode(0o700).create(&place) {
                 Ok(()) => break place,
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
                 Err(error) => return Err(error),
             }
         };
-        fs::write(place.join("env"), bstr::join("\n", &self.env))?;
-        fs::write(place.join("stdin"), &self.stdin)?;
-        fs::write(place.join("stdout"), &self.stdout)?;
-        fs::write(place.join("stderr"), &self.stderr)?;
-        fs::write(place.join("meta.json"), format!("{:#}\n", self.meta()))?;
+        let write = |name: &str, bytes: &[u8]| {
+            let mut options = fs::OpenOptions::new();
+            options.write(true).create_new(true).mode(0o600).open(place.join(name))?.write_all(bytes)
+        };
+        let env: Vec<BString> = self.env.iter().map(without_secret).collect();
+        write("env", &bstr::join("\n", &env))?;
+        write("stdin", &self.stdin)?;
+        write("stdout", &self.stdout)?;
+        write("stderr", &self.stderr)?;
+        write("meta.json", format!("{:#}\n", self.meta()).as_bytes())?;
         Ok(place)
     }
 
@@ -92,8 +114,19 @@ impl Record {
             Exit::Signal { number, .. } => format!("signalled {number}"),
         });
         let argv: Vec<String> = self.argv.iter().map(|word| word.to_str_lossy().into_owned()).collect();
+        let route = self.route.as_ref().map(|route| {
+            json!({
+                "name": route.name.to_str_lossy(),
+                "grid_resource": route.grid_resource.to_str_lossy(),
+                "universe": route.universe,
+                "edit_in_place": route.edit_in_place,
+            })
+        });
         json!({
             "hook": self.name,
+            "keyword": self.keyword.as_ref().map(|keyword| keyword.to_str_lossy()),
+            "with_shadow": self.with_shadow,
+            "route": route,
             "type": self.hook.map(HookType::word),
             "argv": argv,
             "exit": exit,
@@ -170,7 +203,15 @@ impl Reader {
         };
         let hook = type_of(&meta, name, &argv);
         let Some(hook) = hook else { return Ok(None) };
-        let seconds = |key: &str| meta.get(key).and_then(Value::as_f64);
+        let number = |key: &str| meta.get(key).and_then(Value::as_f64);
+        let seconds = match (number("start_s"), number("end_s")) {
+            (Some(start), Some(end)) => end - start,
+            _ => number("seconds").or_else(|| after(exit_text.as_deref()?)).unwrap_or(0.0),
+        };
+        if Duration::try_from_secs_f64(seconds.max(0.0)).is_err() {
+            let message = format!("{}: {seconds:e} seconds are no length of time", path.display());
+            return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+        }
         let stdout = optional("stdout").unwrap_or_default();
         Ok(Some(Record {
             name: name.to_owned(),
@@ -183,11 +224,11 @@ impl Reader {
             stdout,
             stderr: optional("stderr").unwrap_or_default(),
             exit: exit_text.as_deref().and_then(exit),
-            seconds: match (seconds("start_s"), seconds("end_s")) {
-                (Some(start), Some(end)) => end - start,
-                _ => seconds("seconds").or_else(|| after(exit_text.as_deref()?)).unwrap_or(0.0),
-            },
+            seconds,
             parent: meta.get("parent").and_then(Value::as_str).map(str::to_owned),
+            keyword: meta.get("keyword").and_then(Value::as_str).map(BString::from),
+            with_shadow: meta.get("with_shadow").and_then(Value::as_bool),
+            route: meta.get("route").and_then(route),
         }))
     }
 
@@ -257,6 +298,25 @@ fn strings(list: &Value) -> Vec<BString> {
     list.as_array().into_iter().flatten().filter_map(Value::as_str).map(BString::from).collect()
 }
 
+/// An entry of an environment without the keys and addresses that a daemon hands to its children only.
+fn without_secret(entry: &BString) -> BString {
+    match entry.split_once_str("=") {
+        Some((name, _)) if name.starts_with(b"CONDOR_PRIVATE_") => [name, b"=(not kept)"].concat().into(),
+        _ => entry.clone(),
+    }
+}
+
+/// The route of a call, as [`Record::write_below`] stores it.
+fn route(stored: &Value) -> Option<Route> {
+    let text = |key: &str| stored.get(key).and_then(Value::as_str).map(BString::from);
+    Some(Route {
+        name: text("name")?,
+        grid_resource: text("grid_resource").unwrap_or_default(),
+        universe: stored.get("universe").and_then(Value::as_i64)?,
+        edit_in_place: stored.get("edit_in_place").and_then(Value::as_bool).unwrap_or_default(),
+    })
+}
+
 /// `NAME=value` lines; a line without `=` goes on with the value before.
 fn environment(bytes: Vec<u8>) -> Vec<BString> {
     let mut out: Vec<BString> = Vec::new();
@@ -292,8 +352,10 @@ fn after(text: &str) -> Option<f64> {
 
 /// The type of hook: `Some(None)` for something that is a hook of a type unknown here; `None` for a job.
 fn type_of(meta: &Map<String, Value>, name: &str, argv: &[BString]) -> Option<Option<HookType>> {
-    if let Some(word) = meta.get("type").and_then(Value::as_str) {
-        return Some(HookType::from_name(word.as_bytes()));
+    if let Some(stored) = meta.get("type") {
+        let stored = stored.as_str().map(|word| HookType::from_name(word.as_bytes()));
+        let file = argv.first().and_then(|path| path.rsplit_str("/").next()).unwrap_or_default();
+        return Some(stored.unwrap_or_else(|| HookType::guess(file)));
     }
     let hook = meta.get("hook").and_then(Value::as_str).unwrap_or(name);
     if argv.first().is_some_and(|path| path.contains_str("/job.d/")) && !hook.contains("_HOOK_") {
@@ -333,7 +395,7 @@ mod tests {
             name: "PREPARE_JOB".into(),
             hook: Some(HookType::PrepareJob),
             argv: vec!["/h".into(), "two words".into()],
-            env: vec!["A=1\nrest".into(), "B=2".into()],
+            env: vec!["A=1\nrest".into(), "CONDOR_PRIVATE_INHERIT=SessionKey:secret".into()],
             stdin: b"A = 1\n".to_vec(),
             stdout: b"\xff".to_vec(),
             exit: Some(Exit::Signal { number: 9, core_dumped: false }),
@@ -341,12 +403,20 @@ mod tests {
             ..Record::default()
         };
         record.write_below(home.path()).unwrap();
-        record.write_below(home.path()).unwrap();
+        let place = record.write_below(home.path()).unwrap();
+        for path in ["", "env", "stdin", "meta.json"].map(|name| place.join(name)) {
+            use std::os::unix::fs::PermissionsExt;
+            assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o077, 0, "{path:?}");
+        }
+        assert_eq!(
+            fs::read_to_string(place.join("env")).unwrap(),
+            "A=1\nrest\nCONDOR_PRIVATE_INHERIT=(not kept)"
+        );
         let read = read_all(home.path()).unwrap();
         assert_eq!(read.len(), 2);
         let again = &read[1];
         assert!(again.name.starts_with("002-PREPARE_JOB-"));
-        assert_eq!((again.hook, &again.argv, &again.env), (record.hook, &record.argv, &record.env));
+        assert_eq!((again.hook, &again.argv, &again.env[..1]), (record.hook, &record.argv, &record.env[..1]));
         assert_eq!((&again.stdin, &again.stdout, again.exit), (&record.stdin, &record.stdout, record.exit));
     }
 

@@ -1,0 +1,232 @@
+//! What the hooks of a queue do to its files, learnt from calls made one at a time: where a job is taken from, where its
+//! end is taken down, and whether a rejected job is put aside.
+
+use std::collections::{BTreeSet, HashSet};
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use bstr::{BString, ByteSlice};
+
+use super::queue_ground::Files;
+use crate::classad::{ClassAd, Context};
+use crate::os::RealWorld;
+
+/// As much of a file is read.
+const MOST_READ: u64 = 4 << 20;
+
+/// The names of a job, each kind of name at its own place: what tells it apart, QueueName, GlobalJobId, JobId, ClusterId.
+pub(super) type Names = Vec<Option<BString>>;
+
+/// The names that an ad gives its job; `id` is what tells it apart.
+pub(super) fn names(job: &ClassAd, id: &str, world: &RealWorld) -> Names {
+    let context = Context::new(world).my(job);
+    let id = id.trim_matches('"');
+    let mut names = vec![(!id.is_empty()).then(|| BString::from(id))];
+    names.extend(["QueueName", "GlobalJobId", "JobId"].map(|name| {
+        let text = context.string(name).map(|text| BString::from(text.as_bytes()));
+        text.or_else(|| context.int(name).map(|number| number.to_string().into()))
+    }));
+    names.push(context.int("ClusterId").map(|number| number.to_string().into()));
+    names
+}
+
+/// What has been learnt.
+#[derive(Debug, Default)]
+pub(super) struct Habits {
+    /// FETCH_WORK changes files here when it hands out a job: the queue is here.
+    pub here: bool,
+    /// A rejected job is put aside by REPLY_FETCH; it is not to come back.
+    pub files_rejects: bool,
+    /// Where the ends of jobs are taken down: directories with a file for each job, or files for all of them.
+    pub records: BTreeSet<PathBuf>,
+    /// The kinds of names that all of these records have had.
+    kinds: Option<BTreeSet<usize>>,
+    /// Whether files of the queue name their jobs at all, so that a record may be expected to.
+    named: bool,
+}
+
+impl Habits {
+    /// FETCH_WORK has handed out a job.
+    pub(super) fn fetched(&mut self, names: &Names, before: &Files, after: &Files) {
+        self.here |=
+            after.written_since(before).next().is_some() || after.gone_since(before).next().is_some();
+        let touched = after.written_since(before).chain(after.gone_since(before));
+        self.named |= touched.into_iter().any(|path| !kinds(names, &words_of([path])).is_empty());
+    }
+
+    /// REPLY_FETCH has been told that the job was rejected: whether it put the job aside, into a file that holds it.
+    pub(super) fn rejected(&mut self, job: &ClassAd, before: &Files, after: &Files) {
+        let Some(command) = job.string("Cmd").filter(|command| !command.is_empty()) else { return };
+        self.files_rejects |= after.written_since(before).any(|path| read(path).contains_str(command));
+    }
+
+    /// JOB_EXIT has been told of the end: what it wrote must name the job. The text says what is missing.
+    pub(super) fn ended(
+        &mut self,
+        names: &Names,
+        root: &Path,
+        before: &Files,
+        after: &Files,
+    ) -> Option<String> {
+        if !self.here {
+            return None;
+        }
+        let written: Vec<&Path> = after.written_since(before).collect();
+        let relative = |path: &Path| path.strip_prefix(root).unwrap_or(path).to_owned();
+        let mut found = BTreeSet::new();
+        for path in &written {
+            let of_path = kinds(names, &words_of([*path]));
+            if of_path.is_empty() {
+                continue;
+            }
+            let own = !kinds(names, &words(path.file_name().unwrap_or_default().as_bytes())).is_empty();
+            self.records.insert(relative(if own { path.parent().unwrap_or(path) } else { path }));
+            found.extend(of_path);
+        }
+        if !found.is_empty() {
+            self.kinds = Some(match self.kinds.take() {
+                Some(known) => known.intersection(&found).copied().collect(),
+                None => found,
+            });
+            return None;
+        }
+        if !self.named && !written.is_empty() {
+            return None;
+        }
+        let list = |paths: Vec<&Path>| {
+            let shown: Vec<_> =
+                paths.iter().take(3).map(|path| relative(path).display().to_string()).collect();
+            shown.join(", ")
+        };
+        let gone: Vec<&Path> = after.gone_since(before).collect();
+        Some(match (written.is_empty(), gone.is_empty()) {
+            (true, true) => "it changes no file".to_owned(),
+            (true, false) => format!("it writes nothing and removes {}", list(gone)),
+            (false, _) => format!("what it writes does not name the job ({})", list(written)),
+        })
+    }
+
+    /// Whether records can be looked for after many calls at once.
+    pub(super) fn can_count(&self) -> bool {
+        self.kinds.as_ref().is_some_and(|kinds| !kinds.is_empty())
+    }
+
+    /// All names that the records below this directory hold.
+    pub(super) fn recorded(&self, root: &Path) -> Recorded<'_> {
+        let mut files = Vec::new();
+        for place in &self.records {
+            let place = root.join(place);
+            if place.is_dir() {
+                files.extend(std::fs::read_dir(&place).into_iter().flatten().flatten().map(|one| one.path()));
+            } else {
+                files.push(place);
+            }
+        }
+        Recorded { words: words_of(files.iter().map(PathBuf::as_path)), kinds: self.kinds.as_ref() }
+    }
+}
+
+/// The exit records of a queue.
+pub(super) struct Recorded<'a> {
+    words: HashSet<BString>,
+    kinds: Option<&'a BTreeSet<usize>>,
+}
+
+impl Recorded<'_> {
+    /// Whether there is a record of this job.
+    pub(super) fn has(&self, names: &Names) -> bool {
+        self.kinds.into_iter().flatten().all(|&kind| match names.get(kind) {
+            Some(Some(name)) => self.words.contains(name),
+            _ => true,
+        })
+    }
+}
+
+fn kinds(names: &Names, words: &HashSet<BString>) -> BTreeSet<usize> {
+    let there = |name: &Option<BString>| name.as_ref().is_some_and(|name| words.contains(name));
+    (0..names.len()).filter(|&kind| there(&names[kind])).collect()
+}
+
+fn read(path: &Path) -> Vec<u8> {
+    let mut text = Vec::new();
+    if std::fs::symlink_metadata(path).is_ok_and(|status| status.is_file()) {
+        let _ = std::fs::File::open(path).and_then(|file| file.take(MOST_READ).read_to_end(&mut text));
+    }
+    text
+}
+
+/// The words of some files: of their names and of what they hold.
+fn words_of<'a>(paths: impl IntoIterator<Item = &'a Path>) -> HashSet<BString> {
+    let mut all = HashSet::new();
+    for path in paths {
+        all.extend(words(path.file_name().unwrap_or_default().as_bytes()));
+        all.extend(words(path.file_stem().unwrap_or_default().as_bytes()));
+        all.extend(words(&read(path)));
+    }
+    all
+}
+
+/// What stands between blanks, quotes and the like, and the runs of letters and digits in that.
+fn words(text: &[u8]) -> HashSet<BString> {
+    let mut words = HashSet::new();
+    let between = |byte: &u8| byte.is_ascii_whitespace() || b"\"'=,;()[]{}<>|\0".contains(byte);
+    for word in text.split(between).filter(|word| !word.is_empty()) {
+        words.insert(BString::from(word));
+        for run in word.split(|byte| !byte.is_ascii_alphanumeric()).filter(|run| !run.is_empty()) {
+            words.insert(BString::from(run));
+        }
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn job(cluster: i64) -> Names {
+        let mut ad = ClassAd::new();
+        ad.set("ClusterId", cluster);
+        names(&ad, &format!("{cluster}.0"), &RealWorld::new())
+    }
+
+    #[test]
+    fn records_are_found_in_files_of_their_own_and_in_lists() {
+        let home = tempfile::tempdir().unwrap();
+        let root = home.path();
+        std::fs::create_dir(root.join("done")).unwrap();
+        let look = || Files::below(root);
+        for list in [false, true] {
+            let record = |number: i64| {
+                let path = root.join(if list { "log".to_owned() } else { format!("done/{number}.ad") });
+                let text = if list { format!("{number}.0 ended\n") } else { String::new() };
+                let old = std::fs::read_to_string(&path).unwrap_or_default();
+                std::fs::write(path, old + &text).unwrap();
+            };
+            let mut habits = Habits { here: true, named: true, ..Habits::default() };
+            let before = look();
+            assert!(habits.ended(&job(7), root, &before, &look()).unwrap().contains("changes no file"));
+            record(7);
+            assert_eq!(habits.ended(&job(7), root, &before, &look()), None);
+            let place = if list { "log" } else { "done" };
+            assert_eq!(habits.records, BTreeSet::from([PathBuf::from(place)]));
+            assert!(habits.can_count());
+            record(12);
+            let recorded = habits.recorded(root);
+            assert!(recorded.has(&job(7)) && recorded.has(&job(12)) && !recorded.has(&job(1)));
+        }
+    }
+
+    #[test]
+    fn a_lock_is_no_record() {
+        let home = tempfile::tempdir().unwrap();
+        std::fs::write(home.path().join("job7"), "ClusterId = 7\n").unwrap();
+        let mut habits = Habits::default();
+        let files = Files::below(home.path());
+        habits.fetched(&job(7), &Files::default(), &files);
+        std::fs::write(home.path().join("lock"), "").unwrap();
+        std::fs::remove_file(home.path().join("job7")).unwrap();
+        let missing = habits.ended(&job(7), home.path(), &files, &Files::below(home.path())).unwrap();
+        assert_eq!(missing, "what it writes does not name the job (lock)");
+    }
+}

@@ -1,0 +1,346 @@
+//! `htc-hook-test queue`: hooks of queues that are sound, and of some that are not.
+
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use crate::sandbox::write_executable;
+
+/// The program, where it was built.
+fn program() -> Option<PathBuf> {
+    let path = option_env!("CARGO_BIN_EXE_htc-hook-test").map(PathBuf::from);
+    if path.is_none() {
+        println!("skipped: htc-hook-test is not built");
+    }
+    path
+}
+
+fn run(directory: &Path, words: &[&str]) -> Option<Output> {
+    Some(
+        Command::new(program()?)
+            .args(words)
+            .current_dir(directory)
+            .env_clear()
+            .env("PATH", "/usr/bin:/bin")
+            .stdin(Stdio::null())
+            .output()
+            .unwrap(),
+    )
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Drives a queue of 40 jobs; what was said, and the status.
+fn drive(home: &Path, more: &[&str]) -> Option<(String, Option<i32>)> {
+    let words = [&["queue", "--config-file", "condor_config", "--jobs", "40", "--seed", "3"], more].concat();
+    let output = run(home, &words)?;
+    Some((text(&output.stderr), output.status.code()))
+}
+
+/// Takes the end of a job down, or gives it back.
+const EXIT: &str = "#!/bin/sh\ncd \"$(dirname \"$0\")/../queue\"\nid=$(sed -n 's/^ClusterId = //p')\n\
+    rm -f \"taken/$id\"\nif [ \"$1\" = exit ]; then echo ended >\"done/$id\"; exit; fi\n\
+    printf 'ClusterId = %s\\nProcId = 0\\nCmd = \"/bin/true\"\\n' \"$id\" >\"tmp.$id\" && mv \"tmp.$id\" \"new/$id\"\n";
+
+/// A queue of files in a directory, and a fetch hook that takes the first of them in some way.
+fn queue(home: &Path, take: &str) {
+    std::fs::create_dir(home.join("hooks")).unwrap();
+    std::fs::create_dir_all(home.join("queue/new")).unwrap();
+    std::fs::create_dir(home.join("queue/taken")).unwrap();
+    std::fs::create_dir(home.join("queue/done")).unwrap();
+    for number in 0..40 {
+        let ad = format!("ClusterId = {number}\nProcId = 0\nCmd = \"/bin/true\"\n");
+        std::fs::write(home.join(format!("queue/new/{number}")), ad).unwrap();
+    }
+    let fetch = format!("#!/bin/sh\ncd \"$(dirname \"$0\")/../queue\"\ncat >/dev/null\n{take}\n");
+    write_executable(&home.join("hooks/fetch"), fetch.as_bytes());
+    write_executable(&home.join("hooks/exit"), EXIT.as_bytes());
+    let config = "STARTD_JOB_HOOK_KEYWORD = Q\nQ_HOOK_FETCH_WORK = $(CONFIG_ROOT)/hooks/fetch\n\
+        Q_HOOK_JOB_EXIT = $(CONFIG_ROOT)/hooks/exit\n";
+    std::fs::write(home.join("condor_config"), config).unwrap();
+}
+
+const BY_RENAME: &str = "for file in new/*; do\n mv \"$file\" taken/ 2>/dev/null || continue\n \
+    cat \"taken/${file#new/}\"\n exit 0\ndone";
+const LIST_PRINT_REMOVE: &str = "for file in new/*; do\n [ -e \"$file\" ] || exit 0\n cat \"$file\"\n \
+    sleep 0.02\n rm -f \"$file\"\n exit 0\ndone";
+
+#[test]
+fn a_queue_that_renames_its_jobs_holds_its_contract() {
+    let home = tempfile::tempdir().unwrap();
+    queue(home.path(), BY_RENAME);
+    let words = [
+        "queue",
+        "--config-file",
+        "condor_config",
+        "--slots",
+        "8",
+        "--jobs",
+        "40",
+        "--seed",
+        "1",
+        "--kill",
+        "0",
+    ];
+    let Some(output) = run(home.path(), &words) else { return };
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("40 jobs handed out, 40 done"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn a_queue_that_lists_prints_and_removes_is_refuted() {
+    let home = tempfile::tempdir().unwrap();
+    queue(home.path(), LIST_PRINT_REMOVE);
+    let words = [
+        "queue",
+        "--config-file",
+        "condor_config",
+        "--slots",
+        "8",
+        "--jobs",
+        "40",
+        "--seed",
+        "1",
+        "--kill",
+        "0",
+    ];
+    let Some(output) = run(home.path(), &words) else { return };
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("handed out twice"), "{}", text(&output.stderr));
+}
+
+/// A queue whose hooks leave their lock behind when they are killed: nobody gets a job any more.
+#[test]
+fn killed_hooks_must_not_stop_a_queue() {
+    let home = tempfile::tempdir().unwrap();
+    queue(home.path(), BY_RENAME);
+    let words = |seed: &'static str| {
+        [
+            "queue",
+            "--config-file",
+            "condor_config",
+            "--slots",
+            "8",
+            "--jobs",
+            "40",
+            "--kill",
+            "40",
+            "--seed",
+            seed,
+        ]
+    };
+    let Some(output) = run(home.path(), &words("3")) else { return };
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(said.contains("calls were killed in the middle"), "{said}");
+    let locked = tempfile::tempdir().unwrap();
+    let take = format!("mkdir lock 2>/dev/null || exit 0\nsleep 0.02\n({BY_RENAME})\nrmdir lock\nexit 0");
+    queue(locked.path(), &take);
+    let output = run(locked.path(), &words("3")).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("were never handed out"), "{}", text(&output.stderr));
+}
+
+/// The scripts of the quickstart, as they are, with more jobs and with hooks killed in the middle.
+#[test]
+fn the_queue_of_the_quickstart_holds_its_contract() {
+    let home = tempfile::tempdir().unwrap();
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/quickstart");
+    for directory in ["hooks", "queue/new", "queue/claimed", "queue/done", "queue/failed", "queue/output"] {
+        std::fs::create_dir_all(home.path().join(directory)).unwrap();
+    }
+    std::fs::copy(source.join("condor_config"), home.path().join("condor_config")).unwrap();
+    for entry in std::fs::read_dir(source.join("hooks")).unwrap() {
+        let entry = entry.unwrap();
+        std::fs::copy(entry.path(), home.path().join("hooks").join(entry.file_name())).unwrap();
+    }
+    let job = std::fs::read(source.join("queue/new/1-succeeds.ad")).unwrap();
+    for number in 0..30 {
+        std::fs::write(home.path().join(format!("queue/new/{number}.ad")), &job).unwrap();
+    }
+    for (kill, seed) in [("0", "1"), ("30", "2")] {
+        let words = [
+            "queue",
+            "--config-file",
+            "condor_config",
+            "--slots",
+            "6",
+            "--jobs",
+            "30",
+            "--kill",
+            kill,
+            "--seed",
+            seed,
+        ];
+        let Some(output) = run(home.path(), &words) else { return };
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{said}");
+        // Its REPLY_FETCH puts what was rejected aside.
+        let at_once = said.lines().find(|line| line.starts_with("at once: ")).unwrap();
+        assert!(at_once.contains("30 jobs handed out") && at_once.contains("of them put aside"), "{said}");
+        assert!(said.contains("exit records were looked for in queue/done\n"), "{said}");
+    }
+    // It works on a copy: nothing has moved here.
+    assert_eq!(std::fs::read_dir(home.path().join("queue/new")).unwrap().count(), 30);
+}
+
+/// Hooks named by absolute paths, which themselves name the queue by one: the copy is used all the same.
+#[test]
+fn absolute_paths_lead_into_the_copy_or_are_refused() {
+    let home = tempfile::tempdir().unwrap();
+    queue(home.path(), BY_RENAME);
+    let at = home.path().canonicalize().unwrap().display().to_string();
+    let path = home.path().join("hooks/fetch");
+    let fetch = std::fs::read_to_string(&path).unwrap();
+    write_executable(
+        &path,
+        fetch.replace("\"$(dirname \"$0\")/../queue\"", &format!("{at}/queue")).as_bytes(),
+    );
+    let config = std::fs::read_to_string(home.path().join("condor_config")).unwrap();
+    std::fs::write(home.path().join("condor_config"), config.replace("$(CONFIG_ROOT)", &at)).unwrap();
+    let waiting = || std::fs::read_dir(home.path().join("queue/new")).unwrap().count();
+    let Some((said, status)) = drive(home.path(), &["--kill", "0"]) else { return };
+    assert_eq!((status, waiting()), (Some(0), 40), "{said}");
+    // A hook elsewhere works on the queue itself.
+    let elsewhere = tempfile::tempdir().unwrap();
+    std::fs::copy(&path, elsewhere.path().join("fetch")).unwrap();
+    let outside =
+        config.replace("$(CONFIG_ROOT)/hooks/fetch", &format!("{}/fetch", elsewhere.path().display()));
+    std::fs::write(home.path().join("condor_config"), outside).unwrap();
+    let (said, status) = drive(home.path(), &[]).unwrap();
+    assert_eq!((status, waiting()), (Some(3), 40), "{said}");
+    assert!(said.contains("cannot be called on a copy") && said.contains("--in-place"), "{said}");
+    // One that finds its way back is caught at its first job.
+    let (parent, last) = at.rsplit_once('/').unwrap();
+    let back = fetch.replace("\"$(dirname \"$0\")/../queue\"", &format!("{parent}/./{last}/queue"));
+    write_executable(&path, back.as_bytes());
+    std::fs::write(home.path().join("condor_config"), &config).unwrap();
+    let (said, status) = drive(home.path(), &[]).unwrap();
+    assert_eq!((status, waiting()), (Some(3), 39), "{said}");
+    assert!(said.contains("the hooks do not work on the copy"), "{said}");
+}
+
+/// What is wrong in the simplest way is told, and comes to an end.
+#[test]
+fn hooks_that_never_run_dry_are_stopped_and_told() {
+    for (take, begin) in [
+        ("cat new/1", "is handed out twice, though it was done"),
+        ("echo hello world", "FETCH_WORK prints no job"),
+        ("echo \"ClusterId = $$\"; echo \"ProcId = $(date +1%N)\"; echo 'Cmd = \"x\"'", "of a queue of 40"),
+    ] {
+        let home = tempfile::tempdir().unwrap();
+        queue(home.path(), take);
+        let Some((said, status)) = drive(home.path(), &["--kill", "0"]) else { return };
+        assert_eq!(status, Some(1), "{take}: {said}");
+        assert!(said.contains(begin), "{take}: {said}");
+    }
+    let home = tempfile::tempdir().unwrap();
+    queue(home.path(), BY_RENAME);
+    let words = ["queue", "--config-file", "condor_config", "--jobs", "5", "--kill", "0"];
+    let output = run(home.path(), &words).unwrap();
+    assert_eq!(output.status.code(), Some(1), "a queue of 40 for one of 5: {}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("number 6 of a queue of 5"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn an_interrupt_tells_what_was_found_so_far() {
+    let Some(program) = program() else { return };
+    let home = tempfile::tempdir().unwrap();
+    // Not below the queue's directory, whose name would become that of the copy.
+    let outside = tempfile::tempdir().unwrap();
+    let mark = outside.path().join("waits");
+    let take = "[ -e done/1 ] && { : >'{}'; exec sleep 1000; }\nmv new/1 taken/1\ncat taken/1";
+    queue(home.path(), &take.replace("{}", &mark.display().to_string()));
+    let mut child = Command::new(program)
+        .args(["queue", "--config-file", "condor_config", "--jobs", "40", "--slots", "1"])
+        .current_dir(home.path())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    while !mark.exists() {
+        assert!(child.try_wait().unwrap().is_none(), "ended too early");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    nix::sys::signal::kill(nix::unistd::Pid::from_raw(child.id() as i32), nix::sys::signal::SIGINT).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let said = text(&output.stderr);
+    assert!(output.status.code() == Some(130) || output.status.signal() == Some(2), "{:?}", output.status);
+    assert!(said.contains("one at a time: ") && said.contains("1 jobs handed out"), "{said}");
+    assert!(said.contains("interrupted: so far the queue's contract holds"), "{said}");
+}
+
+/// Contracts that only hold by the word of the hooks.
+#[test]
+fn records_rejected_jobs_and_losses_are_looked_for() {
+    let lose = BY_RENAME.replace("cat \"taken", "[ \"$file\" = new/7 ] && exit 0\n cat \"taken");
+    let exit = |end: &str| EXIT.replace("echo ended >\"done/$id\"", end);
+    let no_reply = "#!/bin/sh\ncat >/dev/null\n";
+    let back = "#!/bin/sh\nid=$(sed -n 's/^ClusterId = //p')\ncd \"$(dirname \"$0\")/../queue\"\n\
+        [ $1 = accept ] || mv taken/$id new/$id\n";
+    let careless = "cat all >all.$$ 2>/dev/null; echo \"$id ended\" >>all.$$; sleep 0.02; mv all.$$ all";
+    for (what, fetch, exit, reply, finding) in [
+        ("sound", BY_RENAME, EXIT.to_owned(), None, None),
+        ("a rejected job comes back", BY_RENAME, EXIT.to_owned(), Some(back), None),
+        ("a list", BY_RENAME, exit("echo \"$id ended\" >>all"), None, None),
+        (
+            "the variables of the starter",
+            BY_RENAME,
+            EXIT.replace("\nid=", "\nset -u\n[ -s \"$_CONDOR_JOB_AD\" ] || exit 1\nid="),
+            None,
+            None,
+        ),
+        (
+            "no record",
+            BY_RENAME,
+            exit(":"),
+            None,
+            Some("has no exit record: JOB_EXIT exit: it writes nothing"),
+        ),
+        (
+            "nothing at all",
+            BY_RENAME,
+            "#!/bin/sh\ncat >/dev/null\n".to_owned(),
+            None,
+            Some("it changes no file"),
+        ),
+        (
+            "a list that loses lines",
+            BY_RENAME,
+            exit(careless),
+            None,
+            Some("is done and has no exit record in queue/all"),
+        ),
+        ("job 7", &lose, EXIT.to_owned(), None, Some("1 of 40 jobs were never handed out")),
+        (
+            "a rejected job",
+            BY_RENAME,
+            EXIT.to_owned(),
+            Some(no_reply),
+            Some("was rejected and does not come back"),
+        ),
+    ] {
+        let home = tempfile::tempdir().unwrap();
+        queue(home.path(), fetch);
+        write_executable(&home.path().join("hooks/exit"), exit.as_bytes());
+        if let Some(reply) = reply {
+            write_executable(&home.path().join("hooks/reply"), reply.as_bytes());
+            let path = home.path().join("condor_config");
+            let config = std::fs::read_to_string(&path).unwrap();
+            std::fs::write(path, config + "Q_HOOK_REPLY_FETCH = $(CONFIG_ROOT)/hooks/reply\n").unwrap();
+        }
+        let Some((said, status)) = drive(home.path(), &[]) else { return };
+        assert_eq!(status, Some(i32::from(finding.is_some())), "{what}: {said}");
+        assert!(finding.is_none_or(|finding| said.contains(finding)), "{what}: {said}");
+    }
+    let home = tempfile::tempdir().unwrap();
+    queue(home.path(), BY_RENAME);
+    let path = home.path().join("condor_config");
+    let config = std::fs::read_to_string(&path).unwrap().replace("Q_HOOK_JOB_EXIT", "OTHER");
+    std::fs::write(path, config).unwrap();
+    let (said, status) = drive(home.path(), &[]).unwrap();
+    assert_eq!(status, Some(1), "{said}");
+    assert!(said.contains("no JOB_EXIT is configured"), "{said}");
+}
