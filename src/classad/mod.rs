@@ -29,7 +29,7 @@ pub mod stream;
 mod times;
 pub mod traps;
 mod tree;
-mod unparse;
+pub(crate) mod unparse;
 mod value;
 
 pub use ad::{ClassAd, LineError};

@@ -83,6 +83,9 @@ pub(super) struct Plan {
     pub(super) cwd: Option<CString>,
     pub(super) blocked: Vec<c_int>,
     pub(super) ignore_sigpipe: bool,
+    /// Where a child writes why it gave up that may wait for the other end of a FIFO. Nobody waits for it: it has memory
+    /// of its own and is killed as any other. `None`: the parent sleeps, and such a FIFO is EAGAIN.
+    pub(super) waits: Option<c_int>,
 }
 
 /// The children made here and not yet reaped. One for the process, as the kernel's own table is: it tells a child that
@@ -113,6 +116,13 @@ pub(super) struct Failure {
     pub(super) stage: Stage,
     pub(super) errno: c_int,
     pub(super) index: usize,
+}
+
+impl Failure {
+    /// Whether the child would have to wait for the other end of a FIFO.
+    pub(super) fn is_fifo(self) -> bool {
+        self.errno == libc::EAGAIN && matches!(self.stage, Stage::Stdin | Stage::Stdout | Stage::Stderr)
+    }
 }
 
 /// What the child sees of the plan: pointers, so that it needs no allocation.
@@ -154,9 +164,10 @@ pub(super) fn start(plan: &Plan, stack: &mut Stack) -> io::Result<Result<i32, Fa
     let top = stack.0.as_mut_ptr_range().end;
     // Held over the call, so that nobody takes the new child for an orphan.
     let mut made = made();
-    let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
+    let shares = if plan.waits.is_some() { 0 } else { libc::CLONE_VM | libc::CLONE_VFORK };
+    let flags = shares | libc::SIGCHLD;
     // SAFETY: the stack outlives the call, since CLONE_VFORK keeps us here until the child has left it; `shared` is
-    // used by the child alone meanwhile. `child_main` does not return and does not unwind.
+    // used by the child alone meanwhile. Without the two flags the child has a copy of all of it. `child_main` does not return and does not unwind.
     let pid = unsafe { libc::clone(child_main, top.cast(), flags, (&raw mut shared).cast()) };
     let error = io::Error::last_os_error();
     // SAFETY: `before` was filled above.
@@ -226,11 +237,30 @@ extern "C" fn child_main(argument: *mut c_void) -> c_int {
             failed(Stage::Execute, 0)
         }
     };
-    // SAFETY: volatile, since nobody else is seen to read it.
+    // SAFETY: volatile, since nobody else is seen to read it; the descriptor is the plan's.
     unsafe {
-        ptr::write_volatile(&raw mut shared.failure, Some(failure));
+        match shared.plan.waits {
+            Some(report) => {
+                let words = [failure.stage as c_int, failure.errno];
+                libc::write(report, words.as_ptr().cast(), size_of_val(&words));
+            }
+            None => ptr::write_volatile(&raw mut shared.failure, Some(failure)),
+        }
         libc::_exit(127)
     }
+}
+
+/// Why a child that could wait gave up, as it wrote it; `None` if it has not.
+pub(super) fn read_failure(report: std::os::fd::OwnedFd) -> Option<Failure> {
+    use std::io::Read;
+    let mut words = [0; 2 * size_of::<c_int>()];
+    std::fs::File::from(report).read_exact(&mut words).ok()?;
+    let (stage, errno) = words.split_first_chunk().zip(words.last_chunk())?;
+    let (stage, errno) = (c_int::from_ne_bytes(*stage.0), c_int::from_ne_bytes(*errno));
+    let stage = [Stage::Stdin, Stage::Stdout, Stage::Stderr, Stage::WorkingDirectory]
+        .into_iter()
+        .find(|known| *known as c_int == stage);
+    Some(Failure { stage: stage.unwrap_or(Stage::Execute), errno, index: 0 })
 }
 
 /// The failure of the call just made.
@@ -281,7 +311,24 @@ fn prepare(shared: &mut Shared<'_>) -> Result<(), Failure> {
             check(libc::syscall(libc::SYS_setresuid, uid, uid, uid) as c_int, Stage::Identity, 2)?;
         }
     }
-    descriptors(plan)?;
+    if plan.waits.is_some() {
+        // SAFETY: a plain system call on a set that lives in `shared`. No handler of ours is left.
+        let set = unsafe { libc::sigprocmask(libc::SIG_SETMASK, &shared.mask, ptr::null_mut()) };
+        check(set, Stage::Execute, 0)?;
+    }
+    if let Err(failure) = descriptors(plan) {
+        // What else is wrong is found out before anything is waited for.
+        if failure.errno == libc::EAGAIN && plan.waits.is_none() {
+            // SAFETY: plain system calls on strings of the plan.
+            unsafe {
+                if let Some(cwd) = &plan.cwd {
+                    check(libc::chdir(cwd.as_ptr()), Stage::WorkingDirectory, 0)?;
+                }
+                check(libc::access(plan.program.as_ptr(), libc::X_OK), Stage::Execute, 0)?;
+            }
+        }
+        return Err(failure);
+    }
     // SAFETY: as above.
     unsafe {
         // Behind the change of identity, which would take it back.
@@ -341,6 +388,7 @@ fn bind(mounts: &[(CString, CString)], private_shm: bool) -> Result<(), Failure>
 fn descriptors(plan: &Plan) -> Result<(), Failure> {
     const STAGES: [Stage; 3] = [Stage::Stdin, Stage::Stdout, Stage::Stderr];
     let mut sources = [-1; 3];
+    let mut waiting = None;
     // SAFETY: plain system calls; the descriptor table is the child's own.
     unsafe {
         for ((standard, source), stage) in plan.standard.iter().zip(&mut sources).zip(STAGES) {
@@ -351,13 +399,23 @@ fn descriptors(plan: &Plan) -> Result<(), Failure> {
                     libc::fcntl(*descriptor, libc::F_DUPFD_CLOEXEC, 3)
                 }
                 Standard::From(descriptor) => *descriptor,
-                Standard::Open { path, flags } => open(path, *flags),
+                Standard::Open { path, flags } => open(path, *flags, plan.waits.is_some()),
             };
+            if *source < 0 && plan.waits.is_none() {
+                let failure = failed(stage, 0);
+                if failure.errno == libc::EAGAIN {
+                    waiting.get_or_insert(failure);
+                    continue;
+                }
+            }
             check(*source, stage, 0)?;
             if *source < 3 {
                 *source = libc::fcntl(*source, libc::F_DUPFD_CLOEXEC, 3);
                 check(*source, stage, 0)?;
             }
+        }
+        if let Some(failure) = waiting {
+            return Err(failure);
         }
         for ((target, source), stage) in (0..).zip(sources).zip(STAGES) {
             if matches!(plan.standard[target as usize], Standard::Stdout) {
@@ -376,12 +434,21 @@ fn descriptors(plan: &Plan) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Opens a file for the child without waiting for the other end of a FIFO, since the supervisor waits for us.
-fn open(path: &CString, flags: c_int) -> c_int {
-    // SAFETY: plain system calls.
+/// Opens a file for the child. A FIFO that would be waited for is EAGAIN while the supervisor waits for us, and is not
+/// touched: whoever is at its other end would take us for its reader.
+fn open(path: &CString, flags: c_int, waits: bool) -> c_int {
+    let always = flags | libc::O_NOCTTY | libc::O_CLOEXEC;
+    // SAFETY: plain system calls; zero is valid storage for stat, and errno is ours.
     unsafe {
-        let descriptor =
-            libc::open(path.as_ptr(), flags | libc::O_NONBLOCK | libc::O_NOCTTY | libc::O_CLOEXEC, 0o666);
+        if waits {
+            return libc::open(path.as_ptr(), always, 0o666);
+        }
+        let mut status: libc::stat = std::mem::zeroed();
+        if libc::stat(path.as_ptr(), &mut status) == 0 && status.st_mode & libc::S_IFMT == libc::S_IFIFO {
+            *libc::__errno_location() = libc::EAGAIN;
+            return -1;
+        }
+        let descriptor = libc::open(path.as_ptr(), always | libc::O_NONBLOCK, 0o666);
         if descriptor >= 0 {
             libc::fcntl(descriptor, libc::F_SETFL, flags & libc::O_APPEND);
         }

@@ -2,6 +2,7 @@
 
 use bstr::BString;
 
+use super::spawn_error::SpawnError;
 use crate::process::{Exit, Usage};
 
 /// A child, by a number that is never used twice.
@@ -41,6 +42,8 @@ pub enum Event {
         stderr: Captured,
         /// The processes it left behind; killed by now if the specification said so.
         left_behind: Vec<Leftover>,
+        /// Why its program was not executed, when that came out only after it had waited for the other end of a FIFO.
+        not_executed: Option<Box<SpawnError>>,
     },
     /// A line of a stream of `Stdio::Lines`, without its newline.
     Line {
@@ -73,7 +76,7 @@ pub enum Event {
 pub struct Captured {
     /// The bytes, at most the limit.
     pub bytes: Vec<u8>,
-    /// Whether the limit was reached and the pipe closed: anything further was lost.
+    /// Whether the limit was reached: anything further was lost.
     pub cut: bool,
     /// Whether something else still held the pipe when the reading ended.
     pub held: bool,

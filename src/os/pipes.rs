@@ -29,10 +29,14 @@ pub(super) fn set_nonblocking(end: &OwnedFd) -> nix::Result<()> {
     nix::fcntl::fcntl(end, nix::fcntl::FcntlArg::F_SETFL(OFlag::O_NONBLOCK)).map(drop)
 }
 
+/// How much is read and dropped at most for a child that is to come to its end though nobody listens: more than any has
+/// to say that ends at all.
+pub(super) const DROPPED: usize = 256 << 20;
+
 /// How the bytes of a stream are handed on.
 pub(super) enum Sink {
-    /// Collected up to the limit.
-    Capture { limit: usize, captured: Vec<u8>, cut: bool },
+    /// Collected up to the limit; then this many bytes more are read and dropped before the pipe is closed.
+    Capture { limit: usize, captured: Vec<u8>, cut: bool, dropped: usize },
     /// Split at newlines.
     Lines { longest: usize, begun: Vec<u8> },
     /// As they come.
@@ -74,10 +78,10 @@ impl Reader {
     pub(super) fn read(&mut self, buffer: &mut [u8]) -> Read1 {
         let Some(end) = &mut self.end else { return Read1::Ended(Vec::new()) };
         let room = match &self.sink {
-            Sink::Capture { limit, captured, .. } => {
+            Sink::Capture { limit, captured, dropped: 0, .. } => {
                 buffer.len().min(limit.saturating_sub(captured.len()).max(1))
             }
-            Sink::Lines { .. } | Sink::Pieces => buffer.len(),
+            Sink::Capture { .. } | Sink::Lines { .. } | Sink::Pieces => buffer.len(),
         };
         match end.read(&mut buffer[..room]) {
             Ok(0) => Read1::Ended(self.close()),
@@ -90,12 +94,16 @@ impl Reader {
 
     fn take(&mut self, bytes: &[u8]) -> Read1 {
         match &mut self.sink {
-            Sink::Capture { limit, captured, cut } => {
-                captured.extend_from_slice(&bytes[..bytes.len().min(*limit - captured.len().min(*limit))]);
+            Sink::Capture { limit, captured, cut, dropped } => {
+                let kept = bytes.len().min(*limit - captured.len().min(*limit));
+                captured.extend_from_slice(&bytes[..kept]);
                 if captured.len() >= *limit {
                     *cut = true;
-                    self.end = None;
-                    return Read1::Ended(Vec::new());
+                    *dropped = dropped.saturating_sub(bytes.len() - kept);
+                    if *dropped == 0 {
+                        self.end = None;
+                        return Read1::Ended(Vec::new());
+                    }
                 }
                 Read1::Parts(Vec::new(), bytes.len())
             }

@@ -18,7 +18,7 @@ use super::family::{self, Family};
 use super::pipes::{Read1, Reader, Writer};
 use super::process_table::{self, Process};
 use super::reactor::Whom;
-use super::spawn::Spawned;
+use super::spawn::{Late, Spawned};
 
 /// How long killed processes are waited for before they are reported as not killed (stuck in the kernel).
 const KILL_PATIENCE: Duration = Duration::from_secs(5);
@@ -37,6 +37,7 @@ pub(super) struct Running {
     drain: Duration,
     ending: Option<Ending>,
     tally: Tally,
+    late: Option<Late>,
 }
 
 /// What is known and still waited for after the child's own end.
@@ -96,6 +97,7 @@ impl Running {
             drain,
             ending: None,
             tally: Tally::default(),
+            late: spawned.late,
         };
         // Most inputs fit into the pipe, and the reader is saved a turn.
         running.write();
@@ -323,6 +325,7 @@ impl Running {
             stdout,
             stderr,
             left_behind,
+            not_executed: self.late.take().and_then(Late::failure).map(Box::new),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use bstr::BString;
 use nix::errno::Errno;
@@ -15,7 +15,7 @@ use nix::sys::stat::Mode;
 use crate::process::{Ancestor, ChildSpec, Stdio};
 
 use super::child::{self, Failure, Marker, Plan, RawLimit, Stack, Standard};
-use super::pipes::{Pipe, Reader, Sink, Writer, set_nonblocking};
+use super::pipes::{DROPPED, Pipe, Reader, Sink, Writer, set_nonblocking};
 use super::spawn_error::{SpawnError, Stage};
 
 /// A child that runs, with our ends of its pipes.
@@ -26,6 +26,23 @@ pub(super) struct Spawned {
     pub(super) stderr: Option<Reader>,
     /// The text of its ancestor marker, by which its family is known.
     pub(super) marker: Option<Vec<u8>>,
+    /// Of a child that may still wait for the other end of a FIFO.
+    pub(super) late: Option<Late>,
+}
+
+/// How to learn that a child gave up after it had been reported as started.
+pub(super) struct Late {
+    report: OwnedFd,
+    plan: Plan,
+    program: PathBuf,
+}
+
+impl Late {
+    /// Why the child, which has ended, did not execute its program; `None` if it did.
+    pub(super) fn failure(self) -> Option<SpawnError> {
+        let failure = child::read_failure(self.report)?;
+        Some(explain(failure, &self.plan, &self.program, &[]))
+    }
 }
 
 /// What is kept from one spawn to the next.
@@ -72,7 +89,7 @@ impl Spawner {
                 Stdio::Capture { .. } | Stdio::Lines { .. } | Stdio::Pieces => {
                     let pipe = Pipe::new().map_err(pipe_error)?;
                     set_nonblocking(&pipe.read).map_err(pipe_error)?;
-                    outputs[number - 1] = Some(Reader::new(pipe.read, sink(&stdio)));
+                    outputs[number - 1] = Some(Reader::new(pipe.read, sink(&stdio, spec.reads_on)));
                     keep(&mut theirs, pipe.write)
                 }
                 Stdio::File { path, write, truncate, append } => {
@@ -97,7 +114,7 @@ impl Spawner {
 
         let mut env = texts(&spec.env, &program)?;
         let marker = spec.ancestor.map(|ancestor| insert_marker(&mut env, ancestor));
-        let plan = Plan {
+        let mut plan = Plan {
             program: text(program.as_os_str().as_bytes(), &program)?,
             argv: texts(&spec.argv, &program)?,
             env,
@@ -133,19 +150,30 @@ impl Spawner {
             cwd: spec.cwd.as_ref().map(|cwd| text(cwd.as_os_str().as_bytes(), cwd)).transpose()?,
             blocked: spec.blocked_signals,
             ignore_sigpipe: spec.ignore_sigpipe,
+            waits: None,
         };
-        let started = child::start(&plan, &mut self.stack).map_err(|error| {
+        let process_error = |error: io::Error| {
             at(Stage::Process, Errno::from_raw(error.raw_os_error().unwrap_or(libc::EAGAIN)))
-        })?;
+        };
+        let mut started = child::start(&plan, &mut self.stack).map_err(process_error)?;
+        let mut late = None;
+        if started.is_err_and(|failure| failure.is_fifo()) {
+            let pipe = Pipe::new().map_err(pipe_error)?;
+            set_nonblocking(&pipe.read).map_err(pipe_error)?;
+            plan.waits = Some(pipe.write.as_raw_fd());
+            started = child::start(&plan, &mut self.stack).map_err(process_error)?;
+            late = Some(pipe.read);
+        }
         let pid = started.map_err(|failure| explain(failure, &plan, &program, &spec.cgroups))?;
-        let marker = plan.marker.map(|marker| {
-            let mut text = marker.before;
+        let marker = plan.marker.as_ref().map(|marker| {
+            let mut text = marker.before.clone();
             text.extend_from_slice(pid.to_string().as_bytes());
             text.extend_from_slice(&marker.after);
             text
         });
         let [stdout, stderr] = outputs;
-        Ok(Spawned { pid, stdin, stdout, stderr, marker })
+        let late = late.map(|report| Late { report, plan, program });
+        Ok(Spawned { pid, stdin, stdout, stderr, marker, late })
     }
 }
 
@@ -160,9 +188,12 @@ fn inherited(descriptor: i32) -> Standard {
     if child::is_open(descriptor) { Standard::From(descriptor) } else { Standard::Closed }
 }
 
-fn sink(stdio: &Stdio) -> Sink {
+fn sink(stdio: &Stdio, reads_on: bool) -> Sink {
     match stdio {
-        Stdio::Capture { limit } => Sink::Capture { limit: *limit, captured: Vec::new(), cut: false },
+        Stdio::Capture { limit } => {
+            let dropped = if reads_on { DROPPED } else { 0 };
+            Sink::Capture { limit: *limit, captured: Vec::new(), cut: false, dropped }
+        }
         Stdio::Lines { longest } => Sink::Lines { longest: *longest, begun: Vec::new() },
         _ => Sink::Pieces,
     }

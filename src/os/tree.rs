@@ -29,6 +29,9 @@ pub struct Unremoved {
 /// How many directories are held open at once; deeper ones are moved up to the root of the tree.
 const DEPTH: usize = 64;
 
+/// How often a directory is looked through again in which something has come up meanwhile.
+const AGAIN: u32 = 3;
+
 /// How many names are tried for a directory that is moved up.
 const NAMES: u32 = 100;
 
@@ -99,13 +102,15 @@ struct Level {
     entries: Vec<Entry>,
     /// Something in it stays, which has been told.
     told: bool,
+    /// How often it may be looked through again.
+    again: u32,
 }
 
 impl Level {
     /// The directory that holds the tree, in which nothing else is touched.
     fn above(directory: OwnedFd, name: CString) -> Self {
         let entries = vec![Entry { name, may_be_directory: true }];
-        Level { directory, name: CString::default(), changed: None, entries, told: false }
+        Level { directory, name: CString::default(), changed: None, entries, told: false, again: 0 }
     }
 
     /// Enters a directory by its name in another, and opens it up where that is needed and allowed.
@@ -121,7 +126,7 @@ impl Level {
             Err(errno) => return Err(errno),
         };
         let entries = entries(&directory)?;
-        Ok(Level { directory, name, changed, entries, told: false })
+        Ok(Level { directory, name, changed, entries, told: false, again: AGAIN })
     }
 }
 
@@ -245,10 +250,21 @@ impl Removal {
 
     /// Removes the directory we are in, everything in it being gone.
     fn leave(&mut self) {
-        let Some(level) = self.levels.pop() else { return };
+        let Some(mut level) = self.levels.pop() else { return };
         let Some(above) = self.levels.last_mut() else { return };
-        match unlinkat(&above.directory, level.name.as_c_str(), UnlinkatFlags::RemoveDir) {
+        let name = level.name.as_c_str();
+        let removed = match unlinkat(&above.directory, name, UnlinkatFlags::RemoveDir) {
+            // Something else has come into its place.
+            Err(Errno::ENOTDIR) => unlinkat(&above.directory, name, UnlinkatFlags::NoRemoveDir),
+            removed => removed,
+        };
+        match removed {
             Ok(()) | Err(Errno::ENOENT) => {}
+            Err(Errno::ENOTEMPTY) if !level.told && level.again > 0 => {
+                level.again -= 1;
+                level.entries = entries(&level.directory).unwrap_or_default();
+                self.levels.push(level);
+            }
             Err(errno) => {
                 if let Some(mode) = level.changed {
                     let _ = fchmod(&level.directory, mode);
@@ -380,8 +396,9 @@ mod tests {
             assert!(removal.step());
         }
         assert_eq!(fs::metadata(&closed).unwrap().mode() & 0o777, 0o700);
-        fs::write(closed.join("late"), "x").unwrap();
-        while removal.step() {}
+        // Something new comes up whenever all is gone.
+        let late = || fs::write(closed.join("late"), "x").is_ok();
+        while late() && removal.step() {}
         let told: Vec<_> = removal.failures.iter().map(|unremoved| unremoved.path.clone()).collect();
         assert_eq!(told, [closed.clone()]);
         assert_eq!(fs::metadata(&closed).unwrap().mode() & 0o777, 0o500);

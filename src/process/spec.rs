@@ -49,6 +49,9 @@ pub struct ChildSpec {
     pub drain: Duration,
     /// What becomes of processes that it leaves behind.
     pub left_behind: LeftBehind,
+    /// Whether what exceeds the limit of a `Stdio::Capture` is read and dropped, so that a child that says much comes to
+    /// its end, instead of the pipe being closed at once. One that never stops has its pipe closed all the same.
+    pub reads_on: bool,
 }
 
 /// The changing part of `_CONDOR_ANCESTOR_<parent's pid>=<child's pid>:<time>:<random>`, by which members of a process
@@ -98,6 +101,7 @@ impl ChildSpec {
             ancestor: None,
             drain: Duration::ZERO,
             left_behind: LeftBehind::Killed,
+            reads_on: false,
         }
     }
 }
@@ -124,7 +128,8 @@ pub enum Stdio {
     Inherit,
     /// Standard input only: these bytes, then end of file. Written without ever blocking the caller.
     Bytes(Vec<u8>),
-    /// Standard output or error only: read by the caller, at most `limit` bytes; then the pipe is closed.
+    /// Standard output or error only: read by the caller, at most `limit` bytes; then the pipe is closed, unless
+    /// [`ChildSpec::reads_on`].
     Capture {
         /// Bytes kept.
         limit: usize,
@@ -140,8 +145,8 @@ pub enum Stdio {
     Stdout,
     /// Another descriptor of the caller.
     Descriptor(i32),
-    /// A file, opened under the child's identity, relative to the caller's working directory. A FIFO is opened without
-    /// waiting for its other end.
+    /// A file, opened under the child's identity, relative to the caller's working directory. For the other
+    /// end of a FIFO the child waits; its program is executed only then.
     File {
         /// Its path.
         path: PathBuf,

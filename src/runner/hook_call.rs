@@ -52,7 +52,8 @@ pub struct HookCall {
     pub identity: Option<Identity>,
     /// Resource limits, where the caller has set any for itself.
     pub limits: Vec<Limit>,
-    /// How much of stdout and stderr is kept, in bytes; at that length the pipe is closed (PIPE_BUFFER_MAX).
+    /// How much of stdout and stderr is kept, in bytes (PIPE_BUFFER_MAX). What exceeds it is dropped; with quirk
+    /// `hooks-spawned-as-daemons` the pipe is closed at that length.
     pub output_limit: usize,
     /// What becomes of stderr.
     pub complaints: Complaints,
@@ -127,6 +128,8 @@ impl HookCall {
             blocked_signals: if as_daemon { blocked(caller) } else { Vec::new() },
             ancestor: self.ancestor,
             left_behind: if family { LeftBehind::Killed } else { LeftBehind::Kept },
+            // 25.14 closes the pipe, which a hook survives since it has SIGPIPE ignored; ours has it at its default.
+            reads_on: !as_daemon,
             ..ChildSpec::new(program)
         })
     }

@@ -400,6 +400,14 @@ impl Starter<'_> {
                 others.for_each(|other| self.report(other, out));
                 self.all_jobs_done(now, out);
             }
+            // It was taken for started, and waited for the other end of a FIFO.
+            Phase::Running => {
+                self.main = None;
+                self.measuring.clear();
+                self.update_due = None;
+                self.graceful_until = None;
+                self.not_started(now, failure, out);
+            }
             Phase::PreScript | Phase::PostScript => {
                 self.asked.fast = true;
                 if self.phase == Phase::PreScript {

@@ -121,7 +121,7 @@ pub fn read(
         }
     };
     let universe = integer(ad, attr::JOB_UNIVERSE).unwrap_or(5);
-    if !matches!(universe, 5 | 10 | 12) {
+    if !is_supported(universe) {
         let name = Universe::from_number(universe).map_or("unknown", Universe::name).to_owned();
         return Err(Refusal::Universe { number: universe, name });
     }
@@ -141,6 +141,11 @@ pub fn read(
     };
     let files = [file(attr::INPUT), file(attr::OUTPUT), file(attr::ERROR)];
     Ok(JobInfo { cluster, proc, subproc, iwd, files, overrides: overrides.files.clone() })
+}
+
+/// Whether a starter without a shadow has a process class for it: vanilla, java, local.
+pub(super) fn is_supported(universe: i64) -> bool {
+    matches!(universe, 5 | 10 | 12)
 }
 
 /// `directory/name`, as the reference joins them: with one slash whatever they are.

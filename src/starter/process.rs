@@ -12,9 +12,9 @@ use super::action::{JobProcess, StandardFile};
 use super::container;
 use super::environment::{Publication, merge_from_ad};
 use super::failure::{StartFailure, hold_code};
-use super::job_info::below;
+use super::job_info::{below, is_supported};
 use crate::classad::{ClassAd, Context, Expr, Value};
-use crate::job::attr;
+use crate::job::{Universe, attr};
 use crate::process::{Limit, LimitKind};
 use crate::quirks::{Quirk, Quirks};
 use crate::text::arguments;
@@ -37,6 +37,12 @@ pub fn job(
 ) -> Result<JobProcess, StartFailure> {
     let (ad, settings, world) = (about.ad, about.settings, about.world);
     let context = || Context::new(world).my(ad);
+    // Of PREPARE_JOB, which may have changed it: the job's own was judged before (`Starter::SpawnJob`).
+    let universe = context().int(attr::JOB_UNIVERSE).unwrap_or(5);
+    if !is_supported(universe) {
+        let name = Universe::from_number(universe).map_or("unknown", Universe::name);
+        return Err(StartFailure::silent(format!("Starter doesn't support universe {universe} ({name})")));
+    }
     // What is found out when the standard files have been opened; the first counts.
     let mut late = None;
     match container::wanted(about) {
@@ -53,10 +59,11 @@ pub fn job(
     let transferred = context().boolean("TransferExecutable").unwrap_or(true);
     let kept = context().boolean("PreserveRelativeExecutable").unwrap_or(false);
     let command = match () {
-        () if command.starts_with(b"/") || (kept && !transferred) => command,
+        // An empty one stays so, and cannot be executed (`canonicalizeJobPath`).
+        () if command.starts_with(b"/") || command.is_empty() || (kept && !transferred) => command,
         () => below(&about.job.iwd, &command),
     };
-    let mut argv = vec![command.clone()];
+    let mut argv: Vec<BString> = Some(command.clone()).into_iter().filter(|name| !name.is_empty()).collect();
     argv.extend(argument_list(ad, "", world).map_err(|error| {
         StartFailure::silent(format!(
             "Failed to read job arguments from JobAd.  Aborting OsProc::StartJob: {error}"
@@ -82,9 +89,12 @@ pub fn job(
         program = wrapper.clone();
     }
     Ok(JobProcess {
-        arguments_shown: arguments::join_v2_raw(&argv[1..]),
+        arguments_shown: arguments::join_v2_raw(argv.get(1..).unwrap_or_default()),
         command: program.clone(),
-        program: if program.starts_with(b"/") { path(&program) } else { about.scratch.join(path(&program)) },
+        program: match program.starts_with(b"/") || program.is_empty() {
+            true => path(&program),
+            false => about.scratch.join(path(&program)),
+        },
         argv,
         environment: environment.entries(),
         cwd: about.scratch.join(path(&about.job.iwd)),

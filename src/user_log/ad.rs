@@ -4,7 +4,7 @@ use bstr::BString;
 
 use super::body::{Body, Ending, Share};
 use super::{EventKind, JobEvent};
-use crate::classad::{ClassAd, Expr, Value};
+use crate::classad::{ClassAd, Expr, Value, unparse};
 
 impl JobEvent {
     /// The event as an ad.
@@ -135,7 +135,8 @@ impl Body {
                 text(ad, "ExecuteHost", host);
                 text(ad, "ErrorMsg", message);
                 if !critical {
-                    ad.set("CriticalError", false);
+                    // A number, unlike all others.
+                    ad.set("CriticalError", 0);
                 }
                 if *code != 0 {
                     ad.set("HoldReasonCode", i64::from(*code));
@@ -196,7 +197,12 @@ fn xml_ad(ad: &ClassAd, depth: usize, out: &mut Vec<u8>) {
             }
             Some(Value::Int(value)) => plain("i", value.to_string().as_bytes(), out),
             Some(Value::Real(value)) => plain("r", &Value::Real(value).unparse(), out),
-            Some(Value::Str(value)) => plain("s", &value, out),
+            Some(Value::Str(value)) => {
+                // Escaped as in an expression, its delimiter left out.
+                let mut text = Vec::new();
+                unparse::escape(&value, 0, &mut text);
+                plain("s", &text, out);
+            }
             _ => plain("e", &expr.unparse(), out),
         }
         out.extend_from_slice(b"</a>\n");

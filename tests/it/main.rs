@@ -32,6 +32,7 @@ mod simulate;
 mod slot_run;
 mod starter;
 mod starter_containers;
+mod starter_files;
 mod starter_worst;
 #[cfg(feature = "cli")]
 mod transform_compare;

@@ -34,6 +34,7 @@ pub(crate) use overwrite::overwritten;
 pub use pipe::{Input, Output, pipe_ends};
 pub use print_mask::{BadColumn, PrintMask, Row};
 pub use problem::Problem;
+pub(crate) use problem::is_broken_pipe;
 pub use program::{Compat, Example, Manual, Program, Session, command};
 pub use progress::Progress;
 pub use status::Status;

@@ -215,9 +215,10 @@ fn color_of(words: &[OsString]) -> Option<When> {
 }
 
 fn outcome(result: anyhow::Result<Status>, session: &Session) -> Status {
-    let flushed = result.and_then(|status| {
-        std::io::stdout().flush()?;
-        Ok(status)
+    let flushed = result.and_then(|status| match std::io::stdout().flush() {
+        Ok(()) => Ok(status),
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(status),
+        Err(error) => Err(error.into()),
     });
     match flushed {
         Ok(status) => status,

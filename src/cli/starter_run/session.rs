@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use bstr::{BString, ByteSlice};
 
-use super::super::common::{AdFormat, Problem, Session, Status};
+use super::super::common::{AdFormat, Problem, Session, Status, is_broken_pipe};
 use super::{Cli, PRIVATE, job_ad};
 use crate::classad::ClassAd;
 use crate::classad::format::json::{self, Layout};
@@ -163,8 +163,13 @@ impl Run<'_> {
         if let Some(reason) = finished.not_started.as_ref().filter(|_| !self.is_heard()) {
             session.report(&anyhow::anyhow!("the job was not started: {reason}"));
         }
-        self.print(&finished)?;
-        Ok(self.status(&finished))
+        // What became of the job is in the status, whether its ad could be told or not.
+        let status = self.status(&finished);
+        match self.print(&finished) {
+            Ok(()) => Ok(status),
+            Err(error) if is_broken_pipe(&error) => Ok(status),
+            Err(error) => Err(error.context("cannot write the job's ad to standard output")),
+        }
     }
 
     fn check_standard_files(&self) -> anyhow::Result<()> {

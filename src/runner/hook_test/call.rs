@@ -101,7 +101,7 @@ pub fn call(
                 interrupted = Some(number);
                 reactor.kill(child, nix::libc::SIGKILL, Whom::Family);
             }
-            Event::Exited { child: from, exit, usage, stdin, stdout, stderr, left_behind }
+            Event::Exited { child: from, exit, usage, stdin, stdout, stderr, left_behind, .. }
                 if from == child =>
             {
                 let took = clock::tick().since(began);

@@ -78,7 +78,7 @@ pub fn run_many<T>(
                 reactor.kill_all(Duration::from_secs(2));
                 return Ok(Some(number));
             }
-            Event::Exited { child, exit, usage, stdin, stdout, stderr, left_behind } => {
+            Event::Exited { child, exit, usage, stdin, stdout, stderr, left_behind, .. } => {
                 let Some(one) = running.remove(&child) else { continue };
                 if !left_behind.is_empty() {
                     reactor.kill(child, nix::libc::SIGKILL, Whom::Family);

@@ -108,7 +108,7 @@ pub(super) fn open_failures(
                 _ => options.append(true).create(true).mode(0o666),
             };
             let truncate = if truncate { nix::libc::O_TRUNC } else { 0 };
-            // A FIFO must not hold us up; the child waits for its other end no more either.
+            // A FIFO must not hold us up; the child waits for its other end.
             options.custom_flags(nix::libc::O_NONBLOCK | truncate).open(scratch.join(path))
         };
         let dangling = at > 0 && is_dangling(&scratch.join(path));

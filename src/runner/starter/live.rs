@@ -4,28 +4,24 @@ use std::collections::VecDeque;
 use std::fs;
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::PathBuf;
 use std::time::Duration;
 
-use bstr::BString;
 use nix::libc;
 use rustc_hash::FxHashMap;
 
 use super::child;
+use super::job::Job;
 use super::measure::family_usage;
 use super::notice;
 use super::parent::Parent;
-use super::sandbox::Sandbox;
-use super::user_log::UserLog;
 use crate::classad::{Context, format::long};
 use crate::hook::HookType;
 use crate::os::identity::acting_as;
 use crate::os::{self, ChildId, Reactor, Whom, accounting, clock, files};
-use crate::process::{Exit, Identity};
+use crate::process::Exit;
 use crate::quirks::{Quirk, Quirks};
 use crate::runner::events::{self, EventStream, Kind};
 use crate::runner::hook_call::HookCall;
-use crate::runner::hook_environment::HookEnvironment;
 use crate::starter::{
     Action, Call, CallId, Event, FamilyUsage, JobProcess, Notice, Request, Standing, StartFailure, Starter,
     Vacate,
@@ -57,55 +53,6 @@ const LAST_WAIT: Duration = Duration::from_secs(5);
 
 /// After `--timeout` the job is asked to end; this later it has to.
 const AFTER_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// What the loop needs beside the machine.
-pub struct Job {
-    /// The scratch directory.
-    pub sandbox: Sandbox,
-    /// The account of hooks and job; `None` is our own.
-    pub identity: Option<Identity>,
-    /// The environment of all hooks, to which each call adds.
-    pub hook_environment: HookEnvironment,
-    /// PIPE_BUFFER_MAX: how much of a hook's outputs is kept, in bytes.
-    pub output_limit: usize,
-    /// Deviations.
-    pub quirks: Quirks,
-    /// Our own environment, as it is handed on.
-    pub environment: Vec<(BString, BString)>,
-    /// Directory of the job and its id, for core files.
-    pub iwd: PathBuf,
-    /// `cluster.proc`.
-    pub id: String,
-    /// Name of the slot for events; empty if there is none.
-    pub slot: String,
-    /// File of `-job-update-ad`.
-    pub update_ad: Option<PathBuf>,
-    /// File of `-job-output-ad`; standard output is the caller's business.
-    pub output_ad: Option<PathBuf>,
-    /// The account that writes those two; `None` is our own (quirk `output-ad-as-condor`).
-    pub ad_writer: Option<Identity>,
-    /// The account that looks for what a wrapper wrote: the job's, or with quirk `wrapper-error-file-ignored` that of
-    /// daemons; `None` is our own.
-    pub wrapper_reader: Option<Identity>,
-    /// The job's own log.
-    pub log: Option<UserLog>,
-    /// Processors that the job is bound to; empty for all.
-    pub affinity: Vec<usize>,
-    /// The slot runner's private directory.
-    pub private: Option<PathBuf>,
-    /// `--timeout`: the job is ended then.
-    pub timeout: Option<Duration>,
-    /// What is added to the wall clock in microseconds (`--now`).
-    pub skew_us: i64,
-}
-
-impl Job {
-    /// Where hooks run: the scratch directory, or for a job that is refused before there is one, the root.
-    fn hook_directory(&self) -> PathBuf {
-        let scratch = &self.sandbox.scratch;
-        if scratch.is_dir() { scratch.clone() } else { PathBuf::from("/") }
-    }
-}
 
 /// What came of a job.
 #[derive(Debug)]
@@ -184,6 +131,8 @@ struct Running {
     child: ChildId,
     pid: u32,
     usage: accounting::FamilyUsage,
+    /// What was to be executed.
+    attempt: Box<JobProcess>,
 }
 
 struct Live<'a> {
@@ -224,7 +173,7 @@ impl Live<'_> {
         let deadline =
             [self.wake_at, self.snapshot_at, self.timeout_at, check_at].into_iter().flatten().min();
         match self.reactor.next(deadline)? {
-            os::Event::Exited { child, exit, usage, stdout, stderr, left_behind, .. } => {
+            os::Event::Exited { child, exit, usage, stdout, stderr, left_behind, not_executed, .. } => {
                 if let Some(call) = self.calls.remove(&child) {
                     self.past_start = true;
                     self.events.push_back(Event::CallEnded {
@@ -238,7 +187,10 @@ impl Live<'_> {
                     && let Some(process) = self.process.take()
                 {
                     self.past_start = true;
-                    self.process_ended(&process, exit, &usage, left_behind.len());
+                    match not_executed {
+                        Some(error) => self.gave_up(&process, &error),
+                        None => self.process_ended(&process, exit, &usage, left_behind.len()),
+                    }
                 }
             }
             os::Event::Signal(number) => self.signal(number),
@@ -439,7 +391,8 @@ impl Live<'_> {
         match self.try_start(now, process) {
             Ok(child) => {
                 let pid = self.pid(child);
-                self.process = Some(Running { child, pid, usage: Default::default() });
+                let attempt = Box::new(process.clone());
+                self.process = Some(Running { child, pid, usage: Default::default(), attempt });
                 self.sample();
                 self.snapshot_at = Some(clock::tick().plus(FIRST_SNAPSHOT));
                 self.events.push_back(Event::ProcessStarted { pid });
@@ -508,6 +461,12 @@ impl Live<'_> {
 
     fn measured(&self) -> FamilyUsage {
         self.process.as_ref().map_or_else(FamilyUsage::default, |process| family_usage(&process.usage))
+    }
+
+    /// The child had to wait for the other end of a FIFO, and then its program could not be executed.
+    fn gave_up(&mut self, process: &Running, error: &os::SpawnError) {
+        self.snapshot_at = None;
+        self.events.push_back(Event::ProcessFailed(child::failure(&process.attempt, error)));
     }
 
     fn process_ended(

@@ -4,6 +4,7 @@
 //! none.
 
 mod child;
+mod job;
 mod live;
 mod measure;
 mod notice;
@@ -13,7 +14,8 @@ mod rehearse;
 mod sandbox;
 mod user_log;
 
-pub use live::{Finished, Job, SIGNALS, run};
+pub use job::Job;
+pub use live::{Finished, SIGNALS, run};
 pub use plan::{Plan, Request, plan, slot_of_log_suffix};
 pub use rehearse::{Rehearsed, Script, rehearse};
 pub use sandbox::{Failure, Sandbox};

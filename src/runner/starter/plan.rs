@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use bstr::{BString, ByteSlice};
 
-use super::live::Job;
+use super::job::Job;
 use super::notice;
 use super::sandbox::Sandbox;
 use super::user_log::{Opening, UserLog};

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bstr::{BString, ByteSlice};
 
-use super::live::Job;
+use super::job::Job;
 use super::notice;
 use crate::hook::HookType;
 use crate::process::Exit;

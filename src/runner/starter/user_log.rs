@@ -88,8 +88,8 @@ impl UserLog {
         let file = acting_as(opening.identity, open).and_then(|file| file).map_err(fail)?;
         let options = FormatOptions::parse(opening.options);
         let words = !opening.quirks.has(Quirk::UserlogFormatWordsIgnored);
-        let form = match context().eval_attr("StarterUserLogUseXML") {
-            crate::classad::Value::Bool(true) => Form::Xml,
+        let form = match context().boolean("StarterUserLogUseXML") {
+            Some(true) => Form::Xml,
             _ if words && options.xml => Form::Xml,
             _ if words && options.json => Form::Json,
             _ => Form::Text,
@@ -121,10 +121,6 @@ impl UserLog {
     }
 
     fn body(&self, event: &LogEvent) -> Body {
-        let code = |code: i64| match self.form {
-            Form::Text => 0,
-            _ => i32::try_from(code).unwrap_or(0),
-        };
         match event {
             LogEvent::Execute => Body::Execute {
                 host: self.address.clone(),
@@ -150,14 +146,14 @@ impl UserLog {
             }
             LogEvent::Suspended { processes } => Body::Suspended((*processes).into()),
             LogEvent::Continued => Body::Unsuspended,
-            // The text form of this log has no codes, the ad forms have.
+            // This log has no hold codes, in no form (`LocalUserLog::logStarterError`).
             LogEvent::Error { failure, critical } => Body::RemoteError {
                 daemon: "starter".into(),
                 host: self.address.clone(),
                 message: failure.text.clone(),
                 critical: *critical,
-                code: code(failure.code),
-                subcode: code(failure.subcode),
+                code: 0,
+                subcode: 0,
             },
         }
     }

@@ -1,0 +1,61 @@
+//! What a job is carried out with: directories, accounts, files, limits.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use bstr::BString;
+
+use super::sandbox::Sandbox;
+use super::user_log::UserLog;
+use crate::process::Identity;
+use crate::quirks::Quirks;
+use crate::runner::hook_environment::HookEnvironment;
+
+/// What the loop needs beside the machine.
+pub struct Job {
+    /// The scratch directory.
+    pub sandbox: Sandbox,
+    /// The account of hooks and job; `None` is our own.
+    pub identity: Option<Identity>,
+    /// The environment of all hooks, to which each call adds.
+    pub hook_environment: HookEnvironment,
+    /// PIPE_BUFFER_MAX: how much of a hook's outputs is kept, in bytes.
+    pub output_limit: usize,
+    /// Deviations.
+    pub quirks: Quirks,
+    /// Our own environment, as it is handed on.
+    pub environment: Vec<(BString, BString)>,
+    /// Directory of the job and its id, for core files.
+    pub iwd: PathBuf,
+    /// `cluster.proc`.
+    pub id: String,
+    /// Name of the slot for events; empty if there is none.
+    pub slot: String,
+    /// File of `-job-update-ad`.
+    pub update_ad: Option<PathBuf>,
+    /// File of `-job-output-ad`; standard output is the caller's business.
+    pub output_ad: Option<PathBuf>,
+    /// The account that writes those two; `None` is our own (quirk `output-ad-as-condor`).
+    pub ad_writer: Option<Identity>,
+    /// The account that looks for what a wrapper wrote: the job's, or with quirk `wrapper-error-file-ignored` that of
+    /// daemons; `None` is our own.
+    pub wrapper_reader: Option<Identity>,
+    /// The job's own log.
+    pub log: Option<UserLog>,
+    /// Processors that the job is bound to; empty for all.
+    pub affinity: Vec<usize>,
+    /// The slot runner's private directory.
+    pub private: Option<PathBuf>,
+    /// `--timeout`: the job is ended then.
+    pub timeout: Option<Duration>,
+    /// What is added to the wall clock in microseconds (`--now`).
+    pub skew_us: i64,
+}
+
+impl Job {
+    /// Where hooks run: the scratch directory, or for a job that is refused before there is one, the root.
+    pub(super) fn hook_directory(&self) -> PathBuf {
+        let scratch = &self.sandbox.scratch;
+        if scratch.is_dir() { scratch.clone() } else { PathBuf::from("/") }
+    }
+}
