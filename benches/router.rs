@@ -1,12 +1,12 @@
 //! 1,000 routes against 100,000 jobs on one core, by the screen and by the plain loop; and a queue log read at memory speed.
 //!
-//! `cargo bench --bench router`; `HTC_BENCH_JOBS` changes the number of jobs.
+//! `cargo bench --bench router`; `HTC_BENCH_JOBS` changes the number of jobs, `HTC_BENCH_CLUSTERS` the length of the log.
 
 #![allow(clippy::print_stdout, reason = "a benchmark reports to people")]
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot run fails")]
 
 use std::fmt::Write;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use htc_hooks::classad::{ClassAd, Context};
 use htc_hooks::config::{Config, LoadOptions, Who};
@@ -14,6 +14,8 @@ use htc_hooks::os::RealWorld;
 use htc_hooks::queue::QueueLogReader;
 use htc_hooks::quirks::Quirks;
 use htc_hooks::router::{Choice, Chooser, Knobs, RouteState, RouteTable};
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::time::{ClockId, clock_gettime};
 
 const ROUTES: u32 = 1000;
 
@@ -107,8 +109,18 @@ fn main() {
     let whole = plain.mul_f64(f64::from(count) / part as f64);
     println!("plain loop: {plain:.2?} for {part} jobs, {whole:.2?} for all");
 
+    queue_log(testing);
+}
+
+/// A log of as many clusters as are wanted (`HTC_BENCH_CLUSTERS`; 1,400,000 make one gigabyte), of which a thousand live at a
+/// time. It is made piece by piece, and only reading counts.
+fn queue_log(testing: bool) {
+    let wanted = std::env::var("HTC_BENCH_CLUSTERS").ok().and_then(|text| text.parse().ok());
+    let clusters: u32 = wanted.unwrap_or(if testing { 100 } else { 200_000 });
+    let processor = || Duration::from(clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID).unwrap());
+    let mut reader = QueueLogReader::new();
+    let (mut bytes, mut wall, mut used) = (0, Duration::ZERO, Duration::ZERO);
     let mut log = String::from("107 1 CreationTimestamp 1\n");
-    let clusters = if testing { 100 } else { 200_000 };
     for cluster in 1..=clusters {
         write!(log, "105 \n101 0{cluster}.-1 Job Machine\n101 {cluster}.0 Job Machine\n103 0{cluster}.-1 Cmd \"/bin/sh\"\n")
             .unwrap();
@@ -125,15 +137,20 @@ fn main() {
         if cluster > 1000 {
             write!(log, "102 {}.0\n102 0{}.-1\n", cluster - 1000, cluster - 1000).unwrap();
         }
+        if log.len() > 1 << 20 || cluster == clusters {
+            let (start, before) = (Instant::now(), processor());
+            reader.feed(log.as_bytes());
+            (wall, used, bytes) = (wall + start.elapsed(), used + (processor() - before), bytes + log.len());
+            log.clear();
+        }
     }
-    let start = Instant::now();
-    let mut reader = QueueLogReader::new();
-    log.as_bytes().chunks(1 << 20).for_each(|piece| reader.feed(piece));
-    let read = start.elapsed();
-    let rate = log.len() as f64 / 1e6 / read.as_secs_f64();
+    let rate = |time: Duration| bytes as f64 / 1e6 / time.as_secs_f64();
+    let most = getrusage(UsageWho::RUSAGE_SELF).unwrap().max_rss() / 1024;
     println!(
-        "queue log: {} MB in {read:.2?}, {rate:.0} MB/s, {} ads live",
-        log.len() / 1_000_000,
+        "queue log: {} MB in {wall:.2?}, {:.0} MB/s; {used:.2?} of processor time, {:.0} MB/s; {} ads live, {most} MiB at most",
+        bytes / 1_000_000,
+        rate(wall),
+        rate(used),
         reader.queue().len()
     );
 }

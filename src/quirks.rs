@@ -193,6 +193,12 @@ quirks! {
         "edit in place and a blank answer: every attribute of the job becomes undefined", "r12";
     SourceRemovalUnseen, "source-removal-unseen",
         "a source job removed before its copy is submitted stays removed and managed for ever", "r03";
+    AdoptedCopyUnnamed, "adopted-copy-unnamed",
+        "a source whose copy is taken up after a restart is never told RoutedToJobId", "r15; JobRouter.cpp";
+    ExecuteEventFormerCopy, "execute-event-former-copy",
+        "the execute event of a job that is routed again names its former copy, a quick one's none", "r04, r07, r08";
+    HoldEventUnexplained, "hold-event-unexplained",
+        "the event of a periodic hold has neither its reason nor its codes", "r07; submit_job.cpp";
     ProxyCopyLeft, "proxy-copy-left",
         "the copied shared proxy stays behind when a later step fails", "r15";
     ThrottleZeroIsNone, "throttle-zero-is-none",

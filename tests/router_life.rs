@@ -55,10 +55,22 @@ fn poll(queue: &Path, config: &Config) -> Vec<String> {
     lines.into_inner()
 }
 
+/// Who owns the jobs: root writes to user logs with the rights of the owner, who has to be somebody then.
+fn owner(place: &Path) -> &'static str {
+    use std::os::unix::fs::PermissionsExt;
+    if !htc_hooks::os::identity::may_switch() {
+        return "ana";
+    }
+    for path in [place, &place.join("queue")] {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o777)).unwrap();
+    }
+    "nobody"
+}
+
 fn source(queue: &Path, id: u32) {
-    let iwd = queue.display();
+    let (iwd, owner) = (queue.display(), owner(queue.parent().unwrap()));
     let ad = format!(
-        "Owner = \"ana\"\nJobStatus = 1\nJobUniverse = 5\nWantRoute = true\nIwd = \"{iwd}\"\nUserLog = \"{id}.log\"\n"
+        "Owner = \"{owner}\"\nJobStatus = 1\nJobUniverse = 5\nWantRoute = true\nIwd = \"{iwd}\"\nUserLog = \"{id}.log\"\n"
     );
     fs::write(queue.join(format!("{id}.0.ad")), ad).unwrap();
 }

@@ -1,7 +1,6 @@
 //! `htc-classad-eval`: ClassAd expressions and streams of ads from a shell.
 
 mod ask;
-mod condor_q;
 mod explanation;
 mod manual;
 mod operands;
@@ -35,7 +34,7 @@ pub const PROGRAM: Program = Program {
     run,
     compat: &[
         Compat { tool: "classad_eval", run: tool::run },
-        Compat { tool: "condor_q", run: condor_q::run },
+        Compat { tool: "condor_q", run: super::compat::condor_q::run },
     ],
 };
 

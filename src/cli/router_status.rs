@@ -74,6 +74,9 @@ const MANUAL: Manual = Manual {
     differences: &[
         "condor_router_history of 25.14 ends in a traceback when two sites have equal hours, when a site has no completed \
          job, and when a record lacks an attribute; here the table is printed and the record is left out with a message.",
+        "condor_router_q asks no schedd: it reads the queue log of the configuration. Behind its own options it knows those of \
+         condor_q that choose jobs and forms (-af, -format, -long, -json, -xml, -attributes, -constraint, -limit, -nobatch, \
+         -totals, jobs, owners); -run and -hold have the columns of -nobatch.",
         "condor_router_q cuts a GridResource at its first comma and counts held jobs as idle (-I), as the script does; \
          htc-router-status does neither.",
     ],
@@ -186,19 +189,25 @@ impl View<'_> {
     /// All rows of the files, or of the queue log of the configuration.
     fn rows(&self, files: &[PathBuf], world: &dyn World) -> anyhow::Result<Vec<Row>> {
         let mut jobs = Vec::new();
+        let mut sources = None;
         if files.is_empty() {
             let config = self.config(world)?;
-            let log = configured_log(&config.view(world), true).ok_or_else(|| {
+            let log = |copies: bool| configured_log(&config.view(world), copies);
+            let copies = log(true).ok_or_else(|| {
                 Problem::unreadable("no queue log is configured")
                     .hint("name a job_queue.log or a file of ads")
             })?;
-            jobs = jobs_of(&queue_log(&log, self.session)?);
+            jobs = jobs_of(&queue_log(&copies, self.session)?);
+            // Copies may have a queue of their own.
+            if let Some(other) = log(false).filter(|other| *other != copies) {
+                sources = Some(jobs_of(&queue_log(&other, self.session)?));
+            }
         }
         for file in files {
             jobs.extend(read::any_file(file, self.session, world)?);
         }
         let patience = self.common.patience.as_secs() as i64;
-        Ok(rows::rows(jobs, world.now().epoch(), patience, world))
+        Ok(rows::rows(jobs, sources, world.now().epoch(), patience, world))
     }
 
     fn keeps(&self, row: &Row, world: &dyn World) -> bool {
@@ -262,6 +271,9 @@ impl View<'_> {
         let files = if files.is_empty() { &self.common.files } else { files };
         let world = self.common.clock.world();
         let rows = self.rows(files, &world)?;
+        if let Some(by) = &self.common.by {
+            return self.troubled(by, rows, &world);
+        }
         let mut found: Vec<(String, BString, String)> = Vec::new();
         for row in rows.iter().filter(|row| self.keeps(row, &world)) {
             let Some(trouble) = row.trouble else { continue };
@@ -295,6 +307,21 @@ impl View<'_> {
             self.session.tell(&format!("{} routed jobs, nothing is wrong\n", rows.len()));
         }
         Ok(if found.is_empty() { Status::Done } else { Status::No })
+    }
+
+    /// How many jobs are in trouble, by route, user or site; what is wrong with a route itself is told beside it.
+    fn troubled(&self, by: &str, mut rows: Vec<Row>, world: &dyn World) -> anyhow::Result<Status> {
+        let over = self.over_limits(&rows, world);
+        rows.retain(|row| row.trouble.is_some() && self.keeps(row, world));
+        for (_, route, text) in &over {
+            self.session.tell(&format!("{route}: {text}\n"));
+        }
+        let mut out = Vec::new();
+        counts::print(&rows, by, self.common, &self.columns, world, &mut out)?;
+        let mut stdout = pipe_ends().1;
+        stdout.write_all(&out)?;
+        stdout.finish()?;
+        Ok(if rows.is_empty() && over.is_empty() { Status::Done } else { Status::No })
     }
 
     /// Routes that have more jobs than they may, where a configuration tells of their limits.
@@ -333,9 +360,12 @@ impl View<'_> {
         let mut broken = 0u64;
         let limit = self.common.limit.unwrap_or(usize::MAX);
         for path in &paths {
+            let (mut records, mut of_jobs) = (0u64, 0u64);
             let mut take = |record: HistoryRecord| {
                 let (ad, errors) = record.ad();
                 broken += u64::from(!errors.is_empty());
+                records += 1;
+                of_jobs += u64::from(ad.contains("ClusterId") || ad.contains("RouteName"));
                 let routed = ad.contains("RouteName") || ad.contains("RoutedFromRoute");
                 if routed
                     && self.constraint.as_ref().is_none_or(|expr| Context::new(&world).my(&ad).holds(expr))
@@ -344,7 +374,13 @@ impl View<'_> {
                 }
                 ads.len() < limit
             };
-            if !read::history(path, &world, &mut take)? {
+            let goes_on = read::history(path, &world, &mut take)?;
+            if records > 0 && of_jobs == 0 {
+                return Err(
+                    Problem::unreadable(format!("'{}' holds no record of a job", path.display())).into()
+                );
+            }
+            if !goes_on {
                 break;
             }
         }
@@ -352,7 +388,10 @@ impl View<'_> {
             self.session.warn(&format!("{broken} records have lines that are no attributes"));
         }
         let mut out = Vec::new();
-        if !self.common.af.is_empty() {
+        if let Some(by) = &self.common.by {
+            let rows: Vec<Row> = ads.iter().map(|ad| rows::of_past(ad, &world)).collect();
+            counts::print(&rows, by, self.common, &self.columns, &world, &mut out)?;
+        } else if !self.common.af.is_empty() {
             ads.iter().for_each(|ad| out.extend_from_slice(&attributes(ad, &self.columns, &world)));
         } else if self.common.output.json || self.common.output.jsonl {
             let rows = ads.iter().map(|ad| {

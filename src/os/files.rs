@@ -1,10 +1,10 @@
 //! Scratch directories made and handed to an account, and files put into place whole.
 
 use std::ffi::{OsStr, OsString};
-use std::fs;
+use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
 use nix::errno::Errno;
@@ -84,6 +84,27 @@ impl Directory {
     pub fn remove(&self) {
         let _ = unlinkat(&self.above, self.name.as_os_str(), UnlinkatFlags::RemoveDir);
     }
+}
+
+/// Opens a file if it is a regular one, or none yet. What is something else is not even opened, so that nobody is waited for
+/// and no device is woken.
+///
+/// # Errors
+/// Those of `open`; `InvalidData` for what is no regular file.
+pub fn open_regular(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+    let regular = |is: bool| match is {
+        true => Ok(()),
+        false => Err(io::Error::new(io::ErrorKind::InvalidData, "is not a regular file")),
+    };
+    match fs::metadata(path) {
+        Ok(status) => regular(status.is_file())?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error),
+    }
+    // Whatever came between the two: a pipe without a partner is not waited for.
+    let file = options.custom_flags(nix::libc::O_NONBLOCK | nix::libc::O_NOCTTY).open(path)?;
+    regular(file.metadata()?.is_file())?;
+    Ok(file)
 }
 
 /// Writes a whole file under a temporary name and puts it in place, so that nobody ever sees half of it.

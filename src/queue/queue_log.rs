@@ -31,6 +31,17 @@ pub enum BadReason {
     },
 }
 
+/// What came of a line.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Line {
+    /// A transaction begins behind it.
+    Begin,
+    /// It counts when the transaction ends.
+    Kept,
+    /// It has been carried out.
+    Done,
+}
+
 /// How many bad records are kept; more are only counted.
 const KEPT: usize = 20;
 
@@ -109,16 +120,26 @@ impl QueueLogReader {
             };
             self.partial.extend_from_slice(&piece[..end]);
             let line = std::mem::take(&mut self.partial);
-            self.line(&line);
+            if self.line(&line, &[]) == Line::Kept {
+                self.pending.extend_from_slice(&line);
+                self.pending.push(b'\n');
+            }
             piece = &piece[end + 1..];
             self.last_line = line;
         }
         let mut start = 0;
         let mut last = None;
+        // Where the lines of the transaction begin that stand in this piece: they are copied only if it ends in another.
+        let mut from = 0;
         for end in memchr::memchr_iter(b'\n', piece) {
-            self.line(&piece[start..end]);
+            if self.line(&piece[start..end], &piece[from..start]) == Line::Begin {
+                from = end + 1;
+            }
             last = Some(start..end);
             start = end + 1;
+        }
+        if self.in_transaction {
+            self.pending.extend_from_slice(&piece[from..start]);
         }
         if let Some(last) = last {
             self.last_line.clear();
@@ -127,37 +148,39 @@ impl QueueLogReader {
         self.partial.extend_from_slice(&piece[start..]);
     }
 
-    fn line(&mut self, line: &[u8]) {
+    /// Takes a line. `before` are the lines of its transaction that are not in `pending`.
+    fn line(&mut self, line: &[u8], before: &[u8]) -> Line {
         let at = self.offset;
         self.offset += line.len() as u64 + 1;
-        if self.ignore_transactions {
-            self.record(line, at);
-            return;
-        }
         // Only the operation matters here: a transaction's records are read when it ends.
         match line.get(..3) {
+            _ if self.ignore_transactions => self.record(line, at),
             Some(b"105") => {
                 self.in_transaction = true;
                 self.pending.clear();
                 self.pending_offset = self.offset;
+                return Line::Begin;
             }
             Some(b"106") => {
-                self.in_transaction = false;
-                let pending = std::mem::take(&mut self.pending);
-                let mut start = 0;
-                for end in memchr::memchr_iter(b'\n', &pending) {
-                    self.record(&pending[start..end], self.pending_offset + start as u64);
-                    start = end + 1;
+                if std::mem::take(&mut self.in_transaction) {
+                    let mut pending = std::mem::take(&mut self.pending);
+                    let mut at = self.pending_offset;
+                    for lines in [&pending, before] {
+                        let mut start = 0;
+                        for end in memchr::memchr_iter(b'\n', lines) {
+                            self.record(&lines[start..end], at + start as u64);
+                            start = end + 1;
+                        }
+                        at += lines.len() as u64;
+                    }
+                    pending.clear();
+                    self.pending = pending;
                 }
-                self.pending = pending;
-                self.pending.clear();
             }
-            _ if self.in_transaction => {
-                self.pending.extend_from_slice(line);
-                self.pending.push(b'\n');
-            }
+            _ if self.in_transaction => return Line::Kept,
             _ => self.record(line, at),
         }
+        Line::Done
     }
 
     fn record(&mut self, line: &[u8], offset: u64) {
@@ -279,7 +302,11 @@ mod tests {
         let whole = queue_of(&[LOG]);
         for cut in 0..LOG.len() {
             let (a, b) = LOG.split_at(cut);
+            let third = queue_of(&[a, &b[..b.len() / 2], &b[b.len() / 2..]]);
+            assert_eq!(third.bad(), whole.bad(), "cut at {cut}");
+            assert_eq!(third.records(), whole.records(), "cut at {cut}");
             let reader = queue_of(&[a, b]);
+            assert_eq!(reader.bad(), whole.bad(), "cut at {cut}");
             assert_eq!(reader.position(), LOG.len() as u64);
             assert_eq!(reader.queue().jobs(), whole.queue().jobs(), "cut at {cut}");
             let job = reader.queue().job(JobId::new(1, 0));

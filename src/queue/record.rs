@@ -105,12 +105,36 @@ fn key(word: &[u8]) -> Result<JobId, RecordError> {
     JobId::parse_key(word).ok_or(RecordError::Key)
 }
 
+/// A 103 as the schedd writes it, which nearly all records are: one blank between the parts. Whatever else it may be, the general
+/// way reads it.
+fn plain_set(line: &[u8]) -> Option<Record<'_>> {
+    /// So many digits are no number that could be too large.
+    const DIGITS: usize = 9;
+    let number = |text: &[u8]| -> Option<(i32, usize)> {
+        let digits = text.iter().take(DIGITS + 1).take_while(|byte| byte.is_ascii_digit()).count();
+        let value = text[..digits].iter().fold(0, |value, byte| value * 10 + i32::from(byte - b'0'));
+        (1..=DIGITS).contains(&digits).then_some((value, digits))
+    };
+    let rest = line.strip_prefix(b"103 ")?;
+    let (cluster, digits) = number(rest)?;
+    let rest = rest[digits..].strip_prefix(b".")?;
+    let (rest, sign) = rest.strip_prefix(b"-").map_or((rest, 1), |rest| (rest, -1));
+    let (proc, digits) = number(rest)?;
+    let rest = rest[digits..].strip_prefix(b" ")?;
+    let blank = rest.iter().position(|byte| *byte <= b' ').filter(|at| *at > 0 && rest[*at] == b' ')?;
+    let (name, value) = (&rest[..blank], &rest[blank + 1..]);
+    (*value.first()? > b' ').then_some(Record::Set { key: JobId { cluster, proc: sign * proc }, name, value })
+}
+
 impl<'a> Record<'a> {
     /// Reads a line without its end.
     ///
     /// # Errors
     /// Says what is missing.
     pub fn parse(line: &'a [u8]) -> Result<Self, RecordError> {
+        if let Some(set) = plain_set(line) {
+            return Ok(set);
+        }
         let (operation, rest) = word(line);
         let with_key = |rest| {
             let (text, rest) = word(rest);
@@ -176,5 +200,41 @@ mod tests {
         assert_eq!(Record::parse(b"103 1.0"), Err(RecordError::Name));
         assert_eq!(Record::parse(b"103 1.0 A "), Err(RecordError::Value));
         assert_eq!(Record::parse(b""), Err(RecordError::Operation));
+    }
+
+    #[test]
+    fn a_plain_set_is_read_as_the_general_way_reads_it() {
+        let general = |line: &[u8]| {
+            // Two blanks are not plain.
+            let text = [b"103  ", &line[4..]].concat();
+            Record::parse(&text).map(|record| format!("{record:?}")).map_err(|error| error.to_string())
+        };
+        for line in [
+            "103 1.0 A 1",
+            "103 01.-1 A 1",
+            "103 0.0 A 1 ",
+            "103 1.0 A",
+            "103 1.0 A ",
+            "103 1.0  A 1",
+            "103 1.0 A  1",
+            "103 1.0\tA 1",
+            "103 1.0 A\t1",
+            "103 1.0 A \t1",
+            "103 1.- A 1",
+            "103 .1 A 1",
+            "103 1. A 1",
+            "103 -1.0 A 1",
+            "103 2147483647.0 A 1",
+            "103 4294967296.0 A 1",
+            "103 1.99999999999 A 1",
+            "103 1.0x A 1",
+            "103 1.0 A\x0c 1",
+            "103 1.0 A\r",
+            "103 0001.00 A \"x y\"",
+        ] {
+            let plain = Record::parse(line.as_bytes());
+            let plain = plain.map(|record| format!("{record:?}")).map_err(|error| error.to_string());
+            assert_eq!(plain, general(line.as_bytes()), "{line:?}");
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bstr::{BString, ByteSlice};
 
 use super::knobs;
-use crate::classad::ClassAd;
+use crate::classad::{ClassAd, Context};
 use crate::config::View;
 use crate::text::arguments;
 use crate::transform::legacy::{self, Converted, Options, Routes};
@@ -21,6 +21,8 @@ pub struct OldRoute {
     pub source: &'static str,
     /// Its number there, from 1.
     pub number: usize,
+    /// `OverrideRoutingEntry`: whether it takes the place of a former route of its name.
+    pub overrides: Option<bool>,
     /// The result, or what is wrong with it.
     pub converted: Result<Converted, String>,
 }
@@ -46,11 +48,16 @@ pub fn routes(
     let mut found = Vec::new();
     let mut add = |source: &'static str, text: &[u8]| {
         for (at, route) in Routes::new(text).enumerate() {
+            let overrides = route.as_ref().ok().and_then(|route| {
+                let mut whole = under.clone();
+                whole.update(route);
+                Context::new(world).my(&whole).boolean("OverrideRoutingEntry")
+            });
             let converted = match route {
                 Ok(route) => Ok(legacy::convert(&route, b"", &under, Options::default(), world)),
                 Err(error) => Err(error.to_string()),
             };
-            found.push(OldRoute { source, number: at + 1, converted });
+            found.push(OldRoute { source, number: at + 1, overrides, converted });
         }
     };
     if let Some(path) = knobs::text(view, "JOB_ROUTER_ENTRIES_FILE") {

@@ -28,7 +28,7 @@ use crate::hook::{HookType, Knobs as HookKnobs, keyword, path_check};
 use crate::job::JobId;
 use crate::quirks::{Quirk, Quirks};
 use crate::time::Now;
-use crate::user_log::{Body, Ending, Evicted, Share, Terminated};
+use crate::user_log::{Body, Ending, Evicted, Share, Terminated, UsageTime};
 use crate::world::World;
 
 const IDLE: i64 = 1;
@@ -81,6 +81,8 @@ pub enum Event {
     /// Another answer to it: nobody knows whether there is a copy, and why. The source stays claimed and is forgotten; its
     /// queue lists it no longer until somebody has looked.
     Unclear(JobId, String),
+    /// A third: what has to be done before could not be done, such as copying a proxy, and why.
+    Unprepared(JobId, String),
     /// An answer to [`Action::Edit`].
     Edited(JobId, Result<(), String>),
     /// An answer to [`Action::Finalize`].
@@ -192,6 +194,17 @@ impl Router {
         &self.knobs
     }
 
+    /// Whether the files of a source's copy are spooled.
+    pub fn is_sandboxed(&self, source: JobId) -> bool {
+        self.jobs.get(&source.to_string()).is_some_and(|job| job.sandboxed)
+    }
+
+    /// The proxy that the route of a source lends to its copy, which gets a file of its own (router.md 17.3).
+    pub fn lent_proxy(&self, source: JobId, world: &dyn World) -> Option<BString> {
+        let job = self.jobs.get(&source.to_string())?;
+        self.table.routes[self.table.find(&job.route)?].lent_proxy(&job.source, world)
+    }
+
     /// Whether nothing is managed and no answer is awaited.
     pub fn is_idle(&self) -> bool {
         self.jobs.is_empty()
@@ -260,6 +273,10 @@ impl Router {
                     step.log(job, &format!("failed to submit job: {reason}"));
                     job.phase = Phase::Cleanup;
                 }
+            }),
+            Event::Unprepared(id, reason) => self.with(id, &mut step, |_, job, step| {
+                step.log(job, &reason);
+                job.phase = Phase::Cleanup;
             }),
             Event::Unclear(id, reason) => {
                 if let Some(job) = self.jobs.remove(&id.to_string()) {

@@ -100,6 +100,17 @@ fn expanded(source: &Scope<'_>, name: &str, world: &dyn World) -> Option<BString
 }
 
 impl Route {
+    /// The proxy file that it lends to the copy of a job; none if it lends none or names none (router.md 17.3).
+    pub fn lent_proxy(&self, source: &ClassAd, world: &dyn World) -> Option<BString> {
+        if !self.use_shared_proxy.truth(source, world) {
+            return None;
+        }
+        match self.shared_proxy.value(source, world) {
+            Some(Value::Str(file)) => Some(file),
+            _ => None,
+        }
+    }
+
     /// Reads a route from the unexpanded value of `JOB_ROUTER_ROUTE_<name>`. `say` is told what the reference logs
     /// meanwhile, such as the route's text in its normal form.
     ///

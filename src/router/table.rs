@@ -265,7 +265,22 @@ impl RouteTable {
                 Ok(route) => {
                     let key = name.to_ascii_lowercase();
                     match self.by_name.get(&key) {
-                        Some(&at) => self.routes[at] = route,
+                        Some(_) if old.overrides == Some(false) => {
+                            let text = format!(
+                                "{place}: route {name} is there already, and OverrideRoutingEntry is false: left out\n"
+                            );
+                            say(Subject::Warning, text);
+                        }
+                        Some(&at) => {
+                            self.routes[at] = route;
+                            if old.overrides.is_none() {
+                                let text = format!(
+                                    "{place}: route {name} takes the place of the former one of its name; \
+                                     OverrideRoutingEntry = true says that this is meant\n"
+                                );
+                                say(Subject::Warning, text);
+                            }
+                        }
                         None => {
                             self.by_name.insert(key, self.routes.len());
                             self.order.push(self.routes.len());

@@ -374,9 +374,7 @@ impl Translator<'_> {
         if !route.use_shared_proxy.truth(source, self.world) {
             return Ok(());
         }
-        let Some(Value::Str(file)) = route.shared_proxy.value(source, self.world) else {
-            return Err(TranslateError::NoProxy);
-        };
+        let Some(file) = route.lent_proxy(source, self.world) else { return Err(TranslateError::NoProxy) };
         if !sandboxed {
             return Err(TranslateError::ProxyWithoutSandbox);
         }

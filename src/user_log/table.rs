@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use bstr::{BString, ByteSlice};
 
-use crate::classad::{ClassAd, Expr, Value};
-use crate::text::caseless;
+use crate::classad::{ClassAd, Context, Expr, Value};
+use crate::text::list;
+use crate::world::World;
 
 /// One resource. Values stand as they are shown; an empty one is blank.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -103,23 +104,44 @@ impl ResourceTable {
         (!rows.is_empty()).then_some(ResourceTable { rows, has_allocated, has_assigned })
     }
 
-    /// The attributes of a job ad that the table is made from: for each `Request<R>` with an attribute `<R>` beside it
-    /// those two, `<R>Usage`, `<R>AverageUsage` and `Assigned<R>` (`TerminatedEvent::initUsageFromAd`).
-    pub fn from_job_ad(ad: &ClassAd) -> Option<Self> {
+    /// The table of a job that has ended: for each of its `ProvisionedResources`, else of processors, disk and memory, what was
+    /// provisioned, asked for and used, as their values are in the job's ad (`setEventUsageAd`).
+    pub fn of_job(ad: &ClassAd, world: &dyn World) -> Option<Self> {
+        let context = Context::new(world).my(ad);
+        let listed = context.string("ProvisionedResources").unwrap_or_else(|| "Cpus, Disk, Memory".into());
         let mut usage = ClassAd::new();
-        for (name, _) in ad.iter() {
-            let Some((_, tag)) = name.split_at_checked(7).filter(|(head, _)| caseless::eq(head, b"Request"))
-            else {
-                continue;
-            };
-            if tag.is_empty() || !ad.contains(tag) {
-                continue;
+        let copy = |usage: &mut ClassAd, from: &[u8], to: &[u8]| {
+            let value = context.eval_attr(from);
+            if matches!(value, Value::Error | Value::Bool(_) | Value::Int(_) | Value::Real(_))
+                && ad.contains(from)
+            {
+                usage.insert(to, Expr::literal(value));
             }
-            let names = [tag.to_vec(), name.to_vec(), [tag, b"Usage"].concat(), [b"Assigned", tag].concat()];
-            for name in names {
-                if let Some(expr) = ad.get(&name) {
-                    usage.insert(&name, expr);
-                }
+        };
+        for resource in list::split(&listed) {
+            let mut title = resource.to_ascii_lowercase();
+            title[..1].make_ascii_uppercase();
+            let name = |before: &str, after: &str| [before.as_bytes(), &title, after.as_bytes()].concat();
+            copy(&mut usage, &name("", "Provisioned"), resource);
+            for (before, after) in [
+                ("Request", ""),
+                ("", "Usage"),
+                ("", "AverageUsage"),
+                ("", "MemoryUsage"),
+                ("", "MemoryAverageUsage"),
+            ] {
+                copy(&mut usage, &name(before, after), &name(before, after));
+            }
+            let assigned = name("Assigned", "");
+            if let Some(expr) = ad.get(&assigned) {
+                usage.insert(&assigned, expr);
+            }
+        }
+        for (from, to) in
+            [("ActivationExecutionDuration", "TimeExecuteUsage"), ("ActivationDuration", "TimeSlotBusyUsage")]
+        {
+            if let Some(seconds) = context.int(from) {
+                usage.set(to, seconds);
             }
         }
         Self::from_usage_ad(&usage)

@@ -23,6 +23,7 @@ mod point;
 mod reactor;
 #[cfg(feature = "cli")]
 mod router_live;
+mod router_routes;
 #[cfg(feature = "cli")]
 mod router_tools;
 mod sandbox;

@@ -236,3 +236,242 @@ fn af_takes_expressions() {
     assert_eq!(lines, "ana 4 2 10 2\nana 10 2 11 2\nbo 2 2 12 2\n");
     assert!(status(&["--af", "JobStatus*"]).contains("--af JobStatus*: "));
 }
+
+#[test]
+fn a_pipe_in_the_place_of_a_file_of_the_queue_is_told_and_not_waited_for() {
+    let fifo = |place: &Place, name: &str| {
+        nix::unistd::mkfifo(&place.file(name), nix::sys::stat::Mode::from_bits_truncate(0o600)).unwrap();
+    };
+    let place = Place::new();
+    fifo(&place, "queue/.lock");
+    let (status, told) = place.run("queue", &["--once"]);
+    assert!(status == 3 && told.contains("is not a regular file"), "{status}: {told}");
+    let place = Place::new();
+    fifo(&place, "queue/.next_cluster");
+    let (status, told) = place.run("queue", &["--once"]);
+    assert!(status == 0 && told.contains("failed to submit job: is not a regular file"), "{told}");
+    assert!(place.read("queue/1.0.ad").contains("Managed = \"Schedd\"\n"));
+    // A job that is to leave stays where nobody can be told of it.
+    let place = Place::new();
+    fifo(&place, "queue/history");
+    place.run("queue", &["--once"]);
+    let copy = place.read("queue/2.0.ad");
+    fs::write(place.file("queue/2.0.ad"), copy.replace("JobStatus = 1\n", "JobStatus = 4\n")).unwrap();
+    let (status, told) = place.run("queue", &["--once"]);
+    assert!(status == 0 && told.contains("failed to finalize job: is not a regular file"), "{told}");
+    assert!(place.file("queue/1.0.ad").exists());
+}
+
+#[test]
+fn after_the_last_number_no_cluster_is_made() {
+    let place = Place::new();
+    fs::write(place.file("queue/2147483647.0.ad"), "Owner = \"x\"\nJobStatus = 5\n").unwrap();
+    let (status, told) = place.run("queue", &["--once"]);
+    assert!(status == 0 && told.contains("there is no cluster number left"), "{status}: {told}");
+    assert!(place.read("queue/1.0.ad").contains("Managed = \"Schedd\"\n"));
+}
+
+#[test]
+fn of_two_routers_the_second_is_refused_as_unreadable_input() {
+    let place = Place::new();
+    let first = place.command("queue", &["--period", "60"]).spawn().unwrap();
+    assert!(waits_for(|| place.file("queue/2.0.ad").exists()));
+    let (status, told) = place.run("queue", &["--once"]);
+    kill(Pid::from_raw(first.id() as i32), Signal::SIGTERM).unwrap();
+    first.wait_with_output().unwrap();
+    assert_eq!(status, 3, "{told}");
+    assert!(told.contains("another router works in 'queue'"), "{told}");
+}
+
+#[test]
+fn a_submit_command_that_outlives_its_router_is_not_repeated() {
+    let place = Place::new();
+    let submit = place.submit("sleep 2; echo 9.0 > answer; echo 9.0");
+    let mut router = place.command("queue", &["--submit", &submit]).spawn().unwrap();
+    assert!(waits_for(|| place.calls() == 1));
+    // `timeout` stands between: it is the router itself that is killed.
+    let children = fs::read_to_string(format!("/proc/{0}/task/{0}/children", router.id())).unwrap();
+    let pid: i32 = children.split_whitespace().next().unwrap().parse().unwrap();
+    kill(Pid::from_raw(pid), Signal::SIGKILL).unwrap();
+    router.wait().unwrap();
+    for _ in 0..2 {
+        let (status, told) = place.run("queue", &["--once", "--submit", &submit]);
+        assert!(status == 0 && told.contains("1.0 may have been submitted by a former run"), "{told}");
+    }
+    assert!(waits_for(|| place.file("answer").exists()));
+    let (_, told) = place.run("queue", &["--once", "--submit", &submit]);
+    assert_eq!(place.calls(), 1, "{told}");
+    assert!(place.read("queue/1.0.ad").contains("Managed = \"External\"\n"));
+}
+
+/// A queue whose jobs are sandboxed, in a directory that their owner can use.
+fn sandboxed(lines: &str, route: &str) -> Place {
+    use std::os::unix::fs::PermissionsExt;
+    let place = Place::new();
+    for (directory, mode) in [("", 0o755), ("home", 0o777)] {
+        let path = place.file(directory);
+        fs::create_dir_all(&path).unwrap();
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+    let route = format!("  UNIVERSE vanilla\n  JobShouldBeSandboxed = true\n{route}");
+    fs::write(place.file("config"), CONFIG.replace("  UNIVERSE vanilla\n", &route)).unwrap();
+    let home = place.file("home");
+    let job = JOB.replace("ana", "nobody");
+    fs::write(place.file("queue/1.0.ad"), format!("{job}Iwd = \"{}\"\n{lines}", home.display())).unwrap();
+    place
+}
+
+const SPOOL: &str = "queue/spool/2/0/cluster2.proc0.subproc0";
+
+#[test]
+fn files_of_a_sandboxed_job_go_to_the_spool_and_come_back() {
+    let place = sandboxed(
+        "Cmd = \"/bin/sh\"\nTransferExecutable = false\nIn = \"/dev/null\"\nOut = \"o\"\nErr = \"sub/e\"\n\
+         TransferInput = \"in.txt,http://x/y,data,more/\"\nTransferOutput = \"made,never\"\n\
+         TransferOutputRemaps = \"made=final;big=http://x/z\"\n",
+        "",
+    );
+    for (name, text) in [("in.txt", "in"), ("data/a", "a"), ("more/b", "b"), ("sub/x", "")] {
+        let path = place.file("home").join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    use std::os::unix::fs::PermissionsExt;
+    fs::set_permissions(place.file("home/sub"), fs::Permissions::from_mode(0o777)).unwrap();
+    let (status, told) = place.run("queue", &["--once"]);
+    assert_eq!(status, 0, "{told}");
+    let spool = place.file(SPOOL);
+    let read = |name: &str| fs::read_to_string(spool.join(name)).unwrap_or_default();
+    assert_eq!((read("in.txt"), read("data/a"), read("b")), ("in".into(), "a".into(), "b".into()), "{told}");
+    let copy = place.read("queue/2.0.ad");
+    for line in [
+        format!("Iwd = \"{}\"", spool.canonicalize().unwrap().display()),
+        format!("SUBMIT_Iwd = \"{}\"", place.file("home").display()),
+        "TransferInput = \"in.txt,http://x/y,data,more/\"".to_owned(),
+        "TransferOutputRemaps = \"big=http://x/z\"".to_owned(),
+        "SUBMIT_TransferOutputRemaps = \"made=final\"".to_owned(),
+        "ReleaseReason = \"Data files spooled\"".to_owned(),
+        "JobStatus = 1".to_owned(),
+    ] {
+        assert!(copy.contains(&format!("{line}\n")), "no {line} in\n{copy}");
+    }
+    assert!(copy.contains("StageInFinish = ") && !copy.contains("SUBMIT_Cmd"), "{copy}");
+    // The job has run.
+    for (name, text) in [("made", "result"), ("o", "out"), ("e", "err")] {
+        fs::write(spool.join(name), text).unwrap();
+        fs::set_permissions(spool.join(name), fs::Permissions::from_mode(0o644)).unwrap();
+    }
+    fs::write(place.file("queue/2.0.ad"), copy.replace("JobStatus = 1\n", "JobStatus = 4\nExitCode = 0\n"))
+        .unwrap();
+    let (status, told) = place.run("queue", &["--once"]);
+    assert_eq!(status, 0, "{told}");
+    assert_eq!(place.read("home/final"), "result", "{told}");
+    assert_eq!((place.read("home/o"), place.read("home/sub/e")), ("out".into(), "err".into()), "{told}");
+    assert!(!spool.exists() && !place.file("queue/1.0.ad").exists(), "{told}");
+    let history = place.read("queue/history");
+    assert!(history.contains("StageOutFinish = ") && history.matches("*** ").count() == 2, "{history}");
+}
+
+#[test]
+fn a_sandboxed_job_whose_files_are_not_there_is_given_back() {
+    for missing in ["none.txt", "pipe"] {
+        let place = sandboxed(&format!("TransferInput = \"{missing}\"\n"), "");
+        nix::unistd::mkfifo(&place.file("home/pipe"), nix::sys::stat::Mode::from_bits_truncate(0o666))
+            .unwrap();
+        let (status, told) = place.run("queue", &["--once"]);
+        assert_eq!(status, 0, "{told}");
+        assert!(told.contains(&format!("copying its files: '{missing}' is no file")), "{told}");
+        assert!(place.read("queue/1.0.ad").contains("Managed = \"Schedd\"\n"), "{told}");
+        assert!(!place.file(SPOOL).exists() && !place.file("queue/2.0.ad").exists(), "{told}");
+    }
+}
+
+#[test]
+fn a_lent_proxy_is_spooled_and_its_copy_taken_away() {
+    let lend = "  UseSharedX509UserProxy = true\n  SharedX509UserProxy = strcat(MY.Iwd, \"/../proxy.pem\")\n";
+    let place = sandboxed("", lend);
+    fs::write(place.file("proxy.pem"), "secret").unwrap();
+    let (status, told) = place.run("queue", &["--once"]);
+    assert_eq!(status, 0, "{told}");
+    assert_eq!(place.read(&format!("{SPOOL}/proxy.pem.1.0")), "secret", "{told}");
+    let copy = place.read("queue/2.0.ad");
+    assert!(copy.contains("x509userproxy = \"proxy.pem.1.0\"\n"), "{copy}");
+    assert!(!place.file("proxy.pem.1.0").exists());
+    // Without the file nothing is submitted.
+    let place = sandboxed("", lend);
+    let (_, told) = place.run("queue", &["--once"]);
+    assert!(told.contains("failed to copy ") && told.contains("proxy.pem.1.0. (No such file"), "{told}");
+    assert!(
+        place.read("queue/1.0.ad").contains("Managed = \"Schedd\"\n") && !place.file("queue/2.0.ad").exists()
+    );
+}
+
+#[test]
+fn a_token_is_sent_if_its_file_is_there() {
+    let place = Place::new();
+    let token = place.file("tokens/a.tok");
+    let directory = place.file("tokens");
+    let config = format!(
+        "{CONFIG}JOB_ROUTER_CREATE_IDTOKEN_NAMES = a\nJOB_ROUTER_CREATE_IDTOKEN_a @=e\n  dir = \"{}\"\n  \
+         filename = \"a.tok\"\n@e\nJOB_ROUTER_SEND_ROUTE_IDTOKENS = a\n",
+        directory.display()
+    );
+    fs::write(place.file("config"), config).unwrap();
+    let (_, told) = place.run("queue", &["--once"]);
+    assert!(told.contains("token a: there is no file") && told.contains("unknown IDTOKEN a"), "{told}");
+    assert!(!place.file("queue/2.0.ad").exists());
+    fs::create_dir(&directory).unwrap();
+    fs::write(&token, "x").unwrap();
+    place.run("queue", &["--once"]);
+    let copy = place.read("queue/2.0.ad");
+    assert!(copy.contains(&format!("TransferInput = \"{}\"\n", token.display())), "{copy}");
+}
+
+#[test]
+fn what_is_no_history_is_unreadable_and_counts_are_made_of_what_is_one() {
+    let place = Place::new();
+    let noise: Vec<u8> = (0..20_000u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+    fs::write(place.file("noise"), noise).unwrap();
+    let record = |id: u32, route: &str, owner: &str| {
+        format!(
+            "ClusterId = {id}\nProcId = 0\nRouteName = \"{route}\"\nOwner = \"{owner}\"\nJobStatus = 4\n*** x\n"
+        )
+    };
+    let text = record(1, "A", "ana") + &record(2, "B", "bo") + &record(3, "A", "bo");
+    fs::write(place.file("history"), text).unwrap();
+    let status = |words: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_htc-router-status"))
+            .args(words)
+            .current_dir(place.directory.path())
+            .output()
+            .unwrap();
+        let out = [output.stdout, output.stderr].concat();
+        (output.status.code().unwrap_or(-1), String::from_utf8_lossy(&out).into_owned())
+    };
+    let (code, told) = status(&["history", "noise"]);
+    assert!(code == 3 && told.contains("'noise' holds no record of a job"), "{code}: {told}");
+    assert_eq!(
+        status(&["history", "--by", "user", "--af", "User", "Jobs", "--", "history"]),
+        (0, "ana 1\nbo 2\n".into())
+    );
+    let held = "ClusterId = 7\nProcId = 0\nRouteName = \"A\"\nOwner = \"ana\"\nJobStatus = 5\n\n";
+    fs::write(place.file("jobs.ads"), format!("{held}{}", held.replace("= 7", "= 8").replace("= 5", "= 2")))
+        .unwrap();
+    let (code, told) =
+        status(&["doctor", "--by", "route", "--af", "Route", "Jobs", "Held", "--", "jobs.ads"]);
+    assert_eq!((code, told.as_str()), (1, "A 1 1\n"));
+    let scenario = "duration = 600\n[[jobs]]\nad = \"WantRoute = true\"\nfail = 101\n";
+    fs::write(place.file("s.toml"), scenario).unwrap();
+    let simulate = |file: &str| {
+        let output = Command::new(env!("CARGO_BIN_EXE_htc-router-translate"))
+            .args(["simulate", file, "--no-env", "--config-file", "config"])
+            .current_dir(place.directory.path())
+            .output()
+            .unwrap();
+        (output.status.code().unwrap_or(-1), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (code, told) = simulate("s.toml");
+    assert!(code == 3 && told.contains("fail is 101, at most 100 can be played"), "{told}");
+    let (code, told) = simulate("/dev/zero");
+    assert!(code == 3 && told.contains("cannot read '/dev/zero'"), "{told}");
+}

@@ -146,6 +146,83 @@ fn recorded_tables_of_routed_jobs_are_reproduced() {
     assert!(compared > 8, "{compared}");
 }
 
+#[test]
+fn the_options_of_condor_q_behind_those_of_the_script_are_carried_out() {
+    let place = tempfile::tempdir().unwrap();
+    let place = place.path();
+    fs::write(place.join("job_queue.log"), LOG).unwrap();
+    fs::write(place.join("condor_config"), format!("SPOOL = {}\nSCHEDD_NAME = ap\n", place.display()))
+        .unwrap();
+    let router_q = |words: &[&str]| {
+        let (status, out) = call(env!("CARGO_BIN_EXE_htc-router-status"), "condor_router_q", words, place);
+        let noise = "Not defined: JOB_ROUTER_SCHEDD2_NAME\nNot defined: JOB_ROUTER_SCHEDD2_POOL\n";
+        (status, out.strip_prefix(noise).map(str::to_owned).unwrap_or(out))
+    };
+    let all = "1.0 R 2\n1.2 R 1\n2.0 S, T 2\n";
+    assert_eq!(router_q(&["-af:j", "RouteName", "JobStatus"]), (0, all.to_owned()));
+    assert_eq!(router_q(&["-idle", "-autoformat", "RouteName", "Nope"]), (0, "R undefined\n".to_owned()));
+    assert_eq!(router_q(&["-format", "%d.", "ClusterId", "-format", "%d ", "ProcId"]).1, "1.0 1.2 2.0 ");
+    assert_eq!(router_q(&["-limit", "2", "-af", "ProcId"]).1, "0\n2\n");
+    assert_eq!(router_q(&["1.2", "2", "-af:j", "JobStatus"]).1, "1.2 1\n2.0 2\n");
+    // The routed jobs of an owner; the job that is not routed stays out.
+    assert_eq!(router_q(&["al", "-con", "JobStatus > 1", "-af:j", "Owner"]).1, "1.0 al\n2.0 al\n");
+    let (_, long) = router_q(&["-long", "2.0"]);
+    assert!(long.starts_with("ClusterId = 2\nJobStatus = 2\n") || long.contains("JobStatus = 2\n"), "{long}");
+    assert!(long.ends_with("\n\n") && long.matches("RouteName = ").count() == 1, "{long}");
+    let (_, json) = router_q(&["-json", "-attributes", "RouteName,JobStatus"]);
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json[2]["RouteName"], "S, T");
+    assert_eq!(json.as_array().map(Vec::len), Some(3));
+    let (_, totals) = router_q(&["-totals"]);
+    assert!(totals.contains("Total for query: 2 jobs;") && !totals.contains("OWNER"), "{totals}");
+    let (status, told) = router_q(&["-nope"]);
+    assert!(status == 1 && told.starts_with("Usage: condor_q"), "{told}");
+    assert_eq!(router_q(&["-constraint", "1 +", "-af", "ProcId"]).0, 1);
+    assert_eq!(router_q(&["-limit", "x", "-af", "ProcId"]), (1, String::new()));
+}
+
+#[test]
+fn recorded_ads_of_routed_jobs_are_printed_as_condor_q_prints_them() {
+    let shared = std::env::var_os("HTC_SHARED").map_or_else(|| PathBuf::from("../shared"), PathBuf::from);
+    let queue = shared.join("corpus/router/queue");
+    let (Ok(routed), Ok(commands)) =
+        (fs::read_to_string(queue.join("q-l-routed.ads")), fs::read_to_string(queue.join("commands.jsonl")))
+    else {
+        println!("skipped: no recorded queue (set HTC_SHARED)");
+        return;
+    };
+    let place = tempfile::tempdir().unwrap();
+    let place = place.path();
+    fs::copy(queue.join("job_queue.log"), place.join("job_queue.log")).unwrap();
+    fs::write(
+        place.join("condor_config"),
+        format!("SPOOL = {}\nJOB_ROUTER_SCHEDD2_NAME = x\nJOB_ROUTER_SCHEDD2_POOL = y\n", place.display()),
+    )
+    .unwrap();
+    let router_q =
+        |words: &[&str]| call(env!("CARGO_BIN_EXE_htc-router-status"), "condor_router_q", words, place).1;
+    let own = |text: &str| -> String {
+        // The schedd puts its clock into what it answers.
+        text.split_inclusive('\n').filter(|line| !line.starts_with("ServerTime = ")).collect()
+    };
+    assert_eq!(own(&router_q(&["-long"])), own(&routed));
+    let records = commands.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let mut compared = 0;
+    for record in records {
+        let command = record["command"].as_str().unwrap().to_owned();
+        let Some(rest) = command.strip_prefix("condor_q -af:jrV ") else { continue };
+        let expected = record["stdout"].as_str().unwrap();
+        let routed: String = expected
+            .split_inclusive('\n')
+            .filter(|line| line.split(' ').nth(2) != Some("undefined"))
+            .collect();
+        let words: Vec<&str> = ["-af:jrV"].into_iter().chain(rest.split_whitespace()).collect();
+        assert_eq!(router_q(&words), routed);
+        compared += routed.lines().count();
+    }
+    assert!(compared > 5, "{compared}");
+}
+
 /// The constructs that the configuration of compute entrypoints is made of, each in the least words.
 const ENTRYPOINT: &str = r#"JOB_ROUTER_NAME = gate
 LONGEST = 60

@@ -1,13 +1,15 @@
 //! `condor_job_router_info`: its command line, output and statuses (reference: `job_router_info.cpp`; router.md 12).
 
+mod jobs;
+mod log;
+
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 
 use bstr::{BString, ByteSlice};
-use rustc_hash::FxHashMap;
 
 use crate::classad::format::long;
 use crate::classad::{ClassAd, Context};
@@ -16,12 +18,9 @@ use crate::cli::compat::{Least, Rule, Word, Words};
 use crate::config::{Config, LoadOptions, MacroSource, View, Who};
 use crate::os::RealWorld;
 use crate::quirks::Quirks;
-use crate::router::translate::{Part, Stage, Watcher};
-use crate::router::{
-    Choice, Chooser, Knobs, Looked, Route, RouteState, RouteTable, Translator, limits, route,
-};
-use crate::transform::{Event, Keyword, Line, Observer, ProblemKind, Transform};
+use crate::router::{Choice, Chooser, Knobs, Looked, Route, RouteState, RouteTable, Translator};
 use crate::world::World;
+use log::{Log, Steps, routes, table_text};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Id {
@@ -65,9 +64,6 @@ const USAGE: &str = "Usage: condor_job_router_info [options]
   -debug                  ignored
   -help, -version
 ";
-
-/// Lines longer than this get an empty one in front.
-const LONG_LINE: usize = 150;
 
 #[derive(Default)]
 struct Options {
@@ -159,45 +155,6 @@ fn read(words: &[OsString], program: &Program) -> Result<Options, u8> {
     Ok(options)
 }
 
-/// What the daemon would log, on standard output.
-struct Log {
-    out: Vec<u8>,
-    /// Whether anything of the log is shown at all.
-    loud: bool,
-    /// Lines are kept back while the configuration is read.
-    silent: bool,
-    kept: Vec<BString>,
-}
-
-impl Log {
-    fn line(&mut self, text: &[u8]) {
-        if !self.loud {
-            return;
-        }
-        if self.silent {
-            self.kept.push(text.into());
-            return;
-        }
-        let mut text = text;
-        if let Some(rest) = text.strip_prefix(b"JobRouter") {
-            text = rest.strip_prefix(b":").unwrap_or(rest);
-            text = text.strip_prefix(b" ").unwrap_or(text);
-        }
-        if text.len() > LONG_LINE {
-            self.out.push(b'\n');
-        }
-        self.out.extend_from_slice(text);
-    }
-
-    fn print(&mut self, text: &[u8]) {
-        self.out.extend_from_slice(text);
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        io::stdout().write_all(&std::mem::take(&mut self.out))
-    }
-}
-
 /// Where routed ads go.
 enum Sink {
     Out,
@@ -275,50 +232,6 @@ impl Tool<'_> {
             log.print(text.as_bytes());
         }
         Ok(status)
-    }
-
-    /// The ads of all files, the first of each id.
-    fn jobs(&self) -> io::Result<Vec<(String, ClassAd)>> {
-        let mut jobs: Vec<(String, ClassAd)> = Vec::new();
-        let mut places: FxHashMap<String, usize> = FxHashMap::default();
-        for file in &self.options.job_files {
-            let input: Box<dyn Read> = if file == "-" {
-                Box::new(io::stdin())
-            } else {
-                match File::open(file) {
-                    Ok(file) => Box::new(file),
-                    Err(_) => {
-                        let text = format!("Can't open file of job ads: {}\n", file.to_string_lossy());
-                        self.program.tell(&text);
-                        continue;
-                    }
-                }
-            };
-            let mut reader = BufReader::new(input);
-            let mut end = false;
-            while !end {
-                let ad;
-                (ad, end) = next_ad(&mut reader)?;
-                if ad.is_empty() {
-                    continue;
-                }
-                let context = Context::new(self.world).my(&ad);
-                let (Some(cluster), Some(proc)) = (context.int("ClusterId"), context.int("ProcId")) else {
-                    self.program
-                        .tell("Skipping ad because it doesn't have a ClusterId and/or ProcId attribute\n");
-                    continue;
-                };
-                let key = format!("{}.{}", cluster as i32, proc as i32);
-                match places.get(&key) {
-                    Some(&at) => jobs[at].1 = ad,
-                    None => {
-                        places.insert(key.clone(), jobs.len());
-                        jobs.push((key, ad));
-                    }
-                }
-            }
-        }
-        Ok(jobs)
     }
 
     fn route(
@@ -486,13 +399,7 @@ impl Tool<'_> {
             log.line(format!("JobRouter ({description}): Done editing job.\n").as_bytes());
             return Ok(true);
         }
-        let lent = match route.use_shared_proxy.truth(&source, self.world) {
-            true => route
-                .shared_proxy
-                .value(&source, self.world)
-                .and_then(|file| file.as_str().map(BString::from)),
-            false => None,
-        };
+        let lent = route.lent_proxy(&source, self.world);
         let copy = lent.as_ref().map(|file| BString::from(format!("{file}.{key}")));
         if let (Some(file), Some(copy)) = (&lent, &copy)
             && let Err(error) = std::fs::copy(file.to_path_lossy(), copy.to_path_lossy())
@@ -522,189 +429,5 @@ impl Tool<'_> {
         let text = format!("JobRouter (src={key},dest=-1.-1,route={}): submitted job\n", route.name);
         log.line(text.as_bytes());
         Ok(true)
-    }
-}
-
-/// What a line of a file of job ads is to the tool (`CondorQClassAdFileParseHelper::PreParse`).
-enum JobLine {
-    Attribute,
-    Skipped,
-    Delimiter,
-}
-
-fn job_line(line: &[u8]) -> JobLine {
-    let delimits: [&[u8]; 3] = [b"...", b"***", b"-- "];
-    if line.is_empty() || delimits.iter().any(|prefix| line.starts_with(prefix)) {
-        return JobLine::Delimiter;
-    }
-    match line.iter().find(|byte| !matches!(byte, b' ' | b'\t')) {
-        Some(b'#') => JobLine::Skipped,
-        _ => JobLine::Attribute,
-    }
-}
-
-/// The next ad of a file, and whether the file has ended. A line that is no attribute ends the ad's attributes: what
-/// follows is passed over up to the next delimiter or comment.
-fn next_ad(reader: &mut dyn BufRead) -> io::Result<(ClassAd, bool)> {
-    let mut ad = ClassAd::new();
-    let mut broken = false;
-    let mut line = Vec::new();
-    loop {
-        line.clear();
-        if reader.read_until(b'\n', &mut line)? == 0 {
-            return Ok((ad, true));
-        }
-        let text = line.strip_suffix(b"\n").unwrap_or(&line);
-        let text = text.strip_suffix(b"\r").unwrap_or(text);
-        match job_line(text) {
-            JobLine::Delimiter => return Ok((ad, false)),
-            JobLine::Skipped => broken = false,
-            JobLine::Attribute if broken => {}
-            JobLine::Attribute => broken = ad.insert_line(text).is_err(),
-        }
-    }
-}
-
-/// The table of routes as the log shows it.
-fn table_text(table: &RouteTable, states: &[RouteState]) -> Vec<u8> {
-    let mut text = b"JobRouter: Checking for candidate jobs. routing table is:\n\
-        Route Name               Source      Submitted/Max        Idle/Max     Throttle\n"
-        .to_vec();
-    for (at, route) in table.in_order() {
-        let state = &states[at];
-        let (name, throttle) = (route.name.to_str_lossy(), limits::throttle_text(state.throttle));
-        let line = format!(
-            "{name:<24} {name:<11} {:7}/{:7} {:7}/{:7} {:>8}\n",
-            state.jobs,
-            route.max_jobs,
-            state.idle(),
-            route.max_idle_jobs,
-            throttle.to_str_lossy()
-        );
-        text.extend_from_slice(line.as_bytes());
-    }
-    text
-}
-
-/// What `-config` prints.
-fn routes(table: &RouteTable) -> Vec<u8> {
-    let mut out = Vec::new();
-    for (kind, transforms) in [("Pre-Route", &table.pre), ("Post-Route", &table.post)] {
-        for transform in transforms {
-            out.extend_from_slice(format!("{kind} Transform : {}\n", transform.name).as_bytes());
-            route::formatted(transform, None, &mut out);
-            out.push(b'\n');
-        }
-    }
-    for (number, (_, route)) in table.in_order().enumerate() {
-        let Route { name, universe, max_jobs, max_idle_jobs, grid_resource, .. } = route;
-        let requirements = route.requirements_text().as_bstr();
-        let text = format!(
-            "Route {}\nName         : \"{name}\"\nSource       : {name}\nUniverse     : {universe}\n\
-             MaxJobs      : {max_jobs}\nMaxIdleJobs  : {max_idle_jobs}\nGridResource : {grid_resource}\n\
-             Requirements : {requirements}\n",
-            number + 1
-        );
-        out.extend_from_slice(text.as_bytes());
-        route::formatted(&route.transform, Some(*universe), &mut out);
-        out.push(b'\n');
-    }
-    out
-}
-
-/// The lines of `-log-steps`.
-struct Steps<'a> {
-    log: &'a mut Log,
-    steps: bool,
-    /// What functions said since the last transform ended.
-    complaints: String,
-    program: &'a Program,
-}
-
-impl Watcher for Steps<'_> {
-    fn stage(&mut self, part: Part, transform: &Transform, stage: Stage) {
-        let name = &transform.name;
-        let kind = match part {
-            Part::Pre => "pre-route transform",
-            Part::Route => "route",
-            Part::Post => "post-route transform",
-        };
-        match stage {
-            Stage::Skipped => {
-                let text = format!("JobRouter {kind} {name}: does not match job. skipping it.\n");
-                self.log.line(text.as_bytes());
-            }
-            Stage::Begins => {
-                if self.steps {
-                    self.log.line(format!("\tApplying {kind}: {name}\n").as_bytes());
-                }
-                if transform.lines().next().is_none() {
-                    self.log.line(b"WARNING: Submit file is empty: <Local>\n");
-                }
-            }
-            // The reference says so after each transform, whether or not anything went wrong.
-            Stage::Ended => {
-                let complaints = std::mem::take(&mut self.complaints);
-                self.log.line(format!("ERROR in transform {name} : {complaints}\n").as_bytes());
-                if part == Part::Route {
-                    self.log.line(format!("ERROR in route {name} : \n").as_bytes());
-                }
-            }
-        }
-    }
-
-    fn log(&mut self, text: &str) {
-        self.log.line(text.as_bytes());
-    }
-
-    fn observer(&mut self) -> &mut dyn Observer {
-        self
-    }
-}
-
-impl Observer for Steps<'_> {
-    fn wants_steps(&self) -> bool {
-        self.steps
-    }
-
-    fn wants_reason(&self, _: &Line) -> bool {
-        false
-    }
-
-    fn event(&mut self, _: &Line, event: Event<'_>) {
-        if let Event::Problem(problem) = &event {
-            match &problem.kind {
-                ProblemKind::Function(text) => {
-                    // The tool prints the message without what the library says around it.
-                    let bare = text
-                        .strip_prefix("ERROR \"")
-                        .and_then(|text| text.rsplit_once('"'))
-                        .map(|(text, _)| text);
-                    self.complaints.push_str(bare.unwrap_or(text));
-                }
-                // The tool takes a match that was given up for none, without a word.
-                ProblemKind::MatchLimit { .. } => {}
-                kind => self.program.tell(&format!("ERROR: {kind}\n")),
-            }
-        }
-        if !self.steps {
-            return;
-        }
-        match event {
-            Event::Command { keyword, attribute, text } => {
-                let name = keyword.name().as_bytes();
-                match keyword {
-                    Keyword::Delete => self.log.print(&[name, b" ", attribute, b"\n"].concat()),
-                    _ => self.log.print(&[name, b" ", attribute, b" to ", text, b"\n"].concat()),
-                }
-            }
-            Event::Evaluated { keyword: Keyword::EvalMacro, attribute, text } => {
-                self.log.print(&[b"          ", attribute, b" = ", text, b"\n"].concat());
-            }
-            Event::Evaluated { attribute, text, .. } => {
-                self.log.print(&[b"    SET ", attribute, b" to ", text, b"\n"].concat());
-            }
-            _ => {}
-        }
     }
 }

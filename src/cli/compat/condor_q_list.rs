@@ -145,6 +145,12 @@ impl List<'_> {
         self.totals(out);
     }
 
+    /// The counts alone: `condor_q -totals`.
+    pub(super) fn counts(&self, out: &mut Vec<u8>) {
+        self.heading(out);
+        self.totals(out);
+    }
+
     /// The two last lines. DAGs do not count.
     fn totals(&self, out: &mut Vec<u8>) {
         let totals = |what: &str, jobs: &mut dyn Iterator<Item = &(JobId, ClassAd)>| {

@@ -7,6 +7,7 @@ use std::io::{self, Write};
 
 use bstr::ByteSlice;
 
+use super::condor_q::{self, Table, Wish};
 use super::condor_q_list::List;
 use crate::classad::{ClassAd, Context, Expr};
 use crate::cli::common::{Session as Program, Status};
@@ -29,6 +30,8 @@ router_q options:
   -idle          show only idle jobs
   -held          show only held jobs
   -constraint X  show jobs matching specified constraint
+
+Usage for condor_q follows:
 ";
 
 /// Answers to the name `condor_router_q`.
@@ -55,6 +58,7 @@ pub fn run(words: &[OsString], program: &Program) -> anyhow::Result<Status> {
             }
             "-h" | "-help" => {
                 io::stdout().write_all(USAGE.as_bytes())?;
+                io::stdout().write_all(condor_q::USAGE.as_bytes())?;
                 return Ok(Status::Tool(0));
             }
             _ => {
@@ -82,35 +86,91 @@ pub fn run(words: &[OsString], program: &Program) -> anyhow::Result<Status> {
             out.extend_from_slice(format!("Not defined: {name}\n").as_bytes());
         }
     }
-    let Ok(expr) = Expr::parse(constraint.as_bytes()) else {
-        io::stdout().write_all(&out)?;
-        program.tell(&format!("Error:  Parse error of: {constraint}\n"));
-        return Ok(Status::Tool(u8::from(!summary)));
-    };
-    // Of two queues the summary looks into that of the copies, the list into that of the sources.
-    let jobs = configured_queue(&config, summary, &world, program)?;
-    let kept: Vec<&(JobId, ClassAd)> =
-        jobs.iter().filter(|(_, ad)| Context::new(&world).my(ad).holds(&expr)).collect();
     if summary {
-        summarize(&kept, &world, &mut out);
-    } else {
-        let batches = !rest.iter().any(|word| is_option(word, "-nobatch", 4));
-        let known = |word: &&String| !is_option(word, "-nobatch", 4) && !is_option(word, "-batch", 2);
-        if let Some(word) = rest.iter().find(known) {
-            program.warn(&format!(
-                "'{word}' is an option of condor_q that is not known here; use htc-router-status"
-            ));
+        return summary_of(&constraint, &config, out, program);
+    }
+    io::stdout().write_all(&out)?;
+    let words: Vec<OsString> = ["-constraint".into(), constraint.into()]
+        .into_iter()
+        .chain(rest.into_iter().map(OsString::from))
+        .collect();
+    list(&words, &config, program)
+}
+
+/// What `-S` and its like print: the script takes no notice of the words behind them.
+fn summary_of(
+    constraint: &str,
+    config: &Config,
+    mut out: Vec<u8>,
+    program: &Program,
+) -> anyhow::Result<Status> {
+    let world = real_world();
+    match Expr::parse(constraint.as_bytes()) {
+        Ok(expr) => {
+            // Of two queues the summary looks into that of the copies.
+            let jobs = configured_queue(config, true, &world, program)?;
+            let kept: Vec<&(JobId, ClassAd)> =
+                jobs.iter().filter(|(_, ad)| Context::new(&world).my(ad).holds(&expr)).collect();
+            summarize(&kept, &world, &mut out);
         }
-        let list = List { config: &config, kept: &kept, all: &jobs, world: &world };
-        if batches { list.batches(&mut out) } else { list.jobs(&mut out) }
+        Err(_) => program.tell(&format!("Error:  Parse error of: {constraint}\n")),
     }
     io::stdout().write_all(&out)?;
     Ok(Status::Tool(0))
 }
 
-/// Whether a word is this option of condor_q, or a beginning of it of so many characters.
-fn is_option(word: &str, option: &str, least: usize) -> bool {
-    word.len() >= least && option.starts_with(word)
+/// What condor_q answers to these words, out of the queue log.
+fn list(words: &[OsString], config: &Config, program: &Program) -> anyhow::Result<Status> {
+    let world = real_world();
+    let mut wish = match Wish::read(words) {
+        Ok(Ok(wish)) => wish,
+        Ok(Err(text)) => {
+            io::stdout().write_all(text.as_bytes())?;
+            return Ok(Status::Tool(0));
+        }
+        Err(refusal) => return refusal.tell(program),
+    };
+    // The list is that of the sources' queue, unless the schedd of the copies is named.
+    let copies = match &wish.schedd {
+        None => false,
+        Some(name) => {
+            let second = config.view(&world).string("JOB_ROUTER_SCHEDD2_NAME").ok().flatten();
+            let is_second = second.is_some_and(|second| second.value == *name);
+            if !is_second {
+                let name = name.to_str_lossy();
+                program
+                    .warn(&format!("schedd {name} is not asked: this is the queue log of the configuration"));
+            }
+            is_second
+        }
+    };
+    let Ok(constraint) = wish.constraint_or_error(program) else { return Ok(Status::Tool(1)) };
+    let mut jobs = configured_queue(config, copies, &world, program)?;
+    for (id, ad) in &mut jobs {
+        // A log that was cut short may lack what every job has.
+        ad.set("ClusterId", i64::from(id.cluster));
+        ad.set("ProcId", i64::from(id.proc));
+    }
+    let kept: Vec<&(JobId, ClassAd)> =
+        jobs.iter().filter(|(_, ad)| condor_q::holds(constraint.as_ref(), ad, &world)).collect();
+    let mut out = Vec::new();
+    if wish.is_table() {
+        let kept = &kept[..kept.len().min(wish.limit.unwrap_or(usize::MAX))];
+        let list = List { config, kept, all: &jobs, world: &world };
+        match wish.table {
+            Table::Batches => list.batches(&mut out),
+            Table::Jobs => list.jobs(&mut out),
+            Table::Totals => list.counts(&mut out),
+            Table::Other(option) => {
+                program.warn(&format!("{option} has the columns of -nobatch here"));
+                list.jobs(&mut out);
+            }
+        }
+    } else {
+        wish.print(kept.iter().map(|(_, ad)| ad), &world, &mut out, program)?;
+    }
+    io::stdout().write_all(&out)?;
+    Ok(Status::Tool(0))
 }
 
 /// What the script makes with awk, sort and uniq.

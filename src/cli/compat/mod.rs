@@ -1,6 +1,7 @@
 //! The condor tools' own command lines, for programs that are called by a tool's name.
 
 pub mod condor_job_router_info;
+pub mod condor_q;
 mod condor_q_list;
 pub mod condor_router_history;
 pub mod condor_router_q;

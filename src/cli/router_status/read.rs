@@ -1,6 +1,6 @@
 //! Where the jobs come from: a queue log, ads in any form, history files.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -13,6 +13,7 @@ use crate::classad::{ClassAd, Context};
 use crate::cli::common::{Problem, Session as Program, pipe_ends};
 use crate::config::View;
 use crate::job::JobId;
+use crate::os::files::open_regular;
 use crate::queue::{Backwards, HistoryRecord, JobQueue, QueueLogReader};
 use crate::world::{Command, World};
 
@@ -150,7 +151,7 @@ pub(super) fn history(
         return records(Backwards::new(Cursor::new(output.stdout)).with_context(problem)?, take)
             .with_context(problem);
     }
-    let file = File::open(path).with_context(problem)?;
+    let file = open_regular(path, OpenOptions::new().read(true)).with_context(problem)?;
     records(Backwards::new(file).with_context(problem)?, take).with_context(problem)
 }
 

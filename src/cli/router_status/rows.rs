@@ -1,7 +1,7 @@
 //! Sources and copies of a queue brought together, with the state of each pair (router.md 20).
 
 use bstr::BString;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::classad::{ClassAd, Context};
 use crate::job::JobId;
@@ -64,23 +64,51 @@ pub(super) fn letter(status: i64) -> String {
     }
 }
 
-/// Rows of all routed jobs, in the order of the copies' ids. `patience`: after so many seconds a claim or an end that leads
-/// to nothing is trouble.
-pub(super) fn rows(jobs: Vec<(JobId, ClassAd)>, now: i64, patience: i64, world: &dyn World) -> Vec<Row> {
+/// A past job's row: it is as it left the queue.
+pub(super) fn of_past(ad: &ClassAd, world: &dyn World) -> Row {
+    let context = Context::new(world).my(ad);
+    let string = |name: &str| context.string(name).unwrap_or_default();
+    Row {
+        copy: None,
+        source: JobId::parse_key(&string("RoutedFromJobId")),
+        route: context.string("RouteName").unwrap_or_else(|| string("RoutedFromRoute")),
+        owner: string("Owner"),
+        resource: string("GridResource"),
+        status: context.int("JobStatus").unwrap_or(0),
+        state: "",
+        age: None,
+        hold_reason: BString::default(),
+        trouble: None,
+        ad: ClassAd::new(),
+    }
+}
+
+/// Rows of all routed jobs, in the order of the copies' ids. `sources` are the jobs of the other queue where copies have one of
+/// their own, whose ids mean other jobs. `patience`: after so many seconds a claim or an end that leads to nothing is trouble.
+pub(super) fn rows(
+    jobs: Vec<(JobId, ClassAd)>,
+    sources: Option<Vec<(JobId, ClassAd)>>,
+    now: i64,
+    patience: i64,
+    world: &dyn World,
+) -> Vec<Row> {
     let string = |ad: &ClassAd, name: &str| Context::new(world).my(ad).string(name).unwrap_or_default();
     let int = |ad: &ClassAd, name: &str| Context::new(world).my(ad).int(name);
-    let status_of: FxHashMap<JobId, i64> =
-        jobs.iter().map(|(id, ad)| (*id, int(ad, "JobStatus").unwrap_or(0))).collect();
+    let known: FxHashSet<JobId> = sources.as_ref().unwrap_or(&jobs).iter().map(|(id, _)| *id).collect();
     let copied: FxHashMap<JobId, ()> = jobs
         .iter()
         .filter(|(_, ad)| ad.contains("RoutedBy"))
         .filter_map(|(_, ad)| Some((JobId::parse_key(&string(ad, "RoutedFromJobId"))?, ())))
         .collect();
     let mut rows = Vec::new();
-    for (id, ad) in jobs {
+    let one_queue = sources.is_none();
+    let copies = jobs.into_iter().map(|job| (true, one_queue, job));
+    for (is_copy, is_source, (id, ad)) in
+        copies.chain(sources.into_iter().flatten().map(|job| (false, true, job)))
+    {
         let age = int(&ad, "EnteredCurrentStatus").or_else(|| int(&ad, "QDate")).map(|since| now - since);
         let waited = age.is_some_and(|age| age > patience);
-        let status = status_of[&id];
+        let status = int(&ad, "JobStatus").unwrap_or(0);
         let common = |copy, source, state, trouble, ad: ClassAd| Row {
             copy,
             source,
@@ -95,8 +123,11 @@ pub(super) fn rows(jobs: Vec<(JobId, ClassAd)>, now: i64, patience: i64, world: 
             ad,
         };
         if ad.contains("RouteName") {
+            if !is_copy {
+                continue;
+            }
             let source = JobId::parse_key(&string(&ad, "RoutedFromJobId"));
-            let known = source.is_some_and(|source| status_of.contains_key(&source));
+            let known = source.is_some_and(|source| known.contains(&source));
             let released = ad.literal("LeaveJobInQueue").is_some();
             let (state, trouble) = match status {
                 _ if source.is_some() && !known => ("orphan", Some(Trouble::Orphan)),
@@ -111,7 +142,7 @@ pub(super) fn rows(jobs: Vec<(JobId, ClassAd)>, now: i64, patience: i64, world: 
                 _ => ("unknown", None),
             };
             rows.push(common(Some(id), source, state, trouble, ad));
-        } else if string(&ad, "Managed") == "External" && !copied.contains_key(&id) {
+        } else if is_source && string(&ad, "Managed") == "External" && !copied.contains_key(&id) {
             let named = JobId::parse_key(&string(&ad, "RoutedToJobId"));
             let (state, trouble) = match (named, status) {
                 (_, 4) => ("finished", None),

@@ -1,7 +1,7 @@
 //! `htc-router-translate compare`: do two rule sets, or two whole routers, do the same?
 
 use std::fs::File;
-use std::io::{BufReader, Write};
+use std::io::{BufReader, Read, Write};
 use std::path::PathBuf;
 
 use anyhow::Context;
@@ -58,7 +58,9 @@ impl Arguments {
 }
 
 /// At most so many of the given ads are also changed to make others.
-pub(super) const MOST_SEEDS: usize = 256;
+const MOST_SEEDS: usize = 256;
+/// How much of a file is looked at to see what it is, in bytes.
+const LOOKED_AT: u64 = 16 << 20;
 
 /// Carries it out: 0 when no difference was found, 1 with the smallest ad otherwise.
 pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<Status> {
@@ -74,28 +76,18 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
     let side = |rules| side(rules, arguments, (&world, knobs), program);
     let comparison = Comparison { left: side(&left)?, right: side(&right)? };
     let turns = comparison.turns();
-    let mut seeds = Vec::new();
-    let mut given = 0;
     let find = |ad: &ClassAd| {
         comparison.difference(ad).map_err(|failure| report::failure(&failure, Status::Unreadable))
     };
-    for path in &arguments.ads {
-        let problem = || Problem::unreadable(format!("cannot read '{}'", path.display()));
-        let mut reader = AdReader::new(BufReader::new(File::open(path).with_context(problem)?), None);
-        while let Some(record) = reader.next_ad().with_context(problem)? {
-            given += 1;
-            if let Some(found) = find(&record.ad)? {
-                return tell(arguments, turns, comparison.shrink(found));
-            }
-            if seeds.len() < MOST_SEEDS {
-                seeds.push(record.ad);
-            }
-        }
-    }
+    let Given { given, seeds, mut found } = Given::read(arguments, find)?;
     for ad in comparison.generate(&seeds, arguments.generate, arguments.seed) {
-        if let Some(found) = find(&ad)? {
-            return tell(arguments, turns, comparison.shrink(found));
+        if found.is_some() {
+            break;
         }
+        found = find(&ad)?;
+    }
+    if let Some(found) = found {
+        return tell(arguments, turns, comparison.shrink(found));
     }
     let made = arguments.generate;
     if arguments.output.json || arguments.output.jsonl {
@@ -106,9 +98,47 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
     Ok(Status::Done)
 }
 
+/// What came of the given ads.
+pub(super) struct Given<D> {
+    /// How many there were, up to the first with a difference.
+    pub(super) given: u64,
+    /// Some of them.
+    pub(super) seeds: Vec<ClassAd>,
+    /// That difference.
+    pub(super) found: Option<D>,
+}
+
+impl<D> Given<D> {
+    /// Compares on the given ads until one makes a difference.
+    pub(super) fn read(
+        arguments: &Arguments,
+        difference: impl Fn(&ClassAd) -> anyhow::Result<Option<D>>,
+    ) -> anyhow::Result<Self> {
+        let mut all = Given { given: 0, seeds: Vec::new(), found: None };
+        for path in &arguments.ads {
+            let problem = || Problem::unreadable(format!("cannot read '{}'", path.display()));
+            let mut reader = AdReader::new(BufReader::new(File::open(path).with_context(problem)?), None);
+            while let Some(record) = reader.next_ad().with_context(problem)? {
+                all.given += 1;
+                all.found = difference(&record.ad)?;
+                if all.found.is_some() {
+                    return Ok(all);
+                }
+                if all.seeds.len() < MOST_SEEDS {
+                    all.seeds.push(record.ad);
+                }
+            }
+        }
+        Ok(all)
+    }
+}
+
 /// Whether a file sets knobs of the router; one that cannot be read is complained of later.
 fn is_configuration(path: &std::path::Path) -> bool {
-    let text = std::fs::read(path).unwrap_or_default();
+    let mut text = Vec::new();
+    if let Ok(file) = File::open(path) {
+        let _ = file.take(LOOKED_AT).read_to_end(&mut text);
+    }
     ByteSlice::lines(text.as_slice()).any(|line| {
         let line = line.trim_start();
         let knob = line.get(..11).is_some_and(|start| start.eq_ignore_ascii_case(b"JOB_ROUTER_"));

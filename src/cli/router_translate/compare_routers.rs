@@ -1,15 +1,10 @@
 //! `htc-router-translate compare` of two configurations: do the two routers do the same?
 
-use std::fs::File;
-use std::io::BufReader;
 use std::path::Path;
 
-use anyhow::Context;
-
-use super::compare::{Arguments, MOST_SEEDS, lossy, print_text, println, shown};
+use super::compare::{Arguments, Given, lossy, print_text, println, shown};
 use super::router::Setup;
-use crate::classad::stream::AdReader;
-use crate::cli::common::{ConfigOptions, Problem, Session as Program, Status};
+use crate::cli::common::{ConfigOptions, Session as Program, Status};
 use crate::cli::transform_report as report;
 use crate::os::RealWorld;
 use crate::quirks::Quirks;
@@ -31,25 +26,13 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
         quirks: Quirks::None,
     };
     let limits = comparison.limits();
-    let mut seeds = Vec::new();
-    let mut given = 0;
-    for path in &arguments.ads {
-        let problem = || Problem::unreadable(format!("cannot read '{}'", path.display()));
-        let mut reader = AdReader::new(BufReader::new(File::open(path).with_context(problem)?), None);
-        while let Some(record) = reader.next_ad().with_context(problem)? {
-            given += 1;
-            if let Some(found) = comparison.difference(&record.ad) {
-                return tell(arguments, &limits, comparison.shrink(found));
-            }
-            if seeds.len() < MOST_SEEDS {
-                seeds.push(record.ad);
-            }
-        }
+    let Given { given, seeds, mut found } = Given::read(arguments, |ad| Ok(comparison.difference(ad)))?;
+    if found.is_none() {
+        let mut made = comparison.generate(&seeds, arguments.generate, arguments.seed);
+        found = made.find_map(|ad| comparison.difference(&ad));
     }
-    for ad in comparison.generate(&seeds, arguments.generate, arguments.seed) {
-        if let Some(found) = comparison.difference(&ad) {
-            return tell(arguments, &limits, comparison.shrink(found));
-        }
+    if let Some(found) = found {
+        return tell(arguments, &limits, comparison.shrink(found));
     }
     let made = arguments.generate;
     if arguments.output.json || arguments.output.jsonl {

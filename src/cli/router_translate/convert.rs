@@ -68,7 +68,8 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
         let mut name = knob_name(&converted.name, names.len() + 1);
         if let Some(at) = names.iter().position(|known| known.eq_ignore_ascii_case(&name)) {
             program.warn(&format!(
-                "{place}: a second route {name}; routers took the last one, here it gets a name of its own"
+                "{place}: a second route {name}; routers took the {}, here it gets a name of its own",
+                if route.overrides == Some(false) { "first one" } else { "last one" }
             ));
             name = format!("{name}_{}", names.len() + 1);
             debug_assert!(at < names.len());

@@ -43,6 +43,10 @@ const MANUAL: Manual = Manual {
         "match and route do what the job router would do with the same configuration: candidates, choice, limits, \
          translate hook, transforms; --explain tells for each job what each route said. run is the router itself over a \
          directory of job ads. Routes of the old syntax (JOB_ROUTER_ENTRIES) are read with a warning.",
+        "run copies the files of sandboxed jobs (JobShouldBeSandboxed) into DIR/spool, as their owner where it may, and what \
+         came of them back to the source's Iwd; with --submit that is left to the command. A shared proxy gets a copy for the \
+         submission, which is removed after it. Tokens are not made: the files of JOB_ROUTER_CREATE_IDTOKEN_* have to be there \
+         (condor_token_create makes them), else the jobs they are sent with are given back, as by a router that cannot write them.",
         "transform, lint and compare run commands that rules name ('include command', TRANSFORM from 'prog |') only with --exec. \
          --out refuses to overwrite a file that is read (exit status 2), and the old content stays until the new one is \
          complete. The exit status is 1 when a statement of some ad could not do what was asked, for one with an \

@@ -1,9 +1,9 @@
 //! `htc-router-translate run`: the router's whole life over a directory of job ads.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use bstr::BString;
+use bstr::{BString, ByteSlice};
 use clap::Args;
 
 use super::router::Setup;
@@ -55,6 +55,16 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
     if let Some(period) = arguments.period {
         setup.knobs.polling_period = period;
     }
+    // Whoever makes tokens has made them before: what is not there is as one that 25.14 could not write.
+    setup.knobs.tokens.retain(|(name, file)| {
+        let is_there = Path::new(&*file.to_path_lossy()).is_file();
+        if !is_there {
+            program.warn(&format!(
+                "token {name}: there is no file '{file}', and none is made here; jobs that it is to be sent with are given back"
+            ));
+        }
+        is_there
+    });
     let view = setup.config.view(&world);
     let submit = arguments
         .submit
@@ -80,6 +90,10 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
         Err(RunError::Directory { path, source }) => {
             let problem = Problem::unreadable(format!("cannot use '{}'", path.display()));
             Err(anyhow::Error::new(source).context(problem))
+        }
+        Err(RunError::Locked(path)) => {
+            let problem = Problem::unreadable(format!("another router works in '{}'", path.display()));
+            Err(problem.into())
         }
         Err(error) => Err(error.into()),
     }

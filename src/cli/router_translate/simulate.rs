@@ -1,8 +1,8 @@
 //! `htc-router-translate simulate`: jobs over time through the routes' limits, failure rates and polling periods.
 
-use std::fs;
-use std::io::Write;
-use std::path::PathBuf;
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::Args;
@@ -18,6 +18,9 @@ use crate::router::Router;
 use crate::router::limits::throttle_text;
 use crate::runner::router::{Point, Scenario, simulate};
 use crate::time::Now;
+
+/// The largest scenario, in bytes.
+const LARGEST: u64 = 16 << 20;
 
 /// Options of the verb.
 #[derive(Args, Debug)]
@@ -43,7 +46,7 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<Status> {
     let world = RealWorld::new();
     let name = arguments.scenario.display().to_string();
-    let text = fs::read_to_string(&arguments.scenario)
+    let text = scenario_text(&arguments.scenario)
         .with_context(|| Problem::unreadable(format!("cannot read '{name}'")))?;
     let scenario: Scenario =
         toml::from_str(&text).map_err(|error| Problem::unreadable(format!("{name}: {error}")))?;
@@ -74,6 +77,19 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
     }
     out.finish()?;
     Ok(Status::Done)
+}
+
+/// The text of a scenario, as far as one is read.
+fn scenario_text(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    File::open(path)?.take(LARGEST + 1).read_to_string(&mut text)?;
+    match text.len() as u64 > LARGEST {
+        true => Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            format!("a scenario has at most {} MiB", LARGEST >> 20),
+        )),
+        false => Ok(text),
+    }
 }
 
 fn object(point: &Point) -> serde_json::Value {

@@ -122,10 +122,15 @@ impl Stage<'_> {
             edit_in_place: false,
         };
         let verdict = hook_verdict(&answer, self.quirks);
-        if !verdict.decision.is_success() {
+        // An answer that was passed over has a reason too.
+        if !verdict.decision.is_success() || !verdict.reason.is_empty() {
             let why =
                 if verdict.reason.is_empty() { String::new() } else { format!(" ({})", verdict.reason) };
-            self.fail(key, &format!("{} {}: {}{why}", hook.name(), called.path, verdict.decision.word()));
+            // What a real router would make of it.
+            let there: String =
+                verdict.quirks.iter().map(|quirk| format!("; 25.14: {}", quirk.line())).collect();
+            let word = verdict.decision.word();
+            self.fail(key, &format!("{} {}: {word}{why}{there}", hook.name(), called.path));
         }
         Ok(Called::Verdict(Box::new(verdict)))
     }

@@ -36,7 +36,9 @@ impl Router {
             job.since = step.now;
             job.sandboxed = copy.contains("SUBMIT_Iwd");
             job.copy = copy.flattened_chain();
-            job.source.set("RoutedToJobId", id.to_string().as_str());
+            if !self.quirks.has(Quirk::AdoptedCopyUnnamed) {
+                job.source.set("RoutedToJobId", id.to_string().as_str());
+            }
             step.log(&job, "adopted orphaned job (from previous run?)");
             self.jobs.insert(key, job);
         }
@@ -68,6 +70,7 @@ impl Router {
 
     /// Evaluates the periodic expressions of managed sources (10.1).
     pub(super) fn periodic(&mut self, step: &mut Step<'_>) {
+        let quirks = self.quirks;
         for job in self.jobs.values_mut().filter(|job| job.phase != Phase::Retired) {
             if let Some(queued) = step.around.queue.job(job.source_id) {
                 for name in ["TimerRemove", "x509UserProxyExpiration"] {
@@ -105,7 +108,13 @@ impl Router {
                     set("ReleaseReason", Expr::literal("Undefined"));
                     set("NumSystemHolds", Expr::literal(context.int("NumSystemHolds").unwrap_or(0) + 1));
                     let number = |value: i64| i32::try_from(value).unwrap_or(0);
-                    Some(Body::Held { reason, code: number(code.number()), subcode: number(subcode) })
+                    Some(match quirks.has(Quirk::HoldEventUnexplained) {
+                        true => {
+                            let reason = context.string("RemoveReason").unwrap_or_default();
+                            Body::Held { reason, code: 0, subcode: 0 }
+                        }
+                        false => Body::Held { reason, code: number(code.number()), subcode: number(subcode) },
+                    })
                 }
             };
             for (name, expr) in &changes {

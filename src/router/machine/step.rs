@@ -67,10 +67,11 @@ impl Step<'_> {
         self.actions.push(Action::Update(job.source_id, changes));
     }
 
-    pub(super) fn executes(&mut self, job: &RoutedJob) {
-        let host = self.string(&job.source, "RoutedToJobId");
+    /// Tells that a source runs: where, is its RoutedToJobId.
+    pub(super) fn executes(&mut self, id: JobId, source: &ClassAd) {
+        let host = self.string(source, "RoutedToJobId");
         let body = Body::Execute { host, slot_name: BString::default(), properties: Vec::new() };
-        self.actions.push(Action::UserLog(job.source_id, Box::new(job.source.clone()), body));
+        self.actions.push(Action::UserLog(id, Box::new(source.clone()), body));
     }
 
     pub(super) fn evicts(&mut self, job: &RoutedJob) {
@@ -86,16 +87,19 @@ impl Step<'_> {
         self.actions.push(Action::UserLog(job.source_id, Box::new(job.source.clone()), body));
     }
 
+    /// The end of a source as it is told (`InitializeTerminateEvent`): one that lacks its exit code has died by signal -1.
     pub(super) fn ending(&self, source: &ClassAd) -> Body {
-        let by_signal = Context::new(self.around.world).my(source).boolean("ExitBySignal").unwrap_or(false);
-        let number = |name: &str| i32::try_from(self.int(source, name).unwrap_or(0)).unwrap_or(0);
-        let ending = if by_signal {
-            Ending::Signalled(number("ExitSignal"), None)
-        } else {
-            Ending::Exited(number("ExitCode"))
+        let context = Context::new(self.around.world).my(source);
+        let number = |name: &str| context.int(name).map(|number| number as i32);
+        let ending = match (context.boolean("ExitBySignal"), number("ExitCode")) {
+            (Some(false), Some(code)) => Ending::Exited(code),
+            (Some(true), _) => Ending::Signalled(number("ExitSignal").unwrap_or(-1), None),
+            _ => Ending::Signalled(-1, None),
         };
-        let resources = crate::user_log::ResourceTable::from_job_ad(source);
-        let (run, total) = (Share::default(), Share::default());
-        Body::Terminated(Box::new(Terminated { ending, run, total, resources }))
+        let seconds = |name: &str| context.real(name).map_or(0, |seconds| seconds as i64);
+        let remote = UsageTime { user: seconds("RemoteUserCpu"), system: seconds("RemoteSysCpu") };
+        let share = Share { remote, ..Share::default() };
+        let resources = crate::user_log::ResourceTable::of_job(source, self.around.world);
+        Body::Terminated(Box::new(Terminated { ending, run: share, total: share, resources }))
     }
 }

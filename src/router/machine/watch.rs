@@ -63,7 +63,10 @@ impl Router {
             Err(error) => step.log(job, &format!("failed to update job status: {error}")),
             Ok(mut mirrored) => {
                 match mirrored.told {
-                    Some(Told::Execute) => step.executes(job),
+                    Some(Told::Execute) => match self.quirks.has(Quirk::ExecuteEventFormerCopy) {
+                        true => step.executes(job.source_id, &queued),
+                        false => step.executes(job.source_id, &job.source),
+                    },
                     Some(Told::Evict) => step.evicts(job),
                     None => {}
                 }

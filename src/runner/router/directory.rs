@@ -6,7 +6,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -16,6 +15,7 @@ use super::submission;
 use crate::classad::format::long::{self, PrintOptions};
 use crate::classad::{ClassAd, Context, Expr};
 use crate::job::JobId;
+use crate::os::files::open_regular;
 use crate::router::Queue;
 use crate::text::caseless;
 use crate::world::World;
@@ -27,6 +27,8 @@ const HISTORY: &str = "history";
 
 /// The number of the next cluster.
 const COUNTER: &str = ".next_cluster";
+/// The largest ad of a job, in bytes.
+const LARGEST: u64 = 64 << 20;
 /// How much of the history is searched for a record that may be there already, in bytes.
 const TAIL: u64 = 1 << 20;
 
@@ -78,12 +80,11 @@ fn id_of(name: &str) -> Option<JobId> {
 /// Reads a job's file. What is no file is not even opened, and no open ever waits for somebody else.
 fn read(path: &Path) -> io::Result<ClassAd> {
     let invalid = |text: String| io::Error::new(io::ErrorKind::InvalidData, text);
-    let regular = |is: bool| if is { Ok(()) } else { Err(invalid("is not a regular file".into())) };
-    regular(fs::metadata(path)?.is_file())?;
-    let mut file = OpenOptions::new().read(true).custom_flags(nix::libc::O_NONBLOCK).open(path)?;
-    regular(file.metadata()?.is_file())?;
     let mut text = Vec::new();
-    file.read_to_end(&mut text)?;
+    open_regular(path, OpenOptions::new().read(true))?.take(LARGEST + 1).read_to_end(&mut text)?;
+    if text.len() as u64 > LARGEST {
+        return Err(invalid(format!("is larger than {} MiB", LARGEST >> 20)));
+    }
     let (ad, errors) = long::parse(&text);
     match errors.into_iter().next() {
         Some(error) => Err(invalid(error.to_string())),
@@ -262,21 +263,35 @@ impl Directory {
     /// # Errors
     /// The file cannot be written.
     pub fn submit(&mut self, copy: &ClassAd, now: i64) -> io::Result<JobId> {
-        let cluster = self.take_cluster()?;
-        let id = JobId::new(cluster, 0);
+        let id = self.next_job()?;
+        self.submit_as(id, copy, now).map(|()| id)
+    }
+
+    /// The id of the next copy, which nobody else gets.
+    ///
+    /// # Errors
+    /// The number cannot be noted.
+    pub(super) fn next_job(&mut self) -> io::Result<JobId> {
+        self.take_cluster().map(|cluster| JobId::new(cluster, 0))
+    }
+
+    /// Adds a copy under an id of [`Directory::next_job`].
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub(super) fn submit_as(&mut self, id: JobId, copy: &ClassAd, now: i64) -> io::Result<()> {
         let mut ad = copy.clone();
         for name in crate::router::translate::NOT_SENT {
             ad.remove(name);
         }
-        ad.set("ClusterId", i64::from(cluster));
-        ad.set("ProcId", 0);
+        ad.set("ClusterId", i64::from(id.cluster));
+        ad.set("ProcId", i64::from(id.proc));
         ad.set("QDate", now);
         ad.set("EnteredCurrentStatus", now);
         if let Ok(expr) = Expr::parse(b"JobStatus == 4") {
             ad.insert("LeaveJobInQueue", expr);
         }
-        self.store(id, &ad)?;
-        Ok(id)
+        self.store(id, &ad)
     }
 
     /// Notes a copy of `source` that was submitted elsewhere, so that its state can be written here.
@@ -365,7 +380,8 @@ impl Directory {
         record.extend_from_slice(trailer.as_bytes());
         // A router that was killed here has written the record already.
         if !self.is_recorded(id)? {
-            let mut history = OpenOptions::new().create(true).append(true).open(self.path.join(HISTORY))?;
+            let path = self.path.join(HISTORY);
+            let mut history = open_regular(&path, OpenOptions::new().create(true).append(true))?;
             history.write_all(&record)?;
             history.sync_data()?;
         }
@@ -376,7 +392,7 @@ impl Directory {
 
     /// Whether the end of the history has a record of the job.
     fn is_recorded(&self, id: JobId) -> io::Result<bool> {
-        let mut file = match File::open(self.path.join(HISTORY)) {
+        let mut file = match open_regular(&self.path.join(HISTORY), OpenOptions::new().read(true)) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
             Err(error) => return Err(error),
@@ -393,12 +409,19 @@ impl Directory {
     /// The number of the next cluster: never one that was in use before.
     fn take_cluster(&mut self) -> io::Result<i32> {
         let path = self.path.join(COUNTER);
-        let noted = fs::read_to_string(&path).ok().and_then(|text| text.trim().parse().ok()).unwrap_or(1);
-        let mut cluster = self.next_cluster.max(noted);
-        while self.file(JobId::new(cluster, 0)).exists() {
-            cluster = cluster.saturating_add(1);
+        let mut text = String::new();
+        match open_regular(&path, OpenOptions::new().read(true)) {
+            // A number has few digits; what is none counts as the first.
+            Ok(file) => file.take(64).read_to_string(&mut text).map(drop).unwrap_or_default(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
         }
-        self.next_cluster = cluster.saturating_add(1);
+        let mut cluster = self.next_cluster.max(text.trim().parse().unwrap_or(1));
+        let none_left = || io::Error::other("there is no cluster number left");
+        while self.file(JobId::new(cluster, 0)).exists() {
+            cluster = cluster.checked_add(1).ok_or_else(none_left)?;
+        }
+        self.next_cluster = cluster.checked_add(1).ok_or_else(none_left)?;
         let temporary = self.path.join(format!("{COUNTER}.{}", std::process::id()));
         fs::write(&temporary, format!("{}\n", self.next_cluster))?;
         fs::rename(&temporary, &path)?;

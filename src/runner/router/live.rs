@@ -1,7 +1,9 @@
 //! The router over a directory of job ads: carries the machine's actions out, calls hooks, waits.
 
+mod files;
+
 use std::collections::VecDeque;
-use std::fs::{File, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -11,11 +13,13 @@ use rustc_hash::FxHashMap;
 
 use super::directory::Directory;
 use super::hooks::{HookRunner, NoHook};
+use super::spool::Copying;
 use super::submission::{self, NotSubmitted, Submission};
 use crate::classad::{ClassAd, Context, Expr};
 use crate::config::View;
 use crate::hook::HookType;
 use crate::job::JobId;
+use crate::os::files::open_regular;
 use crate::os::{self, ChildId, Reactor, clock};
 use crate::process::{ChildSpec, Exit};
 use crate::quirks::Quirks;
@@ -104,7 +108,10 @@ struct Live<'a> {
     reactor: Reactor,
     running: FxHashMap<ChildId, Running>,
     submissions: FxHashMap<ChildId, Submission>,
+    copying: FxHashMap<ChildId, Copying>,
     path: PathBuf,
+    /// The same directory, for those who work elsewhere.
+    absolute: PathBuf,
     abort: Option<String>,
 }
 
@@ -118,8 +125,16 @@ fn look(note: &Path) -> String {
 /// # Errors
 /// The directory cannot be used, or the reference would abort.
 pub fn run(path: &Path, router: Router, options: &Options<'_>) -> Result<(), RunError> {
-    let broken = |source| RunError::Directory { path: path.to_owned(), source };
-    let lock = File::create(path.join(".lock")).map_err(broken)?;
+    if !std::fs::metadata(path)
+        .map_err(|source| RunError::Directory { path: path.to_owned(), source })?
+        .is_dir()
+    {
+        let source = io::Error::from(io::ErrorKind::NotADirectory);
+        return Err(RunError::Directory { path: path.to_owned(), source });
+    }
+    let mut options_of_lock = OpenOptions::new();
+    let lock = open_regular(&path.join(".lock"), options_of_lock.create(true).truncate(false).write(true))
+        .map_err(|source| RunError::Directory { path: path.join(".lock"), source })?;
     let _lock = nix::fcntl::Flock::lock(lock, nix::fcntl::FlockArg::LockExclusiveNonblock)
         .map_err(|_| RunError::Locked(path.to_owned()))?;
     let mut live = Live {
@@ -129,7 +144,11 @@ pub fn run(path: &Path, router: Router, options: &Options<'_>) -> Result<(), Run
         reactor: Reactor::new(&SIGNALS)?,
         running: FxHashMap::default(),
         submissions: FxHashMap::default(),
+        copying: FxHashMap::default(),
         path: path.to_owned(),
+        absolute: path
+            .canonicalize()
+            .map_err(|source| RunError::Directory { path: path.to_owned(), source })?,
         abort: None,
     };
     live.work()
@@ -156,7 +175,8 @@ impl Live<'_> {
             let mut settled = 0;
             loop {
                 // A hook that fails each time would keep it going.
-                let resting = self.running.is_empty() && self.submissions.is_empty();
+                let resting =
+                    self.running.is_empty() && self.submissions.is_empty() && self.copying.is_empty();
                 if until.once && resting && self.router.is_due() && settled < SETTLED {
                     settled += 1;
                     self.event(Event::Settle)?;
@@ -167,7 +187,8 @@ impl Live<'_> {
                 }
                 let deadlines = self.running.values().filter_map(|running| running.deadline);
                 let submissions = self.submissions.values().filter_map(|submission| submission.deadline);
-                let deadlines = deadlines.chain(submissions);
+                let copying = self.copying.values().filter_map(|copying| copying.deadline);
+                let deadlines = deadlines.chain(submissions).chain(copying);
                 let deadline = deadlines.chain((!until.once).then_some(next_poll)).min();
                 match self.reactor.next(deadline)? {
                     os::Event::Exited { child, exit, stdout, stderr, .. } => {
@@ -180,6 +201,9 @@ impl Live<'_> {
                                 ));
                             }
                             let event = self.submission_ended(&submission, exit, &stdout.bytes);
+                            self.event(event)?;
+                        } else if let Some(copying) = self.copying.remove(&child) {
+                            let event = self.copied(copying, exit, &stderr.bytes);
                             self.event(event)?;
                         } else if let Some(running) = self.running.remove(&child) {
                             let complaint = stderr.bytes.trim().as_bstr();
@@ -216,6 +240,7 @@ impl Live<'_> {
                     os::Event::Timeout => {
                         let now = clock::tick();
                         self.end_late_submissions(now);
+                        self.end_late_copying(now);
                         let late: Vec<ChildId> = self
                             .running
                             .iter()
@@ -279,6 +304,9 @@ impl Live<'_> {
                 if let Some(argv) = &self.options.submit {
                     return self.submit_through(argv, id, *ad);
                 }
+                if self.router.is_sandboxed(id) {
+                    return self.spool(id, *ad, now);
+                }
                 let submitted = self.directory.submit(&ad, now).map_err(|error| error.to_string());
                 return Some(Event::Submitted(id, submitted));
             }
@@ -291,19 +319,16 @@ impl Live<'_> {
                     log(&format!("cannot update {id}: {error}"));
                 }
             }
-            Action::Finalize(source, copy) => {
-                let leave = [("LeaveJobInQueue", Expr::literal(false))];
-                let left = self.directory.leave(copy, &leave, now);
-                return Some(Event::Finalized(source, left.map_err(|error| error.to_string())));
-            }
+            Action::Finalize(source, copy) => return self.fetch(source, copy, now),
             Action::Remove(copy, reason) => {
                 let changes = [
                     ("JobStatus", Expr::literal(3)),
                     ("RemoveReason", Expr::literal(reason.as_str())),
                     ("EnteredCurrentStatus", Expr::literal(now)),
                 ];
-                if let Err(error) = self.directory.leave(copy, &changes, now) {
-                    log(&format!("cannot remove {copy}: {error}"));
+                match self.directory.leave(copy, &changes, now) {
+                    Ok(()) => self.clear(copy),
+                    Err(error) => log(&format!("cannot remove {copy}: {error}")),
                 }
             }
             Action::Yield(id, done) => {
@@ -323,6 +348,16 @@ impl Live<'_> {
         None
     }
 
+    fn hooks(&self) -> HookRunner<'_> {
+        HookRunner {
+            knobs: self.options.view,
+            world: self.options.world,
+            limit: self.options.hook_limit,
+            directory: None,
+            quirks: self.options.quirks,
+        }
+    }
+
     /// Starts a hook; an answer at once where there is none.
     fn hook(
         &mut self,
@@ -333,13 +368,7 @@ impl Live<'_> {
         copy_ad: ClassAd,
         in_place: bool,
     ) -> Option<Event> {
-        let hooks = HookRunner {
-            knobs: self.options.view,
-            world: self.options.world,
-            limit: self.options.hook_limit,
-            directory: None,
-            quirks: self.options.quirks,
-        };
+        let hooks = self.hooks();
         let stdin = HookRunner::stdin(hook, route, &source_ad, &copy_ad);
         let spec: Result<ChildSpec, NoHook> = hooks
             .call(hook, &source_ad, stdin)
@@ -366,19 +395,28 @@ impl Live<'_> {
             let reason = format!("by a former attempt; {}", look(&note));
             return Some(Event::Unclear(source, reason));
         }
-        if let Err(error) = std::fs::write(&note, b"") {
+        if let Err(error) = OpenOptions::new().write(true).create_new(true).open(&note) {
             return Some(Event::Submitted(source, Err(format!("'{}': {error}", note.display()))));
         }
+        let proxy = match self.lend(source, &ad) {
+            Ok(proxy) => proxy,
+            Err(reason) => {
+                let removed = std::fs::remove_file(&note).err().map(|error| format!("; {error}"));
+                let reason = format!("{reason}{}", removed.unwrap_or_default());
+                return Some(Event::Unprepared(source, reason));
+            }
+        };
         let spec = submission::child_spec(argv, &ad, self.options.world);
         match self.reactor.spawn(spec) {
             Ok(child) => {
                 // Until the outcome is known nobody else may take it for a job of a former run.
                 self.directory.withhold(source);
                 let deadline = self.options.hook_limit.map(|limit| clock::tick().plus(limit));
-                self.submissions.insert(child, Submission { source, ad, deadline, told: false });
+                self.submissions.insert(child, Submission { source, ad, deadline, told: false, proxy });
                 None
             }
             Err(error) => {
+                self.take_back(proxy);
                 let removed = std::fs::remove_file(&note).err().map(|error| format!("; {error}"));
                 let reason = format!("the submit command: {error}{}", removed.unwrap_or_default());
                 Some(Event::Submitted(source, Err(reason)))
@@ -389,6 +427,8 @@ impl Live<'_> {
     /// What came of a submit command: notes the copy, and takes the note of the attempt away once it is clear.
     fn submission_ended(&mut self, submission: &Submission, exit: Exit, stdout: &[u8]) -> Event {
         let (source, now) = (submission.source, self.options.world.now().epoch());
+        // Whoever took the job over has the proxy by now.
+        self.take_back(submission.proxy.clone());
         let outcome = submission::outcome(exit, stdout, submission.told).and_then(|copy| {
             self.directory.adopt(copy, source, &submission.ad, now).map(|()| copy).map_err(|error| {
                 NotSubmitted::Unclear(format!("as {copy}, which cannot be written down: {error}"))
@@ -465,6 +505,14 @@ impl Live<'_> {
             Some(true) => event.xml(),
             _ => event.text(format),
         };
-        OpenOptions::new().create(true).append(true).open(path)?.write_all(&text)
+        // As a submitter says that there is to be none.
+        if path == Path::new("/dev/null") {
+            return Ok(());
+        }
+        // With the rights of whoever named the file.
+        let owner = self.owner(ad).map_err(io::Error::other)?;
+        os::identity::acting_as(owner.as_ref(), || {
+            open_regular(&path, OpenOptions::new().create(true).append(true))?.write_all(&text)
+        })?
     }
 }

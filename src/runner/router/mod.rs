@@ -5,6 +5,7 @@
 //! | `hooks` | one call of a router hook, to its end |
 //! | `directory` | a directory of job ads as a queue |
 //! | `submission` | one copy submitted through a command |
+//! | `spool` | files of sandboxed jobs |
 //! | `live` | the router over such a directory |
 //! | `simulate` | jobs over time with a manual clock |
 
@@ -12,6 +13,7 @@ mod directory;
 mod hooks;
 mod live;
 mod simulate;
+mod spool;
 mod submission;
 
 pub use directory::Directory;

@@ -100,9 +100,43 @@ pub enum ScenarioError {
         /// What is wrong.
         reason: String,
     },
+    /// A number is larger than anybody would wait for.
+    #[error("{what} is {value}, at most {most} can be played")]
+    TooLarge {
+        /// Of what.
+        what: &'static str,
+        /// As given.
+        value: u64,
+        /// The limit.
+        most: u64,
+    },
     /// The reference would abort.
     #[error("25.14 would abort: {0}")]
     Abort(String),
+}
+
+/// The most jobs of a scenario, and the most looks at the queue.
+const MOST: u64 = 2_000_000;
+
+impl Scenario {
+    /// # Errors
+    /// What would take for ever, or all memory.
+    fn check(&self, period: u64) -> Result<(), ScenarioError> {
+        let within = |what, value: u64, most: u64| match value <= most {
+            true => Ok(()),
+            false => Err(ScenarioError::TooLarge { what, value, most }),
+        };
+        within("duration", self.duration, period.saturating_mul(MOST).min(1 << 40))?;
+        within("start", self.start.unsigned_abs(), 1 << 40)?;
+        within("the number of jobs", self.jobs.iter().map(|group| u64::from(group.count)).sum(), MOST)?;
+        for group in &self.jobs {
+            within("fail", u64::from(group.fail), 100)?;
+            within("at", group.at, 1 << 40)?;
+            within("wait", group.wait, 1 << 40)?;
+            within("run", group.run, 1 << 40)?;
+        }
+        Ok(())
+    }
 }
 
 struct Memory {
@@ -163,14 +197,15 @@ pub fn simulate(
     note: &mut dyn FnMut(&Point),
     log: &mut dyn FnMut(u64, &str),
 ) -> Result<(), ScenarioError> {
+    let period = router.knobs().polling_period.as_secs().max(1);
+    scenario.check(period)?;
     let arrivals = arrivals(scenario)?;
     let mut arrivals = VecDeque::from(arrivals);
     let mut queue = Memory { jobs: BTreeMap::new(), entered: 0, next: 1 };
     let mut fates: BTreeMap<(u64, JobId), Fate> = BTreeMap::new();
     let mut groups: BTreeMap<JobId, usize> = BTreeMap::new();
-    let mut tries: Vec<u32> = vec![0; scenario.jobs.len()];
+    let mut tries: Vec<u64> = vec![0; scenario.jobs.len()];
     let (mut finished, mut failed) = (0, 0);
-    let period = router.knobs().polling_period.as_secs().max(1);
     let every = scenario.every.unwrap_or(period).max(1);
     let mut next_note = 0;
     let mut time = 0;
@@ -192,10 +227,10 @@ pub fn simulate(
                     queue.set_status(id, 2, now.epoch());
                     let group = groups.get(&id).map(|&group| (group, &scenario.jobs[group]));
                     if let Some((number, group)) = group {
+                        let failing = u64::from(group.fail);
                         tries[number] += 1;
                         // Spread evenly, so that a scenario needs no chance.
-                        let fails =
-                            (tries[number] * group.fail) / 100 > ((tries[number] - 1) * group.fail) / 100;
+                        let fails = (tries[number] * failing) / 100 > ((tries[number] - 1) * failing) / 100;
                         let fate = if fails { Fate::Fails } else { Fate::Ends };
                         fates.insert((time + group.run, id), fate);
                     }

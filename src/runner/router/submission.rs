@@ -32,6 +32,8 @@ pub(super) struct Submission {
     pub deadline: Option<Tick>,
     /// Whether it was told to end: then a failure says nothing of what it did before.
     pub told: bool,
+    /// The proxy that was copied for it.
+    pub proxy: Option<PathBuf>,
 }
 
 /// Why there is no id of a copy.

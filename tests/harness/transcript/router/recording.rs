@@ -8,6 +8,7 @@ use htc_hooks::job::JobId;
 use htc_hooks::process::Exit;
 
 use super::super::Result;
+use super::events::{self, Told};
 use super::units::{self, Kind, Unit};
 
 /// One call of a hook, as the table of README.md and the folder of the call tell.
@@ -62,10 +63,14 @@ pub struct Recording {
     pub polls: Vec<f64>,
     /// What it said about jobs.
     pub said: Vec<Said>,
+    /// What was written to the user logs of sources.
+    pub events: Vec<Told>,
     /// Whether its log was cut.
     pub is_log_cut: bool,
-    /// The last second of the recording.
+    /// The last second of the recording of which everything is known.
     pub end: f64,
+    /// The second in which it was stopped.
+    pub stopped: f64,
 }
 
 /// Lines kept of a router's log; a log of so many was cut.
@@ -94,11 +99,12 @@ fn id_in(text: &str) -> Option<JobId> {
 impl Recording {
     /// Reads a directory. `extra` looks more than thought are put into long times about which nothing is known.
     pub fn read(directory: &Path, extra: i32) -> Result<Self> {
-        let config = read(&directory.join("condor_config"))?;
+        let mut config = read(&directory.join("condor_config"))?;
         let name = config
             .lines()
             .find_map(|line| line.strip_prefix("JOB_ROUTER_NAME")?.trim_start().strip_prefix('='))
-            .map_or("jobrouter", str::trim);
+            .map_or("jobrouter", str::trim)
+            .to_owned();
         let log = read(&directory.join("JobRouterLog.extract"))?;
         let readme = read(&directory.join("README.md"))?;
         let timeline = read(&directory.join("timeline.txt"))?;
@@ -121,7 +127,7 @@ impl Recording {
             answered
                 .extend(text.lines().filter_map(|line| Some(line.split_once('=')?.0.trim().to_lowercase())));
         }
-        let mut units = units::cut(&read(&directory.join("job_queue.log"))?, name, &answered);
+        let mut units = units::cut(&read(&directory.join("job_queue.log"))?, &name, &answered);
         let lines = timed(&log);
         let zero = zero_of(&lines, &calls, &timeline, &units);
         for call in &mut calls {
@@ -157,13 +163,29 @@ impl Recording {
             after = after.max(unit.after);
             unit.after = after;
         }
-        let end = zero
-            + timeline
-                .lines()
-                .filter(|line| line.contains("* stopping"))
-                .chain(timeline.lines().last())
-                .find_map(seconds_of)
-                .unwrap_or(0.0);
+        let known = timeline.lines().map_while(|line| match line {
+            // What follows is left out.
+            "... (the same goes on)" => None,
+            line => Some(line),
+        });
+        let known: Vec<&str> = known.collect();
+        // Of a configuration that was changed only the last state is kept; what it was before, the log tells of tokens.
+        let reconfig = known.iter().find(|line| line.contains("* condor_reconfig"));
+        if reconfig.is_some()
+            && let Some(names) =
+                lines.iter().find_map(|(_, text)| text.strip_prefix("JobRouter::refreshIDTokens - "))
+        {
+            config.push_str(&format!("JOB_ROUTER_CREATE_IDTOKEN_NAMES = {names}\n"));
+        }
+        let stopping = known.iter().find(|line| line.contains("* stopping"));
+        let last = reconfig.or(stopping).or(known.last()).and_then(|line| seconds_of(line)).unwrap_or(0.0);
+        let is_part = reconfig.is_some() || known.len() < timeline.lines().count();
+        let end = zero + last;
+        if is_part {
+            // What was done later is not asked for.
+            units.retain(|unit| unit.after <= end);
+            calls.retain(|call| call.start <= end);
+        }
         let lives: Vec<f64> =
             lines.iter().filter(|(_, text)| text.starts_with("main_init")).map(|(at, _)| *at).collect();
         let ends: Vec<f64> =
@@ -220,7 +242,13 @@ impl Recording {
             lives,
             polls,
             said: said(&log),
-            is_log_cut: log.lines().count() >= LOG_LINES,
+            events: events::recorded(directory),
+            stopped: timeline
+                .lines()
+                .find(|line| line.contains("* stopping"))
+                .and_then(seconds_of)
+                .map_or(end, |seconds| zero + seconds),
+            is_log_cut: is_part || log.lines().count() >= LOG_LINES,
             end,
         })
     }
@@ -278,22 +306,26 @@ fn call(directory: &Path, row: &str) -> Option<Call> {
 }
 
 /// The lines of a daemon's log with their seconds since the epoch.
-fn timed(log: &str) -> Vec<(f64, &str)> {
+pub fn timed(log: &str) -> Vec<(f64, &str)> {
     log.lines()
         .filter_map(|line| {
             let (stamp, text) = line.split_at_checked(18)?;
             let number = |range: std::ops::Range<usize>| stamp.get(range)?.parse::<i64>().ok();
             let (month, day, year) = (number(0..2)?, number(3..5)?, number(6..8)? + 2000);
             let (hour, minute, second) = (number(9..11)?, number(12..14)?, number(15..17)?);
-            // Days since the epoch of a civil date.
-            let shifted = if month <= 2 { year - 1 } else { year };
-            let era = shifted.div_euclid(400);
-            let of_era = shifted - era * 400;
-            let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-            let days = era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468;
-            Some(((((days * 24 + hour) * 60 + minute) * 60) as f64 + second as f64, text))
+            Some((seconds_of_civil([year, month, day], [hour, minute, second]), text))
         })
         .collect()
+}
+
+/// Seconds since the epoch of a date and a time of day in UTC.
+pub fn seconds_of_civil([year, month, day]: [i64; 3], [hour, minute, second]: [i64; 3]) -> f64 {
+    let shifted = if month <= 2 { year - 1 } else { year };
+    let era = shifted.div_euclid(400);
+    let of_era = shifted - era * 400;
+    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    let days = era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468;
+    (((days * 24 + hour) * 60 + minute) * 60) as f64 + second as f64
 }
 
 /// The second since the epoch in which the recorder's clock stood at zero: whatever agrees with all stamps best.

@@ -4,6 +4,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 
+use bstr::ByteSlice;
 use htc_hooks::classad::ClassAd;
 use htc_hooks::config::View;
 use htc_hooks::hook::HookType;
@@ -21,6 +22,7 @@ use htc_hooks::world::Frozen;
 
 use super::super::exceptions::Exceptions;
 use super::super::findings::{Counts, Difference};
+use super::events::Told;
 use super::recording::{Call, Recording, said_in};
 use super::units::{Kind, Unit};
 
@@ -73,6 +75,8 @@ pub struct Session<'a> {
     running: Vec<Running>,
     /// What it said about jobs, by source.
     pub said: BTreeMap<String, Vec<String>>,
+    /// What it wrote to the sources' user logs.
+    pub events: Vec<Told>,
     pub counts: Counts,
     /// How often it did something shortly before the recorded one did it.
     doubts: usize,
@@ -93,11 +97,11 @@ impl Queue for Mirror<'_> {
     }
 }
 
-fn now(at: f64) -> Now {
+pub fn now(at: f64) -> Now {
     Now { wall_us: (at * 1e6) as i64, ..Now::at_epoch(at as i64) }
 }
 
-fn fresh(stage: &Stage<'_>, at: f64) -> Router {
+pub fn fresh(stage: &Stage<'_>, at: f64) -> Router {
     let knobs = Knobs::load(stage.view, &mut |_| {});
     let table = RouteTable::load(stage.view, &knobs, stage.world, Quirks::Reference, &mut |_| {});
     Router::new(knobs, table, Quirks::Reference, now(at))
@@ -116,6 +120,7 @@ impl<'a> Session<'a> {
             answers: BTreeMap::new(),
             running: Vec::new(),
             said: BTreeMap::new(),
+            events: Vec::new(),
             counts: Counts::default(),
             doubts: 0,
             differences: Vec::new(),
@@ -297,10 +302,25 @@ impl<'a> Session<'a> {
                 // What the schedd refused left nothing behind; the job is given back next.
                 let next = self.first(id).and_then(|unit| self.units()[unit].router);
                 let Some((_, Kind::Submit(copy))) = next else {
+                    if let Some(proxy) = self.router.lent_proxy(id, self.stage.world) {
+                        return Some(Event::Unprepared(
+                            id,
+                            format!("failed to copy {proxy} to {proxy}.{id}."),
+                        ));
+                    }
                     return Some(Event::Submitted(id, Err("refused".to_owned())));
                 };
                 let unit = self.take(id, at, "submission", |kind| matches!(kind, Kind::Submit(_)))?;
                 self.submitted(id, unit, &ad);
+                // A schedd that did not get the files removes the job by itself.
+                let spooling = self.units()[unit]
+                    .sets
+                    .get("holdreasoncode")
+                    .is_some_and(|(_, code)| code.as_deref() == Some("16"));
+                let staged = format!("103 {copy} StageInFinish ");
+                if spooling && !self.units().iter().any(|unit| unit.text.contains_str(&staged)) {
+                    return Some(Event::Submitted(id, Err("files not spooled".to_owned())));
+                }
                 return Some(Event::Submitted(id, Ok(copy)));
             }
             Action::Edit(id, changes) => {
@@ -342,10 +362,18 @@ impl<'a> Session<'a> {
                 }
             }
             Action::Yield(id, done) => {
+                // A job that was adopted by mistake is not ours to give back.
+                if !self.is_managed(id) {
+                    return Some(Event::Yielded(id, Err(false)));
+                }
                 let given = self.take(id, at, "release", |kind| kind == Kind::Yield { done }).is_some();
                 return Some(Event::Yielded(id, given.then_some(()).ok_or(true)));
             }
-            Action::UserLog(..) => {}
+            Action::UserLog(id, ad, body) => {
+                if ad.contains("UserLog") {
+                    self.events.push(Told::of(id, at, body));
+                }
+            }
             Action::Hook { source, hook, route, source_ad, copy_ad, in_place } => {
                 return self.hook(source, hook, &route, *source_ad, *copy_ad, in_place, at);
             }
@@ -360,14 +388,24 @@ impl<'a> Session<'a> {
         reader.queue().job(id)?.literal("JobStatus")?.as_int()
     }
 
-    /// Whether the recorded queue has no such job by the router's next write, or one that is removed.
-    fn going(&self, id: JobId) -> bool {
+    /// A job of the recorded queue as it was before the router's next write.
+    fn by_then(&self, id: JobId) -> Option<ClassAd> {
         let mut reader = self.reader.clone();
         let until = self.next_write().max(self.shown);
         for unit in &self.units()[self.shown..until] {
             reader.feed(&unit.text);
         }
-        reader.queue().job(id).is_none_or(|ad| {
+        reader.queue().job(id)
+    }
+
+    /// Whether the recorded queue has a job by then that some router manages.
+    fn is_managed(&self, id: JobId) -> bool {
+        self.by_then(id).is_some_and(|ad| ad.string("Managed").is_some_and(|managed| managed == "External"))
+    }
+
+    /// Whether the recorded queue has no such job by the router's next write, or one that is removed.
+    fn going(&self, id: JobId) -> bool {
+        self.by_then(id).is_none_or(|ad| {
             ad.literal("JobStatus").and_then(|status| status.as_int()).is_some_and(|status| status == 3)
         })
     }

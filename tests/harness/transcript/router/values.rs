@@ -89,6 +89,9 @@ impl Session<'_> {
         let ours = ad.flattened_chain();
         for (name, value) in recorded.values() {
             let Some(text) = value else { continue };
+            // What the schedd changed when it was to spool files it keeps as it was beside.
+            let kept = recorded.get(&format!("submit_{}", name.to_lowercase()));
+            let text = kept.and_then(|(_, text)| text.as_ref()).unwrap_or(text);
             self.counts.values += 1;
             match ours.get(name.as_str()) {
                 Some(expr) if self.same_value(text, &expr) => {}

@@ -1,5 +1,5 @@
-//! Called as `condor_q`: the queue tool's output forms for ads of a file, to the byte. There is no queue to ask
-//! (reference: condor_q.V6/queue.cpp).
+//! Called as `condor_q`: the queue tool's output forms for ads of a file, to the byte. There is no schedd to ask
+//! (reference: condor_q.V6/queue.cpp). `condor_router_q` answers with them out of a queue log.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -14,6 +14,7 @@ use crate::classad::{AttrName, ClassAd, Context, Dialect, Expr};
 use crate::cli::common::{PrintMask, Session, Status};
 use crate::cli::compat::{Least, Rule, Word, Words};
 use crate::os::RealWorld;
+use crate::world::World;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Id {
@@ -32,6 +33,14 @@ enum Id {
     Idle,
     JobAds,
     Version,
+    /// One line a batch.
+    Batch,
+    /// One line a job.
+    NoBatch,
+    /// Counts alone.
+    Totals,
+    /// Which schedd is asked.
+    Name,
     /// Known, without an effect on ads of a file.
     Nothing,
     /// The same, with a value.
@@ -53,7 +62,7 @@ const RULES: &[Rule<Id>] = &[
     rule(Id::Limit, "limit", 3, false),
     rule(Id::NothingWithValue, "pool", 1, false),
     rule(Id::NothingWithValue, "D", 1, false),
-    rule(Id::NothingWithValue, "name", 1, false),
+    rule(Id::Name, "name", 1, false),
     rule(Id::NothingWithValue, "direct", 1, false),
     rule(Id::NothingWithValue, "submitter", 1, false),
     rule(Id::Constraint, "constraint", 1, false),
@@ -98,10 +107,10 @@ const RULES: &[Rule<Id>] = &[
     rule(Id::Nothing, "debug", 3, true),
     rule(Id::Unsupported, "io", 2, false),
     rule(Id::Unsupported, "dag", 2, false),
-    rule(Id::Nothing, "batch", 2, true),
-    rule(Id::Nothing, "progress", 3, true),
-    rule(Id::Nothing, "nobatch", 3, false),
-    rule(Id::Unsupported, "totals", 3, false),
+    rule(Id::Batch, "batch", 2, true),
+    rule(Id::Batch, "progress", 3, true),
+    rule(Id::NoBatch, "nobatch", 3, false),
+    rule(Id::Totals, "totals", 3, false),
     rule(Id::Nothing, "expert", 1, false),
     rule(Id::JobAds, "jobads", 1, true),
     rule(Id::Unsupported, "userlog", 1, false),
@@ -113,16 +122,32 @@ const RULES: &[Rule<Id>] = &[
     rule(Id::Nothing, "stream-results", 2, false),
 ];
 
-const USAGE: &str = "Usage: condor_q -jobads[:auto|long|xml|json|new] <file> [restrictions] [output options]
+/// What `-help` prints.
+pub(super) const USAGE: &str =
+    "Usage: condor_q -jobads[:auto|long|xml|json|new] <file> [restrictions] [output options]
     [restrictions]: <cluster> <cluster>.<proc> <owner> -constraint <expr> -run -hold -idle
     [output options]: -autoformat[:jlhVrTY,tng] <attr>... -af[:...] <attr>... -format <fmt> <attr>
         -long[:<form>] -json -xml -attributes X,Y,...
 This condor_q reads ads from files; it asks no schedd.
 ";
 
+/// Which table is asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Table {
+    /// One line a batch.
+    #[default]
+    Batches,
+    /// One line a job.
+    Jobs,
+    /// Counts alone.
+    Totals,
+    /// One line a job with columns of its own, which are not made here: the option that asks for it.
+    Other(&'static str),
+}
+
 /// What the command line asks for.
 #[derive(Default)]
-struct Wish {
+pub(super) struct Wish {
     file: Option<OsString>,
     form: Option<Form>,
     all: Vec<Vec<u8>>,
@@ -133,6 +158,12 @@ struct Wish {
     mask: PrintMask,
     custom: bool,
     columns: Vec<Columns>,
+    /// How many jobs are wanted.
+    pub(super) limit: Option<usize>,
+    /// The table that is printed where no form of ads and no columns are asked for.
+    pub(super) table: Table,
+    /// The schedd that is asked.
+    pub(super) schedd: Option<Vec<u8>>,
 }
 
 /// Columns as they were asked for.
@@ -142,33 +173,26 @@ enum Columns {
 }
 
 /// Why the command line cannot be carried out: a message, and whether the usage follows it.
-struct Refusal(String, bool);
+pub(super) struct Refusal(String, bool);
 
 /// Works as `condor_q` does on a file of ads.
 ///
 /// # Errors
 /// Those of standard output.
-pub(super) fn run(words: &[OsString], session: &Session) -> anyhow::Result<Status> {
+pub fn run(words: &[OsString], session: &Session) -> anyhow::Result<Status> {
     let mut wish = match Wish::read(words) {
         Ok(Ok(wish)) => wish,
         Ok(Err(text)) => {
             io::stdout().write_all(text.as_bytes())?;
             return Ok(Status::Tool(0));
         }
-        Err(Refusal(message, usage)) => {
-            session.tell(&format!("Error: {message}\n"));
-            if usage {
-                io::stdout().write_all(USAGE.as_bytes())?;
-            }
-            return Ok(Status::Tool(1));
-        }
+        Err(refusal) => return refusal.tell(session),
     };
     let Some(file) = wish.file.take() else {
         session.tell("Error: there is no queue here\nhint: name a file of ads with -jobads\n");
         return Ok(Status::Tool(1));
     };
-    wish.make_columns();
-    if wish.long.is_none() && !wish.custom {
+    if wish.is_table() {
         session.tell(
             "Error: the tables of condor_q are not made here\nhint: use -af, -format, -long, -json or -xml\n",
         );
@@ -196,23 +220,32 @@ pub(super) fn run(words: &[OsString], session: &Session) -> anyhow::Result<Statu
             session.tell("Error: Two results with the same ID.\n");
         }
     }
-    match wish.long {
-        Some(form) => wish.print_long(form, &jobs, &mut out)?,
-        None => wish.print_columns(&jobs, &world, &mut out, session)?,
-    }
+    wish.print_jobs(&jobs, &world, &mut out, session)?;
     out.flush()?;
     Ok(Status::Tool(0))
 }
 
+impl Refusal {
+    /// Says why, as the tool does.
+    pub(super) fn tell(self, session: &Session) -> anyhow::Result<Status> {
+        let Refusal(message, usage) = self;
+        session.tell(&format!("Error: {message}\n"));
+        if usage {
+            io::stdout().write_all(USAGE.as_bytes())?;
+        }
+        Ok(Status::Tool(1))
+    }
+}
+
 /// Whether the reference keeps an ad: an evaluation that fails keeps it, a value that is no truth does not.
-fn holds(constraint: Option<&Expr>, ad: &ClassAd, world: &RealWorld) -> bool {
+pub(super) fn holds(constraint: Option<&Expr>, ad: &ClassAd, world: &dyn World) -> bool {
     let Some(constraint) = constraint else { return true };
     Context::new(world).my(ad).try_eval(constraint).is_none_or(|value| value.truth() == Some(true))
 }
 
 impl Wish {
     /// Reads the words; a text is to be printed instead for `-help` and `-version`.
-    fn read(words: &[OsString]) -> Result<Result<Wish, String>, Refusal> {
+    pub(super) fn read(words: &[OsString]) -> Result<Result<Wish, String>, Refusal> {
         let mut wish = Wish::default();
         let mut words = Words::new(RULES, words);
         while let Some(word) = words.next() {
@@ -242,7 +275,10 @@ impl Wish {
                     return Ok(Err(format!("htc-hooks {} as condor_q\n", env!("CARGO_PKG_VERSION"))));
                 }
                 Id::Unsupported => {
-                    return Err(Refusal("this option is not carried out on a file of ads".to_owned(), false));
+                    return Err(Refusal(
+                        "this option is not carried out where no schedd is asked".to_owned(),
+                        false,
+                    ));
                 }
                 Id::Long => wish.set_long(suffix.as_deref()),
                 Id::Xml if wish.long == Some(ListForm::Json) => return Err(both()),
@@ -250,8 +286,13 @@ impl Wish {
                 Id::Xml => wish.long = Some(ListForm::Xml),
                 Id::Json => wish.long = Some(ListForm::Json),
                 Id::Limit => {
-                    check_limit(&value("-limit requires the max number of results as an argument.")?)?
+                    let text = value("-limit requires the max number of results as an argument.")?;
+                    wish.limit = Some(limit(&text)?);
                 }
+                Id::Name => wish.schedd = Some(value("-name requires the name of a schedd as an argument.")?),
+                Id::Batch => wish.table = Table::Batches,
+                Id::NoBatch => wish.table = Table::Jobs,
+                Id::Totals => wish.table = Table::Totals,
                 Id::Constraint => wish.all.push(value("-constraint requires another parameter")?),
                 Id::Attributes => {
                     let list = value("-attributes requires a list of attributes to show")?;
@@ -277,9 +318,13 @@ impl Wish {
                     wish.columns.push(Columns::Auto(letters, columns));
                 }
                 Id::Run => {
+                    wish.table = Table::Other("-run");
                     wish.all.push(b"JobStatus == 2 || JobStatus == 6 || JobStatus == 7".to_vec());
                 }
-                Id::Hold => wish.all.push(b"JobStatus==5".to_vec()),
+                Id::Hold => {
+                    wish.table = Table::Other("-hold");
+                    wish.all.push(b"JobStatus==5".to_vec());
+                }
                 Id::Idle => wish.all.push(b"JobStatus==1".to_vec()),
                 Id::JobAds => {
                     wish.file = Some(OsStr::from_bytes(&value("-jobads requires a filename")?).to_owned());
@@ -289,7 +334,44 @@ impl Wish {
                 }
             }
         }
+        wish.make_columns();
         Ok(Ok(wish))
+    }
+
+    /// Whether one of the tool's tables is asked for: neither a form of ads nor columns.
+    pub(super) fn is_table(&self) -> bool {
+        self.long.is_none() && !self.custom
+    }
+
+    /// Prints jobs of a queue that the constraint keeps, as many as are wanted, as ads or in columns.
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub(super) fn print<'a>(
+        &mut self,
+        ads: impl Iterator<Item = &'a ClassAd>,
+        world: &dyn World,
+        out: &mut dyn Write,
+        session: &Session,
+    ) -> io::Result<()> {
+        let mut jobs = Jobs::default();
+        for ad in ads.take(self.limit.unwrap_or(usize::MAX)) {
+            jobs.add(ad.clone(), world);
+        }
+        self.print_jobs(&jobs, world, out, session)
+    }
+
+    fn print_jobs(
+        &mut self,
+        jobs: &Jobs,
+        world: &dyn World,
+        out: &mut dyn Write,
+        session: &Session,
+    ) -> io::Result<()> {
+        match self.long {
+            Some(form) => self.print_long(form, jobs, out),
+            None => self.print_columns(jobs, world, out, session),
+        }
     }
 
     /// A word without a dash: a job, a cluster or an owner.
@@ -345,8 +427,16 @@ impl Wish {
         }
     }
 
-    /// The whole constraint. One that does not parse keeps all ads.
+    /// The whole constraint. One that does not parse keeps all ads of a file.
     fn constraint(&self, session: &Session) -> Option<Expr> {
+        self.constraint_or_error(session).unwrap_or_default()
+    }
+
+    /// The same; a schedd is not asked with one that does not parse.
+    ///
+    /// # Errors
+    /// It does not parse; that has been said.
+    pub(super) fn constraint_or_error(&self, session: &Session) -> Result<Option<Expr>, ()> {
         let join = |constraints: &[Vec<u8>], with: &[u8]| -> Vec<u8> {
             let each: Vec<Vec<u8>> =
                 constraints.iter().map(|text| [b"(", &text[..], b")"].concat()).collect();
@@ -360,16 +450,12 @@ impl Wish {
             parts.push(join(&self.any, b" || "));
         }
         if parts.is_empty() {
-            return None;
+            return Ok(None);
         }
         let text = parts.join(&b" && "[..]);
-        match Expr::parse_with(&text, Dialect::old_syntax()) {
-            Ok(expr) => Some(expr),
-            Err(_) => {
-                session.tell(&format!("Invalid constraint: {}\n", String::from_utf8_lossy(&text)));
-                None
-            }
-        }
+        Expr::parse_with(&text, Dialect::old_syntax()).map(Some).map_err(|_| {
+            session.tell(&format!("Invalid constraint: {}\n", String::from_utf8_lossy(&text)));
+        })
     }
 
     fn print_long(&self, form: ListForm, jobs: &Jobs, out: &mut dyn Write) -> io::Result<()> {
@@ -409,7 +495,7 @@ impl Wish {
     fn print_columns(
         &mut self,
         jobs: &Jobs,
-        world: &RealWorld,
+        world: &dyn World,
         out: &mut dyn Write,
         session: &Session,
     ) -> io::Result<()> {
@@ -459,11 +545,11 @@ fn form_of(suffix: &OsStr) -> Option<Form> {
     suffix.to_str().and_then(Form::from_name)
 }
 
-/// Ads of a file are never limited, but the number must be one.
-fn check_limit(text: &[u8]) -> Result<(), Refusal> {
+/// How many jobs are wanted. Ads of a file are never limited, but the number must be one.
+fn limit(text: &[u8]) -> Result<usize, Refusal> {
     let shown = String::from_utf8_lossy(text);
     match crate::text::number::integer_prefix(text) {
-        Some((limit @ 1.., used)) if used == text.len() && limit <= i64::from(i32::MAX) => Ok(()),
+        Some((limit @ 1.., used)) if used == text.len() && limit <= i64::from(i32::MAX) => Ok(limit as usize),
         Some((limit, used)) if used == text.len() => {
             Err(Refusal(format!("{limit} is not a valid for -limit."), false))
         }
@@ -485,7 +571,7 @@ struct Jobs {
 }
 
 impl Jobs {
-    fn add(&mut self, ad: ClassAd, world: &RealWorld) -> bool {
+    fn add(&mut self, ad: ClassAd, world: &dyn World) -> bool {
         let context = Context::new(world).my(&ad);
         let number = self.number;
         self.number += 1;

@@ -1,0 +1,198 @@
+//! What the tool prints of the daemon's log: its lines, the table of routes, the steps of transforms.
+
+use std::io::{self, Write};
+
+use bstr::{BString, ByteSlice};
+
+use crate::cli::common::Session as Program;
+use crate::router::translate::{Part, Stage, Watcher};
+use crate::router::{Route, RouteState, RouteTable, limits, route};
+use crate::transform::{Event, Keyword, Line, Observer, ProblemKind, Transform};
+
+/// Lines longer than this get an empty one in front.
+const LONG_LINE: usize = 150;
+
+/// What the daemon would log, on standard output.
+pub(super) struct Log {
+    /// What is still to be printed.
+    pub(super) out: Vec<u8>,
+    /// Whether anything of the log is shown at all.
+    pub(super) loud: bool,
+    /// Lines are kept back while the configuration is read.
+    pub(super) silent: bool,
+    /// The lines that are kept back.
+    pub(super) kept: Vec<BString>,
+}
+
+impl Log {
+    pub(super) fn line(&mut self, text: &[u8]) {
+        if !self.loud {
+            return;
+        }
+        if self.silent {
+            self.kept.push(text.into());
+            return;
+        }
+        let mut text = text;
+        if let Some(rest) = text.strip_prefix(b"JobRouter") {
+            text = rest.strip_prefix(b":").unwrap_or(rest);
+            text = text.strip_prefix(b" ").unwrap_or(text);
+        }
+        if text.len() > LONG_LINE {
+            self.out.push(b'\n');
+        }
+        self.out.extend_from_slice(text);
+    }
+
+    pub(super) fn print(&mut self, text: &[u8]) {
+        self.out.extend_from_slice(text);
+    }
+
+    pub(super) fn flush(&mut self) -> io::Result<()> {
+        io::stdout().write_all(&std::mem::take(&mut self.out))
+    }
+}
+
+/// The table of routes as the log shows it.
+pub(super) fn table_text(table: &RouteTable, states: &[RouteState]) -> Vec<u8> {
+    let mut text = b"JobRouter: Checking for candidate jobs. routing table is:\n\
+        Route Name               Source      Submitted/Max        Idle/Max     Throttle\n"
+        .to_vec();
+    for (at, route) in table.in_order() {
+        let state = &states[at];
+        let (name, throttle) = (route.name.to_str_lossy(), limits::throttle_text(state.throttle));
+        let line = format!(
+            "{name:<24} {name:<11} {:7}/{:7} {:7}/{:7} {:>8}\n",
+            state.jobs,
+            route.max_jobs,
+            state.idle(),
+            route.max_idle_jobs,
+            throttle.to_str_lossy()
+        );
+        text.extend_from_slice(line.as_bytes());
+    }
+    text
+}
+
+/// What `-config` prints.
+pub(super) fn routes(table: &RouteTable) -> Vec<u8> {
+    let mut out = Vec::new();
+    for (kind, transforms) in [("Pre-Route", &table.pre), ("Post-Route", &table.post)] {
+        for transform in transforms {
+            out.extend_from_slice(format!("{kind} Transform : {}\n", transform.name).as_bytes());
+            route::formatted(transform, None, &mut out);
+            out.push(b'\n');
+        }
+    }
+    for (number, (_, route)) in table.in_order().enumerate() {
+        let Route { name, universe, max_jobs, max_idle_jobs, grid_resource, .. } = route;
+        let requirements = route.requirements_text().as_bstr();
+        let text = format!(
+            "Route {}\nName         : \"{name}\"\nSource       : {name}\nUniverse     : {universe}\n\
+             MaxJobs      : {max_jobs}\nMaxIdleJobs  : {max_idle_jobs}\nGridResource : {grid_resource}\n\
+             Requirements : {requirements}\n",
+            number + 1
+        );
+        out.extend_from_slice(text.as_bytes());
+        route::formatted(&route.transform, Some(*universe), &mut out);
+        out.push(b'\n');
+    }
+    out
+}
+
+/// The lines of `-log-steps`.
+pub(super) struct Steps<'a> {
+    pub(super) log: &'a mut Log,
+    pub(super) steps: bool,
+    /// What functions said since the last transform ended.
+    pub(super) complaints: String,
+    pub(super) program: &'a Program,
+}
+
+impl Watcher for Steps<'_> {
+    fn stage(&mut self, part: Part, transform: &Transform, stage: Stage) {
+        let name = &transform.name;
+        let kind = match part {
+            Part::Pre => "pre-route transform",
+            Part::Route => "route",
+            Part::Post => "post-route transform",
+        };
+        match stage {
+            Stage::Skipped => {
+                let text = format!("JobRouter {kind} {name}: does not match job. skipping it.\n");
+                self.log.line(text.as_bytes());
+            }
+            Stage::Begins => {
+                if self.steps {
+                    self.log.line(format!("\tApplying {kind}: {name}\n").as_bytes());
+                }
+                if transform.lines().next().is_none() {
+                    self.log.line(b"WARNING: Submit file is empty: <Local>\n");
+                }
+            }
+            // The reference says so after each transform, whether or not anything went wrong.
+            Stage::Ended => {
+                let complaints = std::mem::take(&mut self.complaints);
+                self.log.line(format!("ERROR in transform {name} : {complaints}\n").as_bytes());
+                if part == Part::Route {
+                    self.log.line(format!("ERROR in route {name} : \n").as_bytes());
+                }
+            }
+        }
+    }
+
+    fn log(&mut self, text: &str) {
+        self.log.line(text.as_bytes());
+    }
+
+    fn observer(&mut self) -> &mut dyn Observer {
+        self
+    }
+}
+
+impl Observer for Steps<'_> {
+    fn wants_steps(&self) -> bool {
+        self.steps
+    }
+
+    fn wants_reason(&self, _: &Line) -> bool {
+        false
+    }
+
+    fn event(&mut self, _: &Line, event: Event<'_>) {
+        if let Event::Problem(problem) = &event {
+            match &problem.kind {
+                ProblemKind::Function(text) => {
+                    // The tool prints the message without what the library says around it.
+                    let bare = text
+                        .strip_prefix("ERROR \"")
+                        .and_then(|text| text.rsplit_once('"'))
+                        .map(|(text, _)| text);
+                    self.complaints.push_str(bare.unwrap_or(text));
+                }
+                // The tool takes a match that was given up for none, without a word.
+                ProblemKind::MatchLimit { .. } => {}
+                kind => self.program.tell(&format!("ERROR: {kind}\n")),
+            }
+        }
+        if !self.steps {
+            return;
+        }
+        match event {
+            Event::Command { keyword, attribute, text } => {
+                let name = keyword.name().as_bytes();
+                match keyword {
+                    Keyword::Delete => self.log.print(&[name, b" ", attribute, b"\n"].concat()),
+                    _ => self.log.print(&[name, b" ", attribute, b" to ", text, b"\n"].concat()),
+                }
+            }
+            Event::Evaluated { keyword: Keyword::EvalMacro, attribute, text } => {
+                self.log.print(&[b"          ", attribute, b" = ", text, b"\n"].concat());
+            }
+            Event::Evaluated { attribute, text, .. } => {
+                self.log.print(&[b"    SET ", attribute, b" to ", text, b"\n"].concat());
+            }
+            _ => {}
+        }
+    }
+}

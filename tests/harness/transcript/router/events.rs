@@ -1,0 +1,105 @@
+//! Events in the user logs of source jobs, as the router writes them: each with all its lines.
+
+use std::fs;
+use std::path::Path;
+
+use htc_hooks::job::JobId;
+use htc_hooks::time::Now;
+use htc_hooks::user_log::{Body, EventTime, FormatOptions, JobEvent};
+use htc_hooks::world::World;
+
+use super::super::Outcome;
+use super::super::findings::Difference;
+use super::recording::{Recording, seconds_of_civil};
+
+/// Events that the schedd writes, and submitters: SUBMIT and RELEASED.
+const OF_OTHERS: [&str; 2] = ["000", "013"];
+/// How many seconds an event of ours may be off.
+const SLACK: f64 = 3.0;
+
+/// One event.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Told {
+    /// The job.
+    pub id: JobId,
+    /// When, in seconds since the epoch.
+    pub at: f64,
+    /// Its lines, without the time.
+    pub text: String,
+}
+
+impl Told {
+    /// What is written for a body.
+    pub fn of(id: JobId, at: f64, body: Body) -> Self {
+        let zone = htc_hooks::os::RealWorld::new().zone(0);
+        let time = EventTime::at(Now::at_epoch(at as i64).wall_us, FormatOptions::default(), &zone);
+        let text = JobEvent::new(id.cluster, id.proc, time, body).text(FormatOptions::default());
+        Told::read(&String::from_utf8_lossy(&text))
+            .map_or_else(|| Told { id, at, text: "not an event".to_owned() }, |told| Told { at, ..told })
+    }
+
+    /// Reads `NNN (CCC.PPP.SSS) YYYY-MM-DD HH:MM:SS TEXT`, and what follows.
+    fn read(text: &str) -> Option<Self> {
+        let text = text.trim_end().strip_suffix("...").unwrap_or(text);
+        let (head, rest) = text.split_once(") ")?;
+        let (number, id) = head.split_once(" (")?;
+        let mut parts = id.split('.').map(|part| part.parse::<i32>());
+        let id = JobId::new(parts.next()?.ok()?, parts.next()?.ok()?);
+        let (date, rest) = rest.split_once(' ')?;
+        let (time, rest) = rest.split_once(' ')?;
+        let numbers = |text: &str, separator| -> Option<Vec<i64>> {
+            text.split(separator).map(|part| part.parse().ok()).collect()
+        };
+        let (date, time) = (numbers(date, '-')?, numbers(time, ':')?);
+        let at = seconds_of_civil(
+            [*date.first()?, *date.get(1)?, *date.get(2)?],
+            [*time.first()?, *time.get(1)?, *time.get(2)?],
+        );
+        Some(Told { id, at, text: format!("{number} {}", rest.trim_end()) })
+    }
+}
+
+/// The events of all logs of a recording that a router writes.
+pub fn recorded(directory: &Path) -> Vec<Told> {
+    let entries = fs::read_dir(directory.join("jobs")).into_iter().flatten().flatten();
+    let mut files: Vec<_> = entries.map(|entry| entry.path()).collect();
+    files.sort();
+    let logs = files.iter().filter(|path| path.extension().is_some_and(|ending| ending == "log"));
+    let texts = logs.filter_map(|path| fs::read_to_string(path).ok());
+    let mut all: Vec<Told> =
+        texts.flat_map(|text| text.split("...\n").filter_map(Told::read).collect::<Vec<_>>()).collect();
+    all.retain(|told| OF_OTHERS.iter().all(|number| !told.text.starts_with(number)));
+    all
+}
+
+/// Holds the events of each job against the recorded ones, one after the other.
+pub fn compare(recording: &Recording, ours: &[Told], outcome: &mut Outcome) {
+    let known = |told: &&Told| told.at <= recording.end;
+    let mut jobs: Vec<JobId> =
+        recording.events.iter().chain(ours).filter(known).map(|told| told.id).collect();
+    jobs.sort_unstable();
+    jobs.dedup();
+    for id in jobs {
+        let of = |all: &[Told]| -> Vec<Told> {
+            all.iter().filter(known).filter(|told| told.id == id).cloned().collect()
+        };
+        let (recorded, ours) = (of(&recording.events), of(ours));
+        for at in 0..recorded.len().max(ours.len()) {
+            let pair = (recorded.get(at), ours.get(at));
+            outcome.compared.values += pair.0.map_or(0, |told| told.text.lines().count());
+            let same = matches!(pair, (Some(a), Some(b)) if a.text == b.text && (a.at - b.at).abs() <= SLACK);
+            // What it did in its last seconds nobody may have seen.
+            let last = matches!(pair, (None, Some(told)) if told.at > recording.end - SLACK);
+            if !same && !last {
+                let shown = |told: Option<&Told>| told.map(|told| format!("{:.0} {}", told.at, told.text));
+                outcome.differences.push(Difference {
+                    place: format!("job {id}"),
+                    what: format!("event {} of its user log", at + 1),
+                    recorded: shown(pair.0),
+                    ours: shown(pair.1),
+                });
+                break;
+            }
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! A recording so long that only its ends are logged: the queue is made from what our router does to it, and the whole order
+//! of its writes, each state of the routing table that was kept, and what was said of throttles are held against it.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fs;
+use std::path::Path;
+
+use htc_hooks::classad::ClassAd;
+use htc_hooks::hook::HookType;
+use htc_hooks::job::JobId;
+use htc_hooks::process::Exit;
+use htc_hooks::queue::QueueLogReader;
+use htc_hooks::quirks::Quirks;
+use htc_hooks::router::{Action, Event, HookAnswer, HookResult, Queue, Surroundings, hook_verdict, limits};
+use htc_hooks::runner::router::HookRunner;
+use htc_hooks::world::Frozen;
+
+use super::super::Outcome;
+use super::super::findings::Difference;
+use super::recording::timed;
+use super::session::{Stage, fresh, now};
+use super::units::Kind;
+
+/// What is kept of the router's log: seconds since the epoch with rows of the routing table and sentences.
+pub struct More(Vec<(f64, String)>);
+
+/// The longer log of a recording, if there is one.
+pub fn recorded(directory: &Path) -> Option<More> {
+    let text = fs::read_to_string(directory.join("throttle.extract")).ok()?;
+    Some(More(timed(&text).into_iter().map(|(at, line)| (at, line.trim().to_owned())).collect()))
+}
+
+/// The queue as our own router has left it; what it writes is seen at the next look.
+struct Mirror {
+    jobs: Vec<(JobId, ClassAd)>,
+    written: Vec<(JobId, &'static str)>,
+}
+
+impl Mirror {
+    fn catch_up(&mut self) {
+        for (id, managed) in std::mem::take(&mut self.written) {
+            if let Some((_, ad)) = self.jobs.iter_mut().find(|(known, _)| *known == id) {
+                ad.set("Managed", managed);
+                ad.set("ManagedManager", if managed == "External" { "jobrouter" } else { "" });
+            }
+        }
+    }
+}
+
+impl Queue for Mirror {
+    fn job(&self, id: JobId) -> Option<ClassAd> {
+        self.jobs.iter().find(|(known, _)| *known == id).map(|(_, ad)| ad.clone())
+    }
+
+    fn jobs(&self) -> Vec<JobId> {
+        self.jobs.iter().map(|(id, _)| *id).collect()
+    }
+}
+
+/// What the recorded router needed for one thing that it did is not known: so many thousandths of a second are tried, of which
+/// the one that agrees best counts. It sets its timer when a look is over.
+const COSTS: std::ops::Range<u32> = 0..24;
+
+/// Plays it from the start to the end of the recording.
+pub fn compare(stage: &Stage<'_>, more: &More, outcome: &mut Outcome) {
+    let accounts = COSTS.map(|half| {
+        let mut trial = Outcome { differences: Vec::new(), ..outcome.clone() };
+        Account::of(stage, f64::from(half) / 2000.0).held_against(stage, more, &mut trial);
+        trial
+    });
+    let agreed = |trial: &Outcome| trial.compared.states + trial.compared.values;
+    let best = accounts.min_by_key(|trial| (trial.differences.len(), usize::MAX - agreed(trial)));
+    *outcome = best.unwrap_or_else(|| outcome.clone());
+}
+
+impl Account {
+    fn of(stage: &Stage<'_>, cost: f64) -> Self {
+        let recording = stage.recording;
+        let begun = recording.lives.first().copied().unwrap_or(0.0);
+        let first = recording.units.iter().position(|unit| unit.router.is_some()).unwrap_or(0);
+        let mut reader = QueueLogReader::new();
+        recording.units[..first].iter().for_each(|unit| reader.feed(&unit.text));
+        let jobs = reader.queue().jobs_as_entered();
+        let jobs = jobs.into_iter().filter_map(|id| Some((id, reader.queue().job(id)?.flattened_chain())));
+        let mut mirror = Mirror { jobs: jobs.collect(), written: Vec::new() };
+        let mut router = fresh(stage, begun);
+        let mut account = Account::default();
+        let mut hooks: Vec<Event> = Vec::new();
+        account.look(&router);
+        let mut at = begun + stage.period;
+        while at < recording.stopped {
+            mirror.catch_up();
+            // Hooks that were begun at one look have ended long before the next.
+            let mut done = 0;
+            let mut events: VecDeque<Event> = hooks.drain(..).chain([Event::Poll]).collect();
+            while let Some(event) = events.pop_front() {
+                let is_poll = matches!(event, Event::Poll);
+                let frozen = Frozen { world: stage.world, now: now(at) };
+                let around = Surroundings {
+                    queue: &mirror,
+                    config: Some(stage.view),
+                    knobs: stage.view,
+                    world: &frozen,
+                };
+                for action in router.step(now(at), event, &around) {
+                    done += i32::from(!matches!(action, Action::Log(_)));
+                    account.act(action, at, stage, &mut mirror, &mut events, &mut hooks);
+                }
+                if is_poll {
+                    account.look(&router);
+                }
+            }
+            account.look(&router);
+            at += stage.period + f64::from(done) * cost;
+        }
+        account
+    }
+
+    fn act(
+        &mut self,
+        action: Action,
+        at: f64,
+        stage: &Stage<'_>,
+        mirror: &mut Mirror,
+        events: &mut VecDeque<Event>,
+        hooks: &mut Vec<Event>,
+    ) {
+        match action {
+            Action::Log(text) if text.contains("adjusting throttle") => self.said.push((at, text)),
+            Action::Claim(id) => {
+                self.writes.push((id, Kind::Claim));
+                mirror.written.push((id, "External"));
+                events.push_back(Event::Claimed(id, Ok(())));
+            }
+            Action::Yield(id, done) => {
+                self.writes.push((id, Kind::Yield { done }));
+                mirror.written.push((id, "Schedd"));
+                events.push_back(Event::Yielded(id, Ok(())));
+            }
+            Action::Hook { source, hook: HookType::TranslateJob, route, source_ad, copy_ad, .. } => {
+                let stdin = HookRunner::stdin(HookType::TranslateJob, &route, &source_ad, &copy_ad);
+                let text = String::from_utf8_lossy(&stdin).replace(&stage.local, "@LOCAL_DIR@");
+                self.inputs.push((source, text));
+                let answer = HookAnswer {
+                    hook: HookType::TranslateJob,
+                    exit: Exit::Code(1),
+                    stdout: b"",
+                    cut: false,
+                    source: &source_ad,
+                    routed: None,
+                    edit_in_place: false,
+                };
+                let result = HookResult::Ended(Box::new(hook_verdict(&answer, Quirks::Reference)));
+                hooks.push(Event::Hook(source, HookType::TranslateJob, result));
+            }
+            Action::Hook { source, hook, .. } => {
+                events.push_back(Event::Hook(source, hook, HookResult::NotConfigured));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// What our router did.
+#[derive(Default)]
+struct Account {
+    writes: Vec<(JobId, Kind)>,
+    /// Of each route, what its row showed whenever it changed.
+    rows: BTreeMap<String, Vec<String>>,
+    /// Since when its counts are made.
+    begun: BTreeMap<String, i64>,
+    said: Vec<(f64, String)>,
+    inputs: Vec<(JobId, String)>,
+}
+
+impl Account {
+    /// Notes what the table shows of each route if that has changed. The recorded router logs it before it chooses jobs, so that
+    /// counts that begin anew are seen as such.
+    fn look(&mut self, router: &htc_hooks::router::Router) {
+        for (route, state) in router.routes() {
+            let throttle = limits::throttle_text(state.throttle);
+            let rows = self.rows.entry(route.name.to_string()).or_default();
+            let mut note = |routed: i64, succeeded: i64, failed: i64| {
+                let row = format!("{throttle} {routed} {succeeded} {failed}");
+                if rows.last() != Some(&row) {
+                    rows.push(row);
+                }
+            };
+            let begun = self.begun.insert(route.name.to_string(), state.since);
+            if begun.is_some_and(|begun| begun != state.since) {
+                note(0, 0, 0);
+            }
+            note(state.recently_routed, state.recently_succeeded, state.recently_failed);
+        }
+    }
+
+    fn held_against(&self, stage: &Stage<'_>, more: &More, outcome: &mut Outcome) {
+        let mut differ = |what: &str, recorded: Option<String>, ours: Option<String>| {
+            let place = "routes".to_owned();
+            outcome.differences.push(Difference { place, what: what.to_owned(), recorded, ours });
+        };
+        // All writes, one after the other; where it was stopped is known but for a look or two.
+        let recorded: Vec<(JobId, Kind)> =
+            stage.recording.units.iter().filter_map(|unit| unit.router).collect();
+        let same = recorded.iter().zip(&self.writes).take_while(|(a, b)| a == b).count();
+        outcome.compared.states += same;
+        const OF_A_LOOK: usize = 12;
+        if same + OF_A_LOOK < recorded.len().max(self.writes.len()) {
+            let shown = |all: &[(JobId, Kind)]| Some(format!("{:?} of {}", all.get(same), all.len()));
+            differ(&format!("write {}", same + 1), shown(&recorded), shown(&self.writes));
+        }
+        // Each row that was kept, in order.
+        let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
+        for (_, line) in &more.0 {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let [route, source, _, _, _, _, throttle @ .., started, succeeded, failed] = words.as_slice()
+            else {
+                continue;
+            };
+            if route != source {
+                continue;
+            }
+            let throttle = throttle.join(" ");
+            let row = format!("{throttle} {started} {succeeded} {failed}");
+            let rows = self.rows.get(*route).map(Vec::as_slice).unwrap_or_default();
+            let from = seen.entry(route).or_default();
+            match rows[*from..].iter().position(|ours| *ours == row) {
+                Some(at) => *from += at,
+                None => {
+                    differ(&format!("row of {route}"), Some(line.clone()), rows.get(*from).cloned());
+                    break;
+                }
+            }
+            outcome.compared.values += 1;
+        }
+        let adjusted: Vec<_> =
+            more.0.iter().filter(|(_, line)| line.contains("adjusting throttle")).collect();
+        let alike = adjusted.len() == self.said.len()
+            && adjusted.iter().zip(&self.said).all(|(a, b)| a.1 == b.1 && (a.0 - b.0).abs() < 4.0);
+        outcome.compared.states += adjusted.len();
+        if !alike {
+            differ("throttle", Some(format!("{adjusted:?}")), Some(format!("{:?}", self.said)));
+        }
+        for call in stage.recording.calls.iter() {
+            let (Some(stdin), Some(source)) = (&call.stdin, call.source) else { continue };
+            outcome.compared.calls += 1;
+            outcome.compared.values += stdin.lines().count();
+            let ours = self.inputs.iter().find(|(id, _)| *id == source).map(|(_, text)| text);
+            if ours != Some(stdin) {
+                differ(&call.label, Some(stdin.clone()), ours.cloned());
+            }
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! Routes as HTCondor's own test of its router configures them, the one-hook verbs with hooks of every kind, and old routes of
+//! the same name.
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Status, standard output and standard error of htc-router-translate in a directory.
+fn translate(place: &Path, words: &[&str], input: &str) -> (i32, String, String) {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_htc-router-translate"))
+        .args(words)
+        .args(["--no-env", "--config-file", "config"])
+        .current_dir(place)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code().unwrap_or(-1), text(&output.stdout), text(&output.stderr))
+}
+
+/// Four routes, of which two and two want the same jobs, by the bits of a number; one transform before all of them.
+const POOLS: &str = "JOB_ROUTER_NAME = r
+COLLECTOR_NAME = jira
+JOB_ROUTER_PRE_ROUTE_TRANSFORM_NAMES = Plain
+JOB_ROUTER_TRANSFORM_Plain @=t
+  DELETE RouteMe
+  SET RoutedJob true
+  SET Requirements true
+  SET CollHost \"$(COLLECTOR_NAME)\"
+@t
+JOB_ROUTER_ROUTE_NAMES = Odd1 Even3 Odd2 Even4
+JOB_ROUTER_ROUTE_Odd1 @=r
+  UNIVERSE Vanilla
+  REQUIREMENTS RouteMe && (ProcId & 1)
+  #MaxJobs = 1
+  SET ProductionJob 1
+  SET Requirements target.slotId & 1
+@r
+JOB_ROUTER_ROUTE_Odd2 @=r
+  UNIVERSE VANILLA
+  REQUIREMENTS RouteMe && (ProcId & 1)
+  SET ProductionJob 2
+  SET Requirements !(target.slotId & 1)
+@r
+JOB_ROUTER_ROUTE_Even3 @=r
+  UNIVERSE 5
+  REQUIREMENTS RouteMe && !(ProcId & 1)
+  SET ProductionJob 0
+  SET AnalysisRun 3
+@r
+JOB_ROUTER_ROUTE_Even4 @=r
+  UNIVERSE vanilla
+  Requirements RouteMe && !(ProcId & 1)
+  SET ProductionJob 0
+  SET AnalysisRun  4
+@r
+";
+
+#[test]
+fn jobs_go_to_the_pools_that_their_numbers_say() {
+    let place = tempfile::tempdir().unwrap();
+    let place = place.path();
+    let jobs: String = (0..16)
+        .map(|proc| {
+            format!(
+                "ClusterId = 1\nProcId = {proc}\nOwner = \"ana\"\nJobStatus = 1\nJobUniverse = 5\nRouteMe = {}\n\
+                 Requirements = Target.PoolName == My.Totem\n\n",
+                proc / 8
+            )
+        })
+        .collect();
+    let routed = |config: &str| -> Vec<String> {
+        fs::write(place.join("config"), config).unwrap();
+        let (status, out, told) = translate(place, &["route"], &jobs);
+        assert_eq!(status, 1, "half of them are not routed: {told}");
+        out.split("\n\n").filter(|ad| !ad.trim().is_empty()).map(str::to_owned).collect()
+    };
+    let copies = routed(POOLS);
+    assert_eq!(copies.len(), 8);
+    for (at, copy) in copies.iter().enumerate() {
+        let odd = at % 2 == 1;
+        let mut lines = vec![
+            format!("RoutedFromJobId = \"1.{}\"", at + 8),
+            format!("RouteName = \"{}\"", if odd { "Odd1" } else { "Even3" }),
+            "CollHost = \"jira\"".to_owned(),
+            "RoutedJob = true".to_owned(),
+            "JobUniverse = 5".to_owned(),
+            format!("ProductionJob = {}", i32::from(odd)),
+        ];
+        // What a route writes after the transform before it wins.
+        lines.push(format!("Requirements = {}", if odd { "target.slotId & 1" } else { "true" }));
+        for line in lines {
+            assert!(copy.lines().any(|found| found == line), "no {line} in\n{copy}");
+        }
+        assert!(!copy.contains("RouteMe") && copy.contains("AnalysisRun = 3") != odd, "{copy}");
+    }
+    // With a limit the second route of each pair gets the rest, and two jobs in turn are shared out.
+    let limited =
+        routed(&POOLS.replace("#MaxJobs", "MaxJobs").replace("UNIVERSE 5", "UNIVERSE 5\n  MaxJobs = 1"));
+    let names = |copies: &[String], name: &str| {
+        copies.iter().filter(|copy| copy.contains(&format!("RouteName = \"{name}\"\n"))).count()
+    };
+    let counts = ["Odd1", "Odd2", "Even3", "Even4"].map(|name| names(&limited, name));
+    assert_eq!(counts, [1, 3, 1, 3]);
+    let turns = routed(&format!("{POOLS}JOB_ROUTER_ROUND_ROBIN_SELECTION = true\n"));
+    assert_eq!(["Odd1", "Odd2"].map(|name| names(&turns, name)).iter().sum::<usize>(), 4);
+    assert!(names(&turns, "Odd2") + names(&turns, "Even4") > 0);
+}
+
+#[test]
+fn of_old_routes_of_one_name_the_mark_of_the_later_decides() {
+    let place = tempfile::tempdir().unwrap();
+    let place = place.path();
+    let job = "ClusterId = 1\nProcId = 0\nOwner = \"ana\"\nJobStatus = 1\nJobUniverse = 5\n\n";
+    // The later one takes the place of the former unless it says that it does not.
+    for (mark, tag, word) in [
+        ("OverrideRoutingEntry = True;", 2, ""),
+        ("", 2, "takes the place of the former one"),
+        ("OverrideRoutingEntry = False;", 1, "OverrideRoutingEntry is false: left out"),
+    ] {
+        let entries = format!(
+            "JOB_ROUTER_ENTRIES @=e\n[ Name = \"A\"; TargetUniverse = 5; Requirements = true; set_Tag = 1; ]\n\
+             [ Name = \"A\"; TargetUniverse = 5; Requirements = true; {mark} set_Tag = 2; ]\n@e\n"
+        );
+        fs::write(place.join("config"), entries).unwrap();
+        let (status, out, told) = translate(place, &["route"], job);
+        assert_eq!(status, 0, "{told}");
+        assert!(out.contains(&format!("Tag = {tag}\n")), "{mark}: {out}\n{told}");
+        assert!(
+            told.contains(word)
+                && (told.contains("route A takes") || told.contains("left out")) == !word.is_empty(),
+            "{told}"
+        );
+    }
+}
+
+const KEYWORD: &str = "JOB_ROUTER_NAME = r\nJOB_ROUTER_HOOK_KEYWORD = KW\nJOB_ROUTER_ROUTE_NAMES = R\n\
+    JOB_ROUTER_ROUTE_R @=r\n  REQUIREMENTS true\n  UNIVERSE vanilla\n@r\n";
+
+const JOB: &str = "ClusterId = 1\nProcId = 0\nOwner = \"nobody\"\nJobStatus = 1\nJobUniverse = 5\n\n";
+const COPY: &str = "ClusterId = 7\nProcId = 0\nOwner = \"nobody\"\nJobStatus = 2\nJobUniverse = 5\n\
+    RoutedFromJobId = \"1.0\"\n\n";
+
+/// A directory with one hook, which the job's owner can reach.
+fn hooked(knob: &str, script: &str) -> tempfile::TempDir {
+    let place = tempfile::tempdir().unwrap();
+    fs::set_permissions(place.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let hook = place.path().join("hook");
+    fs::write(&hook, format!("#!/bin/sh\n{script}\n")).unwrap();
+    fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
+    fs::write(place.path().join("config"), format!("{KEYWORD}KW_HOOK_{knob} = {}\n", hook.display()))
+        .unwrap();
+    place
+}
+
+#[test]
+fn a_translate_hook_makes_the_ad_and_its_faults_are_told() {
+    // As sites write them: the route in front, then the job; one attribute is added.
+    let script = "read route; read dashes; case $route in *'Name = \"R\"'*) ;; *) exit 9;; esac; cat; echo 'Added = 1'";
+    let place = hooked("TRANSLATE_JOB", script);
+    let (status, out, told) = translate(place.path(), &["translate"], JOB);
+    assert_eq!(status, 0, "{told}");
+    assert!(out.contains("Added = 1\n") && out.contains("JobUniverse = 5\n"), "{out}");
+    // Script, the report, whether an ad comes out, and whether one does with the reference's ways.
+    for (script, report, out_here, out_there) in [
+        ("cat >/dev/null", "(returned no data); 25.14: ", false, false),
+        ("cat >/dev/null; echo", "job ad lacks universe", false, false),
+        ("cat >/dev/null; echo A = 1", "job ad lacks universe", false, false),
+        ("cat >/dev/null; echo 'JobUniverse = 5'; echo 'no line'", "no line", false, false),
+        ("cat >/dev/null; echo 'JobUniverse = 5'; exit 3", "status 3", false, false),
+        ("read a; read b; cat; kill -9 $$", "signal 9", false, true),
+    ] {
+        let place = hooked("TRANSLATE_JOB", script);
+        let (status, out, told) = translate(place.path(), &["translate"], JOB);
+        assert!(status == 1 && told.contains(report), "{script}: {status} {told}");
+        assert_eq!(!out.is_empty(), out_here, "{script}: {out}");
+        let (_, out, told) = translate(place.path(), &["translate", "--quirks", "reference"], JOB);
+        assert_eq!(!out.is_empty(), out_there, "{script}: {out} {told}");
+    }
+}
+
+#[test]
+fn a_hook_that_hangs_is_killed_in_time_with_all_its_children() {
+    let place = hooked("UPDATE_JOB_INFO", "trap '' TERM; sleep 300 & sleep 300");
+    let begin = Instant::now();
+    let (status, out, told) = translate(place.path(), &["update", "--hook-limit", "1"], COPY);
+    assert!(begin.elapsed() < Duration::from_secs(20));
+    assert!(status == 1 && told.contains("took longer than 1 s and was killed"), "{status}: {told}");
+    // The copy stays what it was.
+    assert!(out.contains("JobStatus = 2\n"), "{out}");
+}
+
+#[test]
+fn update_and_cleanup_hooks_change_what_they_may() {
+    let update = |script: &str, words: &[&str]| {
+        let place = hooked("UPDATE_JOB_INFO", script);
+        translate(place.path(), &[&["update"], words].concat(), COPY)
+    };
+    let (status, out, told) =
+        update("cat >/dev/null; echo JobStatus = 5; echo MyType = '\"x\"'; echo Far = 1", &[]);
+    assert_eq!(status, 0, "{told}");
+    assert!(out.contains("JobStatus = 5\n") && out.contains("Far = 1\n") && !out.contains("MyType"), "{out}");
+    // An id that is answered addresses another job there; here it is told and nothing of it is done.
+    let (status, out, told) = update("cat >/dev/null; echo ClusterId = 99; echo Far = 1", &[]);
+    assert!(status == 1 && told.contains("ClusterId"), "{status}: {out}{told}");
+    assert!(!out.contains("ClusterId = 99"), "{out}");
+    let (_, _, told) = update("cat >/dev/null; exit 4", &[]);
+    assert!(told.contains("status 4"), "{told}");
+    let cleanup = |script: &str| {
+        let place = hooked("JOB_CLEANUP", script);
+        translate(place.path(), &["cleanup"], COPY)
+    };
+    let (status, out, told) = cleanup("cat >/dev/null; echo JobStatus = 1");
+    assert!(status == 0 && out.contains("JobStatus = 2\n"), "its output counts for nothing: {out}{told}");
+    let (status, _, told) = cleanup("cat >/dev/null; exit 1");
+    assert!(status == 1 && told.contains("status 1"), "{told}");
+}
+
+#[test]
+fn a_finalize_hook_reads_both_ads_and_changes_the_source() {
+    let script =
+        "awk '/^------$/ { part = 1 } part && /^ExitCode/ { print }'; echo Sum = 3; echo >&2 done with it";
+    let place = hooked("JOB_FINALIZE", script);
+    let copy = COPY.replace("JobStatus = 2", "JobStatus = 4\nExitCode = 6");
+    let pair = format!("{}------\n{copy}", JOB.trim_end_matches('\n').to_owned() + "\n");
+    let (status, out, told) = translate(place.path(), &["finalize"], &pair);
+    assert_eq!(status, 0, "{out}{told}");
+    assert!(
+        out.contains("ExitCode = 6\n") && out.contains("Sum = 3\n") && told.contains("done with it"),
+        "{out}{told}"
+    );
+    let place = hooked("JOB_FINALIZE", "cat >/dev/null; echo Sum = 3; exit 2");
+    let (status, out, told) = translate(place.path(), &["finalize"], &pair);
+    assert!(status == 1 && !out.contains("Sum = 3") && told.contains("non-zero return code"), "{out}{told}");
+}
