@@ -828,7 +828,7 @@ complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand queue" -l fi
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand queue" -l id -d 'What tells one job from another' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand queue" -l evict -d 'Share of jobs that are evicted once before they end, in percent' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand queue" -l reject -d 'Share of jobs that are rejected once, in percent; 20 on a copy, otherwise 0' -r
-complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand queue" -l kill -d 'Share of calls that are killed in the middle of the last round, in percent; 0 leaves that round out' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand queue" -l kill -d 'Share of calls that are killed in the middle of the last round, in percent; 0 leaves that round out; 5 on a copy, otherwise 0, since a killed fetch excuses a lost job' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand queue" -l keyword -d 'Use the hooks of this keyword' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand queue" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand queue" -l set-knob -d 'Set a knob above all files; may be repeated' -r

@@ -222,6 +222,17 @@ fn absolute_paths_lead_into_the_copy_or_are_refused() {
     assert!(said.contains("the hooks do not work on the copy"), "{said}");
 }
 
+#[test]
+fn in_place_the_queue_itself_is_emptied_and_no_kill_excuses_a_loss() {
+    let home = tempfile::tempdir().unwrap();
+    let lose = BY_RENAME.replace("cat \"taken", "[ \"$file\" = new/7 ] && exit 0\n cat \"taken");
+    queue(home.path(), &lose);
+    let Some((said, status)) = drive(home.path(), &["--in-place"]) else { return };
+    assert_eq!(status, Some(1), "{said}");
+    assert!(said.contains("1 of 40 jobs were never handed out (39 are done)"), "{said}");
+    assert_eq!(std::fs::read_dir(home.path().join("queue/new")).unwrap().count(), 0);
+}
+
 /// What is wrong in the simplest way is told, and comes to an end.
 #[test]
 fn hooks_that_never_run_dry_are_stopped_and_told() {

@@ -181,6 +181,7 @@ fn a_call_made_again_differs_only_where_its_hook_does() {
         let permissions = std::fs::Permissions::from_mode(mode);
         std::fs::set_permissions(home.path().join(name), permissions).unwrap();
     };
+    write_executable(&home.path().join("broken"), b"#!/nonexistent/interpreter\n");
     mode("writable", 0o777);
     mode("plain", 0o644);
     for (number, kept, new, changed, words) in [
@@ -191,6 +192,9 @@ fn a_call_made_again_differs_only_where_its_hook_does() {
         (4, "scratch", "scratch", false, &["prepare"]),
         (5, "one", "one", false, &["prepare", "--shadow"]),
         (6, "one", "two", true, &["prepare", "--shadow"]),
+        (8, "broken", "broken", false, &["prepare"]),
+        (9, "broken", "same", true, &["prepare"]),
+        (10, "writable", "writable", false, &["exit"]),
         (7, "edited", "edited", false, &["translate", "--edit-in-place", "--route", "Site1"]),
     ] {
         let into = format!("calls{number}");
@@ -207,6 +211,17 @@ fn a_call_made_again_differs_only_where_its_hook_does() {
         assert_eq!(judged.status.code(), Some(0), "{}{}", text(&judged.stderr), text(word));
         assert!(number != 7 || text(&judged.stdout).contains("edited"), "{}", text(&judged.stdout));
     }
+}
+
+#[test]
+fn a_hook_that_cannot_be_executed_is_recorded_as_that() {
+    let home = tempfile::tempdir().unwrap();
+    write_executable(&home.path().join("prepare"), b"#!/nonexistent/interpreter\n");
+    let Some(output) = run(home.path(), &["record", "--into", "calls", "--", "./prepare"]) else { return };
+    assert_eq!(output.status.code(), Some(127), "{}", text(&output.stderr));
+    let output = run(home.path(), &["replay", "calls"]).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains("prepare-") && text(&output.stdout).contains(" not-started"));
 }
 
 #[test]

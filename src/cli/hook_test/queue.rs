@@ -51,9 +51,10 @@ pub(super) struct QueueArgs {
     /// Share of jobs that are rejected once, in percent; 20 on a copy, otherwise 0
     #[arg(long, value_name = "P")]
     pub reject: Option<u32>,
-    /// Share of calls that are killed in the middle of the last round, in percent; 0 leaves that round out
-    #[arg(long, value_name = "P", default_value_t = 5)]
-    pub kill: u32,
+    /// Share of calls that are killed in the middle of the last round, in percent; 0 leaves that round out; 5 on a copy,
+    /// otherwise 0, since a killed fetch excuses a lost job
+    #[arg(long, value_name = "P")]
+    pub kill: Option<u32>,
     /// Use the hooks of this keyword
     #[arg(long, value_name = "WORD")]
     pub keyword: Option<String>,
@@ -71,13 +72,14 @@ fn rounds(args: &QueueArgs) -> Vec<Round> {
         alone: false,
         jobs: args.jobs,
     };
-    let killed = Round { name: "with kills", kill: args.kill, ..plain };
+    let kill = args.kill.unwrap_or(if args.in_place { 0 } else { 5 });
+    let killed = Round { name: "with kills", kill, ..plain };
     if args.in_place {
         return vec![Round { name: "in place", ..killed }];
     }
     let alone = Round { name: "one at a time", slots: 1, alone: true, ..plain };
     let mut rounds = vec![alone, plain];
-    rounds.extend((args.kill > 0).then_some(killed));
+    rounds.extend((kill > 0).then_some(killed));
     rounds
 }
 

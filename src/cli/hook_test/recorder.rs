@@ -16,6 +16,7 @@ use crate::cli::common::{Problem, Session, Status};
 use crate::hook::HookType;
 use crate::os::{Event, Reactor, RealWorld, Whom, clock, sigpipe_was_ignored};
 use crate::process::{ChildSpec, Exit, LeftBehind, Session as ProcessSession, Stdio};
+use crate::runner::hook_test::Ending;
 use crate::runner::hook_test::record::Record;
 use crate::world::World;
 
@@ -89,6 +90,21 @@ pub(super) fn run(args: &RecordArgs, session: &Session) -> anyhow::Result<Status
         Err(error) => {
             session.report(&Problem::new(Status::Failed, error.to_string()).into());
             let missing = error.errno() == libc::ENOENT;
+            let interpreter = error.interpreter.as_ref().map(ToString::to_string);
+            let reason = match interpreter {
+                Some(_) => error.to_string(),
+                None => format!("{error}: {}", error.reason()),
+            };
+            record.never_began = Some(Ending::NotStarted { reason, interpreter });
+            // What it would have read is still kept.
+            streams.start()?;
+            streams.end();
+            let ended = clock::tick();
+            while !streams.are_done(clock::tick().since(ended)) {
+                std::thread::sleep(LOOK_AGAIN);
+            }
+            streams.store(&mut record);
+            keep(&record, args, session);
             return Ok(if missing { Status::NotFound } else { Status::NotExecutable });
         }
     };
@@ -114,11 +130,20 @@ pub(super) fn run(args: &RecordArgs, session: &Session) -> anyhow::Result<Status
     std::mem::forget(reactor);
     record.exit = Some(exit);
     streams.store(&mut record);
+    keep(&record, args, session);
+    if let (Exit::Signal { number, .. }, _) | (_, Some(number)) = (exit, wanted) {
+        // Die of the same signal, so that the caller sees what it would have seen.
+        let _ = signal_hook::low_level::emulate_default_handler(number);
+    }
+    Ok(Status::Relayed(exit))
+}
+
+/// Stores the call. That it cannot be, or that its type is not known, is told; the hook's caller gets its answer all the same.
+fn keep(record: &Record, args: &RecordArgs, session: &Session) {
+    let is_first =
+        |place: &std::path::Path| place.file_name().is_some_and(|name| name.as_bytes().starts_with(b"001-"));
     match record.write_below(&args.into) {
-        Ok(place)
-            if hook.is_none()
-                && place.file_name().is_some_and(|name| name.as_bytes().starts_with(b"001-")) =>
-        {
+        Ok(place) if record.hook.is_none() && is_first(&place) => {
             session.warn("the hook's name does not tell its type: --type tells it, here or to replay");
         }
         Ok(_) => {}
@@ -128,11 +153,6 @@ pub(super) fn run(args: &RecordArgs, session: &Session) -> anyhow::Result<Status
             session.report(&anyhow::Error::from(error).context(problem));
         }
     }
-    if let (Exit::Signal { number, .. }, _) | (_, Some(number)) = (exit, wanted) {
-        // Die of the same signal, so that the caller sees what it would have seen.
-        let _ = signal_hook::low_level::emulate_default_handler(number);
-    }
-    Ok(Status::Relayed(exit))
 }
 
 /// The three streams between our caller and the hook.

@@ -42,6 +42,8 @@ pub struct Record {
     pub stderr: Vec<u8>,
     /// How it ended; `None`: it did not, or nobody knows.
     pub exit: Option<Exit>,
+    /// Why it never began: not started, or refused.
+    pub never_began: Option<Ending>,
     /// Seconds it took.
     pub seconds: f64,
     /// The shadow or startd behind it, as recorded.
@@ -67,10 +69,13 @@ impl Record {
         self.has_input = true;
         self.has_output = true;
         self.seconds = outcome.took.as_secs_f64();
-        if let Ending::Ran(ended) = &outcome.ending {
-            self.exit = ended.exit;
-            self.stdout = ended.stdout.clone();
-            self.stderr = ended.stderr.clone();
+        match &outcome.ending {
+            Ending::Ran(ended) => {
+                self.exit = ended.exit;
+                self.stdout = ended.stdout.clone();
+                self.stderr = ended.stderr.clone();
+            }
+            other => self.never_began = Some(other.clone()),
         }
     }
 
@@ -114,6 +119,13 @@ impl Record {
             Exit::Signal { number, .. } => format!("signalled {number}"),
         });
         let argv: Vec<String> = self.argv.iter().map(|word| word.to_str_lossy().into_owned()).collect();
+        let never_began = match &self.never_began {
+            Some(Ending::NotStarted { reason, interpreter }) => {
+                json!({ "not_started": reason, "interpreter": interpreter })
+            }
+            Some(Ending::Refused { reason }) => json!({ "refused": reason }),
+            Some(Ending::Ran(_)) | None => Value::Null,
+        };
         let route = self.route.as_ref().map(|route| {
             json!({
                 "name": route.name.to_str_lossy(),
@@ -127,6 +139,7 @@ impl Record {
             "keyword": self.keyword.as_ref().map(|keyword| keyword.to_str_lossy()),
             "with_shadow": self.with_shadow,
             "route": route,
+            "never_began": never_began,
             "type": self.hook.map(HookType::word),
             "argv": argv,
             "exit": exit,
@@ -229,6 +242,7 @@ impl Reader {
             keyword: meta.get("keyword").and_then(Value::as_str).map(BString::from),
             with_shadow: meta.get("with_shadow").and_then(Value::as_bool),
             route: meta.get("route").and_then(route),
+            never_began: meta.get("never_began").and_then(never_began),
         }))
     }
 
@@ -304,6 +318,15 @@ fn without_secret(entry: &BString) -> BString {
         Some((name, _)) if name.starts_with(b"CONDOR_PRIVATE_") => [name, b"=(not kept)"].concat().into(),
         _ => entry.clone(),
     }
+}
+
+/// Why a call never began, as [`Record::write_below`] stores it.
+fn never_began(stored: &Value) -> Option<Ending> {
+    let text = |key: &str| stored.get(key).and_then(Value::as_str).map(str::to_owned);
+    let not_started = text("not_started");
+    not_started
+        .map(|reason| Ending::NotStarted { reason, interpreter: text("interpreter") })
+        .or_else(|| Some(Ending::Refused { reason: text("refused")? }))
 }
 
 /// The route of a call, as [`Record::write_below`] stores it.

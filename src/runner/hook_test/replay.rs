@@ -57,6 +57,9 @@ pub fn moved(mut outcome: Outcome, scratch: Option<&Path>, record: &Record) -> O
 
 /// How a recorded call ended, its output cut where its caller would have stopped reading.
 pub fn outcome_of(record: &Record, case: &Case) -> Outcome {
+    if let Some(ending) = &record.never_began {
+        return Outcome { ending: ending.clone(), took: Duration::ZERO };
+    }
     let cut = record.stdout.len() >= case.output_limit;
     let read = record.stdout.len().min(case.output_limit);
     let ended = Ended {
