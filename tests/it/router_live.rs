@@ -387,6 +387,23 @@ fn a_sandboxed_job_whose_files_are_not_there_is_given_back() {
 }
 
 #[test]
+fn files_that_a_killed_router_left_in_the_spool_are_cleared_away() {
+    let place = Place::new();
+    let stray = place.file("queue/spool/77/0/cluster77.proc0.subproc0");
+    let of_a_job = place.file("queue/spool/1/0/cluster1.proc0.subproc0");
+    // Somebody else's, and one that stands where none belongs.
+    let others =
+        ["queue/spool/77/0/notes", "queue/spool/78/0/cluster77.proc0.subproc0"].map(|name| place.file(name));
+    for path in [&stray, &of_a_job].into_iter().chain(&others) {
+        fs::create_dir_all(path).unwrap();
+        fs::write(path.join("file"), "x").unwrap();
+    }
+    let (status, told) = place.run("queue", &["--once"]);
+    assert_eq!(status, 0, "{told}");
+    assert!(!stray.exists() && of_a_job.exists() && others.iter().all(|path| path.exists()), "{told}");
+}
+
+#[test]
 fn a_lent_proxy_is_spooled_and_its_copy_taken_away() {
     let lend = "  UseSharedX509UserProxy = true\n  SharedX509UserProxy = strcat(MY.Iwd, \"/../proxy.pem\")\n";
     let place = sandboxed("", lend);

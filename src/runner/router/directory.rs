@@ -210,6 +210,11 @@ impl Directory {
         self.withheld.remove(&source);
     }
 
+    /// Whether there is a file of the job, readable or not.
+    pub(super) fn has_file(&self, id: JobId) -> bool {
+        self.file(id).symlink_metadata().is_ok()
+    }
+
     /// The job as it stands in its file now.
     fn fresh(&self, id: JobId) -> io::Result<ClassAd> {
         read(&self.file(id))

@@ -151,6 +151,7 @@ pub fn run(path: &Path, router: Router, options: &Options<'_>) -> Result<(), Run
             .map_err(|source| RunError::Directory { path: path.to_owned(), source })?,
         abort: None,
     };
+    live.sweep();
     live.work()
 }
 

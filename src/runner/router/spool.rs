@@ -57,6 +57,21 @@ pub(super) fn directory(queue: &Path, id: JobId) -> PathBuf {
     place.join(format!("cluster{cluster}.proc{proc}.subproc0"))
 }
 
+/// All such directories of a queue, with the jobs whose they are.
+pub(super) fn directories(queue: &Path) -> Vec<(PathBuf, JobId)> {
+    let below = |path: &Path| -> Vec<PathBuf> {
+        std::fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
+    };
+    let id_of = |path: &PathBuf| {
+        let name = path.file_name()?.to_str()?.strip_prefix("cluster")?.strip_suffix(".subproc0")?;
+        JobId::parse_key(name.replacen(".proc", ".", 1).as_bytes()).filter(|id| id.is_job())
+    };
+    let jobs = below(&queue.join(SPOOL)).into_iter().flat_map(|place| below(&place));
+    let found = jobs.flat_map(|place| below(&place)).filter_map(|path| id_of(&path).map(|id| (path, id)));
+    // Only what stands where it belongs.
+    found.filter(|(path, id)| *path == directory(queue, *id)).collect()
+}
+
 fn string(ad: &ClassAd, name: &str, world: &dyn World) -> Option<BString> {
     Context::new(world).my(ad).string(name).filter(|text| !text.is_empty() && text.as_slice() != NOTHING)
 }

@@ -130,6 +130,15 @@ impl Live<'_> {
         }
     }
 
+    /// Removes the spooled files of jobs that a killed router did not submit, or was about to clear away.
+    pub(super) fn sweep(&self) {
+        for (_, job) in spool::directories(&self.absolute) {
+            if !self.directory.has_file(job) {
+                self.clear(job);
+            }
+        }
+    }
+
     /// Removes the proxy that was copied for a submission.
     pub(super) fn take_back(&self, proxy: Option<PathBuf>) {
         if let Some(proxy) = proxy
