@@ -20,6 +20,8 @@ pub struct Envelope {
     pub universe: Option<i64>,
     /// The first TRANSFORM that asks for more than one plain run.
     pub iteration: Option<Iteration>,
+    /// All NAME, REQUIREMENTS and UNIVERSE lines that could count; of each kind the last one does.
+    pub lines: Vec<(&'static str, Line)>,
     /// How much of a rules file was read: its length unless a TRANSFORM statement stands in it.
     pub rest: usize,
 }
@@ -88,6 +90,7 @@ pub(super) fn take_from_file(rules: Rules) -> Result<(Envelope, Vec<Line>), Load
             let name = argument(&line, b"name");
             if !name.is_empty() {
                 envelope.name = Some(name.into());
+                envelope.lines.push(("NAME", line));
             }
         } else if !take(&mut envelope, &line, rest)? {
             kept.push(line);
@@ -134,8 +137,10 @@ fn take(envelope: &mut Envelope, line: &Line, rest: usize) -> Result<bool, LoadE
             }
         })?;
         envelope.requirements = Some(Requirements { expr, text, line: line.clone(), at });
+        envelope.lines.push(("REQUIREMENTS", line.clone()));
     } else if envelope_arguments(&line.text, b"universe").is_some() {
         envelope.universe = Some(Universe::number_of(argument(line, b"universe")));
+        envelope.lines.push(("UNIVERSE", line.clone()));
     } else if let Some(arguments) = envelope_arguments(&line.text, b"transform") {
         if envelope.iteration.is_none() && iterate::is_non_trivial(arguments) {
             let arguments = BString::from(arguments);

@@ -7,12 +7,11 @@ use bstr::{BString, ByteSlice};
 use super::command::Keyword;
 use super::lint_conditions::Conditions;
 use super::lint_macros::Uses;
-use super::pattern;
+use super::macros::{BuiltIn, Macros, Scope};
 use super::program::Transform;
 use super::rules::{Line, trim};
 use super::statement::{self, Assignment, Directive, Statement};
-use crate::classad::{ClassAd, Context, Dialect, Expr, Value, references};
-use crate::config::MacroSource;
+use crate::config::{MacroSource, condition};
 use crate::text::caseless;
 use crate::text::similar::nearest;
 use crate::world::World;
@@ -95,7 +94,7 @@ pub fn lint(
 /// The state of one look through a transform.
 pub(super) struct Lint<'a> {
     pub(super) runner: Runner,
-    world: &'a dyn World,
+    pub(super) world: &'a dyn World,
     findings: Vec<Finding>,
     inside_if: bool,
     /// Attributes set so far and not looked at since: name in lower case, where.
@@ -114,52 +113,6 @@ impl Lint<'_> {
         let (message, fix) = (message.into(), fix.into());
         let inside_if = self.inside_if;
         self.findings.push(Finding { rule, severity, line: line.clone(), at, message, fix, inside_if });
-    }
-
-    fn requirements(&mut self, transform: &Transform) {
-        let Some(requirements) = &transform.envelope.requirements else { return };
-        let (line, at) = (&requirements.line, requirements.at);
-        let end = at + requirements.text.len();
-        self.traps(line, &requirements.text, at, Dialect::old_syntax());
-        let scopes: &[&str] = if self.runner == Runner::Router { &["target", "my"] } else { &["target"] };
-        for scope in scopes {
-            if let Some(offset) = find_scope(&requirements.text, scope) {
-                let word = scope.to_uppercase();
-                let message =
-                    format!("{word}. is undefined in the requirements of a transform, which see one ad");
-                let place = (at + offset, at + offset + scope.len() + 1);
-                self.add(
-                    ("scope", Severity::Warning),
-                    line,
-                    place,
-                    message,
-                    format!("write the attribute's name without '{word}.'"),
-                );
-            }
-        }
-        let empty = ClassAd::new();
-        if references::of(&requirements.expr).is_empty() {
-            let value = Context::new(self.world).my(&empty).eval(&requirements.expr);
-            let never = match value {
-                Value::Bool(value) => !value,
-                Value::Int(value) => value == 0,
-                Value::Real(value) => value == 0.0,
-                _ => true,
-            };
-            if never {
-                let message = "these requirements can never be true, the transform is never applied";
-                self.add(
-                    ("never", Severity::Warning),
-                    line,
-                    (at, end),
-                    message,
-                    "remove the line or the transform",
-                );
-            }
-        } else if let Some(reason) = contradiction(&requirements.expr) {
-            let message = format!("these requirements can never be true: {reason}");
-            self.add(("never", Severity::Warning), line, (at, end), message, "correct the condition");
-        }
     }
 
     fn statements(&mut self, transform: &Transform) {
@@ -254,6 +207,11 @@ impl Lint<'_> {
             return;
         }
         let condition = trim(&text[word_end..]);
+        if let Some((reason, hint)) = self.no_condition(condition) {
+            let message = format!("{reason}, the transform fails");
+            self.add(("if", Severity::Error), line, whole, message, hint);
+            return;
+        }
         if condition.iter().any(|b| b"=<>&|".contains(b)) && !caseless::starts_with(condition, b"version") {
             let message = "when this is false 25.14 does not take the else branch, the transform fails";
             self.add(
@@ -264,6 +222,24 @@ impl Lint<'_> {
                 format!("write 'EVALMACRO v ({}) =?= true' before and 'if $(v)' here", condition.as_bstr()),
             );
         }
+    }
+
+    /// Why a text without macros is no condition, and what to do; operators have a rule of their own.
+    fn no_condition(&self, condition: &[u8]) -> Option<(String, String)> {
+        if condition.contains(&b'$') {
+            return None;
+        }
+        let (macros, built_in) = (Macros::default(), BuiltIn::Basic);
+        let nothing = Scope { macros: &macros, built_in: &built_in, ad: None, knobs: None };
+        let error = condition::test(condition, &nothing, self.world, &mut |_| {}).err()?;
+        if error == condition::ConditionError::Complex {
+            return None;
+        }
+        let hint = error.hint(condition).unwrap_or_else(|| {
+            "conditions are 'defined NAME', 'version >= 25.0', true, false, numbers, and macros for them"
+                .into()
+        });
+        Some((error.to_string(), hint))
     }
 
     fn assignment(&mut self, line: &Line, assignment: &Assignment) {
@@ -346,45 +322,11 @@ pub(super) fn find_scope(text: &[u8], scope: &str) -> Option<usize> {
     None
 }
 
-/// Two terms of a conjunction that exclude one another: `X == 1 && X == 2`.
-fn contradiction(expr: &Expr) -> Option<String> {
-    let mut equal: Vec<(BString, BString)> = Vec::new();
-    for term in crate::classad::explain::conjuncts(expr) {
-        let text = term.unparse();
-        let Some((left, right)) = text.split_once_str(" == ").or_else(|| text.split_once_str(" =?= ")) else {
-            continue;
-        };
-        let literal = Expr::parse(right).ok().and_then(|expr| expr.as_literal()).is_some();
-        if !literal || !pattern::is_attribute_name(left) {
-            continue;
-        }
-        let other =
-            equal.iter().find(|(name, value)| caseless::eq(name, left) && !caseless::eq(value, right));
-        if let Some((name, value)) = other {
-            return Some(format!("{name} cannot be {value} and {}", right.as_bstr()));
-        }
-        equal.push((left.into(), right.into()));
-    }
-    None
-}
-
 /// What may have been meant by a word that is no command.
 pub fn command_hint(word: &[u8]) -> Option<String> {
     let list = "COPY, DEFAULT, DELETE, EVALMACRO, EVALSET, RENAME and SET are the commands";
     let close = nearest(word, Keyword::names());
     Some(close.map_or_else(|| list.to_owned(), |name| format!("did you mean {name}?")))
-}
-
-/// Text split at the first occurrence of a separator.
-trait SplitOnceStr {
-    fn split_once_str(&self, separator: &str) -> Option<(&[u8], &[u8])>;
-}
-
-impl SplitOnceStr for BString {
-    fn split_once_str(&self, separator: &str) -> Option<(&[u8], &[u8])> {
-        let at = self.find(separator)?;
-        Some((&self[..at], &self[at + separator.len()..]))
-    }
 }
 
 #[cfg(test)]

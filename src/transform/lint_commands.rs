@@ -42,20 +42,26 @@ impl Lint<'_> {
 
     pub(super) fn command(&mut self, line: &Line, command: &Command, depth: usize) {
         let value_at = (command.value_at, line.text.len());
-        self.quoting(line, command);
+        if matches!(command.keyword, Keyword::Name | Keyword::Requirements | Keyword::Universe) {
+            let message = format!("this is no {0} statement, it does nothing", command.keyword.name());
+            let fix = format!("put nothing between {} and what it says", command.keyword.name());
+            self.add(("statement", Severity::Warning), line, (0, line.text.len()), message, fix);
+            return;
+        }
         match &command.attribute {
             None => {}
             Some(Attribute::Pattern(found)) => {
                 let at = (command.attribute_at, command.attribute_at + found.regex.len() + 2);
-                if let Err(error) = pattern::compile(found) {
-                    let message = format!("{error}; the statement is ignored");
-                    self.add(
-                        ("regex", Severity::Warning),
-                        line,
-                        at,
-                        message,
-                        "correct the regular expression",
-                    );
+                match pattern::compile(found) {
+                    Err(error) => {
+                        let message = format!("{error}; the statement is ignored");
+                        let fix = "correct the regular expression";
+                        self.add(("regex", Severity::Warning), line, at, message, fix);
+                    }
+                    Ok(regex) if command.keyword != Keyword::Delete => {
+                        self.groups(line, command, regex.groups());
+                    }
+                    Ok(_) => {}
                 }
                 if found.anchored {
                     let message = "the flag 'g' does not repeat anything, in 25.14 it makes the pattern match at the start of a name only";
@@ -96,14 +102,31 @@ impl Lint<'_> {
         }
         if matches!(command.keyword, Keyword::Copy | Keyword::Rename)
             && !command.value.contains(&b'$')
-            && !command.value.contains(&b'\\')
-            && !pattern::is_attribute_name(&command.value)
+            && !may_be_name(command)
         {
             let message = format!("'{}' is no attribute name, nothing is done", command.value);
             let fix = "a new name is a letter or '_' followed by letters, digits and '_', without quotes";
             self.add(("new-name", Severity::Warning), line, value_at, message, fix);
         }
         self.expression(line, command);
+    }
+
+    /// References of a new name to groups that the pattern does not have.
+    fn groups(&mut self, line: &Line, command: &Command, groups: usize) {
+        for (at, pair) in command.value.windows(2).enumerate() {
+            let number = usize::from(pair[1].wrapping_sub(b'0'));
+            if pair[0] == b'\\' && number < 10 && number > groups {
+                let place = (command.value_at + at, command.value_at + at + 2);
+                let message = format!("the pattern has no group {number}, '\\{number}' stays as it is");
+                let fix = match groups {
+                    0 => "put parentheses around a part of the pattern, or write '\\0' for all of it"
+                        .to_owned(),
+                    last => format!("'\\0' is all that matched, the last group is '\\{last}'"),
+                };
+                self.add(("regex", Severity::Warning), line, place, message, fix);
+                return;
+            }
+        }
     }
 
     fn attribute(&mut self, line: &Line, command: &Command, name: &BString, at: (usize, usize)) {
@@ -137,7 +160,9 @@ impl Lint<'_> {
         if command.value.contains(&b'$') {
             self.written.clear();
         }
-        for word in command.value.split(|b| !(b.is_ascii_alphanumeric() || *b == b'_')) {
+        // The value of DELETE is the attribute itself.
+        let read = if command.keyword == Keyword::Delete { &b""[..] } else { &command.value };
+        for word in read.split(|b| !(b.is_ascii_alphanumeric() || *b == b'_')) {
             self.written.remove(&word.to_ascii_lowercase());
         }
         match command.keyword {
@@ -181,14 +206,29 @@ impl Lint<'_> {
             Keyword::EvalSet | Keyword::EvalMacro if constant => {
                 Expr::parse_prefix(&command.value, Dialect::new_syntax()).map(|(expr, end)| (expr, Some(end)))
             }
-            _ => return,
+            _ => {
+                self.quoting(line, command);
+                return;
+            }
         };
         match parsed {
+            Err(_) if self.quoting(line, command) => {}
             Err(error) => {
                 let remark = command.value.find(b" #").map(|hash| (offset + hash + 1, line.text.len()));
                 let (at, fix) = match remark {
                     Some(at) => (at, "put the remark on a line of its own"),
-                    None => (place(error.span), "correct the expression"),
+                    None => (place(error.span), ""),
+                };
+                let fix = match fix {
+                    "" if !command.value.contains(&b'"') && command.value.len() < 80 => {
+                        format!("correct the expression; a text stands in quotes: \"{}\"", command.value)
+                    }
+                    "" if command.value.starts_with(b"\"") => {
+                        "a text has one pair of quotes; write \\\" for a quote within, strcat() joins texts"
+                            .to_owned()
+                    }
+                    "" => "correct the expression".to_owned(),
+                    fix => fix.to_owned(),
                 };
                 let message = format!("{error}; {} does nothing", command.keyword.name());
                 self.add(("expression", Severity::Warning), line, at, message, fix);
@@ -198,6 +238,7 @@ impl Lint<'_> {
                     None => (&command.value[..], Dialect::old_syntax()),
                     Some(end) => (&command.value[..end], Dialect::new_syntax()),
                 };
+                self.single_quotes(line, command);
                 self.traps(line, text, offset, dialect);
                 if let Some(end) = end.filter(|&end| !trim(&command.value[end..]).is_empty()) {
                     let at = (offset + end, line.text.len());
@@ -236,27 +277,56 @@ impl Lint<'_> {
         }
     }
 
-    /// Quotes that do not do what they seem to.
-    fn quoting(&mut self, line: &Line, command: &Command) {
-        let offset = command.value_at;
+    /// A name in single quotes in place of a text.
+    fn single_quotes(&mut self, line: &Line, command: &Command) {
         let value = &command.value;
-        let sets = matches!(
-            command.keyword,
-            Keyword::Set | Keyword::Default | Keyword::EvalSet | Keyword::EvalMacro
-        );
-        if !sets {
-            return;
-        }
         if value.len() > 1 && value.starts_with(b"'") && value.ends_with(b"'") {
             let message = "single quotes make an attribute's name, not a string";
             let fix = format!("write \"{}\"", value[1..value.len() - 1].as_bstr());
-            self.add(("quotes", Severity::Warning), line, (offset, line.text.len()), message, fix);
-        }
-        let quotes =
-            value.iter().enumerate().filter(|&(at, &b)| b == b'"' && (at == 0 || value[at - 1] != b'\\'));
-        if quotes.count() % 2 == 1 {
-            let message = "a quotation mark is missing";
-            self.add(("quotes", Severity::Warning), line, (offset, line.text.len()), message, "add it");
+            let at = (command.value_at, line.text.len());
+            self.add(("quotes", Severity::Warning), line, at, message, fix);
         }
     }
+
+    /// A quotation mark that is missing from a value which cannot be read, or not yet; whether one is.
+    fn quoting(&mut self, line: &Line, command: &Command) -> bool {
+        use Keyword::{Default, EvalMacro, EvalSet, Set};
+        if !matches!(command.keyword, Set | Default | EvalSet | EvalMacro) {
+            return false;
+        }
+        self.single_quotes(line, command);
+        // In the old syntax a backslash escapes nothing but a quotation mark.
+        let escapes = matches!(command.keyword, EvalSet | EvalMacro);
+        let (mut open, mut at) = (false, 0);
+        while let Some(byte) = command.value.get(at) {
+            match (byte, command.value.get(at + 1)) {
+                (b'\\', Some(b'"')) => at += 1,
+                (b'\\', Some(_)) if escapes && open => at += 1,
+                (b'"', _) => open = !open,
+                _ => {}
+            }
+            at += 1;
+        }
+        if open {
+            let message = format!("a quotation mark is missing; {} does nothing", command.keyword.name());
+            let at = (command.value_at, line.text.len());
+            self.add(("quotes", Severity::Warning), line, at, message, "add it");
+        }
+        open
+    }
+}
+
+/// Whether the new name of COPY or RENAME can be one.
+fn may_be_name(command: &Command) -> bool {
+    if !matches!(command.attribute, Some(Attribute::Pattern(_))) {
+        return pattern::is_attribute_name(&command.value);
+    }
+    // Groups stand for a part of a name.
+    let (mut name, mut at) = (Vec::new(), 0);
+    while let Some(&byte) = command.value.get(at) {
+        let is_group = byte == b'\\' && command.value.get(at + 1).is_some_and(u8::is_ascii_digit);
+        name.push(if is_group { b'x' } else { byte });
+        at += 1 + usize::from(is_group);
+    }
+    pattern::is_attribute_name(&name)
 }

@@ -9,7 +9,7 @@ use super::macros::PLATFORM;
 use super::program::Transform;
 use super::rules::Line;
 use super::statement::{self, Append, Directive, Statement};
-use crate::classad::AttrName;
+use crate::classad::{AttrName, Dialect, Expr};
 use crate::config::MacroSource;
 use crate::config::reference::{Function, next_reference};
 use crate::text::caseless;
@@ -24,6 +24,8 @@ struct Named {
     order: usize,
     has_default: bool,
     plain: bool,
+    /// A definition that is certainly executed and takes no account of an earlier one.
+    replaces: bool,
 }
 
 /// All macros of a transform.
@@ -34,6 +36,8 @@ pub(super) struct Uses {
     odd: Vec<Finding>,
     /// Names that an `if defined` asks for.
     asked: FxHashSet<AttrName>,
+    /// Attributes that were set to expressions which are no literals, and where.
+    expressions: FxHashMap<AttrName, u32>,
     includes: bool,
 }
 
@@ -44,6 +48,7 @@ impl Uses {
     pub(super) fn collect(transform: &Transform) -> Self {
         let mut uses = Uses::default();
         let mut block: Option<BString> = None;
+        let mut depth: usize = 0;
         if let Some(iteration) = &transform.envelope.iteration {
             uses.iteration(&iteration.line, &iteration.arguments);
         }
@@ -59,7 +64,8 @@ impl Uses {
             match &statement {
                 Statement::Assign(assignment) => {
                     let at = (0, assignment.name.len());
-                    uses.define(&assignment.name, line, at, order);
+                    let replaces = depth == 0 && !matches!(assignment.append, Append::With(..));
+                    uses.define(&assignment.name, line, at, (order, replaces));
                     uses.scan_to(line, 0, assignment.name.len(), order, true);
                     if assignment.append == Append::Block {
                         block = Some(assignment.value.clone());
@@ -72,11 +78,20 @@ impl Uses {
                         (command.keyword, &command.attribute)
                     {
                         let at = (command.attribute_at, command.attribute_at + name.len());
-                        uses.define(name, line, at, order);
+                        uses.define(name, line, at, (order, depth == 0));
                     }
                     uses.scan(line, command.value_at, order, true);
+                    if let Some(Attribute::Name { name, .. }) = &command.attribute {
+                        uses.expression(command.keyword, name, &command.value, line.number);
+                    }
                 }
                 Statement::Condition => {
+                    let text = line.text.strip_prefix(b":").unwrap_or(&line.text);
+                    match super::iterate::words(text).next().unwrap_or_default() {
+                        word if word.eq_ignore_ascii_case(b"if") => depth += 1,
+                        word if word.eq_ignore_ascii_case(b"endif") => depth = depth.saturating_sub(1),
+                        _ => {}
+                    }
                     uses.condition(&line.text);
                     uses.scan(line, 0, order, true);
                 }
@@ -90,10 +105,26 @@ impl Uses {
         uses
     }
 
-    fn define(&mut self, name: &[u8], line: &Line, at: (usize, usize), order: usize) {
+    /// What an attribute is set to, where that is known.
+    fn expression(&mut self, keyword: Keyword, name: &[u8], value: &[u8], line: u32) {
+        let literal = match keyword {
+            Keyword::Set if !value.contains(&b'$') => {
+                Expr::parse_with(value, Dialect::old_syntax()).is_ok_and(|expr| expr.as_literal().is_some())
+            }
+            Keyword::Set | Keyword::EvalSet | Keyword::Delete | Keyword::Rename => true,
+            _ => return,
+        };
+        if literal {
+            self.expressions.remove(&AttrName::from(name));
+        } else {
+            self.expressions.insert(name.into(), line);
+        }
+    }
+
+    fn define(&mut self, name: &[u8], line: &Line, at: (usize, usize), (order, replaces): (usize, bool)) {
         let own = if caseless::starts_with(name, b"XFORM.") { &name[6..] } else { name };
         let (name, line) = (own.into(), line.clone());
-        self.defined.push(Named { name, line, at, order, has_default: false, plain: true });
+        self.defined.push(Named { name, line, at, order, has_default: false, plain: true, replaces });
     }
 
     /// Variables of TRANSFORM count as defined before everything.
@@ -102,7 +133,15 @@ impl Uses {
             for name in parsed.variables {
                 self.asked.insert(name[..].into());
                 let line = line.clone();
-                self.defined.push(Named { name, line, at: (0, 0), order: 0, has_default: true, plain: true });
+                self.defined.push(Named {
+                    name,
+                    line,
+                    at: (0, 0),
+                    order: 0,
+                    has_default: true,
+                    plain: true,
+                    replaces: false,
+                });
             }
         }
     }
@@ -144,7 +183,8 @@ impl Uses {
             let order = if now { order } else { usize::MAX };
             let name = BString::from(name.trim());
             if seen.insert((name[..].into(), has_default)) {
-                self.read.push(Named { name, line: line.clone(), at: place, order, has_default, plain });
+                let line = line.clone();
+                self.read.push(Named { name, line, at: place, order, has_default, plain, replaces: false });
             }
             at = if plain { found.dollar + 2 } else { found.end };
         }
@@ -202,9 +242,18 @@ impl Uses {
         } else if matches!(function, Function::Int | Function::Real | Function::String)
             && caseless::starts_with(body.trim(), b"MY.")
         {
-            let message = "this works only while the attribute is a plain number or text, expressions are not evaluated in the ad";
-            let name = body.split(|&b| b == b',').next().unwrap_or_default().trim().as_bstr();
-            self.odd("function-ad", line, at, message, format!("use $EVAL({name}), or EVALMACRO before"));
+            let name = body.split(|b| b",:".contains(b)).next().unwrap_or_default().trim().as_bstr();
+            // What an ad brings along is mostly a plain number or text.
+            if let Some(set) = self.expressions.get(&AttrName::from(&name[3..])) {
+                let message = format!("line {set} sets {name} to an expression, which is not evaluated here");
+                self.odd(
+                    "function-ad",
+                    line,
+                    at,
+                    &message,
+                    format!("use $EVAL({name}), or EVALMACRO before"),
+                );
+            }
         }
     }
 
@@ -279,6 +328,41 @@ impl Uses {
         // A name that is put together is read by nobody knows whom.
         let indirect =
             self.includes || self.read.iter().any(|read| read.name.contains(&b'$') || read.name.is_empty());
+        if !indirect {
+            // When each name is read, in order; what a macro's text reads is read nobody knows when.
+            let mut orders: FxHashMap<AttrName, Vec<usize>> = FxHashMap::default();
+            for read in &self.read {
+                orders.entry(own_name(&read.name)).or_default().push(read.order);
+            }
+            orders.values_mut().for_each(|orders| orders.sort_unstable());
+            for all in by_name.values() {
+                for (before, after) in all.iter().zip(all.iter().skip(1)) {
+                    let name = &before.name;
+                    let dead = before.replaces && after.replaces && before.order < after.order;
+                    let read = orders.get(&AttrName::from(&name[..])).is_some_and(|orders| {
+                        let next = orders.partition_point(|&order| order < before.order);
+                        orders.last() == Some(&usize::MAX)
+                            || orders.get(next).is_some_and(|&order| order <= after.order)
+                    });
+                    if !dead || read || asked(name) || name.contains(&b'$') {
+                        continue;
+                    }
+                    let (line, at) = (before.line.clone(), before.at);
+                    let number = after.line.number;
+                    findings.push(Finding {
+                        rule: "dead",
+                        severity: Severity::Warning,
+                        line,
+                        at,
+                        message: format!(
+                            "dead statement: {name} is given another value on line {number} before it is read"
+                        ),
+                        fix: "remove one of the two".to_owned(),
+                        inside_if: false,
+                    });
+                }
+            }
+        }
         for defined in self.defined.iter().filter(|_| !indirect) {
             let name = &defined.name;
             let special =
@@ -331,5 +415,8 @@ fn is_route_knob(name: &[u8]) -> bool {
         "Universe",
         "UserSchedd",
     ];
+    // A rules file may define whole transforms for -jobtransforms and -jobroute.
+    const TRANSFORMS: [&[u8]; 2] = [b"JOB_TRANSFORM_", b"JOB_ROUTER_"];
     KNOBS.iter().any(|knob| name.eq_ignore_ascii_case(knob.as_bytes()))
+        || TRANSFORMS.iter().any(|prefix| caseless::starts_with(name, prefix))
 }

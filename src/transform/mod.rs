@@ -19,7 +19,7 @@
 //! | `pattern` | `/regex/flags` and `\1` templates |
 //! | `iterate`, `glob`, `turns` | TRANSFORM with items and counts |
 //! | `include` | texts taken in by `include` |
-//! | `lint`, `lint_commands`, `lint_conditions`, `lint_macros` | mistakes that 25.14 passes over in silence |
+//! | `lint`, `lint_commands`, `lint_conditions`, `lint_macros`, `lint_requirements` | mistakes that 25.14 passes over in silence |
 //! | `compare` | whether two rule sets do the same |
 //! | `legacy` | old ClassAd routes turned into transforms |
 //! | `observe` | what happened while applying, for traces, messages and differences |
@@ -36,6 +36,7 @@ pub mod lint;
 mod lint_commands;
 mod lint_conditions;
 mod lint_macros;
+mod lint_requirements;
 mod macros;
 mod memo;
 pub mod observe;

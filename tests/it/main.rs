@@ -38,4 +38,6 @@ mod starter_worst;
 #[cfg(feature = "cli")]
 mod transform_compare;
 #[cfg(feature = "cli")]
+mod transform_lint;
+#[cfg(feature = "cli")]
 mod transform_verb;

@@ -66,8 +66,14 @@ impl ClassAd {
                 self.dead += self.entries[at].len as usize;
                 self.entries[at].start = self.push_name(to);
                 self.entries[at].len = to.len() as u32;
-                self.hashes[at] = hash;
-                self.index_anew();
+                let old = std::mem::replace(&mut self.hashes[at], hash);
+                if let Some(index) = &mut self.index {
+                    index.remove(old, at as u32);
+                    index.place(hash, at as u32);
+                    if index.is_worn() {
+                        **index = Index::build(&self.hashes);
+                    }
+                }
             }
         }
         true
@@ -91,14 +97,17 @@ impl ClassAd {
         if let Slot::Str { len, .. } = self.entries[at].value {
             self.dead += len as usize;
         }
-        self.hashes.swap_remove(at);
+        let hash = self.hashes.swap_remove(at);
         self.entries.swap_remove(at);
-        self.index_anew();
-    }
-
-    fn index_anew(&mut self) {
-        if self.index.is_some() {
-            self.index = Some(Box::new(Index::build(&self.hashes)));
+        let last = self.hashes.len();
+        if let Some(index) = &mut self.index {
+            index.remove(hash, at as u32);
+            if at < last {
+                index.renumber(self.hashes[at], last as u32, at as u32);
+            }
+            if index.is_worn() {
+                **index = Index::build(&self.hashes);
+            }
         }
     }
 }

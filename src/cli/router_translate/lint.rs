@@ -85,6 +85,7 @@ fn record(finding: &Finding) -> serde_json::Value {
         "file": finding.line.source.name,
         "line": position.line,
         "column": position.column,
+        "end_column": position.column as usize + finding.at.1.saturating_sub(finding.at.0),
         "rule": finding.rule,
         "severity": word(finding.severity),
         "message": finding.message,

@@ -172,8 +172,14 @@ fn refuse_bad_statements(loaded: &Loaded, world: &RealWorld, program: &Program) 
         fatal += found.iter().filter(|finding| finding.is_fatal()).count();
         findings.extend(found);
     }
-    for finding in findings.iter().filter(|finding| fatal > 0 || finding.severity == Severity::Error) {
+    let mut told = findings.iter().filter(|finding| fatal > 0 || finding.severity == Severity::Error);
+    for finding in told.by_ref().take(MOST_STATEMENTS) {
         program.report(&report::finding(finding, Status::Unreadable));
+    }
+    // A file that holds no rules at all has a mistake in each line.
+    let rest = told.count();
+    if rest > 0 {
+        program.warn(&format!("{rest} more statements are wrong; lint tells all of them"));
     }
     if fatal > 0 {
         let message =
@@ -384,6 +390,9 @@ impl Observer for Watch<'_> {
 fn place(line: &Line) -> (usize, u32) {
     (std::sync::Arc::as_ptr(&line.source).addr(), line.number)
 }
+
+/// How many wrong statements are told before the first ad.
+const MOST_STATEMENTS: usize = 100;
 
 /// How many different problems are told: a stream of a million ads may have a problem each.
 const MOST_TOLD: usize = 1000;

@@ -1,0 +1,248 @@
+//! Mistakes in REQUIREMENTS: conditions that can never be true, names that are not there, lines that do not count.
+
+use bstr::{BString, ByteSlice};
+
+use super::lint::{Lint, Runner, Severity, find_scope};
+use super::pattern;
+use super::program::Transform;
+use crate::classad::{ClassAd, Context, Dialect, Expr, Value, explain, references};
+use crate::text::caseless;
+use crate::world::World;
+
+impl Lint<'_> {
+    pub(super) fn requirements(&mut self, transform: &Transform) {
+        self.superseded(transform);
+        let Some(requirements) = &transform.envelope.requirements else { return };
+        let (line, at) = (&requirements.line, requirements.at);
+        let end = at + requirements.text.len();
+        self.traps(line, &requirements.text, at, Dialect::old_syntax());
+        let scopes: &[&str] = if self.runner == Runner::Router { &["target", "my"] } else { &["target"] };
+        for scope in scopes {
+            if let Some(offset) = find_scope(&requirements.text, scope) {
+                let word = scope.to_uppercase();
+                let message =
+                    format!("{word}. is undefined in the requirements of a transform, which see one ad");
+                let place = (at + offset, at + offset + scope.len() + 1);
+                let fix = format!("write the attribute's name without '{word}.'");
+                self.add(("scope", Severity::Warning), line, place, message, fix);
+            }
+        }
+        if references::of(&requirements.expr).is_empty() {
+            if !may_be_true(&requirements.expr, self.world) {
+                let message = "these requirements can never be true, the transform is never applied";
+                let fix = "remove the line or the transform";
+                self.add(("never", Severity::Warning), line, (at, end), message, fix);
+            }
+        } else if let Some(reason) = never(&requirements.expr, self.world) {
+            let message = format!("these requirements can never be true: {reason}");
+            self.add(("never", Severity::Warning), line, (at, end), message, "correct the condition");
+        }
+    }
+
+    /// NAME, REQUIREMENTS and UNIVERSE may stand anywhere and more than once; the last of each counts.
+    fn superseded(&mut self, transform: &Transform) {
+        let lines = &transform.envelope.lines;
+        for (at, (keyword, line)) in lines.iter().enumerate() {
+            if let Some((_, last)) = lines[at + 1..].iter().rev().find(|(other, _)| other == keyword) {
+                let message =
+                    format!("dead statement: only the last {keyword} counts, on line {}", last.number);
+                let whole = (0, line.text.len());
+                self.add(("dead", Severity::Warning), line, whole, message, "remove it, or join the two");
+            }
+        }
+    }
+}
+
+/// Whether an expression without references counts as true.
+fn may_be_true(expr: &Expr, world: &dyn World) -> bool {
+    match Context::new(world).my(&ClassAd::new()).eval(expr) {
+        Value::Bool(value) => value,
+        Value::Int(value) => value != 0,
+        Value::Real(value) => value != 0.0,
+        _ => false,
+    }
+}
+
+/// Why a condition can never be true, as far as that can be seen from comparisons with constants.
+fn never(expr: &Expr, world: &dyn World) -> Option<String> {
+    let ways = explain::disjuncts(expr);
+    if ways.len() > 1 {
+        let reasons: Option<Vec<String>> = ways.iter().map(|way| never(way, world)).collect();
+        return Some(reasons?.join(", and "));
+    }
+    let mut known: Vec<Comparison> = Vec::new();
+    for term in explain::conjuncts(expr) {
+        if references::of(&term).is_empty() {
+            if !may_be_true(&term, world) {
+                return Some(format!("`{}` is not true", term.unparse_old()));
+            }
+            continue;
+        }
+        let Some(comparison) = Comparison::of(&term, world) else { continue };
+        let other = known.iter().find(|known| known.excludes(&comparison));
+        if let Some(other) = other {
+            return Some(format!("`{}` and `{}` exclude each other", other.text, comparison.text));
+        }
+        known.push(comparison);
+    }
+    None
+}
+
+/// A comparison of an attribute with a constant.
+struct Comparison {
+    name: BString,
+    sign: &'static str,
+    value: Value,
+    text: BString,
+}
+
+/// The comparisons as they print, with the one that says the same with its sides exchanged.
+const SIGNS: [(&str, &str); 8] = [
+    (" == ", " == "),
+    (" != ", " != "),
+    (" =?= ", " =?= "),
+    (" =!= ", " =!= "),
+    (" <= ", " >= "),
+    (" >= ", " <= "),
+    (" < ", " > "),
+    (" > ", " < "),
+];
+
+impl Comparison {
+    fn of(term: &Expr, world: &dyn World) -> Option<Self> {
+        let text = term.without_parentheses().unparse_old();
+        let (at, sign, mirrored) =
+            SIGNS.iter().find_map(|(sign, mirrored)| Some((text.find(sign)?, *sign, *mirrored)))?;
+        let (left, right) = (&text[..at], &text[at + sign.len()..]);
+        let constant = |text: &[u8]| {
+            let expr = Expr::parse_with(text, Dialect::old_syntax()).ok()?;
+            let value = Context::new(world).my(&ClassAd::new()).eval(&expr);
+            let is_sign = matches!(text.first(), Some(b'-' | b'+' | b' '));
+            (expr.as_literal().is_some() || (is_sign && references::of(&expr).is_empty())).then_some(value)
+        };
+        let name = |text: &[u8]| {
+            let own = if caseless::starts_with(text, b"MY.") { &text[3..] } else { text };
+            pattern::is_attribute_name(own).then(|| BString::from(own))
+        };
+        let (name, sign, value) = match (name(left), constant(right)) {
+            (Some(name), Some(value)) => (name, sign, value),
+            _ => (name(right)?, mirrored, constant(left)?),
+        };
+        Some(Comparison { name, sign: sign.trim(), value, text })
+    }
+
+    /// Whether it is false or undefined wherever the other is true.
+    fn excludes(&self, other: &Comparison) -> bool {
+        if !caseless::eq(&self.name, &other.name) {
+            return false;
+        }
+        if self.wants_undefined() || other.wants_undefined() {
+            let wants_value = |one: &Comparison| !matches!(one.sign, "=?=" | "=!=") || one.wants_other();
+            return wants_value(self) || wants_value(other);
+        }
+        let is = |one: &Comparison| matches!(one.sign, "==" | "=?=");
+        let is_not = |one: &Comparison| matches!(one.sign, "!=" | "=!=");
+        match (number(&self.value), number(&other.value)) {
+            (Some(a), Some(b)) => match (is_not(self), is_not(other)) {
+                (true, true) => false,
+                (true, false) => is(other) && a == b,
+                (false, true) => is(self) && a == b,
+                (false, false) => {
+                    let (low, high) = (self.bounds(a), other.bounds(b));
+                    let (from, to) = (low.0.max(high.0), low.1.min(high.1));
+                    let open = |sign| matches!(sign, "<" | ">");
+                    from > to || (from == to && (open(self.sign) || open(other.sign)))
+                }
+            },
+            _ => match (&self.value, &other.value) {
+                (Value::Str(a), Value::Str(b)) => {
+                    let same = caseless::eq(a, b);
+                    (is(self) && is(other) && !same)
+                        || (same && a == b && ((is(self) && is_not(other)) || (is_not(self) && is(other))))
+                }
+                (Value::Bool(a), Value::Bool(b)) => is(self) && is(other) && a != b,
+                _ => false,
+            },
+        }
+    }
+
+    fn wants_undefined(&self) -> bool {
+        self.sign == "=?=" && self.value == Value::Undefined
+    }
+
+    /// `=?=` with a value, or `=!= undefined`.
+    fn wants_other(&self) -> bool {
+        match self.sign {
+            "=?=" => self.value != Value::Undefined,
+            "=!=" => self.value == Value::Undefined,
+            _ => false,
+        }
+    }
+
+    /// Where the attribute's value lies.
+    fn bounds(&self, value: f64) -> (f64, f64) {
+        match self.sign {
+            "<" | "<=" => (f64::NEG_INFINITY, value),
+            ">" | ">=" => (value, f64::INFINITY),
+            _ => (value, value),
+        }
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "the reference compares so, too")]
+fn number(value: &Value) -> Option<f64> {
+    match value {
+        Value::Int(value) => Some(*value as f64),
+        Value::Real(value) => Some(*value).filter(|value| !value.is_nan()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::os::RealWorld;
+
+    #[test]
+    fn conditions_that_exclude_themselves_are_seen_and_others_are_not() {
+        let world = RealWorld::new();
+        let is_never = |text: &str| {
+            never(&Expr::parse_with(text.as_bytes(), Dialect::old_syntax()).unwrap(), &world).is_some()
+        };
+        for text in [
+            "A == 1 && A == 2",
+            "A == 1 && B && (a =?= 2)",
+            "A == \"x\" && A == \"y\"",
+            "A > 5 && A < 3",
+            "A > 5 && A <= 5",
+            "5 < A && 5 > MY.A",
+            "A == 5 && A != 5",
+            "A == 5 && A > 7.5",
+            "A > 1 && false",
+            "A =?= undefined && A == 1",
+            "A =?= undefined && A =!= undefined",
+            "(A == 1 && A == 2) || (B < 0 && B > 0)",
+            "A == true && A == false",
+            "A == -1 && A > 0",
+        ] {
+            assert!(is_never(text), "{text}");
+        }
+        for text in [
+            "A == 1 && B == 2",
+            "A == \"x\" && A == \"X\"",
+            "A == \"x\" && A =!= \"X\"",
+            "A > 3 && A < 5",
+            "A >= 5 && A <= 5",
+            "A != 1 && A != 2",
+            "A == 1 || A == 2",
+            "(A == 1 && A == 2) || B",
+            "A =!= undefined && A == 1",
+            "A =!= 1 && A =?= undefined",
+            "A == B && A == 1",
+            "A == 1 && size(A) == 2",
+            "!(A == 1) && A == 2",
+        ] {
+            assert!(!is_never(text), "{text}");
+        }
+    }
+}
