@@ -467,6 +467,14 @@ fn what_is_no_history_is_unreadable_and_counts_are_made_of_what_is_one() {
     };
     let (code, told) = status(&["history", "noise"]);
     assert!(code == 3 && told.contains("'noise' holds no record of a job"), "{code}: {told}");
+    // Nor is it a queue in which nothing is wrong.
+    let lines: String = (0..40).map(|at| format!("A{at} = )\n\n")).collect();
+    fs::write(place.file("no.ads"), lines).unwrap();
+    for words in [&["no.ads"][..], &["doctor", "no.ads"]] {
+        let (code, told) = status(words);
+        assert!(code == 3 && told.contains("'no.ads' holds no ad of a job"), "{code}: {told}");
+        assert!(told.contains("no.ads: 30 more errors") && told.lines().count() < 60, "{told}");
+    }
     assert_eq!(
         status(&["history", "--by", "user", "--af", "User", "Jobs", "--", "history"]),
         (0, "ana 1\nbo 2\n".into())

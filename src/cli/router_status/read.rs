@@ -17,6 +17,8 @@ use crate::os::files::open_regular;
 use crate::queue::{Backwards, HistoryRecord, JobQueue, QueueLogReader};
 use crate::world::{Command, World};
 
+/// So many errors of a file are told one by one.
+const TOLD: u64 = 10;
 /// How much a compressed history file may hold, in bytes.
 const UNPACKED: usize = 2 << 30;
 
@@ -92,10 +94,15 @@ pub(super) fn any_file(
     }
     let name = path.display().to_string();
     let mut jobs = Vec::new();
+    let mut errors = 0;
     let mut reader = AdReader::new(input, None);
     while let Some(record) = reader.next_ad().with_context(problem)? {
         for error in &record.errors {
-            program.report(&Problem::unreadable(error.message.clone()).at_line(&error.caret(&name)).into());
+            errors += 1;
+            if errors <= TOLD {
+                program
+                    .report(&Problem::unreadable(error.message.clone()).at_line(&error.caret(&name)).into());
+            }
         }
         let context = Context::new(world).my(&record.ad);
         let number = |name: &str| context.int(name).and_then(|number| i32::try_from(number).ok());
@@ -105,6 +112,12 @@ pub(super) fn any_file(
             program
                 .warn(&format!("{name}:{}: an ad without ClusterId and ProcId is passed over", record.line));
         }
+    }
+    if errors > TOLD {
+        program.warn(&format!("{name}: {} more errors", errors - TOLD));
+    }
+    if jobs.is_empty() && errors > 0 {
+        return Err(Problem::unreadable(format!("'{name}' holds no ad of a job")).into());
     }
     Ok(jobs)
 }
