@@ -181,3 +181,26 @@ fn a_cron_job_is_called_with_what_options_give_it() {
         assert_eq!(run(home.path(), &["startd-cron", "h", "--for", bad]).unwrap().0, 2, "{bad}");
     }
 }
+
+#[test]
+fn what_is_kept_tells_how_the_hook_was_called() {
+    let home = home("#!/bin/sh\ncat >/dev/null\numask >&2\npwd >&2\n");
+    let words = ["prepare", "h", "--sample-job", "vanilla", "--keep", "kept"];
+    if run(home.path(), &words).is_none() {
+        return;
+    }
+    let call = std::fs::read_dir(home.path().join("kept")).unwrap().next().unwrap().unwrap().path();
+    let meta: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(call.join("meta.json")).unwrap()).unwrap();
+    let said = std::fs::read_to_string(call.join("stderr")).unwrap();
+    let said: Vec<&str> = said.lines().collect();
+    assert_eq!([&meta["umask"], &meta["cwd"]], said[..]);
+    assert_eq!(meta["fds"][0], serde_json::json!({ "fd": 0, "flags": "r", "target": "pipe" }));
+    let uid = nix::unistd::geteuid().as_raw();
+    assert_eq!(meta["uid"], serde_json::json!([uid, uid, uid]));
+    let seconds = |name: &str| meta[name].as_f64().unwrap();
+    assert!(
+        seconds("start_s") > 1.7e9
+            && (seconds("end_s") - seconds("start_s") - seconds("seconds")).abs() < 1e-3
+    );
+}

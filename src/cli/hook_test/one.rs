@@ -17,7 +17,7 @@ use crate::process::Exit;
 use crate::quirks::Quirks;
 use crate::runner::events::{Event, EventStream, Kind};
 use crate::runner::hook_test::record::Record;
-use crate::runner::hook_test::{Ending, Finding, Outcome, Verdict, call, find, verdict};
+use crate::runner::hook_test::{Ending, Finding, Outcome, Verdict, call, facts, find, verdict};
 use crate::text::Span;
 use crate::text::caret::Caret;
 use crate::world::World;
@@ -182,6 +182,8 @@ pub(super) fn shown(
     };
     record.describe(&setup.case);
     let spec = setup.child(&place, environment)?;
+    record.facts = facts(&spec);
+    record.began = Some(setup.world.now().epoch_f64());
     let outcome = match &setup.refusal {
         Some(reason) => {
             let ending = Ending::Refused { reason: reason.clone() };

@@ -16,8 +16,8 @@ use crate::cli::common::{Problem, Session, Status};
 use crate::hook::HookType;
 use crate::os::{Event, Reactor, RealWorld, Whom, clock, sigpipe_was_ignored};
 use crate::process::{ChildSpec, Exit, LeftBehind, Session as ProcessSession, Stdio};
-use crate::runner::hook_test::Ending;
 use crate::runner::hook_test::record::Record;
+use crate::runner::hook_test::{Ending, facts};
 use crate::world::World;
 
 /// Options of `record`.
@@ -84,6 +84,11 @@ pub(super) fn run(args: &RecordArgs, session: &Session) -> anyhow::Result<Status
         left_behind: LeftBehind::Kept,
         ..ChildSpec::new(&program)
     };
+    record.facts = facts(&spec);
+    record.began = Some(RealWorld::new().now().epoch_f64());
+    // Whose hook it is: condor_startd, condor_starter, condor_shadow ...
+    let parent = format!("/proc/{}/comm", nix::unistd::getppid());
+    record.parent = std::fs::read_to_string(parent).ok().map(|name| name.trim_end().to_owned());
     let began = clock::tick();
     let child = match reactor.spawn(spec) {
         Ok(child) => child,

@@ -6,6 +6,7 @@
 mod call;
 mod case;
 mod change;
+mod facts;
 mod find;
 mod find_output;
 mod finding;
@@ -21,6 +22,7 @@ mod verdict;
 pub use call::{Ended, Ending, Outcome, call};
 pub use case::{Case, Protocol, Route};
 pub use change::{Change, changes};
+pub use facts::facts;
 pub use find::find;
 pub use finding::{Finding, Rule};
 pub use place::{Place, caller_environment};

@@ -54,6 +54,10 @@ pub struct Record {
     pub with_shadow: Option<bool>,
     /// The route, where one is stored.
     pub route: Option<Route>,
+    /// When it began, in seconds since the epoch, of a call made here.
+    pub began: Option<f64>,
+    /// How it was called, of a call made here ([`super::facts`]).
+    pub facts: serde_json::Map<String, Value>,
 }
 
 impl Record {
@@ -134,7 +138,7 @@ impl Record {
                 "edit_in_place": route.edit_in_place,
             })
         });
-        json!({
+        let mut all = json!({
             "hook": self.name,
             "keyword": self.keyword.as_ref().map(|keyword| keyword.to_str_lossy()),
             "with_shadow": self.with_shadow,
@@ -148,7 +152,16 @@ impl Record {
             "stdout_forwarded": self.stdout.len(),
             "stderr_forwarded": self.stderr.len(),
             "seconds": self.seconds,
-        })
+        });
+        if let Value::Object(all) = &mut all {
+            all.extend(self.facts.clone());
+            all.extend(self.parent.iter().map(|parent| ("parent".to_owned(), json!(parent))));
+            if let Some(began) = self.began {
+                all.insert("start_s".to_owned(), json!(began));
+                all.insert("end_s".to_owned(), json!(began + self.seconds));
+            }
+        }
+        all
     }
 }
 
@@ -243,6 +256,8 @@ impl Reader {
             with_shadow: meta.get("with_shadow").and_then(Value::as_bool),
             route: meta.get("route").and_then(route),
             never_began: meta.get("never_began").and_then(never_began),
+            began: None,
+            facts: serde_json::Map::new(),
         }))
     }
 
