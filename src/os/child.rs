@@ -18,75 +18,8 @@ use nix::libc;
 
 use crate::process::{Identity, LimitKind, Session, Usage};
 
+use super::child_plan::{Marker, Plan, RawLimit, Standard};
 use super::spawn_error::Stage;
-
-/// What becomes of one of the child's first three descriptors.
-pub(super) enum Standard {
-    /// Not open.
-    Closed,
-    /// A duplicate of this descriptor of ours.
-    From(c_int),
-    /// The same as descriptor 1.
-    Stdout,
-    /// This file, opened by the child under its own identity.
-    Open {
-        /// Its path.
-        path: CString,
-        /// Flags of `open`.
-        flags: c_int,
-    },
-}
-
-/// A resource limit as the kernel takes it; the hard value is read from the present limit where it is `None`.
-pub(super) struct RawLimit {
-    /// Which.
-    pub(super) kind: LimitKind,
-    /// Soft value, `RLIM_INFINITY` for none.
-    pub(super) soft: u64,
-    /// Hard value.
-    pub(super) hard: Option<u64>,
-}
-
-/// The ancestor marker, whose text needs the child's own pid.
-pub(super) struct Marker {
-    /// Where in `Plan::env` it stands.
-    pub(super) place: usize,
-    /// `_CONDOR_ANCESTOR_<parent>=`.
-    pub(super) before: Vec<u8>,
-    /// `:<time>:<random>`.
-    pub(super) after: Vec<u8>,
-}
-
-/// All that the child does, made before it exists.
-pub(super) struct Plan {
-    pub(super) program: CString,
-    pub(super) argv: Vec<CString>,
-    pub(super) env: Vec<CString>,
-    pub(super) marker: Option<Marker>,
-    pub(super) session: Session,
-    /// Our own pid when the child is to be killed at our end.
-    pub(super) dies_with: Option<i32>,
-    /// Open `cgroup.procs` files to write `0` into.
-    pub(super) cgroups: Vec<c_int>,
-    /// Directories bound over others.
-    pub(super) mounts: Vec<(CString, CString)>,
-    /// Whether /dev/shm is a new file system.
-    pub(super) private_shm: bool,
-    pub(super) limits: Vec<RawLimit>,
-    /// The nice value wanted, if it is to change.
-    pub(super) nice: Option<c_int>,
-    pub(super) umask: u32,
-    pub(super) identity: Option<Identity>,
-    pub(super) standard: [Standard; 3],
-    /// Descriptors that stay open under their own number.
-    pub(super) kept: Vec<c_int>,
-    pub(super) cwd: Option<CString>,
-    pub(super) blocked: Vec<c_int>,
-    pub(super) ignore_sigpipe: bool,
-    /// Where a child writes why it gave up that may wait for the other end of a FIFO. Nobody waits for it: it has memory
-    /// of its own and is killed as any other. `None`: the parent sleeps, and such a FIFO is EAGAIN.
-    pub(super) waits: Option<c_int>,
-}
 
 /// The children made here and not yet reaped. One for the process, as the kernel's own table is: it tells a child that
 /// somebody waits for from an orphan that came to us, so that reaping the latter never steals the status of the former.
@@ -288,7 +221,7 @@ fn prepare(shared: &mut Shared<'_>) -> Result<(), Failure> {
             check(libc::write(group, c"0".as_ptr().cast(), 1) as c_int, Stage::Cgroup, index)?;
         }
         if plan.private_shm || !plan.mounts.is_empty() {
-            bind(&plan.mounts, plan.private_shm)?;
+            bind(plan)?;
         }
         for (index, (kind, limit)) in shared.limits.iter().enumerate() {
             check(libc::setrlimit(*kind as libc::__rlimit_resource_t, limit), Stage::Limit, index)?;
@@ -359,7 +292,7 @@ fn default_signals(ignore_sigpipe: bool) {
 }
 
 /// A private mount namespace with directories bound over others, and a /dev/shm of its own where that is wished.
-fn bind(mounts: &[(CString, CString)], private_shm: bool) -> Result<(), Failure> {
+fn bind(plan: &Plan) -> Result<(), Failure> {
     let none = ptr::null();
     // SAFETY: plain system calls on strings that live in the plan.
     unsafe {
@@ -367,21 +300,42 @@ fn bind(mounts: &[(CString, CString)], private_shm: bool) -> Result<(), Failure>
         // Otherwise our mounts would show in the parent's namespace on machines where / is shared.
         let flags = libc::MS_REC | libc::MS_SLAVE;
         check(libc::mount(none, c"/".as_ptr(), none, flags, ptr::null()), Stage::Mount, 0)?;
-        for (index, (source, target)) in mounts.iter().enumerate() {
-            let flags = libc::MS_BIND | libc::MS_REC;
-            check(
-                libc::mount(source.as_ptr(), target.as_ptr(), none, flags, ptr::null()),
-                Stage::Mount,
-                index,
-            )?;
+        for (index, (source, target)) in plan.mounts.iter().enumerate() {
+            check(bind_one(source, target, plan.identity.as_ref()), Stage::Mount, index)?;
         }
-        if private_shm {
+        if plan.private_shm {
             // As the reference mounts it; where there is none the child goes on without (`AddDevShmMapping`).
             let shm = c"/dev/shm".as_ptr();
             libc::mount(shm, shm, c"tmpfs".as_ptr(), 0, ptr::null());
         }
     }
     Ok(())
+}
+
+/// Binds one directory over another. It is opened with the rights of the account that is to use it: that account may have
+/// put a link in its place, which must not show it what it could not get at by itself.
+fn bind_one(source: &CString, target: &CString, identity: Option<&Identity>) -> c_int {
+    let mut path = *b"/proc/self/fd/\0\0\0\0\0\0\0\0\0\0\0\0";
+    let mut from = source.as_ptr();
+    // SAFETY: plain system calls on strings that live in the plan or here; the last change no errno.
+    unsafe {
+        if let Some(identity) = identity {
+            libc::syscall(libc::SYS_setgroups, identity.groups.len(), identity.groups.as_ptr());
+            libc::setfsgid(identity.gid);
+            libc::setfsuid(identity.uid);
+            let descriptor = libc::open(from, libc::O_PATH | libc::O_DIRECTORY | libc::O_CLOEXEC);
+            libc::setfsuid(libc::geteuid());
+            libc::setfsgid(libc::getegid());
+            if descriptor < 0 {
+                return descriptor;
+            }
+            for (place, digit) in path.iter_mut().skip(14).zip(digits(descriptor, &mut [0; 11])) {
+                *place = *digit;
+            }
+            from = path.as_ptr().cast();
+        }
+        libc::mount(from, target.as_ptr(), ptr::null(), libc::MS_BIND | libc::MS_REC, ptr::null())
+    }
 }
 
 /// Puts the three standard descriptors in place and closes everything else at exec.
@@ -472,21 +426,26 @@ fn close_the_rest() {
 
 /// Puts the child's pid into the text of the ancestor marker.
 fn finish_marker(text: &mut [u8], marker: &Marker, pid: i32) {
-    let mut digits = [0u8; 12];
-    let mut first = digits.len();
-    let mut rest = pid.unsigned_abs();
-    for place in digits.iter_mut().rev() {
+    let mut buffer = [0; 11];
+    let tail = digits(pid, &mut buffer).chain(&marker.after).chain(&[0]);
+    for (place, byte) in text.iter_mut().skip(marker.before.len()).zip(tail) {
+        *place = *byte;
+    }
+}
+
+/// The digits of a number that is not negative.
+fn digits(number: c_int, buffer: &mut [u8; 11]) -> impl Iterator<Item = &u8> {
+    let mut rest = number.unsigned_abs();
+    let mut count = 0;
+    for place in buffer.iter_mut().rev() {
         *place = b'0' + (rest % 10) as u8;
         rest /= 10;
-        first -= 1;
+        count += 1;
         if rest == 0 {
             break;
         }
     }
-    let tail = digits.iter().skip(first).chain(&marker.after).chain(&[0]);
-    for (place, byte) in text.iter_mut().skip(marker.before.len()).zip(tail) {
-        *place = *byte;
-    }
+    buffer.iter().skip(11 - count)
 }
 
 /// A process that has ended.

@@ -5,6 +5,7 @@
 
 pub mod accounting;
 mod child;
+mod child_plan;
 pub mod clock;
 mod event;
 pub mod family;

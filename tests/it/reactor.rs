@@ -1,5 +1,9 @@
 //! What children do to the loop, and what it does to them.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
 use bstr::ByteSlice;
 use htc_hooks::os::{Event, Leftover, Stage, Stream, Whom};
 use htc_hooks::process::{Ancestor, ChildSpec, Exit, Identity, LeftBehind, Session, Stdio};
@@ -385,10 +389,18 @@ fn output_files_are_opened_by_the_child_and_a_fifo_blocks_nobody() {
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "out\nerr\n");
     let fifo = sandbox.path("fifo");
     nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).unwrap();
-    let mut spec = sandbox.shell("true");
-    spec.stdio[1] = Stdio::File { path: fifo, write: true, truncate: false, append: false };
-    let error = sandbox.reactor.spawn(spec).unwrap_err();
-    assert_eq!((error.stage, error.errno()), (Stage::Stdout, nix::libc::ENXIO));
+    let mut spec = sandbox.shell("echo out");
+    spec.stdio[1] = Stdio::File { path: fifo.clone(), write: true, truncate: false, append: false };
+    let soon = || htc_hooks::os::clock::tick().plus(std::time::Duration::from_millis(200));
+    // The child waits for a reader, and we for nobody.
+    sandbox.spawn(spec.clone());
+    assert_eq!(sandbox.reactor.next(Some(soon())).unwrap(), Event::Timeout);
+    assert_eq!(fs::read_to_string(&fifo).unwrap(), "out\n");
+    assert_eq!(ended(sandbox.next()).exit, Exit::Code(0));
+    let child = sandbox.spawn(spec);
+    assert_eq!(sandbox.reactor.next(Some(soon())).unwrap(), Event::Timeout);
+    sandbox.reactor.kill(child, nix::libc::SIGTERM, Whom::Process);
+    assert_eq!(ended(sandbox.next()).exit, Exit::Signal { number: 15, core_dumped: false });
 }
 
 #[test]
@@ -433,4 +445,32 @@ fn many_children_at_once_are_each_reported_once() {
         assert_eq!(exit, Exit::Code(number));
         assert_eq!(stdout.bytes, format!("n.{number}\n").into_bytes());
     }
+}
+
+#[test]
+fn a_directory_is_bound_only_as_far_as_the_account_gets_by_itself() {
+    if !nix::unistd::geteuid().is_root() {
+        return;
+    }
+    let mut sandbox = Sandbox::new();
+    let mode = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    mode(sandbox.home.path(), 0o755);
+    for name in ["open", "closed", "closed/inner", "target"] {
+        fs::create_dir(sandbox.path(name)).unwrap();
+        fs::write(sandbox.path(name).join("file"), name).unwrap();
+    }
+    // What lies in a closed directory may be open to all by itself.
+    mode(&sandbox.path("closed"), 0o700);
+    std::os::unix::fs::symlink(sandbox.path("closed/inner"), sandbox.path("link")).unwrap();
+    let mut bound = |source: &str| {
+        let mut spec = sandbox.shell(&format!("cat {}/file", sandbox.path("target").display()));
+        spec.identity = Some(Identity { uid: 65534, gid: 65534, groups: vec![65534] });
+        spec.mounts = vec![(sandbox.path(source), sandbox.path("target"))];
+        sandbox.reactor.spawn(spec).map_err(|error| error.errno())
+    };
+    assert_eq!(bound("link"), Err(nix::errno::Errno::EACCES as i32));
+    let child = bound("open").unwrap();
+    let event = sandbox.reactor.next(Some(Sandbox::deadline())).unwrap();
+    let Event::Exited { child: ended, stdout, .. } = event else { panic!("{event:?}") };
+    assert_eq!((ended, stdout.bytes.as_slice()), (child, &b"open"[..]));
 }
