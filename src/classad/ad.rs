@@ -87,6 +87,11 @@ impl ClassAd {
         }
     }
 
+    /// An empty ad with room for what a text of so many bytes usually holds.
+    pub(crate) fn likely_in(bytes: usize) -> Self {
+        ClassAd::sized_as((bytes / 32).min(256), (bytes - bytes / 4).min(1 << 16))
+    }
+
     /// The hashes of its names, in their order.
     pub(crate) fn hashes(&self) -> &[u32] {
         &self.hashes

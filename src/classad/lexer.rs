@@ -127,6 +127,9 @@ const WORD: [bool; 256] = {
     table
 };
 
+/// The lengths of the reserved words, a bit for each.
+const LENGTHS: u32 = 1 << 2 | 1 << 4 | 1 << 5 | 1 << 9;
+
 /// The cursor over one text.
 #[derive(Debug)]
 pub(crate) struct Lexer<'s> {
@@ -134,10 +137,6 @@ pub(crate) struct Lexer<'s> {
     at: usize,
     dialect: Dialect,
     pub(crate) token: Token,
-    /// Kind of the token before, for the folding of minus signs.
-    last: Kind,
-    /// Where the token before ended.
-    pub(crate) last_end: usize,
     /// Texts that differ from how they were written (escapes, joined strings); they stand behind the source.
     pub(crate) extra: Vec<u8>,
 }
@@ -161,8 +160,7 @@ impl<'s> Lexer<'s> {
             quoted_expression: false,
             bad: BadToken::Byte,
         };
-        let mut lexer =
-            Lexer { source, at: 0, dialect, token, last: Kind::End, last_end: 0, extra: Vec::new() };
+        let mut lexer = Lexer { source, at: 0, dialect, token, extra: Vec::new() };
         lexer.advance();
         lexer
     }
@@ -195,57 +193,80 @@ impl<'s> Lexer<'s> {
         self.source.get(self.at + ahead).copied().unwrap_or(0)
     }
 
-    /// Moves to the next token.
+    /// Moves to the next token. What each kind of token needs stands in functions of their own, so that the commonest
+    /// tokens cost little.
     pub(crate) fn advance(&mut self) {
-        self.last = self.token.kind;
-        self.last_end = self.token.end;
-        let byte = loop {
-            let byte = self.peek(0);
-            if is_space(byte) {
-                self.at += 1;
-            } else if byte == b'/' && matches!(self.peek(1), b'/' | b'*') {
-                if !self.comment() {
-                    return;
+        let mut at = self.at;
+        loop {
+            let byte = self.source.get(at).copied().unwrap_or(0);
+            if byte <= b' ' {
+                if is_space(byte) {
+                    at += 1;
+                    continue;
                 }
-            } else {
-                break byte;
+                self.token.start = at;
+                return if byte == 0 { self.take(at, 0, Kind::End) } else { self.other(at, byte) };
             }
-        };
-        let start = self.at;
-        self.token.start = start;
-        self.token.kind = match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'_' => self.word(start),
-            b'0'..=b'9' => self.digits(start),
-            b'.' => self.number(start),
-            b'-' if !self.last.ends_operand() => self.number(start),
-            b'"' | b'\'' => self.string(byte),
-            0 => Kind::End,
-            _ => self.punctuation(byte),
-        };
+            self.token.start = at;
+            return match byte {
+                b'a'..=b'z' | b'A'..=b'Z' | b'_' => self.word(at),
+                b'0'..=b'9' => self.digits(at),
+                b'"' | b'\'' => self.quoted(at, byte),
+                b'(' => self.take(at, 1, Kind::OpenParenthesis),
+                b')' => self.take(at, 1, Kind::CloseParenthesis),
+                b',' => self.take(at, 1, Kind::Comma),
+                b':' => self.take(at, 1, Kind::Colon),
+                b'&' if self.source.get(at + 1) == Some(&b'&') => self.take(at, 2, Kind::And),
+                b'|' if self.source.get(at + 1) == Some(&b'|') => self.take(at, 2, Kind::Or),
+                b'/' if matches!(self.source.get(at + 1), Some(b'/' | b'*')) => {
+                    match self.behind_comment(at) {
+                        Some(behind) => {
+                            at = behind;
+                            continue;
+                        }
+                        None => return,
+                    }
+                }
+                _ => self.other(at, byte),
+            };
+        }
+    }
+
+    /// Sets the token to so many bytes.
+    #[inline(always)]
+    fn take(&mut self, at: usize, length: usize, kind: Kind) {
+        self.at = at + length;
+        self.token.kind = kind;
         self.token.end = self.at;
     }
 
-    /// Passes over a comment; `false` where it never ends, which is a bad token.
+    /// Tokens that are less common.
+    #[inline(never)]
+    fn other(&mut self, at: usize, byte: u8) {
+        self.at = at;
+        let is_number = byte == b'.' || byte == b'-' && !self.token.kind.ends_operand();
+        self.token.kind = if is_number { self.number(at) } else { self.punctuation(byte) };
+        self.token.end = self.at;
+    }
+
+    /// The offset behind a comment; none where it never ends, which is a bad token.
     #[cold]
     #[inline(never)]
-    fn comment(&mut self) -> bool {
-        let rest = &self.source[self.at..];
-        if self.peek(1) == b'/' {
-            self.at += memchr::memchr(b'\n', rest).unwrap_or(rest.len());
-            return true;
+    fn behind_comment(&mut self, at: usize) -> Option<usize> {
+        let rest = &self.source[at..];
+        if rest[1] == b'/' {
+            return Some(at + memchr::memchr(b'\n', rest).unwrap_or(rest.len()));
         }
         if let Some(length) = memchr::memmem::find(&rest[2..], b"*/") {
-            self.at += length + 4;
-            return true;
+            return Some(at + length + 4);
         }
         // The reference marks the error but leaves the token before in place (lexer.cpp LoadToken), so that a repeated
         // closing parenthesis may even complete a call.
-        self.token.start = self.at;
         self.at = self.source.len();
+        self.token.start = at;
         self.token.end = self.at;
         self.token.bad = BadToken::Comment;
-        self.last = Kind::Bad;
-        false
+        None
     }
 
     #[inline]
@@ -254,13 +275,23 @@ impl<'s> Lexer<'s> {
         Kind::Bad
     }
 
-    #[inline]
-    fn word(&mut self, start: usize) -> Kind {
-        let rest = &self.source[start..];
-        let length = rest.iter().position(|byte| !WORD[usize::from(*byte)]).unwrap_or(rest.len());
-        let word = &rest[..length];
-        self.at = start + length;
+    fn word(&mut self, start: usize) {
+        let mut end = start + 1;
+        while let Some(byte) = self.source.get(end)
+            && WORD[usize::from(*byte)]
+        {
+            end += 1;
+        }
+        let length = end - start;
         self.token.text = Text { start: start as u32, len: length as u32 };
+        let kind =
+            if LENGTHS >> length.min(31) & 1 == 1 { self.reserved(start, length) } else { Kind::Identifier };
+        self.take(start, length, kind);
+    }
+
+    /// The kind of a word as long as one that is reserved.
+    fn reserved(&mut self, start: usize, length: usize) -> Kind {
+        let word = &self.source[start..start + length];
         let is = |reserved: &[u8]| word.eq_ignore_ascii_case(reserved);
         match (length, word[0] | 0x20) {
             (2, b'i') if is(b"is") => Kind::Is,
@@ -281,24 +312,32 @@ impl<'s> Lexer<'s> {
     }
 
     /// A number that begins with a digit. The commonest are decimal integers that fit.
-    #[inline]
-    fn digits(&mut self, start: usize) -> Kind {
+    fn digits(&mut self, start: usize) {
         let mut value = 0i64;
         let mut at = start;
-        while let digit @ b'0'..=b'9' = self.source.get(at).copied().unwrap_or(0)
-            && at < start + 18
-        {
-            value = value * 10 + i64::from(digit - b'0');
+        let next = loop {
+            let byte = self.source.get(at).copied().unwrap_or(0);
+            let digit = byte.wrapping_sub(b'0');
+            if digit > 9 || at - start == 18 {
+                break byte;
+            }
+            value = value * 10 + i64::from(digit);
             at += 1;
-        }
-        let next = self.source.get(at).copied().unwrap_or(0);
+        };
         let plain = !matches!(next, b'0'..=b'9' | b'.' | b'e' | b'E' | b'x' | b'X');
         if plain && (self.source[start] != b'0' || at == start + 1) {
-            self.at = at;
             self.token.integer = value;
-            return Kind::Integer;
+            return self.take(start, at - start, Kind::Integer);
         }
-        self.number(start)
+        self.at = start;
+        self.token.kind = self.number(start);
+        self.token.end = self.at;
+    }
+
+    fn quoted(&mut self, start: usize, quote: u8) {
+        self.at = start;
+        self.token.kind = self.string(quote);
+        self.token.end = self.at;
     }
 
     /// Numbers, and the dot of a selection (reference: tokenizeNumber).
@@ -386,8 +425,6 @@ impl<'s> Lexer<'s> {
         Kind::Integer
     }
 
-    // Kept out of line: what is rare would make the common way slower.
-    #[inline(never)]
     fn string(&mut self, quote: u8) -> Kind {
         self.at += 1;
         let complete = if self.dialect.old_strings { self.old_string(quote) } else { self.new_string(quote) };
@@ -490,7 +527,6 @@ impl<'s> Lexer<'s> {
         }
     }
 
-    #[inline(always)]
     fn punctuation(&mut self, byte: u8) -> Kind {
         let (kind, length) = match byte {
             b'*' => (Kind::Multiply, 1),

@@ -136,6 +136,7 @@ pub(crate) fn ad_order(a: &[u8], b: &[u8]) -> Ordering {
 }
 
 /// A hash of a name that does not depend on its case, eight bytes at a time.
+#[inline]
 pub(crate) fn hash(name: &[u8]) -> u32 {
     const FOLD: u64 = 0x2020_2020_2020_2020;
     const MIX: u64 = 0x9e37_79b9_7f4a_7c15;

@@ -95,7 +95,8 @@ pub(crate) fn parse_with<'s, T>(
     }
     let mut workbench = SPARE.take().unwrap_or_default();
     let lexer = Lexer::new(text, dialect);
-    let mut parser = Parser { lexer, workbench: &mut workbench, depth: 0, dialect, conditional: false };
+    let mut parser =
+        Parser { lexer, workbench: &mut workbench, depth: 0, dialect, conditional: false, ad_end: 0 };
     let result = run(&mut parser);
     let Workbench { builder, items } = &mut *workbench;
     if builder.nodes.capacity().max(builder.fields.capacity()).max(items.capacity()) <= SPARE_NODES {
@@ -114,6 +115,8 @@ pub(crate) struct Parser<'s, 'w> {
     dialect: Dialect,
     /// Whether the expression that was read last is a conditional.
     conditional: bool,
+    /// Where the ad that was read last ended.
+    ad_end: usize,
 }
 
 /// What the parser builds with. A thread keeps one, so that a short text costs no allocation but those of its tree.
@@ -158,9 +161,9 @@ impl Parser<'_, '_> {
         Arc::new(self.workbench.builder.finish_with(text.into_boxed_slice()))
     }
 
-    /// Where the token that was consumed last ended.
-    pub(crate) fn last_end(&self) -> usize {
-        self.lexer.last_end
+    /// Where the ad that was read last ended.
+    pub(crate) fn ad_end(&self) -> usize {
+        self.ad_end
     }
 
     #[inline]
@@ -199,7 +202,7 @@ impl Parser<'_, '_> {
         self.workbench.builder.push(node)
     }
 
-    #[inline]
+    #[inline(always)]
     fn enter(&mut self, levels: u32) -> Parsed<()> {
         self.depth += levels;
         if self.depth > MAX_DEPTH {
@@ -258,14 +261,27 @@ impl Parser<'_, '_> {
         }
     }
 
+    /// An operand with the signs in front of it.
+    #[inline(always)]
     fn unary(&mut self) -> Parsed<NodeId> {
+        if matches!(self.kind(), Kind::Minus | Kind::Plus | Kind::BitNot | Kind::Not) {
+            return self.signed();
+        }
+        // A level for the sign that is not there, and one for the operand.
+        self.enter(2)?;
+        let operand = self.operand()?;
+        self.depth -= 2;
+        Ok(operand)
+    }
+
+    #[inline(never)]
+    fn signed(&mut self) -> Parsed<NodeId> {
         let op = match self.kind() {
             Kind::Minus => UnaryOp::Minus,
             Kind::Plus => UnaryOp::Plus,
             Kind::BitNot => UnaryOp::BitNot,
             Kind::Not => UnaryOp::Not,
             _ => {
-                // A level for the sign that is not there, and one for the operand.
                 self.enter(2)?;
                 let operand = self.operand()?;
                 self.depth -= 2;
@@ -274,13 +290,13 @@ impl Parser<'_, '_> {
         };
         self.enter(1)?;
         self.lexer.advance();
-        let operand = self.unary()?;
+        let operand = self.signed()?;
         self.depth -= 1;
         Ok(self.push(Node::Unary(op, operand)))
     }
 
     /// An operand with what may stand behind it: selections, subscripts, `?:`.
-    #[inline]
+    #[inline(always)]
     fn operand(&mut self) -> Parsed<NodeId> {
         let operand = self.primary()?;
         match self.kind() {
@@ -327,6 +343,8 @@ impl Parser<'_, '_> {
         Ok(name)
     }
 
+    /// What an operand begins with. Names and the commonest literals are made here, all else below.
+    #[inline(always)]
     fn primary(&mut self) -> Parsed<NodeId> {
         let token = &self.lexer.token;
         let node = match token.kind {
@@ -339,8 +357,17 @@ impl Parser<'_, '_> {
             }
             Kind::Integer => Node::Int(token.integer),
             Kind::String => Node::Str(token.text),
-            Kind::Real => Node::Real(token.real),
             Kind::Boolean => Node::Bool(token.boolean),
+            _ => return self.other_primary(),
+        };
+        self.lexer.advance();
+        Ok(self.push(node))
+    }
+
+    #[inline(never)]
+    fn other_primary(&mut self) -> Parsed<NodeId> {
+        let node = match self.kind() {
+            Kind::Real => Node::Real(self.lexer.token.real),
             Kind::Undefined => Node::Undefined,
             Kind::Error => Node::Error,
             Kind::Selection => {
@@ -473,6 +500,7 @@ impl Parser<'_, '_> {
                 self.lexer.advance();
             }
         }
+        self.ad_end = self.lexer.token.end;
         self.lexer.advance();
         Ok(fields)
     }

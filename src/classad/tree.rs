@@ -544,7 +544,14 @@ impl Tree {
 }
 
 /// What a name means where no attribute has it.
+#[inline]
 pub(crate) fn special(name: &[u8]) -> Special {
+    // The lengths of the names below, a bit for each.
+    const LENGTHS: u32 = 1 << 2 | 1 << 4 | 1 << 6 | 1 << 8 | 1 << 11;
+    if LENGTHS >> name.len().min(31) & 1 == 0 { Special::None } else { special_of_length(name) }
+}
+
+fn special_of_length(name: &[u8]) -> Special {
     match name.len() {
         2 if name.eq_ignore_ascii_case(b"my") => Special::My,
         4 if name.eq_ignore_ascii_case(b"self") => Special::SelfAd,

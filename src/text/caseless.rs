@@ -5,10 +5,25 @@
 use std::cmp::Ordering;
 use std::hash::Hasher;
 
-/// Whether two names are the same. Most that are the same are spelled alike, and bytes compare many at a time.
+/// Whether two names are the same. Most that are the same are spelled alike, which is seen at once.
 #[inline]
 pub fn eq(a: &[u8], b: &[u8]) -> bool {
-    a.len() == b.len() && (a == b || a.eq_ignore_ascii_case(b))
+    a.len() == b.len() && (spelled_alike(a, b) || a.eq_ignore_ascii_case(b))
+}
+
+/// Whether two texts of one length are the same bytes. Names are short: two words that may overlap are all of most.
+#[inline]
+fn spelled_alike(a: &[u8], b: &[u8]) -> bool {
+    if a.len() > 16 {
+        return a == b;
+    }
+    if let (Some(first), Some(last)) = (a.first_chunk::<8>(), a.last_chunk::<8>()) {
+        return b.first_chunk() == Some(first) && b.last_chunk() == Some(last);
+    }
+    if let (Some(first), Some(last)) = (a.first_chunk::<4>(), a.last_chunk::<4>()) {
+        return b.first_chunk() == Some(first) && b.last_chunk() == Some(last);
+    }
+    a.iter().eq(b)
 }
 
 /// Orders two names as `strcasecmp` does: by lower-cased bytes, a prefix first.
@@ -52,6 +67,16 @@ mod tests {
     fn names_compare_like_strcasecmp() {
         assert!(eq(b"JobUniverse", b"jobuniverse"));
         assert!(!eq(b"Job", b"JobU"));
+        let long = b"aBcDeFgHiJkLmNoPqRsTuVwXyZ_0123456789";
+        for length in 0..long.len() {
+            let name = &long[..length];
+            assert!(eq(name, name) && eq(name, &name.to_ascii_uppercase()), "{length}");
+            for at in 0..length {
+                let mut other = name.to_vec();
+                other[at] = b'#';
+                assert!(!eq(name, &other), "{length} {at}");
+            }
+        }
         assert_eq!(cmp(b"Job", b"jobu"), Ordering::Less);
         assert_eq!(cmp(b"a_", b"aB"), Ordering::Less);
         assert!(starts_with(b"SLOT_TYPE_1", b"slot_"));

@@ -40,6 +40,14 @@ fn operands_are_worked_off_from_left_to_right() {
 }
 
 #[test]
+fn references_of_an_expression_are_an_answer() {
+    let (status, out, err) = call(&["-refs", "A=1", "A + b + TARGET.c"]);
+    assert_eq!((status, out.as_str(), err.as_str()), (0, "internal: A\nexternal: b TARGET.c\n", ""));
+    // An assignment alone is none.
+    assert!(call(&["A=1"]).2.contains("nothing was evaluated"));
+}
+
+#[test]
 fn the_last_value_is_the_status_where_that_is_wanted() {
     for (text, status) in [("true", 0), ("0", 1), ("nosuch", 4), ("1/0", 5)] {
         assert_eq!(call(&["-quiet", "-e", text]).0, status, "{text}");

@@ -296,7 +296,10 @@ impl<'s> Reader<'_, 's, '_, '_> {
             return Err(self.parser.unexpected("an ad, which begins with `{`"));
         }
         self.lexer().advance();
-        let mut ad = self.memo.as_deref_mut().map(Memo::begin).unwrap_or_default();
+        let mut ad = match self.memo.as_deref_mut() {
+            Some(memo) => memo.begin(),
+            None => ClassAd::likely_in(self.parser.lexer.source().len()),
+        };
         while let Some(name) = self.name()? {
             let new = self.memo.as_deref_mut().and_then(|memo| memo.hash_of_next(&ad, &name));
             self.attribute(&mut ad, &name, new)?;
@@ -508,6 +511,32 @@ mod tests {
             assert_eq!(round(text), text);
         }
         assert_eq!(round(r#"{,,"A":1,,"B":2,}"#), r#"{"A": 1,"B": 2}"#);
+    }
+
+    #[test]
+    fn an_ad_of_many_is_what_it_is_by_itself() {
+        let texts = [
+            r#"{"A": 1,"B": "x","E": "\/Expr(a + b)\/"}"#,
+            r#"{"A": 2,"B": "y\"z","E": "\/Expr(a + b)\/"}"#,
+            r#"{"A": 2,"B": "broken off","#,
+            r#"{"A": 2,"a": 3,"B": "","E": "\/Expr(a + c)\/","e": 1.5}"#,
+            r#"{"a": 1,"B": "\/Expr(\"x\")\/","E": "\/Expr(\/"}"#,
+            r#"{"B": [1,{"c": null}],"A": true,"E": null}"#,
+            "{}",
+        ];
+        let mut memo = Memo::default();
+        for text in texts.iter().chain(&texts) {
+            let remembered = parse_next(text.as_bytes(), Dialect::json(), &mut memo);
+            let alone = parse_prefix(text.as_bytes(), Dialect::json());
+            assert_eq!(
+                remembered.as_ref().map(|(ad, used)| (ad.unparse(), *used)),
+                alone.as_ref().map(|(ad, used)| (ad.unparse(), *used)),
+                "{text}"
+            );
+            if let (Ok((ad, _)), Ok((other, _))) = (remembered, alone) {
+                assert!(other.names().all(|name| ad.contains(name)), "{text}");
+            }
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Ads in the long form: a line `Name = value` for each attribute (classad.md 11).
 
 use std::borrow::Cow;
+use std::cell::Cell;
 
 use crate::classad::name::ad_order;
 use crate::classad::unparse::{self, Form};
@@ -88,15 +89,29 @@ impl Arrangement {
             self.ends.push(self.names.len() as u32);
         }
         self.order.clear();
-        self.order.extend(in_order(ad, options).iter().map(|&(_, at)| at));
+        self.order.extend(in_order(ad, options, &[]).iter().map(|&(_, at)| at));
     }
 }
+
+thread_local! {
+    /// How the attributes of the ad stood that was printed last by itself: callers print one after the other.
+    static LAST: Cell<Vec<u32>> = const { Cell::new(Vec::new()) };
+}
+
+/// Attributes whose order is remembered at most.
+const KEPT: usize = 1024;
 
 /// Appends the long form of an ad.
 pub fn push(ad: &ClassAd, options: &PrintOptions, out: &mut Vec<u8>) {
     let ad = whole(ad, options);
-    let order = in_order(&ad, options);
+    let mut last = LAST.take();
+    let order = in_order(&ad, options, &last);
     push_lines(&ad, options, order.iter().map(|&(_, at)| at), out);
+    if order.len() == ad.len() && order.len() <= KEPT {
+        last.clear();
+        last.extend(order.iter().map(|&(_, at)| at));
+        LAST.set(last);
+    }
 }
 
 /// As [`push`], for an ad of many that are printed with the same options.
@@ -116,8 +131,9 @@ fn whole<'a>(ad: &'a ClassAd, options: &PrintOptions) -> Cow<'a, ClassAd> {
     }
 }
 
-/// The number of each attribute that is printed, behind what orders it nearly always; in order.
-fn in_order(ad: &ClassAd, options: &PrintOptions) -> Vec<(u64, u32)> {
+/// The number of each attribute that is printed, behind what orders it nearly always; in order. Where all attributes of an
+/// ad with as many stood in some order before, they are looked at in that one, which is mostly right.
+fn in_order(ad: &ClassAd, options: &PrintOptions, before: &[u32]) -> Vec<(u64, u32)> {
     let wanted = |name: &[u8]| {
         (options.private || !is_private(name))
             && options
@@ -126,10 +142,16 @@ fn in_order(ad: &ClassAd, options: &PrintOptions) -> Vec<(u64, u32)> {
                 .is_none_or(|only| only.iter().any(|wanted| *wanted == AttrName::from(name)))
     };
     let mut order: Vec<(u64, u32)> = Vec::with_capacity(ad.len());
-    for (at, name) in ad.names().enumerate() {
+    let add = |at: u32| {
+        let name = ad.name_of(at as usize);
         if wanted(name) {
-            order.push((beginning(name), at as u32));
+            order.push((beginning(name), at));
         }
+    };
+    if before.len() == ad.len() {
+        before.iter().copied().for_each(add);
+    } else {
+        (0..ad.len() as u32).for_each(add);
     }
     let name = |at: u32| ad.name_of(at as usize);
     match options.order {
@@ -238,6 +260,25 @@ mod tests {
             let mut out = Vec::new();
             push_arranged(&ad, &PrintOptions::default(), &mut arrangement, &mut out);
             assert_eq!(String::from_utf8(out).unwrap(), expected);
+        }
+    }
+
+    #[test]
+    fn an_ad_is_sorted_whatever_was_printed_before() {
+        let ads = [
+            "B=1\nA=2\nC=3",
+            "C=1\nB=2\nA=3",
+            "A=1\nClaimId=\"s\"\nB=3",
+            "Z=1\na=2\nM=3",
+            "B=1",
+            "C=1\nA=1\nB=2",
+        ];
+        for text in ads.iter().chain(&ads) {
+            let (ad, _) = parse(text.as_bytes());
+            let mut lines: Vec<String> = text.lines().map(|line| line.replace('=', " = ")).collect();
+            lines.retain(|line| !line.starts_with("ClaimId"));
+            lines.sort_unstable();
+            assert_eq!(String::from_utf8(print(&ad)).unwrap(), lines.join("\n") + "\n", "{text}");
         }
     }
 }

@@ -19,7 +19,7 @@ pub fn parse_prefix(text: &[u8], dialect: Dialect) -> Result<(ClassAd, usize), P
         for field in &fields {
             ad.insert(tree.name_bytes(field.name), Expr::from_tree(&tree, field.node));
         }
-        Ok((ad, parser.last_end()))
+        Ok((ad, parser.ad_end()))
     })
 }
 

@@ -63,7 +63,7 @@ pub(super) fn run(cli: &Cli, matches: &ArgMatches, session: &Session) -> anyhow:
             }
         }
     }
-    if state.last.is_none() && state.assigned && !cli.output.quiet {
+    if state.last.is_none() && state.assigned && !cli.question.refs && !cli.output.quiet {
         session.warn("nothing was evaluated: `NAME = VALUE` is an assignment; write `==` to compare");
     }
     Ok(match (cli.question.exit_status, &state.last) {

@@ -53,6 +53,16 @@ impl Kind {
     }
 }
 
+impl Question {
+    /// Whether a number is written anywhere that is, in seconds, a year beyond what an int holds (6.8e16).
+    fn has_huge_number(&self) -> bool {
+        [Some(&self.my), self.target.as_ref(), Some(&self.text)]
+            .into_iter()
+            .flatten()
+            .any(|text| text.split(|c: char| !c.is_ascii_digit()).any(|digits| digits.len() >= 17))
+    }
+}
+
 impl fmt::Display for Question {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {:?} in {}", self.kind.word(), self.text, self.my)?;
@@ -73,6 +83,11 @@ fn explained(question: &Question, theirs: &str) -> Option<&'static str> {
     };
     if uses("userHome") || uses("userMap") {
         return Some("depends on accounts and maps of the machine");
+    }
+    if (uses("splitTime") || uses("formatTime")) && question.has_huge_number() {
+        return Some(
+            "the year does not fit an int, and the reference shows memory that it has not set (classad.md 16)",
+        );
     }
     if question.kind == Kind::Flatten && question.text.contains('[') {
         return Some("the module flattens ads within an expression as if they stood in no ad");
