@@ -14,7 +14,7 @@ use crate::text::Span;
 use crate::text::caret::{Caret, LineCaret};
 use crate::transform::{
     CommandError, Event, Failure, IncludeError, Keyword, Line, LoadError, Observer, Problem, ProblemKind,
-    Reason,
+    Reason, Requirements, Transform,
 };
 
 /// A failure with its place.
@@ -213,11 +213,19 @@ pub(super) struct Steps {
 
 impl Steps {
     /// A transform whose REQUIREMENTS are not true.
-    pub(super) fn skipped(&mut self, transform: &crate::transform::Transform, requirements: &[u8]) {
+    pub(super) fn skipped(
+        &mut self,
+        transform: &Transform,
+        requirements: &Requirements,
+        reason: Option<&str>,
+    ) {
         self.records.push(json!({
             "event": "not-applied",
             "transform": text(&transform.name),
-            "requirements": text(requirements),
+            "file": requirements.line.source.name,
+            "line": requirements.line.number,
+            "requirements": text(&requirements.text),
+            "reason": reason,
         }));
     }
 }

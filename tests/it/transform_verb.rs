@@ -159,6 +159,17 @@ fn a_statement_that_does_nothing_makes_the_status_one() {
 }
 
 #[test]
+fn a_trace_tells_why_a_transform_does_not_apply() {
+    let (_, _, said) = transform("REQUIREMENTS A > 0 && B > 5\nSET C 1\n", ADS, &["--trace"]);
+    assert!(said.contains("does not apply: rules:1: REQUIREMENTS A > 0 && B > 5\n"), "{said}");
+    assert!(said.contains("`B > 5` is false: B is 2"), "{said}");
+    let (_, out, _) = transform("REQUIREMENTS B > 5\nSET C 1\n", ADS, &["--trace", "--jsonl"]);
+    let record: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(record["trace"][0]["reason"], "`B > 5` is false: B is 2", "{out}");
+    assert_eq!(record["trace"][0]["line"], 1, "{out}");
+}
+
+#[test]
 fn every_bad_statement_is_told_in_one_run() {
     let (status, out, said) = transform("SET X 1+\nSET Y 2\nBOGUS\nCOPY /(/ q\nRENAME A 1b\n", ADS, &[]);
     assert_eq!((status, out.as_str()), (3, ""), "{said}");

@@ -13,9 +13,9 @@ use clap::Args;
 
 use super::iteration;
 use super::rules::{self, Loaded, RulesOptions};
-use crate::classad::ClassAd;
 use crate::classad::format::list::{ListForm, ListWriter, Order};
 use crate::classad::stream::AdReader;
+use crate::classad::{ClassAd, Context as Eval, explain};
 use crate::cli::common::{
     ClockOptions, ConfigOptions, OutputOptions, Problem, QuirksOptions, Session as Program, Sink, Status,
     overwritten,
@@ -259,7 +259,7 @@ impl Run<'_> {
         let mut failure = None;
         for transform in self.transforms {
             if !session.matches(transform, ad) {
-                self.observer.skipped(transform);
+                self.observer.skipped(transform, &Eval::new(session.world).my(ad));
                 continue;
             }
             self.observer.begins(transform);
@@ -329,15 +329,24 @@ impl<'a> Watch<'a> {
         }
     }
 
-    fn skipped(&mut self, transform: &Transform) {
-        if let (Some(story), Some(requirements)) = (&mut self.story, &transform.envelope.requirements) {
+    fn skipped(&mut self, transform: &Transform, seen: &Eval<'_>) {
+        let Some(requirements) = transform.envelope.requirements.as_ref().filter(|_| self.wants_steps())
+        else {
+            return;
+        };
+        let reason = explain::first_not_true(seen, &requirements.expr).map(|clause| clause.to_string());
+        if let Some(story) = &mut self.story {
+            let (line, text) = (&requirements.line, &requirements.text);
             story.text.push_str(&format!(
-                "transform {} does not apply: REQUIREMENTS {}\n",
-                transform.name, requirements.text
+                "transform {} does not apply: {}:{}: REQUIREMENTS {text}\n",
+                transform.name, line.source.name, line.number
             ));
+            if let Some(reason) = &reason {
+                story.text.push_str(&format!("  {reason}\n"));
+            }
         }
-        if let (Some(steps), Some(requirements)) = (&mut self.steps, &transform.envelope.requirements) {
-            steps.skipped(transform, &requirements.text);
+        if let Some(steps) = &mut self.steps {
+            steps.skipped(transform, requirements, reason.as_deref());
         }
     }
 
