@@ -289,6 +289,7 @@ fn records_rejected_jobs_and_losses_are_looked_for() {
     let lose = BY_RENAME.replace("cat \"taken", "[ \"$file\" = new/7 ] && exit 0\n cat \"taken");
     let exit = |end: &str| EXIT.replace("echo ended >\"done/$id\"", end);
     let no_reply = "#!/bin/sh\ncat >/dev/null\n";
+    let logged = "#!/bin/sh\ncat >>\"$(dirname \"$0\")/../queue/log\"\n";
     let back = "#!/bin/sh\nid=$(sed -n 's/^ClusterId = //p')\ncd \"$(dirname \"$0\")/../queue\"\n\
         [ $1 = accept ] || mv taken/$id new/$id\n";
     let careless = "cat all >all.$$ 2>/dev/null; echo \"$id ended\" >>all.$$; sleep 0.02; mv all.$$ all";
@@ -302,6 +303,14 @@ fn records_rejected_jobs_and_losses_are_looked_for() {
             EXIT.replace("\nid=", "\nset -u\n[ -s \"$_CONDOR_JOB_AD\" ] || exit 1\nid="),
             None,
             None,
+        ),
+        ("records in files with other names", BY_RENAME, exit("echo \"ended $id\" >done/job$id"), None, None),
+        (
+            "a rejected job in a log",
+            BY_RENAME,
+            EXIT.to_owned(),
+            Some(logged),
+            Some("was rejected and does not come back"),
         ),
         (
             "no record",

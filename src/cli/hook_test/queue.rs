@@ -379,7 +379,7 @@ fn remark(habits: &Habits, args: &QueueArgs, no_exit: bool, session: &Session) {
         return;
     }
     if habits.can_count() {
-        let places: Vec<String> = habits.records.iter().map(|place| place.display().to_string()).collect();
+        let places: Vec<String> = habits.records().iter().map(|place| place.display().to_string()).collect();
         session.tell(&format!("exit records were looked for in {}\n", places.join(", ")));
     } else if !habits.here {
         session.tell("the queue is not in the copy: exit records are told by the status of JOB_EXIT only\n");

@@ -488,7 +488,7 @@ impl<'a> Drive<'a> {
         }
         let recorded = self.habits.recorded(self.ground.directory());
         let places: Vec<String> =
-            self.habits.records.iter().map(|place| place.display().to_string()).collect();
+            self.habits.records().iter().map(|place| place.display().to_string()).collect();
         let missing: Vec<String> = self
             .known
             .iter()

@@ -1,7 +1,7 @@
 //! What the hooks of a queue do to its files, learnt from calls made one at a time: where a job is taken from, where its
 //! end is taken down, and whether a rejected job is put aside.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -38,8 +38,8 @@ pub(super) struct Habits {
     pub here: bool,
     /// A rejected job is put aside by REPLY_FETCH; it is not to come back.
     pub files_rejects: bool,
-    /// Where the ends of jobs are taken down: directories with a file for each job, or files for all of them.
-    pub records: BTreeSet<PathBuf>,
+    /// The files in which ends of jobs were taken down, and of how many jobs each.
+    written: BTreeMap<PathBuf, u32>,
     /// The kinds of names that all of these records have had.
     kinds: Option<BTreeSet<usize>>,
     /// Whether files of the queue name their jobs at all, so that a record may be expected to.
@@ -55,10 +55,13 @@ impl Habits {
         self.named |= touched.into_iter().any(|path| !kinds(names, &words_of([path])).is_empty());
     }
 
-    /// REPLY_FETCH has been told that the job was rejected: whether it put the job aside, into a file that holds it.
+    /// REPLY_FETCH has been told that the job was rejected: whether it put the job aside, as a file that was moved. A copy
+    /// in a log is none.
     pub(super) fn rejected(&mut self, job: &ClassAd, before: &Files, after: &Files) {
         let Some(command) = job.string("Cmd").filter(|command| !command.is_empty()) else { return };
-        self.files_rejects |= after.written_since(before).any(|path| read(path).contains_str(command));
+        let moved = after.gone_since(before).next().is_some();
+        self.files_rejects |=
+            moved && after.written_since(before).any(|path| read(path).contains_str(command));
     }
 
     /// JOB_EXIT has been told of the end: what it wrote must name the job. The text says what is missing.
@@ -80,8 +83,7 @@ impl Habits {
             if of_path.is_empty() {
                 continue;
             }
-            let own = !kinds(names, &words(path.file_name().unwrap_or_default().as_bytes())).is_empty();
-            self.records.insert(relative(if own { path.parent().unwrap_or(path) } else { path }));
+            *self.written.entry(relative(path)).or_default() += 1;
             found.extend(of_path);
         }
         if !found.is_empty() {
@@ -107,6 +109,16 @@ impl Habits {
         })
     }
 
+    /// Where the ends of jobs are taken down: files for several jobs, and directories with a file for each.
+    pub(super) fn records(&self) -> BTreeSet<PathBuf> {
+        let place = |(path, &jobs): (&PathBuf, &u32)| match path.parent() {
+            Some(directory) if jobs == 1 && directory.as_os_str().is_empty() => PathBuf::from("."),
+            Some(directory) if jobs == 1 => directory.to_owned(),
+            _ => path.clone(),
+        };
+        self.written.iter().map(place).collect()
+    }
+
     /// Whether records can be looked for after many calls at once.
     pub(super) fn can_count(&self) -> bool {
         self.kinds.as_ref().is_some_and(|kinds| !kinds.is_empty())
@@ -115,7 +127,7 @@ impl Habits {
     /// All names that the records below this directory hold.
     pub(super) fn recorded(&self, root: &Path) -> Recorded<'_> {
         let mut files = Vec::new();
-        for place in &self.records {
+        for place in &self.records() {
             let place = root.join(place);
             if place.is_dir() {
                 files.extend(std::fs::read_dir(&place).into_iter().flatten().flatten().map(|one| one.path()));
@@ -198,18 +210,22 @@ mod tests {
         let look = || Files::below(root);
         for list in [false, true] {
             let record = |number: i64| {
-                let path = root.join(if list { "log".to_owned() } else { format!("done/{number}.ad") });
-                let text = if list { format!("{number}.0 ended\n") } else { String::new() };
+                // The name of the file holds no name of the job as a word.
+                let path = root.join(if list { "log".to_owned() } else { format!("done/job{number}") });
+                let text = format!("{number}.0 ended\n");
                 let old = std::fs::read_to_string(&path).unwrap_or_default();
                 std::fs::write(path, old + &text).unwrap();
             };
             let mut habits = Habits { here: true, named: true, ..Habits::default() };
             let before = look();
             assert!(habits.ended(&job(7), root, &before, &look()).unwrap().contains("changes no file"));
-            record(7);
-            assert_eq!(habits.ended(&job(7), root, &before, &look()), None);
+            for number in [7, 8] {
+                let before = look();
+                record(number);
+                assert_eq!(habits.ended(&job(number), root, &before, &look()), None);
+            }
             let place = if list { "log" } else { "done" };
-            assert_eq!(habits.records, BTreeSet::from([PathBuf::from(place)]));
+            assert_eq!(habits.records(), BTreeSet::from([PathBuf::from(place)]));
             assert!(habits.can_count());
             record(12);
             let recorded = habits.recorded(root);
