@@ -10,6 +10,8 @@ pub mod keyword;
 mod knobs;
 pub mod path_check;
 pub mod reply;
+mod waiting;
 
 pub use hook_type::{Caller, HookType, TimeOut};
 pub use knobs::Knobs;
+pub use waiting::caller_waits;

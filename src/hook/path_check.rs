@@ -143,16 +143,38 @@ pub fn configured(
     keyword: &[u8],
     hook: HookType,
 ) -> Result<Option<BString>, Refusal> {
-    let mut refusal = None;
+    let Tried { found, refused } = try_all(world, knobs, keyword, hook);
+    match (found, refused.into_iter().next()) {
+        (Some((_, path)), _) => Ok(Some(path)),
+        (None, Some((_, refusal))) => Err(refusal),
+        (None, None) => Ok(None),
+    }
+}
+
+/// What was found where a caller looks for the path of a hook; each with its knob.
+#[derive(Debug, Default)]
+pub struct Tried {
+    /// The first good path.
+    pub found: Option<(BString, BString)>,
+    /// Bad ones in front of it.
+    pub refused: Vec<(BString, Refusal)>,
+}
+
+/// The same as [`configured`] with all that was looked at.
+pub fn try_all(world: &dyn World, knobs: &dyn Knobs, keyword: &[u8], hook: HookType) -> Tried {
+    let mut tried = Tried::default();
     for knob in [Some(hook.knob(keyword)), hook.old_knob(keyword)].into_iter().flatten() {
         if let Some(path) = knobs.get(&knob) {
             match check(world, &path) {
-                Ok(()) => return Ok(Some(path)),
-                Err(error) => refusal = refusal.or(Some(error)),
+                Ok(()) => {
+                    tried.found = Some((knob, path));
+                    break;
+                }
+                Err(error) => tried.refused.push((knob, error)),
             }
         }
     }
-    refusal.map_or(Ok(None), Err)
+    tried
 }
 
 /// Whether any hook of any type with a good path is configured for the keyword (`JobHookClientMgr::initialize`).

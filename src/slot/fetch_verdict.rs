@@ -70,6 +70,25 @@ pub fn add_requests(job: &mut ClassAd) -> Vec<&'static str> {
     missing
 }
 
+/// The keyword of the slot, for a job that names none (hooks.md 4.4 step 6). Returns the name added.
+pub fn add_keyword(job: &mut ClassAd, keyword: &[u8], world: &dyn World) -> Option<&'static str> {
+    let named = Context::new(world).my(job).string("HookKeyword").is_some();
+    (!named && !keyword.is_empty()).then(|| {
+        job.set("HookKeyword", BString::from(keyword));
+        "HookKeyword"
+    })
+}
+
+/// Whether an ad is that of a static slot.
+pub fn is_static(slot: &ClassAd, world: &dyn World) -> bool {
+    let own = Context::new(world).my(slot);
+    let kind = own.string("SlotType").unwrap_or_default();
+    own.boolean("PartitionableSlot") != Some(true)
+        && own.boolean("DynamicSlot") != Some(true)
+        && !caseless::eq(&kind, b"Partitionable")
+        && !caseless::eq(&kind, b"Dynamic")
+}
+
 /// What the slot does with an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FetchDecision {
@@ -155,11 +174,7 @@ pub fn fetch_verdict(
             verdict.ends_idle_claim = idle_claim && !quirks.has(Quirk::BadAnswerKeepsClaim);
         }
         Fetched::Job(mut job) => {
-            let is_static = own.boolean("PartitionableSlot") != Some(true)
-                && own.boolean("DynamicSlot") != Some(true)
-                && !is("SlotType", "Partitionable")
-                && !is("SlotType", "Dynamic");
-            if is_static {
+            if is_static(slot, world) {
                 verdict.added = add_requests(&mut job);
             }
             let context = Context::new(world).my(slot).target(&job);
@@ -190,10 +205,7 @@ pub fn fetch_verdict(
             };
             verdict.ends_idle_claim = idle_claim && refused.is_some();
             verdict.reason = refused.unwrap_or_default();
-            if Context::new(world).my(&job).string("HookKeyword").is_none() && !keyword.is_empty() {
-                job.set("HookKeyword", BString::from(keyword));
-                verdict.added.push("HookKeyword");
-            }
+            verdict.added.extend(add_keyword(&mut job, keyword, world));
             verdict.job = Some(*job);
         }
     }

@@ -18,6 +18,7 @@ mod explain;
 mod fetch;
 mod fetch_verdict;
 mod interface;
+mod internal_ad;
 mod layout;
 mod policy;
 mod resources;
@@ -29,18 +30,20 @@ mod text;
 mod transition;
 
 pub use claim_id::ClaimId;
-pub use configure::{ConfigureError, Configured, Surroundings, configure};
+pub use configure::{ConfigureError, Configured, Surroundings, configure, policy_of};
 pub use cron_merge::{merge, merges_into};
 pub use drain::{DrainRequest, DrainSpeed};
 pub use execution_point::ExecutionPoint;
 pub use explain::Offer;
 pub use fetch_verdict::{
-    FetchDecision, FetchVerdict, Fetched, add_requests, fetch_verdict, read_fetched, why_refused,
+    FetchDecision, FetchVerdict, Fetched, add_keyword, add_requests, fetch_verdict, is_static, read_fetched,
+    why_refused,
 };
 pub use interface::{
     Action, Event, HookCall, HookRun, Measured, Notice, Shutdown, SlotHook, SlotKey, StarterCall, StarterId,
     StarterSignal, VacateReason, Waits, job_id,
 };
+pub use internal_ad::internal_ad;
 pub use layout::{FailureMode, LaidOut, Layout, SlotType, lay_out};
 pub use resources::{Amounts, Custom};
 pub use settings::{Broken, CronSettings, Limits, Requirements, Settings, SlotHooks, SlotKind, SlotPlan};

@@ -5,13 +5,11 @@
 
 use std::time::Duration;
 
-use bstr::BString;
-
 use super::job_info::Refusal;
 use super::machine::Hooks;
-use crate::classad::{ClassAd, Context, Expr};
+use crate::classad::ClassAd;
 use crate::hook::keyword::{self, Lookup};
-use crate::hook::{HookType, Knobs, path_check};
+use crate::hook::{HookType, Knobs, caller_waits, path_check};
 use crate::quirks::Quirks;
 use crate::text::arguments;
 use crate::world::World;
@@ -30,13 +28,21 @@ pub struct Found {
 /// Finds the hooks of a job.
 pub fn find(ad: &ClassAd, knobs: &dyn Knobs, world: &dyn World, quirks: Quirks) -> Found {
     let lookup = keyword::starter("STARTER", ad, knobs, world, quirks);
+    let (hooks, refusal) = match &lookup.keyword {
+        Some(keyword) => find_under(keyword, knobs, world),
+        None => (Hooks { exit_timeout: Duration::from_secs(30), ..Hooks::default() }, None),
+    };
+    Found { hooks, lookup, refusal }
+}
+
+/// The hooks under a keyword that can be used, and the first bad path or argument text.
+pub fn find_under(keyword: &[u8], knobs: &dyn Knobs, world: &dyn World) -> (Hooks, Option<Refusal>) {
     let mut hooks = Hooks { exit_timeout: Duration::from_secs(30), ..Hooks::default() };
-    let Some(keyword) = lookup.keyword.clone() else { return Found { hooks, lookup, refusal: None } };
     let mut refusal = None;
-    let mut path = |hook: HookType| match path_check::configured(world, knobs, &keyword, hook) {
+    let mut path = |hook: HookType| match path_check::configured(world, knobs, keyword, hook) {
         Ok(path) => path,
         Err(error) => {
-            let knob = hook.knob(&keyword).to_string();
+            let knob = hook.knob(keyword).to_string();
             refusal.get_or_insert(Refusal::Hook { knob, reason: error.to_string() });
             None
         }
@@ -46,7 +52,7 @@ pub fn find(ad: &ClassAd, knobs: &dyn Knobs, world: &dyn World, quirks: Quirks) 
     drop(path(HookType::PrepareJobBeforeTransfer));
     hooks.update = path(HookType::UpdateJobInfo);
     hooks.exit = path(HookType::JobExit);
-    if let Some(knob) = HookType::PrepareJob.arguments_knob(&keyword)
+    if let Some(knob) = HookType::PrepareJob.arguments_knob(keyword)
         && let Some(text) = knobs.get(&knob)
     {
         match arguments::parse_v2_raw(&text) {
@@ -57,10 +63,8 @@ pub fn find(ad: &ClassAd, knobs: &dyn Knobs, world: &dyn World, quirks: Quirks) 
             }
         }
     }
-    if let Some(limit) = HookType::JobExit.time_out(&keyword) {
-        let value = |text: BString| Context::new(world).eval(&Expr::parse(&text).ok()?).as_int();
-        let seconds = knobs.get(&limit.knob).and_then(value).and_then(|seconds| u64::try_from(seconds).ok());
-        hooks.exit_timeout = seconds.map_or(limit.default, Duration::from_secs);
+    if let (Some(limit), _) = caller_waits(HookType::JobExit, keyword, knobs, world) {
+        hooks.exit_timeout = limit;
     }
-    Found { hooks, lookup, refusal }
+    (hooks, refusal)
 }

@@ -11,6 +11,9 @@ use crate::hook::reply::{self, BadLine, PrepareReader};
 use crate::process::Exit;
 use crate::world::World;
 
+/// How a hook ended whose answer was cut.
+pub const CUT: &str = "output cut at PIPE_BUFFER_MAX";
+
 /// The verdict on a prepare hook.
 #[derive(Clone, Debug)]
 pub struct Prepared {
@@ -51,7 +54,7 @@ pub fn judge(hook: &str, path: &[u8], exit: Exit, stdout: &[u8], cut: bool, worl
     let mut said = reply::prepare_status(exit, &read.ad, PrepareReader::Starter, world);
     if cut && said.status == 0 {
         said.status = 1;
-        said.how = "output cut at PIPE_BUFFER_MAX".to_owned();
+        said.how = CUT.to_owned();
     }
     let text = said.text(hook, path);
     Prepared { update: read.ad, status: said.status, message: said.message, text, unread: read.unread }

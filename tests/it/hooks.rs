@@ -10,7 +10,8 @@ use htc_hooks::os::RealWorld;
 use htc_hooks::quirks::Quirks;
 use htc_hooks::runner::hook_call::{Complaints, HookCall};
 use htc_hooks::runner::hook_environment::HookEnvironment;
-use htc_hooks::runner::hook_test::{Case, Ending, Outcome, Place, Verdict, call, verdict};
+use htc_hooks::runner::hook_test::{Around, Case, Ending, Outcome, Place, Verdict, call, verdict};
+use htc_hooks::starter::Settings;
 use htc_hooks::world::World;
 
 use crate::sandbox::{Sandbox, is_alive};
@@ -29,10 +30,13 @@ fn ask(sandbox: &mut Sandbox, hook: HookType, path: PathBuf, patience: Duration)
             Outcome { ending: Ending::Refused { reason: refusal.to_string() }, took: Duration::ZERO }
         }
         Ok(()) => {
-            let place = Place::make(&case, None, Quirks::None).unwrap();
+            let settings = Settings::default();
+            let around = Around { settings: &settings, world: &world, quirks: Quirks::None };
+            let place = Place::make(&case, None, &around).unwrap();
             let own = [("PATH".into(), "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin".into())];
             let environment = HookEnvironment::of_daemon(own, Quirks::None);
-            let mut hook_call = HookCall::new(hook, path.clone(), case.input(Quirks::None), environment);
+            let mut hook_call =
+                HookCall::new(hook, path.clone(), place.case().input(Quirks::None), environment);
             hook_call.arguments = case.words();
             hook_call.directory = Some(place.directory.clone());
             hook_call.complaints = Complaints::Collected;

@@ -10,6 +10,7 @@ mod classad_eval;
 #[cfg(feature = "cli")]
 mod cron;
 mod cron_faults;
+mod hook_input;
 mod hook_test_options;
 mod hook_test_program;
 mod hook_test_queue;

@@ -2,10 +2,12 @@
 //! smallest ad that shows it.
 
 use std::collections::BTreeMap;
+use std::os::unix::ffi::OsStringExt;
 use std::time::Duration;
 
 use super::Cli;
 use super::one::Shown;
+use super::options::One;
 use super::setup::Setup;
 use crate::classad::{ClassAd, format::long};
 use crate::cli::common::{Painter, Progress, Session, Status};
@@ -15,7 +17,7 @@ use crate::process::Exit;
 use crate::quirks::Quirks;
 use crate::runner::hook_test::fuzz::{Mutation, Random, as_printf, shorten, shrink};
 use crate::runner::hook_test::pool::{Job, run_many};
-use crate::runner::hook_test::{Case, Ending, Outcome, Place, Protocol, find, verdict};
+use crate::runner::hook_test::{Case, Ending, Outcome, Place, find, verdict};
 use crate::world::World;
 
 /// Questions asked of a hook to make an ad smaller.
@@ -66,11 +68,13 @@ pub(super) fn run(
     reactor: &mut Reactor,
     times: u32,
     baseline: &Shown,
-    cli: &Cli,
+    (cli, one): (&Cli, &One),
     session: &Session,
 ) -> anyhow::Result<Status> {
     let seed = cli.clock.seed.unwrap_or_else(|| setup.world.random());
     let usual: Vec<&'static str> = baseline.findings.iter().map(|finding| finding.rule.word()).collect();
+    // Trouble that the unchanged ad makes as well is not the change's.
+    let always = signature(setup, &baseline.case, &baseline.outcome, &usual);
     let mut random = Random::new(seed);
     let original = setup.case.clone();
     let mut number = 0;
@@ -106,7 +110,9 @@ pub(super) fn run(
         &mut |(case, mutations, _place), outcome| {
             progress.advance(1);
             let setup = shared.borrow();
-            if let Some(what) = signature(&setup, &case, &outcome, &usual) {
+            let what =
+                signature(&setup, &case, &outcome, &usual).filter(|what| Some(what) != always.as_ref());
+            if let Some(what) = what {
                 found.entry(what).and_modify(|entry| entry.2 += 1).or_insert((case, mutations, 1));
             }
         },
@@ -128,7 +134,8 @@ pub(super) fn run(
         let until = clock::tick().plus(LONGEST_SHRINK);
         let mut interrupted = None;
         let mut shows = |ad: &ClassAd| {
-            if interrupted.is_some() || clock::tick() >= until {
+            // Nothing can be read of an empty ad.
+            if ad.is_empty() || interrupted.is_some() || clock::tick() >= until {
                 return false;
             }
             let mut asked = case.clone();
@@ -151,9 +158,8 @@ pub(super) fn run(
         session.tell(&format!("  smallest ad, {} attributes:\n", small.len()));
         let text = long::print(&small);
         let hook = original.hook.word();
-        let input = if text.is_empty() { "printf '\\n'".to_owned() } else { as_printf(&text) };
-        let options = options(&original, setup.quirks);
-        let command = format!("{input} | htc-hook-test {hook} {}{options}", setup.path);
+        let options = options(&original, setup, cli, one);
+        let command = format!("{} | htc-hook-test {hook}{options}", as_printf(&text));
         session.tell(&format!("  {command}\n"));
         listed.push(serde_json::json!({
             "what": what,
@@ -167,6 +173,9 @@ pub(super) fn run(
         }
     }
     setup.case = original;
+    if let Some(always) = &always {
+        session.tell(&format!("with the unchanged ad as well, and not counted: {always}\n"));
+    }
     if as_json {
         let all = serde_json::json!({ "calls": times, "seed": seed, "found": listed });
         std::io::Write::write_all(&mut std::io::stdout(), format!("{all}\n").as_bytes())?;
@@ -176,23 +185,86 @@ pub(super) fn run(
 }
 
 /// What else the command line needs to make the same call.
-fn options(case: &Case, quirks: Quirks) -> String {
-    let mut text = String::new();
-    for word in case.words() {
-        let plain = word.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-_./=:,+".contains(byte));
-        let quoted = format!("'{}'", word.to_string().replace('\'', "'\\''"));
-        text += &format!(" {}", if plain && !word.is_empty() { word.to_string() } else { quoted });
+fn options(case: &Case, setup: &Setup, cli: &Cli, one: &One) -> String {
+    let (ads, call) = (&one.ads, &one.call);
+    let mut words: Vec<Vec<u8>> = Vec::new();
+    let mut add = |words_of: &[&[u8]]| words.extend(words_of.iter().map(|word| word.to_vec()));
+    if one.hook.is_some() {
+        add(&[&setup.path]);
+        case.words().iter().for_each(|word| add(&[word]));
     }
-    if case.with_shadow && case.hook != HookType::PrepareJobBeforeTransfer {
-        text += " --shadow";
+    let path = |path: &std::path::Path| {
+        std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).into_os_string().into_vec()
+    };
+    let subject_is_slot = case.hook == HookType::FetchWork;
+    let subject_is_routed = matches!(case.hook, HookType::RouterUpdateJobInfo | HookType::JobCleanup);
+    if let Some(file) = ads.slot_ads.as_ref().filter(|_| !subject_is_slot) {
+        add(&[b"--slot-ads", &path(file)]);
     }
-    if case.protocol == Protocol::Old {
-        text += " --protocol 7.1";
+    if let Some(kind) = ads.sample_slot.as_ref().filter(|_| !subject_is_slot) {
+        add(&[b"--sample-slot", kind.as_bytes()]);
     }
-    if quirks == Quirks::Reference {
-        text += " --quirks reference";
+    if let Some(file) = ads.routed_ads.as_ref().filter(|_| !subject_is_routed) {
+        add(&[b"--routed-ads", &path(file)]);
     }
-    text
+    for (option, lines) in [("--set-slot", &ads.set_slot), ("--set-routed", &ads.set_routed)] {
+        lines.iter().for_each(|line| add(&[option.as_bytes(), line.as_bytes()]));
+    }
+    // With ads from elsewhere standard input is read only when it is named.
+    if !subject_is_slot && (ads.slot_ads.is_some() || ads.sample_slot.is_some()) {
+        add(&[b"--ads", b"/dev/stdin"]);
+    }
+    if let Some(file) = &cli.config.config_file {
+        add(&[b"--config-file", &path(file)]);
+    }
+    for (name, value) in &cli.config.set_knob {
+        add(&[b"--set-knob", format!("{name}={value}").as_bytes()]);
+    }
+    for (option, value) in [
+        ("--keyword", &call.keyword),
+        ("--route", &call.route),
+        ("--grid-resource", &call.grid_resource),
+        ("--protocol", &call.protocol),
+        ("--claim-id", &call.claim_id),
+        ("--user", &call.user),
+    ] {
+        value.iter().for_each(|value| add(&[option.as_bytes(), value.as_bytes()]));
+    }
+    if call.slot != "slot1" {
+        add(&[b"--slot", call.slot.as_bytes()]);
+    }
+    if let Some(number) = call.slot_type {
+        add(&[b"--slot-type", number.to_string().as_bytes()]);
+    }
+    if let Some(number) = call.target_universe {
+        add(&[b"--target-universe", number.to_string().as_bytes()]);
+    }
+    call.env.iter().for_each(|pair| add(&[b"--env", pair.as_bytes()]));
+    call.path_prepend.iter().for_each(|directory| add(&[b"--path-prepend", &path(directory)]));
+    for (option, given) in [
+        ("--shadow", call.shadow),
+        ("--edit-in-place", call.edit_in_place),
+        ("--before-job", call.before_job),
+        ("--ignore-path-check", call.ignore_path_check),
+    ] {
+        if given {
+            add(&[option.as_bytes()]);
+        }
+    }
+    if let Some(limit) = cli.events.timeout {
+        add(&[b"--timeout", limit.as_secs_f64().to_string().as_bytes()]);
+    }
+    if setup.quirks == Quirks::Reference {
+        add(&[b"--quirks", b"reference"]);
+    }
+    words.iter().map(|word| format!(" {}", quoted(word))).collect()
+}
+
+/// A word as a shell reads it.
+fn quoted(word: &[u8]) -> String {
+    let text = String::from_utf8_lossy(word);
+    let plain = word.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-_./=:,+".contains(byte));
+    if plain && !word.is_empty() { text.into_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }
 }
 
 /// One more call with other ads; the signal that interrupted it, if one did.

@@ -47,10 +47,13 @@ pub(super) fn init(args: &InitArgs) -> anyhow::Result<Status> {
     };
     let hook = HookType::from_name(kind.as_bytes())
         .ok_or_else(|| Problem::usage(format!("there is no type '{kind}'")))?;
+    // Nobody knows where the file will lie, and relative paths begin there.
+    let path = std::path::absolute(&args.hook).unwrap_or_else(|_| args.hook.clone());
     let mut text = format!(
-        "# A first suite for {}. Run it: htc-hook-test run THIS-FILE\n\n[defaults]\nhook = {}\ntype = \"{}\"\ntimeout = 20\n",
+        "# A first suite for {}. Run it: htc-hook-test run THIS-FILE\n# A relative path of the hook begins in the \
+         directory of this file.\n\n[defaults]\nhook = {}\ntype = \"{}\"\ntimeout = 20\n",
         args.hook.display(),
-        toml::Value::String(args.hook.display().to_string()),
+        toml::Value::String(path.display().to_string()),
         hook.word()
     );
     let mut case = |name: &str, lines: &str| text += &format!("\n[[case]]\nname = \"{name}\"\n{lines}");

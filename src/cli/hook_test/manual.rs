@@ -14,6 +14,17 @@ pub(super) const MANUAL: Manual = Manual {
          other. The ads come from --ads, from standard input, or are built in (--sample-job, --sample-slot). Hooks \
          given by path are called as they are; without a path the configuration names the hook, and the keyword is \
          looked up as its caller does.",
+        "A job is given as a fetch hook prints it or a schedd has it, and the hook reads what its caller makes of that. The \
+         startd adds what a fetched job does not ask for (RequestCpus, RequestMemory, RequestDisk) and its keyword \
+         (HookKeyword); the starter adds OrigCmd, OrigIwd and the full path of Cmd. For update the job runs, for exit it \
+         has ended: by itself with status 0, or as the word asks for (evict: by a signal, with VacateReason), or as \
+         ExitCode or ExitBySignal and ExitSignal of the given ad say; usage and times are those of a small job, or what \
+         the ad says. --before-job gives both the ad of a job that has not been started. reply reads the internal ad of \
+         the slot, with the policy of the configuration or of the defaults. An ad that has been through a caller already \
+         (JobState, OrigCmd, SUSPEND are in it) is not changed again.",
+        "With --config-file a starter's hook is refused, as the starter does it, when the path of any of its hooks cannot be \
+         used. --user runs the hook as that account: HOME of starter hooks is its home, while LOGNAME, USER, and HOME of \
+         the others, are those of the daemons.",
         "The status is 0 when the hook has done what it is for, 1 when the job would not be started, be held, be given \
          back or be refused, or an expectation fails, and 124 when it had to be killed.",
         "record stands between a live daemon and its hook: arguments, descriptors, signals (SIGPIPE as the daemon left \

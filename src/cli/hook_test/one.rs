@@ -17,13 +17,15 @@ use crate::process::Exit;
 use crate::quirks::Quirks;
 use crate::runner::events::{Event, EventStream, Kind};
 use crate::runner::hook_test::record::Record;
-use crate::runner::hook_test::{Ending, Finding, Outcome, Verdict, call, facts, find, verdict};
+use crate::runner::hook_test::{Case, Ending, Finding, Outcome, Verdict, call, facts, find, verdict};
 use crate::text::Span;
 use crate::text::caret::Caret;
 use crate::world::World;
 
 /// Everything that one call has shown.
 pub(super) struct Shown {
+    /// The call as its caller made it.
+    pub case: Case,
     pub record: Record,
     /// Where it ran; new for each call.
     pub root: std::path::PathBuf,
@@ -68,7 +70,7 @@ pub(super) fn run(cli: &Cli, hook: HookType, one: &One, session: &Session) -> an
         Err(signal) => return Ok(Status::Relayed(Exit::Signal { number: signal, core_dumped: false })),
     };
     if let Some(times) = one.also.fuzz {
-        return super::fuzz::run(&mut setup, &mut reactor, times, &shown, cli, session);
+        return super::fuzz::run(&mut setup, &mut reactor, times, &shown, (cli, one), session);
     }
     if let Some(events) = &mut events {
         tell(events, &setup, &shown);
@@ -177,7 +179,7 @@ pub(super) fn shown(
         hook: Some(setup.case.hook),
         argv: std::iter::once(setup.path.clone()).chain(setup.case.words()).collect(),
         env: environment.entries(),
-        stdin: setup.case.input(setup.quirks),
+        stdin: place.case().input(setup.quirks),
         ..Record::default()
     };
     record.describe(&setup.case);
@@ -195,14 +197,15 @@ pub(super) fn shown(
         },
     };
     record.take(&outcome);
-    let judged = |quirks| verdict(&setup.case, &outcome, &setup.path, &*setup.world, quirks);
+    let judged = |quirks| verdict(place.case(), &outcome, &setup.path, &*setup.world, quirks);
     let mine = judged(setup.quirks);
     let other = judged(match setup.quirks {
         Quirks::None => Quirks::Reference,
         Quirks::Reference => Quirks::None,
     });
-    let findings = find(&setup.case, &outcome, &mine);
-    Ok(Ok(Shown { record, root: place.root().to_owned(), outcome, verdict: mine, other, findings }))
+    let findings = find(place.case(), &outcome, &mine);
+    let (case, root) = (place.case().clone(), place.root().to_owned());
+    Ok(Ok(Shown { case, record, root, outcome, verdict: mine, other, findings }))
 }
 
 /// Writes a call below a directory, under the next free number.
@@ -233,7 +236,7 @@ pub(super) fn expectation(text: &str, source: &str) -> anyhow::Result<Expectatio
 }
 
 fn failed_expectations(setup: &Setup, shown: &Shown, expectations: &[Expectation]) -> Vec<String> {
-    let subject = setup.case.subject();
+    let subject = shown.case.subject();
     let result = shown.verdict.result.first().unwrap_or(subject);
     unmet(expectations, result, subject, &setup.world)
 }

@@ -90,6 +90,9 @@ pub(super) struct CallOptions {
     /// The job comes from a schedd, not from a fetch hook: failures hold it or send it back
     #[arg(long, help_heading = "Call")]
     pub shadow: bool,
+    /// For update and exit: the job has not been started, so that its ad tells nothing of a run
+    #[arg(long, help_heading = "Call", hide_short_help = true)]
+    pub before_job: bool,
     /// Speak the protocol of the 7.1 manual
     #[arg(long, value_name = "7.1", value_parser = ["7.1", "present"], hide_possible_values = true,
           help_heading = "Call", hide_short_help = true)]

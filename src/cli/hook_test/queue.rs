@@ -22,7 +22,7 @@ use crate::quirks::Quirks;
 use crate::runner::hook_call::HookCall;
 use crate::runner::hook_environment::HookEnvironment;
 use crate::runner::hook_test::pool::{Job, run_many};
-use crate::runner::hook_test::{Case, Place, caller_environment, samples};
+use crate::runner::hook_test::{Around, Case, Place, caller_environment, samples};
 use crate::starter::Settings;
 use crate::world::World;
 
@@ -221,19 +221,14 @@ fn play(cli: &Cli, drive: &mut Drive<'_>) -> anyhow::Result<Option<i32>> {
                     (case.job, case.slot) = ((**job).clone(), slots[slot].clone());
                     (case.keyword, case.claim_id) = (hooks.keyword.clone(), claim.as_str().into());
                     case.word = (*word).into();
-                    case.job.set("JobState", "Exited");
-                    if *word == "exit" {
-                        case.job.set("ExitBySignal", false);
-                        case.job.set("ExitCode", 0i64);
-                    }
-                    match starter_place(&case, &mut environment, &hooks.settings, world) {
-                        Ok(made) => place = Some(made),
+                    let stdin = match starter_place(&case, &mut environment, &hooks.settings, world) {
+                        Ok(made) => place.insert(made).case().input(Quirks::None),
                         Err(error) => {
                             failure.replace(Some(error));
                             return None;
                         }
-                    }
-                    (HookType::JobExit, hooks.exit.clone()?, vec![(*word).into()], case.input(Quirks::None))
+                    };
+                    (HookType::JobExit, hooks.exit.clone()?, vec![(*word).into()], stdin)
                 }
                 Step::Evict { job } => {
                     let stdin = input::evict(job, &slots[slot], claim.as_bytes(), Quirks::None);
@@ -265,10 +260,11 @@ fn starter_place(
     settings: &Settings,
     world: &RealWorld,
 ) -> std::io::Result<Place> {
-    let place = Place::make(case, None, Quirks::None)?;
+    let around = Around { settings, world, quirks: Quirks::None };
+    let place = Place::make(case, None, &around)?;
     let account = identity::by_uid(identity::effective_uid());
     let daemon = std::mem::take(environment);
-    *environment = place.environment(case, daemon, account.as_ref(), settings, world, Quirks::None);
+    *environment = place.environment(daemon, account.as_ref(), &around);
     Ok(place)
 }
 

@@ -89,9 +89,12 @@ impl Report<'_> {
         let (setup, shown) = (self.setup, self.shown);
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let (mut exit, mut stdout, mut stderr) = (None, String::new(), String::new());
+        // Places count bytes of what was printed, not of what can be shown of it.
+        let mut printed: &[u8] = b"";
         if let Ending::Ran(ended) = &shown.outcome.ending {
             exit = ended.exit.map(|exit| exit.to_string());
-            stdout = text(&ended.stdout);
+            printed = &ended.stdout;
+            stdout = text(printed);
             stderr = text(&ended.stderr);
         }
         let call = Call {
@@ -105,7 +108,7 @@ impl Report<'_> {
             quirks: shown.verdict.quirks.iter().map(|quirk| quirk.id()).collect(),
             changes: shown.verdict.changes.iter().map(changed).collect(),
             ignored: shown.verdict.ignored.iter().map(ToString::to_string).collect(),
-            findings: shown.findings.iter().map(|finding| found(finding, stdout.as_bytes())).collect(),
+            findings: shown.findings.iter().map(|finding| found(finding, printed)).collect(),
             expected: self.failed,
             stdin: text(&shown.record.stdin),
             stdout: stdout.clone(),

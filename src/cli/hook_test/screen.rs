@@ -113,7 +113,7 @@ pub(super) fn show_input(setup: &Setup, session: &Session) -> anyhow::Result<Sta
     text += &format!("account: {account}\n");
     text += &call(&spec);
     session.tell(&text);
-    std::io::stdout().write_all(&setup.case.input(setup.quirks))?;
+    std::io::stdout().write_all(&place.case().input(setup.quirks))?;
     Ok(if setup.refusal.is_some() { Status::No } else { Status::Done })
 }
 

@@ -10,16 +10,17 @@ use bstr::{BString, ByteSlice};
 use super::options::One;
 use super::{Cli, ads, variables};
 use crate::cli::common::{Problem, Session};
-use crate::config::{CommandPolicy, Config, View, Who};
-use crate::hook::{Caller, HookType, Knobs, keyword, path_check};
+use crate::config::{CommandPolicy, Config, LoadOptions, View, Who};
+use crate::hook::{Caller, HookType, Knobs, caller_waits, keyword, path_check};
 use crate::os::{RealWorld, identity};
 use crate::process::{ChildSpec, Identity};
-use crate::quirks::Quirks;
+use crate::quirks::{Quirk, Quirks};
 use crate::router::{self, RouteTable};
 use crate::runner::hook_call::{Complaints, HookCall};
 use crate::runner::hook_environment::HookEnvironment;
-use crate::runner::hook_test::{Case, Place, Protocol, caller_environment};
-use crate::starter::Settings;
+use crate::runner::hook_test::{Around, Case, Place, Protocol, caller_environment};
+use crate::slot;
+use crate::starter::{Refusal, Settings, hooks};
 use crate::text::arguments;
 use crate::time::Now;
 use crate::world::{Account, World};
@@ -39,6 +40,7 @@ pub(super) struct Setup {
     /// How keyword and path were found.
     pub story: Vec<String>,
     pub identity: Option<Identity>,
+    /// The account that the hook runs as; its caller runs as the program does.
     pub account: Option<Account>,
     pub settings: Settings,
     pub daemon: HookEnvironment,
@@ -65,6 +67,7 @@ impl Setup {
         case.route.grid_resource = call.grid_resource.as_deref().unwrap_or_default().into();
         case.route.edit_in_place = call.edit_in_place;
         case.with_shadow |= call.shadow;
+        case.before_job = call.before_job;
         if call.protocol.as_deref() == Some("7.1") {
             case.protocol = Protocol::Old;
             if !case.protocol.knows(hook) {
@@ -98,7 +101,9 @@ impl Setup {
             quirks: cli.quirks.quirks,
         };
         if call.user.is_some() {
-            setup.identity = setup.account.as_ref().map(identity::of_account);
+            // One's own account is no other one, and changing to it is not allowed to everybody.
+            let own = |account: &&Account| account.uid == identity::effective_uid() && account.uid != 0;
+            setup.identity = setup.account.as_ref().filter(|account| !own(account)).map(identity::of_account);
         }
         setup.configure(cli, one, session)?;
         for line in &setup.unread {
@@ -115,9 +120,10 @@ impl Setup {
             one.hook.is_none() || cli.config.config_file.is_some() || !cli.config.set_knob.is_empty();
         let (hook, world) = (self.case.hook, Rc::clone(&self.world));
         let config_path = cli.config.config_file.clone();
-        self.daemon = caller_environment(self.account.as_ref(), config_path.as_deref(), self.quirks);
+        let daemons = identity::by_uid(identity::effective_uid());
+        self.daemon = caller_environment(daemons.as_ref(), config_path.as_deref(), self.quirks);
+        let who = Who { subsystem: hook.caller().subsystem().into(), local_name: "".into() };
         if wanted {
-            let who = Who { subsystem: hook.caller().subsystem().into(), local_name: "".into() };
             let options = cli.config.load_options(CommandPolicy::BOUNDED);
             let (config, warnings) = Config::load(&*world, &who, &options)
                 .map_err(|error| Problem::unreadable(error.to_string()))?;
@@ -128,6 +134,7 @@ impl Setup {
             if let Ok(settings) = Settings::read(&view, Some(&self.case.slot), &*world) {
                 self.settings = settings;
             }
+            self.policy(&config, one)?;
             self.find(&view, one)?;
             if let (HookType::TranslateJob, Some(name)) = (hook, &one.call.route) {
                 self.route(&view, name, one)?;
@@ -136,13 +143,21 @@ impl Setup {
             if let Some(limit) = number("PIPE_BUFFER_MAX").and_then(|limit| usize::try_from(limit).ok()) {
                 self.case.output_limit = limit;
             }
-        } else if let Some(keyword) = &one.call.keyword {
-            self.case.keyword = keyword.as_str().into();
+        } else {
+            if let Some(keyword) = &one.call.keyword {
+                self.case.keyword = keyword.as_str().into();
+            }
+            self.settings = default_settings();
+            if self.sees_policy() {
+                let config = default_config(who)?;
+                self.policy(&config, one)?;
+            }
         }
         if let Some(path) = &one.hook {
             let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
             self.path = path.as_os_str().as_bytes().into();
-            self.refusal = path_check::check(&*world, &self.path).err().map(|error| error.to_string());
+            let refusal = path_check::check(&*world, &self.path).err().map(|error| error.to_string());
+            self.refusal = refusal.or(self.refusal.take());
         }
         if one.call.ignore_path_check {
             self.refusal = None;
@@ -150,14 +165,38 @@ impl Setup {
         Ok(())
     }
 
+    /// Whether the hook reads the slot's internal ad.
+    fn sees_policy(&self) -> bool {
+        matches!(self.case.hook, HookType::ReplyFetch | HookType::EvictClaim)
+    }
+
+    /// The policy of the slot, for hooks that read it.
+    fn policy(&mut self, config: &Config, one: &One) -> anyhow::Result<()> {
+        if self.sees_policy() {
+            let world = &*self.world;
+            let own = config.for_slot(one.call.slot_type, &slot_name(one), world);
+            self.case.policy = slot::policy_of(own, config.view(world), self.quirks)
+                .map_err(|error| Problem::unreadable(error.to_string()))?;
+        }
+        Ok(())
+    }
+
     /// What the hook is told of a route of the configuration. Options win.
     fn route(&mut self, view: &View<'_>, name: &str, one: &One) -> anyhow::Result<()> {
         let knobs = router::Knobs::load(view, &mut |_| {});
-        let table = RouteTable::load(view, &knobs, &*self.world, self.quirks, &mut |_| {});
+        let mut notes = Vec::new();
+        let table = RouteTable::load(view, &knobs, &*self.world, self.quirks, &mut |note| {
+            notes.push(note.text.trim().as_bstr().to_string());
+        });
         let Some(route) = table.find(name.as_bytes()).and_then(|at| table.routes.get(at)) else {
             let known: Vec<String> = table.routes.iter().map(|route| route.name.to_string()).collect();
-            let problem = Problem::unreadable(format!("the configuration has no route '{name}'"));
-            return Err(problem.hint(format!("its routes are: {}", known.join(", "))).into());
+            let why: String = notes.iter().map(|note| format!("\n  {note}")).collect();
+            let message = format!("the configuration has no route '{name}' that can be used{why}");
+            let hint = match known.is_empty() {
+                true => "it has none that can be used".to_owned(),
+                false => format!("its routes are: {}", known.join(", ")),
+            };
+            return Err(Problem::unreadable(message).hint(hint).into());
         };
         let told = &mut self.case.route;
         told.name = route.name.clone();
@@ -171,17 +210,28 @@ impl Setup {
 
     /// Looks the hook up as its caller does.
     fn find(&mut self, knobs: &dyn Knobs, one: &One) -> anyhow::Result<()> {
-        let (hook, world) = (self.case.hook, &*self.world);
+        let (hook, clock) = (self.case.hook, Rc::clone(&self.world));
+        let world = &*clock;
+        let of_slot = || {
+            let slot = slot_name(one);
+            let parent = slot.split_once('_').map(|(parent, _)| parent);
+            keyword::startd(&slot, parent, knobs, self.quirks)
+        };
         let keyword = match &one.call.keyword {
             Some(keyword) => Some(BString::from(keyword.as_str())),
             None => {
                 let lookup = match hook.caller() {
-                    Caller::Startd => {
-                        let slot = slot_name(one);
-                        let parent = slot.split_once('_').map(|(parent, _)| parent);
-                        keyword::startd(&slot, parent, knobs, self.quirks)
+                    Caller::Startd => of_slot(),
+                    Caller::Starter => {
+                        let mut job = self.case.job.clone();
+                        if !self.case.with_shadow
+                            && let Some(fetched_under) = of_slot().keyword
+                        {
+                            slot::add_keyword(&mut job, &fetched_under, world);
+                            self.case.fetched_under = fetched_under;
+                        }
+                        keyword::starter("STARTER", &job, knobs, world, self.quirks)
                     }
-                    Caller::Starter => keyword::starter("STARTER", &self.case.job, knobs, world, self.quirks),
                     Caller::Shadow => keyword::starter("SHADOW", &self.case.job, knobs, world, self.quirks),
                     Caller::Router => keyword::router(&self.case.job, knobs, world),
                 };
@@ -201,34 +251,24 @@ impl Setup {
         let knob = hook.knob(&keyword);
         self.case.keyword = keyword.clone();
         if one.hook.is_none() {
-            match path_check::configured(world, knobs, &keyword, hook) {
-                Ok(Some(path)) => {
-                    let origin = knobs.origin(&knob).map(|place| format!(" ({place})")).unwrap_or_default();
-                    self.story.push(format!("{knob} is '{path}'{origin}"));
-                    self.path = path;
-                }
-                Ok(None) => {
-                    let mut problem =
-                        Problem::unreadable(format!("{knob} is not set: no such hook is called"));
-                    if let Some(hint) = misnamed(knobs, &keyword, hook) {
-                        problem = problem.hint(hint);
-                    }
-                    return Err(problem.into());
-                }
-                Err(refusal) => {
-                    self.path = refusal.path.clone();
-                    self.refusal = Some(format!("{refusal}\n{}", refusal.reference_text(&knob)));
-                }
-            }
+            self.find_path(knobs, &keyword)?;
+        }
+        if hook.caller() == Caller::Starter {
+            self.check_others(knobs, &keyword, one);
         }
         if let Some(knob) = hook.arguments_knob(&keyword)
             && let Some(text) = knobs.get(&knob)
             && one.words.is_empty()
         {
-            let words = arguments::parse_v2_raw(&text)
-                .map_err(|error| Problem::unreadable(format!("{knob}: {error}")))?;
-            self.story.push(format!("{knob} gives {} arguments", words.len()));
-            self.case.arguments = words;
+            match arguments::parse_v2_raw(&text) {
+                Ok(words) => {
+                    self.story.push(format!("{knob} gives {} arguments", words.len()));
+                    self.case.arguments = words;
+                }
+                // The starter refuses the job.
+                Err(_) if self.refusal.is_some() => {}
+                Err(error) => return Err(Problem::unreadable(format!("{knob}: {error}")).into()),
+            }
         }
         let time_out = BString::from(format!("{knob}_TIMEOUT"));
         if hook.time_out(&keyword).is_none() && knobs.get(&time_out).is_some() {
@@ -236,25 +276,86 @@ impl Setup {
                 "{time_out} is set, but nobody reads it: this hook is waited for without limit"
             ));
         }
-        if let Some(limit) = hook.time_out(&keyword).filter(|_| self.case.protocol == Protocol::Present) {
-            let seconds = knobs.get(&limit.knob).and_then(|text| text.to_str().ok()?.trim().parse().ok());
-            self.case.caller_waits = Some(seconds.map_or(limit.default, Duration::from_secs));
+        if self.case.protocol == Protocol::Present {
+            let (waits, bad) = caller_waits(hook, &keyword, knobs, world);
+            if let (Some(waits), Some(bad), Some(limit)) = (waits, bad, hook.time_out(&keyword)) {
+                self.unread.push(format!(
+                    "{} is '{bad}', which is no number of seconds: it counts as {}",
+                    limit.knob,
+                    waits.as_secs()
+                ));
+            }
+            self.case.caller_waits = waits;
         }
         Ok(())
+    }
+
+    /// Takes the path from the configuration.
+    fn find_path(&mut self, knobs: &dyn Knobs, keyword: &[u8]) -> anyhow::Result<()> {
+        let hook = self.case.hook;
+        let path_check::Tried { found, refused } = path_check::try_all(&*self.world, knobs, keyword, hook);
+        for (knob, refusal) in &refused {
+            self.story.push(refusal.reference_text(knob));
+        }
+        match (found, refused.into_iter().next()) {
+            (Some((knob, path)), refused) => {
+                if let Some((_, refusal)) = refused {
+                    self.unread.push(format!("{refusal}; {knob} is used"));
+                }
+                let origin = knobs.origin(&knob).map(|place| format!(" ({place})")).unwrap_or_default();
+                self.story.push(format!("{knob} is '{path}'{origin}"));
+                self.path = path;
+            }
+            (None, Some((knob, refusal))) => {
+                self.path = refusal.path.clone();
+                self.refusal = Some(format!("{refusal}\n{}", refusal.reference_text(&knob)));
+            }
+            (None, None) => {
+                let knob = hook.knob(keyword);
+                let mut problem = Problem::unreadable(format!("{knob} is not set: no such hook is called"));
+                if let Some(hint) = misnamed(knobs, keyword, hook) {
+                    problem = problem.hint(hint);
+                }
+                return Err(problem.into());
+            }
+        }
+        Ok(())
+    }
+
+    /// The starter looks at all its hooks before it takes a job on: one bad path or argument text refuses the job. JOB_EXIT is
+    /// told of that where the quirk is decided so.
+    fn check_others(&mut self, knobs: &dyn Knobs, keyword: &[u8], one: &One) {
+        let hook = self.case.hook;
+        let (_, refusal) = hooks::find_under(keyword, knobs, &*self.world);
+        let Some(refusal) = refusal.filter(|_| self.refusal.is_none()) else { return };
+        let own = matches!(&refusal, Refusal::Hook { knob, .. } if hook.knob(keyword) == knob.as_str());
+        if own && one.hook.is_some() {
+            return;
+        }
+        if hook == HookType::JobExit && !self.quirks.has(Quirk::StarterRefusalUntold) {
+            self.unread
+                .push(format!("{refusal}: the starter refuses the job, which JOB_EXIT is told by evict"));
+            self.case.word = "evict".into();
+            self.case.before_job = true;
+        } else {
+            self.refusal = Some(refusal.to_string());
+        }
+    }
+
+    /// What the hook's caller knows besides the case.
+    pub(super) fn around(&self) -> Around<'_> {
+        Around { settings: &self.settings, world: &*self.world, quirks: self.quirks }
     }
 
     /// The directories of one call.
     pub(super) fn place(&self) -> anyhow::Result<Place> {
         use anyhow::Context;
-        Place::make(&self.case, self.identity.as_ref(), self.quirks).context("making a place for the hook")
+        Place::make(&self.case, self.identity.as_ref(), &self.around()).context("making a place for the hook")
     }
 
     /// The environment of the hook.
     pub(super) fn environment(&self, place: &Place) -> HookEnvironment {
-        let daemon = self.daemon.clone();
-        let account = self.account.as_ref();
-        let mut all =
-            place.environment(&self.case, daemon, account, &self.settings, &*self.world, self.quirks);
+        let mut all = place.environment(self.daemon.clone(), self.account.as_ref(), &self.around());
         variables::put(&mut all, &self.extra, &self.prepend);
         all
     }
@@ -262,7 +363,7 @@ impl Setup {
     /// The child of one call.
     pub(super) fn child(&self, place: &Place, environment: HookEnvironment) -> anyhow::Result<ChildSpec> {
         let mut call =
-            HookCall::new(self.case.hook, self.path.clone(), self.case.input(self.quirks), environment);
+            HookCall::new(self.case.hook, self.path.clone(), place.case().input(self.quirks), environment);
         call.arguments = self.case.words();
         call.directory = Some(place.directory.clone());
         call.identity = self.identity.clone();
@@ -272,6 +373,35 @@ impl Setup {
         call.ancestor = Some(HookCall::marker(self.world.now(), self.world.random()));
         Ok(call.child_spec().map_err(|error| Problem::usage(error.to_string()))?)
     }
+}
+
+/// What holds where no configuration is given: the table of defaults.
+fn default_config(who: Who) -> anyhow::Result<Config> {
+    let nothing = LoadOptions {
+        file: Some("/dev/null".into()),
+        environment: false,
+        local_files: false,
+        user_file: false,
+        ..LoadOptions::default()
+    };
+    let (config, _) = Config::load(&RealWorld::new(), &who, &nothing)
+        .map_err(|error| Problem::unreadable(error.to_string()))?;
+    Ok(config)
+}
+
+/// The starter's settings without a configuration; they are read once.
+pub(super) fn default_settings() -> Settings {
+    thread_local! {
+        static READ: Settings = {
+            let who = Who { subsystem: Caller::Starter.subsystem().into(), local_name: "".into() };
+            let world = RealWorld::new();
+            let read = default_config(who).ok().and_then(|config| {
+                Settings::read(&config.for_slot(None, "slot1", &world), None, &world).ok()
+            });
+            read.unwrap_or_default()
+        };
+    }
+    READ.with(Clone::clone)
 }
 
 /// How long a call is waited for: as its caller waits, unless that is to be shorter.

@@ -20,7 +20,6 @@ use crate::os::RealWorld;
 use crate::quirks::Quirks;
 use crate::runner::hook_test::suite::{self, CaseText, Expect, SuiteCase};
 use crate::runner::hook_test::{Case, Place, samples};
-use crate::starter::Settings;
 
 /// A case that can be called.
 pub(super) struct Ready {
@@ -119,7 +118,7 @@ pub(super) fn prepare(
         story: Vec::new(),
         identity: None,
         account,
-        settings: Settings::default(),
+        settings: setup::default_settings(),
         daemon,
         extra: extra.map(|(name, value)| (name.as_str().into(), value.as_str().into())).collect(),
         prepend,
@@ -145,7 +144,7 @@ pub(super) fn prepare(
         ),
     };
     let place = match spare {
-        Some(spare) => spare.renew(&setup.case, setup.quirks).context("making a place for the hook")?,
+        Some(spare) => spare.renew(&setup.case, &setup.around()).context("making a place for the hook")?,
         None => setup.place()?,
     };
     Ok(Ok(Ready { setup, place, _files: files, expect, expectations, stderr }))

@@ -42,8 +42,8 @@ pub(super) fn failed(case: &SuiteCase, why: String) -> Done {
 
 pub(super) fn judge(case: &SuiteCase, ready: &Ready, outcome: &Outcome) -> Done {
     let setup = &ready.setup;
-    let judged = verdict(&setup.case, outcome, &setup.path, &*setup.world, setup.quirks);
-    let findings = find(&setup.case, outcome, &judged);
+    let judged = verdict(ready.place.case(), outcome, &setup.path, &*setup.world, setup.quirks);
+    let findings = find(ready.place.case(), outcome, &judged);
     let differences = compare(ready, outcome, &judged, &findings);
     let (unmet, failures) = differences.into_iter().unzip();
     let words = findings.iter().filter(|one| !one.rule.is_note()).map(|one| one.rule.word()).collect();
@@ -160,7 +160,7 @@ fn compare(
     {
         differ("seconds", &limit, &outcome.took.as_secs_f64());
     }
-    let subject = ready.setup.case.subject();
+    let subject = ready.place.case().subject();
     let result = judged.result.first().unwrap_or(subject);
     let unmet = one::unmet(&ready.expectations, result, subject, &ready.setup.world);
     wrong.extend(unmet.into_iter().map(|text| ("result", text)));

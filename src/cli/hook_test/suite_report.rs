@@ -18,8 +18,9 @@ pub(super) fn tell(cli: &Cli, args: &RunArgs, done: &[Done], session: &Session) 
         let mut text = format!("TAP version 13\n1..{}\n", done.len());
         for (number, one) in done.iter().enumerate() {
             let word = if one.failures.is_empty() { "ok" } else { "not ok" };
-            let skip = one.skipped.as_ref().map(|why| format!(" # SKIP {why}")).unwrap_or_default();
-            text += &format!("{word} {} - {}{skip}\n", number + 1, one.name.replace('#', "\\#"));
+            let skip = one.skipped.as_ref().map(|why| format!(" # SKIP {}", one_line(why)));
+            let skip = skip.unwrap_or_default();
+            text += &format!("{word} {} - {}{skip}\n", number + 1, one_line(&one.name).replace('#', "\\#"));
             for line in one.failures.iter().flat_map(|failure| failure.lines()) {
                 text += &format!("# {line}\n");
             }
@@ -62,6 +63,11 @@ pub(super) fn tell(cli: &Cli, args: &RunArgs, done: &[Done], session: &Session) 
         session.tell(&format!("{good} cases as expected, {bad} failed, {skipped} skipped\n"));
     }
     Ok(if bad == 0 { Status::Done } else { Status::No })
+}
+
+/// A text in one line: a name with a newline would break a stream of lines.
+fn one_line(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
 /// One line of a report: `suite: case`, and why it failed.

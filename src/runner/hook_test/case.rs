@@ -89,6 +89,14 @@ pub struct Case {
     pub caller_waits: Option<Duration>,
     /// PIPE_BUFFER_MAX.
     pub output_limit: usize,
+    /// Whether UPDATE_JOB_INFO and JOB_EXIT are called for a job that has not been started.
+    pub before_job: bool,
+    /// The keyword of the slot that fetched the job; empty: the same as `keyword`.
+    pub fetched_under: BString,
+    /// The policy of the slot, as REPLY_FETCH sees it.
+    pub policy: ClassAd,
+    /// The job as it was before it was started; `None`: the caller has not completed it.
+    pub before_run: Option<ClassAd>,
     /// These bytes are read instead of those made from the ads: a recorded call.
     pub recorded_input: Option<Vec<u8>>,
 }
@@ -112,6 +120,10 @@ impl Case {
             protocol: Protocol::Present,
             caller_waits: hook.time_out(b"").map(|time_out| time_out.default),
             output_limit: PIPE_BUFFER_MAX,
+            before_job: false,
+            fetched_under: BString::default(),
+            policy: ClassAd::new(),
+            before_run: None,
             recorded_input: None,
         }
     }
@@ -126,7 +138,7 @@ impl Case {
         }
     }
 
-    /// The exact bytes of its standard input.
+    /// The bytes of its standard input. The ads are taken as they stand: see [`Case::completed`].
     pub fn input(&self, quirks: Quirks) -> Vec<u8> {
         if let Some(bytes) = &self.recorded_input {
             return bytes.clone();

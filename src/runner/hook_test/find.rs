@@ -20,7 +20,7 @@ pub fn find(case: &Case, outcome: &Outcome, verdict: &Verdict) -> Vec<Finding> {
         Ending::Ran(ended) => {
             // Output first: it is what people look at.
             output(case, ended, verdict, &mut found);
-            process(case, outcome, ended, &mut found);
+            process(case, outcome, ended, verdict, &mut found);
             complaints(case, &ended.stderr, &mut found);
         }
     }
@@ -46,11 +46,16 @@ fn not_started(reason: &str, interpreter: Option<&str>) -> Finding {
             reason,
             format!("install '{name}' on every execution point, or name another interpreter"),
         ),
+        None if reason.contains("Text file busy") => Finding::new(
+            Rule::BadPath,
+            reason,
+            "somebody has the file open for writing; write a new file and rename it over the old one",
+        ),
         None => Finding::new(Rule::BadPath, reason, "the file must be a program or begin with #!"),
     }
 }
 
-fn process(case: &Case, outcome: &Outcome, ended: &Ended, found: &mut Vec<Finding>) {
+fn process(case: &Case, outcome: &Outcome, ended: &Ended, verdict: &Verdict, found: &mut Vec<Finding>) {
     let offered = ended.stdin.offered;
     if ended.stdin.unread > 0 && ended.exit.is_some() {
         let unread = ended.stdin.unread;
@@ -91,10 +96,15 @@ fn process(case: &Case, outcome: &Outcome, ended: &Ended, found: &mut Vec<Findin
                 Some(limit) if outcome.took >= limit => {
                     format!("the {who} waits {} s for it and then goes on", limit.as_secs_f64())
                 }
-                _ if case.hook.is_waited_for() => {
+                Some(limit) => {
+                    let seconds = outcome.took.as_secs_f64();
+                    let waits = limit.as_secs_f64();
+                    format!("it has not ended within {seconds:.1} s; the {who} waits {waits} s for it")
+                }
+                None if case.hook.is_waited_for() => {
                     format!("it has not ended, and the {who} has no time-out for it")
                 }
-                _ => "it has not ended; nobody waits for it, but such processes pile up".to_owned(),
+                None => "it has not ended; nobody waits for it, but such processes pile up".to_owned(),
             };
             found.push(Finding::new(
                 Rule::RanTooLong,
@@ -102,11 +112,18 @@ fn process(case: &Case, outcome: &Outcome, ended: &Ended, found: &mut Vec<Findin
                 "give every command in the hook a time-out of its own",
             ));
         }
-        Some(exit) => status(case, outcome, exit, ended, found),
+        Some(exit) => status(case, outcome, exit, ended, verdict, found),
     }
 }
 
-fn status(case: &Case, outcome: &Outcome, exit: Exit, ended: &Ended, found: &mut Vec<Finding>) {
+fn status(
+    case: &Case,
+    outcome: &Outcome,
+    exit: Exit,
+    ended: &Ended,
+    verdict: &Verdict,
+    found: &mut Vec<Finding>,
+) {
     if let Some(limit) = case.caller_waits
         && outcome.took > limit
     {
@@ -138,6 +155,15 @@ fn status(case: &Case, outcome: &Outcome, exit: Exit, ended: &Ended, found: &mut
             format!("it {exit}, which the starter does not look at"),
             "a failure here must be handled by the hook itself",
         )),
+        HookType::PrepareJob | HookType::PrepareJobBeforeTransfer | HookType::ShadowPrepareJob
+            if verdict.good && matches!(exit, Exit::Code(_)) =>
+        {
+            found.push(Finding::new(
+                Rule::StatusCode,
+                format!("it {exit}, but its HookStatusCode = 0 overrules that: the job goes on"),
+                "print no HookStatusCode where the exit status is to count",
+            ));
+        }
         _ if printed && !matches!(exit, Exit::Signal { .. }) && case.hook.caller() == Caller::Router => {
             found.push(Finding::new(
                 Rule::AnswerDiscarded,
@@ -163,6 +189,19 @@ fn complaints(case: &Case, stderr: &[u8], found: &mut Vec<Finding>) {
                     "hooks get the daemon's environment, not that of a login shell; see --show-input",
                 ));
             }
+        } else if let Some(name) = missing_interpreter(&line) {
+            let advice = if name.contains('\r') {
+                "convert the file to Unix line ends, such as with sed -i 's/\\r$//'".to_owned()
+            } else if name.contains(' ') {
+                "the whole rest of the first line is taken for a name; write #!/usr/bin/env -S".to_owned()
+            } else {
+                format!("install '{name}' on every execution point, or name another interpreter")
+            };
+            found.push(Finding::new(
+                Rule::MissingInterpreter,
+                format!("env does not find the interpreter '{}'", name.escape_debug()),
+                advice,
+            ));
         } else if let Some(name) = missing_command(&line) {
             found.push(Finding::new(
                 Rule::MissingCommand,
@@ -225,6 +264,18 @@ fn missing_variable(line: &str) -> Option<String> {
     }
     let (_, rest) = line.split_once("Use of uninitialized value $ENV{")?;
     Some(rest.split('}').next()?.trim_matches(['"', '\'']).to_owned())
+}
+
+/// What `env` of a first line `#!/usr/bin/env NAME` says, that of busybox included.
+fn missing_interpreter(line: &str) -> Option<String> {
+    let (who, rest) = line.split_once(": ")?;
+    let rest = rest.strip_suffix(": No such file or directory")?;
+    let name = rest.strip_prefix("can't execute ").unwrap_or(rest);
+    // As a shell would read it: 'python3'$'\r'.
+    let name = name.replace("'$'\\r'", "\r").replace("''", "");
+    let name = name.trim_matches(['\'', '\u{2018}', '\u{2019}', '`']);
+    let is_env = who.rsplit('/').next() == Some("env");
+    (is_env && !name.is_empty()).then(|| name.to_owned())
 }
 
 fn missing_command(line: &str) -> Option<String> {
@@ -302,6 +353,29 @@ mod tests {
             0,
         );
         assert_eq!(found, [("frozen-expression", "Requirements".into())]);
+    }
+
+    #[test]
+    fn an_interpreter_that_env_does_not_find_is_named() {
+        for (line, name) in [
+            ("env: 'python2': No such file or directory", "python2"),
+            ("/usr/bin/env: \u{2018}python2\u{2019}: No such file or directory", "python2"),
+            ("env: can't execute 'python2': No such file or directory", "python2"),
+            ("/usr/bin/env: 'python3 -u': No such file or directory", "python3 -u"),
+            ("/usr/bin/env: 'python3'$'\\r': No such file or directory", "python3\r"),
+        ] {
+            assert_eq!(missing_interpreter(line).as_deref(), Some(name), "{line}");
+        }
+        assert_eq!(missing_interpreter("cat: x: No such file or directory"), None);
+        let found = rules(HookType::PrepareJob, "", "env: 'python2': No such file or directory\n", 127);
+        assert_eq!(found[0].0, "missing-interpreter");
+    }
+
+    #[test]
+    fn a_status_that_the_answer_overrules_is_told() {
+        let found = rules(HookType::PrepareJob, "HookStatusCode = 0\n", "", 3);
+        assert_eq!(found, [("status-code", String::new())]);
+        assert!(rules(HookType::PrepareJob, "HookStatusCode = 0\n", "", 0).is_empty());
     }
 
     #[test]

@@ -215,6 +215,10 @@ const READ_BEFORE: [&str; 11] = [
     "HookKeyword",
 ];
 
+/// What the transfer of input has read before PREPARE_JOB runs (hooks.md 5.1 step 3); PREPARE_JOB_BEFORE_TRANSFER can set it.
+const READ_BY_TRANSFER: [&str; 4] =
+    ["TransferInput", "TransferExecutable", "PublicInputFiles", "TransferInputRemaps"];
+
 fn attribute(
     case: &Case,
     verdict: &Verdict,
@@ -225,18 +229,22 @@ fn attribute(
 ) {
     let is = |other: &str| caseless::eq(name, other.as_bytes());
     let prepares = matches!(case.hook, HookType::PrepareJob | HookType::PrepareJobBeforeTransfer);
-    if prepares && READ_BEFORE.iter().any(|early| is(early)) {
+    let transferred = case.hook == HookType::PrepareJob && READ_BY_TRANSFER.iter().any(|early| is(early));
+    if prepares && (transferred || READ_BEFORE.iter().any(|early| is(early))) {
         let same = Expr::parse_prefix(value, Dialect::old_syntax())
             .is_ok_and(|(value, _)| case.job.get(name).as_ref() == Some(&value));
         if !same {
-            found.push(
-                Finding::new(
-                    Rule::TooLate,
+            let (message, advice) = match transferred {
+                true => (
+                    format!("{name} was read before the hook ran: input is transferred earlier"),
+                    "set it in PREPARE_JOB_BEFORE_TRANSFER, or where the job is made",
+                ),
+                false => (
                     format!("{name} was read before the hook ran: the ad changes, the run does not"),
                     "set it where the job is made (fetch hook, submit file)",
-                )
-                .at(place),
-            );
+                ),
+            };
+            found.push(Finding::new(Rule::TooLate, message, advice).at(place));
         }
     }
     // Requirements and the like are expressions on purpose: a program that parses the ad and prints it back loses them.

@@ -16,6 +16,7 @@ pub mod pool;
 pub mod record;
 pub mod replay;
 pub mod samples;
+mod sent;
 pub mod suite;
 mod verdict;
 
@@ -26,4 +27,5 @@ pub use facts::facts;
 pub use find::find;
 pub use finding::{Finding, Rule};
 pub use place::{Place, caller_environment};
+pub use sent::Around;
 pub use verdict::{Verdict, verdict};

@@ -8,15 +8,16 @@ use bstr::{BStr, BString, ByteSlice};
 use tempfile::TempDir;
 
 use super::case::Case;
+use super::sent::{Around, exit_of};
 use crate::classad::{ClassAd, format::long};
 use crate::hook::{Caller, HookType};
 use crate::os::{files, identity};
-use crate::process::{Exit, Identity};
+use crate::process::Identity;
 use crate::quirks::{Quirk, Quirks};
 use crate::runner::hook_environment::HookEnvironment;
 use crate::starter::environment::Publication;
-use crate::starter::{Overrides, Settings, job_info};
-use crate::world::{Account, World};
+use crate::starter::{Overrides, job_info, process};
+use crate::world::Account;
 
 /// The search path of a daemon that an ordinary system has started.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -52,6 +53,8 @@ pub struct Place {
     pub directory: PathBuf,
     /// The scratch directory of the job, for hooks of the starter.
     pub scratch: Option<PathBuf>,
+    /// The case as its caller has it in this place.
+    case: Case,
 }
 
 impl Place {
@@ -60,23 +63,24 @@ impl Place {
     ///
     /// # Errors
     /// Those of the file system.
-    pub fn make(case: &Case, owner: Option<&Identity>, quirks: Quirks) -> io::Result<Self> {
+    pub fn make(case: &Case, owner: Option<&Identity>, around: &Around<'_>) -> io::Result<Self> {
         let root = tempfile::Builder::new().prefix("htc-hook-test.").tempdir()?;
         // The account must be able to pass.
         std::fs::set_permissions(root.path(), std::fs::Permissions::from_mode(0o755))?;
         if case.hook.caller() != Caller::Starter {
             let directory = root.path().join("log");
             files::make_directory(&directory, 0o755, owner)?;
-            return Ok(Place { root, directory, scratch: None });
+            return Ok(Place { root, directory, scratch: None, case: case.completed(None, around) });
         }
         // EXECUTE, in it what the starter makes for the job.
         let outer = root.path().join(format!("dir_{}", std::process::id()));
         files::make_directory(&outer, 0o755, None)?;
         let scratch = outer.join("scratch");
         files::make_directory(&scratch, 0o700, owner)?;
-        files::replace(&scratch.join(JOB_AD), &long::print(&case.job), 0o644, owner)?;
-        files::replace(&scratch.join(MACHINE_AD), &machine_ad(case, quirks), 0o644, owner)?;
-        Ok(Place { root, directory: scratch.clone(), scratch: Some(scratch) })
+        let case = case.completed(Some(&scratch), around);
+        files::replace(&scratch.join(JOB_AD), &job_ad(&case), 0o644, owner)?;
+        files::replace(&scratch.join(MACHINE_AD), &machine_ad(&case, around.quirks), 0o644, owner)?;
+        Ok(Place { root, directory: scratch.clone(), scratch: Some(scratch), case })
     }
 
     /// A place for another call of this program's own account: this one, if the last call has left it as it was, since
@@ -84,17 +88,23 @@ impl Place {
     ///
     /// # Errors
     /// Those of the file system.
-    pub fn renew(self, case: &Case, quirks: Quirks) -> io::Result<Self> {
+    pub fn renew(mut self, case: &Case, around: &Around<'_>) -> io::Result<Self> {
         let fits = self.scratch.is_some() == (case.hook.caller() == Caller::Starter);
         if !fits || !self.is_untouched().unwrap_or(false) {
             drop(self);
-            return Place::make(case, None, quirks);
+            return Place::make(case, None, around);
         }
+        self.case = case.completed(self.scratch.as_deref(), around);
         if let Some(scratch) = &self.scratch {
-            overwrite(&scratch.join(JOB_AD), &long::print(&case.job))?;
-            overwrite(&scratch.join(MACHINE_AD), &machine_ad(case, quirks))?;
+            overwrite(&scratch.join(JOB_AD), &job_ad(&self.case))?;
+            overwrite(&scratch.join(MACHINE_AD), &machine_ad(&self.case, around.quirks))?;
         }
         Ok(self)
+    }
+
+    /// The case as its caller has it in this place: what the hook reads is made of it, and what it answers is about it.
+    pub fn case(&self) -> &Case {
+        &self.case
     }
 
     /// Whether there is nothing but what was made here, with the permissions that it was given.
@@ -132,16 +142,14 @@ impl Place {
         self.root.path()
     }
 
-    /// The whole environment of the call: the daemon's, and what starter and shadow add.
+    /// The whole environment of the call: the daemon's, and what the starter adds. `account` is the hook's.
     pub fn environment(
         &self,
-        case: &Case,
         daemon: HookEnvironment,
         account: Option<&Account>,
-        settings: &Settings,
-        world: &dyn World,
-        quirks: Quirks,
+        around: &Around<'_>,
     ) -> HookEnvironment {
+        let (case, quirks, world) = (&self.case, around.quirks, around.world);
         let mut environment = daemon;
         let Some(scratch) = &self.scratch else { return environment };
         let execute = self.root();
@@ -159,26 +167,41 @@ impl Place {
         let machine = if empty { ClassAd::new() } else { case.slot.clone() };
         let slot = case.slot.string("Name").map_or(&b""[..], |name| name.as_bytes());
         let slot = slot.split(|&byte| byte == b'@').next().unwrap_or_default();
-        let after_job = case.hook == HookType::JobExit;
+        let state = case.job.string("JobState").map(|state| state.to_owned());
+        let ran = matches!(case.hook, HookType::UpdateJobInfo | HookType::JobExit) && state.is_some();
+        let pid = case.job.literal("JobPid").and_then(|value| u32::try_from(value.as_int()?).ok());
+        let pid = pid.filter(|_| ran && state.is_some_and(|state| state != "Exited"));
+        // 25.14 shows what the job got, once it has been started.
+        let temporary = match ran && quirks.has(Quirk::HookTmpdirAfterJob) {
+            true => process::mounts(&around.settings.mount_under_scratch, &case.job, scratch, world)
+                .map(|mounts| process::temporary(&mounts, scratch, quirks))
+                .unwrap_or_else(|_| scratch.clone()),
+            false => scratch.clone(),
+        };
         Publication {
-            settings,
+            settings: around.settings,
             job: &info,
             ad: &case.job,
             machine: &machine,
             scratch,
-            temporary: scratch,
+            temporary: &temporary,
             starter_pid: std::process::id(),
             slot: BStr::new(slot),
             home: account.map(|account| account.home.as_bstr()),
             output_ad: None,
-            main_exit: if after_job { main_exit(&case.job) } else { None },
-            pids: &[],
+            main_exit: if ran && case.hook == HookType::JobExit { exit_of(&case.job) } else { None },
+            pids: pid.as_slice(),
             quirks,
             world,
         }
         .publish(&mut environment.variables);
         environment
     }
+}
+
+/// `.job.ad`: the job before it was started.
+fn job_ad(case: &Case) -> Vec<u8> {
+    long::print(case.before_run.as_ref().unwrap_or(&case.job))
 }
 
 /// Writes other bytes into a file of ours, in place.
@@ -208,42 +231,36 @@ fn empty_job(scratch: &Path) -> job_info::JobInfo {
     }
 }
 
-/// How the main job ended, as the ad that JOB_EXIT reads says it.
-fn main_exit(job: &ClassAd) -> Option<Exit> {
-    let number = |name: &str| job.literal(name).and_then(|value| value.as_int());
-    if let Some(code) = number("ExitCode") {
-        return Some(Exit::Code(u8::try_from(code & 0xff).unwrap_or(0)));
-    }
-    let signal = i32::try_from(number("ExitSignal")?).ok()?;
-    Some(Exit::Signal { number: signal, core_dumped: false })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::os::RealWorld;
+    use crate::starter::Settings;
 
     #[test]
     fn a_place_is_used_again_only_as_it_was() {
+        let (settings, world) = (Settings::default(), RealWorld::new());
+        let around = Around { settings: &settings, world: &world, quirks: Quirks::None };
         for hook in [HookType::PrepareJob, HookType::FetchWork] {
             let mut case = Case::new(hook);
-            let first = Place::make(&case, None, Quirks::None).unwrap();
+            let first = Place::make(&case, None, &around).unwrap();
             let path = first.directory.clone();
             case.job.set("Short", "x");
             case.job.remove("Requirements");
-            let again = first.renew(&case, Quirks::None).unwrap();
+            let again = first.renew(&case, &around).unwrap();
             assert_eq!(again.directory, path);
             if let Some(scratch) = &again.scratch {
-                assert_eq!(std::fs::read(scratch.join(JOB_AD)).unwrap(), long::print(&case.job));
+                assert_eq!(std::fs::read(scratch.join(JOB_AD)).unwrap(), long::print(&again.case().job));
             }
             std::fs::write(again.directory.join("left"), "x").unwrap();
-            let other = again.renew(&case, Quirks::None).unwrap();
+            let other = again.renew(&case, &around).unwrap();
             assert_ne!(other.directory, path);
             assert!(!path.exists(), "the old one is gone");
             std::fs::set_permissions(&other.directory, std::fs::Permissions::from_mode(0o777)).unwrap();
             let path = other.directory.clone();
-            assert_ne!(other.renew(&case, Quirks::None).unwrap().directory, path);
-            let third = Place::make(&case, None, Quirks::None).unwrap();
-            let router = third.renew(&Case::new(HookType::JobExit), Quirks::None).unwrap();
+            assert_ne!(other.renew(&case, &around).unwrap().directory, path);
+            let third = Place::make(&case, None, &around).unwrap();
+            let router = third.renew(&Case::new(HookType::JobExit), &around).unwrap();
             assert!(router.scratch.is_some());
         }
     }

@@ -93,7 +93,7 @@ pub fn verdict(case: &Case, outcome: &Outcome, path: &[u8], world: &dyn World, q
             let late = case.caller_waits.is_some_and(|limit| outcome.took > limit);
             match ended.exit {
                 Some(exit) if !late => answered(case, ended, exit, path, world, quirks),
-                _ => still_running(case, outcome.took, quirks),
+                _ => still_running(case, outcome.took),
             }
         }
     }
@@ -147,7 +147,7 @@ fn not_started(case: &Case, path: &[u8], reason: &str, quirks: Quirks) -> Verdic
             let text = format!("failed to execute {} ({})", case.hook.name(), path.as_bstr());
             let held = case.with_shadow.then_some((hold_code::HOOK_PREPARE_JOB_FAILURE, 0));
             let mut verdict =
-                prepare_failed(case, held.is_some(), false).because(format!("{text}: {reason}"));
+                prepare_failed(case, held.is_some(), false, quirks).because(format!("{text}: {reason}"));
             verdict.hold = held;
             return verdict;
         }
@@ -170,7 +170,7 @@ fn not_started(case: &Case, path: &[u8], reason: &str, quirks: Quirks) -> Verdic
 }
 
 /// The hook has not ended in the time that its caller or we were willing to wait.
-fn still_running(case: &Case, took: Duration, quirks: Quirks) -> Verdict {
+fn still_running(case: &Case, took: Duration) -> Verdict {
     let seconds = took.as_secs_f64();
     let limit = case.caller_waits.filter(|limit| took >= *limit).map(|limit| limit.as_secs_f64());
     let forever = format!("no answer within {seconds:.1} s, and this caller has no time-out");
@@ -193,31 +193,49 @@ fn still_running(case: &Case, took: Duration, quirks: Quirks) -> Verdict {
                 .because(forever)
                 .then("it stays so until the job is vacated: JOB_EXIT evict, hook killed")
         }
-        HookType::JobExit => {
-            let (word, why) = match limit {
-                Some(limit) => ("timed-out", format!("timed out waiting for hook to exit, after {limit} s")),
-                None => ("still-running", format!("no answer within {seconds:.1} s")),
-            };
-            Verdict::new(word, false, format!("{why}: the clean-up goes on without it"))
-                .because(case.word.to_string())
-                .then("the starter exits and kills the hook")
-        }
-        HookType::ShadowPrepareJob => {
-            let (word, why) = match limit {
-                Some(limit) => ("timed-out", format!("Timed out waiting for hook to exit, after {limit} s")),
-                None => ("still-running", format!("no answer within {seconds:.1} s")),
-            };
-            Verdict::new(word, false, "the shadow gives up: job not started")
-                .because(why)
-                .then("the job goes back to idle and is tried again")
-        }
+        HookType::JobExit => match (limit, case.caller_waits) {
+            (Some(limit), _) => {
+                let why = format!("timed out waiting for hook to exit, after {limit} s");
+                Verdict::new("timed-out", false, format!("{why}: the clean-up goes on without it"))
+                    .because(case.word.to_string())
+                    .then("the starter exits and kills the hook")
+            }
+            (None, Some(waits)) => {
+                let next = format!("after {} s the starter goes on without it", waits.as_secs_f64());
+                Verdict::new("still-running", false, "the clean-up waits for it")
+                    .because(format!("no answer within {seconds:.1} s"))
+                    .then(next)
+            }
+            (None, None) => {
+                Verdict::new("still-running", false, "the clean-up waits for it, and the slot is blocked")
+                    .because(forever)
+            }
+        },
+        HookType::ShadowPrepareJob => match (limit, case.caller_waits) {
+            (None, Some(waits)) => {
+                let next = format!("after {} s it gives up: job not started", waits.as_secs_f64());
+                Verdict::new("still-running", false, "the shadow waits for it")
+                    .because(format!("no answer within {seconds:.1} s"))
+                    .then(next)
+            }
+            (limit, _) => {
+                let (word, why) = match limit {
+                    Some(limit) => {
+                        ("timed-out", format!("Timed out waiting for hook to exit, after {limit} s"))
+                    }
+                    None => ("still-running", forever),
+                };
+                Verdict::new(word, false, "the shadow gives up: job not started")
+                    .because(why)
+                    .then("the job goes back to idle and is tried again")
+            }
+        },
         HookType::TranslateJob => {
             Verdict::new("still-running", false, "the job stays claimed, each poll asks again and is refused")
                 .because(forever)
                 .then("removal of the source job is not noticed meanwhile")
         }
         HookType::RouterUpdateJobInfo | HookType::JobFinalize | HookType::JobCleanup => {
-            let _ = quirks;
             Verdict::new("still-running", false, "the job stays in its state").because(forever)
         }
     }
@@ -253,7 +271,7 @@ fn answered(
         HookType::PrepareJob | HookType::PrepareJobBeforeTransfer => {
             prepared(case, ended, exit, path, world, quirks)
         }
-        HookType::ShadowPrepareJob => shadow_prepared(case, ended, exit, path, world),
+        HookType::ShadowPrepareJob => shadow_prepared(case, ended, exit, path, world, quirks),
         HookType::TranslateJob
         | HookType::RouterUpdateJobInfo
         | HookType::JobFinalize
@@ -305,7 +323,7 @@ fn fetched(case: &Case, ended: &Ended, world: &dyn World, quirks: Quirks) -> Ver
 }
 
 /// The words for a job that a prepare hook has stopped.
-fn prepare_failed(case: &Case, held: bool, by_code: bool) -> Verdict {
+fn prepare_failed(case: &Case, held: bool, by_code: bool, quirks: Quirks) -> Verdict {
     let verdict = match (case.with_shadow, held) {
         (true, true) => Verdict::new("held", false, "the job is put on hold"),
         (true, false) => Verdict::new("requeued", false, "the job goes back to idle and is tried again"),
@@ -317,7 +335,11 @@ fn prepare_failed(case: &Case, held: bool, by_code: bool) -> Verdict {
         (false, _) => Verdict::new("not-started", false, "the job is not started"),
     };
     if case.with_shadow {
-        verdict.then("JOB_EXIT evict, starter exits").quirk(Quirk::PrepareFailureHangsShadow)
+        let next = match quirks.has(Quirk::PrepareFailureHangsShadow) {
+            true => "JOB_EXIT is not called; the starter stays until the startd kills it, about 15 s later",
+            false => "JOB_EXIT evict, starter exits",
+        };
+        verdict.then(next).quirk(Quirk::PrepareFailureHangsShadow)
     } else {
         verdict.then("JOB_EXIT evict, starter exits 0, the claim stays")
     }
@@ -338,7 +360,7 @@ fn prepared(
     let judged = prepare::judge(case.hook.name(), path, exit, read, refuses_cut && !old, world);
     let mut verdict = if !judged.goes_on() {
         let code = judged.hold_code();
-        let mut verdict = prepare_failed(case, code != 0, (1..300).contains(&judged.status));
+        let mut verdict = prepare_failed(case, code != 0, (1..300).contains(&judged.status), quirks);
         if case.with_shadow && code != 0 {
             verdict.hold = Some((code, judged.status));
         }
@@ -372,9 +394,20 @@ fn merged(mut verdict: Verdict, case: &Case, update: &ClassAd) -> Verdict {
     verdict
 }
 
-fn shadow_prepared(case: &Case, ended: &Ended, exit: Exit, path: &[u8], world: &dyn World) -> Verdict {
+fn shadow_prepared(
+    case: &Case,
+    ended: &Ended,
+    exit: Exit,
+    path: &[u8],
+    world: &dyn World,
+    quirks: Quirks,
+) -> Verdict {
     let read = reply::ad_prefix(&ended.stdout);
-    let status = reply::prepare_status(exit, &read.ad, PrepareReader::Shadow, world);
+    let mut status = reply::prepare_status(exit, &read.ad, PrepareReader::Shadow, world);
+    if ended.cut && status.status == 0 && !quirks.has(Quirk::AnswerCutAccepted) {
+        status.status = 1;
+        status.how = prepare::CUT.to_owned();
+    }
     let text = status.text(case.hook.name(), path).to_string();
     let mut verdict = match status.status {
         0 => merged(Verdict::new("go-on", true, "the claim is activated"), case, &read.ad),
@@ -387,6 +420,9 @@ fn shadow_prepared(case: &Case, ended: &Ended, exit: Exit, path: &[u8], world: &
             verdict
         }
     };
+    if ended.cut {
+        verdict.quirks.push(Quirk::AnswerCutAccepted);
+    }
     verdict.bad = read.unread;
     verdict
 }
@@ -403,7 +439,7 @@ fn routed(case: &Case, ended: &Ended, exit: Exit, quirks: Quirks) -> Verdict {
         edit_in_place: case.route.edit_in_place,
     };
     let judged = hook_verdict(&answer, quirks);
-    let (says, next) = router_words(case.hook, judged.decision);
+    let (says, next) = router_words(case.hook, judged.decision, quirks);
     let mut verdict = Verdict::new(judged.decision.word(), judged.decision.is_success(), says)
         .because(judged.reason)
         .then(next);
@@ -433,7 +469,8 @@ fn routed(case: &Case, ended: &Ended, exit: Exit, quirks: Quirks) -> Verdict {
     verdict
 }
 
-fn router_words(hook: HookType, decision: HookDecision) -> (&'static str, &'static str) {
+fn router_words(hook: HookType, decision: HookDecision, quirks: Quirks) -> (&'static str, &'static str) {
+    let pauses = !quirks.has(Quirk::TranslateFailureNoBackoff);
     match (hook, decision) {
         (_, HookDecision::Routed) => {
             ("the answer is the new job; nothing is copied from the source", "transforms, then submission")
@@ -441,14 +478,22 @@ fn router_words(hook: HookType, decision: HookDecision) -> (&'static str, &'stat
         (_, HookDecision::Edited) => {
             ("the source is edited in place", "transforms, then the differences are written")
         }
-        (HookType::TranslateJob, HookDecision::Dropped) => {
-            ("the job is given back", "it is claimed and translated again at a later poll")
+        (HookType::TranslateJob, HookDecision::Dropped | HookDecision::Failed) => {
+            let next = match pauses {
+                true => "it is claimed and translated again after a pause that doubles each time",
+                false => "it is claimed and translated again at a later poll",
+            };
+            ("the job is given back", next)
         }
         (_, HookDecision::Dropped) => {
             ("the routed job is removed and the source given back", "it is routed anew")
         }
         (_, HookDecision::Stuck) => {
-            ("nothing happens: the job stays claimed", "the hook is called again at every poll")
+            let next = match quirks.has(Quirk::TranslateSilenceLoops) {
+                true => "the hook is called again at every poll",
+                false => "the hook is called again at the next poll; a second silence gives the job back",
+            };
+            ("nothing happens: the job stays claimed", next)
         }
         (_, HookDecision::RouterAbort) => ("the job router aborts", "restarted, it does so again"),
         (_, HookDecision::Updated) => {
@@ -459,14 +504,32 @@ fn router_words(hook: HookType, decision: HookDecision) -> (&'static str, &'stat
             ("the answer is merged into the source job", "the source is done; clean-up follows")
         }
         (_, HookDecision::Cleaned) => ("the source job is released", ""),
-        (HookType::JobFinalize, HookDecision::Failed) => {
-            ("nothing of the answer counts; the source is to be routed again", "clean-up of the routed job")
-        }
+        (HookType::JobFinalize, HookDecision::Failed) => match quirks.has(Quirk::FinalizeRerouteLost) {
+            true => {
+                ("nothing of the answer counts; the source leaves as completed", "clean-up of the routed job")
+            }
+            false => (
+                "nothing of the answer counts; the source is to be routed again",
+                "clean-up of the routed job",
+            ),
+        },
         (HookType::JobCleanup, HookDecision::Failed) => {
-            ("the source job is not released", "the hook is called again at the next poll")
+            let next = match quirks.has(Quirk::CleanupFailureKeepsJob) {
+                true => "the hook is called again at the next poll",
+                false => {
+                    "the hook is called again after a pause; when it keeps failing the job is released all the same"
+                }
+            };
+            ("the source job is not released", next)
         }
-        (_, HookDecision::Failed) => {
-            ("the answer is dropped; the job's status is not looked at", "called again at the next poll")
-        }
+        (_, HookDecision::Failed) => match quirks.has(Quirk::UpdateFailureFreezes) {
+            true => {
+                ("the answer is dropped; the job's status is not looked at", "called again at the next poll")
+            }
+            false => (
+                "the answer is dropped; the job's status is looked at all the same",
+                "called again at the next poll",
+            ),
+        },
     }
 }

@@ -14,4 +14,5 @@ mod settings;
 
 pub use knobs::ConfigureError;
 pub use machine::Surroundings;
+pub use policy::policy_of;
 pub use settings::{Configured, configure};

@@ -1,8 +1,11 @@
 //! Policy expressions as attributes of the internal ad (`ResMgr::init_config_classad`,
 //! `Resource::publish_slot_config_overrides`; policy.md 7).
 
+use std::cell::RefCell;
+
 use super::knobs::{ConfigureError, Knobs};
 use crate::classad::{ClassAd, Expr, Value};
+use crate::config::View;
 use crate::quirks::{Quirk, Quirks};
 
 /// Copied from knobs of their own name, with what stands in for a knob that is not defined.
@@ -39,6 +42,18 @@ const EXPRESSIONS: [(&str, Option<&str>); 27] = [
 /// Used for jobs of universe 13 by the manual; 25.14 never looks them up (quirk `vm-policy-knobs-dead`).
 const OF_VM: [&str; 6] =
     ["SUSPEND_VM", "CONTINUE_VM", "PREEMPT_VM", "KILL_VM", "WANT_SUSPEND_VM", "WANT_VACATE_VM"];
+
+/// The policy of one slot, as its internal ad has it. `slot` is the configuration as the slot sees it, `global` as the
+/// daemon does.
+///
+/// # Errors
+/// START or MachineMaxVacateTime does not parse.
+pub fn policy_of(slot: View<'_>, global: View<'_>, quirks: Quirks) -> Result<ClassAd, ConfigureError> {
+    let warnings = RefCell::default();
+    let mut ad = ClassAd::new();
+    publish(&Knobs::new(slot, &warnings), &Knobs::new(global, &warnings), quirks, &mut ad)?;
+    Ok(ad)
+}
 
 /// START as an expression. One that does not parse is an error with its place, or silently `error` in 25.14.
 pub(super) fn start(knobs: &Knobs<'_>, quirks: Quirks) -> Result<Expr, ConfigureError> {

@@ -1,0 +1,29 @@
+//! How long a caller waits for a hook.
+
+use std::time::Duration;
+
+use bstr::BString;
+
+use super::HookType;
+use super::knobs::Knobs;
+use crate::classad::{Context, Expr};
+use crate::world::World;
+
+/// How long a hook is waited for by its knob, an integer expression (`<KEYWORD>_HOOK_JOB_EXIT_TIMEOUT = 2 * 3`), or by its
+/// default; `None`: without limit. A value that is no number of seconds counts as none, and is returned as well.
+pub fn caller_waits(
+    hook: HookType,
+    keyword: &[u8],
+    knobs: &dyn Knobs,
+    world: &dyn World,
+) -> (Option<Duration>, Option<BString>) {
+    let Some(limit) = hook.time_out(keyword) else { return (None, None) };
+    let Some(text) = knobs.get(&limit.knob).filter(|text| !text.is_empty()) else {
+        return (Some(limit.default), None);
+    };
+    let value = Expr::parse(&text).ok().and_then(|expr| Context::new(world).eval(&expr).as_int());
+    match value.and_then(|seconds| u64::try_from(seconds).ok()) {
+        Some(seconds) => (Some(Duration::from_secs(seconds)), None),
+        None => (Some(limit.default), Some(text)),
+    }
+}
