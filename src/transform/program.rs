@@ -35,7 +35,12 @@ impl Transform {
 
     /// Reads the unexpanded value of a knob. A NAME in it is ignored unless `name` is empty.
     pub fn from_knob(name: &str, text: &[u8]) -> Result<Self, LoadError> {
-        let (envelope, lines) = envelope::take_from_knob(Rules::from_knob(name, text))?;
+        Self::from_knob_at(name, name, text)
+    }
+
+    /// As [`Transform::from_knob`]; `place` is what messages call the text, whose lines are counted from its own first one.
+    pub fn from_knob_at(name: &str, place: &str, text: &[u8]) -> Result<Self, LoadError> {
+        let (envelope, lines) = envelope::take_from_knob(Rules::from_knob(place, text))?;
         let own = if name.is_empty() { envelope.name.clone() } else { None };
         Ok(Transform { name: own.unwrap_or_else(|| name.into()), envelope, program: Program::compile(lines) })
     }

@@ -159,6 +159,19 @@ fn a_statement_that_does_nothing_makes_the_status_one() {
 }
 
 #[test]
+fn a_mistake_in_a_knob_is_shown_with_the_place_of_the_knob() {
+    let place = place("SET A 1\n", ADS);
+    let config = "LOG = .\nJOB_TRANSFORM_T @=end\nSET A 1\nSETT B 1\n@end\n";
+    fs::write(place.path().join("site.config"), config).unwrap();
+    let words = ["lint", "--config-file", "site.config", "--job-transforms", "T"];
+    let (status, out, said) = call("htc-router-translate", &words, place.path(), "");
+    assert_eq!(status, 1, "{said}");
+    let first = out.lines().next().unwrap();
+    // The line is counted as the reference does: where the value ends.
+    assert!(first.starts_with("JOB_TRANSFORM_T (site.config, line 5):2:1: "), "{out}");
+}
+
+#[test]
 fn a_trace_tells_why_a_transform_does_not_apply() {
     let (_, _, said) = transform("REQUIREMENTS A > 0 && B > 5\nSET C 1\n", ADS, &["--trace"]);
     assert!(said.contains("does not apply: rules:1: REQUIREMENTS A > 0 && B > 5\n"), "{said}");

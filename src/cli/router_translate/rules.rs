@@ -8,7 +8,7 @@ use clap::Args;
 
 use crate::cli::common::{ConfigOptions, Problem, Session as Program, Status};
 use crate::cli::transform_report as report;
-use crate::config::{CommandPolicy, Config, MacroSource, View, Who};
+use crate::config::{CommandPolicy, Config, MacroSource, Origin, View, Who};
 use crate::os::read_whole;
 use crate::transform::lint::Runner;
 use crate::transform::{Reason, Session, Transform, legacy};
@@ -145,7 +145,7 @@ pub(super) fn load(
                     anyhow::Error::new(error).context(Problem::unreadable(format!("cannot convert {knob}")))
                 })
             } else {
-                Transform::from_knob(name, text)
+                Transform::from_knob_at(name, &place(&knob, view), text)
                     .map_err(|error| report::load_error(&error, Status::Unreadable))
             };
             match transform {
@@ -180,6 +180,15 @@ pub(super) fn load(
         return Err(problem.hint("give --rules FILE, --job-transforms NAMES or --route NAME").into());
     }
     Ok(Loaded { transforms: found, stdin })
+}
+
+/// What messages call the text of a knob: its name, and where the configuration sets it.
+fn place(knob: &BString, view: Option<&View<'_>>) -> String {
+    let origin = view.and_then(|view| view.raw(&knob.to_str_lossy())).map(|setting| setting.origin);
+    match origin {
+        Some(origin @ Origin { line: Some(_), .. }) => format!("{knob} ({origin})"),
+        _ => knob.to_string(),
+    }
 }
 
 /// The letter that makes more of it.
