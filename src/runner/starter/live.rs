@@ -92,6 +92,7 @@ pub fn run(
         events: VecDeque::from([Event::Begin]),
         calls: FxHashMap::default(),
         process: None,
+        is_new: false,
         wake_at: None,
         snapshot_at: None,
         timeout_at,
@@ -122,6 +123,10 @@ pub fn run(
                 timed_out: live.timed_out,
             });
         }
+        // Looked at only now: one that is to be suspended at its exec has to be stopped first.
+        if std::mem::take(&mut live.is_new) {
+            live.sample();
+        }
         live.wait()?;
     }
 }
@@ -144,6 +149,8 @@ struct Live<'a> {
     events: VecDeque<Event>,
     calls: FxHashMap<ChildId, CallId>,
     process: Option<Running>,
+    /// It has just been started and not been looked at.
+    is_new: bool,
     wake_at: Option<Tick>,
     snapshot_at: Option<Tick>,
     timeout_at: Option<Tick>,
@@ -393,7 +400,7 @@ impl Live<'_> {
                 let pid = self.pid(child);
                 let attempt = Box::new(process.clone());
                 self.process = Some(Running { child, pid, usage: Default::default(), attempt });
-                self.sample();
+                self.is_new = true;
                 self.snapshot_at = Some(clock::tick().plus(FIRST_SNAPSHOT));
                 self.events.push_back(Event::ProcessStarted { pid });
             }
@@ -508,6 +515,10 @@ impl Live<'_> {
 
     fn signal_family(&mut self, number: i32) {
         if let Some(process) = &self.process {
+            if number == libc::SIGSTOP {
+                // Before its family is looked for: it may have been executed just now (SuspendJobAtExec; c12 056).
+                self.reactor.kill(process.child, number, Whom::Process);
+            }
             self.reactor.kill(process.child, number, Whom::Family);
         }
     }
