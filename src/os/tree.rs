@@ -400,7 +400,7 @@ mod tests {
         let late = || fs::write(closed.join("late"), "x").is_ok();
         while late() && removal.step() {}
         let told: Vec<_> = removal.failures.iter().map(|unremoved| unremoved.path.clone()).collect();
-        assert_eq!(told, [closed.clone()]);
+        assert_eq!(told, std::slice::from_ref(&closed));
         assert_eq!(fs::metadata(&closed).unwrap().mode() & 0o777, 0o500);
         assert!(closed.join("late").exists());
     }

@@ -135,7 +135,7 @@ fn of_old_routes_of_one_name_the_mark_of_the_later_decides() {
         assert!(out.contains(&format!("Tag = {tag}\n")), "{mark}: {out}\n{told}");
         assert!(
             told.contains(word)
-                && (told.contains("route A takes") || told.contains("left out")) == !word.is_empty(),
+                && (told.contains("route A takes") || told.contains("left out")) != word.is_empty(),
             "{told}"
         );
     }
