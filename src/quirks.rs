@@ -47,6 +47,8 @@ quirks! {
         "after a FETCH_WORK hook that cannot be executed the slot never fetches again", "s21; StartdHookMgr.cpp";
     FetchDelayStaleActivity, "fetch-delay-stale-activity",
         "after a job FetchWorkDelay still sees Activity Busy until the next poll", "s17";
+    EmptyLeaseKills, "empty-lease-kills",
+        "a job whose JobLeaseDuration is 0 or negative is killed as soon as it runs", "claim.cpp";
     FetchWhenUnable, "fetch-when-unable",
         "fetching goes on while preempting, drained and ending, where every job is refused or lost", "s08, s18";
     AcceptBeforeDslot, "accept-before-dslot",

@@ -7,6 +7,7 @@ mod load;
 mod manual;
 mod run;
 mod simulate;
+mod starter_config;
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -10,6 +10,7 @@
 
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::io;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::ptr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -524,6 +525,15 @@ pub(super) fn pidfd(pid: i32) -> io::Result<std::os::fd::OwnedFd> {
 pub(super) fn nice() -> i32 {
     // SAFETY: a plain system call; −1 as an error cannot happen for ourselves.
     unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) }
+}
+
+/// A duplicate of one of our descriptors, known by its number alone; children do not get it.
+pub(super) fn duplicate(descriptor: c_int) -> io::Result<OwnedFd> {
+    if descriptor < 0 {
+        return Err(io::Error::from_raw_os_error(libc::EBADF));
+    }
+    // SAFETY: the number is looked at by one system call, which refuses it when it is not open.
+    unsafe { BorrowedFd::borrow_raw(descriptor) }.try_clone_to_owned()
 }
 
 /// A descriptor of the caller by its number.

@@ -14,6 +14,7 @@ pub mod identity;
 mod interrupts;
 mod machine;
 pub mod mounts;
+mod outlet;
 mod pipes;
 pub mod process_table;
 mod reactor;
@@ -26,6 +27,7 @@ pub mod tree;
 mod whole;
 
 pub use event::{Captured, ChildId, Event, Given, Leftover, Stream, Token};
+pub use outlet::Outlet;
 pub use reactor::{Interest, Reactor, Whom};
 pub use real_world::RealWorld;
 pub use signals::sigpipe_was_ignored;

@@ -18,14 +18,15 @@
 //! | `cron-failed` | cron reason | it could not be started, or what it wrote to stderr |
 //! | `cron-published` | cron reason | what it printed has changed what the slots publish |
 //! | `starter` | slot job pid exit | a starter was spawned (no exit), or ended |
-//! | `job` | slot job exit verdict | the job of a starter is over: `exited N`, `signalled N`, or not started |
+//! | `job` | slot job exit verdict | the job of a starter is over: `exited N`, `signalled N`, `not started`, or `lost with its starter` |
 //! | `warning` | slot reason | anything a user should look at; quirks are named by their id |
 
-use std::io::{self, Write};
+use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::time::Now;
+use crate::os::Outlet;
+use crate::time::{Now, Tick};
 
 /// What kind of thing happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -226,45 +227,109 @@ impl Event {
     }
 }
 
-/// Where events go: readable lines to one writer, JSON lines to another. Writing never stops a runner: a writer that
-/// fails is dropped, and the failure is told once through the other.
+/// While a reader does not keep up, it is looked again so often whether there is room.
+const AGAIN: Duration = Duration::from_millis(100);
+/// How long the end waits for a reader who still reads.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Where events go: readable lines to one place, JSON lines to another. Writing never stops a runner: a reader that does not
+/// keep up loses lines, which is told at their place once it reads again; a place that cannot be written to is given up,
+/// which is told once at the other.
 pub struct EventStream {
-    readable: Option<Box<dyn Write>>,
-    json: Option<Box<dyn Write>>,
+    readable: Option<Outlet>,
+    json: Option<Outlet>,
     prefix: String,
+    /// Whether it was told that JSON lines are held back.
+    behind: bool,
 }
 
 impl EventStream {
-    /// A stream to these writers. `prefix` stands before each readable line (`htc-slot-run: `).
-    pub fn new(prefix: &str, readable: Option<Box<dyn Write>>, json: Option<Box<dyn Write>>) -> Self {
-        EventStream { readable, json, prefix: prefix.to_owned() }
+    /// A stream to these places. `prefix` stands before each readable line (`htc-slot-run: `).
+    pub fn new(prefix: &str, readable: Option<Outlet>, json: Option<Outlet>) -> Self {
+        EventStream { readable, json, prefix: prefix.to_owned(), behind: false }
     }
 
     /// Tells one event.
     pub fn tell(&mut self, event: &Event) {
-        if let Some(writer) = &mut self.json
-            && let Err(error) = write_json(writer, event)
+        self.flush();
+        self.json(event);
+        self.line(&event.readable());
+    }
+
+    /// Passes on lines of JSON that another program has written; they are not told in readable form.
+    pub fn relay(&mut self, lines: Vec<u8>) {
+        self.write_json(lines);
+    }
+
+    /// Writes what had no room before.
+    pub fn flush(&mut self) {
+        self.write_json(Vec::new());
+        let lost = self.json.as_mut().map_or(0, Outlet::take_lost);
+        if lost > 0 {
+            let now = crate::os::clock::now();
+            self.json(
+                &Event::new(now, Kind::Warning).reason(format!("{lost} events are missing here: {SLOW}")),
+            );
+        }
+        self.write_readable(Vec::new());
+        let lost = self.readable.as_mut().map_or(0, Outlet::take_lost);
+        if lost > 0 {
+            self.line(&format!("warning: {lost} lines are missing here: {SLOW}"));
+        }
+    }
+
+    /// When [`EventStream::flush`] is to be called next, while something is held.
+    pub fn next_flush(&self, now: Tick) -> Option<Tick> {
+        let stalled = [&self.readable, &self.json].into_iter().flatten().any(Outlet::is_stalled);
+        stalled.then(|| now.plus(AGAIN))
+    }
+
+    fn json(&mut self, event: &Event) {
+        if self.json.is_none() {
+            return;
+        }
+        let Ok(mut line) = serde_json::to_vec(event) else { return };
+        line.push(b'\n');
+        self.write_json(line);
+        if !self.behind && self.json.as_ref().is_some_and(Outlet::is_stalled) {
+            self.behind = true;
+            self.line("warning: the reader of --events does not keep up: events are held, and lost when there are too many");
+        }
+    }
+
+    fn write_json(&mut self, line: Vec<u8>) {
+        if let Some(outlet) = &mut self.json
+            && let Err(error) = outlet.write(line)
         {
             self.json = None;
             self.line(&format!("warning: events are no longer written: {error}"));
         }
-        self.line(&event.readable());
     }
 
     fn line(&mut self, text: &str) {
-        if let Some(writer) = &mut self.readable
-            && writeln!(writer, "{}{text}", self.prefix).and_then(|()| writer.flush()).is_err()
+        self.write_readable(format!("{}{text}\n", self.prefix).into_bytes());
+    }
+
+    fn write_readable(&mut self, line: Vec<u8>) {
+        if let Some(outlet) = &mut self.readable
+            && outlet.write(line).is_err()
         {
             self.readable = None;
         }
     }
 }
 
-fn write_json(writer: &mut dyn Write, event: &Event) -> io::Result<()> {
-    let mut line = serde_json::to_vec(event)?;
-    line.push(b'\n');
-    writer.write_all(&line)?;
-    writer.flush()
+/// Why events are missing.
+const SLOW: &str = "nobody read them in time";
+
+impl Drop for EventStream {
+    fn drop(&mut self) {
+        self.flush();
+        for outlet in [&mut self.json, &mut self.readable].into_iter().flatten() {
+            outlet.finish(PATIENCE);
+        }
+        self.flush();
+    }
 }
 
 #[cfg(test)]

@@ -6,8 +6,9 @@ use bstr::{BStr, BString, ByteSlice};
 
 use super::claim_id::ClaimId;
 use super::interface::{StarterId, VacateReason};
-use crate::classad::{ClassAd, Value};
+use crate::classad::{ClassAd, Context, Value};
 use crate::time::{Now, Tick};
+use crate::world::World;
 
 /// How a claim came to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,7 +86,6 @@ pub(super) struct Claim {
     user: BString,
     owner: BString,
     accounting_group: BString,
-    concurrency_limits: BString,
     num_pids: i64,
     /// Seconds; renewed at every third of it while a job runs.
     pub lease: i64,
@@ -122,7 +122,6 @@ impl Claim {
             user: BString::default(),
             owner: BString::default(),
             accounting_group: BString::default(),
-            concurrency_limits: BString::default(),
             num_pids: 0,
             lease: 1200,
             lease_ends: None,
@@ -131,8 +130,8 @@ impl Claim {
     }
 
     /// Takes a fetched job.
-    pub(super) fn set_job(&mut self, job: ClassAd, rank: f64) {
-        if let Some(lease) = literal_int(&job, "JobLeaseDuration")
+    pub(super) fn set_job(&mut self, job: ClassAd, rank: f64, world: &dyn World) {
+        if let Some(lease) = Context::new(world).my(&job).int("JobLeaseDuration")
             && self.begun.is_none()
         {
             self.lease = lease;
@@ -184,22 +183,28 @@ impl Claim {
     }
 
     /// A job is started (`beginActivation`). `pledged` is the machine's MachineMaxVacateTime with this job.
-    pub(super) fn begin_activation(&mut self, now: Now, pledged: i64, owner_follows: bool) {
+    pub(super) fn begin_activation(
+        &mut self,
+        now: Now,
+        pledged: i64,
+        owner_follows: bool,
+        world: &dyn World,
+    ) {
         let Some(job) = &self.job else { return };
-        literal_string(job, "User").into_iter().for_each(|user| self.user = user);
-        literal_string(job, "AccountingGroup").into_iter().for_each(|group| self.accounting_group = group);
-        literal_string(job, "ConcurrencyLimits").into_iter().for_each(|it| self.concurrency_limits = it);
+        let job = Context::new(world).my(job);
+        job.string("User").into_iter().for_each(|user| self.user = user);
+        job.string("AccountingGroup").into_iter().for_each(|group| self.accounting_group = group);
         if (self.owner.is_empty() || owner_follows)
-            && let Some(owner) = literal_string(job, "Owner")
+            && let Some(owner) = job.string("Owner")
         {
             self.owner = owner;
         }
         self.activations += 1;
         self.job_start = Some(now.epoch());
         self.pledged_vacate = pledged;
-        self.universe = Some(literal_int(job, "JobUniverse").unwrap_or(5));
-        self.job_id = literal_int(job, "ClusterId").zip(literal_int(job, "ProcId"));
-        self.global_job_id = literal_string(job, "GlobalJobId");
+        self.universe = Some(job.int("JobUniverse").unwrap_or(5));
+        self.job_id = job.int("ClusterId").zip(job.int("ProcId"));
+        self.global_job_id = job.string("GlobalJobId");
         self.num_pids = 0;
     }
 
@@ -236,7 +241,6 @@ impl Claim {
         if !self.accounting_group.is_empty() {
             ad.set("AccountingGroup", Value::from(self.qualified_group()));
         }
-        text(ad, "ConcurrencyLimits", &self.concurrency_limits);
         ad.set("NumPids", self.num_pids);
         if let Some((cluster, proc)) = self.job_id
             && cluster > 0
@@ -301,30 +305,13 @@ impl Claim {
         let begun = self.begun?;
         let third = Duration::from_secs(u64::try_from(self.lease / 3).unwrap_or(0));
         if third.is_zero() {
-            return Some(begun.tick().plus(Duration::from_secs(u64::try_from(self.lease).unwrap_or(0))));
+            // Renewed again and again while the job ran.
+            return Some(now.tick().plus(Duration::from_secs(u64::try_from(self.lease).unwrap_or(0))));
         }
         let passed = now.tick().since(begun.tick());
         let renewals = u32::try_from(passed.as_micros() / third.as_micros()).unwrap_or(u32::MAX);
         let lease = Duration::from_secs(u64::try_from(self.lease).unwrap_or(0));
         Some(begun.tick().plus(third.saturating_mul(renewals)).plus(lease))
-    }
-}
-
-/// The string an attribute literally is (`LookupString`).
-pub(super) fn literal_string(ad: &ClassAd, name: &str) -> Option<BString> {
-    match ad.get(name)?.as_literal()? {
-        Value::Str(text) => Some(BString::from(<_ as AsRef<[u8]>>::as_ref(&text).to_vec())),
-        _ => None,
-    }
-}
-
-/// The number an attribute literally is (`LookupInteger`): reals are cut, booleans count.
-pub(super) fn literal_int(ad: &ClassAd, name: &str) -> Option<i64> {
-    match ad.get(name)?.as_literal()? {
-        Value::Int(number) => Some(number),
-        Value::Real(number) => Some(number as i64),
-        Value::Bool(truth) => Some(i64::from(truth)),
-        _ => None,
     }
 }
 

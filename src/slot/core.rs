@@ -40,6 +40,8 @@ pub(super) struct Core {
     pub jobs_accepted: u64,
     /// FETCH_WORK hooks that run and may bring a job yet.
     pub fetches: u64,
+    /// Why no job could be run now: nothing is asked for and nothing accepted.
+    pub unable: Option<String>,
     /// The idle time of `--idle-exit` is over: what runs may still bring a job, nothing new is asked for.
     pub idle_over: bool,
     pub slot_count: i64,
@@ -77,6 +79,7 @@ impl Core {
             no_more_fetching: None,
             jobs_accepted: 0,
             fetches: 0,
+            unable: None,
             idle_over: false,
             slot_count: 0,
             hooks_running: BTreeSet::new(),
@@ -171,10 +174,11 @@ impl Core {
         HookRun(self.ids)
     }
 
-    /// Whether another fetch may begin: each that runs may bring one of the jobs that `--max-jobs` allows.
+    /// Whether another fetch may begin: each that runs may bring one of the jobs that `--max-jobs` allows,
+    /// and there is no use in jobs that no starter could run.
     pub(super) fn may_fetch(&self) -> bool {
         let most = self.settings.limits.max_jobs.unwrap_or(u64::MAX);
-        !self.idle_over && self.jobs_accepted.saturating_add(self.fetches) < most
+        !self.idle_over && self.unable.is_none() && self.jobs_accepted.saturating_add(self.fetches) < most
     }
 
     pub(super) fn new_starter(&mut self) -> StarterId {

@@ -198,6 +198,7 @@ impl ExecutionPoint {
             Event::Suspend { slot } => self.suspend(slot.as_deref(), true),
             Event::Continue { slot } => self.suspend(slot.as_deref(), false),
             Event::Shutdown(how) => self.shut_down(how, "asked to end"),
+            Event::Unable(reason) => self.set_unable(reason),
             Event::Reconfigure(settings) => self.reconfigure(*settings),
         }
         self.settle();
@@ -471,6 +472,17 @@ impl ExecutionPoint {
         }
     }
 
+    fn set_unable(&mut self, reason: Option<String>) {
+        match &reason {
+            Some(reason) => {
+                self.core.warn(None, format!("no job is fetched, no starter could run it: {reason}"))
+            }
+            None if self.core.unable.is_some() => self.core.warn(None, "jobs are fetched again"),
+            None => {}
+        }
+        self.core.unable = reason;
+    }
+
     /// A new configuration: expressions, hooks and intervals count at once, shares and numbers of slots stay.
     fn reconfigure(&mut self, settings: Settings) {
         let limits = self.core.settings.limits;
@@ -531,13 +543,18 @@ impl ExecutionPoint {
         for slot in self.slots.values_mut().filter(|slot| slot.held_back) {
             if self.core.may_fetch() {
                 slot.try_fetch(&mut self.core);
+            } else if self.core.unable.is_some() {
+                // Whoever gave the last job is told that no other follows.
+                slot.no_work(&mut self.core, "no starter could run a job");
             }
         }
         if self.core.shutdown.is_none() && self.core.spawning == 0 && !busy {
             let fetching = self.core.fetches > 0;
+            let unable = self.core.unable.is_some();
             let done = |slot: &Slot| {
                 let asks = slot.hooks.as_ref().is_some_and(|hooks| hooks.fetch.is_some());
-                !asks || (slot.out_of_work && slot.fetching.is_none())
+                let no_use = unable && slot.held_back;
+                !asks || ((slot.out_of_work || no_use) && slot.fetching.is_none())
             };
             if let Some(reason) = self.core.no_more_fetching.clone().filter(|_| !fetching) {
                 self.shut_down(Shutdown::Graceful, &reason);

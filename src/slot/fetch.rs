@@ -9,7 +9,7 @@ use super::settings::SlotKind;
 use super::single::Slot;
 use super::state::{Activity, State};
 use super::text;
-use crate::classad::{ClassAd, Value};
+use crate::classad::{ClassAd, Context, Value};
 use crate::quirks::Quirk;
 use crate::world::Frozen;
 
@@ -96,7 +96,7 @@ impl Slot {
     }
 
     /// An idle claim ends when there is no work for it (`terminateFetchedWork`).
-    fn no_work(&mut self, core: &mut Core, reason: &str) {
+    pub(super) fn no_work(&mut self, core: &mut Core, reason: &str) {
         if self.has_idle_fetched_claim() {
             self.change(core, State::Preempting, Activity::Vacating, reason);
         }
@@ -109,6 +109,9 @@ impl Slot {
         }
         if let Some(reason) = &core.no_more_fetching {
             return Err(reason.clone());
+        }
+        if let Some(reason) = &core.unable {
+            return Err(format!("no starter could run it: {reason}"));
         }
         if self.state == State::Preempting {
             return Err("the slot still preempts its last job".into());
@@ -155,14 +158,16 @@ impl Slot {
     /// Makes or renews the claim the job will run under, and returns the id to be told
     /// (`createOrUpdateFetchClaim`).
     fn claim_for(&mut self, core: &mut Core, job: ClassAd, rank: f64) -> super::claim_id::ClaimId {
+        let shared = core.world.clone();
+        let world = Frozen { world: &*shared, now: core.now };
         if self.has_idle_fetched_claim()
             && let Some(claim) = &mut self.current
         {
-            claim.set_job(job, rank);
+            claim.set_job(job, rank, &world);
             return claim.id.clone();
         }
         let mut claim = core.new_claim(Kind::Fetched);
-        claim.set_job(job, rank);
+        claim.set_job(job, rank, &world);
         claim.accepted = true;
         let id = claim.id.clone();
         if self.state == State::Claimed {
@@ -274,8 +279,10 @@ impl ExecutionPoint {
 
     /// A job was fetched for the slot: it is taken or refused, and either is told.
     fn offered(&mut self, key: SlotKey, mut job: ClassAd) {
-        let id = job_id(&job);
         let ExecutionPoint { core, slots, .. } = self;
+        let shared = core.world.clone();
+        let world = Frozen { world: &*shared, now: core.now };
+        let id = job_id(&job, &world);
         let Some(slot) = slots.get_mut(&key) else { return };
         slot.out_of_work = false;
         if slot.kind == SlotKind::Static {
@@ -283,7 +290,7 @@ impl ExecutionPoint {
         }
         let keyword = slot.hooks.as_ref().map(|hooks| hooks.keyword.clone()).unwrap_or_default();
         let mut decision = slot.decide(core, &job);
-        if super::claim::literal_string(&job, "HookKeyword").is_none() {
+        if Context::new(&world).my(&job).string("HookKeyword").is_none() {
             job.set("HookKeyword", Value::from(bstr::BString::from(keyword)));
         }
         // 25.14 tells the answer before it makes the dynamic slot and the claim, with the id of the claim that goes.

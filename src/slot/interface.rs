@@ -9,11 +9,12 @@ use super::cron_ads::CronAds;
 use super::drain::DrainRequest;
 use super::settings::Settings;
 use super::state::{Activity, State};
-use crate::classad::ClassAd;
+use crate::classad::{ClassAd, Context, Value};
 use crate::hook::HookType;
 use crate::process::Exit;
 use crate::quirks::Quirk;
 use crate::time::Now;
+use crate::world::World;
 
 /// Names a slot for the machine: its number and, for a dynamic slot, its own number below that of its parent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -120,6 +121,8 @@ pub enum Event {
     Shutdown(Shutdown),
     /// Everything published is brought up to date, as at an update; nothing is decided.
     Refresh,
+    /// Whether jobs can be run: why no starter could run one now, or that they can again.
+    Unable(Option<String>),
     /// The configuration was read again.
     Reconfigure(Box<Settings>),
 }
@@ -216,13 +219,6 @@ pub struct StarterCall {
     pub execute: Option<PathBuf>,
     /// The slot ad the job was accepted with; `None` with quirk `machine-ad-empty`.
     pub machine_ad: Option<Vec<u8>>,
-}
-
-impl StarterCall {
-    /// Whether the command line names the slot.
-    pub fn names_slot(&self) -> bool {
-        self.arguments.iter().any(|argument| argument == "-a")
-    }
 }
 
 /// What a starter can be told by a signal.
@@ -362,11 +358,15 @@ impl fmt::Display for SlotHook {
 }
 
 /// `cluster.proc` of a job ad, as far as it has any; else its command, for want of a better name.
-pub fn job_id(ad: &ClassAd) -> String {
-    let number = |name: &str| ad.get(name).and_then(|expr| expr.as_literal()).map(|value| value.to_string());
+pub fn job_id(ad: &ClassAd, world: &dyn World) -> String {
+    let context = Context::new(world).my(ad);
+    let number = |name: &str| match context.eval_attr(name) {
+        Value::Undefined | Value::Error => None,
+        value => Some(value.to_string()),
+    };
     match (number("ClusterId"), number("ProcId")) {
         (None, None) => {
-            let command = ad.string("Cmd").map(|command| command.to_string()).unwrap_or_default();
+            let command = context.string("Cmd").map(|command| command.to_string()).unwrap_or_default();
             command.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or("?").to_owned()
         }
         (cluster, proc) => {

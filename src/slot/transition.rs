@@ -2,12 +2,15 @@
 
 use super::claim::{Kind, Phase};
 use super::core::Core;
-use super::interface::{Action, HookCall, Notice, SlotHook, StarterCall, StarterSignal, job_id};
+use super::interface::{
+    Action, HookCall, Notice, SlotHook, StarterCall, StarterSignal, VacateReason, job_id,
+};
 use super::policy::Extra;
 use super::single::Slot;
 use super::state::{Activity, State};
 use super::text;
 use crate::quirks::Quirk;
+use crate::world::Frozen;
 
 /// More changes of one slot within one step are a policy that chases its own tail: 25.14 would recurse until its
 /// stack is full.
@@ -191,6 +194,8 @@ impl Slot {
             Some(text::print(&self.sent_ad(core)))
         };
         let starter = core.new_starter();
+        let shared = core.world.clone();
+        let world = Frozen { world: &*shared, now: core.now };
         let Some(claim) = &mut self.current else { return };
         let Some(job) = &claim.job else { return };
         let mut arguments = vec![bstr::BString::from("-f")];
@@ -203,7 +208,7 @@ impl Slot {
             slot: self.key,
             arguments,
             stdin: text::print(job),
-            job: job_id(job),
+            job: job_id(job, &world),
             execute: self.plan.execute.clone(),
             machine_ad,
         };
@@ -226,10 +231,17 @@ impl Slot {
                 starter.pid = Some(pid);
             }
             claim.change_phase(Phase::Running, core.now);
-            claim.begin_activation(core.now, pledged, owner_follows);
+            let world = Frozen { world: &*core.world, now: core.now };
+            claim.begin_activation(core.now, pledged, owner_follows, &world);
         }
         core.counters.job_starts.count(core.now.epoch());
         self.change(core, State::Claimed, Activity::Busy, "starter spawned");
+        // The lease begins anew with the job, and one of no length is over at once.
+        let over = self.current.as_ref().is_some_and(|claim| claim.lease <= 0);
+        if over && core.has(Quirk::EmptyLeaseKills, self.key) {
+            let why = VacateReason::new("", 0);
+            self.kill_claim(core, why, "the claim's lease is over");
+        }
     }
 
     /// The starter could not be started: the claim is given up.

@@ -92,6 +92,12 @@ pub enum Refusal {
         /// What is wrong with its value.
         reason: String,
     },
+    /// A knob of the starter is wrong.
+    #[error("the configuration of the starter: {reason}")]
+    Knob {
+        /// Which, and what is wrong with its value.
+        reason: String,
+    },
 }
 
 /// Reads what is needed of the ad and completes it. `scratch` is the directory that jobs without `Iwd` begin in.

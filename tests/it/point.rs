@@ -25,6 +25,8 @@ pub(crate) struct Point {
     pub(crate) arguments: Vec<String>,
     /// How the configuration is named on the command line; by its absolute path if not told.
     pub(crate) config_name: PathBuf,
+    /// Where events are told; to the file `events` if not told.
+    pub(crate) events_to: Option<String>,
 }
 
 /// What came of a run.
@@ -39,7 +41,8 @@ impl Point {
     pub(crate) fn new() -> Self {
         let home = tempfile::tempdir().unwrap();
         let config_name = home.path().join("config");
-        let point = Point { home, knobs: Vec::new(), arguments: vec!["--once".into()], config_name };
+        let point =
+            Point { home, knobs: Vec::new(), arguments: vec!["--once".into()], config_name, events_to: None };
         std::fs::set_permissions(point.path(""), std::fs::Permissions::from_mode(0o755)).unwrap();
         for directory in ["hooks", "execute", "log", "queue", "taken", "out"] {
             std::fs::create_dir(point.path(directory)).unwrap();
@@ -111,7 +114,8 @@ impl Point {
             .env("CONDOR_IDS", "65534.65534")
             .arg("--config-file")
             .arg(&self.config_name)
-            .args(["--events".as_ref(), self.path("events").as_os_str()])
+            .arg("--events")
+            .arg(self.events_to.clone().map_or_else(|| self.path("events").into_os_string(), Into::into))
             .args(&self.arguments)
             .stdin(Stdio::null());
         command

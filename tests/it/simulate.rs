@@ -111,3 +111,37 @@ fn idle_exit_waits_for_the_answer_of_a_fetch() {
     let at: f64 = stop.split_whitespace().next().unwrap().parse().unwrap();
     assert!((7.0..=11.0).contains(&at), "{lines:#?}");
 }
+
+/// The timer of the lease is set anew with the job, to no time at all (recorded with 25.14 for 0 and for -5).
+#[test]
+fn a_lease_of_no_length_kills_the_job_at_once_in_the_reference_alone() {
+    for (quirks, lease, killed) in
+        [("reference", 0, 1), ("reference", -5, 1), ("reference", 2, 0), ("none", -5, 0)]
+    {
+        let scenario = format!(
+            "until = 1000\n[knobs]\nFetchWorkDelay = \"300\"\n[[job]]\nruns = 9\n\
+             ad = \"ClusterId = 1\\nProcId = 0\\nJobLeaseDuration = {lease}\\n\"\n"
+        );
+        let lines = on_four_slots(&["--quirks", quirks], &scenario);
+        assert_eq!(lines_with(&lines, "accepted"), 1, "{lines:#?}");
+        assert_eq!(lines_with(&lines, "signalled 9"), killed, "{quirks} {lease}: {lines:#?}");
+        assert_eq!(lines_with(&lines, "exited 0"), 1 - killed, "{quirks} {lease}: {lines:#?}");
+    }
+}
+
+/// 25.14 evaluates what it looks up in the job's ad.
+#[test]
+fn attributes_of_a_job_may_be_expressions() {
+    let scenario = r#"until = 60
+[knobs]
+FetchWorkDelay = "300"
+[[job]]
+runs = 30
+ad = """
+ClusterId = 40 + 2
+ProcId = 3
+"""
+"#;
+    let lines = on_four_slots(&[], scenario);
+    assert!(lines_with(&lines, "job 42.3") >= 2, "{lines:#?}");
+}

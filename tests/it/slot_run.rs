@@ -490,3 +490,195 @@ fn a_partitionable_slot_gives_each_job_what_it_asks_for() {
     assert_eq!(run.count(&[("event", "job"), ("slot", "slot1_"), ("verdict", "succeeded")]), 3);
     assert!(run.count(&[("event", "state"), ("slot", "slot1_"), ("state", "Delete")]) >= 1, "{}", run.stderr);
 }
+
+const OWN_STARTER: &str = env!("CARGO_BIN_EXE_htc-starter-run");
+
+/// Waits for the end of a process that must not hang.
+fn ends(child: &mut Child) -> std::process::ExitStatus {
+    let begun = std::time::Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status;
+        }
+        if begun.elapsed() > super::sandbox::LONG {
+            let _ = child.kill();
+            panic!("it hangs");
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn nobody_who_reads_messages_or_events_is_waited_for() {
+    let mut point = Point::new().knob("NUM_CPUS = 4").knob("NUM_SLOTS_TYPE_1 = 4").knob("SLOT_TYPE_1 = 25%");
+    point = point.knob("FetchWorkDelay = Activity == \"Busy\" ? 300 : 0");
+    for number in 0..120 {
+        point = point.job(&format!("{number:03}"), &format!("{JOB}ClusterId = {number}\n"));
+    }
+    // More lines than the pipe of its standard error holds, and nobody reads it.
+    let mut child = point.start();
+    assert_eq!(ends(&mut child).code(), Some(0));
+    let done =
+        |event: &&serde_json::Value| super::point::is(event, &[("event", "job"), ("verdict", "succeeded")]);
+    assert_eq!(point.events().iter().filter(done).count(), 120);
+
+    // A FIFO that nobody has opened for reading.
+    let mut point = Point::new().job("1", JOB);
+    let fifo = point.path("fifo");
+    nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    point.events_to = Some(fifo.display().to_string());
+    let mut child = point.start();
+    assert_eq!(ends(&mut child).code(), Some(0));
+    assert_eq!(point.told("reply.words"), ["accept\n"]);
+}
+
+/// Starters do not have the descriptor: what they tell is passed on.
+#[test]
+fn a_descriptor_gets_the_events_of_starters_with_their_slot() {
+    let exit = "#!/bin/sh\ncat > /dev/null\necho \"$_CONDOR_SLOT\" > \"${0%/*}/../out/slot\"\n";
+    let mut point = Point::new().job("1", JOB).knob("NUM_CPUS = 1").hook("exit", exit);
+    point = point.knob("T_HOOK_JOB_EXIT = $(CONFIG_ROOT)/hooks/exit");
+    point = point.arguments(["--once", "--starter", OWN_STARTER]);
+    for (to, redirection) in [
+        ("fd:3", "3>>\"$HOME/events\""),
+        ("fd:9", "9>\"$HOME/fifo\" &\n cat \"$HOME/fifo\" >> \"$HOME/events\"; wait $!"),
+    ] {
+        let _ = std::fs::remove_file(point.path("fifo"));
+        nix::unistd::mkfifo(&point.path("fifo"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+        std::fs::write(point.path("queue/1"), JOB).unwrap();
+        point.events_to = Some(to.into());
+        let inner = point.command();
+        let script = format!("\"$0\" \"$@\" {redirection}");
+        let mut shell = std::process::Command::new("/bin/sh");
+        shell.env_clear().envs(inner.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        shell.args(["-c", &script]).arg(inner.get_program()).args(inner.get_args());
+        let child = shell.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let run = point.end(child);
+        assert_eq!(run.status, Some(0), "{to}: {}", run.stderr);
+        let of_starter = [("event", "hook-start"), ("hook", "JOB_EXIT"), ("slot", "slot1")];
+        assert_eq!(run.count(&of_starter), 1, "{to}: {:?}", run.events);
+        assert_eq!(run.count(&[("event", "stop")]), 1, "{to}: {:?}", run.events);
+        // On a machine with one processor the job and its hooks are not told the slot (s03).
+        assert_eq!(std::fs::read_to_string(point.path("out/slot")).unwrap(), "\n");
+    }
+}
+
+/// Each starter reads the configuration anew: a mistake made meanwhile must not cost a job.
+#[test]
+fn while_the_configuration_is_broken_no_job_is_fetched() {
+    let point = Point::new().arguments([]);
+    let mut child = point.start();
+    point.wait_for(&mut child, &[("event", "verdict"), ("verdict", "no work")]);
+    let config = std::fs::read_to_string(point.path("config")).unwrap();
+    std::fs::write(point.path("config"), format!("{config}this is no statement\n")).unwrap();
+    std::fs::write(point.path("queue/1"), JOB).unwrap();
+    point.wait_for(&mut child, &[("event", "warning"), ("reason", "no starter could run it")]);
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    assert!(point.path("queue/1").exists(), "{:?}", point.events());
+    std::fs::write(point.path("config"), &config).unwrap();
+    point.wait_for(&mut child, &[("event", "warning"), ("reason", "jobs are fetched again")]);
+    point.wait_for(&mut child, &[("event", "job"), ("verdict", "succeeded")]);
+    signal(&child, Signal::SIGTERM);
+    let run = point.end(child);
+    assert_eq!(run.status, Some(0), "{}", run.stderr);
+    assert_eq!(point.told("reply.words"), ["accept\n"]);
+}
+
+#[test]
+fn knobs_of_the_starter_are_looked_at_before_anything_is_fetched() {
+    let point = Point::new().job("1", JOB).knob("STARTER_UPDATE_INTERVAL = abc");
+    let point = point.arguments(["--once", "--starter", OWN_STARTER]);
+    let run = point.run();
+    assert_eq!(run.status, Some(3), "{}", run.stderr);
+    assert!(run.stderr.contains("STARTER_UPDATE_INTERVAL"), "{}", run.stderr);
+    assert!(point.path("queue/1").exists());
+}
+
+/// The last moment: the mistake is made between the answer and the starter.
+#[test]
+fn a_starter_with_a_bad_knob_tells_the_exit_hook_of_an_accepted_job() {
+    let exit = "#!/bin/sh\ncat > /dev/null\necho \"$1\" > \"$HOME/out/exit\"\n";
+    let point = Point::new().knob("STARTER_UPDATE_INTERVAL = abc").hook("exit", exit);
+    let point = point.knob("T_HOOK_JOB_EXIT = $(CONFIG_ROOT)/hooks/exit");
+    drop(point.command());
+    std::fs::write(point.path("ad"), format!("{JOB}HookKeyword = \"T\"\n")).unwrap();
+    let output = std::process::Command::new(OWN_STARTER)
+        .env_clear()
+        .env("PATH", "/usr/bin:/bin")
+        .env("HOME", point.path(""))
+        .env("CONDOR_IDS", "65534.65534")
+        .env("_HTC_STARTER_DIR", point.path("log"))
+        .args(["--config-file".as_ref(), point.path("config").as_os_str()])
+        .args(["--ads".as_ref(), point.path("ad").as_os_str()])
+        .output()
+        .unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert!(stderr.contains("STARTER_UPDATE_INTERVAL"), "{stderr}");
+    assert_eq!(std::fs::read_to_string(point.path("out/exit")).unwrap(), "evict\n", "{stderr}");
+}
+
+#[test]
+fn what_cannot_be_executed_is_told_with_its_cause() {
+    let run = Point::new().hook("fetch", "\u{7f}ELF is what it begins with\n").run();
+    let wanted = [("event", "hook-failed"), ("hook", "FETCH_WORK"), ("reason", "Exec format error")];
+    assert!(run.count(&wanted) >= 1, "{}", run.stderr);
+    for (path, said) in [("/no/such/starter", "is no file"), ("/etc/passwd", "cannot be executed")] {
+        let point = Point::new().job("1", JOB).arguments(["--once", "--starter", path]);
+        let run = point.run();
+        assert_eq!(run.status, Some(3), "{}", run.stderr);
+        assert!(run.stderr.contains(said) && point.path("queue/1").exists(), "{}", run.stderr);
+    }
+}
+
+/// The limit is for hooks that 25.14 waits for.
+#[test]
+fn hook_timeout_leaves_hooks_alone_that_nothing_waits_for() {
+    let slow = "#!/bin/sh\ncat > /dev/null\nsleep 1.5\necho done >> \"$HOME/out/slow\"\n";
+    let point = Point::new().job("1", JOB).hook("reply", slow).hook("evict", slow);
+    let point = point.arguments(["--once", "--hook-timeout", "0.5"]);
+    let run = point.run();
+    assert_eq!(run.status, Some(0), "{}", run.stderr);
+    assert_eq!(point.told("slow"), ["done\ndone\n"], "{}", run.stderr);
+}
+
+/// The daemon works in LOG: a relative path is looked for and executed there, wherever it was started.
+#[test]
+fn a_relative_path_of_a_hook_is_below_log() {
+    let point = Point::new().job("1", JOB).knob("T_HOOK_FETCH_WORK = ../hooks/fetch");
+    let run = point.run();
+    assert_eq!(run.count(&[("event", "job"), ("verdict", "succeeded")]), 1, "{}", run.stderr);
+}
+
+/// 25.14 evaluates what it takes from a fetched job, and leaves alone what is there. ConcurrencyLimits are published for claims
+/// of schedds only (`loadRequestInfo`).
+#[test]
+fn attributes_of_a_fetched_job_may_be_expressions() {
+    let job = "ClusterId = 40 + 2\nProcId = 1 * 3\nCmd = \"/bin/true\"\nOwner = strcat(\"no\", \"body\")\n\
+               User = strcat(\"nobody\", \"@x\")\nHookKeyword = strcat(\"K\", \"2\")\nGlobalJobId = strcat(\"a\", \"#b\")\n\
+               AccountingGroup = strcat(\"g\", \".h\")\nConcurrencyLimits = \"l1\"\n";
+    let fetch = "#!/bin/sh\ncat > \"$HOME/out/ad\"\nif grep -q '^Activity = \"Busy\"' \"$HOME/out/ad\"; then\n  \
+                 mv \"$HOME/out/ad\" \"$HOME/out/busy\"; exit 0\nfi\n[ -e \"$HOME/queue/1\" ] || exit 0\n\
+                 mv \"$HOME/queue/1\" \"$HOME/taken/\"; exec cat \"$HOME/taken/1\"\n";
+    let starter = "#!/bin/sh\ncat > \"$HOME/out/job\"\ni=0\nwhile [ ! -e \"$HOME/out/busy\" ] && [ $i -lt 200 ]; do\n  \
+                   sleep 0.05; i=$((i+1))\ndone\n";
+    let point = Point::new().job("1", job).hook("fetch", fetch).hook("starter", starter);
+    let run = point.run();
+    assert_eq!(run.count(&[("event", "starter"), ("job", "42.3")]), 2, "{}", run.stderr);
+    let read = |name: &str| std::fs::read_to_string(point.path(name)).unwrap();
+    assert!(
+        read("out/job").contains("HookKeyword = strcat(\"K\", \"2\")\n")
+            || read("out/job").contains("strcat(\"K\",\"2\")")
+    );
+    let slot = read("out/busy");
+    for line in [
+        "RemoteUser = \"nobody@x\"",
+        "RemoteOwner = \"nobody\"",
+        "AccountingGroup = \"g.h@x\"",
+        "GlobalJobId = \"a#b\"",
+        "JobId = \"42.3\"",
+    ] {
+        assert!(slot.lines().any(|other| other == line), "{line} is not in\n{slot}");
+    }
+    assert!(!slot.contains("ConcurrencyLimits"), "{slot}");
+}

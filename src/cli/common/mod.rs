@@ -22,7 +22,7 @@ mod table;
 mod values;
 
 pub use color::{Painter, When};
-pub use events::EventSink;
+pub use events::standard_error;
 pub use man::man_page;
 pub(crate) use new_file::Sink;
 pub use normalise::normalise;

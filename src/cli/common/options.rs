@@ -9,8 +9,9 @@ use anyhow::Context;
 use clap::Args;
 
 use super::values::{self, EventsTo};
-use super::{EventSink, Input, Problem, When};
+use super::{Input, Problem, When};
 use crate::config::{CommandPolicy, LoadOptions};
+use crate::os::Outlet;
 use crate::os::RealWorld;
 use crate::quirks::Quirks;
 use crate::time::Now;
@@ -208,11 +209,16 @@ impl EventsOptions {
         self.events.is_some()
     }
 
+    /// Whether `--events` names a descriptor, which children of ours do not have.
+    pub fn is_descriptor(&self) -> bool {
+        matches!(self.events, Some(EventsTo::Descriptor(_)))
+    }
+
     /// Opens `--events`, if it was given.
     ///
     /// # Errors
     /// It cannot be opened.
-    pub fn open(&self) -> anyhow::Result<Option<EventSink>> {
-        self.events.as_ref().map(EventSink::open).transpose()
+    pub fn open(&self) -> anyhow::Result<Option<Outlet>> {
+        self.events.as_ref().map(EventsTo::open).transpose()
     }
 }

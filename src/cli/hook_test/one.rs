@@ -55,7 +55,7 @@ pub(super) fn run(cli: &Cli, hook: HookType, one: &One, session: &Session) -> an
     if cli.events.is_asked() && (one.also.time.is_some() || one.also.fuzz.is_some()) {
         return Err(Problem::usage("--events is not written by --time and --fuzz").into());
     }
-    let mut events = cli.events.open()?.map(|sink| EventStream::new("", None, Some(Box::new(sink))));
+    let mut events = cli.events.open()?.map(|sink| EventStream::new("", None, Some(sink)));
     let mut reactor = reactor()?;
     if let Some(times) = one.also.time {
         return repeat::time(&setup, &mut reactor, times, cli, session);

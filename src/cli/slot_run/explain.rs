@@ -17,6 +17,7 @@ pub(super) fn explain(
     names: &[String],
 ) -> anyhow::Result<Status> {
     let loaded = load::load(cli)?;
+    let world = loaded.world.clone();
     load::warn(session, &loaded.warnings);
     let machine = ads::at_rest(loaded);
     let slots = ads::chosen(&machine, names)?;
@@ -42,7 +43,7 @@ pub(super) fn explain(
             let Some(offer) = machine.consider(*key, &ad) else { continue };
             taken |= offer.accepted;
             let slot = machine.slot_id(*key).unwrap_or("?");
-            let job = crate::slot::job_id(&ad);
+            let job = crate::slot::job_id(&ad, &*world);
             let word = if offer.accepted { "accepts" } else { "refuses" };
             writeln!(output, "{slot} {word} job {job}: {}", offer.reason).context("standard output")?;
             for line in &offer.details {

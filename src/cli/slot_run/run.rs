@@ -1,6 +1,5 @@
 //! The run itself: accounts, directories, the starter, then the live loop.
 
-use std::io::Write;
 use std::path::Path;
 
 use anyhow::Context;
@@ -8,13 +7,15 @@ use bstr::{BString, ByteSlice};
 
 use super::Cli;
 use super::load::{self, Loaded};
-use crate::cli::common::{Problem, Session, Status};
+use super::starter_config::StarterConfig;
+use crate::cli::common::{Problem, Session, Status, standard_error};
 use crate::config::Config;
 use crate::os::clock;
 use crate::quirks::Quirks;
 use crate::runner::events::EventStream;
 use crate::runner::slot::{
-    Measure, Options, StarterProgram, check_directories, clean_execute, hook_account, run as run_live,
+    Measure, Options, Private, StarterProgram, check_directories, clean_execute, hook_account,
+    run as run_live,
 };
 use crate::slot::{ExecutionPoint, configure};
 use crate::text::arguments::join_v2_raw;
@@ -24,6 +25,8 @@ use crate::world::World;
 const SIBLING: &str = "htc-starter-run";
 
 pub(super) fn run(cli: &Cli, session: &Session) -> anyhow::Result<Status> {
+    // Before anything else is open that could have the number of a descriptor.
+    let json = cli.events.open()?;
     let Loaded { config, world, around, settings, mut warnings } = load::load(cli)?;
     let world_of_config: &dyn World = &*world;
     let view = config.view(world_of_config);
@@ -32,6 +35,14 @@ pub(super) fn run(cli: &Cli, session: &Session) -> anyhow::Result<Status> {
     let log = load::directory(&config, world_of_config, "LOG");
     check_directories(execute.as_deref(), log.as_deref()).map_err(Problem::unreadable)?;
     let starter = starter(cli, &config, world_of_config)?;
+    // 25.14 lets every job be lost.
+    let checks = cli.quirks.quirks != Quirks::Reference;
+    let mut of_starters = StarterConfig::new(&cli.config, &world, !starter.foreign);
+    if checks {
+        of_starters
+            .check()
+            .map_err(|error| Problem::unreadable(format!("starters could not run: {error}")))?;
+    }
     let ids = std::env::var("CONDOR_IDS").ok().or_else(|| text("CONDOR_IDS"));
     let account = hook_account(world_of_config, ids.as_deref()).map_err(Problem::unreadable)?;
     warnings.extend(account.warning.clone());
@@ -44,10 +55,7 @@ pub(super) fn run(cli: &Cli, session: &Session) -> anyhow::Result<Status> {
     }
     load::warn(session, &warnings);
 
-    let private = tempfile::Builder::new()
-        .prefix("htc-slot-run.")
-        .tempdir()
-        .context("cannot make a directory for the run")?;
+    let private = Private::new(&std::env::temp_dir()).context("cannot make a directory for the run")?;
     let mut environment = Vec::new();
     if let Some(file) = &cli.config.config_file {
         let file = std::path::absolute(file).unwrap_or_else(|_| file.clone());
@@ -60,12 +68,16 @@ pub(super) fn run(cli: &Cli, session: &Session) -> anyhow::Result<Status> {
     let reload = {
         let (options, world, around, quirks) =
             (cli.config.clone(), world.clone(), around.clone(), cli.quirks.quirks);
+        let knobs = !starter.foreign;
         Box::new(move || {
             let (config, mut warnings) =
                 load::read(&options, &*world).map_err(|error| format!("{error:#}"))?;
             let configured =
                 configure(&config, &*world, &around, quirks, limits).map_err(|error| error.to_string())?;
             warnings.extend(configured.warnings);
+            if checks {
+                StarterConfig::new(&options, &world, knobs).check()?;
+            }
             Ok((configured.settings, warnings))
         })
     };
@@ -78,16 +90,18 @@ pub(super) fn run(cli: &Cli, session: &Session) -> anyhow::Result<Status> {
         timeout: cli.events.timeout,
         environment,
         starter_options: starter_options(cli),
+        relays_events: cli.events.is_descriptor(),
         quirks: cli.quirks.quirks,
         reload,
+        check: Box::new(move || if checks { of_starters.check() } else { Ok(()) }),
         world: world.clone(),
         private: private.path().to_owned(),
     };
-    let json = cli.events.open()?.map(|sink| Box::new(sink) as Box<dyn Write>);
-    let readable = (!cli.output.quiet).then(|| Box::new(std::io::stderr()) as Box<dyn Write>);
+    let readable = if cli.output.quiet { None } else { standard_error() };
     let mut events = EventStream::new(&format!("{}: ", session.name()), readable, json);
     let machine = ExecutionPoint::new(settings, world.clone(), clock::now());
     let outcome = run_live(machine, options, Measure::new(devices), &mut events).context("the main loop")?;
+    drop(events);
     drop(private);
     Ok(if outcome.timed_out {
         Status::TimedOut
@@ -106,6 +120,10 @@ fn bytes(path: &Path) -> BString {
 fn starter(cli: &Cli, config: &Config, world: &dyn World) -> anyhow::Result<StarterProgram> {
     if let Some(path) = &cli.run.starter {
         let foreign = path.file_name().is_none_or(|name| name != SIBLING);
+        if !world.may_execute(path) || !path.is_file() {
+            let what = if path.is_file() { "cannot be executed" } else { "is no file" };
+            return Err(Problem::unreadable(format!("--starter: '{}' {what}", path.display())).into());
+        }
         return Ok(StarterProgram { path: path.clone(), foreign });
     }
     if let Some(setting) = config.view(world).string("STARTER").ok().flatten()

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use bstr::{BString, ByteSlice};
 
-use super::super::common::{AdFormat, Problem, Session, Status, is_broken_pipe};
+use super::super::common::{AdFormat, Problem, Session, Status, is_broken_pipe, standard_error};
 use super::{Cli, PRIVATE, job_ad};
 use crate::classad::ClassAd;
 use crate::classad::format::json::{self, Layout};
@@ -244,9 +244,8 @@ impl Run<'_> {
 
     fn stream(&self, session: &Session) -> anyhow::Result<EventStream> {
         let cli = self.cli;
-        let json = cli.events.open()?.map(|sink| Box::new(sink) as Box<dyn Write>);
-        let readable: Option<Box<dyn Write>> =
-            self.is_heard().then(|| Box::new(std::io::stderr()) as Box<dyn Write>);
+        let json = cli.events.open()?;
+        let readable = self.is_heard().then(standard_error).flatten();
         let prefix = match &cli.job.header {
             Some(header) => format!("{}: {header} ", session.name()),
             None => format!("{}: ", session.name()),

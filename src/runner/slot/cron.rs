@@ -2,7 +2,8 @@
 
 use bstr::ByteSlice;
 
-use super::live::{Live, STDERR_SHOWN, exit_words};
+use super::live::{Live, exit_words};
+use super::running_hooks::STDERR_SHOWN;
 use crate::classad::{ClassAd, Context};
 use crate::hook::cron_job::CronJob;
 use crate::os::{self, clock};

@@ -25,6 +25,26 @@ pub fn check_directories(execute: Option<&Path>, log: Option<&Path>) -> Result<(
     Ok(())
 }
 
+/// The starter that a directory in EXECUTE belongs to by its name: `dir_<pid>`, with a number behind it where another had left
+/// one of that name, or with `.recover`.
+fn starter_of(name: &str) -> Option<i32> {
+    let rest = name.strip_prefix("dir_")?;
+    let rest = rest.strip_suffix(".recover").unwrap_or(rest);
+    let (pid, number) = rest.split_once('.').unwrap_or((rest, "0"));
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if digits(number) { pid.parse().ok() } else { None }
+}
+
+/// Removes what a starter that was killed could not remove; returns warnings.
+pub(super) fn remove_left_by(execute: &Path, pid: u32) -> Vec<String> {
+    let of_it = |name: &str| starter_of(name).is_some_and(|starter| u32::try_from(starter) == Ok(pid));
+    let Ok(entries) = std::fs::read_dir(execute) else { return Vec::new() };
+    let left = entries.flatten().filter(|entry| of_it(&entry.file_name().to_string_lossy()));
+    left.flat_map(|entry| tree::remove_tree(&entry.path()))
+        .map(|left| format!("cannot remove '{}': {}", left.path.display(), left.error))
+        .collect()
+}
+
 /// Removes what starters that are gone have left (`cleanup_execute_dirs`); returns warnings.
 ///
 /// 25.14 removes everything in EXECUTE, whoever it belongs to (quirk `execute-emptied`).
@@ -35,8 +55,7 @@ pub fn clean_execute(execute: &Path, quirks: Quirks) -> Vec<String> {
     let mut used: Vec<(PathBuf, i32)> = Vec::new();
     for entry in entries.flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
-        let pid = name.strip_prefix("dir_").map(|rest| rest.strip_suffix(".recover").unwrap_or(rest));
-        let ours = pid.and_then(|pid| pid.parse::<i32>().ok());
+        let ours = starter_of(&name);
         let gone = ours.is_some_and(|pid| process_table::read(pid).is_none());
         if !gone && !quirks.has(Quirk::ExecuteEmptied) {
             match ours {
@@ -66,4 +85,39 @@ pub fn clean_execute(execute: &Path, quirks: Quirks) -> Vec<String> {
         ));
     }
     warnings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_starter_of_a_directory_is_known_by_its_name() {
+        for (name, pid) in [
+            ("dir_12", Some(12)),
+            ("dir_12.3", Some(12)),
+            ("dir_12.recover", Some(12)),
+            ("dir_12.3.recover", Some(12)),
+            ("dir_12.", None),
+            ("dir_12.x", None),
+            ("dir_x", None),
+            ("dir_", None),
+            ("12", None),
+        ] {
+            assert_eq!(starter_of(name), pid, "{name}");
+        }
+    }
+
+    #[test]
+    fn all_that_a_killed_starter_left_is_removed() {
+        let execute = tempfile::tempdir().unwrap();
+        for name in ["dir_12", "dir_12.1", "dir_123", "dir_13"] {
+            std::fs::create_dir_all(execute.path().join(name).join("scratch")).unwrap();
+        }
+        assert_eq!(remove_left_by(execute.path(), 12), Vec::<String>::new());
+        let mut names: Vec<_> =
+            std::fs::read_dir(execute.path()).unwrap().flatten().map(|entry| entry.file_name()).collect();
+        names.sort();
+        assert_eq!(names, ["dir_123", "dir_13"]);
+    }
 }

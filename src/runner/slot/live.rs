@@ -4,26 +4,29 @@ use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::time::Duration;
 
-use bstr::ByteSlice;
+use bstr::BString;
 use nix::libc;
 
 use super::control::{self, Answer, Control, Meaning, SlotStatus};
+use super::execute::remove_left_by;
 use super::measure::Measure;
 use super::notices;
 use super::options::Options;
+use super::relay::Relay;
+use super::running_hooks::{REMIND, RunningHook, STDERR_SHOWN};
 use super::starters::{self, Ended, Running};
+use crate::hook::HookType;
 use crate::hook::cron_job::CronManager;
-use crate::os::{self, Captured, ChildId, Reactor, Stream, Token, Whom, clock, tree};
+use crate::os::{self, ChildId, Reactor, Stream, Token, Whom, clock};
 use crate::process::{Ancestor, ChildSpec, Exit};
 use crate::runner::cron::{CronRunner, CronSurroundings};
 use crate::runner::events::{Event as Told, EventStream, Kind};
 use crate::runner::hook_call;
 use crate::runner::hook_environment::HookEnvironment;
 use crate::slot::{
-    Action, Activity, Event, ExecutionPoint, HookCall, HookRun, Shutdown, SlotKey, StarterCall,
-    StarterSignal, State,
+    Action, Activity, Event, ExecutionPoint, HookCall, Shutdown, SlotKey, StarterCall, StarterSignal, State,
 };
-use crate::time::Tick;
+use crate::text::arguments::join_v2_raw;
 
 /// How a run ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,29 +41,8 @@ pub struct Outcome {
     pub signal: Option<i32>,
 }
 
-/// A hook that runs.
-#[derive(Debug)]
-struct RunningHook {
-    run: HookRun,
-    slot: String,
-    name: &'static str,
-    pid: u32,
-    /// When it has run too long.
-    deadline: Option<Tick>,
-    /// When a user is told next that it still runs.
-    remind: Tick,
-    started: Tick,
-    /// Whether it was killed for running too long.
-    too_long: bool,
-    /// The beginning of its standard error.
-    stderr: Vec<u8>,
-}
-
-/// A user is told each minute of hooks that are waited for without end.
-const REMIND: Duration = Duration::from_secs(60);
-/// How much of a hook's standard error is told.
-pub(super) const STDERR_SHOWN: usize = 2000;
-
+/// While starters cannot run, their configuration is looked at again so often.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// The signals that the runner knows: graceful end twice, fast end, new configuration.
 pub(super) const SIGNALS: [i32; 4] = [libc::SIGTERM, libc::SIGINT, libc::SIGQUIT, libc::SIGHUP];
 
@@ -71,7 +53,7 @@ pub(super) struct Live<'a> {
     pub(super) options: Options,
     control: Option<Control>,
     events: &'a mut EventStream,
-    hooks: BTreeMap<ChildId, RunningHook>,
+    pub(super) hooks: BTreeMap<ChildId, RunningHook>,
     starters: BTreeMap<ChildId, Running>,
     pub(super) cron: CronRunner,
     /// How the cron jobs were told to end.
@@ -79,6 +61,8 @@ pub(super) struct Live<'a> {
     pub(super) waiting: VecDeque<Event>,
     measure: Measure,
     outcome: Outcome,
+    /// Why starters cannot run, as the machine was told.
+    unable: Option<String>,
     finished: bool,
     end_reason: String,
 }
@@ -121,6 +105,7 @@ pub fn run(
         waiting: VecDeque::new(),
         measure,
         outcome: Outcome::default(),
+        unable: None,
         finished: false,
         end_reason: String::new(),
     };
@@ -139,8 +124,12 @@ impl Live<'_> {
         self.look_at_cron();
         while !self.finished || self.cron.alive() > 0 {
             let end = end.filter(|_| !end_asked);
-            let wakes = [self.machine.next_wake(), end, self.next_look(), self.cron.next_wake()];
+            let flush = self.events.next_flush(clock::tick());
+            let again = self.unable.as_ref().map(|_| clock::tick().plus(LOOK_AGAIN));
+            let wakes =
+                [self.machine.next_wake(), end, self.next_look(), self.cron.next_wake(), flush, again];
             let event = self.reactor.next(wakes.into_iter().flatten().min())?;
+            self.events.flush();
             if end.is_some_and(|end| clock::tick() >= end) && !end_asked {
                 end_asked = true;
                 self.outcome.timed_out = true;
@@ -151,6 +140,10 @@ impl Live<'_> {
                 self.handle(event);
             }
             self.look_at_hooks();
+            if self.unable.is_some() && (self.options.check)().is_ok() {
+                self.unable = None;
+                self.step(Event::Unable(None));
+            }
             if self.machine.next_wake().is_some_and(|wake| wake <= clock::tick()) {
                 self.measured();
                 self.step(Event::Tick);
@@ -191,6 +184,13 @@ impl Live<'_> {
 
     /// Gives the machine an event and does what it asks for, until it asks for nothing.
     pub(super) fn step(&mut self, event: Event) {
+        // A mistake that was made meanwhile would lose each job that is accepted now.
+        if self.unable.is_none()
+            && let Err(reason) = (self.options.check)()
+        {
+            self.unable = Some(reason.clone());
+            self.waiting.push_back(Event::Unable(Some(reason)));
+        }
         self.waiting.push_back(event);
         while let Some(event) = self.waiting.pop_front() {
             for action in self.machine.step(clock::now(), event) {
@@ -265,7 +265,7 @@ impl Live<'_> {
         let name = call.hook.name();
         let now = clock::now();
         let spawned = match self.hook_spec(&call) {
-            Ok(spec) => self.reactor.spawn(spec).map_err(|error| error.to_string()),
+            Ok(spec) => self.reactor.spawn(spec).map_err(|error| full_text(&error)),
             Err(refused) => Err(refused.to_string()),
         };
         match spawned {
@@ -276,9 +276,15 @@ impl Live<'_> {
                 let hook = RunningHook {
                     run: call.run,
                     slot,
+                    hook: call.hook,
                     name,
                     pid,
-                    deadline: self.options.hook_timeout.map(|limit| tick.plus(limit)),
+                    // The limit is for what 25.14 waits for without end.
+                    deadline: self
+                        .options
+                        .hook_timeout
+                        .filter(|_| HookType::from(call.hook).is_waited_for())
+                        .map(|limit| tick.plus(limit)),
                     remind: tick.plus(REMIND),
                     started: tick,
                     too_long: false,
@@ -326,13 +332,29 @@ impl Live<'_> {
                 return self.waiting.push_front(failed(reason));
             }
         };
+        let relay = match self.options.relays_events && !self.options.starter.foreign {
+            true => match Relay::open(&directory, &mut self.reactor) {
+                Ok(relay) => Some(relay),
+                Err(error) => {
+                    self.warn(
+                        Some(slot_name.clone()),
+                        &format!("the starter's events are not told: {error}"),
+                    );
+                    None
+                }
+            },
+            false => None,
+        };
         let mut environment = self.environment();
         if !self.options.starter.foreign {
             use std::os::unix::ffi::OsStrExt;
             let mut options = self.options.starter_options.clone();
-            // On a machine with one processor 25.14 does not tell the starter its slot: _CONDOR_SLOT is empty (s03).
-            if call.names_slot() {
-                options.extend_from_slice(format!(" --slot-name {slot_name}").as_bytes());
+            // For events alone. On a machine with one processor 25.14 does not tell the starter its slot (s03).
+            options.extend_from_slice(format!(" --slot-name {slot_name}").as_bytes());
+            if let Some(relay) = &relay {
+                options.extend_from_slice(b" --events ");
+                options
+                    .extend_from_slice(&join_v2_raw(&[BString::from(relay.path().as_os_str().as_bytes())]));
             }
             environment = environment.with([
                 ("_HTC_STARTER_DIR".into(), directory.as_os_str().as_bytes().into()),
@@ -359,17 +381,21 @@ impl Live<'_> {
                     pid,
                     directory,
                     execute: call.execute,
+                    relay,
                 };
                 self.starters.insert(child, running);
                 self.tell_monitors(call.slot, true);
                 self.waiting.push_front(Event::StarterSpawned { starter, pid });
             }
             Err(error) => {
+                if let Some(relay) = relay {
+                    relay.close(&mut self.reactor);
+                }
                 let _ = std::fs::remove_dir_all(&directory);
                 self.outcome.jobs += 1;
                 self.outcome.failed += 1;
                 let path = self.options.starter.path.display().to_string();
-                let mut reason = error.to_string();
+                let mut reason = full_text(&error);
                 if !reason.contains(&path) {
                     reason = format!("{path}: {reason}");
                 }
@@ -394,35 +420,23 @@ impl Live<'_> {
                     hook.stderr.extend_from_slice(&bytes[..bytes.len().min(room)]);
                 }
             }
-            os::Event::Readable(token) => self.requested(token),
+            os::Event::Readable(token) => {
+                let relays = self.starters.values_mut().filter_map(|running| running.relay.as_mut());
+                match relays.into_iter().find(|relay| relay.token() == token) {
+                    Some(relay) => relay.pass_on(self.events),
+                    None => self.requested(token),
+                }
+            }
             os::Event::Line { .. } | os::Event::Piece { .. } | os::Event::Timeout => {}
         }
     }
 
-    fn hook_ended(&mut self, hook: RunningHook, exit: Exit, stdout: Captured, stderr: &Captured) {
+    fn starter_ended(&mut self, mut running: Running, exit: Exit, output: &[u8]) {
         let now = clock::now();
-        let words = exit_words(exit);
-        self.tell(Told::new(now, Kind::HookEnd).slot(&hook.slot).hook(hook.name).pid(hook.pid).exit(words));
-        let said = if stderr.bytes.is_empty() { &hook.stderr } else { &stderr.bytes };
-        let said = said[..said.len().min(STDERR_SHOWN)].to_str_lossy();
-        for line in said.lines().filter(|line| !line.trim().is_empty()) {
-            let text = format!("stderr: {line}");
-            self.tell(
-                Told::new(now, Kind::HookFailed).slot(&hook.slot).hook(hook.name).pid(hook.pid).reason(text),
-            );
+        if let Some(mut relay) = running.relay.take() {
+            relay.pass_on(self.events);
+            relay.close(&mut self.reactor);
         }
-        if hook.too_long {
-            let seconds = self.options.hook_timeout.unwrap_or_default().as_secs_f64();
-            let reason = format!("it ran longer than {seconds} s (--hook-timeout) and was killed");
-            self.tell(Told::new(now, Kind::HookFailed).slot(&hook.slot).hook(hook.name).reason(&reason));
-            self.step(Event::HookTimedOut { run: hook.run, reason });
-        } else {
-            self.step(Event::HookEnded { run: hook.run, stdout: stdout.bytes, cut: stdout.cut });
-        }
-    }
-
-    fn starter_ended(&mut self, running: Running, exit: Exit, output: &[u8]) {
-        let now = clock::now();
         let ended = starters::ended(output, exit, self.options.starter.foreign);
         if !ended.succeeded() {
             self.outcome.failed += 1;
@@ -443,12 +457,8 @@ impl Live<'_> {
         let _ = std::fs::remove_dir_all(&running.directory);
         // A starter that was killed could not remove the job's directory.
         if let Some(execute) = &running.execute {
-            let left = execute.join(format!("dir_{}", running.pid));
-            if left.symlink_metadata().is_ok() {
-                for unremoved in tree::remove_tree(&left) {
-                    let text = format!("cannot remove '{}': {}", unremoved.path.display(), unremoved.error);
-                    self.warn(Some(running.slot_name.clone()), &text);
-                }
+            for warning in remove_left_by(execute, running.pid) {
+                self.warn(Some(running.slot_name.clone()), &warning);
             }
         }
         self.tell_monitors(running.slot, false);
@@ -517,39 +527,12 @@ impl Live<'_> {
             }
         }
     }
+}
 
-    /// When a hook has to be looked at next.
-    fn next_look(&self) -> Option<Tick> {
-        self.hooks
-            .values()
-            .flat_map(|hook| [hook.deadline.filter(|_| !hook.too_long), Some(hook.remind)])
-            .flatten()
-            .min()
-    }
-
-    /// Ends hooks that run too long; tells of those that are waited for.
-    fn look_at_hooks(&mut self) {
-        let tick = clock::tick();
-        let mut told = Vec::new();
-        for (&child, hook) in &mut self.hooks {
-            if !hook.too_long && hook.deadline.is_some_and(|deadline| deadline <= tick) {
-                hook.too_long = true;
-                self.reactor.kill(child, libc::SIGKILL, Whom::Family);
-            }
-            if hook.remind <= tick {
-                hook.remind = hook.remind.plus(REMIND);
-                let seconds = tick.since(hook.started).as_secs();
-                told.push((hook.slot.clone(), hook.name, hook.pid, seconds));
-            }
-        }
-        for (slot, name, pid, seconds) in told {
-            let text = format!(
-                "still runs after {seconds} s and is waited for; --hook-timeout SECONDS would end it"
-            );
-            let event = Told::new(clock::now(), Kind::Warning).slot(slot).hook(name).pid(pid);
-            self.tell(event.reason(text));
-        }
-    }
+/// An error with its causes.
+fn full_text(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
 /// `exited N` or `signalled N`, as the event stream has it.

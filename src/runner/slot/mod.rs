@@ -11,6 +11,9 @@ mod live;
 mod measure;
 mod notices;
 mod options;
+mod private;
+mod relay;
+mod running_hooks;
 mod simulate;
 mod starters;
 
@@ -19,5 +22,6 @@ pub use control::{Answer, Request, SlotStatus, ask};
 pub use execute::{check_directories, clean_execute};
 pub use live::{Outcome, run};
 pub use measure::{Measure, surroundings};
-pub use options::{Options, Reload, StarterProgram};
+pub use options::{Check, Options, Reload, StarterProgram};
+pub use private::Private;
 pub use simulate::{Done, Job, Scenario, Simulation};

@@ -14,6 +14,9 @@ use crate::world::World;
 /// Reads the configuration again (SIGHUP): the new settings with their warnings, or why the old ones stay.
 pub type Reload = Box<dyn FnMut() -> Result<(Settings, Vec<String>), String>>;
 
+/// Whether starters can read their configuration as it is now; why not.
+pub type Check = Box<dyn FnMut() -> Result<(), String>>;
+
 /// Which program runs jobs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StarterProgram {
@@ -41,10 +44,14 @@ pub struct Options {
     pub environment: Vec<(BString, BString)>,
     /// Options for the sibling starter: a V2 raw argument text.
     pub starter_options: BString,
+    /// Whether starters tell their events to us, to be passed on; else their options say where.
+    pub relays_events: bool,
     /// Which behaviour is wanted where 25.14 and its manual differ.
     pub quirks: Quirks,
     /// Reads the configuration again.
     pub reload: Reload,
+    /// Looks at the configuration of starters; cheap, as it is asked before each decision.
+    pub check: Check,
     /// Environment and randomness.
     pub world: Rc<dyn World>,
     /// A directory of our own: starters find theirs in it.

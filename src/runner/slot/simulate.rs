@@ -101,6 +101,7 @@ struct Simulated {
 /// One simulation under way.
 pub struct Simulation {
     machine: ExecutionPoint,
+    world: Rc<dyn World>,
     now: Now,
     begun: Now,
     jobs: VecDeque<Job>,
@@ -139,7 +140,8 @@ impl Simulation {
         let mut done = scenario.events.clone();
         done.sort_by(|a, b| a.at.total_cmp(&b.at));
         Simulation {
-            machine: ExecutionPoint::new(settings, world, begun),
+            machine: ExecutionPoint::new(settings, world.clone(), begun),
+            world,
             now: begun,
             begun,
             jobs: jobs.into(),
@@ -304,8 +306,9 @@ impl Simulation {
     fn spawn(&mut self, call: StarterCall) -> Event {
         self.next_pid += 1;
         let (starter, pid) = (call.starter, self.next_pid);
-        let (ad, _) = long::parse(&call.stdin);
-        let same = |job: &Job| job_id(&long::parse(job.ad.as_bytes()).0) == job_id(&ad);
+        let id = |ad: &[u8]| job_id(&long::parse(ad).0, &*self.world);
+        let wanted = id(&call.stdin);
+        let same = |job: &Job| id(job.ad.as_bytes()) == wanted;
         let at = self.running.iter().position(same);
         let job = match at {
             Some(at) => self.running.remove(at),

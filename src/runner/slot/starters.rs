@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use bstr::{BString, ByteSlice};
 
+use super::relay::Relay;
 use crate::classad::{ClassAd, Value, format};
 use crate::process::{Ancestor, ChildSpec, Exit, LeftBehind, Stdio};
 use crate::slot::{SlotKey, StarterCall, StarterId, VacateReason};
@@ -27,6 +28,8 @@ pub(super) struct Running {
     pub directory: PathBuf,
     /// Where its scratch directory stands.
     pub execute: Option<PathBuf>,
+    /// Where it tells its events, if to us.
+    pub relay: Option<Relay>,
 }
 
 /// How a job ended.
@@ -34,8 +37,10 @@ pub(super) struct Running {
 pub(super) enum Ended {
     Exited(i64),
     Signalled(i64),
-    /// It was not started, or it is not known how it ended.
+    /// It was not started.
     NotStarted,
+    /// Its starter was killed: nobody knows how far it came.
+    Lost,
 }
 
 impl Ended {
@@ -50,6 +55,7 @@ impl std::fmt::Display for Ended {
             Ended::Exited(code) => write!(f, "exited {code}"),
             Ended::Signalled(signal) => write!(f, "signalled {signal}"),
             Ended::NotStarted => f.write_str("not started"),
+            Ended::Lost => f.write_str("lost with its starter"),
         }
     }
 }
@@ -102,11 +108,11 @@ pub(super) fn ended(output: &[u8], exit: Exit, foreign: bool) -> Ended {
     match (number("ExitCode"), number("ExitSignal")) {
         (_, Some(signal)) if by_signal => Ended::Signalled(signal),
         (Some(code), _) => Ended::Exited(code),
-        _ if foreign => match exit {
-            Exit::Code(code) => Ended::Exited(i64::from(code)),
-            Exit::Signal { .. } => Ended::NotStarted,
+        _ => match exit {
+            Exit::Signal { .. } => Ended::Lost,
+            Exit::Code(code) if foreign => Ended::Exited(i64::from(code)),
+            Exit::Code(_) => Ended::NotStarted,
         },
-        _ => Ended::NotStarted,
     }
 }
 
@@ -119,4 +125,21 @@ pub(super) fn why(output: &[u8]) -> Option<String> {
         }
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_job_whose_starter_was_killed_may_have_run() {
+        let killed = Exit::Signal { number: 9, core_dumped: false };
+        let ad = b"ExitBySignal = false\nExitCode = 3\n";
+        for foreign in [false, true] {
+            assert_eq!(ended(b"", killed, foreign).to_string(), "lost with its starter");
+            assert_eq!(ended(ad, killed, foreign), Ended::Exited(3));
+        }
+        assert_eq!(ended(b"", Exit::Code(1), false), Ended::NotStarted);
+        assert_eq!(ended(b"", Exit::Code(1), true), Ended::Exited(1));
+    }
 }

@@ -177,9 +177,11 @@ impl Live<'_> {
     /// Waits for the next thing to happen and puts it into the queue.
     fn wait(&mut self) -> io::Result<()> {
         let check_at = self.parent.as_ref().map(Parent::check_at);
-        let deadline =
-            [self.wake_at, self.snapshot_at, self.timeout_at, check_at].into_iter().flatten().min();
-        match self.reactor.next(deadline)? {
+        let flush_at = self.stream.next_flush(clock::tick());
+        let deadlines = [self.wake_at, self.snapshot_at, self.timeout_at, check_at, flush_at];
+        let event = self.reactor.next(deadlines.into_iter().flatten().min())?;
+        self.stream.flush();
+        match event {
             os::Event::Exited { child, exit, usage, stdout, stderr, left_behind, not_executed, .. } => {
                 if let Some(call) = self.calls.remove(&child) {
                     self.past_start = true;

@@ -71,18 +71,28 @@ pub struct Plan<'w> {
 /// here, and ads are written later.
 ///
 /// # Errors
-/// A knob that is no number or truth value where it has to be one.
+/// A knob that is no number or truth value where it has to be one. For a job that a slot has accepted that is a refusal,
+/// which the machine knows.
 pub fn plan<'w>(request: Request<'w>, view: &View<'_>) -> Result<Plan<'w>, ValueError> {
     nix::sys::stat::umask(nix::sys::stat::Mode::from_bits_truncate(0o022));
     let Request { world, quirks, mut ad, machine, overrides, .. } = request;
     let slot_ad = machine.as_ref().filter(|_| !quirks.has(Quirk::MachineAdEmpty));
-    let settings = Settings::read(view, slot_ad, world)?;
+    // A job that a slot has accepted is not left to its silence: JOB_EXIT is told.
+    let mut refuses = Refuses { accepted: request.private.is_some(), reason: None };
+    let configured = || Settings {
+        execute: view.string("EXECUTE").ok().flatten().map(|path| path.value.to_path_lossy().into_owned()),
+        ..Settings::default()
+    };
+    let settings = refuses.or_else(Settings::read(view, slot_ad, world), configured)?;
+    let output_limit = refuses.or_else(output_limit(view), || crate::runner::hook_call::PIPE_BUFFER_MAX)?;
+    let affinity = refuses.or_else(affinity(view, &request.slot), Vec::new)?;
     let mut warnings = Vec::new();
     warnings.extend(not_isolated(view, request.private.as_deref()));
     let own = own_environment(world);
     let root = world.effective_uid() == 0;
 
     let Found { mut hooks, lookup, refusal } = hooks::find(&ad, view, world, quirks);
+    let refusal = refusal.or(refuses.reason);
     if let Some(quirk) = lookup.quirk.filter(|quirk| !quirks.has(*quirk)) {
         warnings.push(format!("in HTCondor 25.14 {} ({})", quirk.line(), quirk.id()));
     }
@@ -156,7 +166,7 @@ pub fn plan<'w>(request: Request<'w>, view: &View<'_>) -> Result<Plan<'w>, Value
         },
         identity: hook_identity,
         hook_environment: HookEnvironment::of_daemon(own.iter().cloned(), quirks),
-        output_limit: output_limit(view)?,
+        output_limit,
         quirks,
         environment: own.clone(),
         iwd: job.as_ref().map_or_else(|_| scratch.clone(), |info| info.iwd.to_path_lossy().into_owned()),
@@ -167,7 +177,7 @@ pub fn plan<'w>(request: Request<'w>, view: &View<'_>) -> Result<Plan<'w>, Value
         ad_writer,
         wrapper_reader,
         log,
-        affinity: affinity(view, &request.slot)?,
+        affinity,
         private: request.private,
         timeout: request.timeout,
         skew_us: request.skew_us,
@@ -191,6 +201,41 @@ pub fn plan<'w>(request: Request<'w>, view: &View<'_>) -> Result<Plan<'w>, Value
         hook_timeout: request.hook_timeout,
     });
     Ok(Plan { machine, job: job_plan, warnings })
+}
+
+/// What becomes of knobs that are wrong.
+struct Refuses {
+    /// Whether the job has been accepted by a slot.
+    accepted: bool,
+    reason: Option<Refusal>,
+}
+
+impl Refuses {
+    /// A value, or for an accepted job another in its place, with the reason kept.
+    fn or_else<T>(
+        &mut self,
+        read: Result<T, ValueError>,
+        instead: impl FnOnce() -> T,
+    ) -> Result<T, ValueError> {
+        match read {
+            Err(error) if self.accepted => {
+                self.reason.get_or_insert(Refusal::Knob { reason: error.to_string() });
+                Ok(instead())
+            }
+            read => read,
+        }
+    }
+}
+
+/// Whether a starter could read its knobs, whatever the job.
+///
+/// # Errors
+/// A knob that is no number or truth value where it has to be one.
+pub fn check_knobs(view: &View<'_>, world: &dyn World) -> Result<(), ValueError> {
+    Settings::read(view, None, world)?;
+    output_limit(view)?;
+    affinity(view, b"slot1")?;
+    Ok(())
 }
 
 /// What the configuration wants jobs to be confined by and this version does not do. Each is told once.

@@ -20,6 +20,26 @@ impl crate::hook::Knobs for Knobs<'_> {
     }
 }
 
+/// The same knobs with relative paths below LOG, where the daemon works: it is there that hooks are looked for.
+struct InLog<'a> {
+    knobs: &'a Knobs<'a>,
+    log: BString,
+}
+
+impl crate::hook::Knobs for InLog<'_> {
+    fn get(&self, name: &[u8]) -> Option<BString> {
+        let text = crate::hook::Knobs::get(self.knobs, name)?;
+        if text.starts_with(b"/") || text.is_empty() {
+            return Some(text);
+        }
+        Some([&self.log[..], b"/", &text[..]].concat().into())
+    }
+
+    fn origin(&self, name: &[u8]) -> Option<String> {
+        crate::hook::Knobs::origin(self.knobs, name)
+    }
+}
+
 /// The hooks of the slot called `id`; a dynamic slot may use the keyword of its `parent`.
 pub(super) fn of_slot(
     knobs: &Knobs<'_>,
@@ -29,9 +49,14 @@ pub(super) fn of_slot(
     parent: Option<&str>,
 ) -> Option<SlotHooks> {
     let keyword = keyword::startd(id, parent, knobs, quirks).keyword?;
+    let in_log = InLog { knobs, log: knobs.text("LOG").unwrap_or_default() };
     let path = |hook: HookType| -> Option<PathBuf> {
-        match path_check::configured(world, knobs, &keyword, hook) {
-            Ok(path) => path.map(|path| path.to_path_lossy().into_owned()),
+        match path_check::configured(world, &in_log, &keyword, hook) {
+            // Executed in LOG as it is written.
+            Ok(found) => {
+                let written = found.and_then(|_| knobs.text(&hook.knob(&keyword).to_str_lossy()));
+                written.map(|path| path.to_path_lossy().into_owned())
+            }
             Err(refusal) => {
                 let knob = hook.knob(&keyword);
                 knobs.warn(format!("{knob}: {refusal}; the hook counts as not configured"));

@@ -1,0 +1,267 @@
+//! Writing lines to where a reader may be slow or gone, without ever waiting for it.
+
+use std::collections::VecDeque;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::path::Path;
+use std::time::Duration;
+
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
+use nix::libc;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::socket::{MsgFlags, send};
+
+use super::clock;
+
+/// How much is held for a reader that does not keep up, in bytes.
+const HELD: usize = 1 << 20;
+/// After [`PollFlags::POLLOUT`] a pipe takes this much at once.
+const PIECE: usize = 4096;
+/// Flags of an open file that is nobody else's: writing to it may fail for want of room, for us alone.
+const OWN: i32 = libc::O_NONBLOCK | libc::O_NOCTTY;
+
+/// How it is written to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// A regular file, or an open file of our own that does not block.
+    Write,
+    /// A socket, which can be told for one call not to wait.
+    Send,
+    /// An open file that others have too: its flags are theirs as well, so it is asked for room before each write.
+    Ask,
+}
+
+/// Something that lines are written to. What the reader does not take is held up to a limit; beyond it lines are lost,
+/// and counted.
+#[derive(Debug)]
+pub struct Outlet {
+    file: File,
+    way: Way,
+    lines: VecDeque<Vec<u8>>,
+    /// How much of the first line has been written.
+    begun: usize,
+    held: usize,
+    lost: u64,
+}
+
+impl Outlet {
+    /// Opens a file to append to, made where there is none. A FIFO needs no reader yet.
+    ///
+    /// # Errors
+    /// It cannot be opened.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let fifo = std::fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_fifo());
+        let mut options = OpenOptions::new();
+        options.custom_flags(OWN);
+        let file = if fifo {
+            // Who has both ends open need not wait for a reader, and may outlive one.
+            options.read(true).write(true).open(path).or_else(|_| options.read(false).open(path))?
+        } else {
+            options.append(true).create(true).open(path)?
+        };
+        let way = match file.metadata()?.file_type() {
+            kind if kind.is_socket() => Way::Send,
+            _ => Way::Write,
+        };
+        Ok(Outlet::new(file, way))
+    }
+
+    /// Writes to a duplicate of an open descriptor, whose flags stay as they are.
+    ///
+    /// # Errors
+    /// It is not open for writing.
+    pub fn of(descriptor: BorrowedFd<'_>) -> io::Result<Self> {
+        let file = File::from(descriptor.try_clone_to_owned()?);
+        let flags = OFlag::from_bits_truncate(fcntl(&file, FcntlArg::F_GETFL)?);
+        if flags & OFlag::O_ACCMODE == OFlag::O_RDONLY {
+            return Err(io::Error::from_raw_os_error(libc::EBADF));
+        }
+        let kind = file.metadata()?.file_type();
+        if kind.is_file() {
+            return Ok(Outlet::new(file, Way::Write));
+        }
+        if kind.is_socket() {
+            return Ok(Outlet::new(file, Way::Send));
+        }
+        let name = format!("/proc/self/fd/{}", file.as_raw_fd());
+        // Not possible for another account's pipe, or a terminal that is not in our /dev.
+        Ok(match OpenOptions::new().write(true).custom_flags(OWN).open(name) {
+            Ok(own) => Outlet::new(own, Way::Write),
+            Err(_) => Outlet::new(file, Way::Ask),
+        })
+    }
+
+    /// The same for a descriptor known by its number.
+    ///
+    /// # Errors
+    /// It is not open, or not for writing.
+    pub fn numbered(number: u32) -> io::Result<Self> {
+        let number = i32::try_from(number).map_err(|_| io::Error::from_raw_os_error(libc::EBADF))?;
+        Outlet::of(super::child::duplicate(number)?.as_fd())
+    }
+
+    fn new(file: File, way: Way) -> Self {
+        Outlet { file, way, lines: VecDeque::new(), begun: 0, held: 0, lost: 0 }
+    }
+
+    /// Writes a line as far as there is room, and holds the rest. With too much held already it is lost.
+    ///
+    /// # Errors
+    /// Nobody will ever read it: the reader is gone, the disk is full.
+    pub fn write(&mut self, line: Vec<u8>) -> io::Result<()> {
+        self.flush()?;
+        if !self.lines.is_empty() && self.held + line.len() > HELD {
+            self.lost += 1;
+            return Ok(());
+        }
+        if !line.is_empty() {
+            self.held += line.len();
+            self.lines.push_back(line);
+        }
+        self.flush()
+    }
+
+    /// Writes what is held, as far as there is room.
+    ///
+    /// # Errors
+    /// As [`Outlet::write`].
+    pub fn flush(&mut self) -> io::Result<()> {
+        while let Some(line) = self.lines.front() {
+            match self.some(&line[self.begun..]) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(written) => {
+                    self.begun += written;
+                    self.held -= written;
+                    if self.begun == line.len() {
+                        self.begun = 0;
+                        self.lines.pop_front();
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn some(&self, bytes: &[u8]) -> io::Result<usize> {
+        match self.way {
+            Way::Write => (&self.file).write(bytes),
+            Way::Send => {
+                let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
+                Ok(send(self.file.as_raw_fd(), bytes, flags)?)
+            }
+            Way::Ask if self.has_room(Duration::ZERO)? => {
+                (&self.file).write(&bytes[..bytes.len().min(PIECE)])
+            }
+            Way::Ask => Err(io::ErrorKind::WouldBlock.into()),
+        }
+    }
+
+    /// Waits for room to write.
+    fn has_room(&self, patience: Duration) -> io::Result<bool> {
+        let milliseconds = u16::try_from(patience.as_millis()).unwrap_or(u16::MAX);
+        let mut set = [PollFd::new(self.file.as_fd(), PollFlags::POLLOUT)];
+        Ok(poll(&mut set, PollTimeout::from(milliseconds))? > 0)
+    }
+
+    /// Whether something is held that has to be written later.
+    pub fn is_stalled(&self) -> bool {
+        !self.lines.is_empty()
+    }
+
+    /// How many lines were lost, once there is room to tell so; they are counted anew then.
+    pub fn take_lost(&mut self) -> u64 {
+        if self.lines.is_empty() { std::mem::take(&mut self.lost) } else { 0 }
+    }
+
+    /// For the end: writes what is held, waiting up to `patience` for a reader that goes on, and not much longer in all.
+    pub fn finish(&mut self, patience: Duration) {
+        let last = clock::tick().plus(patience * 4);
+        while self.flush().is_ok() && self.is_stalled() && clock::tick() < last {
+            let held = self.held;
+            if !self.has_room(patience).unwrap_or(false) || self.flush().is_err() {
+                return;
+            }
+            if self.held == held {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+
+    /// Writes more than pipe and memory hold to somebody who does not read; then he does.
+    fn is_never_waited_for(mut outlet: Outlet, mut reader: impl Read + Send + 'static) {
+        let line = |number: usize| format!("{number} {}\n", "x".repeat(990)).into_bytes();
+        let all = 3000;
+        for number in 0..all {
+            outlet.write(line(number)).unwrap();
+        }
+        assert!(outlet.is_stalled() && outlet.held <= HELD);
+        let (taken, lost) = (outlet.take_lost(), outlet.lost);
+        assert!(taken == 0 && lost > 500, "it is told when there is room: {taken} {lost}");
+        let thread = std::thread::spawn(move || {
+            let mut text = Vec::new();
+            reader.read_to_end(&mut text).unwrap();
+            text
+        });
+        outlet.finish(Duration::from_secs(5));
+        assert!(!outlet.is_stalled());
+        assert_eq!(outlet.take_lost(), lost);
+        drop(outlet);
+        let text = thread.join().unwrap();
+        let whole =
+            text.split_inclusive(|byte| *byte == b'\n').enumerate().all(|(at, read)| read == line(at));
+        assert!(whole, "lines that are not lost come whole and in order");
+        assert_eq!(text.iter().filter(|byte| **byte == b'\n').count() as u64 + lost, all as u64);
+    }
+
+    #[test]
+    fn a_reader_that_stops_is_never_waited_for() {
+        let (reader, writer) = io::pipe().unwrap();
+        let outlet = Outlet::of(writer.as_fd()).unwrap();
+        assert_eq!(outlet.way, Way::Write);
+        // The caller's own open file still blocks.
+        let flags = OFlag::from_bits_truncate(fcntl(&writer, FcntlArg::F_GETFL).unwrap());
+        assert!(!flags.contains(OFlag::O_NONBLOCK));
+        drop(writer);
+        is_never_waited_for(outlet, reader);
+
+        let (reader, writer) = io::pipe().unwrap();
+        is_never_waited_for(Outlet::new(File::from(std::os::fd::OwnedFd::from(writer)), Way::Ask), reader);
+
+        let (reader, writer) = std::os::unix::net::UnixStream::pair().unwrap();
+        let outlet = Outlet::numbered(u32::try_from(writer.as_raw_fd()).unwrap()).unwrap();
+        assert_eq!(outlet.way, Way::Send);
+        drop(writer);
+        is_never_waited_for(outlet, reader);
+    }
+
+    #[test]
+    fn a_fifo_needs_no_reader_yet() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("fifo");
+        nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let mut outlet = Outlet::open(&path).unwrap();
+        outlet.write(b"early\n".to_vec()).unwrap();
+        let mut reader = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(&path).unwrap();
+        let mut text = [0; 6];
+        reader.read_exact(&mut text).unwrap();
+        assert_eq!(&text, b"early\n");
+    }
+
+    #[test]
+    fn what_is_not_open_for_writing_is_refused() {
+        let file = File::open("/dev/null").unwrap();
+        assert_eq!(Outlet::of(file.as_fd()).unwrap_err().raw_os_error(), Some(libc::EBADF));
+        assert_eq!(Outlet::numbered(987_654).unwrap_err().raw_os_error(), Some(libc::EBADF));
+    }
+}

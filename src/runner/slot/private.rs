@@ -1,0 +1,84 @@
+//! The private directory of a run. Whoever is killed leaves it; the next who starts removes it.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use nix::fcntl::{Flock, FlockArg};
+use tempfile::TempDir;
+
+use crate::os::tree;
+
+/// What its name begins with.
+const PREFIX: &str = "htc-slot-run.";
+/// The file in it that is locked as long as its owner lives.
+const LOCK: &str = "lock";
+
+/// A directory that nobody else uses; gone when this is dropped.
+#[derive(Debug)]
+pub struct Private {
+    directory: TempDir,
+    _lock: Flock<File>,
+}
+
+impl Private {
+    /// Makes it below `place`, and removes those there whose owner is gone.
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub fn new(place: &Path) -> io::Result<Self> {
+        remove_abandoned(place);
+        let directory = tempfile::Builder::new().prefix(PREFIX).tempdir_in(place)?;
+        let lock = File::create(directory.path().join(LOCK))?;
+        let lock = Flock::lock(lock, FlockArg::LockExclusiveNonblock).map_err(|(_, errno)| errno)?;
+        Ok(Private { directory, _lock: lock })
+    }
+
+    /// Its path.
+    pub fn path(&self) -> &Path {
+        self.directory.path()
+    }
+}
+
+/// Removes directories of our account whose owner no longer holds the lock. One without the file is being made just now.
+fn remove_abandoned(place: &Path) {
+    let own = nix::unistd::geteuid().as_raw();
+    for entry in fs::read_dir(place).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let ours = entry.file_name().to_string_lossy().starts_with(PREFIX)
+            && path.symlink_metadata().is_ok_and(|metadata| metadata.is_dir() && metadata.uid() == own);
+        if !ours {
+            continue;
+        }
+        let lock = File::open(path.join(LOCK)).map(|file| Flock::lock(file, FlockArg::LockExclusiveNonblock));
+        if let Ok(Ok(_abandoned)) = lock {
+            drop(tree::remove_tree(&path));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_killed_run_has_left_is_removed_by_the_next() {
+        let place = tempfile::tempdir().unwrap();
+        let left = place.path().join("htc-slot-run.left");
+        fs::create_dir_all(left.join("7")).unwrap();
+        fs::write(left.join(LOCK), "").unwrap();
+        let new = place.path().join("htc-slot-run.new");
+        fs::create_dir(&new).unwrap();
+        let foreign = place.path().join("other");
+        fs::create_dir(&foreign).unwrap();
+        fs::write(foreign.join(LOCK), "").unwrap();
+        let running = Private::new(place.path()).unwrap();
+        assert!(!left.exists() && new.exists() && foreign.exists());
+        let second = Private::new(place.path()).unwrap();
+        assert!(running.path().exists() && second.path().exists());
+        let path = running.path().to_owned();
+        drop(running);
+        assert!(!path.exists());
+    }
+}

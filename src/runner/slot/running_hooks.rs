@@ -1,0 +1,99 @@
+//! Hooks that run: how long they may, who is told that they still do, and what their end says.
+
+use std::time::Duration;
+
+use bstr::ByteSlice;
+use nix::libc;
+
+use super::live::{Live, exit_words};
+use crate::hook::HookType;
+use crate::os::{Captured, Whom, clock};
+use crate::process::Exit;
+use crate::runner::events::{Event as Told, Kind};
+use crate::slot::{Event, HookRun, SlotHook};
+use crate::time::Tick;
+
+/// A hook that runs.
+#[derive(Debug)]
+pub(super) struct RunningHook {
+    pub(super) run: HookRun,
+    pub(super) slot: String,
+    pub(super) hook: SlotHook,
+    pub(super) name: &'static str,
+    pub(super) pid: u32,
+    /// When it has run too long.
+    pub(super) deadline: Option<Tick>,
+    /// When a user is told next that it still runs.
+    pub(super) remind: Tick,
+    pub(super) started: Tick,
+    /// Whether it was killed for running too long.
+    pub(super) too_long: bool,
+    /// The beginning of its standard error.
+    pub(super) stderr: Vec<u8>,
+}
+
+/// A user is told each minute of hooks that are waited for without end.
+pub(super) const REMIND: Duration = Duration::from_secs(60);
+/// How much of a hook's standard error is told.
+pub(super) const STDERR_SHOWN: usize = 2000;
+
+impl Live<'_> {
+    pub(super) fn hook_ended(&mut self, hook: RunningHook, exit: Exit, stdout: Captured, stderr: &Captured) {
+        let now = clock::now();
+        let words = exit_words(exit);
+        self.tell(Told::new(now, Kind::HookEnd).slot(&hook.slot).hook(hook.name).pid(hook.pid).exit(words));
+        let said = if stderr.bytes.is_empty() { &hook.stderr } else { &stderr.bytes };
+        let said = said[..said.len().min(STDERR_SHOWN)].to_str_lossy();
+        for line in said.lines().filter(|line| !line.trim().is_empty()) {
+            let text = format!("stderr: {line}");
+            self.tell(
+                Told::new(now, Kind::HookFailed).slot(&hook.slot).hook(hook.name).pid(hook.pid).reason(text),
+            );
+        }
+        if hook.too_long {
+            let seconds = self.options.hook_timeout.unwrap_or_default().as_secs_f64();
+            let reason = format!("it ran longer than {seconds} s (--hook-timeout) and was killed");
+            self.tell(Told::new(now, Kind::HookFailed).slot(&hook.slot).hook(hook.name).reason(&reason));
+            self.step(Event::HookTimedOut { run: hook.run, reason });
+        } else {
+            self.step(Event::HookEnded { run: hook.run, stdout: stdout.bytes, cut: stdout.cut });
+        }
+    }
+
+    /// When a hook has to be looked at next.
+    pub(super) fn next_look(&self) -> Option<Tick> {
+        self.hooks
+            .values()
+            .flat_map(|hook| [hook.deadline.filter(|_| !hook.too_long), Some(hook.remind)])
+            .flatten()
+            .min()
+    }
+
+    /// Ends hooks that run too long; tells of those that are waited for.
+    pub(super) fn look_at_hooks(&mut self) {
+        let tick = clock::tick();
+        let mut told = Vec::new();
+        for (&child, hook) in &mut self.hooks {
+            if !hook.too_long && hook.deadline.is_some_and(|deadline| deadline <= tick) {
+                hook.too_long = true;
+                self.reactor.kill(child, libc::SIGKILL, Whom::Family);
+            }
+            if hook.remind <= tick {
+                hook.remind = hook.remind.plus(REMIND);
+                let seconds = tick.since(hook.started).as_secs();
+                let waited_for = HookType::from(hook.hook).is_waited_for();
+                told.push((hook.slot.clone(), hook.name, hook.pid, seconds, waited_for));
+            }
+        }
+        for (slot, name, pid, seconds, waited_for) in told {
+            let text = match waited_for {
+                true => format!(
+                    "still runs after {seconds} s and is waited for; --hook-timeout SECONDS would end it"
+                ),
+                false => format!("still runs after {seconds} s; nothing waits for it"),
+            };
+            let event = Told::new(clock::now(), Kind::Warning).slot(slot).hook(name).pid(pid);
+            self.tell(event.reason(text));
+        }
+    }
+}
