@@ -147,7 +147,7 @@ struct RunOptions {
     /// End when no slot has had a job for this long
     #[arg(long, value_name = "SECONDS", value_parser = super::common::seconds, help_heading = "Ending")]
     idle_exit: Option<Duration>,
-    /// Kill hooks that run longer; a real execution point waits for ever
+    /// Kill FETCH_WORK and PREPARE_JOB that run longer; a real pool waits for ever
     #[arg(long, value_name = "SECONDS", value_parser = super::common::seconds, help_heading = "Behaviour")]
     hook_timeout: Option<Duration>,
     /// Run jobs with this program instead of STARTER or htc-starter-run
