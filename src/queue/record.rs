@@ -112,8 +112,10 @@ fn plain_set(line: &[u8]) -> Option<Record<'_>> {
     const DIGITS: usize = 9;
     let number = |text: &[u8]| -> Option<(i32, usize)> {
         let digits = text.iter().take(DIGITS + 1).take_while(|byte| byte.is_ascii_digit()).count();
-        let value = text[..digits].iter().fold(0, |value, byte| value * 10 + i32::from(byte - b'0'));
-        (1..=DIGITS).contains(&digits).then_some((value, digits))
+        if !(1..=DIGITS).contains(&digits) {
+            return None;
+        }
+        Some((text[..digits].iter().fold(0, |value, byte| value * 10 + i32::from(byte - b'0')), digits))
     };
     let rest = line.strip_prefix(b"103 ")?;
     let (cluster, digits) = number(rest)?;
