@@ -53,6 +53,13 @@ impl Family {
     }
 }
 
+/// Whether an orphan carries the marker of any child that this process has ever made, whoever else has lost sight of it; `None`
+/// while that cannot be told.
+pub(super) fn is_ours(orphan: &Process) -> Option<bool> {
+    let marker = format!("_CONDOR_ANCESTOR_{}=", std::process::id());
+    process_table::has_variable_like(orphan.pid, marker.as_bytes())
+}
+
 /// Our orphans: children that nobody here made. Those that have ended are reaped on the way.
 pub(super) fn orphans() -> Vec<Process> {
     let own = std::process::id() as i32;

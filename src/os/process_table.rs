@@ -150,13 +150,26 @@ fn pids() -> impl Iterator<Item = i32> {
 
 /// Whether a process has the variable `text` (`NAME=value`) in the environment it was started with.
 pub(super) fn has_variable(pid: i32, text: &[u8]) -> bool {
-    // An environment is bounded by the kernel, but at several megabytes.
+    environment(pid).split(|&byte| byte == 0).any(|variable| variable == text)
+}
+
+/// Whether a variable of a process begins so; `None` while it has no environment at all, as for a moment in the middle of
+/// an exec.
+pub(super) fn has_variable_like(pid: i32, beginning: &[u8]) -> Option<bool> {
+    let environment = environment(pid);
+    let mut variables = environment.split(|&byte| byte == 0);
+    (!environment.is_empty()).then(|| variables.any(|variable| variable.starts_with(beginning)))
+}
+
+/// The environment that a process was started with; empty where it cannot be read.
+fn environment(pid: i32) -> Vec<u8> {
+    // It is bounded by the kernel, but at several megabytes.
     let mut environment = Vec::new();
-    let Ok(file) = fs::File::open(format!("/proc/{pid}/environ")) else { return false };
+    let Ok(file) = fs::File::open(format!("/proc/{pid}/environ")) else { return environment };
     if file.take(4 << 20).read_to_end(&mut environment).is_err() {
-        return false;
+        environment.clear();
     }
-    environment.split(|&byte| byte == 0).any(|variable| variable == text)
+    environment
 }
 
 /// Whether a process has the pipe or file of this inode open.

@@ -55,6 +55,9 @@ struct Watched {
 /// How often one looks again at processes that have been killed and are not gone yet.
 const LOOK_AGAIN: Duration = Duration::from_millis(2);
 
+/// How long an orphan without any environment may be in the middle of an exec.
+const EXEC: Duration = Duration::from_millis(100);
+
 /// The loop. One for a program; children, signal handlers and orphans are its own.
 pub struct Reactor {
     spawner: Spawner,
@@ -291,6 +294,7 @@ impl Reactor {
     /// most `patience`. For the end of a program; no event comes of it.
     pub fn kill_all(&mut self, patience: Duration) {
         let deadline = clock::tick().plus(patience);
+        let doubtful_until = clock::tick().plus(EXEC);
         loop {
             let alone = self.running.len() == 1;
             for running in self.running.values_mut() {
@@ -303,7 +307,17 @@ impl Reactor {
             let orphans = family::orphans();
             let claims = |running: &Running| orphans.iter().any(|orphan| running.family.claims(orphan));
             self.running.retain(|_, running| running.ended.is_none() || claims(running));
-            if (self.running.is_empty() && self.kept.is_empty()) || clock::tick() >= deadline {
+            // One that executed a program while its maker's end was looked at was not known again then.
+            let lost = orphans.iter().filter(|orphan| match family::is_ours(orphan) {
+                Some(true) => {
+                    drop(child::send(orphan.pid, libc::SIGKILL));
+                    true
+                }
+                Some(false) => false,
+                None => clock::tick() < doubtful_until,
+            });
+            let none_lost = lost.count() == 0;
+            if (self.running.is_empty() && self.kept.is_empty() && none_lost) || clock::tick() >= deadline {
                 return;
             }
             // A SIGCHLD ends the wait at once.

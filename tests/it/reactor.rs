@@ -474,3 +474,24 @@ fn a_directory_is_bound_only_as_far_as_the_account_gets_by_itself() {
     let Event::Exited { child: ended, stdout, .. } = event else { panic!("{event:?}") };
     assert_eq!((ended, stdout.bytes.as_slice()), (child, &b"open"[..]));
 }
+
+#[test]
+fn nothing_that_carries_our_mark_outlives_us_whoever_lost_sight_of_it() {
+    let mut sandbox = Sandbox::new();
+    // With a session of its own and another value in the marker no child claims it.
+    let own = std::process::id();
+    let script = format!(
+        "_CONDOR_ANCESTOR_{own}=1:2:3 setsid sh -c 'echo $$ > pid.new; mv pid.new pid; exec sleep 600' & \
+         while [ ! -e pid ]; do sleep 0.01; done"
+    );
+    let mut other = sandbox.shell("exec sleep 600");
+    other.session = htc_hooks::process::Session::Own;
+    sandbox.spawn(other);
+    let mut spec = sandbox.shell(&script);
+    spec.session = htc_hooks::process::Session::Own;
+    sandbox.spawn(spec);
+    ended(sandbox.next());
+    let pid: i32 = std::fs::read_to_string(sandbox.path("pid")).unwrap().trim().parse().unwrap();
+    sandbox.reactor.kill_all(crate::sandbox::LONG);
+    assert!(!crate::sandbox::is_alive(pid));
+}
