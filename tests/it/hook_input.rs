@@ -322,7 +322,7 @@ fn verdicts_say_what_the_caller_at_hand_does() {
     assert!(said.contains("called again at every poll"), "{said}");
     let said = verdict(fails, &["prepare", "h", "--shadow", "--quirks", "reference"]).unwrap();
     assert!(said.contains("JOB_EXIT is not called"), "{said}");
-    let long = "#!/bin/sh\ncat >/dev/null\nfor i in $(seq 1000); do echo \"Attribute$i = 123456\"; done\n";
+    let long = "#!/bin/sh\ncat >/dev/null\nfor i in $(seq 1000); do echo \"Attribute$i = 123456\"; done 2>/dev/null\nexit 0\n";
     let said = verdict(long, &["shadow-prepare", "h"]).unwrap();
     assert!(said.contains("held") && said.contains("hold code 48, subcode 1"), "{said}");
     let said = verdict(long, &["shadow-prepare", "h", "--quirks", "reference"]).unwrap();
