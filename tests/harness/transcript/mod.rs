@@ -14,6 +14,7 @@ mod edits;
 mod exceptions;
 mod findings;
 mod normalise;
+mod phase;
 mod play;
 mod recorded;
 mod router;
@@ -99,13 +100,13 @@ const RACES: usize = 60;
 const SHORT: Duration = Duration::from_secs(90);
 
 fn replay_one(directory: &Path, options: &Options) -> Outcome {
-    let mut best = attempt(directory, options);
+    let mut best = attempt(directory, options, 1);
     for number in 2..=ATTEMPTS {
         let differs = (1..=RACES).contains(&best.differences.len()) && best.skipped.is_none();
         if !differs || best.took > SHORT || options.keep || router::is_one(directory) {
             break;
         }
-        let next = attempt(directory, options);
+        let next = attempt(directory, options, number);
         if next.skipped.is_none() && next.differences.len() < best.differences.len() {
             best = next;
         }
@@ -114,7 +115,7 @@ fn replay_one(directory: &Path, options: &Options) -> Outcome {
     best
 }
 
-fn attempt(directory: &Path, options: &Options) -> Outcome {
+fn attempt(directory: &Path, options: &Options, number: usize) -> Outcome {
     let begun = Instant::now();
     let name = directory.file_name().unwrap_or(directory.as_os_str()).to_string_lossy().into_owned();
     let mut outcome = Outcome {
@@ -127,14 +128,14 @@ fn attempt(directory: &Path, options: &Options) -> Outcome {
         attempts: 1,
         kept: None,
     };
-    if let Err(reason) = fill(directory, options, &mut outcome) {
+    if let Err(reason) = fill(directory, options, number, &mut outcome) {
         outcome.skipped = Some(reason);
     }
     outcome.took = begun.elapsed();
     outcome
 }
 
-fn fill(directory: &Path, options: &Options, outcome: &mut Outcome) -> Result<()> {
+fn fill(directory: &Path, options: &Options, number: usize, outcome: &mut Outcome) -> Result<()> {
     if router::is_one(directory) {
         return router::fill(directory, outcome);
     }
@@ -147,7 +148,7 @@ fn fill(directory: &Path, options: &Options, outcome: &mut Outcome) -> Result<()
     }
     let accounts = accounts::Accounts::probe(&mut outcome.left_out);
     let stage = stage::Stage::build(&scenario, &accounts)?;
-    let played = play::play(&scenario, &stage, &accounts, &options.programs)?;
+    let played = play::play(&scenario, &stage, &accounts, &options.programs, number)?;
     let calls = recorded::read(&stage)?;
     let mut exceptions = exceptions::Exceptions::load()?;
     exceptions.as_caller = !accounts.own;

@@ -11,6 +11,7 @@ use nix::unistd::Pid;
 use super::Result;
 use super::accounts::Accounts;
 use super::calls::Call;
+use super::phase;
 use super::scenario::{Case, Scenario};
 use super::stage::Stage;
 
@@ -42,10 +43,17 @@ pub struct PlayedCase {
 }
 
 /// Plays the scenario.
-pub fn play(scenario: &Scenario, stage: &Stage, accounts: &Accounts, programs: &Path) -> Result<Played> {
+pub fn play(
+    scenario: &Scenario,
+    stage: &Stage,
+    accounts: &Accounts,
+    programs: &Path,
+    attempt: usize,
+) -> Result<Played> {
     let mut played = Played::default();
     if scenario.cases.is_empty() {
-        slot_runner(scenario, stage, accounts, programs, &mut played)?;
+        let phase = phase::of_attempt(scenario, attempt);
+        slot_runner(scenario, stage, accounts, programs, phase, &mut played)?;
     } else {
         for case in &scenario.cases {
             starter(scenario, stage, accounts, programs, case, &mut played)?;
@@ -70,13 +78,14 @@ fn slot_runner(
     stage: &Stage,
     accounts: &Accounts,
     programs: &Path,
+    phase: Option<f64>,
     played: &mut Played,
 ) -> Result<()> {
     let program = programs.join("htc-slot-run");
     let events = stage.records().join("events.jsonl");
     let errors = stage.top().join("stderr");
     let socket = stage.records().join("control");
-    wait_for_phase(scenario, stage)?;
+    wait_for_phase(scenario, stage, phase)?;
     let file = File::create(&errors).map_err(|error| format!("{}: {error}", errors.display()))?;
     let mut child = command(scenario, stage, accounts, &program)
         .args(["--quirks", "reference", "--events"])
@@ -125,8 +134,8 @@ fn append(path: &Path, lines: &[u8]) -> Result<()> {
 
 /// Waits until the clock shows the fraction of a second that it showed when the execution point of the recording began.
 /// Tells our recorder when by that clock the recorded calls ended.
-fn wait_for_phase(scenario: &Scenario, stage: &Stage) -> Result<()> {
-    let Some(phase) = scenario.phase() else { return Ok(()) };
+fn wait_for_phase(scenario: &Scenario, stage: &Stage, phase: Option<f64>) -> Result<()> {
+    let Some(phase) = phase else { return Ok(()) };
     let wanted = (phase + scenario.begun()).rem_euclid(1.0);
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
     // A process needs some milliseconds to begin.

@@ -88,36 +88,6 @@ impl Scenario {
         at.unwrap_or(1.25)
     }
 
-    /// The fraction of a second that the clock showed at the start of the recording. Whole seconds decide when a slot
-    /// fetches, so a replay begins in the same phase. Each FETCH_WORK tells the second it was made in.
-    pub fn phase(&self) -> Option<f64> {
-        let (mut low, mut high) = (f64::MIN, f64::MAX);
-        let mut within = |second: f64, at: f64| {
-            // The recorder notes start and end of a hook some milliseconds after resp. before the daemon does.
-            let (first, last) = (second - at - 0.004, second + 1.0 - at + 0.012);
-            if first < high && last > low {
-                (low, high) = (low.max(first), high.min(last));
-            }
-        };
-        let seconds = |call: &Call, name: &str| {
-            super::calls::value(call.stdin.as_deref()?, name).and_then(|text| text.parse::<f64>().ok())
-        };
-        let mut before: HashMap<Option<String>, &Call> = HashMap::new();
-        for call in self.calls.iter().filter(|call| call.kind() == "FETCH_WORK") {
-            let Some(made) = seconds(call, "LastHeardFrom") else { continue };
-            within(made, call.start);
-            let last = before.insert(call.slot(), call);
-            // The last fetch that the ad speaks of is the last that was recorded, unless that was dropped.
-            if let Some((last, end)) = last.and_then(|last| Some((last, last.end?)))
-                && seconds(call, "LastFetchWorkSpawned") == seconds(last, "LastHeardFrom")
-                && let Some(completed) = seconds(call, "LastFetchWorkCompleted")
-            {
-                within(completed, end);
-            }
-        }
-        (low > f64::MIN).then(|| ((low + high) / 2.0).rem_euclid(1.0))
-    }
-
     /// The name of its directory.
     pub fn name(&self) -> String {
         self.directory.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
@@ -170,7 +140,7 @@ impl Scenario {
     }
 }
 
-fn text(path: &Path) -> Result<String> {
+pub fn text(path: &Path) -> Result<String> {
     let bytes = fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

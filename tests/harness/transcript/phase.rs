@@ -1,0 +1,75 @@
+//! The fraction of a second that the clock showed at the start of a recording. Whole seconds decide when a slot fetches, so
+//! a replay begins in the same phase.
+
+use std::collections::HashMap;
+
+use super::calls::{self, Call};
+use super::scenario::{Scenario, text};
+
+/// The phase for one attempt, counted from 1. The daemons' timers slip by some hundredths of a second each time and ours
+/// do not, so that no phase fits a whole recording: the first attempt begins in the phase of the first second, the
+/// second one in that of the middle, the third in the one that the ads speak for.
+pub fn of_attempt(scenario: &Scenario, attempt: usize) -> Option<f64> {
+    let logged = logged(scenario);
+    match attempt {
+        1 => logged.or_else(|| estimated(scenario)),
+        2 => logged.map(|phase| (phase + slip(scenario)).rem_euclid(1.0)).or_else(|| estimated(scenario)),
+        _ => estimated(scenario).or(logged),
+    }
+}
+
+/// From the first change of state, which the log stamps `11/20/26 23:34:09.440` and the timeline `+1.304`.
+fn logged(scenario: &Scenario) -> Option<f64> {
+    let log = text(&scenario.directory.join("StartLog.extract")).ok()?;
+    let line = log.lines().find(|line| line.contains("Changing state"))?;
+    let (_, fraction) = line.split_whitespace().nth(1)?.split_once('.')?;
+    let fraction: f64 = format!("0.{fraction}").parse().ok()?;
+    Some((fraction - scenario.begun()).rem_euclid(1.0))
+}
+
+/// How far the fetch timer had slipped on average over the recording, in seconds.
+fn slip(scenario: &Scenario) -> f64 {
+    let mut before: HashMap<Option<String>, f64> = HashMap::new();
+    let (mut slipped, mut sum, mut count) = (0.0, 0.0, 0.0);
+    for call in scenario.calls.iter().filter(|call| call.kind() == "FETCH_WORK") {
+        if let Some(last) = before.insert(call.slot(), call.start) {
+            // A fetch that an event caused, not the timer, is no whole number of seconds after the last.
+            let more = (call.start - last).rem_euclid(1.0);
+            if more < 0.1 {
+                slipped += more;
+            }
+            sum += slipped;
+            count += 1.0;
+        }
+    }
+    if count > 0.0 { sum / count } else { 0.0 }
+}
+
+/// From the seconds that each FETCH_WORK tells of itself and of the one before: the middle of what they allow.
+fn estimated(scenario: &Scenario) -> Option<f64> {
+    let (mut low, mut high) = (f64::MIN, f64::MAX);
+    let mut within = |second: f64, at: f64| {
+        // The recorder notes start and end of a hook some milliseconds after resp. before the daemon does.
+        let (first, last) = (second - at - 0.004, second + 1.0 - at + 0.012);
+        if first < high && last > low {
+            (low, high) = (low.max(first), high.min(last));
+        }
+    };
+    let seconds = |call: &Call, name: &str| {
+        calls::value(call.stdin.as_deref()?, name).and_then(|text| text.parse::<f64>().ok())
+    };
+    let mut before: HashMap<Option<String>, &Call> = HashMap::new();
+    for call in scenario.calls.iter().filter(|call| call.kind() == "FETCH_WORK") {
+        let Some(made) = seconds(call, "LastHeardFrom") else { continue };
+        within(made, call.start);
+        let last = before.insert(call.slot(), call);
+        // The last fetch that the ad speaks of is the last that was recorded, unless that was dropped.
+        if let Some((last, end)) = last.and_then(|last| Some((last, last.end?)))
+            && seconds(call, "LastFetchWorkSpawned") == seconds(last, "LastHeardFrom")
+            && let Some(completed) = seconds(call, "LastFetchWorkCompleted")
+        {
+            within(completed, end);
+        }
+    }
+    (low > f64::MIN).then(|| ((low + high) / 2.0).rem_euclid(1.0))
+}
