@@ -249,6 +249,7 @@ complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcomman
 complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand finish" -s h -l help -d 'Print this help; --help-all prints all options'
 complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand finish" -l help-all -d 'Print all options with notes'
 complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand run" -l queue -d 'The directory: one job a file, CLUSTER.PROC.ad, in the long form' -r -F
+complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand run" -l copies -d 'Put copies into this directory, with cluster numbers of its own: the queue that JOB_ROUTER_SCHEDD2_* names' -r -F
 complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand run" -l submit -d 'Submit copies through this command; it reads the ad and prints CLUSTER.PROC or, as condor_submit does, \'N job(s) submitted to cluster C.\'' -r
 complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand run" -l period -d 'Poll this often in place of JOB_ROUTER_POLLING_PERIOD' -r
 complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand run" -l hook-limit -d 'Kill a hook or a submit command that takes longer' -r

@@ -53,8 +53,10 @@ pub trait Queue {
 
 /// What a step may look at.
 pub struct Surroundings<'a> {
-    /// The queue; one for sources and copies.
+    /// The queue of the sources (SCHEDD1).
     pub queue: &'a dyn Queue,
+    /// The queue of the copies (SCHEDD2): the same one where there is but one.
+    pub copies: &'a dyn Queue,
     /// The configuration that `$(NAME)` of transforms falls back to.
     pub config: Option<&'a dyn MacroSource>,
     /// Where hooks and lists of attributes are configured.
@@ -126,11 +128,13 @@ pub enum Action {
     Submit(JobId, Box<ClassAd>),
     /// Change the source in place.
     Edit(JobId, Vec<(BString, Option<Expr>)>),
-    /// Set attributes of any job, source or copy; JobStatus only if the queue's is neither removed nor completed.
+    /// Set attributes of a source; JobStatus only if the queue's is neither removed nor completed.
     Update(JobId, Vec<(BString, Option<Expr>)>),
+    /// Set attributes of a copy, whose id it is, in the queue of copies; JobStatus likewise.
+    UpdateCopy(JobId, Vec<(BString, Option<Expr>)>),
     /// Let the copy leave its queue: the first id is the source's.
     Finalize(JobId, JobId),
-    /// Remove a copy, with the reason.
+    /// Remove a copy, whose id it is, with the reason.
     Remove(JobId, String),
     /// Give the source back: done or not.
     Yield(JobId, bool),

@@ -500,3 +500,52 @@ fn what_is_no_history_is_unreadable_and_counts_are_made_of_what_is_one() {
     let (code, told) = simulate("/dev/zero");
     assert!(code == 3 && told.contains("cannot read '/dev/zero'"), "{told}");
 }
+
+#[test]
+fn copies_go_into_a_queue_of_their_own() {
+    let place = Place::new();
+    fs::create_dir(place.file("copies")).unwrap();
+    let other = "Owner = \"eva\"\nJobStatus = 5\nJobUniverse = 5\n";
+    fs::write(place.file("copies/1.0.ad"), other).unwrap();
+    fs::write(place.file("config"), format!("{CONFIG}JOB_ROUTER_SCHEDD2_NAME = second\n")).unwrap();
+    let run = || {
+        let (status, told) = place.run("queue", &["--once", "--copies", "copies"]);
+        assert_eq!(status, 0, "{told}");
+        assert!(!told.contains("JOB_ROUTER_SCHEDD2_NAME"), "{told}");
+        told
+    };
+    let told = run();
+    // The numbers of that queue.
+    let copy = place.read("copies/2.0.ad");
+    assert!(copy.contains("RoutedFromJobId = \"1.0\"\n"), "{told}");
+    assert!(!place.file("queue/2.0.ad").exists() && place.read("copies/1.0.ad") == other, "{told}");
+    let source = place.read("queue/1.0.ad");
+    assert!(source.contains("Managed = \"External\"\n"), "{told}");
+    // The next router finds the copy there, and does not take the source for one that has none.
+    fs::write(place.file("copies/2.0.ad"), copy.replace("JobStatus = 1\n", "JobStatus = 2\n")).unwrap();
+    let told = run();
+    let source = place.read("queue/1.0.ad");
+    assert!(source.contains("RoutedToJobId = \"2.0\"\n") && source.contains("JobStatus = 2\n"), "{told}");
+    let ended = copy.replace("JobStatus = 1\n", "JobStatus = 4\nExitCode = 3\nExitBySignal = false\n");
+    fs::write(place.file("copies/2.0.ad"), ended).unwrap();
+    let told = run();
+    assert!(!place.file("copies/2.0.ad").exists() && !place.file("queue/1.0.ad").exists(), "{told}");
+    assert!(place.read("copies/history").contains("*** Offset = -1 ClusterId = 2 ProcId = 0"), "{told}");
+    let history = place.read("queue/history");
+    assert!(history.contains("ExitCode = 3\n") && history.contains("ClusterId = 1 ProcId = 0"), "{told}");
+    assert_eq!(place.read("copies/1.0.ad"), other);
+}
+
+#[test]
+fn who_has_a_second_queue_is_told_where_copies_go_without_it() {
+    let place = Place::new();
+    fs::write(place.file("config"), format!("{CONFIG}JOB_ROUTER_SCHEDD2_SPOOL = /spool2\n")).unwrap();
+    let (status, told) = place.run("queue", &["--once"]);
+    assert_eq!(status, 0, "{told}");
+    assert!(told.contains("JOB_ROUTER_SCHEDD2_SPOOL") && told.contains("--copies DIR"), "{told}");
+    assert!(place.file("queue/2.0.ad").exists());
+    // A directory that is none.
+    let (status, told) = place.run("queue", &["--once", "--copies", "nowhere"]);
+    assert_eq!(status, 3, "{told}");
+    assert!(told.contains("'nowhere'"), "{told}");
+}

@@ -47,6 +47,8 @@ const MANUAL: Manual = Manual {
          came of them back to the source's Iwd; with --submit that is left to the command. A shared proxy gets a copy for the \
          submission, which is removed after it. Tokens are not made: the files of JOB_ROUTER_CREATE_IDTOKEN_* have to be there \
          (condor_token_create makes them), else the jobs they are sent with are given back, as by a router that cannot write them.",
+        "With JOB_ROUTER_SCHEDD2_* copies belong into another queue: '--copies DIR2' is its directory, where they get cluster numbers \
+         of their own and whose other jobs are left alone. Source and copy may then have the same number.",
         "transform, lint and compare run commands that rules name ('include command', TRANSFORM from 'prog |') only with --exec. \
          --out refuses to overwrite a file that is read (exit status 2), and the old content stays until the new one is \
          complete. The exit status is 1 when a statement of some ad could not do what was asked, for one with an \

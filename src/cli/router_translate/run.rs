@@ -19,6 +19,9 @@ pub(super) struct Arguments {
     /// The directory: one job a file, CLUSTER.PROC.ad, in the long form
     #[arg(long, value_name = "DIR")]
     queue: PathBuf,
+    /// Put copies into this directory, with cluster numbers of its own: the queue that JOB_ROUTER_SCHEDD2_* names
+    #[arg(long, value_name = "DIR")]
+    copies: Option<PathBuf>,
     /// Poll once, wait for the hooks it called, and end
     #[arg(long)]
     once: bool,
@@ -66,6 +69,15 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
         is_there
     });
     let view = setup.config.view(&world);
+    const SECOND: [&str; 3] =
+        ["JOB_ROUTER_SCHEDD2_NAME", "JOB_ROUTER_SCHEDD2_SPOOL", "JOB_ROUTER_SCHEDD2_JOB_QUEUE_LOG"];
+    let second = SECOND.iter().find(|name| view.is_defined(name));
+    if let (Some(name), None, None) = (second, &arguments.copies, &arguments.submit) {
+        program.warn(&format!(
+            "{name} names a second queue: without '--copies DIR' copies go into '{}' too",
+            arguments.queue.display()
+        ));
+    }
     let submit = arguments
         .submit
         .as_ref()
@@ -80,6 +92,7 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
         world: &world,
         quirks,
         hook_limit: Some(arguments.hook_limit),
+        copies: arguments.copies.as_deref(),
         submit,
         until: Until { once: arguments.once, idle: arguments.idle_exit },
         log: &log,

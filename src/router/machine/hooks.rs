@@ -96,7 +96,7 @@ impl Router {
             HookType::RouterUpdateJobInfo => match decision {
                 Some(HookDecision::Dropped) => {
                     if let Some(answer) = answer.filter(|answer| !answer.is_empty()) {
-                        let queued = job.copy_id.and_then(|id| step.around.queue.job(id));
+                        let queued = job.copy_id.and_then(|id| step.around.copies.job(id));
                         if let Some(queued) = queued {
                             job.copy = queued.flattened_chain();
                         }
@@ -112,7 +112,7 @@ impl Router {
                     let changes: Vec<_> =
                         answer.sorted().into_iter().map(|(name, expr)| (name.into(), Some(expr))).collect();
                     if let Some(copy) = job.copy_id {
-                        step.actions.push(Action::Update(copy, changes));
+                        step.actions.push(Action::UpdateCopy(copy, changes));
                         step.log(job, "updated routed job status");
                     }
                     job.copy.update(&answer);

@@ -7,9 +7,8 @@ impl Router {
     /// Takes up jobs of a former life (8.8).
     pub(super) fn adopt(&mut self, step: &mut Step<'_>) {
         let name = self.knobs.name.clone();
-        let ids = step.around.queue.jobs();
-        for &id in &ids {
-            let Some(copy) = step.around.queue.job(id) else { continue };
+        for id in step.around.copies.jobs() {
+            let Some(copy) = step.around.copies.job(id) else { continue };
             if step.string(&copy, "RoutedBy") != name || !copy.contains("Owner") {
                 continue;
             }
@@ -42,7 +41,7 @@ impl Router {
             step.log(&job, "adopted orphaned job (from previous run?)");
             self.jobs.insert(key, job);
         }
-        for id in ids {
+        for id in step.around.queue.jobs() {
             let key = id.to_string();
             if self.jobs.contains_key(&key) {
                 continue;

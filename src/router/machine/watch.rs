@@ -35,7 +35,7 @@ impl Router {
             job.phase = Phase::Cleanup;
             return;
         }
-        let copy = job.copy_id.and_then(|id| step.around.queue.job(id));
+        let copy = job.copy_id.and_then(|id| step.around.copies.job(id));
         let Some(mut copy) = copy.map(|ad| ad.flattened_chain()) else {
             if job.seen {
                 step.log(job, "dest job was removed!");
@@ -161,7 +161,7 @@ impl Router {
             step.string(&ad, "Managed") != "External" || step.string(&ad, "ManagedManager") != self.knobs.name
         });
         let copy = job.copy_id.is_none_or(|id| {
-            step.around.queue.job(id).is_none_or(|ad| step.string(&ad, "RoutedBy") != self.knobs.name)
+            step.around.copies.job(id).is_none_or(|ad| step.string(&ad, "RoutedBy") != self.knobs.name)
         });
         (source && copy) || step.now - job.since >= self.knobs.mirror_lag.as_secs() as i64
     }

@@ -110,11 +110,11 @@ impl Directory {
         self.path.join(format!("{id}{ENDING}"))
     }
 
-    /// Reads what has changed; tells what cannot be read.
+    /// Reads what has changed; tells what cannot be read. `copies` is the queue of the copies if it is another one.
     ///
     /// # Errors
     /// The directory itself cannot be read.
-    pub fn refresh(&mut self, note: &mut dyn FnMut(String)) -> io::Result<()> {
+    pub fn refresh(&mut self, copies: Option<&Directory>, note: &mut dyn FnMut(String)) -> io::Result<()> {
         let mut seen = Vec::new();
         let mut noted = BTreeSet::new();
         for entry in fs::read_dir(&self.path)? {
@@ -164,7 +164,7 @@ impl Directory {
         seen.sort_unstable();
         self.jobs.retain(|id, _| seen.binary_search(id).is_ok());
         self.told.retain(|id, _| seen.binary_search(id).is_ok());
-        self.take_notes(noted, note);
+        self.take_notes(noted, copies, note);
         // New jobs of one look entered in the order of their numbers.
         let fresh: Vec<JobId> = self.jobs.keys().copied().collect();
         let mut order: Vec<u64> = self.jobs.values().map(|entry| entry.entered).collect();
@@ -181,11 +181,17 @@ impl Directory {
     }
 
     /// Withholds the sources that may have been submitted; says so once of each.
-    fn take_notes(&mut self, mut noted: BTreeSet<JobId>, note: &mut dyn FnMut(String)) {
+    fn take_notes(
+        &mut self,
+        mut noted: BTreeSet<JobId>,
+        copies: Option<&Directory>,
+        note: &mut dyn FnMut(String),
+    ) {
         if !noted.is_empty() {
             // An attempt whose copy is here has succeeded: the router was killed before it took the note away.
             let of = |entry: &Entry| JobId::parse_key(entry.ad.string("RoutedFromJobId")?);
-            for source in self.jobs.values().filter_map(of).filter(|id| self.jobs.contains_key(id)) {
+            let copies = copies.map_or(&self.jobs, |copies| &copies.jobs).values();
+            for source in copies.filter_map(of).filter(|id| self.jobs.contains_key(id)) {
                 if noted.contains(&source) && fs::remove_file(submission::note(&self.path, source)).is_ok() {
                     noted.remove(&source);
                 }

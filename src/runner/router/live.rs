@@ -3,12 +3,13 @@
 mod files;
 
 use std::collections::VecDeque;
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bstr::{BString, ByteSlice};
+use nix::fcntl::{Flock, FlockArg};
 use rustc_hash::FxHashMap;
 
 use super::directory::Directory;
@@ -58,6 +59,8 @@ pub struct Options<'a> {
     pub quirks: Quirks,
     /// How long a hook or a submit command may take.
     pub hook_limit: Option<Duration>,
+    /// The directory of the queue that copies go to (SCHEDD2); that of the sources without.
+    pub copies: Option<&'a Path>,
     /// The command that copies are submitted through in place of the directory; it reads the ad and prints the id, or what
     /// condor_submit prints. `argv[0]` is a path.
     pub submit: Option<Vec<BString>>,
@@ -105,6 +108,8 @@ struct Live<'a> {
     options: &'a Options<'a>,
     router: Router,
     directory: Directory,
+    /// The queue of the copies, if it is another one.
+    second: Option<Directory>,
     reactor: Reactor,
     running: FxHashMap<ChildId, Running>,
     submissions: FxHashMap<ChildId, Submission>,
@@ -112,6 +117,8 @@ struct Live<'a> {
     path: PathBuf,
     /// The same directory, for those who work elsewhere.
     absolute: PathBuf,
+    /// Likewise that of the copies.
+    copies_absolute: PathBuf,
     abort: Option<String>,
 }
 
@@ -120,35 +127,45 @@ fn look(note: &Path) -> String {
     format!("it stays claimed: look for its copy, then remove '{}'", note.display())
 }
 
+/// The absolute path of a directory.
+fn resolve(path: &Path) -> Result<PathBuf, RunError> {
+    let refuse = |source| RunError::Directory { path: path.to_owned(), source };
+    if !std::fs::metadata(path).map_err(refuse)?.is_dir() {
+        return Err(refuse(io::Error::from(io::ErrorKind::NotADirectory)));
+    }
+    path.canonicalize().map_err(refuse)
+}
+
+/// Keeps other routers out of a directory.
+fn lock(path: &Path) -> Result<Flock<File>, RunError> {
+    let mut options = OpenOptions::new();
+    let file = open_regular(&path.join(".lock"), options.create(true).truncate(false).write(true))
+        .map_err(|source| RunError::Directory { path: path.join(".lock"), source })?;
+    Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|_| RunError::Locked(path.to_owned()))
+}
+
 /// Runs a router over a directory until it is told to stop.
 ///
 /// # Errors
-/// The directory cannot be used, or the reference would abort.
+/// A directory cannot be used, or the reference would abort.
 pub fn run(path: &Path, router: Router, options: &Options<'_>) -> Result<(), RunError> {
-    if !std::fs::metadata(path)
-        .map_err(|source| RunError::Directory { path: path.to_owned(), source })?
-        .is_dir()
-    {
-        let source = io::Error::from(io::ErrorKind::NotADirectory);
-        return Err(RunError::Directory { path: path.to_owned(), source });
-    }
-    let mut options_of_lock = OpenOptions::new();
-    let lock = open_regular(&path.join(".lock"), options_of_lock.create(true).truncate(false).write(true))
-        .map_err(|source| RunError::Directory { path: path.join(".lock"), source })?;
-    let _lock = nix::fcntl::Flock::lock(lock, nix::fcntl::FlockArg::LockExclusiveNonblock)
-        .map_err(|_| RunError::Locked(path.to_owned()))?;
+    let absolute = resolve(path)?;
+    let copies_absolute = options.copies.map_or(Ok(absolute.clone()), resolve)?;
+    let copies = options.copies.filter(|_| copies_absolute != absolute);
+    let _lock = lock(path)?;
+    let _second_lock = copies.map(lock).transpose()?;
     let mut live = Live {
         options,
         router,
         directory: Directory::new(path),
+        second: copies.map(Directory::new),
         reactor: Reactor::new(&SIGNALS)?,
         running: FxHashMap::default(),
         submissions: FxHashMap::default(),
         copying: FxHashMap::default(),
         path: path.to_owned(),
-        absolute: path
-            .canonicalize()
-            .map_err(|source| RunError::Directory { path: path.to_owned(), source })?,
+        absolute,
+        copies_absolute,
         abort: None,
     };
     live.sweep();
@@ -163,10 +180,7 @@ impl Live<'_> {
         loop {
             let next_poll = clock::tick().plus(period);
             let log = self.options.log;
-            let path = self.path.clone();
-            self.directory
-                .refresh(&mut |text| log(&text))
-                .map_err(|source| RunError::Directory { path, source })?;
+            self.refresh()?;
             if !periodic.is_zero() && clock::tick() >= next_periodic {
                 self.event(Event::Periodic)?;
                 next_periodic = clock::tick().plus(periodic);
@@ -265,6 +279,30 @@ impl Live<'_> {
         }
     }
 
+    /// Reads the queues again: that of the copies first, so that the copy of each source that has one is seen.
+    fn refresh(&mut self) -> Result<(), RunError> {
+        let log = self.options.log;
+        let unreadable = |path: &Path, source| RunError::Directory { path: path.to_owned(), source };
+        if let Some(second) = &mut self.second {
+            second
+                .refresh(None, &mut |text| log(&text))
+                .map_err(|source| unreadable(&self.copies_absolute, source))?;
+        }
+        self.directory
+            .refresh(self.second.as_ref(), &mut |text| log(&text))
+            .map_err(|source| unreadable(&self.path, source))
+    }
+
+    /// The queue of the copies.
+    fn copies(&self) -> &Directory {
+        self.second.as_ref().unwrap_or(&self.directory)
+    }
+
+    /// The same, to be changed.
+    fn copies_mut(&mut self) -> &mut Directory {
+        self.second.as_mut().unwrap_or(&mut self.directory)
+    }
+
     /// Hands an event over and carries out what comes of it, to the end.
     fn event(&mut self, event: Event) -> Result<(), RunError> {
         let mut events = VecDeque::from([event]);
@@ -274,6 +312,7 @@ impl Live<'_> {
                 let frozen = Frozen { world: self.options.world, now };
                 let around = Surroundings {
                     queue: &self.directory,
+                    copies: self.second.as_ref().unwrap_or(&self.directory),
                     config: Some(self.options.view),
                     knobs: self.options.view,
                     world: &frozen,
@@ -308,7 +347,7 @@ impl Live<'_> {
                 if self.router.is_sandboxed(id) {
                     return self.spool(id, *ad, now);
                 }
-                let submitted = self.directory.submit(&ad, now).map_err(|error| error.to_string());
+                let submitted = self.copies_mut().submit(&ad, now).map_err(|error| error.to_string());
                 return Some(Event::Submitted(id, submitted));
             }
             Action::Edit(id, changes) => {
@@ -320,6 +359,11 @@ impl Live<'_> {
                     log(&format!("cannot update {id}: {error}"));
                 }
             }
+            Action::UpdateCopy(id, changes) => {
+                if let Err(error) = self.copies_mut().update(id, &changes, world) {
+                    log(&format!("cannot update copy {id}: {error}"));
+                }
+            }
             Action::Finalize(source, copy) => return self.fetch(source, copy, now),
             Action::Remove(copy, reason) => {
                 let changes = [
@@ -327,7 +371,7 @@ impl Live<'_> {
                     ("RemoveReason", Expr::literal(reason.as_str())),
                     ("EnteredCurrentStatus", Expr::literal(now)),
                 ];
-                match self.directory.leave(copy, &changes, now) {
+                match self.copies_mut().leave(copy, &changes, now) {
                     Ok(()) => self.clear(copy),
                     Err(error) => log(&format!("cannot remove {copy}: {error}")),
                 }
@@ -431,7 +475,7 @@ impl Live<'_> {
         // Whoever took the job over has the proxy by now.
         self.take_back(submission.proxy.clone());
         let outcome = submission::outcome(exit, stdout, submission.told).and_then(|copy| {
-            self.directory.adopt(copy, source, &submission.ad, now).map(|()| copy).map_err(|error| {
+            self.copies_mut().adopt(copy, source, &submission.ad, now).map(|()| copy).map_err(|error| {
                 NotSubmitted::Unclear(format!("as {copy}, which cannot be written down: {error}"))
             })
         });

@@ -253,7 +253,13 @@ pub fn simulate(
         let mut events = VecDeque::from([Event::Poll]);
         while let Some(event) = events.pop_front() {
             let frozen = Frozen { world, now };
-            let around = Surroundings { queue: &queue, config: Some(view), knobs: view, world: &frozen };
+            let around = Surroundings {
+                queue: &queue,
+                copies: &queue,
+                config: Some(view),
+                knobs: view,
+                world: &frozen,
+            };
             for action in router.step(now, event, &around) {
                 let context_status = |ad: &ClassAd| Context::new(world).my(ad).int("JobStatus");
                 match action {
@@ -281,7 +287,9 @@ pub fn simulate(
                         change(&mut queue, id, &changes, world);
                         events.push_back(Event::Edited(id, Ok(())));
                     }
-                    Action::Update(id, changes) => change(&mut queue, id, &changes, world),
+                    Action::Update(id, changes) | Action::UpdateCopy(id, changes) => {
+                        change(&mut queue, id, &changes, world)
+                    }
                     Action::Finalize(source, copy) => {
                         queue.jobs.remove(&copy);
                         events.push_back(Event::Finalized(source, Ok(())));

@@ -63,8 +63,8 @@ impl Live<'_> {
 
     fn begin_spooling(&mut self, ad: &mut ClassAd, now: i64) -> Result<(ChildId, JobId), String> {
         let world = self.options.world;
-        let copy = self.directory.next_job().map_err(|error| error.to_string())?;
-        let place = spool::directory(&self.absolute, copy);
+        let copy = self.copies_mut().next_job().map_err(|error| error.to_string())?;
+        let place = spool::directory(&self.copies_absolute, copy);
         let owner = self.owner(ad)?;
         // One of a former life, whose job was never submitted.
         remove_tree(&place);
@@ -86,8 +86,8 @@ impl Live<'_> {
     /// Begins to bring the files of a copy back that has ended; an answer at once where it has none or that fails.
     pub(super) fn fetch(&mut self, source: JobId, copy: JobId, now: i64) -> Option<Event> {
         let world = self.options.world;
-        let ad = self.directory.job(copy).filter(|ad| ad.contains("SUBMIT_Iwd"));
-        let place = spool::directory(&self.absolute, copy);
+        let ad = self.copies().job(copy).filter(|ad| ad.contains("SUBMIT_Iwd"));
+        let place = spool::directory(&self.copies_absolute, copy);
         let Some(ad) = ad.filter(|_| place.is_dir()) else {
             return Some(self.leave(source, copy, None, now));
         };
@@ -113,7 +113,7 @@ impl Live<'_> {
             changes.push(("StageOutStart", Expr::literal(begun)));
             changes.push(("StageOutFinish", Expr::literal(now)));
         }
-        let left = self.directory.leave(copy, &changes, now).map_err(|error| error.to_string());
+        let left = self.copies_mut().leave(copy, &changes, now).map_err(|error| error.to_string());
         if left.is_ok() {
             self.clear(copy);
         }
@@ -122,7 +122,7 @@ impl Live<'_> {
 
     /// Removes the spooled files of a copy that is gone.
     pub(super) fn clear(&self, copy: JobId) {
-        let place = spool::directory(&self.absolute, copy);
+        let place = spool::directory(&self.copies_absolute, copy);
         if place.is_dir() {
             for left in remove_tree(&place) {
                 (self.options.log)(&format!("cannot remove '{}'", left.path.display()));
@@ -132,8 +132,8 @@ impl Live<'_> {
 
     /// Removes the spooled files of jobs that a killed router did not submit, or was about to clear away.
     pub(super) fn sweep(&self) {
-        for (_, job) in spool::directories(&self.absolute) {
-            if !self.directory.has_file(job) {
+        for (_, job) in spool::directories(&self.copies_absolute) {
+            if !self.copies().has_file(job) {
                 self.clear(job);
             }
         }
@@ -161,7 +161,10 @@ impl Live<'_> {
         match way {
             Way::In(ad, proxy) => {
                 let submitted = done.and_then(|()| {
-                    self.directory.submit_as(copy, &ad, now).map(|()| copy).map_err(|error| error.to_string())
+                    self.copies_mut()
+                        .submit_as(copy, &ad, now)
+                        .map(|()| copy)
+                        .map_err(|error| error.to_string())
                 });
                 self.take_back(proxy);
                 if submitted.is_err() {

@@ -9,6 +9,7 @@ use htc_hooks::process::Exit;
 
 use super::super::Result;
 use super::events::{self, Told};
+use super::second;
 use super::units::{self, Kind, Unit};
 
 /// One call of a hook, as the table of README.md and the folder of the call tell.
@@ -51,6 +52,8 @@ pub struct Recording {
     pub config: String,
     /// The queue log.
     pub units: Vec<Unit>,
+    /// Whether copies go to another queue, whose log is put together from what is known of it.
+    pub has_second: bool,
     /// Calls in order of start.
     pub calls: Vec<Call>,
     /// Whether calls were left out of the table.
@@ -76,7 +79,8 @@ pub struct Recording {
 /// Lines kept of a router's log; a log of so many was cut.
 const LOG_LINES: usize = 260;
 
-fn read(path: &Path) -> Result<String> {
+/// The text of a file of a recording.
+pub fn read(path: &Path) -> Result<String> {
     let bytes = fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
@@ -130,6 +134,7 @@ impl Recording {
         let mut units = units::cut(&read(&directory.join("job_queue.log"))?, &name, &answered);
         let lines = timed(&log);
         let zero = zero_of(&lines, &calls, &timeline, &units);
+        let has_second = second::merge(directory, (&name, &answered), zero, &mut units)?;
         for call in &mut calls {
             call.start += zero;
         }
@@ -150,7 +155,9 @@ impl Recording {
         // A claim is followed by its submission as soon as the translate hook lets it.
         for claim in 0..units.len() {
             let Some((source, Kind::Claim)) = units[claim].router else { continue };
-            let next = units[claim + 1..].iter().find(|unit| unit.router.is_some_and(|(id, _)| id == source));
+            let next = units[claim + 1..]
+                .iter()
+                .find(|unit| unit.router.is_some_and(|(id, kind)| id == source && !kind.is_of_copy()));
             let Some(next) = next.filter(|unit| matches!(unit.router, Some((_, Kind::Submit(_))))) else {
                 continue;
             };
@@ -236,6 +243,7 @@ impl Recording {
         Ok(Recording {
             config,
             units,
+            has_second,
             calls,
             has_more_calls,
             behaviours,
@@ -255,7 +263,7 @@ impl Recording {
 }
 
 /// The recorder's clock at the beginning of a line of its timeline.
-fn seconds_of(line: &str) -> Option<f64> {
+pub fn seconds_of(line: &str) -> Option<f64> {
     line.split_whitespace().next()?.parse().ok()
 }
 

@@ -4,8 +4,8 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 
-use bstr::ByteSlice;
-use htc_hooks::classad::ClassAd;
+use bstr::{BString, ByteSlice};
+use htc_hooks::classad::{ClassAd, Expr};
 use htc_hooks::config::View;
 use htc_hooks::hook::HookType;
 use htc_hooks::job::JobId;
@@ -16,7 +16,6 @@ use htc_hooks::quirks::Quirks;
 use htc_hooks::router::{
     Action, Event, HookAnswer, HookResult, Knobs, Queue, RouteTable, Router, Surroundings, hook_verdict,
 };
-use htc_hooks::runner::router::{HookRunner, NoHook};
 use htc_hooks::time::Now;
 use htc_hooks::world::Frozen;
 
@@ -27,7 +26,7 @@ use super::recording::{Call, Recording, said_in};
 use super::units::{Kind, Unit};
 
 /// What scripts printed, by hook and input; nothing where one failed.
-type Printed = RefCell<HashMap<(String, String), Option<Vec<u8>>>>;
+pub(super) type Printed = RefCell<HashMap<(String, String), Option<Vec<u8>>>>;
 
 /// What does not change during a replay.
 pub struct Stage<'a> {
@@ -51,15 +50,15 @@ const BEAM: usize = 12;
 
 /// A hook that runs.
 #[derive(Clone)]
-struct Running {
-    ends: f64,
-    source: JobId,
-    hook: HookType,
-    source_ad: ClassAd,
-    copy_ad: ClassAd,
-    in_place: bool,
-    exit: Exit,
-    stdout: Vec<u8>,
+pub(super) struct Running {
+    pub(super) ends: f64,
+    pub(super) source: JobId,
+    pub(super) hook: HookType,
+    pub(super) source_ad: ClassAd,
+    pub(super) copy_ad: ClassAd,
+    pub(super) in_place: bool,
+    pub(super) exit: Exit,
+    pub(super) stdout: Vec<u8>,
 }
 
 /// The replay so far; cloned to try out what the recorded router may have seen of the queue.
@@ -67,22 +66,42 @@ struct Running {
 pub struct Session<'a> {
     pub(super) stage: &'a Stage<'a>,
     router: Router,
-    reader: QueueLogReader,
+    queues: Queues,
     shown: usize,
     done: Vec<bool>,
-    called: Vec<bool>,
-    answers: BTreeMap<(JobId, String), Call>,
-    running: Vec<Running>,
+    pub(super) called: Vec<bool>,
+    pub(super) answers: BTreeMap<(JobId, String), Call>,
+    pub(super) running: Vec<Running>,
     /// What it said about jobs, by source.
     pub said: BTreeMap<String, Vec<String>>,
     /// What it wrote to the sources' user logs.
     pub events: Vec<Told>,
     pub counts: Counts,
     /// How often it did something shortly before the recorded one did it.
-    doubts: usize,
+    pub(super) doubts: usize,
     pub differences: Vec<Difference>,
     /// Whether it aborted, as 25.14 does.
     pub is_dead: bool,
+}
+
+/// The queue of the sources, and that of the copies where it is another one.
+#[derive(Clone)]
+struct Queues {
+    first: QueueLogReader,
+    second: Option<QueueLogReader>,
+}
+
+impl Queues {
+    fn feed(&mut self, unit: &Unit) {
+        match &mut self.second {
+            Some(second) if unit.is_second => second.feed(&unit.text),
+            _ => self.first.feed(&unit.text),
+        }
+    }
+
+    fn copies(&self) -> &QueueLogReader {
+        self.second.as_ref().unwrap_or(&self.first)
+    }
 }
 
 struct Mirror<'a>(&'a QueueLogReader);
@@ -113,7 +132,10 @@ impl<'a> Session<'a> {
         Session {
             stage,
             router: fresh(stage, begun),
-            reader: QueueLogReader::new(),
+            queues: Queues {
+                first: QueueLogReader::new(),
+                second: stage.recording.has_second.then(QueueLogReader::new),
+            },
             shown: 0,
             done: vec![false; stage.recording.units.len()],
             called: vec![false; stage.recording.calls.len()],
@@ -226,7 +248,7 @@ impl<'a> Session<'a> {
 
     fn show(&mut self, units: usize) {
         while self.shown < units {
-            self.reader.feed(&self.stage.recording.units[self.shown].text);
+            self.queues.feed(&self.stage.recording.units[self.shown]);
             self.shown += 1;
         }
     }
@@ -267,7 +289,8 @@ impl<'a> Session<'a> {
             let actions = {
                 let frozen = Frozen { world: self.stage.world, now: now(at) };
                 let around = Surroundings {
-                    queue: &Mirror(&self.reader),
+                    queue: &Mirror(&self.queues.first),
+                    copies: &Mirror(self.queues.copies()),
                     config: Some(self.stage.view),
                     knobs: self.stage.view,
                     world: &frozen,
@@ -300,7 +323,7 @@ impl<'a> Session<'a> {
             }
             Action::Submit(id, ad) => {
                 // What the schedd refused left nothing behind; the job is given back next.
-                let next = self.first(id).and_then(|unit| self.units()[unit].router);
+                let next = self.first(id, false).and_then(|unit| self.units()[unit].router);
                 let Some((_, Kind::Submit(copy))) = next else {
                     if let Some(proxy) = self.router.lent_proxy(id, self.stage.world) {
                         return Some(Event::Unprepared(
@@ -330,16 +353,8 @@ impl<'a> Session<'a> {
                 }
                 return Some(Event::Edited(id, unit.map(|_| ()).ok_or_else(|| "refused".to_owned())));
             }
-            Action::Update(id, changes) => {
-                if let Some(unit) = self.take(id, at, "update", |kind| kind == Kind::Write) {
-                    self.written(id, unit, &changes, at);
-                } else if let Some(last) = self.differences.last_mut() {
-                    let texts = changes.iter().map(|(name, expr)| {
-                        format!("{name} = {}", expr.as_ref().map(|expr| expr.unparse()).unwrap_or_default())
-                    });
-                    last.ours = Some(texts.collect::<Vec<_>>().join("; "));
-                }
-            }
+            Action::Update(id, changes) => self.update(id, Kind::Write, &changes, at),
+            Action::UpdateCopy(id, changes) => self.update(id, Kind::Answer, &changes, at),
             Action::Finalize(source, copy) => {
                 let left = self.take(copy, at, "finalization", |kind| kind == Kind::Finalize).is_some();
                 return Some(Event::Finalized(
@@ -350,7 +365,7 @@ impl<'a> Session<'a> {
             Action::Remove(copy, reason) => {
                 // One that is gone or going already cannot be removed.
                 let going = self.going(copy);
-                if (self.first(copy).is_some() || !going)
+                if (self.first(copy, true).is_some() || !going)
                     && let Some(unit) = self.take(copy, at, "removal", |kind| kind == Kind::Remove)
                 {
                     let told = self.units()[unit].sets.get("removereason").and_then(|(_, text)| text.clone());
@@ -381,46 +396,63 @@ impl<'a> Session<'a> {
         None
     }
 
-    /// What JobStatus a job had before a recorded write.
+    fn update(&mut self, id: JobId, kind: Kind, changes: &[(BString, Option<Expr>)], at: f64) {
+        if let Some(unit) = self.take(id, at, "update", |recorded| recorded == kind) {
+            self.written(id, unit, changes, at);
+        } else if let Some(last) = self.differences.last_mut() {
+            let texts = changes.iter().map(|(name, expr)| {
+                format!("{name} = {}", expr.as_ref().map(|expr| expr.unparse()).unwrap_or_default())
+            });
+            last.ours = Some(texts.collect::<Vec<_>>().join("; "));
+        }
+    }
+
+    /// The recorded queues as they were before a unit.
+    fn before(&self, unit: usize) -> Queues {
+        let mut queues = self.queues.clone();
+        self.units().get(self.shown..unit).into_iter().flatten().for_each(|unit| queues.feed(unit));
+        queues
+    }
+
+    /// What JobStatus a job had before a recorded write about it.
     pub(super) fn status_before(&self, unit: usize, id: JobId) -> Option<i64> {
-        let mut reader = self.reader.clone();
-        self.units().get(self.shown..unit)?.iter().for_each(|unit| reader.feed(&unit.text));
+        let queues = self.before(unit);
+        let of_copy = self.units()[unit].router.is_some_and(|(_, kind)| kind.is_of_copy());
+        let reader = if of_copy { queues.copies() } else { &queues.first };
         reader.queue().job(id)?.literal("JobStatus")?.as_int()
     }
 
-    /// A job of the recorded queue as it was before the router's next write.
-    fn by_then(&self, id: JobId) -> Option<ClassAd> {
-        let mut reader = self.reader.clone();
-        let until = self.next_write().max(self.shown);
-        for unit in &self.units()[self.shown..until] {
-            reader.feed(&unit.text);
-        }
-        reader.queue().job(id)
+    /// The recorded queues as they were before the router's next write.
+    fn by_then(&self) -> Queues {
+        self.before(self.next_write().max(self.shown))
     }
 
-    /// Whether the recorded queue has a job by then that some router manages.
+    /// Whether the recorded queue has a source by then that some router manages.
     fn is_managed(&self, id: JobId) -> bool {
-        self.by_then(id).is_some_and(|ad| ad.string("Managed").is_some_and(|managed| managed == "External"))
+        let source = self.by_then().first.queue().job(id);
+        source.is_some_and(|ad| ad.string("Managed").is_some_and(|managed| managed == "External"))
     }
 
-    /// Whether the recorded queue has no such job by the router's next write, or one that is removed.
+    /// Whether the recorded queue has no such copy by the router's next write, or one that is removed.
     fn going(&self, id: JobId) -> bool {
-        self.by_then(id).is_none_or(|ad| {
+        self.by_then().copies().queue().job(id).is_none_or(|ad| {
             ad.literal("JobStatus").and_then(|status| status.as_int()).is_some_and(|status| status == 3)
         })
     }
 
-    /// The recorded router's next write about a job.
-    fn first(&self, id: JobId) -> Option<usize> {
+    /// The recorded router's next write about a source, or about a copy.
+    pub(super) fn first(&self, id: JobId, of_copy: bool) -> Option<usize> {
         let open = |(at, unit): &(usize, &Unit)| {
-            unit.router.is_some_and(|(about, _)| about == id) && !self.done[*at]
+            unit.router.is_some_and(|(about, kind)| about == id && kind.is_of_copy() == of_copy)
+                && !self.done[*at]
         };
         self.units().iter().enumerate().find(open).map(|(at, _)| at)
     }
 
     /// Takes that write if it is of the kind that ours makes, at about the same time.
     fn take(&mut self, id: JobId, at: f64, what: &str, fits: impl Fn(Kind) -> bool) -> Option<usize> {
-        let found = self.first(id);
+        let of_copy = [Kind::Answer, Kind::Finalize, Kind::Remove].into_iter().any(&fits);
+        let found = self.first(id, of_copy);
         let unit = found.map(|number| &self.units()[number]);
         let kind = unit.and_then(|unit| unit.router).map(|(_, kind)| kind);
         let late = 1.2 * self.stage.period + 0.5;
@@ -447,147 +479,6 @@ impl<'a> Session<'a> {
         None
     }
 
-    #[allow(clippy::too_many_arguments, reason = "the parts of one action")]
-    fn hook(
-        &mut self,
-        source: JobId,
-        hook: HookType,
-        route: &[u8],
-        source_ad: ClassAd,
-        copy_ad: ClassAd,
-        in_place: bool,
-        at: f64,
-    ) -> Option<Event> {
-        let runner = HookRunner {
-            knobs: self.stage.view,
-            world: self.stage.world,
-            limit: None,
-            directory: None,
-            quirks: Quirks::Reference,
-        };
-        let path = match runner.path(hook, &source_ad) {
-            Ok(path) => path.to_string(),
-            Err(NoHook::NotConfigured) => return Some(Event::Hook(source, hook, HookResult::NotConfigured)),
-            Err(NoHook::Refused(reason) | NoHook::Failed(reason)) => {
-                return Some(Event::Hook(source, hook, HookResult::Failed(reason)));
-            }
-        };
-        let name = path.rsplit('/').next().unwrap_or_default().to_owned();
-        let stdin = HookRunner::stdin(hook, route, &source_ad, &copy_ad);
-        let stdin = self.neutral(&String::from_utf8_lossy(&stdin));
-        let calls = &self.stage.recording.calls;
-        let fits = |(number, call): &(usize, &Call)| {
-            let job = match call.source {
-                Some(id) if call.is_certain => id == source,
-                Some(id) => id.cluster == source.cluster,
-                None => true,
-            };
-            !self.called[*number]
-                && call.hook == name
-                && job
-                && (call.start - at).abs() < 0.45 * self.stage.period
-        };
-        let found = calls.iter().enumerate().find(fits);
-        let label = format!("job {source} {name}");
-        let call = match found {
-            Some((number, call)) => {
-                self.called[number] = true;
-                self.counts.calls += 1;
-                if let Some(recorded) = &call.stdin {
-                    self.input(&format!("job {source} {}", call.label), recorded, &stdin);
-                }
-                let mut call = call.clone();
-                if call.stdout.is_none() {
-                    self.unkept(&mut call, source, hook, &copy_ad, &stdin);
-                }
-                call
-            }
-            None => {
-                if !self.stage.recording.has_more_calls {
-                    let begun = self.stage.recording.lives.first().copied().unwrap_or(0.0);
-                    self.differ(
-                        label,
-                        "call",
-                        None,
-                        Some(format!("made {:.1} s after the start", at - begun)),
-                    );
-                }
-                let soon = |(number, call): (usize, &Call)| {
-                    !self.called[number]
-                        && call.hook == name
-                        && call.source == Some(source)
-                        && call.start > at
-                };
-                self.doubts += 3 * usize::from(calls.iter().enumerate().any(soon));
-                let mut call = Call {
-                    label: name.clone(),
-                    hook: name.clone(),
-                    source: Some(source),
-                    is_certain: true,
-                    start: at,
-                    lasted: Some(0.01),
-                    exit: Exit::Code(0),
-                    stdin: None,
-                    stdout: None,
-                    printed: usize::MAX,
-                };
-                if let Some(former) = self.answers.get(&(source, name.clone())) {
-                    (call.exit, call.printed) = (former.exit, former.printed);
-                }
-                self.unkept(&mut call, source, hook, &copy_ad, &stdin);
-                call
-            }
-        };
-        if let Some(lasted) = call.lasted {
-            self.running.push(Running {
-                ends: at + lasted + 0.005,
-                source,
-                hook,
-                source_ad,
-                copy_ad,
-                in_place,
-                exit: call.exit,
-                stdout: call.stdout.clone().unwrap_or_default(),
-            });
-        }
-        self.answers.insert((source, name), call);
-        None
-    }
-
-    /// What a call printed that was not kept: what its script prints, else as the one before of this kind and job, with the
-    /// values that the queue shows next.
-    fn unkept(&self, call: &mut Call, source: JobId, hook: HookType, copy: &ClassAd, stdin: &str) {
-        if call.printed == 0 {
-            call.stdout = Some(Vec::new());
-            return;
-        }
-        let former = self.answers.get(&(source, call.hook.clone())).and_then(|former| former.stdout.clone());
-        let script = self.stage.recording.behaviours.iter().find(|(name, _)| *name == call.hook);
-        let printed = script.and_then(|(_, text)| self.stage.printed(&call.hook, text, stdin));
-        let mut answer = printed.or(former).unwrap_or_default();
-        if hook == HookType::RouterUpdateJobInfo {
-            // Scripts that count print other numbers now.
-            let id = copy.literal("ClusterId").and_then(|value| value.as_int());
-            let next = id.and_then(|id| self.first(JobId::new(i32::try_from(id).ok()?, 0)));
-            let sets = next
-                .map(|number| &self.units()[number])
-                .and_then(|unit| matches!(unit.router, Some((_, Kind::Write))).then_some(&unit.sets));
-            if let Some(sets) = sets {
-                let text = String::from_utf8_lossy(&answer).into_owned();
-                let lines = text.lines().map(|line| {
-                    let name =
-                        line.split_once('=').map(|(name, _)| name.trim().to_lowercase()).unwrap_or_default();
-                    match sets.get(&name) {
-                        Some((name, Some(value))) => format!("{name} = {value}\n"),
-                        _ => format!("{line}\n"),
-                    }
-                });
-                answer = lines.collect::<String>().into_bytes();
-            }
-        }
-        call.stdout = Some(answer);
-    }
-
     /// What is left at the end.
     pub fn finish(&mut self) {
         let end = self.stage.recording.end;
@@ -603,35 +494,4 @@ impl<'a> Session<'a> {
             }
         }
     }
-}
-
-impl Stage<'_> {
-    /// What the script of a hook prints for this input; run once.
-    fn printed(&self, hook: &str, script: &str, stdin: &str) -> Option<Vec<u8>> {
-        let key = (hook.to_owned(), stdin.to_owned());
-        if let Some(known) = self.printed.borrow().get(&key) {
-            return known.clone();
-        }
-        let answer = printed(script, stdin);
-        self.printed.borrow_mut().insert(key, answer.clone());
-        answer
-    }
-}
-
-/// What a recorded script prints for this input; nothing if it takes long.
-fn printed(script: &str, stdin: &str) -> Option<Vec<u8>> {
-    use std::io::Write;
-    use std::process::{Command, Stdio};
-    let mut child = Command::new("timeout")
-        .args(["5", "sh", "-c", script])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .ok()?;
-    let mut input = child.stdin.take()?;
-    // A script need not read.
-    let _ = input.write_all(stdin.as_bytes());
-    drop(input);
-    child.wait_with_output().ok().map(|output| output.stdout)
 }

@@ -98,6 +98,7 @@ impl Account {
                 let frozen = Frozen { world: stage.world, now: now(at) };
                 let around = Surroundings {
                     queue: &mirror,
+                    copies: &mirror,
                     config: Some(stage.view),
                     knobs: stage.view,
                     world: &frozen,

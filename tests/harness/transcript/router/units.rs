@@ -11,8 +11,10 @@ pub enum Kind {
     Claim,
     /// A copy is submitted; its id.
     Submit(JobId),
-    /// Attributes of a source or a copy are set.
+    /// Attributes of a source are set.
     Write,
+    /// What an update hook answered is set in a copy.
+    Answer,
     /// LeaveJobInQueue = FALSE.
     Finalize,
     /// The copy is removed.
@@ -24,12 +26,21 @@ pub enum Kind {
     },
 }
 
+impl Kind {
+    /// Whether it is done to a copy, whose id then stands beside it, and not the source's.
+    pub fn is_of_copy(self) -> bool {
+        matches!(self, Kind::Answer | Kind::Finalize | Kind::Remove)
+    }
+}
+
 /// A transaction, or a record outside of one.
 #[derive(Clone, Debug)]
 pub struct Unit {
     /// Its lines.
     pub text: Vec<u8>,
-    /// What the router did with it: the job it is about (a source for claims, submissions and yields), and what.
+    /// Whether it stands in the log of the second queue.
+    pub is_second: bool,
+    /// What the router did with it: the job it is about (see [`Kind::is_of_copy`]), and what.
     pub router: Option<(JobId, Kind)>,
     /// The attributes it leaves behind by lower-case name, of all keys; `None` for a deleted one.
     pub sets: BTreeMap<String, (String, Option<String>)>,
@@ -70,7 +81,7 @@ fn line(text: &str) -> Line<'_> {
 /// of all attributes that update hooks answered.
 pub fn cut(log: &str, router: &str, answered: &BTreeSet<String>) -> Vec<Unit> {
     let mut units = Vec::new();
-    let mut classifier = Classifier { router, answered, copies: BTreeMap::new() };
+    let mut classifier = Classifier::new(router, answered);
     let mut open: Option<Vec<&str>> = None;
     for text in log.split_inclusive('\n') {
         match (text.get(..3), &mut open) {
@@ -98,15 +109,21 @@ pub fn cut(log: &str, router: &str, answered: &BTreeSet<String>) -> Vec<Unit> {
     units
 }
 
-struct Classifier<'a> {
+/// Tells who wrote what, one piece of a log after the other.
+pub struct Classifier<'a> {
     router: &'a str,
     answered: &'a BTreeSet<String>,
     /// Copies and what they are copies of.
     copies: BTreeMap<JobId, JobId>,
 }
 
-impl Classifier<'_> {
-    fn unit(&mut self, lines: &[&str]) -> Unit {
+impl<'a> Classifier<'a> {
+    pub fn new(router: &'a str, answered: &'a BTreeSet<String>) -> Self {
+        Classifier { router, answered, copies: BTreeMap::new() }
+    }
+
+    /// What these lines, which enter the queue at once, are.
+    pub fn unit(&mut self, lines: &[&str]) -> Unit {
         let parsed: Vec<Line<'_>> = lines.iter().map(|text| line(text.trim_end_matches('\n'))).collect();
         let mut sets = BTreeMap::new();
         for line in &parsed {
@@ -122,6 +139,7 @@ impl Classifier<'_> {
             STAMPS.iter().filter_map(|name| value(&sets, name)?.parse::<f64>().ok()).max_by(f64::total_cmp);
         let mut unit = Unit {
             text: lines.concat().into_bytes(),
+            is_second: false,
             router: None,
             sets,
             after: 0.0,
@@ -133,7 +151,9 @@ impl Classifier<'_> {
         unit.router = self.router_of(&parsed, &unit.sets);
         unit.by_hand = unit.router.is_none() && unit.sets.contains_key("jobstatus") && by_hand(&unit.sets);
         // What the router mirrors was stamped by others; what it sets itself is new.
-        if matches!(unit.router, Some((_, Kind::Write))) && !unit.sets.contains_key("jobstatus") {
+        if matches!(unit.router, Some((_, Kind::Write | Kind::Answer)))
+            && !unit.sets.contains_key("jobstatus")
+        {
             unit.stamp = None;
         }
         if let Some((_, Kind::Write)) = unit.router {
@@ -178,7 +198,7 @@ impl Classifier<'_> {
             return match () {
                 () if removed => Some((key, Kind::Remove)),
                 () if leaves => Some((key, Kind::Finalize)),
-                () if answered => Some((key, Kind::Write)),
+                () if answered => Some((key, Kind::Answer)),
                 () => None,
             };
         }

@@ -1,0 +1,187 @@
+//! Calls of hooks during a replay: each is held against the recorded one, whose answer it gets.
+
+use htc_hooks::classad::ClassAd;
+use htc_hooks::hook::HookType;
+use htc_hooks::job::JobId;
+use htc_hooks::process::Exit;
+use htc_hooks::quirks::Quirks;
+use htc_hooks::router::{Event, HookResult};
+use htc_hooks::runner::router::{HookRunner, NoHook};
+
+use super::recording::Call;
+use super::session::{Running, Session, Stage};
+use super::units::Kind;
+
+impl Session<'_> {
+    #[allow(clippy::too_many_arguments, reason = "the parts of one action")]
+    pub(super) fn hook(
+        &mut self,
+        source: JobId,
+        hook: HookType,
+        route: &[u8],
+        source_ad: ClassAd,
+        copy_ad: ClassAd,
+        in_place: bool,
+        at: f64,
+    ) -> Option<Event> {
+        let runner = HookRunner {
+            knobs: self.stage.view,
+            world: self.stage.world,
+            limit: None,
+            directory: None,
+            quirks: Quirks::Reference,
+        };
+        let path = match runner.path(hook, &source_ad) {
+            Ok(path) => path.to_string(),
+            Err(NoHook::NotConfigured) => return Some(Event::Hook(source, hook, HookResult::NotConfigured)),
+            Err(NoHook::Refused(reason) | NoHook::Failed(reason)) => {
+                return Some(Event::Hook(source, hook, HookResult::Failed(reason)));
+            }
+        };
+        let name = path.rsplit('/').next().unwrap_or_default().to_owned();
+        let stdin = HookRunner::stdin(hook, route, &source_ad, &copy_ad);
+        let stdin = self.neutral(&String::from_utf8_lossy(&stdin));
+        let calls = &self.stage.recording.calls;
+        let fits = |(number, call): &(usize, &Call)| {
+            let job = match call.source {
+                Some(id) if call.is_certain => id == source,
+                Some(id) => id.cluster == source.cluster,
+                None => true,
+            };
+            !self.called[*number]
+                && call.hook == name
+                && job
+                && (call.start - at).abs() < 0.45 * self.stage.period
+        };
+        let found = calls.iter().enumerate().find(fits);
+        let label = format!("job {source} {name}");
+        let call = match found {
+            Some((number, call)) => {
+                self.called[number] = true;
+                self.counts.calls += 1;
+                if let Some(recorded) = &call.stdin {
+                    self.input(&format!("job {source} {}", call.label), recorded, &stdin);
+                }
+                let mut call = call.clone();
+                if call.stdout.is_none() {
+                    self.unkept(&mut call, source, hook, &copy_ad, &stdin);
+                }
+                call
+            }
+            None => {
+                if !self.stage.recording.has_more_calls {
+                    let begun = self.stage.recording.lives.first().copied().unwrap_or(0.0);
+                    self.differ(
+                        label,
+                        "call",
+                        None,
+                        Some(format!("made {:.1} s after the start", at - begun)),
+                    );
+                }
+                let soon = |(number, call): (usize, &Call)| {
+                    !self.called[number]
+                        && call.hook == name
+                        && call.source == Some(source)
+                        && call.start > at
+                };
+                self.doubts += 3 * usize::from(calls.iter().enumerate().any(soon));
+                let mut call = Call {
+                    label: name.clone(),
+                    hook: name.clone(),
+                    source: Some(source),
+                    is_certain: true,
+                    start: at,
+                    lasted: Some(0.01),
+                    exit: Exit::Code(0),
+                    stdin: None,
+                    stdout: None,
+                    printed: usize::MAX,
+                };
+                if let Some(former) = self.answers.get(&(source, name.clone())) {
+                    (call.exit, call.printed) = (former.exit, former.printed);
+                }
+                self.unkept(&mut call, source, hook, &copy_ad, &stdin);
+                call
+            }
+        };
+        if let Some(lasted) = call.lasted {
+            self.running.push(Running {
+                ends: at + lasted + 0.005,
+                source,
+                hook,
+                source_ad,
+                copy_ad,
+                in_place,
+                exit: call.exit,
+                stdout: call.stdout.clone().unwrap_or_default(),
+            });
+        }
+        self.answers.insert((source, name), call);
+        None
+    }
+
+    /// What a call printed that was not kept: what its script prints, else as the one before of this kind and job, with the
+    /// values that the queue shows next.
+    fn unkept(&self, call: &mut Call, source: JobId, hook: HookType, copy: &ClassAd, stdin: &str) {
+        if call.printed == 0 {
+            call.stdout = Some(Vec::new());
+            return;
+        }
+        let former = self.answers.get(&(source, call.hook.clone())).and_then(|former| former.stdout.clone());
+        let script = self.stage.recording.behaviours.iter().find(|(name, _)| *name == call.hook);
+        let printed = script.and_then(|(_, text)| self.stage.printed(&call.hook, text, stdin));
+        let mut answer = printed.or(former).unwrap_or_default();
+        if hook == HookType::RouterUpdateJobInfo {
+            // Scripts that count print other numbers now.
+            let id = copy.literal("ClusterId").and_then(|value| value.as_int());
+            let next = id.and_then(|id| self.first(JobId::new(i32::try_from(id).ok()?, 0), true));
+            let sets = next
+                .map(|number| &self.units()[number])
+                .and_then(|unit| matches!(unit.router, Some((_, Kind::Answer))).then_some(&unit.sets));
+            if let Some(sets) = sets {
+                let text = String::from_utf8_lossy(&answer).into_owned();
+                let lines = text.lines().map(|line| {
+                    let name =
+                        line.split_once('=').map(|(name, _)| name.trim().to_lowercase()).unwrap_or_default();
+                    match sets.get(&name) {
+                        Some((name, Some(value))) => format!("{name} = {value}\n"),
+                        _ => format!("{line}\n"),
+                    }
+                });
+                answer = lines.collect::<String>().into_bytes();
+            }
+        }
+        call.stdout = Some(answer);
+    }
+}
+
+impl Stage<'_> {
+    /// What the script of a hook prints for this input; run once.
+    fn printed(&self, hook: &str, script: &str, stdin: &str) -> Option<Vec<u8>> {
+        let key = (hook.to_owned(), stdin.to_owned());
+        if let Some(known) = self.printed.borrow().get(&key) {
+            return known.clone();
+        }
+        let answer = printed(script, stdin);
+        self.printed.borrow_mut().insert(key, answer.clone());
+        answer
+    }
+}
+
+/// What a recorded script prints for this input; nothing if it takes long.
+fn printed(script: &str, stdin: &str) -> Option<Vec<u8>> {
+    use std::io::Write;
+    use std::process::{Command, Stdio};
+    let mut child = Command::new("timeout")
+        .args(["5", "sh", "-c", script])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .ok()?;
+    let mut input = child.stdin.take()?;
+    // A script need not read.
+    let _ = input.write_all(stdin.as_bytes());
+    drop(input);
+    child.wait_with_output().ok().map(|output| output.stdout)
+}

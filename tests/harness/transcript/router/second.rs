@@ -1,0 +1,378 @@
+//! The log of a second queue, put together from what is recorded of it.
+//!
+//! A schedd rewrites its log when it stops, so that only the last state of each job stands there. What is known beside it:
+//! the ads that hooks were given, `condor_q -l` before the end, the recorder's own commands, and the router's log, which tells
+//! when the router submitted a copy, when it saw which value of it, and when it saw it gone. A copy of which nothing else is
+//! known was submitted as that of another proc of the same cluster.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+use htc_hooks::job::JobId;
+
+use super::super::Result;
+use super::recording::{read, seconds_of, timed};
+use super::units::{Classifier, Kind, Unit};
+
+/// Attributes of a copy that its schedd writes while it runs and ends, whatever the route.
+const OF_A_RUN: [&str; 26] = [
+    "CompletionDate",
+    "CumulativeRemoteSysCpu",
+    "CumulativeRemoteUserCpu",
+    "CumulativeSlotTime",
+    "EnteredCurrentStatus",
+    "ExitBySignal",
+    "ExitCode",
+    "ExitSignal",
+    "ExitStatus",
+    "JobCoolDownExpiration",
+    "JobCurrentStartDate",
+    "JobFinishedHookDone",
+    "JobLastStartDate",
+    "JobRunCount",
+    "JobStartDate",
+    "JobStatus",
+    "LastJobStatus",
+    "LastRemoteWallClockTime",
+    "NumJobCompletions",
+    "NumJobCoolDowns",
+    "NumJobStarts",
+    "OrigMaxHosts",
+    "RemoteSysCpu",
+    "RemoteUserCpu",
+    "RemoteWallClockTime",
+    "ShadowBday",
+];
+
+/// Attributes by name.
+type Values = BTreeMap<String, String>;
+
+/// Puts what is known of the second queue's log, if there is one, between the pieces of the first one's. Says whether there is.
+///
+/// # Errors
+/// A file of the recording is not there, or nothing is known of a copy.
+pub fn merge(
+    directory: &Path,
+    (router, answered): (&str, &BTreeSet<String>),
+    zero: f64,
+    units: &mut Vec<Unit>,
+) -> Result<bool> {
+    let Ok(rewritten) = fs::read_to_string(directory.join("job_queue2.log")) else { return Ok(false) };
+    let log = read(&directory.join("JobRouterLog.extract"))?;
+    let told = Told::all(&log);
+    let known = Known::read(directory, &rewritten)?;
+    let mut history = History {
+        classifier: Classifier::new(router, answered),
+        written: written(units, &told),
+        now: BTreeMap::new(),
+        made: Vec::new(),
+    };
+    history.jobs_of_others(&known, &told);
+    for told in &told {
+        history.look(&known, told)?;
+    }
+    for line in read(&directory.join("timeline.txt"))?.lines() {
+        let Some((_, text)) = line.split_once("All jobs in cluster ") else { continue };
+        let cluster = text.split(' ').next().and_then(|number| number.parse().ok());
+        if let (Some(seconds), Some(cluster)) = (seconds_of(line), cluster) {
+            history.removed(JobId::new(cluster, 0), zero + seconds, &told);
+        }
+    }
+    history.rest(&known);
+    history.merge_into(units);
+    Ok(true)
+}
+
+/// What the router's log tells of a job in one second.
+struct Told<'a> {
+    at: f64,
+    source: JobId,
+    copy: Option<JobId>,
+    sentence: &'a str,
+    /// What it set in the source just before.
+    set: Values,
+}
+
+impl<'a> Told<'a> {
+    fn all(log: &'a str) -> Vec<Self> {
+        let mut all = Vec::new();
+        let mut set = Values::new();
+        for (at, text) in timed(log) {
+            if let Some((name, value)) = text.strip_prefix("Setting ").and_then(|text| text.split_once(" = "))
+            {
+                set.insert(name.to_owned(), value.to_owned());
+            }
+            let Some(rest) = text.strip_prefix("JobRouter (src=") else { continue };
+            let Some((description, sentence)) = rest.split_once("): ") else { continue };
+            let mut parts = description.split(',');
+            let Some(source) = parts.next().and_then(|id| JobId::parse_key(id.as_bytes())) else { continue };
+            let copy = parts.find_map(|part| JobId::parse_key(part.strip_prefix("dest=")?.as_bytes()));
+            all.push(Told { at, source, copy, sentence, set: std::mem::take(&mut set) });
+        }
+        all
+    }
+
+    fn is(&self, sentence: &str) -> bool {
+        self.sentence == sentence || self.sentence.starts_with(&format!("{sentence} ("))
+    }
+
+    /// The copy that it tells the submission of.
+    fn submitted(&self) -> Option<JobId> {
+        self.copy.filter(|_| self.is("submitted job"))
+    }
+}
+
+/// The second in which the router wrote each piece of the first queue's log, as its own log tells.
+fn written(units: &[Unit], told: &[Told<'_>]) -> Vec<Option<(f64, JobId)>> {
+    let mut written = vec![None; units.len()];
+    for told in told {
+        let fits = |kind: Kind| match kind {
+            Kind::Claim => told.is("claimed job"),
+            Kind::Write => told.is("updated job status"),
+            Kind::Yield { .. } => told.is("yielded job"),
+            _ => false,
+        };
+        let found = units.iter().zip(&written).position(|(unit, known): (&Unit, &Option<_>)| {
+            known.is_none() && unit.router.is_some_and(|(id, kind)| id == told.source && fits(kind))
+        });
+        if let Some(found) = found {
+            written[found] = Some((told.at, told.source));
+        }
+    }
+    written
+}
+
+/// What is recorded of the jobs of the second queue.
+struct Known {
+    /// With which attributes a job entered, as its cluster's ad tells in the rewritten log.
+    first: BTreeMap<JobId, Values>,
+    /// The whole ad when it was last seen.
+    last: BTreeMap<JobId, Values>,
+}
+
+impl Known {
+    fn read(directory: &Path, rewritten: &str) -> Result<Self> {
+        let mut first: BTreeMap<JobId, Values> = BTreeMap::new();
+        for line in rewritten.lines() {
+            let mut words = line.splitn(4, ' ');
+            let (op, key) = (words.next(), words.next().and_then(|key| JobId::parse_key(key.as_bytes())));
+            let (Some("103"), Some(key), Some(name), Some(value)) = (op, key, words.next(), words.next())
+            else {
+                continue;
+            };
+            // Later changes stand in the job's own ad.
+            if key.cluster > 0 && (key.proc == -1 || ["ProcId", "GlobalJobId"].contains(&name)) {
+                let values = first.entry(JobId::new(key.cluster, 0)).or_default();
+                values.insert(name.to_owned(), value.to_owned());
+            }
+        }
+        let mut texts: Vec<String> =
+            read(&directory.join("q2.ads"))?.split("\n\n").map(str::to_owned).collect();
+        for entry in fs::read_dir(directory.join("hooks")).into_iter().flatten().flatten() {
+            // A hook that is told of both: the copy stands behind the source.
+            let stdin = fs::read_to_string(entry.path().join("stdin")).unwrap_or_default();
+            texts.extend(stdin.split_once("\n------\n").map(|(_, copy)| copy.to_owned()));
+        }
+        let ads = texts.iter().map(|text| {
+            let lines = text.lines().filter_map(|line| line.split_once(" = "));
+            let values = lines.filter(|(name, _)| *name != "ServerTime");
+            values.map(|(name, value)| (name.to_owned(), value.to_owned())).collect::<Values>()
+        });
+        let last = ads.filter_map(|ad| {
+            let number = |name: &str| ad.get(name)?.parse().ok();
+            Some((JobId::new(number("ClusterId")?, number("ProcId")?), ad))
+        });
+        Ok(Known { first, last: last.collect() })
+    }
+
+    /// With which attributes a copy entered.
+    fn first(&self, copy: JobId, source: JobId) -> Result<Values> {
+        if let Some(first) = self.first.get(&copy) {
+            return Ok(first.clone());
+        }
+        let new = || {
+            self.first.values().filter(|first| first.get("NumJobStarts").is_some_and(|starts| starts == "0"))
+        };
+        if let Some(last) = self.last.get(&copy) {
+            // What a schedd has not changed since stands in its last ad; the rest was as in another copy of its route.
+            let other = new().find(|other| other.get("RouteName") == last.get("RouteName"));
+            let mut values = last.clone();
+            values.retain(|name, _| !OF_A_RUN.contains(&name.as_str()));
+            for (name, value) in
+                other.into_iter().flatten().filter(|(name, _)| OF_A_RUN.contains(&name.as_str()))
+            {
+                let value = if name == "EnteredCurrentStatus" { &last["QDate"] } else { value };
+                values.insert(name.clone(), value.clone());
+            }
+            return Ok(values);
+        }
+        let from =
+            |other: &Values| JobId::parse_key(other.get("RoutedFromJobId")?.trim_matches('"').as_bytes());
+        let other = new().find(|other| from(other).is_some_and(|from| from.cluster == source.cluster));
+        let mut values = other.cloned().ok_or_else(|| format!("nothing is known of the copy {copy}"))?;
+        let former = format!("#{}.0#", values["ClusterId"]);
+        values.insert("RoutedFromJobId".into(), format!("\"{source}\""));
+        values.insert("ClusterId".into(), copy.cluster.to_string());
+        values.entry("GlobalJobId".into()).and_modify(|id| *id = id.replace(&former, &format!("#{copy}#")));
+        Ok(values)
+    }
+}
+
+/// The second queue over time.
+struct History<'a> {
+    classifier: Classifier<'a>,
+    written: Vec<Option<(f64, JobId)>>,
+    /// The copies as they are by now.
+    now: BTreeMap<JobId, Values>,
+    /// Pieces of its log, each with the place of the piece of the first queue's log that it stands before.
+    made: Vec<(usize, Unit)>,
+}
+
+impl History<'_> {
+    fn put(&mut self, place: usize, (after, before): (f64, f64), lines: &[String]) {
+        let lines: Vec<&str> =
+            ["105 \n"].into_iter().chain(lines.iter().map(String::as_str)).chain(["106 \n"]).collect();
+        let mut unit = self.classifier.unit(&lines);
+        (unit.is_second, unit.after, unit.before) = (true, after, before);
+        self.made.push((place, unit));
+    }
+
+    /// The place before the first write of the router that fits.
+    fn place(&self, fits: impl Fn(f64) -> bool) -> usize {
+        let known = |written: &Option<(f64, JobId)>| written.is_some_and(|(at, _)| fits(at));
+        self.written.iter().position(known).unwrap_or(self.written.len())
+    }
+
+    /// The place behind the last write of that second, or before it, about a source.
+    fn behind(&self, at: f64, source: JobId) -> usize {
+        let known = |known: &Option<(f64, JobId)>| known.is_some_and(|(then, id)| then <= at && id == source);
+        self.written.iter().rposition(known).map_or(0, |last| last + 1)
+    }
+
+    fn submit(&mut self, place: usize, window: (f64, f64), id: JobId, values: Values) {
+        let cluster = id.cluster;
+        let mut lines = vec![
+            format!("101 0{cluster}.-1 Job Machine\n"),
+            format!("101 {cluster}.-2 ClusterPvt (empty)\n"),
+            format!("101 {id} Job Machine\n"),
+        ];
+        lines.extend(values.iter().map(|(name, value)| match name.as_str() {
+            "ProcId" | "GlobalJobId" => format!("103 {id} {name} {value}\n"),
+            _ => format!("103 0{cluster}.-1 {name} {value}\n"),
+        }));
+        self.put(place, window, &lines);
+        self.now.insert(id, values);
+    }
+
+    /// Jobs that the router found there.
+    fn jobs_of_others(&mut self, known: &Known, told: &[Told<'_>]) {
+        let submitted: Vec<JobId> = told.iter().filter_map(Told::submitted).collect();
+        for (id, last) in
+            known.last.iter().filter(|(id, _)| known.first.contains_key(id) && !submitted.contains(id))
+        {
+            let at = last.get("QDate").and_then(|second| second.parse().ok()).unwrap_or(0.0);
+            self.submit(self.place(|second| second > at), (at, at + 1.0), *id, last.clone());
+        }
+    }
+
+    /// What one sentence tells of a copy.
+    fn look(&mut self, known: &Known, told: &Told<'_>) -> Result<()> {
+        let Some(copy) = told.copy else { return Ok(()) };
+        if told.submitted().is_some() {
+            let values = known.first(copy, told.source)?;
+            self.submit(self.behind(told.at, told.source), (told.at, told.at + 1.4), copy, values);
+        } else if told.is("updated job status") {
+            let mut values = told.set.clone();
+            // These are the source's own.
+            values.retain(|name, _| name != "RoutedToJobId" && name != "EnteredCurrentStatus");
+            let status = told.set.get("JobStatus");
+            let is_last = |last: &&Values| status.is_some() && last.get("JobStatus") == status;
+            let mut gone = Vec::new();
+            if let (Some(last), Some(now)) = (known.last.get(&copy).filter(is_last), self.now.get_mut(&copy))
+            {
+                // With that state it has whatever else the schedd wrote by then, and lacks what it took away.
+                values.extend(last.clone());
+                now.retain(|name, _| {
+                    let stays = last.contains_key(name);
+                    gone.extend((!stays).then(|| name.clone()));
+                    stays
+                });
+            }
+            let place = self.place(|second| second >= told.at);
+            self.change(place, told.at + 1.0, copy, (values, gone));
+        } else if told.is("finalized job") {
+            let place = self.behind(told.at, told.source);
+            self.put(place, (told.at, told.at + 2.0), &[format!("103 {copy} LeaveJobInQueue FALSE\n")]);
+            self.gone(place, (told.at, told.at + 4.0), copy);
+        }
+        Ok(())
+    }
+
+    /// The attributes of a copy that are others now, and those that are gone.
+    fn change(&mut self, place: usize, before: f64, copy: JobId, (mut values, gone): (Values, Vec<String>)) {
+        let Some(now) = self.now.get_mut(&copy) else { return };
+        values.retain(|name, value| now.get(name) != Some(value));
+        if values.is_empty() {
+            return;
+        }
+        now.extend(values.clone());
+        let mut lines: Vec<String> =
+            values.iter().map(|(name, value)| format!("103 {copy} {name} {value}\n")).collect();
+        lines.extend(gone.iter().map(|name| format!("104 {copy} {name}\n")));
+        self.put(place, (latest(&values, before).unwrap_or(0.0), before), &lines);
+        // The schedd wrote it, or whoever else manages the copy.
+        if let Some((_, unit)) = self.made.last_mut() {
+            unit.router = None;
+        }
+    }
+
+    /// Somebody removed a job of this queue, which goes before the router misses it.
+    fn removed(&mut self, copy: JobId, at: f64, told: &[Told<'_>]) {
+        let place = self.place(|second| second >= at);
+        let lines = [
+            format!("103 {copy} JobStatus 3\n"),
+            format!("103 {copy} RemoveReason \"via condor_rm (by user root)\"\n"),
+        ];
+        self.put(place, (at - 0.1, at + 0.2), &lines);
+        let missed = told.iter().find(|told| told.copy == Some(copy) && told.is("dest job was removed!"));
+        if let Some(missed) = missed {
+            self.gone(self.place(|second| second >= missed.at), (at, missed.at + 1.0), copy);
+        }
+    }
+
+    fn gone(&mut self, place: usize, window: (f64, f64), copy: JobId) {
+        let lines = [
+            format!("102 {copy}\n"),
+            format!("102 0{}.-1\n", copy.cluster),
+            format!("102 {}.-2\n", copy.cluster),
+        ];
+        self.put(place, window, &lines);
+        self.now.remove(&copy);
+    }
+
+    /// What the router never mirrored of those that are there at the end.
+    fn rest(&mut self, known: &Known) {
+        let left: Vec<JobId> = self.now.keys().copied().filter(|id| known.first.contains_key(id)).collect();
+        for id in left {
+            let Some(last) = known.last.get(&id) else { continue };
+            let mut values = last.clone();
+            values.retain(|name, value| self.now[&id].get(name) != Some(value));
+            let at = latest(&values, f64::INFINITY).unwrap_or(f64::INFINITY);
+            self.change(self.place(|second| second > at), at + 8.0, id, (values, Vec::new()));
+        }
+    }
+
+    fn merge_into(mut self, units: &mut Vec<Unit>) {
+        self.made.sort_by(|(place, a), (other, b)| place.cmp(other).then(a.after.total_cmp(&b.after)));
+        for (place, unit) in self.made.into_iter().rev() {
+            units.insert(place, unit);
+        }
+    }
+}
+
+/// The latest second that values name and that is not later than `limit`: some name one to come.
+fn latest(values: &Values, limit: f64) -> Option<f64> {
+    let seconds = values.values().filter_map(|value| value.parse::<f64>().ok());
+    seconds.filter(|second| *second > 1e9 && *second <= limit).max_by(f64::total_cmp)
+}
