@@ -76,7 +76,8 @@ const MANUAL: Manual = Manual {
          job, and when a record lacks an attribute; here the table is printed and the record is left out with a message.",
         "condor_router_q asks no schedd: it reads the queue log of the configuration. Behind its own options it knows those of \
          condor_q that choose jobs and forms (-af, -format, -long, -json, -xml, -attributes, -constraint, -limit, -nobatch, \
-         -totals, jobs, owners); -run and -hold have the columns of -nobatch.",
+         -totals, -run, -hold, -idle, -grid, -cputime, -currentrun, -cumulative-time, jobs, owners). Lines of one \
+         job are not cut to a terminal's width.",
         "condor_router_q cuts a GridResource at its first comma and counts held jobs as idle (-I), as the script does; \
          htc-router-status does neither.",
     ],

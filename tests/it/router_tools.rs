@@ -130,6 +130,11 @@ fn recorded_tables_of_routed_jobs_are_reproduced() {
     fs::copy(queue.join("job_queue.log"), place.join("job_queue.log")).unwrap();
     fs::write(place.join("condor_config"), format!("SPOOL = {}\nSCHEDD_NAME = ap\n", place.display()))
         .unwrap();
+    assert!(commands_are_answered_as_recorded(&commands, place) > 8);
+}
+
+/// Runs the recorded commands of condor_router_q and holds what they print against the recording; how many there were.
+fn commands_are_answered_as_recorded(commands: &str, place: &Path) -> usize {
     let mut compared = 0;
     for line in commands.lines() {
         let record: Value = serde_json::from_str(line).unwrap();
@@ -143,7 +148,38 @@ fn recorded_tables_of_routed_jobs_are_reproduced() {
         assert_eq!(neutral(&out), neutral(record["stdout"].as_str().unwrap()), "{command}");
         compared += 1;
     }
-    assert!(compared > 8, "{compared}");
+    compared
+}
+
+/// Of two queues the summaries are of that of the copies, and the plain list is of that of the sources.
+#[test]
+fn recorded_tables_of_two_queues_are_reproduced() {
+    let shared = std::env::var_os("HTC_SHARED").map_or_else(|| PathBuf::from("../shared"), PathBuf::from);
+    let recording = shared.join("transcripts/r16-two-schedds");
+    let read = |name: &str| fs::read_to_string(recording.join(name));
+    let (Ok(commands), Ok(first), Ok(second)) =
+        (read("commands.jsonl"), read("job_queue.log"), read("job_queue2.log"))
+    else {
+        println!("skipped: no recordings (set HTC_SHARED)");
+        return;
+    };
+    let place = tempfile::tempdir().unwrap();
+    let place = place.path();
+    fs::create_dir(place.join("spool2")).unwrap();
+    // They were run when the first job had ended and its copy was gone, before the second one was routed again: what is now the
+    // copy 6.0 was 3.0 then.
+    let (before, _) = first.split_once("105 \n103 1.0 Managed \"ScheddDone\"\n").unwrap();
+    fs::write(place.join("job_queue.log"), before).unwrap();
+    let then = second.replace(" 06.-1 ", " 03.-1 ").replace(" 6.-2 ", " 3.-2 ").replace(" 6.0 ", " 3.0 ");
+    fs::write(place.join("spool2/job_queue.log"), then.replace(" ClusterId 6\n", " ClusterId 3\n")).unwrap();
+    let config = "JOB_ROUTER_SCHEDD2_NAME = second@@HOST@\nJOB_ROUTER_SCHEDD2_POOL = 127.0.0.1:19890\n";
+    let spool = place.display();
+    fs::write(
+        place.join("condor_config"),
+        format!("SPOOL = {spool}\nSCHEDD_NAME = ap\n{config}JOB_ROUTER_SCHEDD2_SPOOL = {spool}/spool2\n"),
+    )
+    .unwrap();
+    assert_eq!(commands_are_answered_as_recorded(&commands, place), 6);
 }
 
 #[test]
@@ -460,4 +496,45 @@ fn lint_sees_what_expressions_say_and_do_not_mean() {
         "rules:3:11: warning: there is no function foo: the call is an error [trap]",
     ];
     assert_eq!(places, expected, "{out}");
+}
+
+/// The tables are those of the real tool, of the same ads.
+#[test]
+fn tables_of_one_line_a_job_are_those_of_condor_q() {
+    let data = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data/router_q");
+    let tables = fs::read_to_string(data.join("tables.txt")).unwrap();
+    let place = tempfile::tempdir().unwrap();
+    let place = place.path();
+    fs::write(place.join("condor_config"), format!("SPOOL = {}\nSCHEDD_NAME = ap\n", place.display()))
+        .unwrap();
+    for table in tables.split("=== ").filter(|table| !table.is_empty()) {
+        let (words, expected) = table.split_once('\n').unwrap();
+        let mut words: Vec<&str> = words.split(' ').collect();
+        fs::copy(data.join(format!("{}.log", words[0])), place.join("job_queue.log")).unwrap();
+        // What the script does not know it leaves to condor_q.
+        words[0] = "-wide";
+        let (status, out) = call(env!("CARGO_BIN_EXE_htc-router-status"), "condor_router_q", &words, place);
+        let out = out.split_once("\n-- Schedd: ap : ").and_then(|(_, rest)| rest.split_once('\n'));
+        // A schedd counts all users' jobs too, in a second line.
+        let rows = |text: &str| match text.split_once("\nTotal for query: ") {
+            Some((rows, totals)) => {
+                format!("{rows}\n{}", totals.split(" \n").next().unwrap_or_default().trim_end())
+            }
+            None => text.to_owned(),
+        };
+        assert_eq!(status, 0, "{words:?}");
+        assert_eq!(rows(out.unwrap_or_default().1), rows(expected), "{words:?}");
+    }
+}
+
+#[test]
+fn running_and_held_jobs_at_once_are_refused() {
+    let place = tempfile::tempdir().unwrap();
+    let place = place.path();
+    fs::write(place.join("job_queue.log"), LOG).unwrap();
+    fs::write(place.join("condor_config"), format!("SPOOL = {}\n", place.display())).unwrap();
+    for words in [&["-run", "-hold"][..], &["-run", "-nobatch", "-idle"]] {
+        let (status, out) = call(env!("CARGO_BIN_EXE_htc-router-status"), "condor_router_q", words, place);
+        assert_eq!(status, 1, "{out}");
+    }
 }

@@ -7,6 +7,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 
+use super::condor_q_tables::{Columns, RunTime};
 use crate::classad::format::list::{ListForm, ListWriter, Order};
 use crate::classad::format::long;
 use crate::classad::stream::{Delimiter, Form, ReferenceReader};
@@ -39,6 +40,12 @@ enum Id {
     NoBatch,
     /// Counts alone.
     Totals,
+    /// Jobs of the grid universe.
+    Grid,
+    /// Times of all runs, of the present one, or of the CPU.
+    Cumulative,
+    Current,
+    Cpu,
     /// Which schedd is asked.
     Name,
     /// Known, without an effect on ads of a file.
@@ -97,13 +104,13 @@ const RULES: &[Rule<Id>] = &[
     rule(Id::Run, "run", 1, false),
     rule(Id::Hold, "hold", 2, true),
     rule(Id::Hold, "held", 2, true),
-    rule(Id::Hold, "hold-codes", 6, true),
-    rule(Id::Hold, "holdcodes", 5, true),
+    rule(Id::Unsupported, "hold-codes", 6, true),
+    rule(Id::Unsupported, "holdcodes", 5, true),
     rule(Id::Idle, "idle", 3, false),
-    rule(Id::Nothing, "cputime", 2, false),
-    rule(Id::Nothing, "currentrun", 3, false),
-    rule(Id::Nothing, "cumulative-time", 3, false),
-    rule(Id::Unsupported, "grid", 2, true),
+    rule(Id::Cpu, "cputime", 2, false),
+    rule(Id::Current, "currentrun", 3, false),
+    rule(Id::Cumulative, "cumulative-time", 3, false),
+    rule(Id::Grid, "grid", 2, true),
     rule(Id::Nothing, "debug", 3, true),
     rule(Id::Unsupported, "io", 2, false),
     rule(Id::Unsupported, "dag", 2, false),
@@ -138,11 +145,9 @@ pub(super) enum Table {
     #[default]
     Batches,
     /// One line a job.
-    Jobs,
+    Jobs(Columns),
     /// Counts alone.
     Totals,
-    /// One line a job with columns of its own, which are not made here: the option that asks for it.
-    Other(&'static str),
 }
 
 /// What the command line asks for.
@@ -157,17 +162,26 @@ pub(super) struct Wish {
     attributes: Vec<AttrName>,
     mask: PrintMask,
     custom: bool,
-    columns: Vec<Columns>,
+    columns: Vec<Custom>,
     /// How many jobs are wanted.
     pub(super) limit: Option<usize>,
-    /// The table that is printed where no form of ads and no columns are asked for.
-    pub(super) table: Table,
+    /// The table that an option asks for by name.
+    table: Option<Table>,
+    /// One line a job: whatever is not asked for by name.
+    no_batch: bool,
+    /// What restrictions ask for, where no table is asked for by name.
+    restricted: Option<Columns>,
+    /// What is shown as time.
+    pub(super) time: RunTime,
+    time_chosen: bool,
+    /// Whether nothing is to be cut for a terminal.
+    pub(super) wide: bool,
     /// The schedd that is asked.
     pub(super) schedd: Option<Vec<u8>>,
 }
 
 /// Columns as they were asked for.
-enum Columns {
+enum Custom {
     Auto(Vec<u8>, Vec<Vec<u8>>),
     Format(Vec<u8>, Vec<u8>),
 }
@@ -229,7 +243,9 @@ impl Refusal {
     /// Says why, as the tool does.
     pub(super) fn tell(self, session: &Session) -> anyhow::Result<Status> {
         let Refusal(message, usage) = self;
-        session.tell(&format!("Error: {message}\n"));
+        // Of options that contradict each other the tool speaks at once.
+        let lead = if message.starts_with('-') && usage { "" } else { "Error: " };
+        session.tell(&format!("{lead}{message}\n"));
         if usage {
             io::stdout().write_all(USAGE.as_bytes())?;
         }
@@ -266,7 +282,8 @@ impl Wish {
                     .ok_or_else(|| Refusal(what.to_owned(), false))
             };
             match id {
-                Id::Wide | Id::Nothing => {}
+                Id::Wide => wish.wide = true,
+                Id::Nothing => {}
                 Id::NothingWithValue => {
                     value("an option requires another parameter")?;
                 }
@@ -290,9 +307,34 @@ impl Wish {
                     wish.limit = Some(limit(&text)?);
                 }
                 Id::Name => wish.schedd = Some(value("-name requires the name of a schedd as an argument.")?),
-                Id::Batch => wish.table = Table::Batches,
-                Id::NoBatch => wish.table = Table::Jobs,
-                Id::Totals => wish.table = Table::Totals,
+                Id::Batch => wish.table = Some(Table::Batches),
+                Id::NoBatch => {
+                    wish.no_batch = true;
+                    wish.table = wish.table.filter(|table| *table != Table::Batches);
+                }
+                Id::Totals => wish.table = Some(Table::Totals),
+                Id::Grid => {
+                    if suffix.is_some_and(|suffix| suffix == "ec2") {
+                        return Err(Refusal("-grid:ec2 is not carried out here".to_owned(), false));
+                    }
+                    wish.table = Some(Table::Jobs(Columns::Grid));
+                    wish.all.push(b"JobUniverse == 9".to_vec());
+                }
+                Id::Cpu => wish.time = RunTime::Cpu,
+                Id::Current | Id::Cumulative if wish.time_chosen => {
+                    let (one, other) = match id {
+                        Id::Current => ("-currentrun", "-cumulative-time"),
+                        _ => ("-cumulative-time", "-currentrun"),
+                    };
+                    return Err(Refusal(format!("{one} can't be used with {other}"), false));
+                }
+                Id::Current => wish.time_chosen = true,
+                Id::Cumulative => {
+                    wish.time_chosen = true;
+                    if wish.time == RunTime::Current {
+                        wish.time = RunTime::Cumulative;
+                    }
+                }
                 Id::Constraint => wish.all.push(value("-constraint requires another parameter")?),
                 Id::Attributes => {
                     let list = value("-attributes requires a list of attributes to show")?;
@@ -301,7 +343,7 @@ impl Wish {
                 }
                 Id::Format => {
                     let what = "-format requires format and attribute parameters";
-                    let columns = Columns::Format(value(what)?, value(what)?);
+                    let columns = Custom::Format(value(what)?, value(what)?);
                     wish.columns.push(columns);
                 }
                 Id::Autoformat => {
@@ -315,17 +357,21 @@ impl Wish {
                     }
                     words.value_among(&["-"]);
                     let letters = suffix.map(|suffix| suffix.as_bytes().to_vec()).unwrap_or_default();
-                    wish.columns.push(Columns::Auto(letters, columns));
+                    wish.columns.push(Custom::Auto(letters, columns));
                 }
                 Id::Run => {
-                    wish.table = Table::Other("-run");
                     wish.all.push(b"JobStatus == 2 || JobStatus == 6 || JobStatus == 7".to_vec());
+                    wish.restrict_to(Columns::Running)?;
                 }
                 Id::Hold => {
-                    wish.table = Table::Other("-hold");
                     wish.all.push(b"JobStatus==5".to_vec());
+                    wish.restrict_to(Columns::Held)?;
+                    wish.restrict_codes(suffix.as_deref());
                 }
-                Id::Idle => wish.all.push(b"JobStatus==1".to_vec()),
+                Id::Idle => {
+                    wish.all.push(b"JobStatus==1".to_vec());
+                    wish.restrict_to(Columns::Idle)?;
+                }
                 Id::JobAds => {
                     wish.file = Some(OsStr::from_bytes(&value("-jobads requires a filename")?).to_owned());
                     if let Some(suffix) = suffix {
@@ -374,6 +420,41 @@ impl Wish {
         }
     }
 
+    /// Running, held or idle jobs, and no two of them.
+    fn restrict_to(&mut self, columns: Columns) -> Result<(), Refusal> {
+        let other = self.restricted.replace(columns).is_some_and(|former| former != columns);
+        let text = "-run and -hold/held or -idle are incompatible";
+        if other { Err(Refusal(text.to_owned(), true)) } else { Ok(()) }
+    }
+
+    /// The codes of `-hold:CODE,CODE/SUBCODE`.
+    fn restrict_codes(&mut self, suffix: Option<&OsStr>) {
+        let codes =
+            crate::text::list::split(suffix.map(OsStr::as_bytes).unwrap_or_default()).filter_map(|word| {
+                let (code, rest) =
+                    crate::text::number::integer_prefix(word).map(|(code, used)| (code, &word[used..]))?;
+                let subcode = rest.strip_prefix(b"/").and_then(crate::text::number::integer_prefix);
+                Some(match subcode.filter(|(subcode, _)| *subcode >= 0) {
+                    Some((subcode, _)) => format!("(HoldReasonCode=={code} && HoldReasonSubCode=={subcode})"),
+                    None => format!("HoldReasonCode=={code}"),
+                })
+            });
+        let codes: Vec<String> = codes.collect();
+        if !codes.is_empty() {
+            self.all.push(codes.join(" || ").into_bytes());
+        }
+    }
+
+    /// The table that is printed where no form of ads and no columns are asked for.
+    pub(super) fn table(&self) -> Table {
+        match (self.table, self.restricted) {
+            (Some(table), _) => table,
+            (None, Some(columns)) => Table::Jobs(columns),
+            (None, None) if self.no_batch => Table::Jobs(Columns::Any),
+            (None, None) => Table::Batches,
+        }
+    }
+
     /// A word without a dash: a job, a cluster or an owner.
     fn restrict(&mut self, word: &[u8]) {
         let text = String::from_utf8_lossy(word);
@@ -410,10 +491,10 @@ impl Wish {
         self.custom = !self.columns.is_empty();
         for columns in std::mem::take(&mut self.columns) {
             let made = match &columns {
-                Columns::Auto(letters, words) => {
+                Custom::Auto(letters, words) => {
                     self.mask.autoformat(letters, words.iter().map(Vec::as_slice))
                 }
-                Columns::Format(format, attribute) => self.mask.format(format, attribute),
+                Custom::Format(format, attribute) => self.mask.format(format, attribute),
             };
             if made.is_err() {
                 break;

@@ -1,4 +1,4 @@
-//! The two lists of `condor_q`: one line a job, and one line a batch (reference: condor_q.V6/queue.cpp, `reduce_results`).
+//! The list of `condor_q` with one line a batch, and the counts (reference: condor_q.V6/queue.cpp, `reduce_results`).
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,8 @@ use crate::world::World;
 /// The scheduler universe, in which DAGs run.
 const SCHEDULER: i64 = 7;
 
-fn date(seconds: i64, world: &dyn World) -> String {
+/// A date and a time of day without a year, as the tables show them.
+pub(super) fn date(seconds: i64, world: &dyn World) -> String {
     let Civil { month, day, hour, minute, .. } = Civil::at(seconds, i64::from(world.zone(seconds).offset));
     format!("{month:2}/{day:<2} {hour:02}:{minute:02}")
 }
@@ -28,58 +29,18 @@ pub(super) struct List<'a> {
     pub all: &'a [(JobId, ClassAd)],
     /// What is outside.
     pub world: &'a dyn World,
+    /// Whether batches are to fit into 80 columns: they go to a terminal, and nobody has said `-wide`.
+    pub is_narrow: bool,
 }
 
 impl List<'_> {
-    fn heading(&self, out: &mut Vec<u8>) {
+    /// The line above a table: which queue, and when.
+    pub(super) fn heading(&self, out: &mut Vec<u8>) {
         let view = self.config.view(self.world);
         let text = |name: &str| view.string(name).ok().flatten().map(|setting| setting.value);
         let name = text("SCHEDD_NAME").or_else(|| text("FULL_HOSTNAME")).unwrap_or_default();
         let now = date(self.world.now().epoch(), self.world);
         out.extend_from_slice(format!("\n\n-- Schedd: {name} : <job_queue.log> @ {now}\n").as_bytes());
-    }
-
-    /// One line a job: `condor_q -nobatch`.
-    pub(super) fn jobs(&self, out: &mut Vec<u8>) {
-        let (kept, world) = (self.kept, self.world);
-        let now = world.now().epoch();
-        self.heading(out);
-        out.extend_from_slice(b" ID      OWNER            SUBMITTED     RUN_TIME ST PRI SIZE CMD\n");
-        for (id, ad) in kept {
-            let context = Context::new(world).my(ad);
-            let string = |name: &str| context.string(name).unwrap_or_default();
-            let int = |name: &str| context.int(name).unwrap_or(0);
-            let status = int("JobStatus");
-            let mut run = context.real("RemoteWallClockTime").unwrap_or(0.0) as i64;
-            if matches!(status, 2 | 6) {
-                run += now - context.int("ShadowBday").unwrap_or(now);
-            }
-            let run = run.max(0);
-            let run = format!("{}+{:02}:{:02}:{:02}", run / 86_400, run / 3600 % 24, run / 60 % 60, run % 60);
-            let letter =
-                usize::try_from(status).ok().and_then(|at| b"UIRXCH>S".get(at)).copied().unwrap_or(b'?');
-            let size = context
-                .real("MemoryUsage")
-                .unwrap_or_else(|| context.real("ImageSize").unwrap_or(0.0) / 1024.0);
-            let command = string("Cmd");
-            let command = command.rsplit_str("/").next().unwrap_or_default().as_bstr();
-            let arguments =
-                context.string("Arguments").or_else(|| context.string("Args")).unwrap_or_default();
-            let separator = if arguments.is_empty() { "" } else { " " };
-            let line = format!(
-                "{:>4}.{:<3} {:<14} {:>11} {:>12} {:<2} {:<3} {:>4.1} {command}{separator}{arguments}\n",
-                id.cluster,
-                id.proc,
-                string("Owner").to_str_lossy(),
-                date(int("QDate"), world),
-                run,
-                char::from(letter),
-                int("JobPrio"),
-                size,
-            );
-            out.extend_from_slice(line.as_bytes());
-        }
-        self.totals(out);
     }
 
     /// One line a cluster or batch: `condor_q` as such. Jobs of the scheduler universe stand for DAGs.
@@ -108,6 +69,7 @@ impl List<'_> {
             longest(|row| row.batch.len()),
             longest(|row| row.ids().len()),
             rows.is_empty(),
+            self.is_narrow,
         );
         let held = rows.is_empty() || rows.iter().any(|row| row.held > 0);
         let hold = if held { "   HOLD" } else { "" };
@@ -131,7 +93,7 @@ impl List<'_> {
                 "{} {} {:>12}",
                 cell(&row.owner, widths.owner),
                 cell(&row.batch, widths.batch),
-                date(row.submitted, self.world)
+                row.submitted.map(|at| date(at, self.world)).unwrap_or_default()
             );
             let mut counts = vec![row.done, row.running, row.idle];
             counts.extend(held.then_some(row.held));
@@ -152,7 +114,7 @@ impl List<'_> {
     }
 
     /// The two last lines. DAGs do not count.
-    fn totals(&self, out: &mut Vec<u8>) {
+    pub(super) fn totals(&self, out: &mut Vec<u8>) {
         let totals = |what: &str, jobs: &mut dyn Iterator<Item = &(JobId, ClassAd)>| {
             let mut counts = [0u64; 8];
             for (_, ad) in jobs {
@@ -184,7 +146,7 @@ struct Job {
     id: JobId,
     owner: BString,
     batch: Option<BString>,
-    submitted: i64,
+    submitted: Option<i64>,
     status: i64,
     submitted_procs: Option<i64>,
     is_dag: bool,
@@ -205,7 +167,7 @@ impl Job {
             id,
             owner: context.string("Owner").unwrap_or_else(|| "??".into()),
             batch,
-            submitted: context.int("QDate").unwrap_or(0),
+            submitted: context.int("QDate"),
             status: context.int("JobStatus").unwrap_or(0),
             submitted_procs: context.int("DAG_NodesTotal").or_else(|| context.int("TotalSubmitProcs")),
             is_dag,
@@ -217,7 +179,7 @@ impl Job {
 struct Row {
     owner: BString,
     batch: BString,
-    submitted: i64,
+    submitted: Option<i64>,
     done: i64,
     running: i64,
     idle: i64,
@@ -281,13 +243,13 @@ struct Widths {
 }
 
 impl Widths {
-    fn new(mut owner: usize, mut batch: usize, mut ids: usize, empty: bool) -> Self {
+    fn new(mut owner: usize, mut batch: usize, mut ids: usize, empty: bool, narrow: bool) -> Self {
         if empty {
             return Widths { owner: 5, batch: 12 };
         }
         // A terminal of 80 columns, 50 of them for the counts; 8, 10 and 9 are the least for names and ids.
         const ROOM: usize = 30;
-        if owner + batch + ids > ROOM {
+        if narrow && owner + batch + ids > ROOM {
             let spare = (ROOM - 27) / 3;
             let (mut more_batch, mut more_owner) = (spare, spare);
             if spare < ids && owner + batch > more_batch + more_owner + 18 + 7 {

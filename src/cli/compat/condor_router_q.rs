@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 
 use bstr::ByteSlice;
 
@@ -156,15 +156,12 @@ fn list(words: &[OsString], config: &Config, program: &Program) -> anyhow::Resul
     let mut out = Vec::new();
     if wish.is_table() {
         let kept = &kept[..kept.len().min(wish.limit.unwrap_or(usize::MAX))];
-        let list = List { config, kept, all: &jobs, world: &world };
-        match wish.table {
+        let is_narrow = !wish.wide && io::stdout().is_terminal();
+        let list = List { config, kept, all: &jobs, world: &world, is_narrow };
+        match wish.table() {
             Table::Batches => list.batches(&mut out),
-            Table::Jobs => list.jobs(&mut out),
+            Table::Jobs(columns) => list.jobs(columns, wish.time, &mut out),
             Table::Totals => list.counts(&mut out),
-            Table::Other(option) => {
-                program.warn(&format!("{option} has the columns of -nobatch here"));
-                list.jobs(&mut out);
-            }
         }
     } else {
         wish.print(kept.iter().map(|(_, ad)| ad), &world, &mut out, program)?;
