@@ -86,6 +86,7 @@ mod tests {
             pid,
             command: "x".into(),
             state: b'S',
+            only_forked: false,
             parent: 1,
             group: 1,
             session: 1,

@@ -10,6 +10,9 @@ use std::path::Path;
 use bstr::BString;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+/// The kernel's flag of processes that have not executed anything since they were forked (`linux/sched.h`).
+const PF_FORKNOEXEC: i64 = 0x40;
+
 /// One process, from the fields of `/proc/<pid>/stat` that are of use here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Process {
@@ -19,6 +22,8 @@ pub struct Process {
     pub command: BString,
     /// State letter: `R`, `S`, `D`, `T`, `Z`, ...
     pub state: u8,
+    /// Whether it has been forked and has not executed a program since: its name is still that of who forked it.
+    pub only_forked: bool,
     /// Its parent.
     pub parent: i32,
     /// Its process group.
@@ -64,6 +69,7 @@ fn parse_stat(text: &[u8]) -> Option<Process> {
         pid,
         command: BString::from(text.get(open + 1..close)?),
         state,
+        only_forked: number(5)? & PF_FORKNOEXEC != 0,
         parent: id(0)?,
         group: id(1)?,
         session: id(2)?,

@@ -20,6 +20,8 @@ use super::process_table::{self, Process};
 use super::reactor::Whom;
 use super::spawn::{Late, Spawned};
 
+/// How long what was only just forked is given to become the program whose name is told.
+const NAMING: Duration = Duration::from_millis(50);
 /// How long killed processes are waited for before they are reported as not killed (stuck in the kernel).
 const KILL_PATIENCE: Duration = Duration::from_secs(5);
 
@@ -244,12 +246,20 @@ impl Running {
         });
         ending.look_again = look_again;
         for member in &members {
-            if !ending.leftovers.iter().any(|known| known.pid == member.pid) {
-                ending.leftovers.push(self.leftover(member));
+            match ending.leftovers.iter_mut().find(|known| known.pid == member.pid) {
+                Some(known) if !ending.killing && !member.is_zombie() => *known = self.leftover(member),
+                Some(_) => {}
+                None => ending.leftovers.push(self.leftover(member)),
             }
         }
         if let Some(stdin) = self.stdin.take() {
             self.given.unread = stdin.unread();
+        }
+        // A shell that has only just forked what it leaves behind would be named in its place.
+        let unnamed = members.iter().any(|member| member.only_forked && !member.is_zombie());
+        if unnamed && !ending.killing && now.since(ending.since) < NAMING {
+            self.ending = Some(ending);
+            return Progress::Waiting;
         }
         if self.left_behind == LeftBehind::Killed && !members.is_empty() {
             for member in &members {

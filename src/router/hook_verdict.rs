@@ -2,8 +2,9 @@
 //!
 //! Reference: `JobRouterHookMgr.cpp` (hookExited of the four clients), `JobRouter.cpp`; recordings r02 to r12.
 
-use bstr::{BStr, BString, ByteSlice};
+use bstr::{BStr, BString};
 
+use super::queue_refusal;
 use crate::classad::ClassAd;
 use crate::hook::HookType;
 use crate::hook::reply::{self, BadLine};
@@ -95,6 +96,8 @@ pub struct HookVerdict {
     pub ignored: Vec<BString>,
     /// The line that spoiled the answer.
     pub bad: Option<BadLine>,
+    /// The attribute that the queue does not take, and the whole answer with it.
+    pub refused: Option<BString>,
     /// Quirks that had a say, whichever way they are decided.
     pub quirks: Vec<Quirk>,
 }
@@ -107,12 +110,18 @@ impl HookVerdict {
             answer: ClassAd::new(),
             ignored: Vec::new(),
             bad: None,
+            refused: None,
             quirks: Vec::new(),
         }
     }
 
     fn because(mut self, reason: impl Into<String>) -> Self {
         self.reason = reason.into();
+        self
+    }
+
+    fn refused(mut self, name: BString) -> Self {
+        self.refused = Some(name);
         self
     }
 }
@@ -256,7 +265,16 @@ fn translated(call: &HookAnswer<'_>, answer: ClassAd, quirks: Quirks, seen: &mut
                     .because("the answer is an empty ad, which would empty the job");
             }
         }
-        let mut verdict = HookVerdict::new(HookDecision::Edited);
+        let mut verdict = match queue_refusal::of_edit(&answer, call.source) {
+            Some(refused) => HookVerdict::new(HookDecision::Dropped)
+                .because(format!("Failed to edit job: push_classad_diff: {refused}"))
+                .refused(refused.name),
+            None => HookVerdict::new(HookDecision::Edited),
+        };
+        // What identifies the job cannot be removed either; nothing else is kept out by that.
+        let kept = call.source.names().filter(|name| queue_refusal::is_never_written(name));
+        verdict.ignored = kept.filter(|name| !answer.contains(name)).map(BStr::to_owned).collect();
+        verdict.ignored.sort();
         verdict.answer = answer;
         return verdict;
     }
@@ -268,9 +286,10 @@ fn translated(call: &HookAnswer<'_>, answer: ClassAd, quirks: Quirks, seen: &mut
         };
         return HookVerdict::new(decision).because("VanillaToGrid: job ad lacks universe");
     }
-    if let Some(refused) = cannot_be_set(&answer, call.source) {
+    if let Some(refused) = queue_refusal::of_submission(&answer, call.source) {
         let mut verdict = HookVerdict::new(HookDecision::Dropped)
-            .because(format!("failed to submit job: Failed to set {refused}"));
+            .because(format!("failed to submit job: {refused}"))
+            .refused(refused.name);
         // The copy is made of it all the same, and a cleanup hook sees it.
         verdict.answer = answer;
         return verdict;
@@ -299,15 +318,10 @@ fn updated(call: &HookAnswer<'_>, mut answer: ClassAd, quirks: Quirks, seen: &mu
     if redirects {
         seen.push(Quirk::UpdateIdRedirects);
     }
-    let refused = match redirects {
-        true => ["ClusterId", "ProcId"].into_iter().find(|name| answer.contains(name)).map(|name| {
-            format!("{name} = {}", answer.get(name).map(|value| value.unparse()).unwrap_or_default())
-        }),
-        false => cannot_be_set(&answer, routed),
-    };
-    if let Some(refused) = refused {
-        let mut verdict =
-            spoiled(call, quirks, seen).because(format!("push_dirty_attributes: Failed to set {refused}"));
+    if let Some(refused) = queue_refusal::of_changes(&answer, routed) {
+        let mut verdict = spoiled(call, quirks, seen)
+            .because(format!("push_dirty_attributes: {refused}"))
+            .refused(refused.name);
         // The router's own copy has taken it in by then: a cleanup hook sees it.
         if verdict.decision == HookDecision::Dropped {
             verdict.answer = answer;
@@ -322,9 +336,10 @@ fn updated(call: &HookAnswer<'_>, mut answer: ClassAd, quirks: Quirks, seen: &mu
 }
 
 fn finalized(call: &HookAnswer<'_>, mut answer: ClassAd) -> HookVerdict {
-    if let Some(refused) = cannot_be_set(&answer, call.source) {
+    if let Some(refused) = queue_refusal::of_changes(&answer, call.source) {
         return HookVerdict::new(HookDecision::Failed)
-            .because(format!("push_dirty_attributes: Failed to set {refused}"));
+            .because(format!("push_dirty_attributes: {refused}"))
+            .refused(refused.name);
     }
     let mut verdict = HookVerdict::new(HookDecision::Finalized);
     // The mirror owns it.
@@ -339,26 +354,6 @@ fn finalized(call: &HookAnswer<'_>, mut answer: ClassAd) -> HookVerdict {
 /// The names of an answer whose values are not those of the job.
 fn changed_names<'a>(answer: &'a ClassAd, job: &'a ClassAd) -> impl Iterator<Item = &'a BStr> {
     answer.names().filter(move |name| answer.get(name) != job.get(name))
-}
-
-/// The first attribute that the queue would not take, as `Name = value`: a name that is none, or another owner.
-fn cannot_be_set(answer: &ClassAd, job: &ClassAd) -> Option<String> {
-    let refused = |name: &BStr| {
-        !is_valid_name(name)
-            || (caseless::eq(name, b"Owner") && job.contains("Owner") && answer.get(name) != job.get(name))
-    };
-    let mut names: Vec<&BStr> = answer.names().filter(|name| refused(name)).collect();
-    names.sort();
-    let name = *names.first()?;
-    let value = answer.get(name)?;
-    Some(format!("{name} = {}", value.unparse_old()))
-}
-
-/// As `IsValidAttrName` of `compat_classad.cpp`.
-fn is_valid_name(name: &[u8]) -> bool {
-    name.first().is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'_')
-        && name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
-        && name.to_str().is_ok()
 }
 
 #[cfg(test)]
@@ -413,17 +408,21 @@ mod tests {
     }
 
     #[test]
-    fn an_update_may_name_its_own_job_but_no_other() {
+    fn an_update_names_no_job_not_even_its_own() {
         let ask = |text, quirks| judge(HookType::RouterUpdateJobInfo, Exit::Code(0), text, quirks).0;
-        assert_eq!(ask("ClusterId = 3\nProgress = 1\n", Quirks::None), HookDecision::Updated);
+        assert_eq!(ask("MyType = \"Job\"\nProgress = 1\n", Quirks::Reference), HookDecision::Updated);
+        assert_eq!(ask("ClusterId = 3\nProgress = 1\n", Quirks::Reference), HookDecision::Dropped);
+        assert_eq!(ask("ClusterId = 3\nProgress = 1\n", Quirks::None), HookDecision::Unchanged);
         assert_eq!(ask("ClusterId = 9\n", Quirks::Reference), HookDecision::Dropped);
         assert_eq!(ask("ClusterId = 9\n", Quirks::None), HookDecision::Unchanged);
         assert_eq!(ask("", Quirks::None), HookDecision::Unchanged);
     }
 
     #[test]
-    fn finalize_cannot_change_the_owner() {
+    fn finalize_cannot_write_what_identifies_the_job() {
         let ask = |text| judge(HookType::JobFinalize, Exit::Code(0), text, Quirks::Reference).0;
+        assert_eq!(ask("Owner = \"ana\"\nNote = 1\n"), HookDecision::Failed);
+        assert_eq!(ask("MyType = \"Job\"\n"), HookDecision::Failed);
         assert_eq!(ask("Owner = \"eve\"\n"), HookDecision::Failed);
         assert_eq!(ask("JobStatus = 5\nNote = 1\n"), HookDecision::Finalized);
         assert_eq!(ask("\n"), HookDecision::Finalized);

@@ -27,8 +27,9 @@ pub mod limits;
 pub mod machine;
 pub mod mirror;
 pub mod policy;
+mod queue_refusal;
 pub mod route;
-pub mod routed_job;
+mod routed_job;
 pub mod table;
 pub mod translate;
 

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
+use htc_hooks::classad::is_private;
 use htc_hooks::hook::HookType;
 use htc_hooks::os::RealWorld;
 use htc_hooks::quirks::Quirks;
@@ -218,9 +219,11 @@ fn judge(
     }
     let prepares = matches!(hook, HookType::PrepareJob | HookType::PrepareJobBeforeTransfer);
     if prepares && let Some(changed) = &line.changed {
+        // A private attribute is changed too, but no later record can show it.
         let mine: BTreeMap<String, Option<String>> = ours
             .changes
             .iter()
+            .filter(|change| !is_private(&change.name))
             .map(|change| (change.name.to_string(), change.after.as_ref().map(ToString::to_string)))
             .collect();
         if mine != *changed {

@@ -364,3 +364,33 @@ fn records_rejected_jobs_and_losses_are_looked_for() {
     assert_eq!(status, Some(1), "{said}");
     assert!(said.contains("no JOB_EXIT is configured"), "{said}");
 }
+
+/// What REPLY_FETCH and EVICT_CLAIM read is what the startd sends: the completed job, and the slot as policy sees it.
+#[test]
+fn hooks_of_the_startd_read_the_completed_job_and_the_policy() {
+    let home = tempfile::tempdir().unwrap();
+    queue(home.path(), BY_RENAME);
+    // Outside of what is copied.
+    let seen = tempfile::tempdir().unwrap();
+    for hook in ["reply", "evict"] {
+        let script = format!("#!/bin/sh\ncat >{}/{hook}.$1\n", seen.path().display());
+        write_executable(&home.path().join("hooks").join(hook), script.as_bytes());
+    }
+    let path = home.path().join("condor_config");
+    let config = std::fs::read_to_string(&path).unwrap()
+        + "Q_HOOK_REPLY_FETCH = $(CONFIG_ROOT)/hooks/reply\nQ_HOOK_EVICT_CLAIM = $(CONFIG_ROOT)/hooks/evict\n\
+           PREEMPT = Memory > 5\n";
+    std::fs::write(path, config).unwrap();
+    if drive(home.path(), &["--reject", "0", "--kill", "0"]).is_none() {
+        return;
+    }
+    for file in ["reply.accept", "evict."] {
+        let read = text(&std::fs::read(seen.path().join(file)).unwrap());
+        let (job, slot) = read.split_once("-----\n").unwrap();
+        for line in ["RequestCpus = 1\n", "HookKeyword = \"Q\"\n"] {
+            assert!(job.contains(line), "{file}: {line}: {job}");
+        }
+        assert!(slot.contains("PREEMPT = Memory > 5\n"), "{file}: {slot}");
+        assert!(!slot.contains("LastHeardFrom"), "{file}: {slot}");
+    }
+}

@@ -154,6 +154,21 @@ fn a_grandchild_that_holds_stdout_is_killed_and_told() {
 }
 
 #[test]
+fn a_grandchild_is_told_as_what_it_becomes() {
+    // The shell is through before its child has opened or executed anything.
+    for _ in 0..20 {
+        let end = run("sleep 1000 >/dev/null 2>&1 & exit 0");
+        assert_eq!(end.left.len(), 1);
+        assert_eq!(end.left[0].command.as_bstr(), "sleep");
+        assert!(!end.left[0].holds_stdout && !end.left[0].holds_stderr && end.left[0].killed);
+    }
+    // What never executes anything is not waited for.
+    let end = run("(while :; do read x; done) <&- & exit 0");
+    assert_eq!(end.left.len(), 1);
+    assert!(end.left[0].command != "sleep" && end.left[0].killed);
+}
+
+#[test]
 fn a_kept_grandchild_lives_until_the_family_is_killed_and_is_not_waited_for() {
     let mut sandbox = Sandbox::new();
     let mut spec = sandbox.shell("sleep 1000 & echo $!");

@@ -23,6 +23,7 @@ use crate::runner::hook_call::HookCall;
 use crate::runner::hook_environment::HookEnvironment;
 use crate::runner::hook_test::pool::{Job, run_many};
 use crate::runner::hook_test::{Around, Case, Place, caller_environment, samples};
+use crate::slot::policy_of;
 use crate::starter::Settings;
 use crate::world::World;
 
@@ -212,8 +213,8 @@ fn play(cli: &Cli, drive: &mut Drive<'_>) -> anyhow::Result<Option<i32>> {
                 Step::Fetch => (HookType::FetchWork, hooks.fetch.clone(), vec![], input::fetch(&slots[slot])),
                 Step::Reply { job, accept, .. } => {
                     let word = if *accept { "accept" } else { "reject" };
-                    let claim = accept.then_some(claim.as_bytes());
-                    let stdin = input::reply(job, &slots[slot], claim, Quirks::None);
+                    let stdin =
+                        startd_input(HookType::ReplyFetch, word, job, &slots[slot], &claim, hooks, world);
                     (HookType::ReplyFetch, hooks.reply.clone()?, vec![word.into()], stdin)
                 }
                 Step::Exit { job, word, .. } => {
@@ -231,7 +232,8 @@ fn play(cli: &Cli, drive: &mut Drive<'_>) -> anyhow::Result<Option<i32>> {
                     (HookType::JobExit, hooks.exit.clone()?, vec![(*word).into()], stdin)
                 }
                 Step::Evict { job } => {
-                    let stdin = input::evict(job, &slots[slot], claim.as_bytes(), Quirks::None);
+                    let stdin =
+                        startd_input(HookType::EvictClaim, "", job, &slots[slot], &claim, hooks, world);
                     (HookType::EvictClaim, hooks.evict.clone()?, vec![], stdin)
                 }
             };
@@ -251,6 +253,23 @@ fn play(cli: &Cli, drive: &mut Drive<'_>) -> anyhow::Result<Option<i32>> {
         Some(error) => Err(anyhow::Error::from(error).context("making a place for the hook")),
         None => Ok(interrupted),
     }
+}
+
+/// What REPLY_FETCH and EVICT_CLAIM read: the job as the startd has completed it, and the slot with its policy.
+fn startd_input(
+    hook: HookType,
+    word: &str,
+    job: &ClassAd,
+    slot: &ClassAd,
+    claim: &str,
+    hooks: &Hooks,
+    world: &RealWorld,
+) -> Vec<u8> {
+    let mut case = Case::new(hook);
+    (case.job, case.slot, case.policy) = (job.clone(), slot.clone(), hooks.policy.clone());
+    (case.keyword, case.claim_id, case.word) = (hooks.keyword.clone(), claim.into(), word.into());
+    let around = Around { settings: &hooks.settings, world, quirks: Quirks::None };
+    case.completed(None, &around).input(Quirks::None)
 }
 
 /// What a hook of the starter finds: the scratch directory of its job, with the ads and the variables that name them.
@@ -278,6 +297,8 @@ fn hooks(cli: &Cli, args: &QueueArgs, ground: &Ground, world: &RealWorld) -> any
             .map_err(|error| Problem::unreadable(error.to_string()))
     };
     let (startd, starter) = (load("STARTD")?, load("STARTER")?);
+    let policy = policy_of(startd.for_slot(None, "slot1", world), startd.view(world), cli.quirks.quirks)
+        .map_err(|error| Problem::unreadable(error.to_string()))?;
     let startd = startd.for_slot(None, "slot1", world);
     let starter = starter.for_slot(None, "slot1", world);
     let keyword = match &args.keyword {
@@ -298,7 +319,7 @@ fn hooks(cli: &Cli, args: &QueueArgs, ground: &Ground, world: &RealWorld) -> any
     let evict = find(HookType::EvictClaim)?;
     let slot = samples::slot("static").unwrap_or_default();
     let settings = Settings::read(&starter, Some(&slot), world).unwrap_or_default();
-    Ok(Hooks { keyword, settings, fetch, reply, exit, evict })
+    Ok(Hooks { keyword, settings, policy, fetch, reply, exit, evict })
 }
 
 /// What a round has shown.

@@ -129,6 +129,8 @@ pub(super) struct Hooks {
     pub keyword: BString,
     /// Those of the starter that calls JOB_EXIT.
     pub settings: Settings,
+    /// What REPLY_FETCH and EVICT_CLAIM see of the policy of each slot.
+    pub policy: ClassAd,
     pub fetch: BString,
     pub reply: Option<BString>,
     pub exit: Option<BString>,

@@ -170,20 +170,19 @@ impl Router {
         job.phase = Phase::Cleanup;
     }
 
-    /// Makes a copy that its schedd will not take: it goes no further than to the cleanup hook.
+    /// Makes a copy, or an edited job, that the schedd will not take: it goes no further than to the cleanup hook.
     pub(super) fn make_refused(&mut self, job: &mut RoutedJob, mut ad: ClassAd, step: &mut Step<'_>) {
         if let Some(at) = self.table.find(&job.route) {
             let (route, key) = (&self.table.routes[at], job.source_id.to_string());
-            let made = self.translator(step).copy(
-                route,
-                &job.source,
-                &key,
-                job.sandboxed,
-                &mut ad,
-                &mut Unwatched::default(),
-            );
+            let translator = self.translator(step);
+            let observer = &mut Unwatched::default();
+            let made = match job.in_place {
+                true => translator.apply(route, &mut ad, observer),
+                false => translator.copy(route, &job.source, &key, job.sandboxed, &mut ad, observer),
+            };
             job.copy = ad;
             match made {
+                Ok(()) if job.in_place => step.log(job, "Failed to edit job."),
                 Ok(()) => {
                     submitted(&mut job.copy, None, step.now);
                     step.log(job, "failed to submit job");

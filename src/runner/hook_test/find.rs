@@ -142,19 +142,21 @@ fn status(
     }
     let printed = reply::lines(&ended.stdout).next().is_some();
     match case.hook {
-        HookType::FetchWork | HookType::ReplyFetch | HookType::EvictClaim | HookType::UpdateJobInfo => {
+        HookType::FetchWork => {
             let but = if printed { ": the answer is used all the same" } else { "" };
             found.push(Finding::new(
                 Rule::StatusIgnored,
-                format!("it {exit}, which the {} does not look at{but}", case.hook.caller().name()),
+                format!("it {exit}, which the startd does not look at{but}"),
                 "to report a failure print nothing",
             ));
         }
-        HookType::JobExit => found.push(Finding::new(
-            Rule::StatusIgnored,
-            format!("it {exit}, which the starter does not look at"),
-            "a failure here must be handled by the hook itself",
-        )),
+        HookType::ReplyFetch | HookType::EvictClaim | HookType::UpdateJobInfo | HookType::JobExit => {
+            found.push(Finding::new(
+                Rule::StatusIgnored,
+                format!("it {exit}, which the {} does not look at", case.hook.caller().name()),
+                "a failure here must be handled by the hook itself",
+            ));
+        }
         HookType::PrepareJob | HookType::PrepareJobBeforeTransfer | HookType::ShadowPrepareJob
             if verdict.good && matches!(exit, Exit::Code(_)) =>
         {
@@ -327,6 +329,7 @@ mod tests {
     #[test]
     fn statuses_that_nobody_sees_are_named() {
         assert_eq!(rules(HookType::JobExit, "", "", 3), [("status-ignored", String::new())]);
+        assert_eq!(rules(HookType::UpdateJobInfo, "", "", 3), [("status-ignored", String::new())]);
         assert_eq!(rules(HookType::TranslateJob, "JobUniverse = 5\n", "", 1)[0].0, "answer-discarded");
         assert_eq!(rules(HookType::JobCleanup, "done\n", "", 0), [("ignored-output", "done".into())]);
     }
@@ -353,6 +356,28 @@ mod tests {
             0,
         );
         assert_eq!(found, [("frozen-expression", "Requirements".into())]);
+    }
+
+    #[test]
+    fn what_the_queue_or_nobody_takes_is_pointed_at() {
+        let update = |stdout: &str| rules(HookType::RouterUpdateJobInfo, stdout, "", 0);
+        assert_eq!(update("Note = 1\nJobUniverse = 5\n"), [("refused-attribute", "JobUniverse".into())]);
+        assert_eq!(update("Note = 1\nOsUser = \"ana\"\n"), []);
+        let prepare = rules(HookType::PrepareJob, "Note = 1\nClaimId = \"a\"\n", "", 0);
+        assert_eq!(prepare, [("ignored-output", "ClaimId".into())]);
+    }
+
+    #[test]
+    fn a_failing_hook_is_not_said_to_succeed() {
+        let message = |code| {
+            let case = Case::new(HookType::PrepareJob);
+            let ended = Ended { exit: Some(Exit::Code(code)), stdout: b"oops\n".into(), ..Ended::default() };
+            let outcome = Outcome { ending: Ending::Ran(ended), took: Duration::from_millis(5) };
+            let verdict = super::super::verdict(&case, &outcome, b"/hook", &RealWorld::new(), Quirks::None);
+            find(&case, &outcome, &verdict)[0].message.clone()
+        };
+        assert!(message(0).ends_with("and the hook succeeds all the same"), "{}", message(0));
+        assert!(message(1).ends_with("all lines behind it are ignored"), "{}", message(1));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use super::call::Ended;
 use super::case::{Case, Protocol};
 use super::finding::{Finding, Rule};
 use super::verdict::Verdict;
-use crate::classad::{Dialect, Expr, LineError};
+use crate::classad::{Dialect, Expr, LineError, is_private};
 use crate::hook::reply::{self, BadLine};
 use crate::hook::{Caller, HookType};
 use crate::text::{Span, caseless};
@@ -63,7 +63,7 @@ pub(super) fn output(case: &Case, ended: &Ended, verdict: &Verdict, found: &mut 
         return;
     }
     if let Some(bad) = &verdict.bad {
-        found.push(bad_line(case, bad));
+        found.push(bad_line(case, bad, verdict));
     }
     lines(case, text, verdict, found);
     if let Some(at) = text.find(b"\r\n") {
@@ -96,11 +96,13 @@ pub(super) fn output(case: &Case, ended: &Ended, verdict: &Verdict, found: &mut 
     }
 }
 
-fn bad_line(case: &Case, bad: &BadLine) -> Finding {
+fn bad_line(case: &Case, bad: &BadLine, verdict: &Verdict) -> Finding {
     let consequence = if reads_all(case.hook) {
         "it spoils the whole answer"
-    } else {
+    } else if verdict.good {
         "it and all lines behind it are ignored, and the hook succeeds all the same"
+    } else {
+        "it and all lines behind it are ignored"
     };
     let open_string = matches!(&bad.error, Some(LineError::Value(_)))
         && bad.line.split_once_str("=").is_some_and(|(_, value)| is_open_string(value));
@@ -275,7 +277,27 @@ fn attribute(
             .at(place),
         );
     }
+    if verdict.refused.as_ref().is_some_and(|refused| caseless::eq(refused, name)) && is_name(name) {
+        found.push(
+            Finding::new(
+                Rule::RefusedAttribute,
+                format!("the queue does not write {name}, and with it nothing of the answer"),
+                "print only what the hook is to change",
+            )
+            .at(place),
+        );
+    }
     let reads_status = prepares || case.hook == HookType::ShadowPrepareJob;
+    if is_private(name) && reads_status {
+        found.push(
+            Finding::new(
+                Rule::IgnoredOutput,
+                format!("{name} is private: neither the job nor any other hook gets to see it"),
+                "hand it on under another name",
+            )
+            .at(place),
+        );
+    }
     if is("HookStatusCode") {
         let code =
             Expr::parse_prefix(value, Dialect::old_syntax()).ok().and_then(|(value, _)| value.as_literal());

@@ -13,6 +13,8 @@ pub enum Rule {
     TextAfterValue,
     /// An attribute whose name no queue takes.
     BadName,
+    /// An attribute that the queue does not write, and the whole answer with it.
+    RefusedAttribute,
     /// An attribute printed twice with different values.
     PrintedTwice,
     /// An attribute or output that has no effect here.
@@ -73,6 +75,7 @@ impl Rule {
             Rule::NewlineInString => "newline-in-string",
             Rule::TextAfterValue => "text-after-value",
             Rule::BadName => "bad-name",
+            Rule::RefusedAttribute => "refused-attribute",
             Rule::PrintedTwice => "printed-twice",
             Rule::IgnoredOutput => "ignored-output",
             Rule::TooLate => "too-late",

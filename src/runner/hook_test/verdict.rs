@@ -42,6 +42,8 @@ pub struct Verdict {
     pub result: Vec<ClassAd>,
     /// The line that spoiled the answer or ended its reading.
     pub bad: Option<BadLine>,
+    /// The attribute that the queue does not write, and the whole answer with it.
+    pub refused: Option<BString>,
     /// Quirks that had a say, whichever way they are decided.
     pub quirks: Vec<Quirk>,
 }
@@ -59,6 +61,7 @@ impl Verdict {
             ignored: Vec::new(),
             result: Vec::new(),
             bad: None,
+            refused: None,
             quirks: Vec::new(),
         }
     }
@@ -465,6 +468,7 @@ fn routed(case: &Case, ended: &Ended, exit: Exit, quirks: Quirks) -> Verdict {
     }
     verdict.ignored = judged.ignored;
     verdict.bad = judged.bad;
+    verdict.refused = judged.refused;
     verdict.quirks = judged.quirks;
     verdict
 }
