@@ -67,3 +67,27 @@ fn clap_finds_no_fault_with_the_definitions() {
         (program.command)().debug_assert();
     }
 }
+
+/// Letters and digits alone: troff escapes the rest.
+fn letters(text: &str) -> String {
+    text.replace("\\fR", "")
+        .replace("\\fB", "")
+        .replace("\\*(Aq", "")
+        .chars()
+        .filter(|c| c.is_ascii_alphanumeric())
+        .collect()
+}
+
+#[test]
+fn the_man_page_tells_what_every_option_does() {
+    for program in PROGRAMS {
+        let page = fs::read_to_string(root().join(format!("man/{}.1", program.name))).unwrap();
+        let page = letters(&page);
+        let command = (program.command)();
+        let options = command.get_arguments().filter(|arg| !arg.is_hide_set() && !arg.is_positional());
+        for option in options.filter(|arg| !matches!(arg.get_id().as_str(), "help" | "help-all")) {
+            let help = option.get_long_help().or_else(|| option.get_help()).unwrap().to_string();
+            assert!(page.contains(&letters(&help)), "{}: --{}: {help}", program.name, option.get_id());
+        }
+    }
+}

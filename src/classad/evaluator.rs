@@ -490,8 +490,6 @@ impl<'a> Evaluator<'a> {
 
     /// The dialect of texts that are parsed on the way.
     pub(crate) fn dialect(&self) -> Dialect {
-        Dialect::new_syntax()
-            .strict(self.strict)
-            .zone_offset(self.world.zone(self.world.now().epoch()).offset)
+        Dialect::new_syntax().strict(self.strict)
     }
 }

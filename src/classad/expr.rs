@@ -107,6 +107,19 @@ impl Expr {
         }
     }
 
+    /// The elements of what is written as a list, `{ a, b }`, be they literals or not.
+    pub fn as_list(&self) -> Option<Vec<Expr>> {
+        match &self.0 {
+            Repr::Node(tree, root) => match tree.node(*root) {
+                Node::List { first, count } => {
+                    Some(tree.links(first, count).iter().map(|item| Expr::from_tree(tree, *item)).collect())
+                }
+                _ => None,
+            },
+            Repr::Scalar(_) => None,
+        }
+    }
+
     /// The new form of the expression.
     pub fn unparse(&self) -> BString {
         let mut out = Vec::new();

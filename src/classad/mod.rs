@@ -43,4 +43,5 @@ pub use name::{AttrName, is_private};
 pub use observer::{Observer, Part, Place};
 pub use parser::{Dialect, ParseError, ParseErrorKind};
 pub use screen::{Guards, Loaded, Role, Screen, Truth};
+pub use times::{LocalTime, set_local_time};
 pub use value::{AbsTime, List, Value};

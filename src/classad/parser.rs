@@ -26,37 +26,28 @@ pub struct Dialect {
     pub(crate) old_strings: bool,
     /// The lexer of JSON ads.
     pub(crate) json: bool,
-    /// Seconds east of Greenwich for `absTime("...")` without a zone.
-    pub(crate) zone_offset: i32,
 }
 
 impl Dialect {
     /// New syntax, condor mode.
     pub const fn new_syntax() -> Self {
-        Dialect { condor: true, old_strings: false, json: false, zone_offset: 0 }
+        Dialect { condor: true, old_strings: false, json: false }
     }
 
     /// The values of long ads, condor mode.
     pub const fn old_syntax() -> Self {
-        Dialect { condor: true, old_strings: true, json: false, zone_offset: 0 }
+        Dialect { condor: true, old_strings: true, json: false }
     }
 
     /// The values of JSON ads, condor mode.
     pub const fn json() -> Self {
-        Dialect { condor: true, old_strings: false, json: true, zone_offset: 0 }
+        Dialect { condor: true, old_strings: false, json: true }
     }
 
     /// The same in strict mode (`STRICT_CLASSAD_EVALUATION = true`), or back in condor mode.
     #[must_use]
     pub const fn strict(mut self, strict: bool) -> Self {
         self.condor = !strict;
-        self
-    }
-
-    /// The same with another local zone, in seconds east of Greenwich.
-    #[must_use]
-    pub const fn zone_offset(mut self, seconds: i32) -> Self {
-        self.zone_offset = seconds;
         self
     }
 }
@@ -454,7 +445,7 @@ impl Parser<'_, '_> {
         let bytes = self.lexer.bytes(time);
         let builder = &mut self.workbench.builder;
         let literal = if absolute {
-            times::parse_abs(bytes, &|_| self.dialect.zone_offset).map(|time| builder.time(time))
+            times::parse_abs(bytes, times::local_time).map(|time| builder.time(time))
         } else {
             times::parse_rel(bytes).map(|seconds| builder.push(Node::RelTime(seconds)))
         };

@@ -1,7 +1,51 @@
 //! Times as text, and the calendar (classad.md 9.6, 10.5, 10.6; reference: literals.cpp, util.cpp).
 
+use std::sync::OnceLock;
+
 use super::numbers::{self, is_space};
 use super::value::AbsTime;
+
+/// The local zone as a rule: for a moment in seconds since the epoch, seconds east of Greenwich and whether daylight
+/// saving is in force.
+pub type LocalTime = fn(i64) -> (i32, bool);
+
+static LOCAL: OnceLock<LocalTime> = OnceLock::new();
+
+/// Sets the zone of times in texts that name none, `absTime("2026-07-01T12:00:00")`, for all texts that this process
+/// reads; it is that of Greenwich until then. As with C's `localtime`, which the reference asks, there is one for the
+/// process: the first call counts.
+pub fn set_local_time(rule: LocalTime) {
+    let _ = LOCAL.set(rule);
+}
+
+/// What [`set_local_time`] has set.
+pub(crate) fn local_time(seconds: i64) -> (i32, bool) {
+    LOCAL.get().map_or((0, false), |rule| rule(seconds))
+}
+
+/// What C's `mktime` makes of civil time that is said to be standard time (`tm_isdst` 0). `civil` is that time in
+/// seconds, as if it were that of Greenwich. In summer the offset of the nearest winter counts; glibc looks as far.
+pub(crate) fn standard_seconds(civil: i64, local: impl Fn(i64) -> (i32, bool)) -> i64 {
+    const STRIDE: i64 = 601_200;
+    const FARTHEST: i64 = 536_454_000 / 2 + STRIDE;
+    let less = |offset: i32| civil.saturating_sub(i64::from(offset));
+    let first = less(local(less(local(civil).0)).0);
+    let (offset, daylight) = local(first);
+    if !daylight {
+        return less(offset);
+    }
+    let mut distance = STRIDE;
+    while distance < FARTHEST {
+        for near in [first.saturating_sub(distance), first.saturating_add(distance)] {
+            let (offset, daylight) = local(near);
+            if !daylight {
+                return less(offset);
+            }
+        }
+        distance += STRIDE;
+    }
+    less(offset).saturating_add(3600)
+}
 
 /// A point of civil time in the proleptic Gregorian calendar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,8 +100,8 @@ pub(crate) fn civil(seconds: i64) -> Civil {
     }
 }
 
-/// Reads the text of an `absTime`. `local` tells the offset of local time at some moment, for texts without a zone.
-pub(crate) fn parse_abs(text: &[u8], local: &dyn Fn(i64) -> i32) -> Option<AbsTime> {
+/// Reads the text of an `absTime`. `local` tells local time, for texts without a zone.
+pub(crate) fn parse_abs(text: &[u8], local: impl Fn(i64) -> (i32, bool)) -> Option<AbsTime> {
     let mut text = text.to_vec();
     let mut zone: Option<i32> = None;
     let length = text.len();
@@ -103,14 +147,18 @@ pub(crate) fn parse_abs(text: &[u8], local: &dyn Fn(i64) -> i32) -> Option<AbsTi
     }
     let [month, day, hour, minute, second] = parts;
     let seconds = days_from_civil(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second;
-    if seconds - i64::from(local(seconds)) == -1 {
+    // The reference goes through `mktime`, takes the offset found there, and corrects what it has by standard time.
+    let instant = standard_seconds(seconds, &local);
+    if instant == -1 {
         return None;
     }
-    let offset = zone.unwrap_or_else(|| local(seconds));
+    let (there, daylight) = local(instant);
+    let offset = zone.unwrap_or(there);
     if offset == -1 {
         return None;
     }
-    Some(AbsTime { seconds: seconds - i64::from(offset), offset })
+    let standard = i64::from(there) - if daylight { 3600 } else { 0 };
+    Some(AbsTime { seconds: instant + standard - i64::from(offset), offset })
 }
 
 /// Cuts `±hhmm` off the end; nothing where it is not four digits.
@@ -267,6 +315,33 @@ mod tests {
         }
         assert_eq!(civil(0).weekday, 4);
         assert_eq!(civil(86_399).second, 59);
+    }
+
+    /// Two hours east in the summer half of each year (from its 90th to its 300th day), one hour else.
+    fn summer_time(seconds: i64) -> (i32, bool) {
+        let summer = (90..300).contains(&civil(seconds).yearday);
+        (if summer { 7200 } else { 3600 }, summer)
+    }
+
+    #[test]
+    fn a_time_without_a_zone_has_the_offset_of_its_own_day() {
+        for (text, seconds, offset) in [
+            ("2020-01-02T03:04:05", 1_577_930_645, 3600),
+            ("2020-07-02T03:04:05", 1_593_651_845, 7200),
+            ("2020-07-02T03:04:05Z", 1_593_659_045, 0),
+            ("2020-07-02T03:04:05-04:00", 1_593_673_445, -14_400),
+        ] {
+            assert_eq!(parse_abs(text.as_bytes(), summer_time), Some(AbsTime { seconds, offset }), "{text}");
+        }
+    }
+
+    #[test]
+    fn civil_time_of_the_summer_is_read_as_standard_time() {
+        // 1593659045 is 2020-07-02T03:04:05Z.
+        assert_eq!(standard_seconds(1_593_659_045, summer_time), 1_593_659_045 - 3600);
+        assert_eq!(standard_seconds(1_577_934_245, summer_time), 1_577_934_245 - 3600);
+        // Where it is always summer an hour is assumed.
+        assert_eq!(standard_seconds(1_000_000_000, |_| (7200, true)), 1_000_000_000 - 3600);
     }
 
     #[test]

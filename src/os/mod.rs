@@ -1,7 +1,7 @@
 //! The kernel: children, signals, pipes, process families, accounts, files. It knows processes and knows no slot.
 //!
 //! [`Reactor`] is the one loop of a program; [`RealWorld`] is what evaluation and configuration see of the outside.
-//! `unsafe` stands in `child` alone.
+//! `unsafe` stands in `child` and, for one question to the kernel, in `standard`.
 
 pub mod accounting;
 mod child;
@@ -23,13 +23,15 @@ mod running;
 mod signals;
 mod spawn;
 mod spawn_error;
+mod standard;
 pub mod tree;
 mod whole;
 
 pub use event::{Captured, ChildId, Event, Given, Leftover, Stream, Token};
 pub use outlet::Outlet;
 pub use reactor::{Interest, Reactor, Whom};
-pub use real_world::RealWorld;
+pub use real_world::{RealWorld, local_time};
 pub use signals::sigpipe_was_ignored;
 pub use spawn_error::{SpawnError, Stage};
+pub use standard::{refuse_closed_stdout, stdout_was_closed};
 pub use whole::read_whole;

@@ -71,6 +71,14 @@ impl RealWorld {
     }
 }
 
+/// The zone of TZ or of the machine at a moment: seconds east of Greenwich, and whether daylight saving is in force.
+pub fn local_time(epoch: i64) -> (i32, bool) {
+    let Ok(timestamp) = jiff::Timestamp::from_second(epoch) else { return (0, false) };
+    let zone = jiff::tz::TimeZone::system();
+    let info = zone.to_offset_info(timestamp);
+    (info.offset().seconds(), info.dst().is_dst())
+}
+
 impl World for RealWorld {
     fn now(&self) -> Now {
         self.fixed.unwrap_or_else(clock::now)

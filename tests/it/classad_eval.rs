@@ -120,15 +120,51 @@ fn an_explanation_names_the_clause_that_is_to_blame() {
 
 #[test]
 fn input_without_end_is_refused_in_bounded_memory() {
-    for words in [&["-my-file", "/dev/zero", "1"][..], &["--ads", "/dev/zero", "-count"]] {
+    let (large, little) = ("larger than 256 MiB", "no memory is left for an ad of more than");
+    for (words, limit, expected) in [
+        (&["-my-file", "/dev/zero", "1"][..], "600000", large),
+        (&["--ads", "/dev/zero", "-count"], "600000", large),
+        (&["--ads", "/dev/zero", "-count"], "200000", little),
+    ] {
         let output = Command::new("sh")
-            .args(["-c", "ulimit -v 600000; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_htc-classad-eval")])
+            .args(["-c", "ulimit -v \"$0\"; exec \"$@\"", limit, env!("CARGO_BIN_EXE_htc-classad-eval")])
             .args(words)
             .stdin(Stdio::null())
             .output()
             .unwrap();
         let err = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(3), "{words:?}: {err}");
-        assert!(err.contains("no memory is left for an ad of more than"), "{words:?}: {err}");
+        assert!(err.contains(expected), "{words:?} {limit}: {err}");
     }
+}
+
+/// What is printed with a zone for TZ.
+fn in_zone(zone: &str, words: &[&str]) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_htc-classad-eval"))
+        .args(words)
+        .env("TZ", zone)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn local_time_is_that_of_the_zone_by_rule_and_by_name() {
+    let words =
+        ["-quiet", "absTime(0)", "absTime(\"2020-07-02T03:04:05\")", "formatTime(1593659045, \"%c %s\")"];
+    // Recorded with classad_eval of HTCondor 25.14.
+    let expected = "absTime(\"1969-12-31T19:00:00-05:00\")\nabsTime(\"2020-07-02T03:04:05-04:00\")\n\
+                    \"Wed Jul  1 23:04:05 2020 1593662645\"\n";
+    assert_eq!(in_zone("EST5EDT,M3.2.0,M11.1.0", &words), expected);
+    if std::path::Path::new("/usr/share/zoneinfo/America/New_York").exists() {
+        assert_eq!(in_zone("America/New_York", &words), expected);
+        assert_eq!(in_zone(":America/New_York", &words), expected);
+    }
+    // Also in ads of a file.
+    let ads = std::env::temp_dir().join(format!("zone-{}.ads", std::process::id()));
+    std::fs::write(&ads, "T = absTime(\"2020-07-02T03:04:05\")\n").unwrap();
+    let words = ["-ads", ads.to_str().unwrap(), "-af", "T"];
+    assert_eq!(in_zone("EST5EDT,M3.2.0,M11.1.0", &words), "absTime(\"2020-07-02T03:04:05-04:00\")\n");
+    std::fs::remove_file(&ads).unwrap();
 }

@@ -32,6 +32,8 @@ mod sandbox;
 mod simulate;
 #[cfg(feature = "cli")]
 mod slot_run;
+#[cfg(feature = "cli")]
+mod standard_output;
 mod starter;
 mod starter_containers;
 mod starter_files;

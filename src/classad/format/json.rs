@@ -427,7 +427,7 @@ impl<'s> Reader<'_, 's, '_, '_> {
         let mut open: Vec<Open> = Vec::new();
         loop {
             if open.len() >= DEEPEST {
-                return Err(self.parser.error(crate::classad::ParseErrorKind::TooDeep, "a value"));
+                return Err(self.parser.error(crate::classad::ParseErrorKind::TooDeepJson, "a value"));
             }
             // A value begins here.
             let mut node = match self.scalar()? {
@@ -545,6 +545,9 @@ mod tests {
         assert_eq!(round(&deep(DEEPEST)).len(), deep(DEEPEST).len());
         assert!(parse(deep(1_000_000).as_bytes(), Dialect::json()).is_err());
         assert!(parse("{\"A\": ".repeat(200_000).as_bytes(), Dialect::json()).is_err());
+        let error = parse(deep(DEEPEST + 1).as_bytes(), Dialect::json()).expect_err("one too many");
+        assert_eq!(error.to_string(), "the arrays and objects are nested too deeply");
+        assert!(error.help().is_some_and(|help| help.contains(&DEEPEST.to_string())), "{:?}", error.help());
     }
 
     #[test]

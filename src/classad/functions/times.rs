@@ -252,8 +252,11 @@ fn broken_down<'a>(call: &mut Call<'_, 'a>, value: Computed<'a>) -> Result<Optio
     let (sec, min, hour) = (sec.unwrap_or(0), min.unwrap_or(0), hour.unwrap_or(0));
     let days = times::days_from_civil(i64::from(year) + 1900, i64::from(mon) + 1, i64::from(mday));
     let civil = days * 86_400 + i64::from(hour) * 3600 + i64::from(min) * 60 + i64::from(sec);
-    // What `mktime` makes of it.
-    let epoch = civil - i64::from(offset(call, civil - i64::from(offset(call, civil))));
+    let world = call.world();
+    let epoch = times::standard_seconds(civil, |seconds| {
+        let zone = world.zone(seconds);
+        (zone.offset, zone.daylight_saving)
+    });
     let zone = standard_zone(call);
     Ok(Some(BrokenDown { sec, min, hour, mday, mon, year, wday, yday, zone, gmtoff: 0, epoch }))
 }

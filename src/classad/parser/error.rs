@@ -29,6 +29,8 @@ pub enum ParseErrorKind {
     Assignment,
     /// The expression nests deeper than the reference admits.
     TooDeep,
+    /// Arrays and objects of JSON nest deeper than can be kept.
+    TooDeepJson,
     /// The text is larger than 2 GiB.
     TooLong,
     /// The text of an `absTime` or `relTime` literal is no time.
@@ -50,6 +52,9 @@ impl ParseError {
             }
             ParseErrorKind::BadToken(BadToken::Comment) => Some("close the comment with */"),
             ParseErrorKind::TooDeep => Some("at most 165 nested parentheses are allowed"),
+            ParseErrorKind::TooDeepJson => {
+                Some("at most 5000 arrays and objects may stand within one another")
+            }
             _ => None,
         }
     }
@@ -91,6 +96,9 @@ impl fmt::Display for ParseError {
                 return write!(f, "`{}` is not a number", self.found);
             }
             ParseErrorKind::TooDeep => return write!(f, "the expression is nested too deeply"),
+            ParseErrorKind::TooDeepJson => {
+                return write!(f, "the arrays and objects are nested too deeply");
+            }
             ParseErrorKind::TooLong => return write!(f, "the text is too long for an expression"),
             ParseErrorKind::BadTime => return write!(f, "`{}` is not a time", self.found),
             ParseErrorKind::EmptyName => return write!(f, "an attribute has an empty name"),

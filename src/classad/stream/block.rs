@@ -7,7 +7,7 @@ use std::ops::Range;
 const BLOCK: usize = 256 * 1024;
 
 /// An ad or line beyond this is refused instead of filling the memory.
-const LARGEST: usize = 1 << 30;
+const LARGEST: usize = 256 << 20;
 
 /// Bytes that stay there in front of what is not used yet, so that a message can show the line around its place.
 pub(crate) const CONTEXT: usize = 400;
@@ -102,7 +102,7 @@ impl<R: Read> Window<R> {
         }
         if self.filled + BLOCK / 2 > self.data.len() {
             if self.filled >= LARGEST {
-                let message = "a line or an ad is larger than 1 GiB; is this a file of ads?";
+                let message = "a line or an ad is larger than 256 MiB; is this a file of ads?";
                 return Err(io::Error::new(io::ErrorKind::InvalidData, message));
             }
             // Behind the largest ad there is room for one more block, which tells that it is too large.

@@ -7,14 +7,11 @@ use std::os::unix::ffi::OsStrExt;
 use super::Cli;
 use crate::classad::{Dialect, Expr, ParseError, Value, traps};
 use crate::cli::common::{Problem, Session, Status};
-use crate::os::RealWorld;
 use crate::text::caret::Caret;
-use crate::world::World;
 
-/// The present zone, strict mode: how texts are read.
-pub(super) fn dialect(cli: &Cli, world: &RealWorld) -> Dialect {
-    let now = world.now().epoch();
-    Dialect::new_syntax().strict(cli.context.strict).zone_offset(world.zone(now).offset)
+/// How texts are read: in strict mode or not.
+pub(super) fn dialect(cli: &Cli) -> Dialect {
+    Dialect::new_syntax().strict(cli.context.strict)
 }
 
 /// The problem of a text that is no expression.

@@ -40,7 +40,7 @@ struct State {
 /// Files that cannot be read, texts that are nothing, and those of standard output.
 pub(super) fn run(cli: &Cli, matches: &ArgMatches, session: &Session) -> anyhow::Result<Status> {
     let world = cli.clock.world();
-    let dialect = ask::dialect(cli, &world);
+    let dialect = ask::dialect(cli);
     let mut out = io::stdout().lock();
     let mut state =
         State { my: ClassAd::new(), target: None, quiet: false, changed: true, last: None, assigned: false };

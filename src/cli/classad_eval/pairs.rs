@@ -29,7 +29,7 @@ struct Pair<'a> {
 /// Bad expressions, input that cannot be read, and those of standard output.
 pub(super) fn run(cli: &Cli, matches: &ArgMatches, session: &Session) -> anyhow::Result<Status> {
     let world = cli.clock.world();
-    let dialect = ask::dialect(cli, &world);
+    let dialect = ask::dialect(cli);
     let Some(file) = &cli.stream.r#match else { return Ok(Status::Done) };
     if file == Path::new("-") && cli.input.ads == Path::new("-") {
         return Err(Problem::usage("--ads and --match both read standard input")

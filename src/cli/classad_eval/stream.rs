@@ -161,7 +161,7 @@ struct Results<'a> {
 /// Bad expressions, input that cannot be read, and those of standard output.
 pub(super) fn run(cli: &Cli, matches: &ArgMatches, session: &Session) -> anyhow::Result<Status> {
     let world = cli.clock.world();
-    let dialect = ask::dialect(cli, &world);
+    let dialect = ask::dialect(cli);
     let work = Work::new(cli, &world, dialect, session)?;
     let (input, out) = pipe_ends();
     let (read, name) = cli.input.open(input)?;

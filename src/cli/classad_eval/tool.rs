@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 
 use crate::classad::format::new;
-use crate::classad::{ClassAd, Context, Dialect, Expr};
+use crate::classad::{AbsTime, ClassAd, Context, Dialect, Expr, List, Value};
 use crate::cli::common::{Session, Status};
 use crate::os::{RealWorld, read_whole};
 
@@ -65,7 +65,7 @@ pub(super) fn run(words: &[OsString], session: &Session) -> anyhow::Result<Statu
             }
             text => {
                 if let Some(ad) = make_ad(text) {
-                    state.my.update(&ad);
+                    state.my.update(&as_passed_through(&ad));
                     state.changed = true;
                 } else if !evaluate(text, &mut state, &world, &mut out, session)? {
                     return Ok(Status::Tool(1));
@@ -128,6 +128,31 @@ pub(super) fn make_ad(text: &[u8]) -> Option<ClassAd> {
     read(text).or_else(|| read(&[b"[", text, b"]"].concat()))
 }
 
+/// An ad as it comes out of the bindings, through which the script merges it attribute by attribute: literals become
+/// Python's values and literals again, which makes a span of time a number and moves a point of time to Greenwich, also
+/// in lists (reference: `ClassAd.update`, `_convert_local_datetime_to_utc_ts`, classad2/_class_ad.py).
+fn as_passed_through(ad: &ClassAd) -> ClassAd {
+    let mut passed = ClassAd::new();
+    for (name, expr) in ad.iter() {
+        passed.insert(name, literal_passed_through(&expr).unwrap_or(expr));
+    }
+    passed
+}
+
+/// What becomes of an expression; none where it stays as it is.
+fn literal_passed_through(expr: &Expr) -> Option<Expr> {
+    if let Some(items) = expr.as_list() {
+        let passed = items.into_iter().map(|item| literal_passed_through(&item).unwrap_or(item));
+        return Some(Expr::literal(Value::List(List::new(passed.collect::<Vec<_>>()))));
+    }
+    match expr.as_literal()? {
+        // The literal of a span is a number of seconds when it is evaluated.
+        value @ Value::Real(_) => Some(Expr::literal(value)),
+        Value::AbsTime(AbsTime { seconds, .. }) => Some(Expr::literal(AbsTime { seconds, offset: 0 })),
+        _ => None,
+    }
+}
+
 /// The ad of a file; `{` and `}` of a list of ads are passed over.
 pub(super) fn make_file_ad(text: &[u8]) -> Option<ClassAd> {
     let is_list = text.starts_with(b"{\n") && text.ends_with(b"\n}\n");
@@ -153,6 +178,20 @@ fn read_ad(file: &OsStr, session: &Session) -> Option<ClassAd> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn literal_times_are_merged_as_the_bindings_give_them() {
+        let merged = |text: &str| as_passed_through(&make_ad(text.as_bytes()).unwrap()).unparse().to_string();
+        for (text, expected) in [
+            ("a=relTime(\"1.5\")", "[ a = 1.500000000000000E+00 ]"),
+            ("a=(relTime(\"5\"))", "[ a = (relTime(\"05\")) ]"),
+            ("a=absTime(\"2021-12-31T23:59:59+05:30\")", "[ a = absTime(\"2021-12-31T18:29:59-00:00\") ]"),
+            ("a={relTime(\"5\"),{b}}", "[ a = { 5.000000000000000E+00,{ b } } ]"),
+            ("a=[b=relTime(\"5\")]", "[ a = [ b = relTime(\"05\") ] ]"),
+        ] {
+            assert_eq!(merged(text), expected, "{text}");
+        }
+    }
 
     #[test]
     fn an_expression_may_be_followed_by_attributes_or_a_bracket() {

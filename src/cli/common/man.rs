@@ -14,7 +14,8 @@ use super::program::Program;
 /// # Errors
 /// None that a `Vec` could give.
 pub fn man_page(program: &Program) -> io::Result<Vec<u8>> {
-    let command = (program.command)();
+    // What `--help` leaves out for the sake of its size has its words here.
+    let command = (program.command)().mut_args(|arg| arg.hide_short_help(false));
     let mut page = Vec::new();
     let man = Man::new(command.clone())
         .title(program.name.to_uppercase())

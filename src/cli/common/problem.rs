@@ -86,6 +86,19 @@ pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
     })
 }
 
+/// Names standard output in an error that stands alone and can only be its: nobody else is told without a name.
+pub(crate) fn of_stdout(error: anyhow::Error) -> anyhow::Error {
+    match error.downcast_ref::<io::Error>().map(io::Error::kind) {
+        Some(io::ErrorKind::InvalidInput) if crate::os::stdout_was_closed() => {
+            anyhow::anyhow!("cannot write to standard output: it is closed")
+        }
+        Some(io::ErrorKind::StorageFull) if error.chain().count() == 1 => {
+            error.context("cannot write to standard output")
+        }
+        _ => error,
+    }
+}
+
 /// The status of a failure: that of the first [`Problem`] in its chain, else "the program itself failed".
 pub(crate) fn status_of(error: &anyhow::Error) -> Status {
     find(error).map_or(Status::Failed, Problem::status)

@@ -140,6 +140,8 @@ fn with_help(command: Command) -> Command {
 impl Program {
     /// The whole program: reads the command line, runs, tells what went wrong, gives the status.
     pub fn main(&self) -> ExitCode {
+        crate::os::refuse_closed_stdout();
+        crate::classad::set_local_time(crate::os::local_time);
         let mut words = std::env::args_os();
         let called = words.next().unwrap_or_default();
         let words: Vec<OsString> = words.collect();
@@ -225,6 +227,7 @@ fn outcome(result: anyhow::Result<Status>, session: &Session) -> Status {
         // A reader such as head(1) that had enough is no failure.
         Err(error) if problem::is_broken_pipe(&error) => Status::Done,
         Err(error) => {
+            let error = problem::of_stdout(error);
             session.report(&error);
             problem::status_of(&error)
         }
