@@ -198,6 +198,11 @@ impl<'a> View<'a> {
         }
     }
 
+    /// What is outside.
+    pub fn world(&self) -> &'a dyn World {
+        self.world
+    }
+
     /// The view of a slot of that type: `SLOT_TYPE_<n>_NAME` goes before `NAME`, even if it is empty
     /// (`Resource.cpp`, `SlotType::param`). Slots of no type give `None`; dynamic slots the type and id of their parent.
     #[must_use]

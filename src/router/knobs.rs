@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use bstr::BString;
 
+use super::token;
 use crate::config::View;
 use crate::text::list;
 
@@ -34,7 +35,7 @@ pub struct Knobs {
     pub hook_keyword: Option<BString>,
     /// `JOB_ROUTER_SEND_ROUTE_IDTOKENS`: names of tokens.
     pub send_tokens: BString,
-    /// Files of the tokens that are made (`JOB_ROUTER_CREATE_IDTOKEN_NAMES`), by name.
+    /// Files of the tokens that can be sent, by name: at first all of `JOB_ROUTER_CREATE_IDTOKEN_NAMES`.
     pub tokens: Vec<(BString, BString)>,
     /// `CHIRP_DELAYED_UPDATE_PREFIX`: attributes that are mirrored by pattern.
     pub chirp_prefix: Vec<BString>,
@@ -91,7 +92,10 @@ impl Knobs {
             mirror_lag,
             hook_keyword: text(view, "JOB_ROUTER_HOOK_KEYWORD"),
             send_tokens: or_empty("JOB_ROUTER_SEND_ROUTE_IDTOKENS"),
-            tokens: tokens(view),
+            tokens: token::orders(view, &mut |_| {})
+                .into_iter()
+                .map(|order| (order.name, order.file))
+                .collect(),
             chirp_prefix: list::split(&chirp).map(Into::into).collect(),
             source_schedd: (or_empty("JOB_ROUTER_SCHEDD1_NAME"), or_empty("JOB_ROUTER_SCHEDD1_POOL")),
             destination_schedd: (or_empty("JOB_ROUTER_SCHEDD2_NAME"), or_empty("JOB_ROUTER_SCHEDD2_POOL")),
@@ -112,29 +116,4 @@ impl Knobs {
         }
         label
     }
-}
-
-/// The files of `JOB_ROUTER_CREATE_IDTOKEN_NAMES`. Only where they would stand: nothing is signed here.
-fn tokens(view: &View<'_>) -> Vec<(BString, BString)> {
-    let Some(names) = text(view, "JOB_ROUTER_CREATE_IDTOKEN_NAMES") else { return Vec::new() };
-    let mut tokens: Vec<(BString, BString)> = Vec::new();
-    for name in list::split(&names) {
-        let name = BString::from(name);
-        if name.eq_ignore_ascii_case(b"NAMES") || tokens.iter().any(|(known, _)| *known == name) {
-            continue;
-        }
-        let Some(definition) = text(view, &format!("JOB_ROUTER_CREATE_IDTOKEN_{name}")) else { continue };
-        let (ad, errors) = crate::classad::format::long::parse(&definition);
-        if ad.is_empty() || !errors.is_empty() {
-            continue;
-        }
-        let string =
-            |attribute: &str| ad.string(attribute).map(BString::from).filter(|text| !text.is_empty());
-        let directory = string("dir").or_else(|| text(view, "SEC_TOKEN_DIRECTORY")).unwrap_or_default();
-        let file = string("filename").unwrap_or_else(|| name.clone());
-        let slash: &[u8] = if directory.ends_with(b"/") { b"" } else { b"/" };
-        let path = [directory.as_slice(), slash, &file].concat().into();
-        tokens.push((name, path));
-    }
-    tokens
 }

@@ -126,6 +126,8 @@ pub enum Action {
     },
     /// Submit a copy.
     Submit(JobId, Box<ClassAd>),
+    /// Copy the proxy that the route lends for a job that is not submitted after all, and leave it there.
+    LeaveProxy(JobId, Box<ClassAd>),
     /// Change the source in place.
     Edit(JobId, Vec<(BString, Option<Expr>)>),
     /// Set attributes of a source; JobStatus only if the queue's is neither removed nor completed.
@@ -207,6 +209,11 @@ impl Router {
     pub fn lent_proxy(&self, source: JobId, world: &dyn World) -> Option<BString> {
         let job = self.jobs.get(&source.to_string())?;
         self.table.routes[self.table.find(&job.route)?].lent_proxy(&job.source, world)
+    }
+
+    /// Takes note of which tokens can be sent from now on: their names and files.
+    pub fn set_tokens(&mut self, tokens: Vec<(BString, BString)>) {
+        self.knobs.tokens = tokens;
     }
 
     /// Whether nothing is managed and no answer is awaited.

@@ -16,6 +16,7 @@
 //! | `policy` | periodic expressions of managed sources |
 //! | `routed_job` | one job under management |
 //! | `hook_verdict` | what the answer of a hook means |
+//! | `token` | IDTOKENs that are made for copies |
 
 pub mod choose;
 pub mod compare;
@@ -31,6 +32,7 @@ mod queue_refusal;
 pub mod route;
 mod routed_job;
 pub mod table;
+pub mod token;
 pub mod translate;
 
 pub use choose::{Choice, Chooser, Looked};

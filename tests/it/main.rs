@@ -25,6 +25,7 @@ mod reactor;
 #[cfg(feature = "cli")]
 mod router_live;
 mod router_routes;
+mod router_tokens;
 #[cfg(feature = "cli")]
 mod router_tools;
 mod sandbox;

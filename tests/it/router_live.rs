@@ -8,17 +8,17 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-const CONFIG: &str = "JOB_ROUTER_NAME = jobrouter\nJOB_ROUTER_SOURCE_JOB_CONSTRAINT = WantRoute\n\
+pub(crate) const CONFIG: &str = "JOB_ROUTER_NAME = jobrouter\nJOB_ROUTER_SOURCE_JOB_CONSTRAINT = WantRoute\n\
     JOB_ROUTER_ROUTE_NAMES = R\nJOB_ROUTER_ROUTE_R @=r\n  UNIVERSE vanilla\n@r\n";
-const JOB: &str = "Owner = \"ana\"\nJobStatus = 1\nJobUniverse = 5\nWantRoute = true\n";
+pub(crate) const JOB: &str = "Owner = \"ana\"\nJobStatus = 1\nJobUniverse = 5\nWantRoute = true\n";
 
-struct Place {
-    directory: tempfile::TempDir,
+pub(crate) struct Place {
+    pub(crate) directory: tempfile::TempDir,
 }
 
 impl Place {
     /// A queue with the job 1.0.
-    fn new() -> Place {
+    pub(crate) fn new() -> Place {
         let directory = tempfile::tempdir().unwrap();
         fs::write(directory.path().join("config"), CONFIG).unwrap();
         fs::create_dir(directory.path().join("queue")).unwrap();
@@ -26,15 +26,15 @@ impl Place {
         Place { directory }
     }
 
-    fn file(&self, name: &str) -> PathBuf {
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
 
-    fn read(&self, name: &str) -> String {
+    pub(crate) fn read(&self, name: &str) -> String {
         fs::read_to_string(self.file(name)).unwrap_or_default()
     }
 
-    fn command(&self, queue: &str, words: &[&str]) -> Command {
+    pub(crate) fn command(&self, queue: &str, words: &[&str]) -> Command {
         let mut command = Command::new("timeout");
         command
             .args(["-s", "KILL", "60", env!("CARGO_BIN_EXE_htc-router-translate")])
@@ -48,7 +48,7 @@ impl Place {
     }
 
     /// Status and standard error of a run.
-    fn run(&self, queue: &str, words: &[&str]) -> (i32, String) {
+    pub(crate) fn run(&self, queue: &str, words: &[&str]) -> (i32, String) {
         let output = self.command(queue, words).output().unwrap();
         (output.status.code().unwrap_or(-1), String::from_utf8_lossy(&output.stderr).into_owned())
     }
@@ -63,7 +63,7 @@ impl Place {
     }
 }
 
-fn waits_for(what: impl Fn() -> bool) -> bool {
+pub(crate) fn waits_for(what: impl Fn() -> bool) -> bool {
     let end = Instant::now() + Duration::from_secs(20);
     while Instant::now() < end {
         if what() {
@@ -421,27 +421,6 @@ fn a_lent_proxy_is_spooled_and_its_copy_taken_away() {
     assert!(
         place.read("queue/1.0.ad").contains("Managed = \"Schedd\"\n") && !place.file("queue/2.0.ad").exists()
     );
-}
-
-#[test]
-fn a_token_is_sent_if_its_file_is_there() {
-    let place = Place::new();
-    let token = place.file("tokens/a.tok");
-    let directory = place.file("tokens");
-    let config = format!(
-        "{CONFIG}JOB_ROUTER_CREATE_IDTOKEN_NAMES = a\nJOB_ROUTER_CREATE_IDTOKEN_a @=e\n  dir = \"{}\"\n  \
-         filename = \"a.tok\"\n@e\nJOB_ROUTER_SEND_ROUTE_IDTOKENS = a\n",
-        directory.display()
-    );
-    fs::write(place.file("config"), config).unwrap();
-    let (_, told) = place.run("queue", &["--once"]);
-    assert!(told.contains("token a: there is no file") && told.contains("unknown IDTOKEN a"), "{told}");
-    assert!(!place.file("queue/2.0.ad").exists());
-    fs::create_dir(&directory).unwrap();
-    fs::write(&token, "x").unwrap();
-    place.run("queue", &["--once"]);
-    let copy = place.read("queue/2.0.ad");
-    assert!(copy.contains(&format!("TransferInput = \"{}\"\n", token.display())), "{copy}");
 }
 
 #[test]

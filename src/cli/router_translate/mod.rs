@@ -45,8 +45,11 @@ const MANUAL: Manual = Manual {
          directory of job ads. Routes of the old syntax (JOB_ROUTER_ENTRIES) are read with a warning.",
         "run copies the files of sandboxed jobs (JobShouldBeSandboxed) into DIR/spool, as their owner where it may, and what \
          came of them back to the source's Iwd; with --submit that is left to the command. A shared proxy gets a copy for the \
-         submission, which is removed after it. Tokens are not made: the files of JOB_ROUTER_CREATE_IDTOKEN_* have to be there \
-         (condor_token_create makes them), else the jobs they are sent with are given back, as by a router that cannot write them.",
+         submission, which is removed after it. With a positive \
+         JOB_ROUTER_IDTOKEN_REFRESH the tokens of JOB_ROUTER_CREATE_IDTOKEN_* are made as 25.14 makes them, at the start and every so \
+         many seconds: signed with SEC_TOKEN_POOL_SIGNING_KEY_FILE or a key of SEC_PASSWORD_DIRECTORY, which nobody else may read. Where \
+         none is made their files have to be there (condor_token_create makes them), else the jobs they are sent with are given \
+         back.",
         "With JOB_ROUTER_SCHEDD2_* copies belong into another queue: '--copies DIR2' is its directory, where they get cluster numbers \
          of their own and whose other jobs are left alone. Source and copy may then have the same number.",
         "transform, lint and compare run commands that rules name ('include command', TRANSFORM from 'prog |') only with --exec. \

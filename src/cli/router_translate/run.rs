@@ -1,9 +1,9 @@
 //! `htc-router-translate run`: the router's whole life over a directory of job ads.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
-use bstr::{BString, ByteSlice};
+use bstr::BString;
 use clap::Args;
 
 use super::router::Setup;
@@ -58,16 +58,6 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
     if let Some(period) = arguments.period {
         setup.knobs.polling_period = period;
     }
-    // Whoever makes tokens has made them before: what is not there is as one that 25.14 could not write.
-    setup.knobs.tokens.retain(|(name, file)| {
-        let is_there = Path::new(&*file.to_path_lossy()).is_file();
-        if !is_there {
-            program.warn(&format!(
-                "token {name}: there is no file '{file}', and none is made here; jobs that it is to be sent with are given back"
-            ));
-        }
-        is_there
-    });
     let view = setup.config.view(&world);
     const SECOND: [&str; 3] =
         ["JOB_ROUTER_SCHEDD2_NAME", "JOB_ROUTER_SCHEDD2_SPOOL", "JOB_ROUTER_SCHEDD2_JOB_QUEUE_LOG"];

@@ -229,6 +229,16 @@ impl Router {
             }
             Err(error) => {
                 let text = error.reference_text(&job.description(), route.name.as_bstr());
+                // 25.14 copies the proxy before it looks for tokens, and forgets it where they fail.
+                let of_tokens = matches!(error, TranslateError::Tokens | TranslateError::UnknownToken(_));
+                let world = step.around.world;
+                if of_tokens
+                    && self.quirks.has(Quirk::ProxyCopyLeft)
+                    && job.sandboxed
+                    && route.lent_proxy(&job.source, world).is_some()
+                {
+                    step.actions.push(Action::LeaveProxy(job.source_id, Box::new(job.source.clone())));
+                }
                 step.actions.push(Action::Log(text));
                 self.translation_failed(job, step);
             }

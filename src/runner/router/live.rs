@@ -16,6 +16,7 @@ use super::directory::Directory;
 use super::hooks::{HookRunner, NoHook};
 use super::spool::Copying;
 use super::submission::{self, NotSubmitted, Submission};
+use super::tokens::Tokens;
 use crate::classad::{ClassAd, Context, Expr};
 use crate::config::View;
 use crate::hook::HookType;
@@ -114,6 +115,7 @@ struct Live<'a> {
     running: FxHashMap<ChildId, Running>,
     submissions: FxHashMap<ChildId, Submission>,
     copying: FxHashMap<ChildId, Copying>,
+    tokens: Tokens,
     path: PathBuf,
     /// The same directory, for those who work elsewhere.
     absolute: PathBuf,
@@ -163,6 +165,7 @@ pub fn run(path: &Path, router: Router, options: &Options<'_>) -> Result<(), Run
         running: FxHashMap::default(),
         submissions: FxHashMap::default(),
         copying: FxHashMap::default(),
+        tokens: Tokens::new(options.view, options.log),
         path: path.to_owned(),
         absolute,
         copies_absolute,
@@ -177,7 +180,13 @@ impl Live<'_> {
         let period = self.router.knobs().polling_period;
         let periodic = self.router.knobs().periodic_interval;
         let mut next_periodic = clock::tick().plus(periodic);
+        let mut next_tokens = Some(clock::tick());
         loop {
+            if next_tokens.is_some_and(|due| due <= clock::tick()) {
+                let tokens = self.tokens.refresh(self.options.view, self.options.world, self.options.log);
+                self.router.set_tokens(tokens);
+                next_tokens = self.tokens.every().map(|every| clock::tick().plus(every));
+            }
             let next_poll = clock::tick().plus(period);
             let log = self.options.log;
             self.refresh()?;
@@ -349,6 +358,11 @@ impl Live<'_> {
                 }
                 let submitted = self.copies_mut().submit(&ad, now).map_err(|error| error.to_string());
                 return Some(Event::Submitted(id, submitted));
+            }
+            Action::LeaveProxy(id, ad) => {
+                if let Err(reason) = self.lend(id, &ad) {
+                    log(&reason);
+                }
             }
             Action::Edit(id, changes) => {
                 let edited = self.directory.edit(id, &changes, world);

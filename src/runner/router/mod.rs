@@ -7,6 +7,7 @@
 //! | `submission` | one copy submitted through a command |
 //! | `spool` | files of sandboxed jobs |
 //! | `live` | the router over such a directory |
+//! | `tokens` | token files that are made for copies |
 //! | `simulate` | jobs over time with a manual clock |
 
 mod directory;
@@ -15,6 +16,7 @@ mod live;
 mod simulate;
 mod spool;
 mod submission;
+mod tokens;
 
 pub use directory::Directory;
 pub use hooks::{Called, HookRunner, NoHook};

@@ -314,7 +314,7 @@ pub fn simulate(
                         }
                         events.push_back(Event::Yielded(id, Ok(())));
                     }
-                    Action::UserLog(..) => {}
+                    Action::UserLog(..) | Action::LeaveProxy(..) => {}
                 }
             }
         }

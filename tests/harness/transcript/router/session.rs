@@ -346,6 +346,8 @@ impl<'a> Session<'a> {
                 }
                 return Some(Event::Submitted(id, Ok(copy)));
             }
+            // No file of a recording was there to be copied.
+            Action::LeaveProxy(..) => {}
             Action::Edit(id, changes) => {
                 let unit = self.take(id, at, "edit", |kind| kind == Kind::Write);
                 if let Some(unit) = unit {
