@@ -177,6 +177,28 @@ fn a_recorded_input_is_not_completed_a_second_time() {
 }
 
 #[test]
+fn a_built_in_slot_has_the_start_of_the_configuration() {
+    let home = home();
+    let hook = "#!/bin/sh\ncat >/dev/null\nprintf 'Cmd = \"/x\"\\nIwd = \"/\"\\nRequestMemory = 128\\n'\n";
+    crate::sandbox::write_executable(&home.path().join("fetch"), hook.as_bytes());
+    std::fs::write(home.path().join("conf"), "START = TARGET.RequestMemory <= 64\nRANK = 3\n").unwrap();
+    std::fs::write(home.path().join("slot"), "State = \"Unclaimed\"\nRequirements = Start\nStart = true\n")
+        .unwrap();
+    let words = ["fetch", "./fetch", "--config-file", "conf"];
+    let Some(output) = run(home.path(), &words) else { return };
+    let said = text(&output.stderr);
+    assert!(said.contains("RequestMemory <= 64 is false"), "{said}");
+    assert_eq!(output.status.code(), Some(1));
+    // Options and ads that are given win.
+    for more in [["--set", "start = true"], ["--set-slot", "Start=true"], ["--slot-ads", "slot"]] {
+        let output = run(home.path(), &[&words[..], &more].concat()).unwrap();
+        assert_eq!(output.status.code(), Some(0), "{more:?}: {}", text(&output.stderr));
+    }
+    let output = run(home.path(), &[&words[..], &["--show-input"]].concat()).unwrap();
+    assert_eq!(ad(&text(&output.stdout))["Rank"], "3");
+}
+
+#[test]
 fn reply_reads_the_internal_ad_with_the_policy() {
     let home = home();
     std::fs::write(home.path().join("conf"), "STARTD_JOB_HOOK_KEYWORD = FARM\nSUSPEND = KeyboardIdle < 7\n")

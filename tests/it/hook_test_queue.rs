@@ -379,7 +379,7 @@ fn hooks_of_the_startd_read_the_completed_job_and_the_policy() {
     let path = home.path().join("condor_config");
     let config = std::fs::read_to_string(&path).unwrap()
         + "Q_HOOK_REPLY_FETCH = $(CONFIG_ROOT)/hooks/reply\nQ_HOOK_EVICT_CLAIM = $(CONFIG_ROOT)/hooks/evict\n\
-           PREEMPT = Memory > 5\n";
+           START = Memory > 5\n";
     std::fs::write(path, config).unwrap();
     if drive(home.path(), &["--reject", "0", "--kill", "0"]).is_none() {
         return;
@@ -390,7 +390,7 @@ fn hooks_of_the_startd_read_the_completed_job_and_the_policy() {
         for line in ["RequestCpus = 1\n", "HookKeyword = \"Q\"\n"] {
             assert!(job.contains(line), "{file}: {line}: {job}");
         }
-        assert!(slot.contains("PREEMPT = Memory > 5\n"), "{file}: {slot}");
+        assert!(slot.contains("START = Memory > 5\n"), "{file}: {slot}");
         assert!(!slot.contains("LastHeardFrom"), "{file}: {slot}");
     }
 }

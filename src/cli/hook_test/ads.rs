@@ -13,9 +13,10 @@ use crate::runner::hook_test::{Case, samples};
 use crate::text::Span;
 use crate::text::caret::Caret;
 
-/// Puts the ads into a case.
-pub(super) fn take(case: &mut Case, one: &One, session: &Session) -> anyhow::Result<()> {
+/// Puts the ads into a case. Says whether the slot is a built-in one, whose policy is that of the configuration.
+pub(super) fn take(case: &mut Case, one: &One, session: &Session) -> anyhow::Result<bool> {
     let (ads, hook) = (&one.ads, case.hook);
+    let mut built_in = ads.slot_ads.is_none();
     if let Some(kind) = &ads.sample_job {
         case.job = samples::job(kind).ok_or_else(|| unknown("job", kind, samples::job_kinds()))?;
     }
@@ -26,14 +27,16 @@ pub(super) fn take(case: &mut Case, one: &One, session: &Session) -> anyhow::Res
         let mut given = read(&input, one.input.strict_input, 2, session)?.into_iter();
         let first = given.next().ok_or_else(|| nothing(&input))?;
         match hook {
-            HookType::FetchWork => case.slot = first,
+            HookType::FetchWork => (case.slot, built_in) = (first, false),
             HookType::RouterUpdateJobInfo | HookType::JobCleanup => case.routed = first,
             _ => case.job = first,
         }
         // What these hooks read themselves has two ads, and so has what we print of them.
         match (hook, given.next()) {
             (HookType::JobFinalize, Some(second)) => case.routed = second,
-            (HookType::ReplyFetch | HookType::EvictClaim, Some(second)) => case.slot = second,
+            (HookType::ReplyFetch | HookType::EvictClaim, Some(second)) => {
+                (case.slot, built_in) = (second, false);
+            }
             _ => {}
         }
     }
@@ -46,7 +49,15 @@ pub(super) fn take(case: &mut Case, one: &One, session: &Session) -> anyhow::Res
     if let Some(path) = &ads.routed_ads {
         case.routed = only(path, one, session)?;
     }
-    change(case, ads)
+    change(case, ads)?;
+    Ok(built_in)
+}
+
+/// Whether an option says what an attribute of the slot is to be.
+pub(super) fn slot_has(ads: &AdOptions, hook: HookType, name: &str) -> bool {
+    let is = |text: &str| text.split('=').next().is_some_and(|left| left.trim().eq_ignore_ascii_case(name));
+    let of_subject = ads.set.iter().chain(&ads.delete).filter(|_| hook == HookType::FetchWork);
+    of_subject.chain(&ads.set_slot).any(|text| is(text))
 }
 
 fn unknown(what: &str, kind: &str, kinds: impl Iterator<Item = &'static str>) -> Problem {

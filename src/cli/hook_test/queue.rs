@@ -185,6 +185,11 @@ fn play(cli: &Cli, drive: &mut Drive<'_>) -> anyhow::Result<Option<i32>> {
             let mut slot = samples::slot("static").unwrap_or_default();
             slot.set("Name", format!("slot{}@node1.example.org", number + 1));
             slot.set("SlotID", number as i64 + 1);
+            for (name, knob) in [("Start", "START"), ("Rank", "Rank")] {
+                if let Some(value) = hooks.policy.get(knob) {
+                    slot.insert(name, value);
+                }
+            }
             slot
         })
         .collect();

@@ -81,7 +81,7 @@ impl Setup {
         if let Some(id) = &call.claim_id {
             case.claim_id = id.as_str().into();
         }
-        ads::take(&mut case, one, session)?;
+        let built_in_slot = ads::take(&mut case, one, session)?;
         words(&mut case, one)?;
 
         let mut setup = Setup {
@@ -105,7 +105,7 @@ impl Setup {
             let own = |account: &&Account| account.uid == identity::effective_uid() && account.uid != 0;
             setup.identity = setup.account.as_ref().filter(|account| !own(account)).map(identity::of_account);
         }
-        setup.configure(cli, one, session)?;
+        setup.configure(cli, one, built_in_slot, session)?;
         for line in &setup.unread {
             session.warn(line);
         }
@@ -115,7 +115,13 @@ impl Setup {
     }
 
     /// Reads the configuration where one is wanted, and finds the hook.
-    fn configure(&mut self, cli: &Cli, one: &One, session: &Session) -> anyhow::Result<()> {
+    fn configure(
+        &mut self,
+        cli: &Cli,
+        one: &One,
+        built_in_slot: bool,
+        session: &Session,
+    ) -> anyhow::Result<()> {
         let wanted =
             one.hook.is_none() || cli.config.config_file.is_some() || !cli.config.set_knob.is_empty();
         let (hook, world) = (self.case.hook, Rc::clone(&self.world));
@@ -135,6 +141,9 @@ impl Setup {
                 self.settings = settings;
             }
             self.policy(&config, one)?;
+            if built_in_slot {
+                self.slot_of(&config, one)?;
+            }
             self.find(&view, one)?;
             if let (HookType::TranslateJob, Some(name)) = (hook, &one.call.route) {
                 self.route(&view, name, one)?;
@@ -168,6 +177,22 @@ impl Setup {
     /// Whether the hook reads the slot's internal ad.
     fn sees_policy(&self) -> bool {
         matches!(self.case.hook, HookType::ReplyFetch | HookType::EvictClaim)
+    }
+
+    /// Gives a built-in slot the START and RANK of the configuration, which decide about a fetched job. Options win.
+    fn slot_of(&mut self, config: &Config, one: &One) -> anyhow::Result<()> {
+        let hook = self.case.hook;
+        if hook == HookType::FetchWork || self.sees_policy() {
+            let own = config.for_slot(one.call.slot_type, &slot_name(one), &*self.world);
+            let policy = slot::policy_of(own, config.view(&*self.world), self.quirks)
+                .map_err(|error| Problem::unreadable(error.to_string()))?;
+            for (name, knob) in [("Start", "START"), ("Rank", "Rank")] {
+                if let (Some(value), false) = (policy.get(knob), ads::slot_has(&one.ads, hook, name)) {
+                    self.case.slot.insert(name, value);
+                }
+            }
+        }
+        Ok(())
     }
 
     /// The policy of the slot, for hooks that read it.
