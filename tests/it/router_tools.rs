@@ -528,13 +528,23 @@ fn tables_of_one_line_a_job_are_those_of_condor_q() {
 }
 
 #[test]
-fn running_and_held_jobs_at_once_are_refused() {
+fn running_and_held_jobs_at_once_are_refused_and_what_is_no_code_is_named() {
     let place = tempfile::tempdir().unwrap();
     let place = place.path();
     fs::write(place.join("job_queue.log"), LOG).unwrap();
     fs::write(place.join("condor_config"), format!("SPOOL = {}\n", place.display())).unwrap();
-    for words in [&["-run", "-hold"][..], &["-run", "-nobatch", "-idle"]] {
-        let (status, out) = call(env!("CARGO_BIN_EXE_htc-router-status"), "condor_router_q", words, place);
-        assert_eq!(status, 1, "{out}");
-    }
+    let told = |words: &[&str]| {
+        let (status, _) = call(env!("CARGO_BIN_EXE_htc-router-status"), "condor_router_q", words, place);
+        let output = Command::new(place.join("condor_router_q"))
+            .args(words)
+            .env("CONDOR_CONFIG", place.join("condor_config"))
+            .output()
+            .unwrap();
+        (status, String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let refusal = (1, "-run and -hold/held or -idle are incompatible\n".to_owned());
+    assert_eq!(told(&["-run", "-hold"]), refusal);
+    assert_eq!(told(&["-run", "-nobatch", "-idle"]), refusal);
+    let warning = "Warning \"x\" is not a hold code and/or subcode. ignoring\n";
+    assert_eq!(told(&["-hold:3/1,x"]), (0, warning.to_owned()));
 }

@@ -174,6 +174,8 @@ pub(super) struct Wish {
     /// What is shown as time.
     pub(super) time: RunTime,
     time_chosen: bool,
+    /// What was passed over, as the tool says it.
+    pub(super) warnings: Vec<String>,
     /// Whether nothing is to be cut for a terminal.
     pub(super) wide: bool,
     /// The schedd that is asked.
@@ -202,6 +204,7 @@ pub fn run(words: &[OsString], session: &Session) -> anyhow::Result<Status> {
         }
         Err(refusal) => return refusal.tell(session),
     };
+    wish.warnings.iter().for_each(|text| session.tell(text));
     let Some(file) = wish.file.take() else {
         session.tell("Error: there is no queue here\nhint: name a file of ads with -jobads\n");
         return Ok(Status::Tool(1));
@@ -429,17 +432,20 @@ impl Wish {
 
     /// The codes of `-hold:CODE,CODE/SUBCODE`.
     fn restrict_codes(&mut self, suffix: Option<&OsStr>) {
-        let codes =
-            crate::text::list::split(suffix.map(OsStr::as_bytes).unwrap_or_default()).filter_map(|word| {
-                let (code, rest) =
-                    crate::text::number::integer_prefix(word).map(|(code, used)| (code, &word[used..]))?;
-                let subcode = rest.strip_prefix(b"/").and_then(crate::text::number::integer_prefix);
-                Some(match subcode.filter(|(subcode, _)| *subcode >= 0) {
-                    Some((subcode, _)) => format!("(HoldReasonCode=={code} && HoldReasonSubCode=={subcode})"),
-                    None => format!("HoldReasonCode=={code}"),
-                })
+        let mut codes: Vec<String> = Vec::new();
+        for word in crate::text::list::split(suffix.map(OsStr::as_bytes).unwrap_or_default()) {
+            let Some((code, used)) = crate::text::number::integer_prefix(word) else {
+                let word = String::from_utf8_lossy(word);
+                self.warnings
+                    .push(format!("Warning \"{word}\" is not a hold code and/or subcode. ignoring\n"));
+                continue;
+            };
+            let subcode = word[used..].strip_prefix(b"/").and_then(crate::text::number::integer_prefix);
+            codes.push(match subcode.filter(|(subcode, _)| *subcode >= 0) {
+                Some((subcode, _)) => format!("(HoldReasonCode=={code} && HoldReasonSubCode=={subcode})"),
+                None => format!("HoldReasonCode=={code}"),
             });
-        let codes: Vec<String> = codes.collect();
+        }
         if !codes.is_empty() {
             self.all.push(codes.join(" || ").into_bytes());
         }

@@ -130,6 +130,7 @@ fn list(words: &[OsString], config: &Config, program: &Program) -> anyhow::Resul
         }
         Err(refusal) => return refusal.tell(program),
     };
+    wish.warnings.iter().for_each(|text| program.tell(text));
     // The list is that of the sources' queue, unless the schedd of the copies is named.
     let copies = match &wish.schedd {
         None => false,
