@@ -515,3 +515,91 @@ fn includes_are_bounded_in_number() {
     place.write("i1", fan("i3", 100));
     assert_eq!(place.run(["A"]).0, "1\n");
 }
+
+/// The program under the reference's name.
+fn as_condor_config_val(place: &Place, words: &[&str]) -> String {
+    let link = place.path().join("condor_config_val");
+    if !link.exists() {
+        std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_htc-config-dump"), &link).expect("a link");
+    }
+    let mut command = Command::new(link);
+    command.env_clear().current_dir(place.path()).env("CONDOR_CONFIG", "condor_config").stdin(Stdio::null());
+    let output = command.args(words).output().expect("it starts");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[test]
+fn a_trace_tells_of_detected_values_that_are_set_and_put_back() {
+    let place = Place::new("OPSYS = LINUX\nHOSTNAME = zz\nNETWORK_HOSTNAME = n.e\nHOSTNAME = yy\nPID = 3\n");
+    let out = as_condor_config_val(&place, &["-trace", "OPSYS", "HOSTNAME", "PID", "REAL_UID", "SUBSYSTEM"]);
+    let told: Vec<&str> = out.split(" # trace: ").skip(1).collect();
+    let names: Vec<&str> = told.iter().filter_map(|text| text.lines().next()).collect();
+    let expected = [
+        "OPSYS",
+        "HOSTNAME",
+        "HOSTNAME",
+        "HOSTNAME",
+        "SUBSYSTEM",
+        "PID",
+        "HOSTNAME",
+        "SUBSYSTEM",
+        "REAL_UID",
+        "PID",
+    ];
+    assert_eq!(names, expected, "{out}");
+    assert_eq!(told[0], "OPSYS\n  # was: LINUX\n  # set at: <Detected>\n");
+    assert_eq!(told[2], "HOSTNAME\n  # was: yy\n  # set at: condor_config, line 4\n");
+    assert_eq!(told[3], "HOSTNAME\n  # was: n\n  # set at: <Detected>\n");
+    assert_eq!(told[5], "PID\n  # was: 3\n  # set at: condor_config, line 5\n");
+}
+
+#[test]
+fn the_host_is_named_anew_when_all_is_read() {
+    let place = Place::new("LOCAL_CONFIG_FILE = more\n");
+    place.write("more", "NETWORK_HOSTNAME = n.e\nSEEN = $(FULL_HOSTNAME)\nFULL_HOSTNAME = x\n");
+    let out = as_condor_config_val(&place, &["-trace", "FULL_HOSTNAME"]);
+    let told: Vec<&str> = out.lines().filter_map(|line| line.strip_prefix("  # was: ")).collect();
+    // As root's file left it, what the other file said, and again as root's file left it.
+    let [first, second, third] = told[..] else { panic!("{out}") };
+    assert_eq!((first, second), (third, "x"), "{out}");
+    assert!(first != "n.e" && out.ends_with("\nn.e\n"), "{out}");
+}
+
+#[test]
+fn a_setting_in_the_place_of_a_detected_value_keeps_its_spelling() {
+    let place = Place::new("opsys = X\nopsysMajorVer = 3\nmine = 1\nMINE = 2\n");
+    let out = as_condor_config_val(&place, &["-raw", "-v", "OpSys", "OPSYSMAJORVER", "Mine"]);
+    let names: Vec<&str> = out.lines().filter(|line| line.contains(" = ")).collect();
+    assert_eq!(names, ["OPSYS = X", "OPSYSMAJORVER = 3", "mine = 2"], "{out}");
+}
+
+#[test]
+fn values_shown_by_type_are_the_defaults_of_integers_and_truth_values() {
+    let place = Place::new("UPDATE_INTERVAL = 7\nX = 1m\n");
+    let evals = |option: &str, names: &[&str]| -> Vec<String> {
+        let words: Vec<&str> = [option].iter().chain(names).copied().collect();
+        let out = as_condor_config_val(&place, &words);
+        out.lines().filter_map(|line| line.strip_prefix(" # eval: ").map(str::to_owned)).collect()
+    };
+    let names = [
+        "UPDATE_INTERVAL",
+        "USE_SHARED_PORT",
+        "MINUTE",
+        "COLLECTOR_SOCKET_BUFSIZE",
+        "PRIORITY_HALFLIFE",
+        "X",
+    ];
+    assert_eq!(
+        evals("-v:int", &names),
+        ["300 (valid)", "1 (valid)", "0 (invalid)", "10240000 (valid)", "0 (invalid)", "0 (invalid)"]
+    );
+    assert_eq!(evals("-v:long", &names[..2]), ["300 (valid long)", "1 (valid long)"]);
+    assert_eq!(
+        evals("-v:double", &names[..5]),
+        ["300 (valid)", "1 (valid)", "0 (invalid)", "10240000 (valid)", "86400 (valid)"]
+    );
+    assert_eq!(
+        evals("-v:bool", &["UPDATE_INTERVAL", "MINUTE", "X"]),
+        ["true def=1 (valid)", "true def=0 (invalid)", "true def=0 (invalid)"]
+    );
+}

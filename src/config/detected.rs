@@ -4,6 +4,7 @@
 //! looked up. Where the reference puts them over what files say, the loader takes the files' definitions out of the
 //! table; where files may override them, the table simply goes first.
 
+use core::net::IpAddr;
 use std::path::Path;
 use std::sync::OnceLock;
 
@@ -13,6 +14,8 @@ use crate::config::template::trim;
 use crate::text::caseless;
 use crate::text::number::integer_prefix;
 use crate::world::World;
+
+mod address;
 
 /// Names that are measured together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,29 +78,17 @@ const NAMES: [(&str, Group); 34] = [
     ("UTSNAME_VERSION", Group::Kernel),
 ];
 
-/// Names that files cannot change, because they are put in again when all sources were read.
-pub(crate) const FORCED: [&str; 14] = [
-    "TILDE",
-    "HOSTNAME",
-    "FULL_HOSTNAME",
-    "USERNAME",
-    "REAL_UID",
-    "REAL_GID",
-    "PID",
-    "PPID",
-    "IP_ADDRESS",
-    "IP_ADDRESS_IS_IPV6",
-    "IPV4_ADDRESS",
-    "IPV6_ADDRESS",
-    "DETECTED_CPUS",
-    "DETECTED_CPUS_LIMIT",
-];
-
 /// Whether a name is one of these.
 pub(crate) fn is_detected(name: &[u8]) -> bool {
     let others: [&[u8]; 3] = [b"SUBSYSTEM", b"LOCALNAME", b"CONFIG_ROOT"];
     NAMES.binary_search_by(|(known, _)| caseless::cmp(known.as_bytes(), name)).is_ok()
         || others.iter().any(|known| caseless::eq(known, name))
+}
+
+/// How the reference spells a detected name.
+pub(crate) fn spelling(name: &[u8]) -> Option<&'static str> {
+    let at = NAMES.binary_search_by(|(known, _)| caseless::cmp(known.as_bytes(), name)).ok()?;
+    Some(NAMES[at].0)
 }
 
 type Values = Vec<(&'static str, BString)>;
@@ -118,6 +109,8 @@ pub(crate) struct Detected {
     only_physical: bool,
     /// NETWORK_INTERFACE, where it is an address; empty where it leaves none.
     address: Option<String>,
+    /// ENABLE_IPV4 and ENABLE_IPV6, where they are truth values.
+    families: [Option<bool>; 2],
 }
 
 impl Detected {
@@ -157,6 +150,12 @@ impl Detected {
         self.address = Some(address);
     }
 
+    /// Sets ENABLE_IPV4 and ENABLE_IPV6; nothing stands for `auto`.
+    pub(crate) fn set_families(&mut self, families: [Option<bool>; 2]) {
+        self.groups[Group::Address as usize] = OnceLock::new();
+        self.families = families;
+    }
+
     /// Sets COUNT_HYPERTHREAD_CPUS.
     pub(crate) fn set_count_hyperthreads(&mut self, count: bool) {
         if self.only_physical == count {
@@ -176,10 +175,14 @@ impl Detected {
             }
             Group::Host => self.host(world),
             Group::Process => process(world),
-            Group::Address => addresses(self.address.clone().unwrap_or_else(|| {
-                let [_, _, address] = world.host();
-                address
-            })),
+            Group::Address => match self.address.as_deref() {
+                Some(address) => addresses(address.parse().ok().into_iter().collect()),
+                None => {
+                    let [_, _, ours] = world.host();
+                    let others = read(world, "/proc/net/if_inet6");
+                    addresses(address::choose(&ours, &others, self.families))
+                }
+            },
         }
     }
 
@@ -400,17 +403,19 @@ fn process(world: &dyn World) -> Values {
     values
 }
 
-fn addresses(address: String) -> Values {
-    if address.is_empty() {
-        return Vec::new();
+/// The values that the host's addresses give; the first is that of the host as a whole.
+fn addresses(found: Vec<IpAddr>) -> Values {
+    let mut values = Values::new();
+    if let Some(first) = found.first() {
+        let is_v6 = if first.is_ipv6() { "true" } else { "false" };
+        values.push(("IP_ADDRESS", first.to_string().into()));
+        values.push(("IP_ADDRESS_IS_IPV6", is_v6.into()));
     }
-    let is_v6 = address.contains(':');
-    let family = if is_v6 { "IPV6_ADDRESS" } else { "IPV4_ADDRESS" };
-    vec![
-        ("IP_ADDRESS", address.clone().into()),
-        ("IP_ADDRESS_IS_IPV6", if is_v6 { "true" } else { "false" }.into()),
-        (family, address.into()),
-    ]
+    for address in found {
+        let family = if address.is_ipv6() { "IPV6_ADDRESS" } else { "IPV4_ADDRESS" };
+        values.push((family, address.to_string().into()));
+    }
+    values
 }
 
 #[cfg(test)]

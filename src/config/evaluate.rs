@@ -5,6 +5,7 @@ use bstr::BString;
 
 use crate::classad::{ClassAd, Context, Dialect, Expr, Value};
 use crate::config::template::{trim, trim_end};
+use crate::text::caseless;
 use crate::text::number::{integer_prefix, real_prefix};
 use crate::world::World;
 
@@ -26,6 +27,13 @@ pub(crate) fn to_boolean(text: &[u8], world: &dyn World) -> Option<bool> {
         b"false" | b"0" => Some(false),
         _ => value(text, None, world)?.truth(),
     }
+}
+
+/// What a text that is no truth value still counts as, where the reference goes on with it: the one that it begins with
+/// (`string_is_boolean_param`, which has its result by then).
+pub(crate) fn boolean_prefix(text: &[u8]) -> Option<bool> {
+    let words: [(&[u8], bool); 4] = [(b"true", true), (b"1", true), (b"false", false), (b"0", false)];
+    words.into_iter().find(|(word, _)| caseless::starts_with(text, word)).map(|(_, value)| value)
 }
 
 /// What a text is as a number.

@@ -49,14 +49,12 @@ pub struct LogicalLines<'a> {
     at: usize,
     line: u32,
     mode: CommentMode,
-    has_nul: bool,
 }
 
 impl<'a> LogicalLines<'a> {
     /// Reads from the start of `source`.
     pub fn new(source: &'a [u8]) -> Self {
-        let has_nul = memchr::memchr(0, source).is_some();
-        LogicalLines { source, at: 0, line: 0, mode: CommentMode::New, has_nul }
+        LogicalLines { source, at: 0, line: 0, mode: CommentMode::New }
     }
 
     /// The whole text that is read.
@@ -84,11 +82,9 @@ impl<'a> LogicalLines<'a> {
         if self.at >= self.source.len() {
             return None;
         }
-        if self.has_nul {
-            return self.joined_line();
-        }
         let rest = &self.source[self.at..];
-        let Some(newline) = memchr::memchr(b'\n', rest) else {
+        // A null byte joins its line with the next; one without a newline is not trimmed.
+        let Some(newline) = memchr::memchr2(b'\n', 0, rest).filter(|&at| rest[at] == b'\n') else {
             return self.joined_line();
         };
         let start = self.at + (newline - trim_start(&rest[..newline]).len());
@@ -131,7 +127,7 @@ impl<'a> LogicalLines<'a> {
             let newline = memchr::memchr(b'\n', rest);
             self.at = start + newline.map_or(rest.len(), |n| n + 1);
             let raw = &rest[..newline.unwrap_or(rest.len())];
-            let nul = self.has_nul.then(|| memchr::memchr(0, raw)).flatten();
+            let nul = memchr::memchr(0, raw);
             let part = &raw[..nul.unwrap_or(raw.len())];
             pieces.push((offset(text.len()), offset(start)));
             text.extend_from_slice(part);

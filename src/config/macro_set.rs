@@ -143,12 +143,21 @@ pub enum Found<'a> {
 }
 
 impl<'a> Found<'a> {
-    /// The raw value; `None` for a parameter of the table that has no default.
+    /// The raw value; empty for a parameter of the table that has no default.
     pub fn raw(&self) -> Cow<'a, [u8]> {
         match self {
             Found::Set(entry) => Cow::Borrowed(entry.raw()),
             Found::Detected { value, .. } => Cow::Borrowed(value),
             Found::Default(parameter) => parameter.default(),
+        }
+    }
+
+    /// The raw value as references and functions see it: nothing for a parameter that the table knows but gives no
+    /// default, so that functions take the name itself (`config.cpp`, `lookup_macro`).
+    pub fn value(&self) -> Option<Cow<'a, [u8]>> {
+        match self {
+            Found::Default(parameter) if parameter.subsystem().is_none() => parameter.explicit_default(),
+            _ => Some(self.raw()),
         }
     }
 
@@ -300,6 +309,11 @@ impl MacroSet {
     /// Sets a name (`config.cpp`, `insert_macro`; self references are put in before). The first spelling stays; a new
     /// plain name that has its default's value is not stored.
     pub(crate) fn insert(&mut self, name: &[u8], raw: BString, place: Place) {
+        self.insert_as(name, name, raw, place);
+    }
+
+    /// As [`MacroSet::insert`]; a new entry is shown as `shown`.
+    pub(crate) fn insert_as(&mut self, shown: &[u8], name: &[u8], raw: BString, place: Place) {
         let parameter = parameter_of(name);
         let matches_default = parameter.is_some_and(|parameter| same_value(&parameter.default(), &raw));
         if let Some(at) = with_key(b"", name, |key| self.index.get(key).copied()) {
@@ -328,10 +342,9 @@ impl MacroSet {
         let at = self.entries.len() as u32;
         self.has_dotted |= name.contains(&b'.');
         with_key(b"", name, |key| self.index.insert(key.into(), at));
-        let shown: BString = name.into();
         self.entries.push(Entry {
-            name: shown.clone(),
-            current: Definition { name: shown, raw, place, matches_default },
+            name: shown.into(),
+            current: Definition { name: name.into(), raw, place, matches_default },
             replaced: Vec::new(),
             parameter,
         });

@@ -32,7 +32,7 @@ pub(crate) struct SetSource<'a> {
 
 impl MacroSource for SetSource<'_> {
     fn raw(&self, name: &[u8]) -> Option<Cow<'_, [u8]>> {
-        self.set.find(name, self.who, self.world).map(|found| found.raw())
+        self.set.find(name, self.who, self.world)?.value()
     }
 
     fn without_own_prefix<'n>(&self, name: &'n [u8]) -> Option<&'n [u8]> {
@@ -393,7 +393,7 @@ impl Loader<'_> {
             let kind = expand::ExpandErrorKind::TooLong;
             return Err(ExpandError { kind, chain: vec![name.into()] });
         }
-        self.set.insert(name, raw, place);
+        self.insert(name, raw, place);
         Ok(())
     }
 

@@ -11,7 +11,6 @@ use crate::classad::regex::{Options as RegexOptions, Regex};
 use crate::config::command::{self, Target, ends_in_bar};
 use crate::config::condition;
 use crate::config::defaults;
-use crate::config::detected::FORCED;
 use crate::config::evaluate;
 use crate::config::load::{Loader, Stop};
 use crate::config::macro_set::{Found, Place, Source, SourceId, SourceKind};
@@ -22,6 +21,7 @@ use crate::text::{caseless, list};
 use crate::world::FileKind;
 
 mod settle;
+mod special;
 
 /// The largest source that is read; offsets are 32 bits wide, and nobody wrote more by hand.
 const MAX_SOURCE: u64 = 1 << 30;
@@ -48,7 +48,7 @@ impl Loader<'_> {
                 None => b".",
             };
             let directory = self.absolute(directory);
-            self.set.insert(b"CONFIG_ROOT", directory, Place::special(SourceId::DETECTED));
+            self.insert(b"CONFIG_ROOT", directory, Place::special(SourceId::DETECTED));
             self.root = Some(root.clone());
             self.config_source(root.as_ref(), 0, "global config source", true)?;
         }
@@ -58,6 +58,7 @@ impl Loader<'_> {
             self.config_source(file.as_ref(), 0, "config source", true)?;
             self.local_sources.push(file);
         }
+        self.settings_of_the_resolver()?;
         self.learn_host();
         if options.local_files {
             self.local_sources(only_env)?;
@@ -73,15 +74,14 @@ impl Loader<'_> {
             let defined = self.define(name, value, place);
             defined.map_err(|error| Stop::new(0).reason(error.to_string()))?;
         }
-        self.force_detected()?;
+        self.force_detected(false)?;
         self.persistent()?;
         self.check_network()?;
+        self.settings_of_the_resolver()?;
+        self.force_detected(true)?;
         self.domains()?;
         self.auto_use()?;
-        for name in ["ABORT_ON_EXCEPTION", "CONDOR_FSYNC"] {
-            self.flag(name)?;
-        }
-        Ok(())
+        self.settings_of_the_tool()
     }
 
     /// The files that LOCAL_CONFIG_DIR and LOCAL_CONFIG_FILE name.
@@ -116,19 +116,6 @@ impl Loader<'_> {
             Err(error) => {
                 self.error_line(format!("Configuration Error: {name}: {error}"));
                 Err(Stop::new(0))
-            }
-        }
-    }
-
-    /// A truth value with the reference's complaint if it is none.
-    fn flag(&mut self, name: &str) -> Result<bool, Stop> {
-        let view = View::new(&self.set, self.who.clone(), self.world);
-        match view.boolean(name) {
-            Ok(setting) => Ok(setting.is_some_and(|setting| setting.value)),
-            Err(error) => {
-                let fallback = error.fallback == b"true"[..];
-                self.warn(format!("ERROR \"{error}\" at line 2659 in file condor_config.cpp"));
-                Ok(fallback)
             }
         }
     }
@@ -216,60 +203,13 @@ impl Loader<'_> {
         Ok(())
     }
 
-    /// SUBSYSTEM and LOCALNAME.
-    fn insert_identity(&mut self) {
-        let place = Place::special(SourceId::DETECTED);
-        let local = if self.who.local_name.is_empty() { &self.who.subsystem } else { &self.who.local_name };
-        let local = local.clone();
-        self.set.insert(b"SUBSYSTEM", self.who.subsystem.clone(), place);
-        self.set.insert(b"LOCALNAME", local, place);
-    }
-
-    /// Puts the host's names in, which may depend on NETWORK_HOSTNAME and DEFAULT_DOMAIN_NAME.
-    fn learn_host(&mut self) {
-        let network = self.value("NETWORK_HOSTNAME").ok().flatten().unwrap_or_default();
-        let domain = self.value("DEFAULT_DOMAIN_NAME").ok().flatten().unwrap_or_default();
-        self.set.detected.set_host(network, domain);
-        for name in ["HOSTNAME", "FULL_HOSTNAME", "TILDE"] {
-            self.displace(name);
-        }
-    }
-
-    /// Takes what files said about a detected name out of the table, if there is a detected value.
-    fn displace(&mut self, name: &'static str) {
-        if self.set.exact(name.as_bytes()).is_some()
-            && self.set.detected.find(name.as_bytes(), self.world).is_some()
-        {
-            self.set.displace(name);
-        }
-    }
-
-    /// Special values go over what sources said.
-    fn force_detected(&mut self) -> Result<(), Stop> {
-        self.learn_host();
-        self.insert_identity();
-        self.set.detected.has_process = true;
-        if self.set.exact(b"COUNT_HYPERTHREAD_CPUS").is_some() {
-            let mut count = true;
-            // The reference reads it each time it puts the values in, and complains each time.
-            for _ in 0..2 {
-                count = self.flag("COUNT_HYPERTHREAD_CPUS")?;
-            }
-            self.set.detected.set_count_hyperthreads(count);
-        }
-        for name in FORCED {
-            self.displace(name);
-        }
-        Ok(())
-    }
-
     /// The first letter decides, else a truth value (`param_boolean_crufty`).
     fn requires_local_files(&mut self) -> Result<bool, Stop> {
         let name = "REQUIRE_LOCAL_CONFIG_FILE";
         Ok(match self.value(name)?.and_then(|value| value.first().copied()) {
             Some(b't' | b'T') => true,
             Some(b'f' | b'F') => false,
-            _ => self.flag(name)?,
+            _ => self.flag(name, true)?,
         })
     }
 
@@ -531,15 +471,15 @@ impl Loader<'_> {
             // Self references are put in only where there is something to put in; without end they stay, too.
             let is_new = self.set.exact(name).is_none();
             if is_new || self.define(name, value, Place::special(SourceId::ENVIRONMENT)).is_err() {
-                self.set.insert(name, value.into(), Place::special(SourceId::ENVIRONMENT));
+                self.insert(name, value.into(), Place::special(SourceId::ENVIRONMENT));
             }
         }
     }
 
     /// Settings made by `condor_config_val -set` (`process_persistent_configs`).
     fn persistent(&mut self) -> Result<(), Stop> {
-        self.flag("ENABLE_RUNTIME_CONFIG")?;
-        if !self.flag("ENABLE_PERSISTENT_CONFIG")? {
+        self.flag("ENABLE_RUNTIME_CONFIG", false)?;
+        if !self.flag("ENABLE_PERSISTENT_CONFIG", false)? {
             return Ok(());
         }
         let subsystem = self.who.subsystem.clone();

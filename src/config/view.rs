@@ -181,7 +181,7 @@ pub struct View<'a> {
 
 impl MacroSource for View<'_> {
     fn raw(&self, name: &[u8]) -> Option<Cow<'_, [u8]>> {
-        self.set.find(name, &self.who, self.world).map(|found| found.raw())
+        self.set.find(name, &self.who, self.world)?.value()
     }
 }
 
@@ -419,11 +419,13 @@ impl<'a> View<'a> {
             return Ok(Some(setting.map(|_| value)));
         }
         let default = parameter_of(&setting.origin.name, name.as_bytes())
-            .is_some_and(|parameter| caseless::eq(&parameter.default(), b"true"));
+            .and_then(|parameter| table_number(parameter, self.world))
+            .is_some_and(|number| number != 0);
+        let taken = evaluate::boolean_prefix(&setting.value).unwrap_or(default);
         let problem = ValueProblem::NotBoolean;
         let mut failure = self.failure(name.as_bytes(), setting.value, problem, Some(setting.origin)).0;
         failure.default = if default { "True".into() } else { "False".into() };
-        failure.fallback = default.to_string().into();
+        failure.fallback = taken.to_string().into();
         Err(ValueError(failure))
     }
 
@@ -486,6 +488,17 @@ fn int_range(parameter: Option<Parameter>) -> (i64, i64) {
     }
 }
 
+/// The default that the table holds as a number: that of integers and truth values, 0 for an expression; `None` for
+/// other types and without a default (`param_info.cpp`, `param_default_long`).
+pub(crate) fn table_number(parameter: Parameter, world: &dyn World) -> Option<i64> {
+    let default = parameter.explicit_default()?;
+    match parameter.kind() {
+        ParameterType::Bool => Some(i64::from(caseless::eq(&default, b"true"))),
+        ParameterType::Int | ParameterType::Long => Some(evaluate::to_integer(&default, world).unwrap_or(0)),
+        _ => None,
+    }
+}
+
 /// The default of a numeric parameter; 0 for one that is an expression.
 fn default_number(parameter: Option<Parameter>, world: &dyn World) -> i64 {
     parameter.and_then(|parameter| evaluate::to_integer(&parameter.default(), world)).unwrap_or(0)
@@ -506,6 +519,31 @@ mod tests {
         let options = LoadOptions { file: Some(file), environment: false, ..LoadOptions::default() };
         let (config, _) = Config::load(&world, &who, &options).unwrap();
         (config, world)
+    }
+
+    #[test]
+    fn a_parameter_without_default_is_no_value_to_functions() {
+        let (config, world) = load(
+            "E =\nA = $STRING(MASTER_NAME)|$STRING(E)|$STRING(SEC_TOKEN_DIRECTORY)|$BASENAME(MASTER_NAME)\n\
+             B = $CHOICE(0,MASTER_NAME)$(MASTER_NAME)\n",
+        );
+        let view = config.view(&world);
+        let text = |name| view.string(name).unwrap().map(|setting| setting.value.to_string());
+        assert_eq!(text("A").as_deref(), Some("MASTER_NAME|||MASTER_NAME"));
+        assert_eq!(text("B"), None);
+        let said: Vec<_> = view.take_messages().iter().map(|message| message.text.to_string()).collect();
+        assert_eq!(said, ["$CHOICE() macro: no list named \"MASTER_NAME\"!"]);
+    }
+
+    #[test]
+    fn what_is_no_truth_value_counts_as_the_one_that_it_begins_with() {
+        let (config, world) = load(
+            "NO_DNS = truely\nENABLE_RUNTIME_CONFIG = 1m\nCOUNT_HYPERTHREAD_CPUS = 0zz\nUPDATE_INTERVAL = maybe so\n",
+        );
+        let view = config.view(&world);
+        let taken = |name| view.boolean(name).unwrap_err().fallback.to_string();
+        let names = ["NO_DNS", "ENABLE_RUNTIME_CONFIG", "COUNT_HYPERTHREAD_CPUS", "UPDATE_INTERVAL"];
+        assert_eq!(names.map(taken), ["true", "true", "false", "true"]);
     }
 
     #[test]

@@ -50,9 +50,95 @@ where
         .map(|(_, candidate)| candidate)
 }
 
+/// Many names that are asked often for the nearest to another.
+#[derive(Clone, Debug)]
+pub struct Names<Name> {
+    names: Vec<Name>,
+    /// For each length the names of it, with what their letters are.
+    by_length: Vec<Vec<(Letters, u32)>>,
+}
+
+/// How often each letter of a name occurs, up to three times, and which digits and signs do: one bit for each. A change of
+/// one byte changes at most two of these bits, a swap none.
+type Letters = u128;
+
+fn letters(name: &[u8]) -> Letters {
+    let mut seen: Letters = 0;
+    for &byte in name {
+        let bit = match byte.to_ascii_lowercase() {
+            letter @ b'a'..=b'z' => {
+                let first = 3 * u32::from(letter - b'a');
+                let times = (seen >> first & 0b111).count_ones();
+                first + times.min(2)
+            }
+            other => 3 * 26 + u32::from(other) % 50,
+        };
+        seen |= 1 << bit;
+    }
+    seen
+}
+
+impl<Name: AsRef<[u8]>> Names<Name> {
+    /// Collects names; the first of equals is preferred.
+    pub fn new(names: impl IntoIterator<Item = Name>) -> Self {
+        let names: Vec<Name> = names.into_iter().collect();
+        let mut by_length: Vec<Vec<(Letters, u32)>> = Vec::new();
+        for (at, name) in (0..).zip(&names) {
+            let name = name.as_ref();
+            if by_length.len() <= name.len() {
+                by_length.resize_with(name.len() + 1, Vec::new);
+            }
+            by_length[name.len()].push((letters(name), at));
+        }
+        Names { names, by_length }
+    }
+
+    /// As [`nearest`] among the names that `accept` takes.
+    pub fn nearest(&self, name: &[u8], accept: impl Fn(&[u8]) -> bool) -> Option<&Name> {
+        let limit = if name.len() < 6 { 1 } else { 2 };
+        let wanted = letters(name);
+        let mut best: Option<(usize, u32)> = None;
+        let from = name.len().saturating_sub(limit).min(self.by_length.len());
+        let to = (name.len() + limit + 1).min(self.by_length.len());
+        for &(letters, at) in self.by_length[from..to].iter().flatten() {
+            if (letters ^ wanted).count_ones() as usize > 2 * limit {
+                continue;
+            }
+            let candidate = self.names[at as usize].as_ref();
+            if let Some(distance) = distance(name, candidate, limit).filter(|_| accept(candidate))
+                && best.is_none_or(|best| (distance, at) < best)
+            {
+                best = Some((distance, at));
+            }
+        }
+        best.map(|(_, at)| &self.names[at as usize])
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_collection_finds_what_a_search_finds() {
+        let mut state = 7u32;
+        let mut next = |below: u32| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 16) % below
+        };
+        let words: Vec<Vec<u8>> =
+            (0..400).map(|_| (0..3 + next(6)).map(|_| b"abAB_1"[next(6) as usize]).collect()).collect();
+        let names = Names::new(words.iter().map(|word| &word[..]));
+        let mut found = 0;
+        for _ in 0..400 {
+            let word: Vec<u8> = (0..3 + next(6)).map(|_| b"abAB_1"[next(6) as usize]).collect();
+            let expected =
+                nearest(&word[..], words.iter().filter(|known| known.len() != 5).map(|known| &known[..]));
+            assert_eq!(names.nearest(&word, |known| known.len() != 5).copied(), expected, "{word:?}");
+            found += usize::from(expected.is_some());
+        }
+        assert!(found > 50);
+    }
 
     #[test]
     fn near_names_are_found() {

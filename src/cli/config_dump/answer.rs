@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use bstr::{BStr, BString};
+use bstr::{BStr, BString, ByteSlice};
 
 use super::entries::{self, Kind, Row};
 use super::request::{Asked, Request};
@@ -14,7 +14,7 @@ use super::{redact, use_template, write_config};
 use crate::classad::regex::{Options as RegexOptions, Regex};
 use crate::config::defaults::{self, Parameter, ParameterType};
 use crate::config::macro_set::{Found, Replacement, SourceId};
-use crate::config::{Config, LoadOptions, View, Who, condition, expand};
+use crate::config::{Config, LoadOptions, View, Who, condition, evaluate, expand, view};
 use crate::text::caseless;
 use crate::world::World;
 
@@ -369,48 +369,39 @@ impl<'a> Answer<'a> {
         })
     }
 
-    /// `# eval:`, which shows the default for all types but bool.
+    /// `# eval:`, which shows the default for all types but bool (`condor_config_val.cpp`, `print_as_type`).
     fn print_as_type(&self, name: &[u8], kind: ParameterType, view: &View<'_>, output: &mut Output) {
         let parameter = defaults::find(name);
-        let default = parameter.map(|parameter| parameter.default()).unwrap_or_default();
-        let is_literal = |kind: ParameterType| {
-            parameter.is_some_and(|parameter| parameter.kind() == kind && !parameter.has_flag("expr"))
-        };
-        let number = std::str::from_utf8(&default).unwrap_or_default();
+        let number = parameter.and_then(|parameter| view::table_number(parameter, self.world));
+        let valid = if number.is_some() { "valid" } else { "invalid" };
+        let value = number.unwrap_or(0);
         let line = match kind {
             ParameterType::Bool => {
-                let is_valid = parameter.is_some_and(|parameter| parameter.kind() == ParameterType::Bool);
-                let default = caseless::eq(&default, b"true");
-                let set = self.value(view, name, output);
-                let value = set.as_ref().and_then(|set| view.truth(set)).unwrap_or(default);
-                if let Some(set) = set.filter(|set| view.truth(set).is_none()) {
-                    let shown = if default { "True" } else { "False" };
-                    output.say(format!(
-                        "ERROR \"{} in the condor configuration  is not a valid boolean (\"{set}\").  Please set it to \
-                         True or False (default is {shown})\" at line 2659 in file condor_config.cpp",
-                        BStr::new(name)
-                    ));
-                }
-                let valid = if is_valid { "valid" } else { "invalid" };
-                format!(" # eval: {value} def={} ({valid})", u8::from(default))
+                let truth = match view.boolean(&name.to_str_lossy()) {
+                    Ok(setting) => setting.map_or(value != 0, |setting| setting.value),
+                    Err(error) => {
+                        output.say(format!("ERROR \"{error}\" at line 2659 in file condor_config.cpp"));
+                        error.fallback == b"true"[..]
+                    }
+                };
+                format!(" # eval: {truth} def={} ({valid})", u8::from(value != 0))
             }
-            ParameterType::Long => {
-                let value: i64 = number.parse().unwrap_or(0);
-                let is_valid = is_literal(ParameterType::Long) || is_literal(ParameterType::Int);
-                format!(" # eval: {value} ({} long)", if is_valid { "valid" } else { "invalid" })
-            }
+            ParameterType::Long => format!(" # eval: {value} ({valid} long)"),
             ParameterType::Double => {
-                let value: f64 = number.parse().unwrap_or(0.0);
-                let is_valid = is_literal(ParameterType::Double) || is_literal(ParameterType::Int);
-                let shown = crate::text::printf::general_upper(value, 16).to_lowercase();
-                format!(" # eval: {shown} ({})", if is_valid { "valid" } else { "invalid" })
+                let real = parameter
+                    .filter(|parameter| parameter.kind() == ParameterType::Double)
+                    .and_then(Parameter::explicit_default)
+                    .map(|default| evaluate::to_real(&default, self.world).unwrap_or(0.0));
+                let valid = if real.is_some() { "valid" } else { valid };
+                let shown =
+                    crate::text::printf::general_upper(real.unwrap_or(value as f64), 16).to_lowercase();
+                format!(" # eval: {shown} ({valid})")
             }
             _ => {
-                let value: i64 = number.parse().unwrap_or(0);
-                let is_long = is_literal(ParameterType::Long);
-                let is_valid = is_long || is_literal(ParameterType::Int);
-                let valid = if is_valid { "valid" } else { "invalid" };
-                format!(" # eval: {value} ({valid}{})", if is_long { ", long" } else { "" })
+                let clamped = value.clamp(i64::from(i32::MIN), i64::from(i32::MAX));
+                let is_long =
+                    number.is_some() && parameter.is_some_and(|it| it.kind() == ParameterType::Long);
+                format!(" # eval: {clamped} ({valid}{})", if is_long { ", long" } else { "" })
             }
         };
         output.line(&[line.as_bytes()]);

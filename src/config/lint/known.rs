@@ -1,11 +1,14 @@
 //! Which names mean something to HTCondor: parameters of the table, those that the daemons read without an entry there,
 //! and the families that are made from the names of daemons, slots, jobs, routes and keywords.
 
+use std::borrow::Cow;
+use std::cell::OnceCell;
+
 use bstr::{BString, ByteSlice};
 
 use crate::config::table::{count_lines, line_starts};
 use crate::config::{Config, View, defaults};
-use crate::text::similar;
+use crate::text::similar::Names;
 use crate::text::{caseless, list};
 
 static OTHER: &[u8] = include_bytes!("../data/other-names.txt");
@@ -212,6 +215,7 @@ const FOREIGN: &[&str] = &[
 pub struct Known {
     daemons: Vec<BString>,
     attributes: Vec<BString>,
+    names: OnceCell<Names<Cow<'static, [u8]>>>,
 }
 
 impl Known {
@@ -230,7 +234,7 @@ impl Known {
                 attributes.extend(names.unwrap_or_default());
             }
         }
-        Known { daemons, attributes }
+        Known { daemons, attributes, names: OnceCell::new() }
     }
 
     /// The names in the lists of attributes that daemons advertise.
@@ -271,16 +275,17 @@ impl Known {
 
     /// The known name that was probably meant.
     pub fn nearest(&self, name: &[u8]) -> Option<BString> {
-        let of_daemons: Vec<Vec<u8>> = self
-            .daemons
-            .iter()
-            .flat_map(|daemon| OF_DAEMONS.iter().map(move |end| [&daemon[..], end.as_bytes()].concat()))
-            .collect();
-        let table = defaults::all().map(|parameter| -> &[u8] { parameter.name() });
-        let others = other_names().map(|name| -> &[u8] { name });
-        let all = table.chain(others).chain(of_daemons.iter().map(|name| &name[..]));
-        let near = similar::nearest(name, all.filter(|known| is_a_slip(known, name)))?;
-        Some(near.into())
+        let names = self.names.get_or_init(|| {
+            let table = defaults::all().map(|parameter| Cow::Borrowed(parameter.name()));
+            let others = other_names().map(Cow::Borrowed);
+            let of_daemons = self
+                .daemons
+                .iter()
+                .flat_map(|daemon| OF_DAEMONS.iter().map(move |end| [&daemon[..], end.as_bytes()].concat()))
+                .map(Cow::Owned);
+            Names::new(table.chain(others).chain(of_daemons))
+        });
+        names.nearest(name, |known| is_a_slip(known, name)).map(|near| BString::from(&near[..]))
     }
 }
 

@@ -9,16 +9,22 @@ mod lists;
 mod names;
 mod place;
 mod references;
+mod source_index;
 mod values;
 
+use std::cell::OnceCell;
+
 use bstr::BString;
+use rustc_hash::FxHashSet;
 
 pub use brackets::{Unbalanced, unbalanced};
 pub use known::Known;
 pub use place::Spot;
+use source_index::SourceIndex;
 
 use crate::config::macro_set::{Definition, Entry, SourceId};
 use crate::config::{Config, View};
+use crate::text::similar::Names;
 use crate::world::World;
 
 /// One thing that is wrong.
@@ -46,6 +52,9 @@ pub struct Subject<'a> {
     pub world: &'a dyn World,
     /// Which names mean something.
     pub known: Known,
+    own: OnceCell<Names<&'a [u8]>>,
+    ends: OnceCell<FxHashSet<Vec<u8>>>,
+    sources: Vec<OnceCell<SourceIndex>>,
 }
 
 impl<'a> Subject<'a> {
@@ -53,7 +62,30 @@ impl<'a> Subject<'a> {
     pub fn new(config: &'a Config, world: &'a dyn World) -> Self {
         let view = config.view(world);
         let known = Known::new(config, &view);
-        Subject { config, view, world, known }
+        let sources = config.set.sources().iter().map(|_| OnceCell::new()).collect();
+        Subject { config, view, world, known, own: OnceCell::new(), ends: OnceCell::new(), sources }
+    }
+
+    /// The names that the configuration sets.
+    fn own_names(&self) -> &Names<&'a [u8]> {
+        self.own.get_or_init(|| Names::new(self.config.set.entries().map(|entry| &entry.name[..])))
+    }
+
+    /// Whether a name is set at least with some prefix and a dot before it.
+    fn is_set_somewhere(&self, name: &[u8]) -> bool {
+        let ends = self.ends.get_or_init(|| {
+            let last =
+                |name: &BString| name.rsplit(|&b| b == b'.').next().unwrap_or_default().to_ascii_lowercase();
+            self.config.set.entries().map(|entry| last(&entry.name)).collect()
+        });
+        ends.contains(&name.to_ascii_lowercase())
+    }
+
+    /// Where the lines and conditions of a source begin; `None` if it has no text.
+    fn source_index(&self, source: SourceId) -> Option<&SourceIndex> {
+        let text = self.config.set.source(source).text.as_deref()?;
+        let cell = self.sources.get(source.number() as usize)?;
+        Some(cell.get_or_init(|| SourceIndex::new(text)))
     }
 
     /// The entries that a person wrote: of files, commands and overlays, not detected, not of templates alone.
@@ -72,7 +104,7 @@ impl<'a> Subject<'a> {
     ) -> Finding {
         Finding {
             rule,
-            spot: place::spot(self.config, definition, part),
+            spot: place::spot(self, definition, part),
             name: definition.name.clone(),
             message: message.into(),
             fix: fix.into(),

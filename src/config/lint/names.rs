@@ -151,8 +151,7 @@ fn referenced(subject: &Subject<'_>) -> FxHashSet<Vec<u8>> {
         .collect();
     for name in undefined {
         // What was meant by a reference that is told as misspelled is used.
-        let own = subject.config.set.entries().map(|entry| &entry.name[..]);
-        if let Some(near) = similar::nearest(&name, own) {
+        if let Some(near) = subject.own_names().nearest(&name, |_| true) {
             names.insert(near.to_ascii_lowercase());
         }
     }
@@ -261,20 +260,9 @@ fn refers_to_itself(subject: &Subject<'_>, definition: &Definition) -> bool {
 }
 
 /// How many `if`s are open where a definition stands.
-fn depth(subject: &Subject<'_>, definition: &Definition) -> usize {
-    let source = subject.config.set.source(definition.place.source);
-    let text: &[u8] = source.text.as_deref().unwrap_or_default();
-    let before = &text[..text.len().min(definition.place.offset as usize)];
-    let mut lines = LogicalLines::new(before);
-    let mut depth = 0usize;
-    while let Some(line) = lines.next_line() {
-        match if_keyword(line.text.strip_prefix(b":").unwrap_or(&line.text)) {
-            Some(("if", _)) => depth += 1,
-            Some(("endif", _)) => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-    }
-    depth
+fn depth(subject: &Subject<'_>, definition: &Definition) -> u32 {
+    let place = &definition.place;
+    subject.source_index(place.source).map_or(0, |index| index.depth(place.offset))
 }
 
 /// Whether something that is evaluated while the file is read (a condition, an include, the value of another name

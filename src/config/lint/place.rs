@@ -2,10 +2,11 @@
 
 use bstr::{BString, ByteSlice};
 
+use super::Subject;
 use crate::config::lines::LogicalLines;
 use crate::config::macro_set::{Definition, SourceId};
 use crate::config::statement::{self, Operator};
-use crate::config::{Config, template};
+use crate::config::template;
 use crate::text::Span;
 
 /// A place in a source as people read it.
@@ -25,29 +26,28 @@ pub struct Spot {
 
 /// The place of a part of a definition's raw value; of the statement where the part cannot be found in it (templates,
 /// values that took in an older one). `None` for definitions that stand in no file.
-pub(super) fn spot(config: &Config, definition: &Definition, part: Option<(usize, usize)>) -> Option<Spot> {
+pub(super) fn spot(
+    subject: &Subject<'_>,
+    definition: &Definition,
+    part: Option<(usize, usize)>,
+) -> Option<Spot> {
     let place = &definition.place;
-    let source = config.set.source(place.source);
+    let source = subject.config.set.source(place.source);
     let text = source.text.as_ref()?;
     let start = (place.offset as usize).min(text.len());
     let span = find(&text[start..], definition, part);
     let span = Span::new(start + span.start as usize, start + span.end as usize);
-    Some(at(place.source, &source.name, text, span))
-}
-
-/// The spot of a range of a source's text.
-pub(super) fn at(source: SourceId, name: &BString, text: &[u8], span: Span) -> Spot {
     let start = (span.start as usize).min(text.len());
     let first = memchr::memrchr(b'\n', &text[..start]).map_or(0, |newline| newline + 1);
     let last = memchr::memchr(b'\n', &text[start..]).map_or(text.len(), |more| start + more);
     let end = (span.end as usize).clamp(start, last.max(start));
-    Spot {
-        source,
-        name: name.clone(),
-        line: span.position(text).line,
+    Some(Spot {
+        source: place.source,
+        name: source.name.clone(),
+        line: subject.source_index(place.source)?.line(start),
         text: text[first..last].into(),
         span: Span::new(start - first, end - first),
-    }
+    })
 }
 
 /// The range within the text that begins with the definition's statement.

@@ -8,7 +8,6 @@ use crate::config::reference::{self, Function, next_reference};
 use crate::config::statement::is_name_byte;
 use crate::config::template::trim;
 use crate::text::caseless;
-use crate::text::similar;
 
 pub(super) fn lint(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     for entry in subject.written() {
@@ -209,25 +208,24 @@ fn undefined(subject: &Subject<'_>, definition: &Definition, findings: &mut Vec<
         if !is_whole || subject.view.raw_bytes(name).is_some() || subject.known.knows(name) {
             continue;
         }
-        let own = subject.config.set.entries().map(|entry| &entry.name[..]);
         let digits = |text: &[u8]| text.iter().filter(|b| !b.is_ascii_digit()).count();
-        let own = own.filter(|known| {
+        let is_own_slip = |known: &[u8]| {
             // Names that differ in numbers only are members of a family.
             known.len() >= 6
                 && !(digits(known) == digits(name)
                     && known.len() == name.len()
                     && digits(known) < known.len())
-        });
-        let near = similar::nearest(name, own.filter(|_| name.len() >= 6)).map(|near| near.to_vec());
-        let near = near.or_else(|| subject.known.nearest(name).filter(|_| name.len() >= 6).map(Vec::from));
-        let is_prefixed = || {
-            let mut names = subject.config.set.entries().map(|entry| &entry.name[..]);
-            names.any(|known| known.rsplit(|&b| b == b'.').next().is_some_and(|end| caseless::eq(end, name)))
         };
+        let near = (name.len() >= 6)
+            .then(|| {
+                let own = subject.own_names().nearest(name, is_own_slip).map(|near| near.to_vec());
+                own.or_else(|| subject.known.nearest(name).map(Vec::from))
+            })
+            .flatten();
         if near.is_none()
             && !is_other_language(&definition.name)
             && !is_inside_reference(raw, found.dollar)
-            && !is_prefixed()
+            && !subject.is_set_somewhere(name)
         {
             findings.push(subject.finding(
                 "undefined",

@@ -19,6 +19,7 @@ impl Loader<'_> {
             (interface?.unwrap_or_default(), v4?.unwrap_or_default(), v6?.unwrap_or_default());
         let truth = |text: &BString| evaluate::to_boolean(text, self.world);
         let (want4, want6) = (truth(&v4), truth(&v6));
+        self.set.detected.set_families([want4, want6]);
         let text = interface.to_str_lossy();
         let address: Option<core::net::IpAddr> = text.parse().ok();
         let has4 = address.is_none_or(|address| address.is_ipv4());
@@ -70,7 +71,7 @@ impl Loader<'_> {
         for name in ["FILESYSTEM_DOMAIN", "UID_DOMAIN"] {
             if self.value(name)?.is_none() {
                 let host = self.value("FULL_HOSTNAME")?.unwrap_or_default();
-                self.set.insert(name.as_bytes(), host, Place::special(SourceId::DETECTED));
+                self.insert(name.as_bytes(), host, Place::special(SourceId::DETECTED));
             }
         }
         Ok(())
