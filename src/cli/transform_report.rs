@@ -111,7 +111,9 @@ impl<'a> Verbose<'a> {
     }
 
     fn add(&mut self, parts: &[&[u8]]) {
-        parts.iter().for_each(|part| self.lines.extend_from_slice(part));
+        // The reference prints C strings, and `SET X, 1` leaves a NUL byte in the name.
+        let shown = parts.iter().filter_map(|part| part.split(|&b| b == 0).next());
+        shown.for_each(|part| self.lines.extend_from_slice(part));
         self.lines.push(b'\n');
     }
 }

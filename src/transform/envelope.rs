@@ -50,6 +50,15 @@ pub struct Iteration {
     pub rest: usize,
 }
 
+impl Envelope {
+    /// Keeps the arguments of a TRANSFORM if it is the first that has any.
+    fn iterate(&mut self, line: &Line, arguments: &[u8], rest: usize) {
+        if self.iteration.is_none() && iterate::is_non_trivial(arguments) {
+            self.iteration = Some(Iteration { arguments: arguments.into(), line: line.clone(), rest });
+        }
+    }
+}
+
 /// Why a text is no transform at all.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum LoadError {
@@ -77,6 +86,10 @@ pub(super) fn take_from_file(rules: Rules) -> Result<(Envelope, Vec<Line>), Load
         if let Some(end) = &block_end {
             if trim_start(&line.text) == end.as_slice() {
                 block_end = None;
+            }
+            // The file is not read past a TRANSFORM even within a value, and what it says counts.
+            if let Some(arguments) = envelope_arguments(&line.text, b"transform") {
+                envelope.iterate(&line, arguments, rest);
             }
             kept.push(line);
             continue;
@@ -142,10 +155,7 @@ fn take(envelope: &mut Envelope, line: &Line, rest: usize) -> Result<bool, LoadE
         envelope.universe = Some(Universe::number_of(argument(line, b"universe")));
         envelope.lines.push(("UNIVERSE", line.clone()));
     } else if let Some(arguments) = envelope_arguments(&line.text, b"transform") {
-        if envelope.iteration.is_none() && iterate::is_non_trivial(arguments) {
-            let arguments = BString::from(arguments);
-            envelope.iteration = Some(Iteration { arguments, line: line.clone(), rest });
-        }
+        envelope.iterate(line, arguments, rest);
     } else {
         return Ok(false);
     }

@@ -8,7 +8,8 @@ use bstr::{BString, ByteVec};
 use super::iterate::Matching;
 use crate::world::{FileKind, World};
 
-/// The names that match, sorted; directories end in `/`.
+/// The names that match, sorted; directories end in `/`. A name without wildcards need only exist where directories are
+/// asked for: what the reference tells glob(3) then is a hint for reading directories.
 pub(super) fn expand(pattern: &[u8], kind: Matching, world: &dyn World) -> Vec<BString> {
     let (absolute, relative) = match pattern.strip_prefix(b"/") {
         Some(rest) => (true, rest),
@@ -20,20 +21,26 @@ pub(super) fn expand(pattern: &[u8], kind: Matching, world: &dyn World) -> Vec<B
         let last = index + 1 == parts.len();
         found = found.iter().flat_map(|base| step(base, part, last, world)).collect();
     }
-    found.sort();
+    let literal = !parts.last().is_some_and(|part| is_magic(part));
     found.retain_mut(|name| {
         let directory = is_directory(name, world);
         if directory && !name.ends_with(b"/") {
             name.push_byte(b'/');
         }
         !name.is_empty()
+            && (directory || !pattern.ends_with(b"/"))
             && match kind {
-                Matching::Any => true,
+                Matching::Unsaid | Matching::Any => true,
                 Matching::Files => !directory,
-                Matching::Directories => directory,
+                Matching::Directories => directory || literal,
             }
     });
+    found.sort();
     found
+}
+
+fn is_magic(part: &[u8]) -> bool {
+    part.iter().any(|b| b"*?[\\".contains(b))
 }
 
 /// The entries below `base` that match one part of the pattern.
@@ -46,14 +53,17 @@ fn step(base: &BString, part: &[u8], last: bool, world: &dyn World) -> Vec<BStri
         }
         path
     };
-    if !part.iter().any(|b| b"*?[\\".contains(b)) {
+    if !is_magic(part) {
         let path = join(part);
         return if world.stat(OsStr::from_bytes(&path).as_ref()).is_ok() { vec![path] } else { Vec::new() };
     }
     let directory: &[u8] = if base.is_empty() { b"." } else { base };
     let names = world.list_dir(OsStr::from_bytes(directory).as_ref()).unwrap_or_default();
     let names = names.iter().map(|name| name.as_bytes());
-    names
+    // Directories are read with their entries for themselves and their parent.
+    [&b"."[..], b".."]
+        .into_iter()
+        .chain(names)
         .filter(|name| !name.starts_with(b".") || part.starts_with(b"."))
         .filter(|name| matches(part, name))
         .map(join)

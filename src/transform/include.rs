@@ -27,6 +27,9 @@ pub enum IncludeError {
         /// The command, or the file that it would make.
         target: BString,
     },
+    /// Texts that include one another without end.
+    #[error("includes nested too deep")]
+    TooDeep,
     /// Anything else.
     #[error("{0}")]
     Unreadable(String),

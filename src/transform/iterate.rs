@@ -24,6 +24,8 @@ pub enum Foreach {
 /// What `matching` takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Matching {
+    /// Files and directories, as where nothing is said.
+    Unsaid,
     /// Files and directories.
     Any,
     /// Files only.
@@ -224,7 +226,7 @@ fn find_keyword(text: &[u8]) -> Option<(usize, usize, Foreach)> {
         let foreach = [
             (&b"in"[..], Foreach::In),
             (b"from", Foreach::From),
-            (b"matching", Foreach::Matching(Matching::Any)),
+            (b"matching", Foreach::Matching(Matching::Unsaid)),
         ];
         if let Some((_, foreach)) = foreach.iter().find(|(name, _)| word.eq_ignore_ascii_case(name)) {
             return Some((start, at, *foreach));
@@ -234,44 +236,93 @@ fn find_keyword(text: &[u8]) -> Option<(usize, usize, Foreach)> {
     None
 }
 
-/// Skips `files`, `dirs`, `any`, `table` and slices; tables and slices are read and ignored, as the reference does.
+/// Skips `files`, `dirs`, `any`, `table` and slices; tables and slices are read and ignored, as the reference does. A
+/// qualifier ends at white space or `(`; what runs to the end of the line is an item.
 fn qualifiers<'a>(text: &'a [u8], foreach: &mut Foreach) -> Result<&'a [u8], IterateError> {
-    let mut rest = text.trim_start_with(|c| u8::try_from(c).is_ok_and(is_space));
-    while !rest.is_empty() && rest[0] != b'(' {
+    let mut rest = trim_start(text);
+    while let Some(end) = rest.iter().position(|&b| is_space(b) || b == b'(').filter(|&end| end > 0) {
         if rest[0] == b'[' {
-            let end = memchr::memchr(b']', rest).ok_or(IterateError::Invalid)?;
-            if !rest[1..end].iter().all(|b| b.is_ascii_digit() || b" :-+".contains(b)) {
-                return Err(IterateError::Invalid);
-            }
-            rest = trim(&rest[end + 1..]);
+            rest = trim_start(slice(rest).ok_or(IterateError::Invalid)?);
             continue;
         }
-        let Some(end) = rest.iter().position(|&b| is_space(b) || b == b'(') else { break };
         let kind = match rest[..end].to_ascii_lowercase().as_slice() {
             b"files" => Matching::Files,
             b"dirs" => Matching::Directories,
             b"any" => Matching::Any,
-            b"table" => {
-                if *foreach != Foreach::From {
-                    return Err(IterateError::Invalid);
-                }
-                rest = &rest[end..];
-                if rest[0] == b'(' {
-                    let close = memchr::memchr(b')', rest).ok_or(IterateError::Invalid)?;
-                    rest = &rest[close + 1..];
-                }
-                rest = rest.trim_start_with(|c| u8::try_from(c).is_ok_and(is_space));
+            b"table" if *foreach == Foreach::From => {
+                rest = trim_start(table_options(&rest[end..]).ok_or(IterateError::Invalid)?);
                 continue;
             }
+            b"table" => return Err(IterateError::Invalid),
             _ => break,
         };
-        if !matches!(foreach, Foreach::Matching(_)) {
+        // One that names the kind of files stands once, behind the bare `matching`.
+        if *foreach != Foreach::Matching(Matching::Unsaid) {
             return Err(IterateError::Invalid);
         }
         *foreach = Foreach::Matching(kind);
-        rest = rest[end..].trim_start_with(|c| u8::try_from(c).is_ok_and(is_space));
+        rest = trim_start(&rest[end..]);
     }
     Ok(rest)
+}
+
+/// What follows a slice `[start:end:step]`, whose numbers may be left out (`qslice::set`).
+fn slice(text: &[u8]) -> Option<&[u8]> {
+    let mut rest = text;
+    for colons in 0..3 {
+        rest = number(&rest[1..]);
+        match rest.first()? {
+            b']' if colons == 2 => return Some(rest[1..].strip_prefix(b"]").unwrap_or(&rest[1..])),
+            b']' => return Some(&rest[1..]),
+            b':' if colons < 2 => {}
+            _ => return None,
+        }
+    }
+    None
+}
+
+/// What follows an integer as strtol reads it; all of the text where there is none.
+fn number(text: &[u8]) -> &[u8] {
+    let signed = trim_start(text);
+    let digits = signed.strip_prefix(b"-").or_else(|| signed.strip_prefix(b"+")).unwrap_or(signed);
+    match digits.iter().take_while(|b| b.is_ascii_digit()).count() {
+        0 => text,
+        length => &digits[length..],
+    }
+}
+
+/// What follows the options of a table: nothing, or text in parentheses, in which brackets nest and quotes hide them.
+fn table_options(text: &[u8]) -> Option<&[u8]> {
+    let mut open: Vec<u8> = Vec::new();
+    let mut at = 0;
+    if text.first() != Some(&b'(') {
+        return Some(text);
+    }
+    while let Some(&byte) = text.get(at) {
+        at += 1;
+        match byte {
+            b'(' => open.push(b')'),
+            b'[' => open.push(b']'),
+            b'"' | b'\'' => {
+                while *text.get(at)? != byte {
+                    at += if text[at] == b'\\' && text.get(at + 1).is_some_and(|&b| b == byte || b == b'\\') {
+                        2
+                    } else {
+                        1
+                    };
+                }
+                at += 1;
+            }
+            _ if open.last() == Some(&byte) => {
+                open.pop();
+                if open.is_empty() {
+                    return Some(&text[at..]);
+                }
+            }
+            _ => {}
+        }
+    }
+    None
 }
 
 /// Reads what stands after the keyword and its qualifiers.
@@ -282,28 +333,25 @@ fn read_list(list: &[u8], parsed: &mut Arguments) {
             _ => words(text).map(BString::from).collect(),
         }
     };
-    match list.strip_prefix(b"(") {
-        Some(inner) => match inner.strip_suffix(b")") {
-            Some(inner) => parsed.items = take(inner),
-            None => {
-                parsed.source = ItemSource::FollowingLines;
-                if !trim_start(inner).is_empty() {
-                    parsed.items = take(trim_start(inner));
-                }
+    let closed = list.strip_prefix(b"(").and_then(|inner| inner.strip_suffix(b")"));
+    // A second parenthesis opens a list over several lines again, whatever closes this line.
+    match closed.unwrap_or(list).strip_prefix(b"(") {
+        Some(inner) => {
+            parsed.source = ItemSource::FollowingLines;
+            if !trim_start(inner).is_empty() {
+                parsed.items = take(trim_start(inner));
             }
-        },
-        None if parsed.foreach == Foreach::From => {
+        }
+        None if closed.is_none() && parsed.foreach == Foreach::From => {
             let name = trim(list);
             parsed.source = match name {
+                b"" => ItemSource::Line,
                 b"-" => ItemSource::StandardInput,
                 b"<" => ItemSource::FollowingLines,
                 name => ItemSource::File(name.into()),
             };
-            if name.is_empty() {
-                parsed.source = ItemSource::Line;
-            }
         }
-        None => parsed.items = take(list),
+        None => parsed.items = take(closed.unwrap_or(list)),
     }
 }
 

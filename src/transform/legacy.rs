@@ -112,7 +112,8 @@ impl Iterator for Routes<'_> {
         let (ad, used) = match new::parse_prefix(&self.text[start..], Dialect::new_syntax()) {
             Ok((ad, used)) => (Ok(ad), used),
             Err(mut error) => {
-                let used = error.span.end as usize;
+                let rest = &self.text[start..];
+                let used = resume(rest, error.span.start as usize, error.span.end as usize);
                 let shift = u32::try_from(start).unwrap_or(u32::MAX);
                 error.span.start = error.span.start.saturating_add(shift);
                 error.span.end = error.span.end.saturating_add(shift);
@@ -123,6 +124,20 @@ impl Iterator for Routes<'_> {
         self.offset = (start + used.max(1)).min(self.text.len());
         Some(ad)
     }
+}
+
+/// Where the reference reads on behind a token it has no use for: of most it has looked at what stands behind them, and what
+/// it has looked at is lost (`classad::Lexer`).
+fn resume(text: &[u8], start: usize, end: usize) -> usize {
+    let (Some(token), Some(behind)) = (text.get(start..end), text.get(end..)) else { return text.len() };
+    let blanks = behind.iter().take_while(|&&b| is_space(b)).count();
+    let looked = match token {
+        [b'"' | b'\'' | b'?', ..] => blanks + 1,
+        [b'=' | b'!' | b'&' | b'|' | b'<' | b'>' | b'/' | b'-' | b'.'] | b">>" => 1,
+        [first, ..] if first.is_ascii_alphanumeric() || matches!(first, b'_' | b'.') => 1,
+        _ => 0,
+    };
+    (end + looked).min(text.len())
 }
 
 /// Reads JOB_ROUTER_DEFAULTS: one ad, in brackets or not; with `merge` several, each over those before. What follows a
@@ -194,7 +209,7 @@ pub fn convert(
 /// # Errors
 /// What is wrong with the route or with the transform it makes.
 pub fn transform_from_knob(name: &str, text: &[u8], world: &dyn World) -> Result<Transform, LegacyError> {
-    let route = Routes::new(text).next().unwrap_or_else(|| Ok(ClassAd::new())).map_err(LegacyError::Route)?;
+    let (route, _) = new::parse_prefix(text, Dialect::new_syntax()).map_err(LegacyError::Route)?;
     let converted = convert(&route, name.as_bytes(), &ClassAd::new(), Options::default(), world);
     converted.transform().map_err(LegacyError::Transform)
 }
@@ -362,7 +377,7 @@ impl<'a> Converter<'a> {
         } else {
             let (text, string) = if is_one_of(name, &FLATTENED) {
                 (self.flattened(expr, Scope::My), true)
-            } else if let Some(Value::Str(text)) = expr.as_literal() {
+            } else if let Some(Value::Str(text)) = expr.without_parentheses().as_literal() {
                 (text.to_vec(), true)
             } else {
                 (expr.unparse_old().into(), false)
@@ -482,7 +497,8 @@ impl Statements {
         self.line(&[]);
         self.line(&[title]);
         for (name, text) in texts {
-            let blank: &[u8] = if text.is_empty() { b"" } else { b" " };
+            // DELETE has no second argument; that of COPY may be empty, and the blank before it is printed still.
+            let blank: &[u8] = if command == b"DELETE " { b"" } else { b" " };
             self.line(&[command, name.as_bytes(), blank, text]);
         }
     }

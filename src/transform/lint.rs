@@ -158,7 +158,7 @@ impl Lint<'_> {
                     self.assignment(line, &assignment);
                 }
                 Statement::Directive(directive) => {
-                    if matches!(directive, Directive::Error { .. }) && conditions.depth() == 0 {
+                    if matches!(directive, Directive::Error(_)) && conditions.depth() == 0 {
                         after_error = Some(line.clone());
                     }
                     self.directive(line, &directive);

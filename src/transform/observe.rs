@@ -258,14 +258,9 @@ pub enum Reason {
     /// The `if` family.
     #[error("{0}")]
     Condition(String),
-    /// `error : text`.
-    #[error("{text}")]
-    Error {
-        /// Its number, -1 for none.
-        code: i32,
-        /// The text, expanded.
-        text: BString,
-    },
+    /// `error : text`, expanded.
+    #[error("{0}")]
+    Error(BString),
     /// `use` does not work in transforms.
     #[error("'use' does not work in a transform, there are no templates for it")]
     Use,
@@ -275,6 +270,13 @@ pub enum Reason {
     /// A macro expansion that does not end.
     #[error("{0}")]
     Expansion(String),
+}
+
+impl Reason {
+    /// Whether texts include one another without end, which has a number of its own in the reference.
+    pub fn is_too_deep(&self) -> bool {
+        matches!(self, Reason::Include(super::IncludeError::TooDeep))
+    }
 }
 
 impl Failure {

@@ -98,7 +98,6 @@ impl<'w> Session<'w> {
         observer: &mut dyn Observer,
     ) -> Result<(), Failure> {
         self.run(&transform.program, 0, &mut Target::Ad(ad), observer)
-            .or_else(|failure| stopped(failure, observer))
     }
 
     /// Runs the text without an ad, only looking whether each command that is reached is one (`ValidateXForm`). Macros
@@ -337,14 +336,13 @@ impl<'w> Session<'w> {
                 observer.event(line, Event::Warning(&text));
                 Ok(())
             }
-            Directive::Error { code, text } => {
+            Directive::Error(text) => {
                 let text = self.expand(line, 0, text, target.ad(), observer)?.into_owned().into();
-                Err(Failure::new(line, whole, Reason::Error { code: *code, text }))
+                Err(Failure::new(line, whole, Reason::Error(text)))
             }
             Directive::Include { options, target: file } => {
                 if depth + 1 >= DEPTH {
-                    let reason = IncludeError::Unreadable("includes nested too deep".into());
-                    return Err(Failure::new(line, whole, reason));
+                    return Err(Failure::new(line, whole, IncludeError::TooDeep));
                 }
                 let file = self.expand(line, 0, file, target.ad(), observer)?;
                 let scope = self.scope(target.ad());
@@ -352,20 +350,9 @@ impl<'w> Session<'w> {
                 let program = include::program(options, &file, &scope, outside, included)
                     .map_err(|error| Failure::new(line, whole, error))?;
                 let Some(program) = program else { return Ok(()) };
-                self.run(&program, depth + 1, target, observer).or_else(|failure| stopped(failure, observer))
+                self.run(&program, depth + 1, target, observer)
             }
         }
-    }
-}
-
-/// `error N : text` with a positive N stops the text, but 25.14 does not take it for a failure.
-fn stopped(failure: Failure, observer: &mut dyn Observer) -> Result<(), Failure> {
-    match &failure.reason {
-        Reason::Error { code: 1.., text } => {
-            observer.event(&failure.line, Event::Warning(text));
-            Ok(())
-        }
-        _ => Err(failure),
     }
 }
 

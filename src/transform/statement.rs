@@ -59,13 +59,8 @@ pub enum Directive {
         /// The unexpanded target.
         target: BString,
     },
-    /// `error [code] : text`.
-    Error {
-        /// What the transform ends with: -1 without a number. With a positive one 25.14 stops and calls it success.
-        code: i32,
-        /// The unexpanded text.
-        text: BString,
-    },
+    /// `error : text`, unexpanded. A word before the colon is passed over.
+    Error(BString),
     /// `warning : text`.
     Warning(BString),
 }
@@ -109,7 +104,7 @@ pub(super) fn split(text: &[u8]) -> Statement {
             return Statement::Directive(Directive::Use);
         }
         if bare.eq_ignore_ascii_case(b"error") {
-            return Statement::Directive(Directive::Error { code: error_code(words()), text: value.into() });
+            return Statement::Directive(Directive::Error(value.into()));
         }
         if bare.eq_ignore_ascii_case(b"warning") {
             return Statement::Directive(Directive::Warning(value.into()));
@@ -121,15 +116,6 @@ pub(super) fn split(text: &[u8]) -> Statement {
         }
         _ => Statement::Command(command::parse(text)),
     }
-}
-
-/// The number among the words of `error`, as `atoi` reads it; -1 where there is none or it is zero.
-fn error_code(words: &[u8]) -> i32 {
-    let digits =
-        words.iter().skip(usize::from(words.starts_with(b"-"))).take_while(|b| b.is_ascii_digit()).count();
-    let end = digits + usize::from(words.starts_with(b"-"));
-    let code = words[..end].to_str().ok().and_then(|text| text.parse().ok()).unwrap_or(0);
-    if code == 0 { -1 } else { code }
 }
 
 /// Whether the first word belongs to the `if` family.

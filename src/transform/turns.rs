@@ -8,7 +8,7 @@ use super::macros::{BuiltIn, PLATFORM, Turn};
 use super::observe::{Failure, Observer};
 use super::program::Transform;
 use super::session::Session;
-use crate::classad::{Context, Expr, Value};
+use crate::config::evaluate::to_integer;
 
 /// What a transform iterates over.
 #[derive(Clone, Debug)]
@@ -72,28 +72,13 @@ impl Session<'_> {
         if super::rules::trim(&text).is_empty() {
             return Ok(None);
         }
-        let arguments = iterate::parse(&text, |count| self.integer(count))?;
+        let arguments = iterate::parse(&text, |count| to_integer(count, self.world))?;
         let line = iteration.line.number;
         let source = &iteration.line.source.text;
         let rest = source.get(iteration.rest..).unwrap_or_default();
         let (items, consumed) = iterate::read_items(&arguments, rest, line, self.world, stdin, command)?;
         let trivial = arguments.foreach == iterate::Foreach::None && arguments.count == 1;
         Ok((!trivial).then_some(Plan { arguments, items, consumed }))
-    }
-
-    /// A count, as integer knobs are evaluated.
-    fn integer(&self, text: &[u8]) -> Option<i64> {
-        let expr = Expr::parse(text).ok()?;
-        match Context::new(self.world).eval(&expr) {
-            Value::Int(value) => Some(value),
-            #[expect(
-                clippy::cast_possible_truncation,
-                reason = "the reference truncates, and out of range is refused"
-            )]
-            Value::Real(value) => Some(value as i64),
-            Value::Bool(value) => Some(i64::from(value)),
-            _ => None,
-        }
     }
 
     /// Calls `run` for each item and count, with the variables set, until it says that it wants no more. Macros pass

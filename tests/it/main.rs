@@ -40,6 +40,7 @@ mod starter_containers;
 mod starter_files;
 mod starter_worst;
 #[cfg(feature = "cli")]
+mod transform_ads;
 mod transform_compare;
 #[cfg(feature = "cli")]
 mod transform_lint;

@@ -6,10 +6,10 @@ use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use bstr::{BString, ByteSlice};
+use bstr::{BStr, BString, ByteSlice};
 
 use super::condor_transform_ads_words::{Asked, Options, USAGE, read};
-use crate::classad::format::list::{ListForm, ListWriter, Order};
+use crate::classad::format::list::{ListWriter, Order};
 use crate::classad::stream::{Delimiter, Form, ReferenceReader};
 use crate::classad::{ClassAd, Context};
 use crate::cli::common::{Problem, Session as Program, Sink, Status, overwritten};
@@ -180,14 +180,16 @@ impl Tool<'_> {
             let knob = BString::from(pattern.replacen(b"%s", name, 1));
             let own = [&b"XFORM."[..], &knob].concat();
             let known = checking.macros.get(&own).or_else(|| checking.macros.get(&knob)).map(<[u8]>::to_vec);
-            let Some(text) = known.or_else(|| MacroSource::raw(self.view, &knob).map(|raw| raw.into_owned()))
-            else {
-                continue;
-            };
+            // A knob that is defined to be nothing is as good as none; a macro of a rules file is not.
+            let knob_text = || MacroSource::raw(self.view, &knob).filter(|raw| !raw.is_empty());
+            let Some(text) = known.or_else(|| knob_text().map(|raw| raw.into_owned())) else { continue };
             let text = text.trim_start().to_vec();
             let name = name.to_str_lossy();
             let transform = if text.starts_with(b"[") {
-                legacy::transform_from_knob(&name, &text, self.world).map_err(|error| error.to_string())
+                // An old route is read once more, from the configuration in any case, with its macros expanded.
+                let text = knob_text().and_then(|raw| self.view.expand_raw(&knob, &raw).ok());
+                legacy::transform_from_knob(&name, &text.unwrap_or_default(), self.world)
+                    .map_err(|error| error.to_string())
             } else {
                 Transform::from_knob(&name, &text).map_err(|error| error.to_string())
             };
@@ -219,13 +221,13 @@ impl Tool<'_> {
             tool: self,
             session: self.session(),
             plan: None,
-            writer: self.options.out_form.map(|form| self.writer(form)),
+            writer: ListWriter::new(
+                self.options.out_form,
+                if self.options.no_sort { Order::Internal } else { Order::Sorted },
+            ),
             out: io::BufWriter::with_capacity(256 * 1024, out),
             opened: false,
         };
-        if run.writer.is_none() && !self.options.auto_form {
-            run.writer = Some(self.writer(ListForm::Long));
-        }
         if let Some(items) = run.make_plan(loaded)
             && self.would_lose([OsStr::from_bytes(&items)])
         {
@@ -238,9 +240,7 @@ impl Tool<'_> {
             }
             status = run.input(name, *form, loaded)?;
         }
-        if let Some(writer) = &mut run.writer {
-            writer.finish(&mut run.out)?;
-        }
+        run.writer.finish(&mut run.out)?;
         run.out.flush()?;
         let out = run.out.into_inner().map_err(io::IntoInnerError::into_error)?;
         // Where no file of ads could be opened, the old output stays.
@@ -262,10 +262,6 @@ impl Tool<'_> {
         let (out, input) = (out.display(), input.display());
         self.tell(&format!("output file '{out}' is the input '{input}', which would be lost"));
         true
-    }
-
-    fn writer(&self, form: ListForm) -> ListWriter {
-        ListWriter::new(form, if self.options.no_sort { Order::Internal } else { Order::Sorted })
     }
 
     fn session(&self) -> Session<'_> {
@@ -290,7 +286,7 @@ struct Run<'a> {
     tool: &'a Tool<'a>,
     session: Session<'a>,
     plan: Option<Turns>,
-    writer: Option<ListWriter>,
+    writer: ListWriter,
     out: io::BufWriter<Sink>,
     /// Whether any input could be opened.
     opened: bool,
@@ -315,7 +311,7 @@ impl Run<'_> {
             }
         };
         self.opened = true;
-        let mut reader = ReferenceReader::new(read, form, Delimiter::BlankOrBanner);
+        let mut reader = ReferenceReader::new(read, form, Delimiter::Blank);
         let start = self.session.macros.mark();
         let mut status = 0;
         let mut number = 0;
@@ -325,21 +321,17 @@ impl Run<'_> {
                 let identity = identity(&ad, number, self.tool.world);
                 self.tool.program.tell(&format!("#   {identity}\n"));
             }
-            if self.writer.is_none() {
-                self.writer = Some(self.tool.writer(list_form(reader.form().unwrap_or(Form::Long))));
-            }
             if loaded.transforms.is_empty() {
                 let message = "no transform is left: rules without any command are taken for configuration";
                 return Err(Problem::unreadable(message).hint("move a command out of its 'if', or name a transform the file defines with -jobtransforms").into());
             }
-            let done = self.ad(&mut ad, loaded)?;
+            let failed = self.ad(&mut ad, loaded)?;
             reader.reuse(ad);
             self.session.macros.rewind(start);
-            if !done {
-                status = 255;
+            status = failed.unwrap_or(1);
+            if failed.is_some() {
                 break;
             }
-            status = 1;
         }
         if reader.would_abort() {
             let message = format!("'{shown}' begins like an ad in brackets, but its first line is none");
@@ -380,20 +372,20 @@ impl Run<'_> {
         items
     }
 
-    /// One ad; whether all went well.
-    fn ad(&mut self, ad: &mut ClassAd, loaded: &Loaded) -> anyhow::Result<bool> {
+    /// One ad; the status where not all went well.
+    fn ad(&mut self, ad: &mut ClassAd, loaded: &Loaded) -> anyhow::Result<Option<u8>> {
         match self.plan.take() {
             Some(Turns::Broken) => {
                 self.plan = Some(Turns::Broken);
-                Ok(false)
+                Ok(Some(FAILED))
             }
             Some(Turns::Plan(plan)) => {
                 let (tool, writer, out) = (self.tool, &mut self.writer, &mut self.out);
-                let mut result = Ok(true);
+                let mut result = Ok(None);
                 self.session.each_turn(&plan, |session| {
                     let mut copy = ad.clone();
                     result = apply_all(tool, session, &mut copy, loaded, writer, out);
-                    matches!(result, Ok(true))
+                    matches!(result, Ok(None))
                 });
                 self.plan = Some(Turns::Plan(plan));
                 result
@@ -406,16 +398,23 @@ impl Run<'_> {
     }
 }
 
-/// Applies all transforms to one ad and writes it. A transform that fails does not keep the next from being applied.
+/// The status of a transform that failed.
+const FAILED: u8 = 255;
+
+/// The status where includes are nested too deep: the number of that mistake passes through to the end.
+const TOO_DEEP: u8 = 254;
+
+/// Applies all transforms to one ad and writes it; the status of the last one that failed, which does not keep the next from
+/// being applied.
 fn apply_all(
     tool: &Tool<'_>,
     session: &mut Session<'_>,
     ad: &mut ClassAd,
     loaded: &Loaded,
-    writer: &mut Option<ListWriter>,
+    writer: &mut ListWriter,
     out: &mut dyn Write,
-) -> anyhow::Result<bool> {
-    let mut done = true;
+) -> anyhow::Result<Option<u8>> {
+    let mut failed = None;
     let mut observer = Verbose::new(tool.program, tool.options.verbose);
     for transform in &loaded.transforms {
         let applies = session.matches(transform, ad);
@@ -427,18 +426,37 @@ fn apply_all(
             continue;
         }
         if let Err(failure) = session.apply(transform, ad, &mut observer) {
-            tool.program.report(&report::failure(&failure, Status::Tool(255)));
-            done = false;
+            let status = if failure.reason.is_too_deep() { TOO_DEEP } else { FAILED };
+            tool.program.report(&report::failure(&failure, Status::Tool(status)));
+            failed = Some(status);
         }
     }
-    out.write_all(&observer.take())?;
-    if let (true, false, Some(writer)) = (done, tool.options.silent, writer) {
+    let steps = observer.take();
+    match tool.out() {
+        // The steps go to standard output, wherever the ads go.
+        Some(_) => io::stdout().write_all(&steps)?,
+        None => out.write_all(&steps)?,
+    }
+    if failed.is_none() && !tool.options.silent {
+        if !tool.options.no_sort {
+            drop_shadowed(ad);
+        }
         let text = writer.text(ad);
         // The reference prints up to a NUL byte, which `SET X, 1` makes.
         let end = memchr::memchr(0, text).unwrap_or(text.len());
         out.write_all(&text[..end])?;
     }
-    Ok(done)
+    Ok(failed)
+}
+
+/// Takes out the attributes whose name up to the NUL byte that `SET X, 1` makes is another one's: the reference sorts names as
+/// C strings and keeps one of each.
+fn drop_shadowed(ad: &mut ClassAd) {
+    let is_shadowed = |name: &&BStr| name.strip_suffix(b"\0").is_some_and(|plain| ad.contains(plain));
+    let shadowed: Vec<BString> = ad.names().filter(is_shadowed).map(BString::from).collect();
+    for name in shadowed {
+        ad.remove(&name);
+    }
 }
 
 fn identity(ad: &ClassAd, number: u32, world: &dyn World) -> String {
@@ -449,14 +467,5 @@ fn identity(ad: &ClassAd, number: u32, world: &dyn World) -> String {
     match (context.int(b"ClusterId"), context.int(b"ProcId")) {
         (Some(cluster), Some(proc)) => format!("Job {cluster}.{proc}"),
         _ => format!("Ad {number}"),
-    }
-}
-
-fn list_form(form: Form) -> ListForm {
-    match form {
-        Form::Json => ListForm::Json,
-        Form::Xml => ListForm::Xml,
-        Form::New => ListForm::New,
-        _ => ListForm::Long,
     }
 }

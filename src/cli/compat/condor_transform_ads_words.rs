@@ -62,8 +62,7 @@ pub(super) struct Options {
     pub(super) inputs: Vec<(OsString, Option<Form>)>,
     pub(super) default_form: Option<Form>,
     pub(super) out: Option<OsString>,
-    pub(super) out_form: Option<ListForm>,
-    pub(super) auto_form: bool,
+    pub(super) out_form: ListForm,
     pub(super) no_sort: bool,
     pub(super) macros: Vec<(BString, BString)>,
     pub(super) convert: Option<legacy::Options>,
@@ -249,13 +248,13 @@ impl Options {
                 continue;
             }
             match word.to_ascii_lowercase().as_slice() {
-                b"long" => self.out_form = Some(ListForm::Long),
-                b"json" => self.out_form = Some(ListForm::Json),
-                b"jsonl" => self.out_form = Some(ListForm::JsonLines),
-                b"new" => self.out_form = Some(ListForm::New),
-                b"newl" => self.out_form = Some(ListForm::NewLines),
-                b"xml" => self.out_form = Some(ListForm::Xml),
-                b"auto" => self.auto_form = true,
+                // What the input is never gets as far as the output.
+                b"long" | b"auto" => self.out_form = ListForm::Long,
+                b"json" => self.out_form = ListForm::Json,
+                b"jsonl" => self.out_form = ListForm::JsonLines,
+                b"new" => self.out_form = ListForm::New,
+                b"newl" => self.out_form = ListForm::NewLines,
+                b"xml" => self.out_form = ListForm::Xml,
                 _ => {}
             }
         }

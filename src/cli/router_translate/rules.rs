@@ -132,6 +132,7 @@ pub(super) fn load(
         {
             let knob = BString::from(format!("{prefix}{name}"));
             let own = defined.macros.get(&knob).map(<[u8]>::to_vec);
+            let is_own = own.is_some();
             let Some(text) =
                 own.or_else(|| knobs.and_then(|knobs| knobs.raw(&knob).map(|raw| raw.into_owned())))
             else {
@@ -141,7 +142,11 @@ pub(super) fn load(
             };
             let text = text.trim_start();
             let transform = if text.starts_with(b"[") {
-                legacy::transform_from_knob(name, text, world).map_err(|error| {
+                let expanded = match (is_own, view) {
+                    (false, Some(view)) => view.expand_raw(&knob, text)?,
+                    _ => text.into(),
+                };
+                legacy::transform_from_knob(name, &expanded, world).map_err(|error| {
                     anyhow::Error::new(error).context(Problem::unreadable(format!("cannot convert {knob}")))
                 })
             } else {

@@ -1,0 +1,150 @@
+//! `condor_transform_ads` where its reading of rules, routes and ads is unlike anything one would guess. What is expected is
+//! what HTCondor 25.14 printed.
+
+use std::fs;
+
+use super::transform_verb::{call, place};
+
+/// Standard output and status of the tool on `rules` and `ads`.
+fn tool(rules: &str, ads: &str, words: &[&str]) -> (String, i32) {
+    let place = place(rules, ads);
+    fs::write(place.path().join("items.txt"), "x\n").unwrap();
+    fs::create_dir(place.path().join("sub")).unwrap();
+    fs::create_dir(place.path().join("sub-1")).unwrap();
+    fs::write(place.path().join("again"), "include : again\n").unwrap();
+    let (status, out, _) = call("condor_transform_ads", words, place.path(), "");
+    (out, status)
+}
+
+/// The items that X takes for each run on an ad without attributes of its own but A.
+fn items(statement: &str) -> Result<Vec<String>, i32> {
+    let (out, status) =
+        tool(&format!("DELETE A\nSET X \"$(Item)\"\n{statement}"), "A = 1\n", &["-rules", "rules", "ads"]);
+    let items = out.lines().filter_map(|line| line.strip_prefix("X = ")).map(|item| item.replace('"', ""));
+    if status == 1 { Ok(items.collect()) } else { Err(status) }
+}
+
+#[test]
+fn slices_are_read_as_integers_between_colons() {
+    for slice in ["[1]", "[:]", "[]", "[ 1]", "[-2:]", "[1:2:3]", "[::-1]", "[1][2]"] {
+        assert_eq!(
+            items(&format!("TRANSFORM in {slice} (a b)\n")),
+            Ok(vec!["a".into(), "b".into()]),
+            "{slice}"
+        );
+    }
+    for slice in ["[1:2:3:4]", "[1 2]", "[ 1 : 2 ]", "[a]", "[1"] {
+        assert_eq!(items(&format!("TRANSFORM in {slice} (a b)\n")), Err(255), "{slice}");
+    }
+    // Without anything behind it a slice is an item.
+    assert_eq!(items("TRANSFORM in [1:2]\n"), Ok(vec!["[1:2]".into()]));
+}
+
+#[test]
+fn a_second_parenthesis_opens_a_list_of_lines() {
+    assert_eq!(items("TRANSFORM in ((a))\n"), Err(255));
+    assert_eq!(items("TRANSFORM in ((a\nb\n)\n"), Ok(vec!["(a".into(), "b".into()]));
+    assert_eq!(items("TRANSFORM in ( (a))\n"), Ok(vec!["(a)".into()]));
+}
+
+#[test]
+fn a_count_is_decimal() {
+    assert_eq!(items("TRANSFORM 02 in (a)\n"), Ok(vec!["a".into(), "a".into()]));
+    assert_eq!(items("TRANSFORM 0x2\n"), Err(255));
+}
+
+#[test]
+fn one_kind_of_file_may_be_named() {
+    assert_eq!(items("TRANSFORM matching files any items.txt\n"), Err(255));
+    // Without wildcards the name need only exist; directories are sorted with their mark.
+    assert_eq!(items("TRANSFORM matching dirs items.txt\n"), Ok(vec!["items.txt".into()]));
+    assert_eq!(items("TRANSFORM matching dirs s* items*\n"), Ok(vec!["sub-1/".into(), "sub/".into()]));
+    assert_eq!(items("TRANSFORM matching .*\n"), Ok(vec!["../".into(), "./".into()]));
+}
+
+#[test]
+fn a_transform_statement_within_a_value_still_iterates() {
+    // What iterates is not looked through beforehand and so is kept, and fails at the first ad.
+    let rules = "V @=end\nSET Y 1\nTRANSFORM 2\n@end\nSET X 1\n";
+    assert_eq!(tool(rules, "A = 1\n", &["-rules", "rules", "ads"]), (String::new(), 255));
+}
+
+#[test]
+fn only_blank_lines_end_an_ad() {
+    for ads in ["A = 1\n***\nB = 2\n", "***\nA = 1\n", "A = 1\n--\n", "-- Schedd: x\nA = 1\n"] {
+        assert_eq!(tool("SET X 1\n", ads, &["-rules", "rules", "ads"]), (String::new(), 0), "{ads}");
+    }
+}
+
+#[test]
+fn steps_go_to_standard_output_and_ads_to_the_file() {
+    let words = ["-verbose", "-rules", "rules", "ads", "-out", "result"];
+    assert_eq!(tool("SET X 1\n", "A = 1\n", &words), ("SET X to 1\n".into(), 1));
+}
+
+#[test]
+fn a_name_that_ends_in_a_nul_byte_gives_way_to_the_plain_one() {
+    let words = ["-verbose", "-rules", "rules", "ads"];
+    let expected = "SET X to 1\nSET X to 2\nA = 1\nX = 2\n\n";
+    assert_eq!(tool("SET X, 1\nSET X 2\n", "A = 1\n", &words), (expected.into(), 1));
+    // Alone it cuts the ad off.
+    assert_eq!(tool("SET X, 1\n", "A = 1\n", &words[1..]), ("A = 1\nX".into(), 1));
+}
+
+#[test]
+fn automatic_output_is_long() {
+    let words = ["-rules", "rules", "ads", "-out:auto", "-"];
+    assert_eq!(tool("SET X 1\n", "[\n{\n\"A\": 1\n}\n]\n", &words), ("A = 1\nX = 1\n\n".into(), 1));
+}
+
+#[test]
+fn failures_have_their_numbers() {
+    let words = ["-rules", "rules", "ads"];
+    assert_eq!(tool("SET X 1\ninclude : again\n", "A = 1\n", &words), (String::new(), 254));
+    assert_eq!(tool("SET X 1\nerror 5 : no\n", "A = 1\n", &words), (String::new(), 255));
+}
+
+/// The same with a configuration.
+fn configured(config: &str, words: &[&str]) -> (String, i32) {
+    let place = place("JOB_TRANSFORM_Old = [ set_Z = 1 ]\n", "A = 1\n");
+    fs::write(place.path().join("condor_config"), config).unwrap();
+    let (status, out, _) = call("condor_transform_ads", words, place.path(), "");
+    (out, status)
+}
+
+#[test]
+fn an_old_route_in_a_knob_is_expanded() {
+    let config = "N = 42\nJOB_TRANSFORM_Old = [ set_X = $(N) ]\n";
+    let expected = ("A = 1\nX = 42\n\n".to_owned(), 1);
+    assert_eq!(configured(config, &["-jobtransforms", "Old", "ads"]), expected);
+    // What rules define is read from the configuration all the same.
+    assert_eq!(configured(config, &["-rules", "rules", "-jobtransforms", "Old", "ads"]), expected);
+    let own = place("SET X 1\n", "A = 1\n");
+    fs::write(own.path().join("condor_config"), config).unwrap();
+    let words = ["transform", "--config-file", "condor_config", "--job-transforms", "Old", "ads"];
+    let (status, out, said) = call("htc-router-translate", &words, own.path(), "");
+    assert_eq!((status, out.as_str()), (0, "A = 1\nX = 42\n\n"), "{said}");
+}
+
+#[test]
+fn an_empty_knob_is_no_transform() {
+    // The last transform that there is is looked through; without a command that is reached it is configuration.
+    let config = "JOB_TRANSFORM_A = SET X 1\nJOB_TRANSFORM_B @=end\nif version > 8\nSET Y 1\nendif\n@end\n\
+                  JOB_TRANSFORM_C =\n";
+    let words = ["-jobtransforms", "A,B,C", "ads"];
+    assert_eq!(configured(config, &words), ("A = 1\nX = 1\n\n".into(), 1));
+}
+
+#[test]
+fn routes_go_on_behind_what_is_none() {
+    let routes = |text: &str| configured(&format!("JOB_ROUTER_ENTRIES = {text}\n"), &["-convertoldroutes"]).0;
+    let titles = |text: &str| routes(text).matches("#####\n").count();
+    // The character behind a word, a number or a lone operator is lost with it.
+    assert_eq!(titles("x[ Name = \"K\" ]"), 4);
+    assert_eq!(titles("x [ Name = \"K\" ]"), 2);
+    assert_eq!(titles("[ a.b = 1 ]"), 4);
+    assert_eq!(titles("[ Name = \"K\" ] \"s\"  [ Name = \"L\" ]"), 5);
+    let expected = "\n##### JOB_ROUTER_ENTRIES [1] #####\nNAME K\n# autoconversion of route 'K' from old route syntax\n\
+                    V = text\n# copy_* rules\nCOPY A \n";
+    assert_eq!(routes("[ Name = \"K\"; V = (\"text\"); copy_A = \"\" ]"), expected);
+}
