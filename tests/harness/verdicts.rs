@@ -184,7 +184,9 @@ fn judge(
     differences: &mut Vec<String>,
 ) {
     let mut case = replay::case_of(record, hook);
-    case.with_shadow = around.schedd && hook != HookType::FetchWork;
+    // In a scenario with a schedd there may be fetched jobs as well: those have no id that a schedd has given.
+    let of_schedd = case.job.contains("GlobalJobId") && (around.schedd || case.job.contains("ShadowBday"));
+    case.with_shadow = of_schedd && hook != HookType::FetchWork;
     case.route.edit_in_place = around.edits(&case.route.name.to_string());
     if let Some(limit) = around.knob("PIPE_BUFFER_MAX").and_then(|limit| limit.parse().ok()) {
         case.output_limit = limit;
