@@ -262,15 +262,23 @@ impl ClassAd {
         self.add(Entry { start, len: wanted.len() as u32, value }, hash);
     }
 
-    /// Adds an entry whose text is in place.
-    #[inline]
+    /// Adds an entry whose text is in place. It is made where it will stand: handed over in memory it would be read in
+    /// wider pieces than it was written in, for which a processor waits longer than for all the rest of this.
+    #[inline(always)]
     fn add(&mut self, entry: Entry, hash: u32) {
         self.hashes.push(hash);
         self.entries.push(entry);
+        if self.index.is_some() || self.entries.len() > INDEX_FROM {
+            self.add_to_index(hash);
+        }
+    }
+
+    /// Tells the index of the last entry, or makes one.
+    #[cold]
+    fn add_to_index(&mut self, hash: u32) {
         let count = self.entries.len();
         match &mut self.index {
             Some(index) if count * 2 <= index.slots.len() => index.place(hash, count as u32 - 1),
-            None if count <= INDEX_FROM => {}
             _ => self.index = Some(Box::new(Index::build(&self.hashes))),
         }
     }

@@ -233,7 +233,9 @@ pub fn run(words: &[OsString], session: &Session) -> anyhow::Result<Status> {
     let mut reader = ReferenceReader::new(read, wish.form, Delimiter::Queue);
     // What cannot be read ends the list without a word, as it does in the reference.
     while let Ok(Some(ad)) = reader.next_ad() {
-        if holds(constraint.as_ref(), &ad, &world) && !jobs.add(ad, &world) {
+        if !holds(constraint.as_ref(), &ad, &world) {
+            reader.reuse(ad);
+        } else if !jobs.add(ad, &world) {
             session.tell("Error: Two results with the same ID.\n");
         }
     }
