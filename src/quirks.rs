@@ -109,6 +109,12 @@ quirks! {
         "with a shadow a failed prepare hook leaves the starter hanging until it is killed, without JOB_EXIT", "s23a, s23b";
     ExitReasonAlwaysEvict, "exit-reason-always-evict",
         "JOB_EXIT gets `evict` for condor_hold and condor_rm", "s23d";
+    SlotHoldUnnoticed, "slot-hold-unnoticed",
+        "JOB_EXIT gets `exit` and no reason for a job that WANT_HOLD holds", "starter.cpp remoteVacateCommand";
+    ExceptionDropsExitHook, "exception-drops-exit-hook",
+        "after an exception (PreCmd or PostCmd that cannot be executed, wrapper's error file) JOB_EXIT is killed at once, the outcome lost", "script_proc.cpp, user_proc.cpp";
+    HupMovesHooks, "hup-moves-hooks",
+        "after SIGHUP the starter's hooks start in LOG, no longer in the scratch directory", "daemon_core_main.cpp";
     JobAdFileStale, "job-ad-file-stale",
         ".job.ad does not show what PREPARE_JOB changed", "s14; starter.cpp WriteAdFiles";
     MachineAdEmpty, "machine-ad-empty",

@@ -22,8 +22,9 @@ pub fn caller_waits(
         return (Some(limit.default), None);
     };
     let value = Expr::parse(&text).ok().and_then(|expr| Context::new(world).eval(&expr).as_int());
-    match value.and_then(|seconds| u64::try_from(seconds).ok()) {
-        Some(seconds) => (Some(Duration::from_secs(seconds)), None),
+    match value {
+        // A timer with a negative time goes off at once.
+        Some(seconds) => (Some(Duration::from_secs(u64::try_from(seconds).unwrap_or(0))), None),
         None => (Some(limit.default), Some(text)),
     }
 }

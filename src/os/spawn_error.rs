@@ -62,8 +62,17 @@ impl SpawnError {
     }
 
     /// The system's text for the error, as `strerror` gives it.
-    pub fn reason(&self) -> &'static str {
-        self.errno.desc()
+    pub fn reason(&self) -> String {
+        strerror(self.errno())
+    }
+}
+
+/// The C library's text for the number of an error, as the reference's messages have it.
+pub fn strerror(errno: i32) -> String {
+    let text = std::io::Error::from_raw_os_error(errno).to_string();
+    match text.rsplit_once(" (os error ") {
+        Some((text, _)) => text.to_owned(),
+        None => text,
     }
 }
 
@@ -103,5 +112,18 @@ impl fmt::Display for SpawnError {
 impl std::error::Error for SpawnError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         Some(&self.errno)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_have_the_texts_of_the_c_library() {
+        assert_eq!(strerror(nix::libc::ELOOP), "Too many levels of symbolic links");
+        assert_eq!(strerror(nix::libc::ENOENT), "No such file or directory");
+        assert_eq!(strerror(nix::libc::ETXTBSY), "Text file busy");
+        assert_eq!(strerror(9999), "Unknown error 9999");
     }
 }

@@ -11,7 +11,7 @@ use super::cron_ads::CronAds;
 use super::drain::Drain;
 use super::interface::{Action, HookRun, Measured, Notice, Shutdown, SlotKey, StarterId};
 use super::settings::Settings;
-use crate::classad::ClassAd;
+use crate::classad::{ClassAd, Expr};
 use crate::quirks::{Quirk, Quirks};
 use crate::time::{Now, Tick};
 use crate::world::{Frozen, World};
@@ -45,6 +45,8 @@ pub(super) struct Core {
     /// The idle time of `--idle-exit` is over: what runs may still bring a job, nothing new is asked for.
     pub idle_over: bool,
     pub slot_count: i64,
+    /// STARTD_SLOT_ATTRS of all slots, `<slot>_<attribute>`, as they were when the ads were last made.
+    pub shared_attributes: Vec<(String, Expr)>,
     /// Hooks that were started and have not ended.
     pub hooks_running: BTreeSet<HookRun>,
     /// Starters that were asked for and are not yet known to run.
@@ -82,6 +84,7 @@ impl Core {
             unable: None,
             idle_over: false,
             slot_count: 0,
+            shared_attributes: Vec::new(),
             hooks_running: BTreeSet::new(),
             spawning: 0,
             fatal: None,

@@ -383,9 +383,6 @@ impl ExecutionPoint {
     /// STARTD_SLOT_ATTRS: each listed attribute of each slot is copied into all, as `<slot>_<attribute>`.
     fn share_slot_attributes(&mut self) {
         let settings = self.core.settings.clone();
-        if settings.slot_attributes.is_empty() {
-            return;
-        }
         let mut shared = Vec::new();
         for slot in self.slots.values() {
             for name in &settings.slot_attributes {
@@ -400,6 +397,7 @@ impl ExecutionPoint {
                 slot.live.insert(name, expr.clone());
             }
         }
+        self.core.shared_attributes = shared;
     }
 
     /// A call is over: the slot that it fetched for. The other hooks' outcome has no consequence; the runner tells of

@@ -148,6 +148,9 @@ impl Slot {
             Some(expr) => ad.insert("MaxJobRetirementTime", expr),
             None => ad.set("MaxJobRetirementTime", 0i64),
         }
+        for (name, expr) in &core.shared_attributes {
+            ad.insert(name, expr.clone());
+        }
         let running = (core.now.epoch() - core.started.epoch()).max(1);
         let world = Frozen { world: &*core.world, now: core.now };
         advertised(&mut ad, running, core.settings.cron.keeps_seconds, &world);

@@ -1,9 +1,9 @@
 //! The machine from its beginning to the start of the job: scratch directory, prepare hook, deferral, PreCmd.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
-use bstr::{BString, ByteSlice};
+use bstr::ByteSlice;
 
 use super::action::{Action, CallId, File, JobProcess, LogEvent, Notice};
 use super::ending::{self, Deferral};
@@ -18,6 +18,9 @@ use crate::classad::format::long;
 use crate::process::Exit;
 use crate::quirks::{Quirk, Quirks};
 use crate::time::Now;
+
+/// `JobUniverse` of jobs below which nothing is mounted.
+const LOCAL_UNIVERSE: i64 = 12;
 
 /// How long a hook that has been killed is waited for.
 const KILL_WAIT: Duration = Duration::from_secs(5);
@@ -246,6 +249,8 @@ impl Starter<'_> {
                     let reason = "a missed DeferralTime is not reported as a signal";
                     Self::tell_quirk(Quirk::MissedDeferralAsSignal, reason, out);
                 }
+                // The exit that is told of a process that never was sends an update first.
+                self.update(now, out);
                 self.all_jobs_done(now, out);
             }
         }
@@ -303,26 +308,28 @@ impl Starter<'_> {
     pub(super) fn start_job(&mut self, now: Now, out: &mut Vec<Action>) {
         let Ok(job) = self.job.clone() else { return };
         let world = self.frozen(now);
-        let setting = match self.can_mount {
-            true => self.settings.mount_under_scratch.clone(),
-            false => BString::default(),
+        let universe = match process::universe(&self.ad, &world) {
+            Ok(universe) => universe,
+            Err(failure) => return self.start_failed(now, failure, out),
         };
-        let built = process::mounts(&setting, &self.ad, &self.scratch, &world).and_then(|mut mounts| {
-            // Also where none of the directories is there (c40 012).
-            let private_shm = self.settings.private_shm && !mounts.is_empty();
-            // Bound over a directory above it the scratch directory would be out of reach, for the job and for what is
-            // bound next.
-            mounts.retain(|(_, target)| !self.scratch.starts_with(target));
-            let temporary: PathBuf = process::temporary(&mounts, &self.scratch, self.quirks);
-            let about = self.publication(&job, &world, &temporary, &[]);
-            let process = process::job(&about, &self.own_environment, mounts)?;
-            Ok((JobProcess { private_shm, ..process }, temporary))
-        });
-        match built {
-            Ok((process, temporary)) => {
-                self.temporary = temporary;
+        let setting = &self.settings.mount_under_scratch;
+        let mut mounts = match process::mounts(setting, &self.ad, &self.scratch, &world) {
+            Ok(mounts) if self.can_mount && universe != LOCAL_UNIVERSE => mounts,
+            Ok(_) => Vec::new(),
+            Err(failure) => return self.start_failed(now, failure, out),
+        };
+        // Also where none of the directories is there (c40 012).
+        let private_shm = self.settings.private_shm && !mounts.is_empty();
+        // Bound over a directory above it the scratch directory would be out of reach, for the job and for what is
+        // bound next.
+        mounts.retain(|(_, target)| !self.scratch.starts_with(target));
+        // What comes after sees the job's, also if arguments or environment keep it from being started.
+        self.temporary = process::temporary(&mounts, &self.scratch, self.quirks);
+        let about = self.publication(&job, &world, &self.temporary, &[]);
+        match process::job(&about, &self.own_environment, mounts) {
+            Ok(process) => {
                 self.phase = Phase::Starting;
-                out.push(Action::StartProcess(Box::new(process)));
+                out.push(Action::StartProcess(Box::new(JobProcess { private_shm, ..process })));
             }
             Err(failure) => self.start_failed(now, failure, out),
         }
@@ -332,7 +339,10 @@ impl Starter<'_> {
     pub(super) fn process_started(&mut self, now: Now, pid: u32, out: &mut Vec<Action>) {
         let process = Process { pid, started: now, ended: None };
         match self.phase {
-            Phase::PreScript => self.script_running = true,
+            Phase::PreScript => {
+                self.script_running = true;
+                self.pre = Some(process);
+            }
             Phase::PostScript => {
                 self.script_running = true;
                 self.post = Some(process);
@@ -347,7 +357,8 @@ impl Starter<'_> {
                 self.main = Some(process);
                 self.usage = FamilyUsage { processes: 1, ..FamilyUsage::default() };
                 self.phase = Phase::Running;
-                self.update_due = Some(next_update(now, self.settings.initial_update_interval));
+                let first = self.settings.initial_update_interval;
+                self.update_due = Some(if first.is_zero() { now.tick() } else { next_update(now, first) });
                 self.stopped_at_exec = self.is_suspended_at_exec(now);
                 if self.suspended || self.stopped_at_exec {
                     self.suspended = true;
@@ -410,6 +421,7 @@ impl Starter<'_> {
             }
             Phase::PreScript | Phase::PostScript => {
                 self.asked.fast = true;
+                self.excepted = true;
                 if self.phase == Phase::PreScript {
                     out.push(Action::Tell(Notice::NotStarted { reason: failure.text.to_string() }));
                 }

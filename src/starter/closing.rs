@@ -6,10 +6,10 @@ use bstr::{BString, ByteSlice};
 
 use super::action::{Action, CallId, LogEvent, Notice};
 use super::ending;
-use super::machine::{JOB_EXIT, Phase, Starter};
+use super::machine::{JOB_EXIT, Phase, Process, Starter};
 use crate::classad::{ClassAd, format::long};
 use crate::process::Exit;
-use crate::quirks::Quirk;
+use crate::quirks::{Quirk, Quirks};
 use crate::time::Now;
 
 impl Starter<'_> {
@@ -20,12 +20,12 @@ impl Starter<'_> {
         }
         self.update_due = None;
         self.graceful_until = None;
-        let reason = self.asked.word();
+        let reason = self.asked.word(self.quirks);
         if self.exit_ad.is_none() {
             // Made once and kept for later tries.
             let mut ad = self.ad.clone();
             self.publish_main(&mut ad, now);
-            self.publish_post(&mut ad);
+            self.publish_scripts(&mut ad);
             self.publish_vacate(&mut ad);
             self.exit_ad = Some(ad);
         }
@@ -33,21 +33,23 @@ impl Starter<'_> {
             Some(path) => {
                 let ad = self.exit_ad.clone().unwrap_or_default();
                 let call = self.call(now, JOB_EXIT, path.as_bstr(), vec![BString::from(reason)], &ad, out);
+                if self.excepted && self.quirks.has(Quirk::ExceptionDropsExitHook) {
+                    self.status = 4;
+                    return self.remove_scratch(out);
+                }
+                if self.excepted {
+                    Self::tell_quirk(Quirk::ExceptionDropsExitHook, "JOB_EXIT is waited for", out);
+                }
                 self.phase = Phase::Exiting { call, until: now.tick().plus(self.hooks.exit_timeout) };
             }
             None => self.clean_up(now, out),
         }
     }
 
-    /// What PostCmd tells of itself. What PreCmd told is forgotten when the job starts (`Starter::Reaper` deletes it).
-    fn publish_post(&self, ad: &mut ClassAd) {
-        let Some(post) = &self.post else { return };
-        ad.set("PostJobPid", i64::from(post.pid));
-        ad.set("PostJobStartDate", post.started.epoch());
-        if let Some((ended, exit)) = post.ended {
-            ad.set("PostJobDuration", ending::seconds_between(post.started, ended));
-            ending::publish_exit(ad, "Post", exit);
-        }
+    /// What PreCmd and PostCmd tell of themselves.
+    pub(super) fn publish_scripts(&self, ad: &mut ClassAd) {
+        publish_script(ad, "Pre", self.pre.as_ref());
+        publish_script(ad, "Post", self.post.as_ref());
     }
 
     /// JOB_EXIT takes too long: it is not waited for any more, and killed at the end.
@@ -76,7 +78,7 @@ impl Starter<'_> {
         if let Some((_, exit)) = ended {
             let mut result = ClassAd::new();
             self.publish_main(&mut result, now);
-            self.publish_post(&mut result);
+            publish_script(&mut result, "Post", self.post.as_ref());
             out.push(Action::Log(match self.evicted {
                 true => LogEvent::Evicted { exit },
                 false => LogEvent::Terminated {
@@ -94,18 +96,30 @@ impl Starter<'_> {
 
     /// Ends what still runs and removes the scratch directory.
     pub(super) fn remove_scratch(&mut self, out: &mut Vec<Action>) {
-        out.push(Action::KillCalls);
-        self.calls.clear();
         self.phase = Phase::Removing;
+        if self.quirks != Quirks::Reference {
+            self.kill_calls(out);
+        }
         match self.scratch_made {
             true => out.push(Action::RemoveScratch),
             false => self.finish(out),
         }
     }
 
+    /// Hooks that still run when the starter ends. 25.14 kills them last of all, without their directory by then.
+    fn kill_calls(&mut self, out: &mut Vec<Action>) {
+        out.push(Action::KillCalls);
+        self.calls.clear();
+    }
+
     pub(super) fn scratch_removed(&mut self, remains: &[PathBuf], out: &mut Vec<Action>) {
         if self.phase != Phase::Removing {
             return;
+        }
+        if !remains.is_empty() && !self.calls.is_empty() {
+            // One of them may have written there meanwhile.
+            self.kill_calls(out);
+            return out.push(Action::RemoveScratch);
         }
         for path in remains {
             let text = format!("cannot remove {}", path.display());
@@ -116,6 +130,18 @@ impl Starter<'_> {
             Self::tell_quirk(Quirk::UnremovableScratchSilent, reason, out);
         }
         self.finish(out);
+    }
+}
+
+/// What PreCmd or PostCmd tells of itself.
+fn publish_script(ad: &mut ClassAd, prefix: &str, script: Option<&Process>) {
+    let Some(script) = script else { return };
+    let name = |name: &str| format!("{prefix}{name}");
+    ad.set(name("JobPid").as_str(), i64::from(script.pid));
+    ad.set(name("JobStartDate").as_str(), script.started.epoch());
+    if let Some((ended, exit)) = script.ended {
+        ad.set(name("JobDuration").as_str(), ending::seconds_between(script.started, ended));
+        ending::publish_exit(ad, prefix, exit);
     }
 }
 

@@ -45,6 +45,8 @@ pub struct Publication<'a> {
     pub home: Option<&'a BStr>,
     /// File of the result ad, unless it is standard output.
     pub output_ad: Option<&'a BStr>,
+    /// How PreCmd ended, if it has and the job was not started after it.
+    pub pre_exit: Option<Exit>,
     /// How the main job ended, once it has.
     pub main_exit: Option<Exit>,
     /// Processes that run.
@@ -69,12 +71,14 @@ impl Publication<'_> {
         if let Some(bin) = &settings.bin {
             set("_CONDOR_BIN", bin.clone());
         }
-        match self.main_exit {
-            Some(Exit::Code(code)) => set("_CONDOR_MAINJOB_EXIT_CODE", code.to_string().into()),
-            Some(Exit::Signal { number, .. }) => {
-                set("_CONDOR_MAINJOB_EXIT_SIGNAL", number.to_string().into())
+        for (of, exit) in [("PRE", self.pre_exit), ("MAINJOB", self.main_exit)] {
+            match exit {
+                Some(Exit::Code(code)) => set(&format!("_CONDOR_{of}_EXIT_CODE"), code.to_string().into()),
+                Some(Exit::Signal { number, .. }) => {
+                    set(&format!("_CONDOR_{of}_EXIT_SIGNAL"), number.to_string().into())
+                }
+                None => {}
             }
-            None => {}
         }
         let context = Context::new(self.world).my(self.ad);
         if let Some(proxy) = context.string("x509userproxy") {

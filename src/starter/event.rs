@@ -110,10 +110,18 @@ pub enum Request {
 pub struct Vacate {
     /// VacateReason.
     pub reason: BString,
-    /// VacateReasonCode: 1010 a command, 1011 PREEMPT, 1013 shutdown, 1014 draining.
+    /// VacateReasonCode: 1010 a command, 1011 PREEMPT, 1013 shutdown, 1014 draining; 21 holds the job (WANT_HOLD).
     pub code: i64,
     /// VacateReasonSubCode.
     pub subcode: i64,
+}
+
+impl Vacate {
+    /// Whether the job is to be held: a hold code, not one of those from 1000 on, which only vacate
+    /// (`shouldVacateJobBasedOnCodes`).
+    pub fn holds(&self) -> bool {
+        (1..1000).contains(&self.code) && self.subcode > -1000
+    }
 }
 
 /// What the family of a job's processes has used so far, those that have ended included.

@@ -63,8 +63,11 @@ pub fn find_under(keyword: &[u8], knobs: &dyn Knobs, world: &dyn World) -> (Hook
             }
         }
     }
-    if let (Some(limit), _) = caller_waits(HookType::JobExit, keyword, knobs, world) {
-        hooks.exit_timeout = limit;
+    let (limit, bad) = caller_waits(HookType::JobExit, keyword, knobs, world);
+    hooks.exit_timeout = limit.unwrap_or(hooks.exit_timeout);
+    if let (Some(bad), Some(limit)) = (bad, HookType::JobExit.time_out(keyword)) {
+        let reason = format!("'{bad}' is no integer");
+        refusal.get_or_insert(Refusal::Hook { knob: limit.knob.to_string(), reason });
     }
     (hooks, refusal)
 }

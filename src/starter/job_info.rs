@@ -159,6 +159,11 @@ pub(super) fn below(directory: &[u8], name: &[u8]) -> BString {
     [directory, b"/", name].concat().into()
 }
 
+/// The name in `User`: what stands before the last `@`.
+fn up_to_domain(user: &[u8]) -> BString {
+    user.rsplit_once_str("@").map_or(user, |(name, _)| name).into()
+}
+
 /// The account that hooks and job run as, and what named it.
 ///
 /// Not root: the caller's own, whatever the job says (s33). Root: `OsUser`, else `User` up to its `@`, else, unless
@@ -178,12 +183,11 @@ pub fn account(
         return Ok((world.account_by_uid(own).unwrap_or_else(unnamed), "the caller"));
     }
     let string = |name: &str| Context::new(world).my(ad).string(name);
-    let up_to_domain = |user: BString| BString::from(user.split_str("@").next().unwrap_or_default());
     let more = |found: Option<(BString, &'static str)>, name: &'static str| {
         found.or_else(|| if owner_ignored { None } else { string(name).map(|value| (value, name)) })
     };
     let found = string(attr::OS_USER).map(|name| (name, attr::OS_USER));
-    let found = found.or_else(|| string(attr::USER).map(|user| (up_to_domain(user), attr::USER)));
+    let found = found.or_else(|| string(attr::USER).map(|user| (up_to_domain(&user), attr::USER)));
     let found = more(found, attr::OWNER);
     let slot_user = slot_user.filter(|_| !owner_ignored).map(|name| (BString::from(name), "SLOT<N>_USER"));
     let (name, attribute) = found.or(slot_user).ok_or(Refusal::NoAccount)?;
@@ -191,5 +195,18 @@ pub fn account(
         None => Err(Refusal::UnknownAccount { name, attribute }),
         Some(account) if account.uid == 0 => Err(Refusal::RootAccount { name, attribute }),
         Some(account) => Ok((account, attribute)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::up_to_domain;
+
+    #[test]
+    fn the_domain_of_a_user_begins_at_the_last_at_sign() {
+        assert_eq!(up_to_domain(b"alice@example.org"), "alice");
+        assert_eq!(up_to_domain(b"alice@a@b"), "alice@a");
+        assert_eq!(up_to_domain(b"alice"), "alice");
+        assert_eq!(up_to_domain(b"@a"), "");
     }
 }

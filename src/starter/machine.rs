@@ -108,19 +108,26 @@ pub(super) struct Asked {
     pub(super) fast: bool,
     pub(super) remove: bool,
     pub(super) hold: bool,
+    /// The slot holds the job (WANT_HOLD).
+    pub(super) held_by_slot: bool,
+    /// `fast` comes from such a hold and nothing else.
+    pub(super) fast_for_hold: bool,
 }
 
 impl Asked {
     pub(super) fn any(self) -> bool {
-        self.graceful || self.fast || self.remove || self.hold
+        self.graceful || self.fast || self.remove || self.hold || self.held_by_slot
     }
 
-    /// The argument of JOB_EXIT (`getExitReasonString`).
-    pub(super) fn word(self) -> &'static str {
+    /// The argument of JOB_EXIT (`getExitReasonString`). A hold by the slot counts as no request in 25.14 (quirk
+    /// `slot-hold-unnoticed`).
+    pub(super) fn word(self, quirks: Quirks) -> &'static str {
+        let unnoticed = quirks.has(Quirk::SlotHoldUnnoticed);
         match self {
             Asked { hold: true, .. } => "hold",
+            Asked { held_by_slot: true, .. } if !unnoticed => "hold",
             Asked { remove: true, .. } => "remove",
-            _ if self.any() => "evict",
+            Asked { graceful: true, .. } | Asked { fast: true, fast_for_hold: false, .. } => "evict",
             _ => "exit",
         }
     }
@@ -169,6 +176,8 @@ pub struct Starter<'w> {
     pub(super) calls: BTreeMap<CallId, &'static str>,
     next_call: u32,
     pub(super) main: Option<Process>,
+    /// PreCmd, until the job is started.
+    pub(super) pre: Option<Process>,
     pub(super) post: Option<Process>,
     pub(super) script_running: bool,
     pub(super) scripts_allowed: bool,
@@ -186,6 +195,8 @@ pub struct Starter<'w> {
     pub(super) failure: Option<StartFailure>,
     pub(super) missed: Option<Now>,
     pub(super) status: u8,
+    /// 25.14 ends by an exception.
+    pub(super) excepted: bool,
     pub(super) exit_done: bool,
     pub(super) write_failure: Option<String>,
     /// The prepare hook ran too long and is being killed.
@@ -226,6 +237,7 @@ impl<'w> Starter<'w> {
             calls: BTreeMap::new(),
             next_call: 1,
             main: None,
+            pre: None,
             post: None,
             script_running: false,
             scripts_allowed: false,
@@ -240,6 +252,7 @@ impl<'w> Starter<'w> {
             failure: None,
             missed: None,
             status: 0,
+            excepted: false,
             exit_done: false,
             write_failure: None,
             given_up: false,
@@ -391,6 +404,7 @@ impl<'w> Starter<'w> {
             slot: self.slot.as_bstr(),
             home: self.home.as_ref().map(|home| home.as_bstr()),
             output_ad: self.output_ad.as_ref().map(|output| output.as_bstr()),
+            pre_exit: self.pre.as_ref().and_then(|pre| pre.ended).map(|(_, exit)| exit),
             main_exit: self.main.as_ref().and_then(|main| main.ended).map(|(_, exit)| exit),
             pids,
             quirks: self.quirks,

@@ -13,7 +13,7 @@ use super::container;
 use super::environment::{Publication, merge_from_ad};
 use super::failure::{StartFailure, hold_code};
 use super::job_info::{below, is_supported};
-use crate::classad::{ClassAd, Context, Expr, Value};
+use crate::classad::{ClassAd, Context, Dialect, Expr, Value};
 use crate::job::{Universe, attr};
 use crate::process::{Limit, LimitKind};
 use crate::quirks::{Quirk, Quirks};
@@ -24,6 +24,20 @@ use crate::world::World;
 
 fn path(bytes: &[u8]) -> PathBuf {
     bytes.to_path_lossy().into_owned()
+}
+
+/// The job's universe as it is now: PREPARE_JOB may have changed it, and the job's own was judged before
+/// (`Starter::SpawnJob`).
+///
+/// # Errors
+/// A universe that runs only with a shadow.
+pub fn universe(ad: &ClassAd, world: &dyn World) -> Result<i64, StartFailure> {
+    let universe = Context::new(world).my(ad).int(attr::JOB_UNIVERSE).unwrap_or(5);
+    if is_supported(universe) {
+        return Ok(universe);
+    }
+    let name = Universe::from_number(universe).map_or("unknown", Universe::name);
+    Err(StartFailure::silent(format!("Starter doesn't support universe {universe} ({name})")))
 }
 
 /// The process of the job itself. `own` is the starter's environment; `mounts` what [`mounts`] says.
@@ -37,12 +51,6 @@ pub fn job(
 ) -> Result<JobProcess, StartFailure> {
     let (ad, settings, world) = (about.ad, about.settings, about.world);
     let context = || Context::new(world).my(ad);
-    // Of PREPARE_JOB, which may have changed it: the job's own was judged before (`Starter::SpawnJob`).
-    let universe = context().int(attr::JOB_UNIVERSE).unwrap_or(5);
-    if !is_supported(universe) {
-        let name = Universe::from_number(universe).map_or("unknown", Universe::name);
-        return Err(StartFailure::silent(format!("Starter doesn't support universe {universe} ({name})")));
-    }
     // What is found out when the standard files have been opened; the first counts.
     let mut late = None;
     match container::wanted(about) {
@@ -226,8 +234,8 @@ fn limits(about: &Publication<'_>) -> Vec<Limit> {
     limits
 }
 
-/// MOUNT_UNDER_SCRATCH: directories to be bound over by ones of the same path below the scratch directory. A plain list
-/// if it begins with `/`, else an expression over the job's ad. The runner leaves out what is no directory.
+/// MOUNT_UNDER_SCRATCH: directories to be bound over by ones of the same path below the scratch directory. An
+/// expression over the job's ad, or where it begins with none (as a path does) a plain list. The runner leaves out what is no directory.
 ///
 /// # Errors
 /// An expression that gives no string.
@@ -241,13 +249,10 @@ pub fn mounts(
     if setting.is_empty() {
         return Ok(Vec::new());
     }
-    let value = match setting.starts_with(b"/") {
-        true => BString::from(setting),
-        false => {
-            let value = match Expr::parse(setting) {
-                Ok(expression) => Context::new(world).my(ad).eval(&expression),
-                Err(_) => Value::Error,
-            };
+    let value = match Expr::parse_prefix(setting, Dialect::new_syntax()) {
+        Err(_) => BString::from(setting),
+        Ok((expression, _)) => {
+            let value = Context::new(world).my(ad).eval(&expression);
             match value.as_str() {
                 Some(text) => text.into(),
                 None => {

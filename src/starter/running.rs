@@ -44,10 +44,14 @@ impl Starter<'_> {
         let mut update = ClassAd::new();
         self.publish_main(&mut update, now);
         self.publish_vacate(&mut update);
-        out.push(Action::WriteUpdateAd(crate::classad::format::long::print(&update)));
+        self.send_update(now, &update, out);
+    }
+
+    fn send_update(&mut self, now: Now, update: &ClassAd, out: &mut Vec<Action>) {
+        out.push(Action::WriteUpdateAd(crate::classad::format::long::print(update)));
         if let Some(path) = self.hooks.update.clone() {
             let mut ad = self.ad.clone();
-            ad.update(&update);
+            ad.update(update);
             self.call(now, UPDATE_JOB_INFO, path.as_bstr(), Vec::new(), &ad, out);
         }
     }
@@ -97,6 +101,19 @@ impl Starter<'_> {
         match request {
             Request::Suspend => return self.suspend(out),
             Request::Continue => return self.resume(out),
+            Request::Graceful(Some(vacate)) if vacate.holds() => {
+                (self.asked.held_by_slot, self.last) = (true, LastRequest::Hold);
+                self.note_hold(vacate, out);
+            }
+            Request::Fast(Some(vacate)) if vacate.holds() => {
+                if before.fast {
+                    return;
+                }
+                self.asked.held_by_slot = true;
+                (self.asked.fast, self.asked.fast_for_hold) = (true, true);
+                self.graceful_until = None;
+                self.note_hold(vacate, out);
+            }
             Request::Graceful(vacate) => {
                 if before.graceful || before.fast {
                     return;
@@ -106,6 +123,7 @@ impl Starter<'_> {
                 self.vacate = vacate.or(self.vacate.take());
             }
             Request::Fast(vacate) => {
+                self.asked.fast_for_hold = false;
                 if before.fast && self.phase != Phase::ExitStuck {
                     return;
                 }
@@ -135,6 +153,17 @@ impl Starter<'_> {
             Phase::PostScript => self.all_jobs_done(now, out),
             Phase::ExitStuck => self.all_jobs_done(now, out),
             Phase::Exiting { .. } | Phase::Removing | Phase::Finished => {}
+        }
+    }
+
+    /// A hold by the slot: 25.14 puts neither the reason nor the code into the ad, and JOB_EXIT hears of none.
+    fn note_hold(&mut self, vacate: Vacate, out: &mut Vec<Action>) {
+        if self.quirks.has(Quirk::SlotHoldUnnoticed) {
+            return;
+        }
+        self.vacate = Some(vacate);
+        if self.hooks.exit.is_some() {
+            Self::tell_quirk(Quirk::SlotHoldUnnoticed, "JOB_EXIT gets `hold` and the reason", out);
         }
     }
 
@@ -228,18 +257,36 @@ impl Starter<'_> {
 
     fn pre_script_ended(&mut self, now: Now, exit: Exit, out: &mut Vec<Action>) {
         self.script_running = false;
+        if let Some(pre) = &mut self.pre {
+            pre.ended = Some((now, exit));
+        }
         let promised = ending::promised_status(&self.ad, "Pre", &self.frozen(now));
         if promised.is_some_and(|status| status != i64::from(exit.to_raw())) {
             let failure = StartFailure {
                 silent: true,
                 ..StartFailure::new("Pre script failed.", hold_code::PRE_SCRIPT_FAILED, 0)
             };
+            self.update_of_script(now, exit, out);
             return self.not_started(now, failure, out);
         }
         match self.asked.any() {
             true => self.all_jobs_done(now, out),
-            false => self.start_job(now, out),
+            false => {
+                // What it told of itself is forgotten now (`Starter::Reaper` deletes it).
+                self.pre = None;
+                self.start_job(now, out);
+            }
         }
+    }
+
+    /// The update after a script that did not end as promised; its exit code stands there as the job's too.
+    fn update_of_script(&mut self, now: Now, exit: Exit, out: &mut Vec<Action>) {
+        let mut update = ClassAd::new();
+        self.publish_scripts(&mut update);
+        if let Exit::Code(code) = exit {
+            update.set("ExitCode", i64::from(code));
+        }
+        self.send_update(now, &update, out);
     }
 
     fn post_script_ended(&mut self, now: Now, exit: Exit, out: &mut Vec<Action>) {
@@ -249,6 +296,7 @@ impl Starter<'_> {
         }
         let promised = ending::promised_status(&self.ad, "Post", &self.frozen(now));
         if promised.is_some_and(|status| status != i64::from(exit.to_raw())) {
+            self.update_of_script(now, exit, out);
             self.asked.fast = true;
             let failure = StartFailure {
                 silent: true,
@@ -277,6 +325,7 @@ impl Starter<'_> {
         if let Some(text) = wrapper_failure {
             self.main = None;
             self.status = 4;
+            self.excepted = true;
             let text = format!("The job wrapper failed to execute the job: {text}");
             return self.not_started(now, StartFailure::new(text, 0, 0), out);
         }
@@ -286,7 +335,7 @@ impl Starter<'_> {
             main.ended = Some((now, exit));
         }
         self.evicted = self.asked.any();
-        let asked = self.asked.any().then(|| self.asked.word());
+        let asked = self.asked.any().then(|| self.asked.word(self.quirks));
         out.push(Action::Tell(Notice::JobEnded { exit, asked }));
         if asked.is_none() && ending::is_checkpoint_exit(&self.ad, exit, &self.frozen(now)) {
             if self.quirks.has(Quirk::CheckpointExitLoops) {

@@ -38,6 +38,7 @@ mod standard_output;
 mod starter;
 mod starter_containers;
 mod starter_files;
+mod starter_machine;
 mod starter_worst;
 #[cfg(feature = "cli")]
 mod transform_ads;

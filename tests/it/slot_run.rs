@@ -682,3 +682,15 @@ fn attributes_of_a_fetched_job_may_be_expressions() {
     }
     assert!(!slot.contains("ConcurrencyLimits"), "{slot}");
 }
+
+#[test]
+fn attributes_shared_by_all_slots_stand_in_the_ad_of_the_fetch_hook_too() {
+    let point = Point::new()
+        .hook("fetch", "#!/bin/sh\ncat > \"$HOME/out/ad\"\n")
+        .knob("STARTD_ATTRS = Site")
+        .knob("Site = \"north\"")
+        .knob("STARTD_SLOT_ATTRS = Site");
+    let run = point.run();
+    let ad = std::fs::read_to_string(point.path("out/ad")).unwrap();
+    assert!(ad.lines().any(|line| line == "slot1_Site = \"north\""), "{ad}\n{}", run.stderr);
+}

@@ -124,6 +124,37 @@ fn an_exit_hook_that_hangs_is_not_waited_for_longer_than_its_time_out() {
 }
 
 #[test]
+fn a_time_out_that_is_negative_has_passed_and_one_that_is_no_number_refuses_the_job() {
+    let place = Place::new().hook("JOB_EXIT", "exec sleep 600").knob("FARM_HOOK_JOB_EXIT_TIMEOUT = -5");
+    let ran = place.run("Cmd = \"/bin/true\"");
+    assert!(ran.has("ExitCode = 0") && ran.told.contains("ran longer than its time-out"), "{}", ran.told);
+    let place = Place::new().hook("JOB_EXIT", "exit 0").knob("FARM_HOOK_JOB_EXIT_TIMEOUT = abc");
+    let ran = place.run("Cmd = \"/bin/true\"");
+    assert_eq!((ran.status, ran.ad.as_str()), (1, ""));
+    assert!(ran.told.contains("FARM_HOOK_JOB_EXIT_TIMEOUT cannot be used: 'abc'"), "{}", ran.told);
+}
+
+#[test]
+fn after_sighup_the_references_hooks_start_in_the_log_directory() {
+    for (quirks, directory) in [("reference", "log"), ("none", "scratch")] {
+        let place = Place::new()
+            .hook("JOB_EXIT", "pwd >> $CALLS")
+            .knob("LOG = $(LOCAL_DIR)/log")
+            .option(&["--quirks", quirks]);
+        fs::create_dir(place.path("log")).unwrap();
+        fs::set_permissions(place.path("log"), fs::Permissions::from_mode(0o755)).unwrap();
+        let pipe = place.pipe();
+        let child = place.start(&shell("echo up > pipe; sleep 600"));
+        assert_eq!(heard(&pipe), "up\n");
+        send(&child, Signal::SIGHUP);
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        send(&child, Signal::SIGTERM);
+        let ran = place.finish(child);
+        assert!(ran.calls.trim().ends_with(directory), "{quirks}: {}\n{}", ran.calls, ran.told);
+    }
+}
+
+#[test]
 fn an_exit_hook_that_cannot_be_executed_keeps_nobody() {
     let place = Place::new().hook("JOB_EXIT", "");
     write_executable(&place.path("hooks/JOB_EXIT"), b"#!/no/such/interpreter\n");

@@ -28,12 +28,18 @@ pub(super) fn read_all(path: &Path, session: &Session) -> anyhow::Result<(Vec<u8
     Ok((text, name))
 }
 
-/// The job's ad: long form as the starter reads it, or one ad in any other form.
+/// The job's ad: long form as the starter reads it, or unless `lines_only` one ad in any other form.
 ///
 /// # Errors
 /// No ad, or with `strict` a line that is none.
-pub(super) fn job(text: &[u8], name: &str, strict: bool, session: &Session) -> anyhow::Result<ClassAd> {
-    if matches!(text.trim_start().first(), Some(b'[' | b'{' | b'<')) {
+pub(super) fn job(
+    text: &[u8],
+    name: &str,
+    lines_only: bool,
+    strict: bool,
+    session: &Session,
+) -> anyhow::Result<ClassAd> {
+    if !lines_only && matches!(text.trim_start().first(), Some(b'[' | b'{' | b'<')) {
         return one_ad(text, name);
     }
     let Source { ad, bad, lines, parts } = job_source::read(text);

@@ -18,7 +18,7 @@ use crate::os::Reactor;
 use crate::process::Exit;
 use crate::quirks::Quirks;
 use crate::runner::events::EventStream;
-use crate::runner::starter::{Finished, Plan, Request, SIGNALS, Script, plan, rehearse, slot_of_log_suffix};
+use crate::runner::starter::{Finished, Plan, Request, SIGNALS, Script, plan, rehearse, slot_of_log};
 use crate::starter::{Overrides, Standing, job_source};
 use crate::world::World;
 
@@ -203,7 +203,10 @@ impl Run<'_> {
         if text.is_empty() && self.cli.job.job_keyword.is_some() {
             return Ok(ClassAd::new());
         }
-        job_ad::job(&text, &name, self.cli.input.strict_input, session)
+        // 25.14 knows no other form for its own option.
+        let lines_only =
+            self.cli.job.job_input_ad.is_some() && (self.as_tool || self.quirks() == Quirks::Reference);
+        job_ad::job(&text, &name, lines_only, self.cli.input.strict_input, session)
     }
 
     fn overrides(&self) -> Overrides {
@@ -231,9 +234,16 @@ impl Run<'_> {
     fn slot(&self, view: &View<'_>) -> BString {
         let job = &self.cli.job;
         let given = job.slot_name.clone().map(|name| BString::from(name.into_vec()));
-        let of_log = || job.append.clone().map(|suffix| slot_of_log_suffix(&suffix.into_vec()));
-        let configured = || view.string("STARTER_SLOT_NAME").ok().flatten().map(|setting| setting.value);
-        given.or_else(configured).or_else(of_log).unwrap_or_default()
+        let knob = |name: &str| view.string(name).ok().flatten().map(|setting| setting.value);
+        let of_log = || {
+            let mut log = knob("STARTER_LOG").unwrap_or_default();
+            if let Some(suffix) = job.append.clone() {
+                log.push(b'.');
+                log.extend(suffix.into_vec());
+            }
+            slot_of_log(&log, &knob("STARTD_RESOURCE_PREFIX").unwrap_or_else(|| "slot".into()))
+        };
+        given.or_else(|| knob("STARTER_SLOT_NAME")).unwrap_or_else(of_log)
     }
 
     /// Whether events are told on standard error. The daemon writes to its terminal only when told so.

@@ -189,6 +189,7 @@ impl Place {
             slot: BStr::new(slot),
             home: account.map(|account| account.home.as_bstr()),
             output_ad: None,
+            pre_exit: None,
             main_exit: if ran && case.hook == HookType::JobExit { exit_of(&case.job) } else { None },
             pids: pid.as_slice(),
             quirks,

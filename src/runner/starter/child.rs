@@ -9,7 +9,7 @@ use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
 
 use crate::os::identity::acting_as;
-use crate::os::{SpawnError, Stage};
+use crate::os::{SpawnError, Stage, strerror};
 use crate::process::{Ancestor, ChildSpec, Identity, LeftBehind, Session, Stdio};
 use crate::starter::{JobProcess, StandardFile, StartFailure, process};
 
@@ -122,8 +122,7 @@ pub(super) fn open_failures(
         let errno = opened.err()?.raw_os_error().unwrap_or(nix::libc::EIO);
         // Nobody reads yet: opening a FIFO for writing without waiting is refused, and is none of our business.
         let waits = errno == nix::libc::ENXIO && at > 0;
-        let reason = nix::errno::Errno::from_raw(errno).desc();
-        (!waits).then(|| process::open_failed(path, at, errno, reason))
+        (!waits).then(|| process::open_failed(path, at, errno, &strerror(errno)))
     };
     acting_as(identity, || {
         // The mask that the job's own opens have.
@@ -154,7 +153,7 @@ pub(super) fn writes_through_nothing(
 
 /// Why the job could not be started, in the reference's words.
 pub(super) fn failure(process: &JobProcess, error: &SpawnError) -> Vec<StartFailure> {
-    let (errno, reason) = (error.errno(), error.reason());
+    let (errno, reason) = (error.errno(), &error.reason());
     if process.script {
         return process::script_failed(process, errno, reason);
     }

@@ -48,6 +48,10 @@ pub struct Job {
     pub private: Option<PathBuf>,
     /// `--timeout`: the job is ended then.
     pub timeout: Option<Duration>,
+    /// LOG, where hooks run after SIGHUP with quirk `hup-moves-hooks`.
+    pub log_directory: Option<PathBuf>,
+    /// Whether SIGHUP has come.
+    pub reread: bool,
     /// What is added to the wall clock in microseconds (`--now`).
     pub skew_us: i64,
 }
@@ -55,6 +59,9 @@ pub struct Job {
 impl Job {
     /// Where hooks run: the scratch directory, or for a job that is refused before there is one, the root.
     pub(super) fn hook_directory(&self) -> PathBuf {
+        if let Some(log) = self.log_directory.as_ref().filter(|_| self.reread) {
+            return log.clone();
+        }
         let scratch = &self.sandbox.scratch;
         if scratch.is_dir() { scratch.clone() } else { PathBuf::from("/") }
     }

@@ -248,7 +248,20 @@ impl Live<'_> {
             libc::SIGUSR1 => Request::Remove,
             libc::SIGTSTP if by_signal => Request::Suspend,
             libc::SIGCONT if by_signal => Request::Continue,
-            // SIGHUP reads the configuration again, which changes nothing for a job under way; SIGUSR2 means nothing.
+            // Reads the configuration again, which changes nothing for a job under way.
+            libc::SIGHUP => {
+                self.job.reread = true;
+                if self.job.log_directory.is_none()
+                    && notice::is_news(self.job.private.as_deref(), Quirk::HupMovesHooks.id())
+                {
+                    let (id, line) = (Quirk::HupMovesHooks.id(), Quirk::HupMovesHooks.line());
+                    self.warn(format!(
+                        "hooks stay in the scratch directory; in HTCondor 25.14 {line} ({id})"
+                    ));
+                }
+                return;
+            }
+            // SIGUSR2 means nothing.
             _ => return,
         };
         self.events.push_back(Event::Asked(request));

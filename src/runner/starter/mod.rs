@@ -16,7 +16,7 @@ mod user_log;
 
 pub use job::Job;
 pub use live::{Finished, SIGNALS, run};
-pub use plan::{Plan, Request, check_knobs, plan, slot_of_log_suffix};
+pub use plan::{Plan, Request, check_knobs, plan, slot_of_log};
 pub use rehearse::{Rehearsed, Script, rehearse};
 pub use sandbox::{Failure, Sandbox};
 pub use user_log::{Opening, UserLog};

@@ -134,7 +134,6 @@ pub fn plan<'w>(request: Request<'w>, view: &View<'_>) -> Result<Plan<'w>, Value
         }
         (identity, _) => identity.clone(),
     };
-    let local = Context::new(world).my(&ad).int(attr::JOB_UNIVERSE) == Some(12);
     let output_ad = request.output_ad.filter(|path| path != "-");
     let resolve = |path: &BString| resolve(path, &scratch, quirks, world);
     let output_path = output_ad.as_ref().map(resolve);
@@ -149,7 +148,9 @@ pub fn plan<'w>(request: Request<'w>, view: &View<'_>) -> Result<Plan<'w>, Value
         false => job_identity.clone(),
     };
     let log = match &job {
-        Ok(info) => open_log(&ad, info, job_identity.as_ref(), view, quirks, world, &mut warnings)?,
+        Ok(info) => {
+            open_log(&ad, (info, &scratch), job_identity.as_ref(), view, quirks, world, &mut warnings)?
+        }
         Err(_) => None,
     };
     let job_plan = Job {
@@ -180,6 +181,11 @@ pub fn plan<'w>(request: Request<'w>, view: &View<'_>) -> Result<Plan<'w>, Value
         affinity,
         private: request.private,
         timeout: request.timeout,
+        log_directory: match quirks.has(Quirk::HupMovesHooks) {
+            true => view.string("LOG").ok().flatten().map(|log| log.value.to_path_lossy().into_owned()),
+            false => None,
+        },
+        reread: false,
         skew_us: request.skew_us,
     };
     let home = account.as_ref().map(|account: &Account| account.home.clone());
@@ -197,7 +203,7 @@ pub fn plan<'w>(request: Request<'w>, view: &View<'_>) -> Result<Plan<'w>, Value
         slot: request.slot,
         home,
         output_ad: output_path.map(|path| BString::from(path.into_os_string().into_vec())),
-        can_mount: root && !local && mounts::may_mount(),
+        can_mount: root && mounts::may_mount(),
         hook_timeout: request.hook_timeout,
     });
     Ok(Plan { machine, job: job_plan, warnings })
@@ -341,7 +347,7 @@ fn output_limit(view: &View<'_>) -> Result<usize, ValueError> {
 
 fn open_log(
     ad: &ClassAd,
-    job: &JobInfo,
+    (job, scratch): (&JobInfo, &Path),
     identity: Option<&Identity>,
     view: &View<'_>,
     quirks: Quirks,
@@ -355,6 +361,7 @@ fn open_log(
     let opening = Opening {
         ad,
         job,
+        scratch,
         identity,
         options: options.as_ref().map_or(&b""[..], |options| options),
         // There is no command port to name.
@@ -376,9 +383,12 @@ fn id_of(ad: &ClassAd, world: &dyn World) -> String {
     format!("{}.{}", cluster.unwrap_or(1), proc.unwrap_or(0))
 }
 
-/// The slot's name where only the suffix of the log's name is known (`-a slot1_2`): what stands from `slot` on.
-pub fn slot_of_log_suffix(suffix: &[u8]) -> BString {
-    suffix.find(b"slot").map_or_else(BString::default, |at| suffix[at..].into())
+/// The slot's name where only that of the log tells it: what follows the first dot before `slot`, or before another
+/// prefix of slot names. `-a slot1_2` makes the log `StarterLog.slot1_2` (`Starter::getMySlotName`).
+pub fn slot_of_log(log: &[u8], prefix: &[u8]) -> BString {
+    let name = log.rsplit(|byte| *byte == b'/').next().unwrap_or(log);
+    let marked = [b".", prefix].concat();
+    name.find(&marked).map_or_else(BString::default, |at| name[at + 1..].into())
 }
 
 #[cfg(test)]
@@ -388,10 +398,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_slot_stands_in_the_suffix_of_the_log() {
-        assert_eq!(slot_of_log_suffix(b"slot2"), "slot2");
-        assert_eq!(slot_of_log_suffix(b"x.slot1_3"), "slot1_3");
-        assert_eq!(slot_of_log_suffix(b"other"), "");
+    fn the_slot_stands_behind_the_dot_in_the_name_of_the_log() {
+        assert_eq!(slot_of_log(b"/var/StarterLog.slot2", b"slot"), "slot2");
+        assert_eq!(slot_of_log(b"StarterLog.x.slot1_3", b"slot"), "slot1_3");
+        assert_eq!(slot_of_log(b"Log.slot7.x", b"slot"), "slot7.x");
+        assert_eq!(slot_of_log(b"StarterLog.myslot2", b"slot"), "");
+        assert_eq!(slot_of_log(b"/var/log.slot1/StarterLog", b"slot"), "");
+        assert_eq!(slot_of_log(b"StarterLog.vm3", b"vm"), "vm3");
     }
 
     #[test]

@@ -44,6 +44,8 @@ pub struct Opening<'a> {
     pub ad: &'a ClassAd,
     /// The job.
     pub job: &'a JobInfo,
+    /// The scratch directory, where a relative Iwd lies.
+    pub scratch: &'a Path,
     /// The job's account.
     pub identity: Option<&'a Identity>,
     /// DEFAULT_USERLOG_FORMAT_OPTIONS.
@@ -67,7 +69,7 @@ impl UserLog {
         let path = if name.starts_with(b"/") {
             name.to_path_lossy().into_owned()
         } else {
-            opening.job.iwd.to_path_lossy().join(name.to_path_lossy())
+            opening.scratch.join(opening.job.iwd.to_path_lossy()).join(name.to_path_lossy())
         };
         let fail = |error| (path.clone(), error);
         if name.is_empty() {

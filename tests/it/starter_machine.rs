@@ -1,0 +1,223 @@
+//! The starter's machine, driven by hand: what hooks are called with and how the job's end is asked for where only 25.14's
+//! own order of things tells it.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use bstr::BString;
+use htc_hooks::classad::{ClassAd, format::long};
+use htc_hooks::hook::HookType;
+use htc_hooks::os::RealWorld;
+use htc_hooks::process::Exit;
+use htc_hooks::quirks::Quirks;
+use htc_hooks::starter::{
+    Action, Call, Event, FamilyUsage, Hooks, Overrides, Request, Settings, Setup, StartFailure, Starter,
+    Vacate, hold_code, job_info,
+};
+use htc_hooks::time::Now;
+use htc_hooks::world::World;
+
+const NOW: Now = Now { wall_us: 1_700_000_000_000_000, monotonic_us: 1_000_000 };
+
+/// A machine with UPDATE_JOB_INFO and JOB_EXIT whose scratch directory has been made, and what it asked for then.
+fn begun<'w>(
+    world: &'w RealWorld,
+    quirks: Quirks,
+    more: &str,
+    settings: Settings,
+) -> (Starter<'w>, Vec<Action>) {
+    let text = format!("Cmd = \"/bin/true\"\nIwd = \"/tmp\"\n{more}\n");
+    let mut ad: ClassAd = long::parse(text.as_bytes()).0;
+    let scratch = PathBuf::from("/execute/dir_1/scratch");
+    let world: &dyn World = world;
+    let job = job_info::read(&mut ad, &scratch, &Overrides::default(), world);
+    let hooks = Hooks {
+        update: Some("update".into()),
+        exit: Some("exit".into()),
+        exit_timeout: Duration::from_secs(30),
+        ..Hooks::default()
+    };
+    let mut machine = Starter::new(Setup {
+        world,
+        quirks,
+        ad,
+        machine: None,
+        job,
+        settings,
+        hooks,
+        scratch,
+        starter_pid: 1,
+        own_environment: Vec::new(),
+        slot: BString::default(),
+        home: None,
+        output_ad: None,
+        can_mount: true,
+        hook_timeout: None,
+    });
+    drop(machine.step(NOW, Event::Begin));
+    let out = machine.step(NOW, Event::ScratchMade);
+    (machine, out)
+}
+
+fn calls(out: &[Action], hook: HookType) -> Vec<Call> {
+    let call = |action: &Action| match action {
+        Action::Call(call) if call.hook == hook => Some(call.clone()),
+        _ => None,
+    };
+    out.iter().filter_map(call).collect()
+}
+
+fn exit_call(out: &[Action]) -> Call {
+    calls(out, HookType::JobExit).pop().unwrap_or_else(|| panic!("no JOB_EXIT in {out:?}"))
+}
+
+fn variable(call: &Call, name: &str) -> Option<String> {
+    let found = call.environment.iter().find(|(known, _)| known == name);
+    found.map(|(_, value)| value.to_string())
+}
+
+fn stdin(call: &Call) -> String {
+    String::from_utf8_lossy(&call.stdin).into_owned()
+}
+
+fn ended(exit: Exit) -> Event {
+    Event::ProcessEnded { exit, usage: FamilyUsage::default(), core: false, wrapper_failure: None }
+}
+
+fn scripts() -> Settings {
+    Settings { allow_scripts: Some("True".into()), ..Settings::default() }
+}
+
+#[test]
+fn what_keeps_the_job_from_starting_decides_the_temporary_directory_of_the_exit_hook() {
+    let world = RealWorld::new();
+    let mounting = || Settings { mount_under_scratch: "\"/tmp,/var/tmp\"".into(), ..Settings::default() };
+    let temporary = |more: &str, settings: Settings| {
+        let (_, out) = begun(&world, Quirks::Reference, more, settings);
+        variable(&exit_call(&out), "TMPDIR").unwrap()
+    };
+    // Arguments and environment are read when the mounts are decided, the universe and the mounts before.
+    assert_eq!(temporary("Arguments = \"'\"", mounting()), "/tmp");
+    assert_eq!(temporary("Environment = \"A\"", mounting()), "/tmp");
+    let undefined = Settings { mount_under_scratch: "NoSuch".into(), ..Settings::default() };
+    assert_eq!(temporary("", undefined), "/execute/dir_1/scratch");
+    // Nothing is mounted below local universe jobs, whoever made them so; a text that begins no expression is a list.
+    let mounts = |more: &str, settings: Settings| {
+        let (_, out) = begun(&world, Quirks::Reference, more, settings);
+        let process = out.iter().find_map(|action| match action {
+            Action::StartProcess(process) => Some(process.mounts.len()),
+            _ => None,
+        });
+        process.unwrap_or_else(|| panic!("{out:?}"))
+    };
+    assert_eq!(mounts("", mounting()), 2);
+    assert_eq!(mounts("JobUniverse = 12", mounting()), 0);
+    let unbalanced = Settings { mount_under_scratch: "\"/tmp".into(), ..Settings::default() };
+    assert_eq!(mounts("", unbalanced), 0);
+}
+
+#[test]
+fn a_missed_time_is_told_by_an_update_before_the_exit_hook() {
+    let world = RealWorld::new();
+    let (_, out) = begun(&world, Quirks::Reference, "DeferralTime = 5", Settings::default());
+    let updates = calls(&out, HookType::UpdateJobInfo);
+    assert_eq!(updates.len(), 2, "{out:?}");
+    assert!(!stdin(&updates[1]).contains("JobState"), "{}", stdin(&updates[1]));
+    assert_eq!(exit_call(&out).arguments, ["exit"]);
+}
+
+#[test]
+fn an_initial_interval_of_zero_updates_as_soon_as_the_job_runs() {
+    let world = RealWorld::new();
+    let measured = |seconds| {
+        let interval = Duration::from_secs(seconds);
+        let settings = Settings { initial_update_interval: interval, ..Settings::default() };
+        let (mut machine, _) = begun(&world, Quirks::Reference, "", settings);
+        machine.step(NOW, Event::ProcessStarted { pid: 5 }).contains(&Action::Measure)
+    };
+    assert!(measured(0) && !measured(1));
+}
+
+#[test]
+fn a_script_that_breaks_its_promise_is_told_with_what_it_did() {
+    let world = RealWorld::new();
+    let ad = "PreCmd = \"/bin/false\"\nSuccessPreExitCode = 0";
+    let (mut machine, _) = begun(&world, Quirks::Reference, ad, scripts());
+    drop(machine.step(NOW, Event::ProcessStarted { pid: 5 }));
+    let out = machine.step(NOW, ended(Exit::Code(4)));
+    let update = calls(&out, HookType::UpdateJobInfo).pop().unwrap();
+    for line in ["\nExitCode = 4\n", "\nPreExitCode = 4\n", "\nPreJobPid = 5\n"] {
+        assert!(stdin(&update).contains(line), "{line} in\n{}", stdin(&update));
+    }
+    let exit = exit_call(&out);
+    assert!(stdin(&exit).contains("\nPreExitCode = 4\n") && !stdin(&exit).contains("\nExitCode"));
+    assert_eq!(variable(&exit, "_CONDOR_PRE_EXIT_CODE").as_deref(), Some("4"));
+
+    // One that is cut short has no exit yet; one that was followed by the job is forgotten.
+    let (mut machine, _) = begun(&world, Quirks::Reference, "PreCmd = \"/bin/cat\"", scripts());
+    drop(machine.step(NOW, Event::ProcessStarted { pid: 5 }));
+    let exit = exit_call(&machine.step(NOW, Event::Asked(Request::Graceful(None))));
+    assert!(stdin(&exit).contains("\nPreJobPid = 5\n") && !stdin(&exit).contains("PreExit"));
+    let (mut machine, _) = begun(&world, Quirks::Reference, "PreCmd = \"/bin/true\"", scripts());
+    drop(machine.step(NOW, Event::ProcessStarted { pid: 5 }));
+    drop(machine.step(NOW, ended(Exit::Code(0))));
+    drop(machine.step(NOW, Event::ProcessStarted { pid: 6 }));
+    let exit = exit_call(&machine.step(NOW, ended(Exit::Code(0))));
+    assert!(!stdin(&exit).contains("PreJobPid"), "{}", stdin(&exit));
+
+    let ad = "PostCmd = \"/bin/false\"\nSuccessPostExitCode = 0";
+    let (mut machine, _) = begun(&world, Quirks::Reference, ad, scripts());
+    drop(machine.step(NOW, Event::ProcessStarted { pid: 5 }));
+    drop(machine.step(NOW, ended(Exit::Code(0))));
+    drop(machine.step(NOW, Event::ProcessStarted { pid: 6 }));
+    let out = machine.step(NOW, ended(Exit::Signal { number: 9, core_dumped: false }));
+    let update = stdin(&calls(&out, HookType::UpdateJobInfo).pop().unwrap());
+    assert!(update.contains("\nPostExitSignal = 9\n") && !update.contains("JobState"), "{update}");
+}
+
+#[test]
+fn after_an_exception_25_14_does_not_wait_for_the_exit_hook() {
+    let world = RealWorld::new();
+    let failed = |quirks| {
+        let (mut machine, _) = begun(&world, quirks, "PostCmd = \"/no/such\"", scripts());
+        drop(machine.step(NOW, Event::ProcessStarted { pid: 5 }));
+        drop(machine.step(NOW, ended(Exit::Code(0))));
+        let failure = StartFailure::new("no", hold_code::FAILED_TO_CREATE_PROCESS, 2);
+        let out = machine.step(NOW, Event::ProcessFailed(vec![failure]));
+        assert_eq!(exit_call(&out).arguments, ["evict"]);
+        (machine, out)
+    };
+    let (mut machine, out) = failed(Quirks::Reference);
+    assert!(out.contains(&Action::RemoveScratch), "{out:?}");
+    assert!(!out.iter().any(|action| matches!(action, Action::WriteResultAd(_))));
+    let out = machine.step(NOW, Event::ScratchRemoved { remains: Vec::new() });
+    assert!(out.iter().any(|action| matches!(action, Action::Finish { status: 4, .. })), "{out:?}");
+    let (_, out) = failed(Quirks::default());
+    assert!(!out.contains(&Action::RemoveScratch), "{out:?}");
+}
+
+#[test]
+fn a_job_that_its_slot_holds_gets_its_hold_signal_and_the_exit_hook_hears_of_it() {
+    let world = RealWorld::new();
+    let held = |quirks, fast: bool| {
+        let ad = "KillSig = \"SIGINT\"\nHoldKillSig = \"SIGUSR2\"";
+        let (mut machine, _) = begun(&world, quirks, ad, Settings::default());
+        drop(machine.step(NOW, Event::ProcessStarted { pid: 5 }));
+        let vacate = Some(Vacate { reason: "too long".into(), code: 21, subcode: 7 });
+        let request = if fast { Request::Fast(vacate) } else { Request::Graceful(vacate) };
+        let asked = machine.step(NOW, Event::Asked(request));
+        let done = machine.step(NOW, ended(Exit::Code(0)));
+        (asked, exit_call(&done))
+    };
+    let (asked, exit) = held(Quirks::default(), false);
+    assert!(asked.contains(&Action::SignalJob(12)), "{asked:?}");
+    assert_eq!(exit.arguments, ["hold"]);
+    assert!(stdin(&exit).contains("\nVacateReasonCode = 21\n"));
+    let (asked, exit) = held(Quirks::Reference, false);
+    assert!(asked.contains(&Action::SignalJob(12)), "{asked:?}");
+    assert_eq!(exit.arguments, ["exit"]);
+    assert!(!stdin(&exit).contains("VacateReason"));
+    let (asked, exit) = held(Quirks::Reference, true);
+    assert!(asked.contains(&Action::KillFamily), "{asked:?}");
+    assert_eq!(exit.arguments, ["exit"]);
+}
