@@ -67,8 +67,11 @@ pub struct Chooser<'a> {
     exprs: Vec<Expr>,
     /// The test of each route's requirements.
     tests: Vec<Option<usize>>,
+    /// Tests whose text is an expression, but not between parentheses: a comment up to the end swallows what the umbrella
+    /// puts behind it, and what the parser overlooks at the end of a text (`2.5M`) it refuses in the middle.
+    open_ended: FxHashSet<usize>,
     constraint: Option<usize>,
-    /// The constraint is there and does not parse by itself.
+    /// The constraint is there and is no expression between parentheses.
     constraint_broken: bool,
     sanity: Option<usize>,
     owner_test: Option<usize>,
@@ -90,6 +93,10 @@ fn sanity_text(name: &[u8]) -> Vec<u8> {
     text.extend_from_slice(name);
     text.extend_from_slice(b"\")");
     text
+}
+
+fn parenthesized(text: &[u8]) -> Vec<u8> {
+    [b"(", text, b")"].concat()
 }
 
 /// One job while it is looked at.
@@ -116,6 +123,7 @@ impl<'a> Chooser<'a> {
             screen: Screen::new(),
             exprs: Vec::new(),
             tests: Vec::new(),
+            open_ended: FxHashSet::default(),
             constraint: None,
             constraint_broken: false,
             sanity: None,
@@ -133,10 +141,15 @@ impl<'a> Chooser<'a> {
             });
             chooser.tests.push(test);
         }
+        for (text, test) in known {
+            if Expr::parse(&parenthesized(text)).is_err() {
+                chooser.open_ended.insert(test);
+            }
+        }
         if let Some(text) = &knobs.constraint {
-            match Expr::parse(text) {
-                Ok(expr) => chooser.constraint = Some(chooser.add(expr)),
-                Err(_) => chooser.constraint_broken = true,
+            match (Expr::parse(text), Expr::parse(&parenthesized(text))) {
+                (Ok(expr), Ok(_)) => chooser.constraint = Some(chooser.add(expr)),
+                _ => chooser.constraint_broken = true,
             }
         }
         chooser.sanity = Expr::parse(&sanity_text(&knobs.name)).ok().map(|expr| chooser.add(expr));
@@ -206,6 +219,7 @@ impl<'a> Chooser<'a> {
             text.extend_from_slice(&owner);
         }
         let in_parts = !self.constraint_broken
+            && !requirements.iter().flatten().any(|test| self.open_ended.contains(test))
             && self.sanity.is_some()
             && self.owner.is_some() == self.owner_test.is_some();
         let whole = match in_parts {

@@ -23,6 +23,8 @@ pub struct OldRoute {
     pub number: usize,
     /// `OverrideRoutingEntry`: whether it takes the place of a former route of its name.
     pub overrides: Option<bool>,
+    /// What its comments say, a line each.
+    pub comments: Vec<BString>,
     /// The result, or what is wrong with it.
     pub converted: Result<Converted, String>,
 }
@@ -47,7 +49,13 @@ pub fn routes(
     error.into_iter().for_each(&mut *note);
     let mut found = Vec::new();
     let mut add = |source: &'static str, text: &[u8]| {
-        for (at, route) in Routes::new(text).enumerate() {
+        let mut routes = Routes::new(text);
+        let mut number = 0;
+        loop {
+            let start = routes.offset();
+            let Some(route) = routes.next() else { break };
+            number += 1;
+            let comments = comments(text.get(start..routes.offset()).unwrap_or_default());
             let overrides = route.as_ref().ok().and_then(|route| {
                 let mut whole = under.clone();
                 whole.update(route);
@@ -57,7 +65,7 @@ pub fn routes(
                 Ok(route) => Ok(legacy::convert(&route, b"", &under, Options::default(), world)),
                 Err(error) => Err(error.to_string()),
             };
-            found.push(OldRoute { source, number: at + 1, overrides, converted });
+            found.push(OldRoute { source, number, overrides, comments, converted });
         }
     };
     if let Some(path) = knobs::text(view, "JOB_ROUTER_ENTRIES_FILE") {
@@ -78,6 +86,40 @@ pub fn routes(
     found
 }
 
+/// The lines of the comments in the text of an ad (`// to the end of the line`, `/* up to */`).
+fn comments(text: &[u8]) -> Vec<BString> {
+    let mut lines = Vec::new();
+    let mut add = |text: &[u8]| {
+        let cut = |line: &[u8]| BString::from(line.trim().trim_start_with(|c| c == '*').trim());
+        lines.extend(text.lines().map(cut).filter(|line| !line.is_empty()));
+    };
+    let mut at = 0;
+    while at < text.len() {
+        let rest = &text[at..];
+        at += match rest[0] {
+            quote @ (b'"' | b'\'') => {
+                let mut end = 1;
+                while end < rest.len() && rest[end] != quote {
+                    end += if rest[end] == b'\\' { 2 } else { 1 };
+                }
+                end + 1
+            }
+            b'/' if rest.starts_with(b"//") => {
+                let end = rest.find_byte(b'\n').unwrap_or(rest.len());
+                add(&rest[2..end]);
+                end
+            }
+            b'/' if rest.starts_with(b"/*") => {
+                let end = rest[2..].find(b"*/").map_or(rest.len(), |end| end + 2);
+                add(&rest[2..end]);
+                end + 2
+            }
+            _ => 1,
+        };
+    }
+    lines
+}
+
 fn run(command: &[u8], world: &dyn World, allowed: bool) -> Result<Vec<u8>, String> {
     if !allowed {
         return Err("not run: commands of the configuration are not wanted here".into());
@@ -93,4 +135,17 @@ fn run(command: &[u8], world: &dyn World, allowed: bool) -> Result<Vec<u8>, Stri
     };
     let output = world.run(&command).map_err(|error| error.to_string())?;
     if output.exit.is_success() { Ok(output.stdout) } else { Err(output.exit.to_string()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comments_are_found_outside_strings() {
+        let text =
+            b"/* one\n * two */ [ a = \"// no \\\" /* no */\"; b = '//'; c = 4 / 2; // three\n ] // four";
+        assert_eq!(comments(text), ["one", "two", "three", "four"]);
+        assert_eq!(comments(b"[ a = 1 ] /* open"), ["open"]);
+    }
 }

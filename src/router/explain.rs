@@ -162,10 +162,11 @@ impl Explanation {
         let mut reasons = Vec::new();
         for seen in &self.routes {
             let reason = match (&seen.full, &seen.clause) {
-                (Some(Full::Jobs { .. }), _) => format!("route {} is full (MaxJobs)", seen.route),
-                (Some(Full::Idle { .. }), _) => format!("route {} is full (MaxIdleJobs)", seen.route),
-                (Some(Full::Throttle { .. }), _) => format!("route {} is throttled", seen.route),
-                (None, Some(clause)) => format!("{} is not true in route {}", clause.text, seen.route),
+                // A limit blocks only jobs that the route would take.
+                (_, Some(clause)) => format!("{} is not true in route {}", clause.text, seen.route),
+                (Some(Full::Jobs { .. }), None) => format!("route {} is full (MaxJobs)", seen.route),
+                (Some(Full::Idle { .. }), None) => format!("route {} is full (MaxIdleJobs)", seen.route),
+                (Some(Full::Throttle { .. }), None) => format!("route {} is throttled", seen.route),
                 (None, None) => continue,
             };
             reasons.push(reason);
@@ -199,7 +200,8 @@ impl Explanation {
         for (number, seen) in self.routes.iter().enumerate() {
             let is_chosen = chosen.is_some_and(|chosen| chosen == seen.route.as_slice());
             let state = match (&seen.full, seen.wants, &seen.clause) {
-                (Some(full), ..) => full.to_string(),
+                (Some(full), _, Some(clause)) => format!("{}; {full}", clause.because),
+                (Some(full), _, None) => full.to_string(),
                 (None, Truth::True, _) if is_chosen => "chosen".into(),
                 (None, Truth::True, _) => "would do".into(),
                 (None, _, Some(clause)) => clause.because.clone(),

@@ -3,7 +3,7 @@
 use bstr::{BString, ByteSlice};
 
 use super::Knobs;
-use super::translate::reference_reason;
+use super::translate::{condition_line, reference_reason};
 use crate::classad::{ClassAd, Context, Dialect, Expr, Value};
 use crate::config::evaluate;
 use crate::config::expand;
@@ -136,7 +136,7 @@ impl Route {
         let mut normal = [b"JobRouter: route ", name, b" converted to :\n"].concat();
         formatted(&transform, None, &mut normal);
         say(&normal);
-        if transform.lines().next().is_none() {
+        if transform.is_empty() {
             say(b"WARNING: Submit file is empty: <Local>\n");
         }
         let mut session = Session::new(world, Some(view));
@@ -144,6 +144,9 @@ impl Route {
         let mut problems = Problems::default();
         let checked = session.check(&transform, &mut problems);
         if let Some(failure) = checked.failure {
+            if let Some(line) = condition_line(&failure) {
+                say(&line);
+            }
             return Err(RouteError::Failed {
                 text: failure.to_string().into(),
                 reference: reference_reason(&failure).into(),
@@ -237,6 +240,9 @@ pub fn formatted(transform: &Transform, universe: Option<i64>, out: &mut Vec<u8>
     }
     if let Some(requirements) = &transform.envelope.requirements {
         line(b"REQUIREMENTS ", &requirements.text);
+    }
+    if let Some(comment) = &transform.comment {
+        line(b"", comment);
     }
     for statement in transform.lines() {
         line(b"", &statement.text);

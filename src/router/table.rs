@@ -214,7 +214,7 @@ impl RouteTable {
             }
             Err(error) => {
                 let subject = Subject::Refused(name.into(), error.clone());
-                let lines = match &error {
+                let line = match &error {
                     RouteError::NoRequirements => format!("JobRouter CONFIGURATION ERROR: {error}\n"),
                     RouteError::TooShort => String::new(),
                     RouteError::Failed { reference, .. } => {
@@ -222,17 +222,22 @@ impl RouteTable {
                         say(Subject::Warning, invalid.into());
                         match reference.is_empty() {
                             true => String::new(),
-                            false => format!(
-                                "JobRouter CONFIGURATION ERROR: {reference}\nIgnoring route entry in \
-                                 JOB_ROUTER_ROUTE_{shown}\n"
-                            ),
+                            false => format!("JobRouter CONFIGURATION ERROR: {reference}\n"),
                         }
                     }
-                    RouteError::Invalid(_) => format!(
-                        "JobRouter CONFIGURATION ERROR: {error}\nIgnoring route entry in JOB_ROUTER_ROUTE_{shown}\n"
-                    ),
+                    RouteError::Invalid(_) => format!("JobRouter CONFIGURATION ERROR: {error}\n"),
                 };
-                say(subject, lines.into());
+                let ignored = match &error {
+                    RouteError::NoRequirements | RouteError::TooShort => false,
+                    RouteError::Failed { reference, .. } => !reference.is_empty(),
+                    RouteError::Invalid(_) => true,
+                };
+                say(subject, line.into());
+                if ignored {
+                    // A message of its own, though it belongs to the one before.
+                    let text = format!("Ignoring route entry in JOB_ROUTER_ROUTE_{shown}\n");
+                    say(Subject::Progress, text.into());
+                }
             }
         }
     }

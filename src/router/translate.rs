@@ -130,8 +130,16 @@ pub fn reference_reason(failure: &Failure) -> String {
             error.to_string()
         }
         Reason::Condition(text) => text.clone(),
+        reason @ Reason::Unclosed => reason.to_string(),
         _ => String::new(),
     }
+}
+
+/// The line that the reference's configuration reader logs, as an error, of a bad line of the `if` family.
+pub fn condition_line(failure: &Failure) -> Option<BString> {
+    let Reason::Condition(text) = &failure.reason else { return None };
+    let line = failure.line.text.get(failure.at.0..).unwrap_or_default().trim();
+    Some(format!("Parse_config if error: '{text}' line: {}\n", line.as_bstr()).into())
 }
 
 /// Which transform of the making.
@@ -162,6 +170,8 @@ pub trait Watcher {
     fn stage(&mut self, part: Part, transform: &Transform, stage: Stage);
     /// A line of the reference's log that belongs to no transform.
     fn log(&mut self, _: &str) {}
+    /// The transform that has begun cannot go on; its end follows.
+    fn failed(&mut self, _: &Failure) {}
     /// Who is told what the transform does.
     fn observer(&mut self) -> &mut dyn Observer;
 }
@@ -328,6 +338,9 @@ impl Translator<'_> {
             }
             watcher.stage(part, transform, Stage::Begins);
             let done = session.apply(transform, ad, watcher.observer());
+            if let Err(failure) = &done {
+                watcher.failed(failure);
+            }
             watcher.stage(part, transform, Stage::Ended);
             done.map_err(|failure| TranslateError::Transform {
                 transform: (part != Part::Route).then(|| transform.name.clone()),

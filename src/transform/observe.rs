@@ -258,6 +258,9 @@ pub enum Reason {
     /// The `if` family.
     #[error("{0}")]
     Condition(String),
+    /// An `if` without `endif`.
+    #[error("endif(s) not found before end-of-file")]
+    Unclosed,
     /// `error : text`, expanded.
     #[error("{0}")]
     Error(BString),

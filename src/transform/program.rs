@@ -22,6 +22,8 @@ pub struct Transform {
     pub name: BString,
     /// NAME, REQUIREMENTS, UNIVERSE, TRANSFORM.
     pub envelope: Envelope,
+    /// The comment that is all a knob's text holds beside the envelope.
+    pub comment: Option<BString>,
     pub(super) program: Program,
 }
 
@@ -30,7 +32,7 @@ impl Transform {
     pub fn from_file(name: &str, text: &[u8]) -> Result<Self, LoadError> {
         let (envelope, lines) = envelope::take_from_file(Rules::from_file(name, text))?;
         let name = envelope.name.clone().unwrap_or_else(|| name.into());
-        Ok(Transform { name, envelope, program: Program::compile(lines) })
+        Ok(Transform { name, envelope, comment: None, program: Program::compile(lines) })
     }
 
     /// Reads the unexpanded value of a knob. A NAME in it is ignored unless `name` is empty.
@@ -42,7 +44,16 @@ impl Transform {
     pub fn from_knob_at(name: &str, place: &str, text: &[u8]) -> Result<Self, LoadError> {
         let (envelope, lines) = envelope::take_from_knob(Rules::from_knob(place, text))?;
         let own = if name.is_empty() { envelope.name.clone() } else { None };
-        Ok(Transform { name: own.unwrap_or_else(|| name.into()), envelope, program: Program::compile(lines) })
+        let name = own.unwrap_or_else(|| name.into());
+        let comment = lines.first().map(|line| line.text.clone());
+        let program = Program::compile(lines);
+        let comment = comment.filter(|text| program.steps.is_empty() && text.trim_start().starts_with(b"#"));
+        Ok(Transform { name, envelope, comment, program })
+    }
+
+    /// Whether its text holds nothing at all beside the envelope.
+    pub fn is_empty(&self) -> bool {
+        self.program.steps.is_empty() && self.comment.is_none()
     }
 
     /// Its lines without the envelope, comments and blank lines.

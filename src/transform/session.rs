@@ -180,13 +180,14 @@ impl<'w> Session<'w> {
                 }
             }
         }
+        // Where both are open, the reference speaks of the `if`.
+        if let (false, Some(last)) = (conditions.is_empty(), program.steps.last()) {
+            let reason = Reason::Unclosed;
+            return Err(Failure::new(&last.line, (0, last.line.text.len()), reason));
+        }
         if let (Some(open), Some(last)) = (block, program.steps.last()) {
             let line = open.line.unwrap_or_else(|| last.line.clone());
             return Err(Failure::new(&line, (0, line.text.len()), Reason::Unended(open.tag)));
-        }
-        if let (false, Some(last)) = (conditions.is_empty(), program.steps.last()) {
-            let reason = Reason::Condition("endif(s) not found before end-of-file".into());
-            return Err(Failure::new(&last.line, (0, last.line.text.len()), reason));
         }
         Ok(())
     }

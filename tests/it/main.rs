@@ -23,6 +23,7 @@ mod place;
 mod point;
 mod reactor;
 #[cfg(feature = "cli")]
+mod router_info;
 mod router_live;
 mod router_routes;
 mod router_tokens;

@@ -187,6 +187,19 @@ fn a_translate_hook_makes_the_ad_and_its_faults_are_told() {
 }
 
 #[test]
+fn a_job_that_its_translate_hook_keeps_is_not_said_to_be_given_back() {
+    for (script, words, told_of) in [
+        ("cat >/dev/null", &["route"][..], "1.0: stays claimed, and the hook is called again: "),
+        ("cat >/dev/null; echo A = 1", &["route"], "1.0: given back: "),
+        ("cat >/dev/null; echo A = 1", &["route", "--quirks", "reference"], "1.0: the router aborts here: "),
+    ] {
+        let place = hooked("TRANSLATE_JOB", script);
+        let (status, out, told) = translate(place.path(), words, JOB);
+        assert!(status == 1 && out.is_empty() && told.contains(told_of), "{script}: {out}{told}");
+    }
+}
+
+#[test]
 fn a_hook_that_hangs_is_killed_in_time_with_all_its_children() {
     let place = hooked("UPDATE_JOB_INFO", "trap '' TERM; sleep 300 & sleep 300");
     let begin = Instant::now();

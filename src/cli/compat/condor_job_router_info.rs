@@ -179,7 +179,8 @@ impl Tool<'_> {
         let table =
             RouteTable::load(self.view, &knobs, self.world, Quirks::Reference, &mut |note| notes.push(note));
         notes.iter().filter(|note| !note.text.is_empty()).for_each(|note| log.line(&note.text));
-        if knobs.name.is_empty() {
+        // With routing disabled the router reads no further than its routes.
+        if table.enabled && knobs.name.is_empty() {
             self.program.tell("ERROR \"JOB_ROUTER_NAME must not be empty\"\n");
             log.flush()?;
             return Ok(4);
@@ -373,8 +374,13 @@ impl Tool<'_> {
             log.line(format!("JobRouter ({description}): claimed job\n").as_bytes());
         }
         let mut ad = source.clone();
-        let (program, complaints) = (self.program, String::new());
-        let mut steps = Steps { log, steps: self.options.log_steps, complaints, program };
+        let mut steps = Steps {
+            log,
+            steps: self.options.log_steps,
+            complaint: String::new(),
+            lines: Vec::new(),
+            program: self.program,
+        };
         let made = match in_place {
             true => translator.apply(route, &mut ad, &mut steps),
             false => translator.copy(route, &source, key, sandboxed, &mut ad, &mut steps),

@@ -138,7 +138,24 @@ fn read(words: &[OsString]) -> Result<Option<Options>, String> {
 }
 
 fn real(text: &str) -> Result<f64, String> {
-    text.trim().parse().map_err(|_| format!("could not convert string to float: '{text}'"))
+    float(text).ok_or_else(|| format!("could not convert string to float: '{text}'"))
+}
+
+/// A number as Python reads it: `_` may stand between two digits, white space around it does not count.
+fn python_number(text: &str) -> Option<String> {
+    let text = text.trim();
+    let digit = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_digit);
+    let bytes = text.as_bytes();
+    for (at, _) in bytes.iter().enumerate().filter(|&(_, &byte)| byte == b'_') {
+        if at == 0 || !digit(bytes.get(at - 1)) || !digit(bytes.get(at + 1)) {
+            return None;
+        }
+    }
+    Some(text.replace('_', ""))
+}
+
+fn float(text: &str) -> Option<f64> {
+    python_number(text)?.parse().ok()
 }
 
 /// The script fails on every `--start`; only the message differs.
@@ -230,8 +247,7 @@ fn report(options: &Options, spool: &BString, start: f64, end: f64, world: &dyn 
         if completed < start || completed > end {
             continue;
         }
-        let letter =
-            char::from(usize::try_from(status).ok().and_then(|at| STATUS.get(at)).copied().unwrap_or(b'?'));
+        let letter = char::from(letter(status).unwrap_or(b'?'));
         // Python rounds halves to even.
         let seconds = record.wall.round_ties_even();
         let at = *by_name.entry(site.clone()).or_insert_with(|| {
@@ -274,7 +290,7 @@ impl Record {
     /// `None` for a record without ids.
     fn of(record: &HistoryRecord) -> Option<Record> {
         let raw = |name: &str| record.raw(name.as_bytes()).filter(|text| !text.is_empty());
-        let number = |name: &str| raw(name).and_then(|text| text.to_str().ok()?.parse::<f64>().ok());
+        let number = |name: &str| raw(name).and_then(|text| float(text.to_str().ok()?));
         let id = [raw("ClusterId")?.as_bytes(), b".", raw("ProcId")?].concat();
         let route = raw("RouteName").or_else(|| raw("RoutedFromRoute"));
         let iwd = raw("SUBMIT_Iwd").unwrap_or_default();
@@ -283,11 +299,17 @@ impl Record {
             id: id.into(),
             route: route.map(|text| text.replace("\"", "").into()),
             completed: number("CompletionDate"),
-            status: raw("JobStatus").and_then(|text| text.to_str().ok()?.parse().ok()),
+            status: raw("JobStatus").and_then(|text| python_number(text.to_str().ok()?)?.parse().ok()),
             wall: number("RemoteWallClockTime").unwrap_or(0.0),
             iwd: unquoted.unwrap_or(iwd).into(),
         })
     }
+}
+
+/// The letter of a status; Python counts a negative one from the end.
+fn letter(status: i64) -> Option<u8> {
+    let at = if status < 0 { status.checked_add_unsigned(STATUS.len() as u64)? } else { status };
+    STATUS.get(usize::try_from(at).ok()?).copied()
 }
 
 fn summary(sites: &mut [Site], out: &mut Vec<u8>) {

@@ -71,9 +71,12 @@ pub(super) fn jobs_of(queue: &JobQueue) -> Vec<(JobId, ClassAd)> {
     ids.into_iter().filter_map(|id| Some((id, queue.job(id)?.flattened_chain()))).collect()
 }
 
-/// Whether a file is a queue log: its first line is a record.
+/// Whether a file is a queue log: its first line is a record, or the beginning of a header that is being written.
 fn is_log(start: &[u8]) -> bool {
     let line = ByteSlice::lines(start).next().unwrap_or_default();
+    if !start.is_empty() && b"107 ".starts_with(start) {
+        return true;
+    }
     line.starts_with(b"107 ") || line.starts_with(b"101 ") || line.starts_with(b"103 ")
 }
 

@@ -74,7 +74,13 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
             name = format!("{name}_{}", names.len() + 1);
             debug_assert!(at < names.len());
         }
-        out.extend_from_slice(format!("# from {place}\nJOB_ROUTER_ROUTE_{name} @=route\n").as_bytes());
+        out.extend_from_slice(format!("# from {place}\n").as_bytes());
+        for comment in &route.comments {
+            // A backslash at the end would draw the next line into the comment.
+            let comment = comment.trim_end_with(|character| character == '\\').trim_end();
+            out.extend_from_slice(&[b"# ", comment, b"\n"].concat());
+        }
+        out.extend_from_slice(format!("JOB_ROUTER_ROUTE_{name} @=route\n").as_bytes());
         for line in lines(&converted.text) {
             out.extend_from_slice(b"   ");
             out.extend_from_slice(&line);

@@ -8,7 +8,7 @@ use bstr::ByteSlice;
 use clap::Args;
 use serde_json::json;
 
-use super::router::{self, Reasons, Setup, StateOptions};
+use super::router::{self, JsonRows, Reasons, Setup, StateOptions};
 use crate::classad::Truth;
 use crate::classad::stream::AdReader;
 use crate::cli::common::{
@@ -16,7 +16,7 @@ use crate::cli::common::{
     Status, pipe_ends,
 };
 use crate::router::explain::{Explanation, explain, reason};
-use crate::router::{Choice, Chooser};
+use crate::router::{Choice, Chooser, Route};
 
 /// Options of the verb.
 #[derive(Args, Debug)]
@@ -57,7 +57,7 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
         .umbrella(&states)
         .map_err(|error| Problem::unreadable(error.to_string()))?
         .filter(|_| setup.table.enabled);
-    let json = arguments.output.json || arguments.output.jsonl;
+    let mut json = JsonRows::new(&arguments.output);
     let (mut turn, mut managed, mut malformed) = (0, 0, 0u64);
     let mut reasons = Reasons::default();
     let mut counts = vec![0u64; setup.table.routes.len()];
@@ -90,7 +90,7 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
                 router::forget_routing(&mut job);
             }
             let key = router::job_key(&job, &world);
-            let wants_story = arguments.explain || json;
+            let wants_story = !arguments.summary && (arguments.explain || json.is_some());
             // The story is told with the states as they are before this job counts.
             let before = wants_story.then(|| states.clone());
             let full = setup.knobs.max_jobs >= 0 && managed >= setup.knobs.max_jobs;
@@ -136,10 +136,10 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
                 continue;
             }
             let route = chosen.map(|at| setup.table.routes[at].name.as_bstr());
-            if json {
+            if let Some(json) = &mut json {
                 if let Some(story) = &story {
-                    serde_json::to_writer(&mut out, &story_json(&key, route.map(|r| r.as_bytes()), story))?;
-                    out.write_all(b"\n")?;
+                    let reason = chosen.is_none().then_some(why.as_str());
+                    json.row(&mut out, &story_json(&key, route.map(|r| r.as_bytes()), reason, story))?;
                 }
             } else if arguments.explain {
                 let story = story.as_ref().map(|story| story.lines(&key, route.map(|r| r.as_bytes())));
@@ -151,6 +151,17 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
                 }
             }
         }
+    }
+    match json {
+        Some(json) if !arguments.summary => json.end(&mut out)?,
+        Some(mut json) => {
+            let count = |(at, route): (usize, &Route)| serde_json::json!({ "route": route.name.to_string(), "jobs": counts[at] });
+            let routes: Vec<_> = setup.table.in_order().map(count).collect();
+            let summary = serde_json::json!({ "routes": routes, "not_routed": reasons.total(), "reasons": reasons.json() });
+            json.row(&mut out, &summary)?;
+            json.end(&mut out)?;
+        }
+        None => {}
     }
     finish(arguments, program, &setup, &counts, &reasons, &mut out)?;
     Ok(if reasons.total() + malformed > 0 { Status::No } else { Status::Done })
@@ -165,6 +176,10 @@ fn finish(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let mut lines = Vec::new();
+    let json = arguments.output.json || arguments.output.jsonl;
+    if arguments.summary && json {
+        return out.flush();
+    }
     if arguments.summary {
         for (at, route) in setup.table.in_order() {
             lines.push(format!("{}: {} jobs", route.name, counts[at]));
@@ -191,8 +206,13 @@ fn truth_word(truth: Truth) -> &'static str {
     }
 }
 
-/// One job's story as a JSON object.
-pub(super) fn story_json(job: &str, chosen: Option<&[u8]>, story: &Explanation) -> serde_json::Value {
+/// One job's story as a JSON object; `reason` where it gets no route.
+pub(super) fn story_json(
+    job: &str,
+    chosen: Option<&[u8]>,
+    reason: Option<&str>,
+    story: &Explanation,
+) -> serde_json::Value {
     let text = |bytes: &[u8]| bytes.to_str_lossy().into_owned();
     let routes: Vec<_> = story
         .routes
@@ -216,7 +236,7 @@ pub(super) fn story_json(job: &str, chosen: Option<&[u8]>, story: &Explanation) 
         "left_out": story.left_out.as_ref().map(|(name, clause)| {
             json!({ "by": name, "clause": text(&clause.text), "because": clause.because })
         }),
-        "reason": chosen.is_none().then(|| story.reason()),
+        "reason": reason,
         "routes": routes,
     })
 }

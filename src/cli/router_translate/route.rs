@@ -107,6 +107,11 @@ impl Observer for Tracer<'_> {
     }
 }
 
+/// What a router does with a job whose translate hook gave nothing.
+const STUCK: &str = "stays claimed, and the hook is called again";
+/// What a router does with a job that has no JobUniverse.
+const ABORT: &str = "the router aborts here";
+
 /// What became of a job.
 enum Outcome {
     /// It was routed: the source as it is left, and the copy.
@@ -115,6 +120,8 @@ enum Outcome {
     Edited(Box<ClassAd>),
     /// It was given back.
     GivenBack(String),
+    /// It was neither routed nor given back: what became of it, and why.
+    Kept(&'static str, String),
 }
 
 struct Work<'a> {
@@ -216,6 +223,10 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
                 program.warn(&format!("{key}: given back: {reason}"));
                 reasons.add(format!("given back by route {}: {reason}", route.name));
             }
+            Outcome::Kept(what, reason) => {
+                program.warn(&format!("{key}: {what}: {reason}"));
+                reasons.add(format!("{what}, in route {}: {reason}", route.name));
+            }
         }
         Ok(())
     })?;
@@ -241,7 +252,7 @@ impl Work<'_> {
         let mut ad = match self.translated(route, key, job, in_place)? {
             Ok(Some(answer)) => answer,
             Ok(None) => job.clone(),
-            Err(reason) => return Ok(Outcome::GivenBack(reason)),
+            Err(outcome) => return Ok(outcome),
         };
         let mut tracer = Tracer { program: self.program, trace: self.arguments.trace };
         let made = match in_place {
@@ -274,14 +285,14 @@ impl Work<'_> {
         Ok(Outcome::Routed(Box::new((source, ad))))
     }
 
-    /// The answer of the job's translate hook, if it has one; the inner error gives the job back.
+    /// The answer of the job's translate hook, if it has one; the inner error is what becomes of the job without one.
     fn translated(
         &mut self,
         route: &Route,
         key: &str,
         source: &ClassAd,
         in_place: bool,
-    ) -> anyhow::Result<Result<Option<ClassAd>, String>> {
+    ) -> anyhow::Result<Result<Option<ClassAd>, Outcome>> {
         let hook = HookType::TranslateJob;
         if self.arguments.no_hooks {
             if let Ok(path) = self.hooks.path(hook, source) {
@@ -300,14 +311,16 @@ impl Work<'_> {
         let called = match self.hooks.run(reactor, hook, source, stdin) {
             Ok(called) => called,
             Err(NoHook::NotConfigured) => return Ok(Ok(None)),
-            Err(NoHook::Refused(reason) | NoHook::Failed(reason)) => return Ok(Err(reason)),
+            Err(NoHook::Refused(reason) | NoHook::Failed(reason)) => {
+                return Ok(Err(Outcome::GivenBack(reason)));
+            }
         };
         if called.timed_out {
             let limit = self.arguments.hook_limit.as_secs();
-            return Ok(Err(format!(
+            return Ok(Err(Outcome::GivenBack(format!(
                 "TRANSLATE_JOB {} took longer than {limit} s and was killed",
                 called.path
-            )));
+            ))));
         }
         let answer = HookAnswer {
             hook,
@@ -326,7 +339,13 @@ impl Work<'_> {
         Ok(match verdict.decision {
             HookDecision::Routed | HookDecision::Edited => Ok(Some(verdict.answer)),
             decision => {
-                Err(format!("TRANSLATE_JOB {}: {} ({})", called.path, decision.word(), verdict.reason))
+                let reason =
+                    format!("TRANSLATE_JOB {}: {} ({})", called.path, decision.word(), verdict.reason);
+                Err(match decision {
+                    HookDecision::Stuck => Outcome::Kept(STUCK, reason),
+                    HookDecision::RouterAbort => Outcome::Kept(ABORT, reason),
+                    _ => Outcome::GivenBack(reason),
+                })
             }
         })
     }

@@ -1,7 +1,7 @@
 //! The router as the verbs see it: configuration, routing table, what was wrong with it, where the routes stand.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -10,7 +10,7 @@ use clap::Args;
 use rustc_hash::FxHashMap;
 
 use crate::classad::{ClassAd, Context as Eval};
-use crate::cli::common::{ConfigOptions, Problem, Session as Program};
+use crate::cli::common::{ConfigOptions, OutputOptions, Problem, Session as Program};
 use crate::config::{Config, View, Who};
 use crate::queue::QueueLogReader;
 use crate::quirks::Quirks;
@@ -195,8 +195,7 @@ impl Reasons {
     /// Lines such as `8112 jobs not routed` with the reasons below, the commonest first.
     pub(super) fn lines(&self, what: &str) -> Vec<String> {
         let jobs = |count: u64| if count == 1 { "1 job".to_owned() } else { format!("{count} jobs") };
-        let mut sorted: Vec<_> = self.counts.iter().collect();
-        sorted.sort_by(|a, b| b.1.cmp(a.1).then_with(|| a.0.cmp(b.0)));
+        let sorted = self.sorted();
         let mut lines = vec![format!("{} {what}", jobs(self.total))];
         lines.extend(sorted.iter().take(20).map(|(reason, count)| format!("  {count}: {reason}")));
         if sorted.len() > 20 {
@@ -205,8 +204,53 @@ impl Reasons {
         lines
     }
 
+    /// The reasons with their counts, the commonest first.
+    fn sorted(&self) -> Vec<(&String, &u64)> {
+        let mut sorted: Vec<_> = self.counts.iter().collect();
+        sorted.sort_by(|a, b| b.1.cmp(a.1).then_with(|| a.0.cmp(b.0)));
+        sorted
+    }
+
+    /// The reasons as JSON objects, the commonest first.
+    pub(super) fn json(&self) -> Vec<serde_json::Value> {
+        let object = |(reason, count)| serde_json::json!({ "jobs": count, "reason": reason });
+        self.sorted().into_iter().map(object).collect()
+    }
+
     pub(super) fn total(&self) -> u64 {
         self.total
+    }
+}
+
+/// JSON objects one after the other: one a line, or one array of them.
+pub(super) struct JsonRows {
+    array: bool,
+    some: bool,
+}
+
+impl JsonRows {
+    /// `None` where no JSON is asked for.
+    pub(super) fn new(output: &OutputOptions) -> Option<Self> {
+        (output.json || output.jsonl).then_some(JsonRows { array: output.json, some: false })
+    }
+
+    /// Writes one object.
+    pub(super) fn row(&mut self, out: &mut dyn Write, value: &serde_json::Value) -> io::Result<()> {
+        if self.array {
+            out.write_all(if self.some { b",\n" } else { b"[\n" })?;
+        }
+        serde_json::to_writer(&mut *out, value)?;
+        self.some = true;
+        if self.array { Ok(()) } else { out.write_all(b"\n") }
+    }
+
+    /// Ends the array.
+    pub(super) fn end(self, out: &mut dyn Write) -> io::Result<()> {
+        match (self.array, self.some) {
+            (false, _) => Ok(()),
+            (true, true) => out.write_all(b"\n]\n"),
+            (true, false) => out.write_all(b"[\n]\n"),
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use anyhow::Context;
 use clap::Args;
 use serde_json::json;
 
-use super::router::Setup;
+use super::router::{JsonRows, Setup};
 use crate::cli::common::{
     Column, ConfigOptions, OutputOptions, Painter, Problem, QuirksOptions, Session as Program, Status,
     pipe_ends, table,
@@ -67,11 +67,11 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
             .with_context(|| Problem::new(Status::Failed, format!("cannot write '{}'", path.display())))?;
     }
     let mut out = pipe_ends().1;
-    if arguments.output.json || arguments.output.jsonl {
+    if let Some(mut json) = JsonRows::new(&arguments.output) {
         for point in &points {
-            serde_json::to_writer(&mut out, &object(point))?;
-            out.write_all(b"\n")?;
+            json.row(&mut out, &object(point))?;
         }
+        json.end(&mut out)?;
     } else {
         out.write_all(rows(&points, Painter::stdout(arguments.output.color)).as_bytes())?;
     }

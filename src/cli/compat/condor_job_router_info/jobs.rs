@@ -9,9 +9,10 @@ use super::Tool;
 use crate::classad::{ClassAd, Context};
 
 impl Tool<'_> {
-    /// The ads of all files, the first of each id.
+    /// The ads of all files. An ad whose id was there before takes the former one's place away: it stands where it was
+    /// read (`ClassAdCollection::AddClassAd` destroys the former ad first).
     pub(super) fn jobs(&self) -> io::Result<Vec<(String, ClassAd)>> {
-        let mut jobs: Vec<(String, ClassAd)> = Vec::new();
+        let mut jobs: Vec<Option<(String, ClassAd)>> = Vec::new();
         let mut places: FxHashMap<String, usize> = FxHashMap::default();
         for file in &self.options.job_files {
             let input: Box<dyn Read> = if file == "-" {
@@ -41,39 +42,39 @@ impl Tool<'_> {
                     continue;
                 };
                 let key = format!("{}.{}", cluster as i32, proc as i32);
-                match places.get(&key) {
-                    Some(&at) => jobs[at].1 = ad,
-                    None => {
-                        places.insert(key.clone(), jobs.len());
-                        jobs.push((key, ad));
-                    }
+                if let Some(former) = places.insert(key.clone(), jobs.len()) {
+                    jobs[former] = None;
                 }
+                jobs.push(Some((key, ad)));
             }
         }
-        Ok(jobs)
+        Ok(jobs.into_iter().flatten().collect())
     }
 }
 
 /// What a line of a file of job ads is to the tool (`CondorQClassAdFileParseHelper::PreParse`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum JobLine {
     Attribute,
     Skipped,
     Delimiter,
 }
 
+/// Sorts a line. Its end has been taken off while an ad is read and is still there while the rest of a broken one is passed
+/// over, so a line of blanks, or one that ends in `\r\n`, is one thing here and another there.
 fn job_line(line: &[u8]) -> JobLine {
-    let delimits: [&[u8]; 3] = [b"...", b"***", b"-- "];
+    let delimits: [&[u8]; 4] = [b"\n", b"...", b"***", b"-- "];
     if line.is_empty() || delimits.iter().any(|prefix| line.starts_with(prefix)) {
         return JobLine::Delimiter;
     }
     match line.iter().find(|byte| !matches!(byte, b' ' | b'\t')) {
-        Some(b'#') => JobLine::Skipped,
+        Some(b'#' | b'\n') => JobLine::Skipped,
         _ => JobLine::Attribute,
     }
 }
 
 /// The next ad of a file, and whether the file has ended. A line that is no attribute ends the ad's attributes: what
-/// follows is passed over up to the next delimiter or comment.
+/// follows is passed over up to the next delimiter, comment or line of blanks (`InsertFromStream`, `OnParseError`).
 fn next_ad(reader: &mut dyn BufRead) -> io::Result<(ClassAd, bool)> {
     let mut ad = ClassAd::new();
     let mut broken = false;
@@ -85,11 +86,38 @@ fn next_ad(reader: &mut dyn BufRead) -> io::Result<(ClassAd, bool)> {
         }
         let text = line.strip_suffix(b"\n").unwrap_or(&line);
         let text = text.strip_suffix(b"\r").unwrap_or(text);
-        match job_line(text) {
+        match job_line(if broken { &line } else { text }) {
             JobLine::Delimiter => return Ok((ad, false)),
             JobLine::Skipped => broken = false,
             JobLine::Attribute if broken => {}
             JobLine::Attribute => broken = ad.insert_line(text).is_err(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ads(text: &str) -> Vec<String> {
+        let mut reader = text.as_bytes();
+        let mut ads = Vec::new();
+        loop {
+            let (ad, end) = next_ad(&mut reader).unwrap();
+            ads.push(ad.iter().map(|(name, expr)| format!("{name}={expr} ")).collect());
+            if end {
+                return ads;
+            }
+        }
+    }
+
+    #[test]
+    fn what_ends_an_ad_depends_on_whether_it_is_broken() {
+        assert_eq!(ads("A = 1\n\nB = 2\n"), ["A=1 ", "B=2 "]);
+        assert_eq!(ads("A = 1\r\n\r\nB = 2\r\n"), ["A=1 ", "B=2 "]);
+        assert_eq!(ads("A = )\r\nC = 1\r\n\r\nB = 2\r\n"), [""]);
+        assert_eq!(ads("A = )\nC = 1\n  \nB = 2\n"), ["B=2 "]);
+        assert_eq!(ads("A = 1\n \nC = 1\n\nB = 2\n"), ["A=1 ", "B=2 "]);
+        assert_eq!(ads("A = )\nC = 1\n# D\nB = 2\n"), ["B=2 "]);
     }
 }

@@ -5,9 +5,9 @@ use std::io::{self, Write};
 use bstr::{BString, ByteSlice};
 
 use crate::cli::common::Session as Program;
-use crate::router::translate::{Part, Stage, Watcher};
+use crate::router::translate::{Part, Stage, Watcher, condition_line};
 use crate::router::{Route, RouteState, RouteTable, limits, route};
-use crate::transform::{Event, Keyword, Line, Observer, ProblemKind, Transform};
+use crate::transform::{Event, Failure, Keyword, Line, Observer, ProblemKind, Reason, Transform};
 
 /// Lines longer than this get an empty one in front.
 const LONG_LINE: usize = 150;
@@ -42,6 +42,13 @@ impl Log {
             self.out.push(b'\n');
         }
         self.out.extend_from_slice(text);
+    }
+
+    /// A line that the daemon logs as an error: shown whatever the options are.
+    pub(super) fn error(&mut self, text: &[u8]) {
+        let loud = std::mem::replace(&mut self.loud, true);
+        self.line(text);
+        self.loud = loud;
     }
 
     pub(super) fn print(&mut self, text: &[u8]) {
@@ -104,8 +111,10 @@ pub(super) fn routes(table: &RouteTable) -> Vec<u8> {
 pub(super) struct Steps<'a> {
     pub(super) log: &'a mut Log,
     pub(super) steps: bool,
-    /// What functions said since the last transform ended.
-    pub(super) complaints: String,
+    /// What the reference has noted last of the transform that runs (`MACRO_SET::errors`).
+    pub(super) complaint: String,
+    /// The lines of that transform.
+    pub(super) lines: Vec<Line>,
     pub(super) program: &'a Program,
 }
 
@@ -126,14 +135,15 @@ impl Watcher for Steps<'_> {
                 if self.steps {
                     self.log.line(format!("\tApplying {kind}: {name}\n").as_bytes());
                 }
-                if transform.lines().next().is_none() {
+                self.lines = transform.lines().cloned().collect();
+                if transform.is_empty() {
                     self.log.line(b"WARNING: Submit file is empty: <Local>\n");
                 }
             }
             // The reference says so after each transform, whether or not anything went wrong.
             Stage::Ended => {
-                let complaints = std::mem::take(&mut self.complaints);
-                self.log.line(format!("ERROR in transform {name} : {complaints}\n").as_bytes());
+                let complaint = std::mem::take(&mut self.complaint);
+                self.log.line(format!("ERROR in transform {name} : {complaint}\n").as_bytes());
                 if part == Part::Route {
                     self.log.line(format!("ERROR in route {name} : \n").as_bytes());
                 }
@@ -145,8 +155,32 @@ impl Watcher for Steps<'_> {
         self.log.line(text.as_bytes());
     }
 
+    fn failed(&mut self, failure: &Failure) {
+        if let Some(line) = condition_line(failure) {
+            self.log.error(&line);
+        }
+        match &failure.reason {
+            Reason::Unended(tag) => {
+                self.complaint = format!("Found end-of-file while scanning for '@{tag}' in <Local>\n");
+            }
+            Reason::Unclosed => {
+                self.complaint = format!("Error \"<Local>\", Line {}: \n", self.lines.len() + 1);
+            }
+            Reason::Error(text) => self.complaint = self.placed("Error", &failure.line, text),
+            _ => {}
+        }
+    }
+
     fn observer(&mut self) -> &mut dyn Observer {
         self
+    }
+}
+
+impl Steps<'_> {
+    /// A message with its place, counted in lines without the envelope.
+    fn placed(&self, kind: &str, line: &Line, text: &[u8]) -> String {
+        let number = self.lines.iter().position(|known| known == line).map_or(0, |at| at + 1);
+        format!("{kind} \"<Local>\", Line {number}: {}\n", text.as_bstr())
     }
 }
 
@@ -159,7 +193,7 @@ impl Observer for Steps<'_> {
         false
     }
 
-    fn event(&mut self, _: &Line, event: Event<'_>) {
+    fn event(&mut self, line: &Line, event: Event<'_>) {
         if let Event::Problem(problem) = &event {
             match &problem.kind {
                 ProblemKind::Function(text) => {
@@ -168,12 +202,15 @@ impl Observer for Steps<'_> {
                         .strip_prefix("ERROR \"")
                         .and_then(|text| text.rsplit_once('"'))
                         .map(|(text, _)| text);
-                    self.complaints.push_str(bare.unwrap_or(text));
+                    self.complaint = bare.unwrap_or(text).into();
                 }
                 // The tool takes a match that was given up for none, without a word.
                 ProblemKind::MatchLimit { .. } => {}
                 kind => self.program.tell(&format!("ERROR: {kind}\n")),
             }
+        }
+        if let Event::Warning(text) = &event {
+            self.complaint = self.placed("Warning", line, text);
         }
         if !self.steps {
             return;
