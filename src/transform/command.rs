@@ -140,6 +140,10 @@ pub enum CommandError {
 pub(super) fn parse(line: &[u8]) -> Result<Command, CommandError> {
     let mut tokens = Tokens { line, next: 0 };
     let Some(word) = tokens.token() else { return Err(CommandError::UnknownKeyword(BString::default())) };
+    // A comment that was not taken for one, since blanks before it were kept: the last line of a file without newline.
+    if word.text == b"#" {
+        return Ok(Command::nothing());
+    }
     let Some(keyword) = Keyword::parse(word.text) else {
         return Err(CommandError::UnknownKeyword(word.text.into()));
     };

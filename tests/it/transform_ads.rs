@@ -92,6 +92,15 @@ fn a_name_that_ends_in_a_nul_byte_gives_way_to_the_plain_one() {
 }
 
 #[test]
+fn a_number_sign_alone_is_no_command() {
+    let words = ["-rules", "rules", "ads"];
+    for rules in ["SET X 1\n  # text", "SET X 1\n  #", "\"#\" text\nSET X 1\n"] {
+        assert_eq!(tool(rules, "A = 1\n", &words), ("A = 1\nX = 1\n\n".into(), 1), "{rules}");
+    }
+    assert_eq!(tool("SET X 1\n  #text", "A = 1\n", &words), (String::new(), 255));
+}
+
+#[test]
 fn automatic_output_is_long() {
     let words = ["-rules", "rules", "ads", "-out:auto", "-"];
     assert_eq!(tool("SET X 1\n", "[\n{\n\"A\": 1\n}\n]\n", &words), ("A = 1\nX = 1\n\n".into(), 1));
