@@ -53,8 +53,6 @@ quirks! {
         "fetching goes on while preempting, drained and ending, where every job is refused or lost", "s08, s18";
     AcceptBeforeDslot, "accept-before-dslot",
         "`accept` is told, with the id of the claim about to go, before slot and claim are made", "s02; StartdHookMgr.cpp";
-    AcceptClaimIdWrong, "accept-claimid-wrong",
-        "ClaimId of `accept` is that of the claim about to be thrown away, or of the running one", "s02, s07; StartdHookMgr.cpp";
     ClaimIdLineUnescaped, "claimid-line-unescaped",
         "double quotes in the ClaimId line of REPLY_FETCH are not escaped: it is no ad line", "s01, s30a";
     BadAnswerKeepsClaim, "bad-answer-keeps-claim",
@@ -103,8 +101,6 @@ quirks! {
     // The starter.
     ExitHookUnspawnableHangs, "exit-hook-unspawnable-hangs",
         "a JOB_EXIT hook that cannot be executed keeps the starter for ever", "s21b";
-    ExitHookTransferReruns, "exit-hook-transfer-reruns",
-        "with shadow, file transfer and JOB_EXIT the starter exits when the hook ends, the job is run again for ever", "s23c";
     PrepareFailureHangsShadow, "prepare-failure-hangs-shadow",
         "with a shadow a failed prepare hook leaves the starter hanging until it is killed, without JOB_EXIT", "s23a, s23b";
     ExitReasonAlwaysEvict, "exit-reason-always-evict",
@@ -133,8 +129,6 @@ quirks! {
         "as root what a wrapper writes to its error file is not found in a 0700 scratch directory", "c09; user_proc.cpp";
     SigtrapHangs, "sigtrap-hangs",
         "a job that dies of SIGTRAP is waited for for ever", "c08 019";
-    SmallStackCrashes, "small-stack-crashes",
-        "a small StackSize is applied to the starter itself, which dies", "c07 015";
     SuspendedAtExecHangs, "suspended-at-exec-hangs",
         "a soft kill does not get through to a job with SuspendJobAtExec", "c12 055, 056";
     StartFailureSilent, "start-failure-silent",
@@ -149,8 +143,6 @@ quirks! {
         "after a thread variable that the job has set the following ones stay unset", "c36 m03";
     AssignedEnvEdit, "assigned-env-edit",
         "ENVIRONMENT_FOR_Assigned<Res> puts the replacement in front of the whole id", "c36 m04; starter.cpp";
-    NoExecuteCrashes, "no-execute-crashes",
-        "with EXECUTE undefined the starter dies of SIGSEGV", "c41 019";
     JobAdUnwrittenRuns, "job-ad-unwritten-runs",
         "without space for .job.ad and .machine.ad the job runs without them", "c41 022";
     UnremovableScratchSilent, "unremovable-scratch-silent",

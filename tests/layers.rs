@@ -313,3 +313,25 @@ fn the_rules_notice_what_they_forbid() {
         assert_eq!(violations(path, code), Vec::<String>::new());
     }
 }
+
+#[test]
+fn every_quirk_is_decided_somewhere() {
+    let table = fs::read_to_string(root().join("src/quirks.rs")).expect("the table");
+    let variants: Vec<&str> = table
+        .lines()
+        .filter_map(|line| line.strip_prefix("    ")?.split_once(", \""))
+        .map(|(variant, _)| variant)
+        .filter(|variant| variant.chars().all(|c| c.is_ascii_alphanumeric()))
+        .collect();
+    assert!(variants.len() > 60, "the table is not where it was: {variants:?}");
+    let mut files = Vec::new();
+    files_below(&root().join("src"), &mut files);
+    let code: String = files
+        .iter()
+        .filter(|path| !path.ends_with("src/quirks.rs"))
+        .map(|path| fs::read_to_string(path).expect("a source"))
+        .collect();
+    let unused: Vec<&&str> =
+        variants.iter().filter(|variant| !code.contains(&format!("Quirk::{variant}"))).collect();
+    assert!(unused.is_empty(), "quirks that nothing decides: {unused:?}");
+}

@@ -204,3 +204,19 @@ fn what_is_kept_tells_how_the_hook_was_called() {
             && (seconds("end_s") - seconds("start_s") - seconds("seconds")).abs() < 1e-3
     );
 }
+
+#[test]
+fn a_job_exit_hook_that_is_told_hold_hears_that_a_real_pool_says_evict() {
+    let home = home("#!/bin/sh\ncat >/dev/null\necho told $1 >&2\n");
+    let Some((status, _, stderr)) = run(home.path(), &["exit", "./h", "hold"]) else { return };
+    assert_eq!(status, 0, "{stderr}");
+    assert!(stderr.contains("told hold\n"), "{stderr}");
+    assert!(stderr.contains("HTCondor 25.14 itself: done, it is told `evict`"), "{stderr}");
+    assert!(stderr.contains("25.14 (exit-reason-always-evict)"), "{stderr}");
+    let words = ["exit", "./h", "hold", "--quirks", "reference"];
+    let Some((_, _, stderr)) = run(home.path(), &words) else { return };
+    assert!(stderr.contains("told evict\n"), "{stderr}");
+    // What a starter asks of itself is told as it is.
+    let Some((_, _, stderr)) = run(home.path(), &["exit", "./h", "evict"]) else { return };
+    assert!(!stderr.contains("25.14"), "{stderr}");
+}

@@ -37,7 +37,7 @@ fn ask(sandbox: &mut Sandbox, hook: HookType, path: PathBuf, patience: Duration)
             let environment = HookEnvironment::of_daemon(own, Quirks::None);
             let mut hook_call =
                 HookCall::new(hook, path.clone(), place.case().input(Quirks::None), environment);
-            hook_call.arguments = case.words();
+            hook_call.arguments = case.words(Quirks::None);
             hook_call.directory = Some(place.directory.clone());
             hook_call.complaints = Complaints::Collected;
             hook_call.ancestor = Some(HookCall::marker(world.now(), world.random()));

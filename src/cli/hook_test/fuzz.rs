@@ -191,7 +191,7 @@ fn options(case: &Case, setup: &Setup, cli: &Cli, one: &One) -> String {
     let mut add = |words_of: &[&[u8]]| words.extend(words_of.iter().map(|word| word.to_vec()));
     if one.hook.is_some() {
         add(&[&setup.path]);
-        case.words().iter().for_each(|word| add(&[word]));
+        case.words(setup.quirks).iter().for_each(|word| add(&[word]));
     }
     let path = |path: &std::path::Path| {
         std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).into_os_string().into_vec()

@@ -177,7 +177,7 @@ pub(super) fn shown(
     let mut record = Record {
         name: setup.case.hook.name().to_owned(),
         hook: Some(setup.case.hook),
-        argv: std::iter::once(setup.path.clone()).chain(setup.case.words()).collect(),
+        argv: std::iter::once(setup.path.clone()).chain(setup.case.words(setup.quirks)).collect(),
         env: environment.entries(),
         stdin: place.case().input(setup.quirks),
         ..Record::default()

@@ -81,7 +81,10 @@ impl Report<'_> {
     /// Whether the other side of `--quirks` answers differently.
     pub(super) fn differs(&self) -> bool {
         let (mine, other) = (&self.shown.verdict, &self.shown.other);
-        mine.decision != other.decision || mine.hold != other.hold || mine.changes != other.changes
+        mine.decision != other.decision
+            || mine.says != other.says
+            || mine.hold != other.hold
+            || mine.changes != other.changes
     }
 
     /// The whole report as one JSON object; over several lines when `pretty`.

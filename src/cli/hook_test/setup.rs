@@ -389,7 +389,7 @@ impl Setup {
     pub(super) fn child(&self, place: &Place, environment: HookEnvironment) -> anyhow::Result<ChildSpec> {
         let mut call =
             HookCall::new(self.case.hook, self.path.clone(), place.case().input(self.quirks), environment);
-        call.arguments = self.case.words();
+        call.arguments = self.case.words(self.quirks);
         call.directory = Some(place.directory.clone());
         call.identity = self.identity.clone();
         call.output_limit = self.case.output_limit;

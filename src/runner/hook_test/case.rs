@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use bstr::{BString, ByteSlice};
+use bstr::{BStr, BString, ByteSlice};
 
 use super::samples;
 use crate::classad::{ClassAd, format::long};
 use crate::hook::{HookType, input};
-use crate::quirks::Quirks;
+use crate::quirks::{Quirk, Quirks};
 use crate::runner::hook_call::PIPE_BUFFER_MAX;
 
 /// Which manual's protocol is spoken.
@@ -128,11 +128,21 @@ impl Case {
         }
     }
 
+    /// The word that REPLY_FETCH and JOB_EXIT are told. A starter is asked to hold by a shadow alone, and to remove also by a
+    /// signal; 25.14 tells no hook of what a shadow asks.
+    pub fn told(&self, quirks: Quirks) -> &BStr {
+        let by_shadow = self.word == "hold" || self.word == "remove" && self.with_shadow;
+        match self.hook == HookType::JobExit && by_shadow && quirks.has(Quirk::ExitReasonAlwaysEvict) {
+            true => b"evict".as_bstr(),
+            false => self.word.as_bstr(),
+        }
+    }
+
     /// All arguments after the path.
-    pub fn words(&self) -> Vec<BString> {
+    pub fn words(&self, quirks: Quirks) -> Vec<BString> {
         match self.hook {
             HookType::ReplyFetch | HookType::JobExit => {
-                std::iter::once(self.word.clone()).chain(self.arguments.iter().cloned()).collect()
+                std::iter::once(self.told(quirks).to_owned()).chain(self.arguments.iter().cloned()).collect()
             }
             _ => self.arguments.clone(),
         }

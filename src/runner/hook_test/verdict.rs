@@ -268,9 +268,19 @@ fn answered(
         HookType::UpdateJobInfo => {
             Verdict::new("no-effect", true, "not waited for; the starter goes on").result([case.job.clone()])
         }
-        HookType::JobExit => Verdict::new("done", true, "the starter cleans up and exits 0")
-            .because(case.word.to_string())
-            .result([case.job.clone()]),
+        HookType::JobExit => {
+            let told = case.told(quirks);
+            let says = match told == case.word {
+                true => "the starter cleans up and exits 0".to_owned(),
+                false => format!("it is told `{told}`; the starter cleans up and exits 0"),
+            };
+            let verdict =
+                Verdict::new("done", true, says).because(told.to_string()).result([case.job.clone()]);
+            match case.told(Quirks::Reference) == case.told(Quirks::None) {
+                true => verdict,
+                false => verdict.quirk(Quirk::ExitReasonAlwaysEvict),
+            }
+        }
         HookType::PrepareJob | HookType::PrepareJobBeforeTransfer => {
             prepared(case, ended, exit, path, world, quirks)
         }
