@@ -47,6 +47,7 @@ fn poll(queue: &Path, config: &Config) -> Vec<String> {
         world: &world,
         quirks: Quirks::None,
         hook_limit: None,
+        copies: None,
         submit: None,
         until: Until { once: true, idle: false },
         log: &|text| lines.borrow_mut().push(text.to_owned()),

@@ -38,6 +38,11 @@ pub struct LineCaret<'a> {
 impl<'a> Caret<'a> {
     /// The line on which the place begins.
     pub fn line(&self) -> LineCaret<'a> {
+        self.numbered_line(self.span.position(self.text).line)
+    }
+
+    /// The same for who knows the line's number already: to count it takes time where a large text has many places.
+    pub fn numbered_line(&self, line: u32) -> LineCaret<'a> {
         let start = (self.span.start as usize).min(self.text.len());
         let first = memchr::memrchr(b'\n', &self.text[..start]).map_or(0, |newline| newline + 1);
         let last =
@@ -45,7 +50,7 @@ impl<'a> Caret<'a> {
         let end = (self.span.end as usize).clamp(start, last.max(start));
         LineCaret {
             source: self.source,
-            line: self.span.position(self.text).line,
+            line,
             text: &self.text[first..last],
             span: Span::new(start - first, end - first),
             cut: 0,

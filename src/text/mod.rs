@@ -16,4 +16,4 @@ pub mod similar;
 pub mod span;
 pub mod strftime;
 
-pub use span::{Position, Span};
+pub use span::{LineCounter, Position, Span};

@@ -50,6 +50,33 @@ impl Span {
     }
 }
 
+/// The numbers of lines of one text, for places that come mostly in order: each byte is then looked at once.
+#[derive(Clone, Debug)]
+pub struct LineCounter<'a> {
+    text: &'a [u8],
+    at: usize,
+    line: u32,
+}
+
+impl<'a> LineCounter<'a> {
+    /// For a text from its beginning.
+    pub fn new(text: &'a [u8]) -> Self {
+        LineCounter { text, at: 0, line: 1 }
+    }
+
+    /// The number, from 1, of the line that holds an offset.
+    pub fn line(&mut self, offset: u32) -> u32 {
+        let offset = self.text.len().min(offset as usize);
+        if offset < self.at {
+            (self.at, self.line) = (0, 1);
+        }
+        let more = memchr::memchr_iter(b'\n', &self.text[self.at..offset]).count();
+        self.line = self.line.saturating_add(u32::try_from(more).unwrap_or(u32::MAX));
+        self.at = offset;
+        self.line
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -60,6 +87,15 @@ mod tests {
         assert_eq!(Span::at(0).position(text), Position { line: 1, column: 1 });
         assert_eq!(Span::at(4).position(text), Position { line: 2, column: 2 });
         assert_eq!(Span::at(99).position(text), Position { line: 2, column: 3 });
+    }
+
+    #[test]
+    fn lines_are_counted_forwards_and_backwards() {
+        let text = b"ab\ncd\n\nef";
+        let mut counter = LineCounter::new(text);
+        for offset in [0, 2, 3, 5, 6, 7, 9, 99, 4, 0, 8] {
+            assert_eq!(counter.line(offset), Span::at(offset as usize).position(text).line, "{offset}");
+        }
     }
 
     #[test]

@@ -168,3 +168,13 @@ fn local_time_is_that_of_the_zone_by_rule_and_by_name() {
     assert_eq!(in_zone("EST5EDT,M3.2.0,M11.1.0", &words), "absTime(\"2020-07-02T03:04:05-04:00\")\n");
     std::fs::remove_file(&ads).unwrap();
 }
+
+#[test]
+fn of_a_broken_assignment_the_value_is_pointed_at() {
+    let (status, _, err) = call(&["a = 2 +"]);
+    assert_eq!(status, 2, "{err}");
+    assert!(err.contains("expression:1:8: expected an operand") && err.contains("\n           ^\n"), "{err}");
+    // A comparison written like one is still told of.
+    let (_, _, err) = call(&["1 = 2"]);
+    assert!(err.contains("expression:1:3:") && err.contains("`==` compares"), "{err}");
+}

@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use anyhow::Context as _;
+use bstr::ByteSlice as _;
 use clap::ArgMatches;
 
 use super::ask::{self, bad_text};
@@ -98,7 +99,11 @@ fn expression(
     session: &Session,
     out: &mut impl Write,
 ) -> anyhow::Result<()> {
-    let expr = Expr::parse_with(text, dialect).map_err(|error| bad_text("expression", text, &error))?;
+    let expr = Expr::parse_with(text, dialect).map_err(|error| {
+        // Of `NAME = VALUE` the value is what is wrong, not the `=`.
+        let value = assigned_value(text).and_then(|value| Expr::parse_with(&value, dialect).err());
+        bad_text("expression", text, &value.unwrap_or(error))
+    })?;
     if !cli.output.quiet {
         ask::warn_of_traps("expression", text, dialect, session);
     }
@@ -134,6 +139,19 @@ fn expression(
     }
     state.last = Some(value);
     Ok(())
+}
+
+/// Of an assignment the value, at its place: blanks stand for what is before it.
+fn assigned_value(text: &[u8]) -> Option<Vec<u8>> {
+    let equals = text.find_byte(b'=')?;
+    let (name, value) = (text[..equals].trim(), &text[equals + 1..]);
+    let is_name = !name.is_empty()
+        && !name[0].is_ascii_digit()
+        && name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
+    if !is_name || value.first().is_some_and(|byte| b"=?!".contains(byte)) {
+        return None;
+    }
+    Some([&vec![b' '; equals + 1], value].concat())
 }
 
 /// A value on a line of its own; a failed evaluation is `error`, as the tools print it.

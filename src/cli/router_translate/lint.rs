@@ -1,13 +1,16 @@
 //! `htc-router-translate lint`.
 
 use std::io::Write;
+use std::sync::Arc;
 
+use bstr::ByteSlice as _;
 use clap::Args;
 
 use super::rules::{self, RulesOptions};
 use crate::cli::common::{ConfigOptions, OutputOptions, Session as Program, Status};
 use crate::config::MacroSource;
 use crate::os::RealWorld;
+use crate::text::LineCounter;
 use crate::text::caret::Caret;
 use crate::transform::lint::{self, Finding, Severity};
 
@@ -42,7 +45,8 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
     }
     let mut out = std::io::stdout().lock();
     if arguments.output.json || arguments.output.jsonl {
-        let records: Vec<_> = findings.iter().map(record).collect();
+        let records: Vec<_> =
+            findings.iter().zip(lines(&findings)).map(|(finding, line)| record(finding, line)).collect();
         if arguments.output.jsonl {
             for record in &records {
                 writeln!(out, "{record}")?;
@@ -51,12 +55,12 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
             writeln!(out, "{}", serde_json::to_string_pretty(&records)?)?;
         }
     } else {
-        for finding in &findings {
+        for (finding, line) in findings.iter().zip(lines(&findings)) {
             let source = &finding.line.source;
             let span = finding.line.span(finding.at.0, finding.at.1);
             let caret = Caret { source: &source.name, text: &source.text, span };
             let message = format!("{}: {} [{}]", word(finding.severity), finding.message, finding.rule);
-            writeln!(out, "{}", caret.line().render(&message))?;
+            writeln!(out, "{}", caret.numbered_line(line).render(&message))?;
             writeln!(out, "    fix: {}", finding.fix)?;
         }
     }
@@ -72,6 +76,19 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
     Ok(if findings.is_empty() { Status::Done } else { Status::No })
 }
 
+/// The number of the line of each finding.
+fn lines(findings: &[Finding]) -> impl Iterator<Item = u32> {
+    let mut counted: Option<(&Arc<_>, LineCounter<'_>)> = None;
+    findings.iter().map(move |finding| {
+        let source = &finding.line.source;
+        let counter = match &mut counted {
+            Some((of, counter)) if Arc::ptr_eq(of, source) => counter,
+            other => &mut other.insert((source, LineCounter::new(&source.text))).1,
+        };
+        counter.line(finding.line.span(finding.at.0, finding.at.0).start)
+    })
+}
+
 fn word(severity: Severity) -> &'static str {
     match severity {
         Severity::Error => "error",
@@ -79,13 +96,16 @@ fn word(severity: Severity) -> &'static str {
     }
 }
 
-fn record(finding: &Finding) -> serde_json::Value {
-    let position = finding.line.position(finding.at.0);
+fn record(finding: &Finding, line: u32) -> serde_json::Value {
+    let source = &finding.line.source;
+    let span = finding.line.span(finding.at.0, finding.at.0);
+    let before = &source.text[..source.text.len().min(span.start as usize)];
+    let column = before.len() - before.rfind_byte(b'\n').map_or(0, |newline| newline + 1) + 1;
     serde_json::json!({
-        "file": finding.line.source.name,
-        "line": position.line,
-        "column": position.column,
-        "end_column": position.column as usize + finding.at.1.saturating_sub(finding.at.0),
+        "file": source.name,
+        "line": line,
+        "column": column,
+        "end_column": column + finding.at.1.saturating_sub(finding.at.0),
         "rule": finding.rule,
         "severity": word(finding.severity),
         "message": finding.message,
