@@ -56,8 +56,8 @@ complete -c htc-hook-test -n "__fish_htc_hook_test_needs_command" -f -a "finaliz
 complete -c htc-hook-test -n "__fish_htc_hook_test_needs_command" -f -a "cleanup" -d 'JOB_CLEANUP of the job router'
 complete -c htc-hook-test -n "__fish_htc_hook_test_needs_command" -f -a "startd-cron" -d 'A cron job of the startd, or its whole list'
 complete -c htc-hook-test -n "__fish_htc_hook_test_needs_command" -f -a "schedd-cron" -d 'A cron job of the schedd, or its whole list'
-complete -c htc-hook-test -n "__fish_htc_hook_test_needs_command" -f -a "run" -d 'Run suites of cases'
-complete -c htc-hook-test -n "__fish_htc_hook_test_needs_command" -f -a "init" -d 'Print a first suite for a hook'
+complete -c htc-hook-test -n "__fish_htc_hook_test_needs_command" -f -a "run" -d 'Run suites of cases, cron jobs among them'
+complete -c htc-hook-test -n "__fish_htc_hook_test_needs_command" -f -a "init" -d 'Print a first suite for a hook or cron job'
 complete -c htc-hook-test -n "__fish_htc_hook_test_needs_command" -f -a "record" -d 'Stand in for a hook in a live pool and keep its calls'
 complete -c htc-hook-test -n "__fish_htc_hook_test_needs_command" -f -a "replay" -d 'Judge recorded calls again, or make them again with another hook'
 complete -c htc-hook-test -n "__fish_htc_hook_test_needs_command" -f -a "queue" -d 'Prove that a queue loses no job and hands none out twice'
@@ -776,7 +776,7 @@ complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand run" -s l -l
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand run" -l json -d 'Write one JSON array'
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand run" -l jsonl -d 'Write one JSON object a line'
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand run" -s q -l quiet -d 'Say nothing but results and errors'
-complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand init" -l type -d 'Its type, such as prepare; guessed from its name otherwise' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand init" -l type -d 'Its type, such as prepare or startd-cron; guessed from its name otherwise' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand init" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand init" -l set-knob -d 'Set a knob above all files; may be repeated' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand init" -l color -d 'Use colours: auto, always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set or TERM is `dumb`'

@@ -22,6 +22,7 @@ mod screen;
 mod setup;
 mod suite_case;
 mod suite_compare;
+mod suite_cron;
 mod suite_report;
 mod suite_update;
 mod suites;
@@ -114,9 +115,9 @@ enum Verb {
     StartdCron(cron::CronArgs),
     /// A cron job of the schedd, or its whole list
     ScheddCron(cron::CronArgs),
-    /// Run suites of cases
+    /// Run suites of cases, cron jobs among them
     Run(suites::RunArgs),
-    /// Print a first suite for a hook
+    /// Print a first suite for a hook or cron job
     Init(init::InitArgs),
     /// Stand in for a hook in a live pool and keep its calls
     Record(recorder::RecordArgs),

@@ -11,6 +11,7 @@ mod classad_eval;
 mod cron;
 mod cron_faults;
 mod hook_input;
+mod hook_test_cron;
 mod hook_test_options;
 mod hook_test_program;
 mod hook_test_queue;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::cron_play::Play;
+use super::cron_play::{Manner, Play};
 use super::{Cli, ads, one, report};
 use crate::classad::ClassAd;
 use crate::classad::format::long;
@@ -19,11 +19,11 @@ use crate::hook::cron_job::{AutoPublish, CronJob, CronManager, CronMode};
 use crate::os::RealWorld;
 use crate::process::Exit;
 use crate::runner::hook_test::samples;
-use crate::slot::cron_ads::advertised;
+use crate::slot::cron_ads::{CronAds, Merged, advertised};
 use crate::time::Now;
 
 /// Options of a cron job.
-#[derive(Args, Clone, Debug)]
+#[derive(Args, Clone, Debug, Default)]
 pub(super) struct CronArgs {
     /// The program; without it the jobs that the configuration lists
     #[arg(value_name = "PROGRAM")]
@@ -122,7 +122,7 @@ pub(super) fn run(
     }
     let list = list(cli, manager, args, None, &world, session)?;
     let before = slots.clone();
-    let mut play = Play::new(cli, manager, args, &before, &world, session)?;
+    let mut play = Play::new(cli, Manner::of(cli), manager, args, &before, &world, session)?;
     if args.show_input {
         for job in &list.jobs {
             session.tell(&format!("{} ({}):\n", job.name, job.mode.name()));
@@ -135,10 +135,7 @@ pub(super) fn run(
     }
     let (ads, ran) = (play.ads(), play.seconds());
     for slot in &mut slots {
-        let told = match manager {
-            CronManager::Startd => ads.merge_into(slot, &world),
-            CronManager::Schedd => ads.merge_into_schedd(slot),
-        };
+        let told = merged(ads, manager, slot, &world);
         if !cli.output.quiet {
             let to = slot.string("Name").map_or("slot".into(), ToString::to_string);
             for merged in told {
@@ -177,12 +174,25 @@ pub(super) fn run(
 }
 
 /// A slot of that number, as built in.
-fn sample(number: i64) -> ClassAd {
+pub(super) fn sample(number: i64) -> ClassAd {
     let mut slot = samples::slot("static").unwrap_or_default();
     let host = slot.string("Machine").map_or("host".to_owned(), ToString::to_string);
     slot.set("Name", format!("slot{number}@{host}"));
     slot.set("SlotID", number);
     slot
+}
+
+/// Merges what was published into an ad of the manager's daemon.
+pub(super) fn merged<'a>(
+    ads: &'a CronAds,
+    manager: CronManager,
+    ad: &mut ClassAd,
+    world: &RealWorld,
+) -> Vec<Merged<'a>> {
+    match manager {
+        CronManager::Startd => ads.merge_into(ad, world),
+        CronManager::Schedd => ads.merge_into_schedd(ad),
+    }
 }
 
 /// Makes the ad that policy reasons with into the one that is sent, and says what is not.
@@ -205,7 +215,7 @@ pub(super) fn list(
     session: &Session,
 ) -> anyhow::Result<List> {
     if let Some(program) = &args.program {
-        return single(args, program);
+        return single(args, program, None);
     }
     let subsystem = match manager {
         CronManager::Startd => "STARTD",
@@ -254,15 +264,15 @@ pub(super) fn list(
     Ok(List { jobs, max_load: manager.max_load(knobs), auto_publish, skipped })
 }
 
-fn single(args: &CronArgs, program: &Path) -> anyhow::Result<List> {
+/// The one job that is given by its program; without `mode` one run follows the other until there were enough.
+pub(super) fn single(args: &CronArgs, program: &Path, mode: Option<CronMode>) -> anyhow::Result<List> {
     let path = std::path::absolute(program).unwrap_or_else(|_| program.to_owned());
     let name = args
         .name
         .clone()
         .unwrap_or_else(|| program.file_name().unwrap_or_default().to_string_lossy().to_ascii_uppercase());
     let mut job = CronJob::new(name.as_bytes(), path.as_os_str().as_bytes());
-    // One run follows the other until there were enough.
-    job.mode = CronMode::WaitForExit;
+    job.mode = mode.unwrap_or(CronMode::WaitForExit);
     job.arguments = args.words.iter().map(|word| word.as_str().into()).collect();
     job.prefix = args.prefix.as_str().into();
     job.slots = args.slots.clone();
@@ -270,7 +280,7 @@ fn single(args: &CronArgs, program: &Path) -> anyhow::Result<List> {
     if let Some(warning) = job.warnings.first() {
         return Err(Problem::usage(format!("--metrics: {warning}")).into());
     }
-    if args.seconds.is_some() {
+    if args.seconds.is_some() || mode == Some(CronMode::Periodic) {
         job.period = 1;
     }
     Ok(List { jobs: vec![job], max_load: 1.0, auto_publish: AutoPublish::Never, skipped: false })

@@ -15,7 +15,7 @@ use crate::hook::cron_job::{CronJob, CronManager, CronMode};
 use crate::os::{Event, Reactor, RealWorld, clock, identity};
 use crate::quirks::{Quirk, Quirks};
 use crate::runner::cron::{CronRunner, CronSurroundings, CronTold};
-use crate::runner::hook_test::caller_environment;
+use crate::runner::hook_test::{CronHeard, caller_environment};
 use crate::slot::cron_ads::CronAds;
 use crate::slot::cron_schedule::{CronEvent, CronNote};
 use crate::time::{Now, Tick};
@@ -36,6 +36,23 @@ enum Moment {
     End,
 }
 
+/// How it is played.
+pub(super) struct Manner {
+    pub quirks: Quirks,
+    /// How long a program may take.
+    pub patience: Duration,
+    /// Nothing is told, but kept for [`Play::heard`].
+    pub silent: bool,
+}
+
+impl Manner {
+    /// As the command line says.
+    pub(super) fn of(cli: &Cli) -> Self {
+        let patience = cli.events.timeout.unwrap_or(setup::PATIENCE);
+        Manner { quirks: cli.quirks.quirks, patience, silent: false }
+    }
+}
+
 /// Cron jobs being played.
 pub(super) struct Play<'a> {
     cli: &'a Cli,
@@ -45,6 +62,8 @@ pub(super) struct Play<'a> {
     world: &'a RealWorld,
     session: &'a Session,
     painter: Painter,
+    manner: Manner,
+    heard: CronHeard,
     runner: CronRunner,
     reactor: Reactor,
     /// How often each job was let start.
@@ -66,6 +85,7 @@ pub(super) struct Play<'a> {
 impl<'a> Play<'a> {
     pub(super) fn new(
         cli: &'a Cli,
+        manner: Manner,
         manager: CronManager,
         args: &'a CronArgs,
         slots: &'a [ClassAd],
@@ -73,7 +93,7 @@ impl<'a> Play<'a> {
         session: &'a Session,
     ) -> anyhow::Result<Self> {
         let log = tempfile::Builder::new().prefix("htc-hook-cron.").tempdir()?;
-        let quirks = cli.quirks.quirks;
+        let quirks = manner.quirks;
         let daemon = identity::by_uid(identity::effective_uid());
         // Cron jobs get no keys of daemons, in the reference neither.
         let mut environment =
@@ -100,6 +120,8 @@ impl<'a> Play<'a> {
             world,
             session,
             painter: Painter::stderr(cli.output.color),
+            manner,
+            heard: CronHeard::default(),
             runner,
             reactor: one::reactor()?,
             started: RefCell::default(),
@@ -113,6 +135,11 @@ impl<'a> Play<'a> {
             bad_lines: BTreeSet::new(),
             _log: log,
         })
+    }
+
+    /// What was heard of the programs.
+    pub(super) fn heard(&self) -> &CronHeard {
+        &self.heard
     }
 
     pub(super) fn ads(&self) -> &CronAds {
@@ -156,7 +183,7 @@ impl<'a> Play<'a> {
     /// Plays to the end; the signal that ended it early, if one came.
     pub(super) fn run(&mut self, list: List) -> anyhow::Result<Option<i32>> {
         self.configure(list);
-        let patience = self.cli.events.timeout.unwrap_or(setup::PATIENCE);
+        let patience = self.manner.patience;
         let mut idle_since = clock::tick();
         loop {
             self.tell();
@@ -190,7 +217,10 @@ impl<'a> Play<'a> {
             // Without --for a program that does not end is not waited for without end.
             let limit = self.args.seconds.is_none().then(|| idle_since.plus(patience));
             let deadline = wake.map(|wake| self.real(wake)).into_iter().chain(limit).min();
-            match self.reactor.next(deadline)? {
+            // A program that prints without end leaves no room for a time-out.
+            let over = limit.is_some_and(|limit| limit <= clock::tick());
+            let event = if over { Event::Timeout } else { self.reactor.next(deadline)? };
+            match event {
                 Event::Timeout if limit.is_some_and(|limit| limit <= clock::tick()) => {
                     self.timed_out = true;
                     let text = format!("killed: it did not end within {} s", patience.as_secs_f64());
@@ -242,7 +272,9 @@ impl<'a> Play<'a> {
     fn configure(&mut self, list: List) {
         self.bad |= list.skipped;
         for job in list.jobs.iter().filter(|job| job.mode == CronMode::OnDemand) {
-            self.session.tell(&format!("{}: OnDemand: nothing ever starts it\n", job.name));
+            if !self.manner.silent {
+                self.session.tell(&format!("{}: OnDemand: nothing ever starts it\n", job.name));
+            }
         }
         let (daemon, now) = (self.daemon_ad(), self.now());
         let Play { runner, reactor, started, args, world, manager, .. } = self;
@@ -282,6 +314,9 @@ impl<'a> Play<'a> {
     }
 
     fn line(&self, name: &str, text: &str) {
+        if self.manner.silent {
+            return;
+        }
         let when = match self.args.seconds {
             Some(_) => format!("+{:.1} ", self.elapsed().as_secs_f64()),
             None => String::new(),
@@ -294,6 +329,9 @@ impl<'a> Play<'a> {
     fn tell(&mut self) {
         let told: Vec<CronTold> = self.runner.told().collect();
         for one in told {
+            if self.manner.silent {
+                self.heard.hear(&one);
+            }
             self.tell_one(one);
         }
     }

@@ -5,8 +5,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::suite_cron;
 use crate::cli::common::{Problem, Status};
 use crate::hook::HookType;
+use crate::hook::cron_job::CronManager;
 
 /// Options of `init`.
 #[derive(Args, Clone, Debug)]
@@ -14,7 +16,7 @@ pub(super) struct InitArgs {
     /// The hook
     #[arg(value_name = "HOOK")]
     pub hook: PathBuf,
-    /// Its type, such as prepare; guessed from its name otherwise
+    /// Its type, such as prepare or startd-cron; guessed from its name otherwise
     #[arg(long = "type", value_name = "TYPE")]
     pub kind: Option<String>,
 }
@@ -37,7 +39,9 @@ pub(super) fn init(args: &InitArgs) -> anyhow::Result<Status> {
             "evict",
         ];
         let found = words.iter().position(|word| name.contains(word)).map(|at| kinds[at]);
+        let cron = if name.contains("schedd") { "schedd-cron" } else { "startd-cron" };
         found
+            .or_else(|| name.contains("cron").then_some(cron))
             .or_else(|| name.contains("exit").then_some("exit"))
             .or_else(|| name.contains("update").then_some("update"))
     };
@@ -45,18 +49,58 @@ pub(super) fn init(args: &InitArgs) -> anyhow::Result<Status> {
         let message = format!("the name of '{}' does not tell its type", args.hook.display());
         return Err(Problem::usage(message).hint("--type prepare says it").into());
     };
-    let hook = HookType::from_name(kind.as_bytes())
-        .ok_or_else(|| Problem::usage(format!("there is no type '{kind}'")))?;
+    let manager = suite_cron::manager(kind);
+    let hook = HookType::from_name(kind.as_bytes());
+    let word = match (manager, hook) {
+        (Some(_), _) => kind,
+        (None, Some(hook)) => hook.word(),
+        (None, None) => return Err(Problem::usage(format!("there is no type '{kind}'")).into()),
+    };
     // Nobody knows where the file will lie, and relative paths begin there.
     let path = std::path::absolute(&args.hook).unwrap_or_else(|_| args.hook.clone());
     let mut text = format!(
         "# A first suite for {}. Run it: htc-hook-test run THIS-FILE\n# A relative path of the hook begins in the \
-         directory of this file.\n\n[defaults]\nhook = {}\ntype = \"{}\"\ntimeout = 20\n",
+         directory of this file.\n\n[defaults]\nhook = {}\ntype = \"{word}\"\ntimeout = 20\n",
         args.hook.display(),
         toml::Value::String(path.display().to_string()),
-        hook.word()
     );
     let mut case = |name: &str, lines: &str| text += &format!("\n[[case]]\nname = \"{name}\"\n{lines}");
+    match (manager, hook) {
+        (Some(manager), _) => cron_cases(manager, &mut case),
+        (None, Some(hook)) => hook_cases(hook, &mut case),
+        (None, None) => {}
+    }
+    std::io::stdout().write_all(text.as_bytes())?;
+    Ok(Status::Done)
+}
+
+/// A case by its name, and the lines behind it.
+type CaseWriter<'a> = dyn FnMut(&str, &str) + 'a;
+
+/// The ads that a cron job publishes into, the ways it is called, and what it may lack.
+fn cron_cases(manager: CronManager, case: &mut CaseWriter<'_>) {
+    match manager {
+        CronManager::Startd => {
+            case("an ordinary slot", "sample_slot = \"static\"\n");
+            case("a partitionable slot", "sample_slot = \"partitionable\"\n");
+            case("a slot with gpus", "sample_slot = \"gpu\"\n");
+            case(
+                "another slot gets nothing of it",
+                "slots = [2]\nset = { SlotID = \"1\" }\nexpect = { verdict = \"not-for-slot\" }\n",
+            );
+        }
+        CronManager::Schedd => case("an ordinary schedd", ""),
+    }
+    case("it ends well and prints nothing bad", "expect = { exit = 0, stderr = \"\", findings = [] }\n");
+    case("a prefix", "prefix = \"Site_\"\n");
+    case("twice, one run behind the other", "mode = \"WaitForExit\"\nruns = 2\n");
+    case("twice, a period apart", "mode = \"Periodic\"\nruns = 2\n");
+    case("its commands are not there", "env = { PATH = \"/nonexistent\" }\n");
+    case("no home and no account", "env = { HOME = \"\", USER = \"\", LOGNAME = \"\" }\n");
+}
+
+/// The ads that a hook reads, the words it is told, and what the ads may lack.
+fn hook_cases(hook: HookType, case: &mut CaseWriter<'_>) {
     case("an ordinary job", "sample_job = \"vanilla\"\n");
     match hook {
         HookType::FetchWork => {
@@ -95,6 +139,4 @@ pub(super) fn init(args: &InitArgs) -> anyhow::Result<Status> {
         case("a user name with odd letters", "set = { Owner = '''\"o'reilly$(id)\"''' }\n");
     }
     case("an attribute of five kilobytes", &format!("set = {{ Huge = '\"{}\"' }}\n", "x".repeat(5000)));
-    std::io::stdout().write_all(text.as_bytes())?;
-    Ok(Status::Done)
 }

@@ -1,6 +1,7 @@
 //! A case of a suite made ready to be called: files laid out, ads read, expectations parsed.
 
 use std::collections::BTreeMap;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -13,6 +14,7 @@ use tempfile::TempDir;
 use super::Cli;
 use super::one::{self, Expectation};
 use super::setup::{self, Setup};
+use super::suite_cron::{self, CronReady};
 use crate::classad::{ClassAd, format::long, regex};
 use crate::cli::common::Problem;
 use crate::hook::{HookType, path_check};
@@ -27,18 +29,58 @@ pub(super) struct Ready {
     pub place: Place,
     /// Files of the case; kept until it is over.
     pub _files: Option<TempDir>,
+    pub wanted: Wanted,
+}
+
+/// What must come of a case, parsed.
+pub(super) struct Wanted {
     pub expect: Expect,
     pub expectations: Vec<Expectation>,
     pub stderr: Option<regex::Regex>,
 }
 
-/// Lays a case out, in the place of an earlier one where there is one; why it is skipped, where it is.
+/// A case whose parameters are put in and whose files are laid out.
+pub(super) struct Laid {
+    pub text: CaseText,
+    pub path: PathBuf,
+    pub files: Option<TempDir>,
+    pub timeout: Option<Duration>,
+    pub quirks: Quirks,
+    pub wanted: Wanted,
+}
+
+/// What a case is after it was laid out.
+#[allow(clippy::large_enum_variant, reason = "one at a time")]
+pub(super) enum Made {
+    Hook(Ready),
+    Cron(CronReady),
+    /// Why it is skipped.
+    Skipped(String),
+}
+
+/// Makes a case ready, in the place of an earlier one where there is one.
 pub(super) fn prepare(
     cli: &Cli,
     case: &SuiteCase,
     world: &Rc<RealWorld>,
     spare: Option<Place>,
-) -> anyhow::Result<Result<Ready, String>> {
+) -> anyhow::Result<Made> {
+    let laid = match lay_out(cli, case)? {
+        Ok(laid) => laid,
+        Err(reason) => return Ok(Made::Skipped(reason)),
+    };
+    let kind = laid.text.kind.as_deref().unwrap_or_default();
+    if let Some(manager) = suite_cron::manager(kind) {
+        return suite_cron::prepare(manager, laid, &case.base).map(Made::Cron);
+    }
+    let hook = HookType::from_name(kind.as_bytes())
+        .ok_or_else(|| Problem::unreadable(format!("there is no type '{kind}'")))?;
+    suite_cron::is_for_hooks(&laid.text)?;
+    call(laid, hook, &case.base, world, spare).map(Made::Hook)
+}
+
+/// Lays a case out; why it is skipped, where it is.
+fn lay_out(cli: &Cli, case: &SuiteCase) -> anyhow::Result<Result<Laid, String>> {
     let files = match wants_directory(&case.text) {
         false => None,
         true => {
@@ -80,22 +122,13 @@ pub(super) fn prepare(
         let mode = if content.starts_with("#!") { 0o755 } else { 0o644 };
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode))?;
     }
-    let kind = text.kind.as_deref().unwrap_or_default();
-    let hook = HookType::from_name(kind.as_bytes())
-        .ok_or_else(|| Problem::unreadable(format!("there is no type '{kind}'")))?;
     let name = text.hook.as_deref().ok_or_else(|| Problem::unreadable("no hook is named"))?;
     let path = base.join(name);
     if text.hook_directory.is_some() && !path.exists() {
         return Ok(Err(format!("'{}' is not there", path.display())));
     }
-    let built = build(&text, hook, &case.base)?;
     let reference = text.reference.unwrap_or(cli.quirks.quirks == Quirks::Reference);
     let quirks = if reference { Quirks::Reference } else { Quirks::None };
-    let account = crate::os::identity::by_uid(crate::os::identity::effective_uid());
-    let daemon = crate::runner::hook_test::caller_environment(account.as_ref(), None, quirks);
-    use std::os::unix::ffi::OsStrExt;
-    let path: BString = path.as_os_str().as_bytes().into();
-    let refusal = path_check::check(&**world, &path).err().map(|error| error.to_string());
     let timeout = match text.timeout {
         None => cli.events.timeout,
         Some(seconds) => match Duration::try_from_secs_f64(seconds) {
@@ -106,9 +139,27 @@ pub(super) fn prepare(
             }
         },
     };
+    let wanted = wanted(&text)?;
+    Ok(Ok(Laid { text, path, files, timeout, quirks, wanted }))
+}
+
+/// The call of a hook.
+fn call(
+    laid: Laid,
+    hook: HookType,
+    base: &Path,
+    world: &Rc<RealWorld>,
+    spare: Option<Place>,
+) -> anyhow::Result<Ready> {
+    let Laid { text, path, files, timeout, quirks, wanted } = laid;
+    let built = build(&text, hook, base)?;
+    let account = crate::os::identity::by_uid(crate::os::identity::effective_uid());
+    let daemon = crate::runner::hook_test::caller_environment(account.as_ref(), None, quirks);
+    let path: BString = path.as_os_str().as_bytes().into();
+    let refusal = path_check::check(&**world, &path).err().map(|error| error.to_string());
     let patience = setup::patience(built.caller_waits, timeout);
     let extra = text.env.iter().flatten();
-    let prepend = text.path_prepend.iter().flatten().map(|one| case.base.join(one)).collect();
+    let prepend = text.path_prepend.iter().flatten().map(|one| base.join(one)).collect();
     let setup = Setup {
         world: Rc::clone(world),
         case: built,
@@ -125,6 +176,14 @@ pub(super) fn prepare(
         patience,
         quirks,
     };
+    let place = match spare {
+        Some(spare) => spare.renew(&setup.case, &setup.around()).context("making a place for the hook")?,
+        None => setup.place()?,
+    };
+    Ok(Ready { setup, place, _files: files, wanted })
+}
+
+fn wanted(text: &CaseText) -> anyhow::Result<Wanted> {
     let expect = text.expect.clone().unwrap_or_default();
     let expectations = expect
         .result
@@ -143,11 +202,7 @@ pub(super) fn prepare(
                 .map_err(|error| Problem::unreadable(format!("stderr = '{pattern}': {error}")))?,
         ),
     };
-    let place = match spare {
-        Some(spare) => spare.renew(&setup.case, &setup.around()).context("making a place for the hook")?,
-        None => setup.place()?,
-    };
-    Ok(Ok(Ready { setup, place, _files: files, expect, expectations, stderr }))
+    Ok(Wanted { expect, expectations, stderr })
 }
 
 /// Whether a case has files of its own, or names their directory.
@@ -166,22 +221,41 @@ fn found(need: &str) -> Option<PathBuf> {
     })
 }
 
+/// An ad of the case, where it has one.
+pub(super) fn given(
+    inline: &Option<String>,
+    file: &Option<String>,
+    base: &Path,
+) -> anyhow::Result<Option<ClassAd>> {
+    let bytes = match (inline, file) {
+        (Some(text), _) => text.clone().into_bytes(),
+        (None, Some(file)) => std::fs::read(base.join(file))
+            .with_context(|| Problem::unreadable(format!("cannot read '{file}'")))?,
+        _ => return Ok(None),
+    };
+    let (ad, errors) = long::parse(&bytes);
+    match errors.first() {
+        Some(error) => Err(Problem::unreadable(format!("an ad of the case: {error}")).into()),
+        None => Ok(Some(ad)),
+    }
+}
+
+/// Deletes and sets what the case says of the ad that the call is about.
+pub(super) fn change(text: &CaseText, subject: &mut ClassAd) -> anyhow::Result<()> {
+    for name in text.delete.iter().flatten() {
+        subject.remove(name);
+    }
+    for (name, value) in text.set.iter().flatten() {
+        let expr = one::expectation(value, name)?.1;
+        subject.insert(name, expr);
+    }
+    Ok(())
+}
+
 /// The case with its ads.
 fn build(text: &CaseText, hook: HookType, base: &Path) -> anyhow::Result<Case> {
     let mut case = Case::new(hook);
-    let given = |inline: &Option<String>, file: &Option<String>| -> anyhow::Result<Option<ClassAd>> {
-        let bytes = match (inline, file) {
-            (Some(text), _) => text.clone().into_bytes(),
-            (None, Some(file)) => std::fs::read(base.join(file))
-                .with_context(|| Problem::unreadable(format!("cannot read '{file}'")))?,
-            _ => return Ok(None),
-        };
-        let (ad, errors) = long::parse(&bytes);
-        match errors.first() {
-            Some(error) => Err(Problem::unreadable(format!("an ad of the case: {error}")).into()),
-            None => Ok(Some(ad)),
-        }
-    };
+    let given = |inline: &Option<String>, file: &Option<String>| given(inline, file, base);
     if let Some(kind) = &text.sample_job {
         case.job =
             samples::job(kind).ok_or_else(|| Problem::unreadable(format!("no sample job '{kind}'")))?;
@@ -205,13 +279,7 @@ fn build(text: &CaseText, hook: HookType, base: &Path) -> anyhow::Result<Case> {
         HookType::RouterUpdateJobInfo | HookType::JobCleanup => &mut case.routed,
         _ => &mut case.job,
     };
-    for name in text.delete.iter().flatten() {
-        subject.remove(name);
-    }
-    for (name, value) in text.set.iter().flatten() {
-        let expr = one::expectation(value, name)?.1;
-        subject.insert(name, expr);
-    }
+    change(text, subject)?;
     if let Some(words) = &text.words {
         let (word, rest) = match (setup::told(hook), words.split_first()) {
             (Some(known), Some((word, rest))) => (Some((word, known)), rest),

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use bstr::ByteSlice;
 
 use super::one;
-use super::suite_case::Ready;
+use super::suite_case::{Ready, Wanted};
+use crate::classad::ClassAd;
+use crate::os::RealWorld;
 use crate::process::Exit;
 use crate::runner::hook_test::suite::SuiteCase;
 use crate::runner::hook_test::{Ending, Finding, Outcome, Verdict, find, verdict};
@@ -44,7 +46,23 @@ pub(super) fn judge(case: &SuiteCase, ready: &Ready, outcome: &Outcome) -> Done 
     let setup = &ready.setup;
     let judged = verdict(ready.place.case(), outcome, &setup.path, &*setup.world, setup.quirks);
     let findings = find(ready.place.case(), outcome, &judged);
-    let differences = compare(ready, outcome, &judged, &findings);
+    done(case, &ready.wanted, ready.place.case().subject(), outcome.clone(), judged, &findings, &setup.world)
+}
+
+/// What came of a call, compared with what was expected of it; `subject` is the ad that went in.
+pub(super) fn done(
+    case: &SuiteCase,
+    wanted: &Wanted,
+    subject: &ClassAd,
+    outcome: Outcome,
+    judged: Verdict,
+    findings: &[Finding],
+    world: &RealWorld,
+) -> Done {
+    let mut differences = compare(wanted, &outcome, &judged, findings);
+    let result = judged.result.first().unwrap_or(subject);
+    let unmet = one::unmet(&wanted.expectations, result, subject, world);
+    differences.extend(unmet.into_iter().map(|text| ("result", text)));
     let (unmet, failures) = differences.into_iter().unzip();
     let words = findings.iter().filter(|one| !one.rule.is_note()).map(|one| one.rule.word()).collect();
     Done {
@@ -54,7 +72,7 @@ pub(super) fn judge(case: &SuiteCase, ready: &Ready, outcome: &Outcome) -> Done 
         unmet,
         skipped: None,
         verdict: Some(judged),
-        outcome: Some(outcome.clone()),
+        outcome: Some(outcome),
         findings: words,
         source: case.source.clone(),
     }
@@ -67,12 +85,12 @@ pub(super) fn is_over(outcome: &Outcome) -> bool {
 
 /// Everything that is not as expected.
 fn compare(
-    ready: &Ready,
+    wanted: &Wanted,
     outcome: &Outcome,
     judged: &Verdict,
     findings: &[Finding],
 ) -> Vec<(&'static str, String)> {
-    let expect = &ready.expect;
+    let Wanted { expect, stderr: pattern, .. } = wanted;
     let mut wrong = Vec::new();
     let mut differ = |what: &'static str, wanted: &dyn std::fmt::Display, got: &dyn std::fmt::Display| {
         let name = if what == "seconds" { "within" } else { what };
@@ -122,8 +140,7 @@ fn compare(
         {
             differ("stdout", wanted, &ended.stdout.as_bstr());
         }
-        let complained =
-            ready.stderr.as_ref().is_some_and(|pattern| pattern.is_match(&ended.stderr) != Ok(true));
+        let complained = pattern.as_ref().is_some_and(|pattern| pattern.is_match(&ended.stderr) != Ok(true));
         let should_be_silent = expect.stderr.as_deref() == Some("") && !ended.stderr.is_empty();
         if complained || should_be_silent {
             differ("stderr", &expect.stderr.as_deref().unwrap_or_default(), &ended.stderr.as_bstr());
@@ -160,9 +177,5 @@ fn compare(
     {
         differ("seconds", &limit, &outcome.took.as_secs_f64());
     }
-    let subject = ready.place.case().subject();
-    let result = judged.result.first().unwrap_or(subject);
-    let unmet = one::unmet(&ready.expectations, result, subject, &ready.setup.world);
-    wrong.extend(unmet.into_iter().map(|text| ("result", text)));
     wrong
 }

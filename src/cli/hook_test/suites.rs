@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::suite_case::{self, Ready};
+use super::suite_case::{self, Made, Ready};
 use super::suite_compare::{self, Done};
-use super::{Cli, one, suite_report, suite_update};
+use super::{Cli, one, suite_cron, suite_report, suite_update};
 use crate::cli::common::{Problem, Progress, Session, Status};
 use crate::os::RealWorld;
 use crate::process::Exit;
@@ -69,6 +69,8 @@ pub(super) fn run(cli: &Cli, args: &RunArgs, session: &Session) -> anyhow::Resul
     let mut reactor = one::reactor()?;
     let parallel =
         args.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(4, |n| n.get() * 2));
+    // Programs of daemons' cron jobs have their own clock: they come one by one, behind the hooks.
+    let mut crons = Vec::new();
     // Both closures use the tables; they never run at the same time.
     let state = std::cell::RefCell::new((&mut ready, &mut done));
     // Places of cases that are over, for the next ones.
@@ -81,7 +83,11 @@ pub(super) fn run(cli: &Cli, args: &RunArgs, session: &Session) -> anyhow::Resul
                 let mut state = state.borrow_mut();
                 let spare = spares.borrow_mut().pop();
                 match suite_case::prepare(cli, &case, &world, spare) {
-                    Ok(Ok(one)) => {
+                    Ok(Made::Cron(one)) => {
+                        crons.push((number, case, one));
+                        continue;
+                    }
+                    Ok(Made::Hook(one)) => {
                         let spec = match &one.setup.refusal {
                             Some(reason) => {
                                 let ending = Ending::Refused { reason: reason.clone() };
@@ -105,7 +111,7 @@ pub(super) fn run(cli: &Cli, args: &RunArgs, session: &Session) -> anyhow::Resul
                             ),
                         }
                     }
-                    Ok(Err(reason)) => {
+                    Ok(Made::Skipped(reason)) => {
                         let mut one = suite_compare::failed(&case, String::new());
                         one.failures.clear();
                         one.skipped = Some(reason);
@@ -131,6 +137,20 @@ pub(super) fn run(cli: &Cli, args: &RunArgs, session: &Session) -> anyhow::Resul
             progress.advance(1);
         },
     )?;
+    // Only one reactor can know what is left behind.
+    drop(reactor);
+    let mut interrupted = interrupted;
+    for (number, case, one) in crons {
+        if interrupted.is_some() {
+            break;
+        }
+        match suite_cron::run(cli, &case, one, &world, session) {
+            Ok(Ok(result)) => drop(done.insert(number, result)),
+            Ok(Err(signal)) => interrupted = Some(signal),
+            Err(error) => drop(done.insert(number, suite_compare::failed(&case, format!("{error:#}")))),
+        }
+        progress.advance(1);
+    }
     drop(progress);
     if let Some(number) = interrupted {
         return Ok(Status::Relayed(Exit::Signal { number, core_dumped: false }));

@@ -23,6 +23,8 @@ pub enum Rule {
     TooLate,
     /// Lines end with carriage returns.
     CarriageReturns,
+    /// The last line of a cron job has no newline.
+    LastLine,
     /// A NUL byte in the output.
     NulByte,
     /// The output is longer than the caller reads.
@@ -80,6 +82,7 @@ impl Rule {
             Rule::IgnoredOutput => "ignored-output",
             Rule::TooLate => "too-late",
             Rule::CarriageReturns => "carriage-returns",
+            Rule::LastLine => "last-line",
             Rule::NulByte => "nul-byte",
             Rule::OutputCut => "output-cut",
             Rule::InputNotRead => "input-not-read",

@@ -6,6 +6,7 @@
 mod call;
 mod case;
 mod change;
+mod cron_heard;
 mod facts;
 mod find;
 mod find_output;
@@ -23,6 +24,7 @@ mod verdict;
 pub use call::{Ended, Ending, Outcome, call};
 pub use case::{Case, Protocol, Route};
 pub use change::{Change, changes};
+pub use cron_heard::CronHeard;
 pub use facts::facts;
 pub use find::find;
 pub use finding::{Finding, Rule};

@@ -43,7 +43,7 @@ pub struct CaseText {
     /// What else must be there, else the case is skipped: programs on PATH, whose full paths are then `${NAME}`, and files. The
     /// directory of `hook_directory` is `${HOOKS}`.
     pub needs: Option<Vec<String>>,
-    /// The type, as on the command line.
+    /// The type, as on the command line; `startd-cron` and `schedd-cron` too.
     #[serde(rename = "type")]
     pub kind: Option<String>,
     /// The ad of the job in long form.
@@ -52,7 +52,7 @@ pub struct CaseText {
     pub job_file: Option<String>,
     /// A built-in job.
     pub sample_job: Option<String>,
-    /// The ad of the slot.
+    /// The ad of the slot; for `schedd-cron` that of the schedd.
     pub slot: Option<String>,
     /// A file with it.
     pub slot_file: Option<String>,
@@ -74,10 +74,20 @@ pub struct CaseText {
     pub files: Option<BTreeMap<String, String>>,
     /// Whether a shadow stands behind.
     pub shadow: Option<bool>,
-    /// Keyword.
+    /// Keyword; the name of a cron job.
     pub keyword: Option<String>,
     /// Exactly as 25.14.
     pub reference: Option<bool>,
+    /// PREFIX of a cron job.
+    pub prefix: Option<String>,
+    /// MODE of a cron job.
+    pub mode: Option<String>,
+    /// How often a cron job is started.
+    pub runs: Option<u64>,
+    /// SLOTS of a cron job.
+    pub slots: Option<Vec<i64>>,
+    /// METRICS of a cron job.
+    pub metrics: Option<String>,
     /// Seconds after which it is killed.
     pub timeout: Option<f64>,
     /// What must come of it.
@@ -221,6 +231,11 @@ fn with_defaults(case: CaseText, defaults: &CaseText) -> CaseText {
         shadow: case.shadow.or(d.shadow),
         keyword: case.keyword.or(d.keyword),
         reference: case.reference.or(d.reference),
+        prefix: case.prefix.or(d.prefix),
+        mode: case.mode.or(d.mode),
+        runs: case.runs.or(d.runs),
+        slots: case.slots.or(d.slots),
+        metrics: case.metrics.or(d.metrics),
         timeout: case.timeout.or(d.timeout),
         expect: case.expect.or(d.expect),
         each: case.each,
@@ -300,6 +315,10 @@ pub fn substituted(case: CaseText, values: &Table) -> CaseText {
         env: table(case.env),
         path_prepend: list(case.path_prepend),
         files: table(case.files),
+        keyword: one(case.keyword),
+        prefix: one(case.prefix),
+        mode: one(case.mode),
+        metrics: one(case.metrics),
         expect,
         ..case
     }
@@ -315,6 +334,9 @@ pub fn unknown_name(case: &CaseText) -> Option<&str> {
         &case.slot_file,
         &case.sample_slot,
         &case.keyword,
+        &case.prefix,
+        &case.mode,
+        &case.metrics,
     ];
     let lists = [&case.needs, &case.words, &case.path_prepend];
     let texts = single.into_iter().flatten().chain(lists.into_iter().flatten().flatten());

@@ -49,7 +49,7 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    fn new(decision: &'static str, good: bool, says: impl Into<String>) -> Self {
+    pub(super) fn new(decision: &'static str, good: bool, says: impl Into<String>) -> Self {
         Verdict {
             decision,
             says: says.into(),
@@ -66,7 +66,7 @@ impl Verdict {
         }
     }
 
-    fn because(mut self, reason: impl Into<String>) -> Self {
+    pub(super) fn because(mut self, reason: impl Into<String>) -> Self {
         self.reason = reason.into();
         self
     }
@@ -81,7 +81,7 @@ impl Verdict {
         self
     }
 
-    fn result(mut self, ads: impl IntoIterator<Item = ClassAd>) -> Self {
+    pub(super) fn result(mut self, ads: impl IntoIterator<Item = ClassAd>) -> Self {
         self.result.extend(ads);
         self
     }
