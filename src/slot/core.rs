@@ -212,6 +212,16 @@ impl Alarm {
     fn is_due(self, now: Now, quirks: Quirks) -> bool {
         self.at <= now.tick() || (quirks == Quirks::Reference && self.second <= now.epoch())
     }
+
+    /// When it wakes, seen from the last time something woke the daemon: that of the reference then sleeps for the whole
+    /// seconds that are left, and so may wake before the full time is over (s09).
+    pub(super) fn wakes(self, now: Now, quirks: Quirks) -> Tick {
+        if quirks != Quirks::Reference {
+            return self.at;
+        }
+        let left = u64::try_from(self.second.saturating_sub(now.epoch())).unwrap_or(0);
+        self.at.min(now.tick().plus(Duration::from_secs(left)))
+    }
 }
 
 /// A count since the start and over the last 20 minutes, as the reference publishes it beside `Recent...`.

@@ -97,7 +97,7 @@ impl ExecutionPoint {
             return None;
         }
         let core = &self.core;
-        let wakes = |alarm: Option<Alarm>| alarm.map(|alarm| alarm.at);
+        let wakes = |alarm: Option<Alarm>| alarm.map(|alarm| alarm.wakes(core.now, core.quirks()));
         let shared = [
             wakes(core.poll_at),
             wakes(core.update_at),

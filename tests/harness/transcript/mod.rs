@@ -93,7 +93,7 @@ pub fn replay(scenarios: &[PathBuf], options: &Options) -> Vec<Outcome> {
 
 /// A recording is one sample of many races: whether a fetch comes this second or the next depends on milliseconds. A
 /// replay that differs is repeated up to so many times, and counts as its best attempt.
-const ATTEMPTS: usize = 3;
+const ATTEMPTS: usize = 4;
 /// A replay with more differences than this does not differ by a race.
 const RACES: usize = 60;
 /// Longer ones are not repeated.
