@@ -8,6 +8,7 @@ mod manual;
 mod run;
 mod simulate;
 mod starter_config;
+mod starter_program;
 
 use std::path::PathBuf;
 use std::time::Duration;

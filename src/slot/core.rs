@@ -213,14 +213,15 @@ impl Alarm {
         self.at <= now.tick() || (quirks == Quirks::Reference && self.second <= now.epoch())
     }
 
-    /// When it wakes, seen from the last time something woke the daemon: that of the reference then sleeps for the whole
-    /// seconds that are left, and so may wake before the full time is over (s09).
+    /// When it wakes, seen from the last time something woke the daemon: that of the reference then sleeps for the whole seconds
+    /// that are left (`TimerManager::Timeout`), so it wakes up to a second before or after the full time is over, and all
+    /// timers of a second together (s09).
     pub(super) fn wakes(self, now: Now, quirks: Quirks) -> Tick {
         if quirks != Quirks::Reference {
             return self.at;
         }
         let left = u64::try_from(self.second.saturating_sub(now.epoch())).unwrap_or(0);
-        self.at.min(now.tick().plus(Duration::from_secs(left)))
+        now.tick().plus(Duration::from_secs(left))
     }
 }
 
@@ -335,5 +336,23 @@ mod tests {
         let due = |now, quirks| alarm.is_due(now, quirks);
         assert!(!due(at(999), Quirks::Reference) && due(at(1000), Quirks::Reference));
         assert!(!due(at(1899), Quirks::None) && due(at(1900), Quirks::None));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_timer_of_the_reference_sleeps_for_whole_seconds_from_whatever_woke_the_daemon() {
+        let at = |hundredths: u64| Now::at_epoch(1000).plus(Duration::from_millis(hundredths * 10));
+        // Five seconds, set at .05.
+        let alarm = Alarm { at: at(505).tick(), second: at(505).epoch() };
+        for (woken, wakes) in [(5, 505), (105, 505), (390, 590), (301, 501), (499, 599)] {
+            assert_eq!(alarm.wakes(at(woken), Quirks::Reference), at(wakes).tick(), "woken at {woken}");
+            assert_eq!(alarm.wakes(at(woken), Quirks::None), at(505).tick());
+        }
+        assert!(alarm.is_due(at(501), Quirks::Reference) && !alarm.is_due(at(501), Quirks::None));
+        assert!(!alarm.is_due(at(499), Quirks::Reference));
     }
 }

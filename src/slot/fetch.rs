@@ -10,7 +10,7 @@ use super::single::Slot;
 use super::state::{Activity, State};
 use super::text;
 use crate::classad::{ClassAd, Context, Value};
-use crate::quirks::Quirk;
+use crate::quirks::{Quirk, Quirks};
 use crate::world::Frozen;
 
 /// FetchWorkDelay when it is no number, in seconds.
@@ -80,7 +80,10 @@ impl Slot {
             self.refresh(core);
         }
         let delay = self.look(core, self.job(), |context| context.int("FetchWorkDelay"));
-        self.next_fetch_delay = delay.unwrap_or(DEFAULT_DELAY);
+        let delay = delay.unwrap_or(DEFAULT_DELAY);
+        // 25.14 keeps the lower 32 bits: a delay of 3,000,000,000 seconds is none.
+        self.next_fetch_delay =
+            if core.quirks() == Quirks::Reference { i64::from(delay as i32) } else { delay };
         self.next_fetch_delay
     }
 

@@ -34,6 +34,8 @@ mod sandbox;
 #[cfg(feature = "cli")]
 mod simulate;
 #[cfg(feature = "cli")]
+mod slot_ads;
+#[cfg(feature = "cli")]
 mod slot_run;
 #[cfg(feature = "cli")]
 mod standard_output;

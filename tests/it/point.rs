@@ -83,8 +83,12 @@ impl Point {
         self
     }
 
-    /// Writes an executable file below `hooks`.
+    /// Writes an executable file below `hooks`. A starter says nothing of what it can do.
     pub(crate) fn hook(self, name: &str, text: &str) -> Self {
+        let text = &match name {
+            "starter" => text.replacen("#!/bin/sh\n", "#!/bin/sh\n[ \"$1\" = -classad ] && exit\n", 1),
+            _ => text.to_owned(),
+        };
         write_executable(&self.path("hooks").join(name), text.as_bytes());
         self
     }

@@ -145,3 +145,14 @@ ProcId = 3
     let lines = on_four_slots(&[], scenario);
     assert!(lines_with(&lines, "job 42.3") >= 2, "{lines:#?}");
 }
+
+/// 25.14 keeps the lower 32 bits of it (recorded: NextFetchWorkDelay = -1294967296).
+#[test]
+fn a_fetch_delay_beyond_an_int_is_none_in_the_reference_alone() {
+    for (quirks, fetches) in [("reference", 10..1000), ("none", 0..10)] {
+        let scenario = "until = 60\n[knobs]\nFetchWorkDelay = \"3000000000\"\nUPDATE_INTERVAL = \"5\"\n";
+        let lines = on_four_slots(&["--quirks", quirks], scenario);
+        let seen = lines.iter().filter(|line| line.contains("slot1:") && line.contains("no work")).count();
+        assert!(fetches.contains(&seen), "{quirks}: {seen}: {lines:#?}");
+    }
+}

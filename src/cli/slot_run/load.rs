@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use bstr::ByteSlice;
 
-use super::Cli;
+use super::{Cli, Verb, starter_program};
 use crate::cli::common::{ConfigOptions, Problem, Session};
 use crate::config::{CommandPolicy, Config, LoadOptions, Who};
 use crate::os::RealWorld;
@@ -41,7 +41,12 @@ pub(super) fn load_with(cli: &Cli, knobs: &BTreeMap<String, String>) -> anyhow::
     // NETWORK_INTERFACE may be a pattern or the name of an interface; nothing listens, so only an address is looked at.
     let address = text("NETWORK_INTERFACE").filter(|text| text.parse::<std::net::IpAddr>().is_ok());
     let address = address.or_else(|| text("IP_ADDRESS")).unwrap_or_else(|| world.machine().ip_address);
-    let around = surroundings(&address, execute.as_deref());
+    let mut around = surroundings(&address, execute.as_deref());
+    if !matches!(cli.verb, Some(Verb::Simulate { .. }))
+        && let Ok(starter) = starter_program::find(cli, &config, &*world)
+    {
+        around.abilities = starter_program::abilities(&starter, &*world);
+    }
     let configured = configure(&config, &*world, &around, cli.quirks.quirks, limits(cli)).map_err(problem)?;
     warnings.extend(configured.warnings);
     Ok(Loaded { config, world, around, settings: configured.settings, warnings })

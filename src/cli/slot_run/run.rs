@@ -8,21 +8,17 @@ use bstr::{BString, ByteSlice};
 use super::Cli;
 use super::load::{self, Loaded};
 use super::starter_config::StarterConfig;
+use super::starter_program;
 use crate::cli::common::{Problem, Session, Status, standard_error};
-use crate::config::Config;
 use crate::os::clock;
 use crate::quirks::Quirks;
 use crate::runner::events::EventStream;
 use crate::runner::slot::{
-    Measure, Options, Private, StarterProgram, check_directories, clean_execute, hook_account,
-    run as run_live,
+    Measure, Options, Private, check_directories, clean_execute, hook_account, run as run_live,
 };
 use crate::slot::{ExecutionPoint, configure};
 use crate::text::arguments::join_v2_raw;
 use crate::world::World;
-
-/// The sibling program that runs jobs.
-const SIBLING: &str = "htc-starter-run";
 
 pub(super) fn run(cli: &Cli, session: &Session) -> anyhow::Result<Status> {
     // Before anything else is open that could have the number of a descriptor.
@@ -34,7 +30,11 @@ pub(super) fn run(cli: &Cli, session: &Session) -> anyhow::Result<Status> {
     let execute = load::directory(&config, world_of_config, "EXECUTE");
     let log = load::directory(&config, world_of_config, "LOG");
     check_directories(execute.as_deref(), log.as_deref()).map_err(Problem::unreadable)?;
-    let starter = starter(cli, &config, world_of_config)?;
+    let starter = starter_program::find(cli, &config, world_of_config)?;
+    if !starter.path.is_file() {
+        let path = starter.path.display();
+        warnings.push(format!("STARTER: there is no file '{path}', so that no job can be started"));
+    }
     // 25.14 lets every job be lost.
     let checks = cli.quirks.quirks != Quirks::Reference;
     let mut of_starters = StarterConfig::new(&cli.config, &world, !starter.foreign);
@@ -114,38 +114,6 @@ pub(super) fn run(cli: &Cli, session: &Session) -> anyhow::Result<Status> {
 
 fn bytes(path: &Path) -> BString {
     <[u8]>::from_path(path).map_or_else(|| path.to_string_lossy().into_owned().into(), BString::from)
-}
-
-/// STARTER where a source sets it, else the program beside us.
-fn starter(cli: &Cli, config: &Config, world: &dyn World) -> anyhow::Result<StarterProgram> {
-    if let Some(path) = &cli.run.starter {
-        let foreign = path.file_name().is_none_or(|name| name != SIBLING);
-        if !world.may_execute(path) || !path.is_file() {
-            let what = if path.is_file() { "cannot be executed" } else { "is no file" };
-            return Err(Problem::unreadable(format!("--starter: '{}' {what}", path.display())).into());
-        }
-        return Ok(StarterProgram { path: path.clone(), foreign });
-    }
-    if let Some(setting) = config.view(world).string("STARTER").ok().flatten()
-        && !setting.origin.is_default()
-    {
-        let path = setting.value.to_path_lossy().into_owned();
-        let foreign = path.file_name().is_none_or(|name| name != SIBLING);
-        if !path.is_file() {
-            let message = format!("{}: STARTER: there is no file '{}'", setting.origin, path.display());
-            return Err(Problem::unreadable(message).into());
-        }
-        return Ok(StarterProgram { path, foreign });
-    }
-    let own = std::env::current_exe().context("cannot find the directory of this program")?;
-    let path = own.with_file_name(SIBLING);
-    if !path.is_file() {
-        let message = format!("'{}', which runs the jobs, is missing", path.display());
-        return Err(Problem::unreadable(message)
-            .hint("install it beside this program, or set STARTER in the configuration")
-            .into());
-    }
-    Ok(StarterProgram { path, foreign: false })
 }
 
 /// What the starter has to know of our command line.

@@ -5,7 +5,6 @@ use std::path::Path;
 
 use nix::sys::statvfs::statvfs;
 
-use crate::classad::ClassAd;
 use crate::os::{clock, process_table};
 use crate::slot::{Measured, Surroundings};
 use crate::time::Tick;
@@ -25,7 +24,7 @@ pub fn surroundings(address: &str, execute: Option<&Path>) -> Surroundings {
         volume: device.map_or_else(String::new, |device| device.to_string()),
         rotational: device.and_then(rotational),
         virtual_memory: virtual_memory(),
-        abilities: ClassAd::new(),
+        abilities: None,
     }
 }
 

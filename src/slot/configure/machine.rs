@@ -23,8 +23,9 @@ pub struct Surroundings {
     pub rotational: Option<bool>,
     /// Free swap space and memory together in KiB.
     pub virtual_memory: i64,
-    /// Attributes that the starter reports of itself.
-    pub abilities: ClassAd,
+    /// What a starter that the administrator named reports of itself (`STARTER -classad`), empty if that was nothing that
+    /// can be read; `None` for our own starter.
+    pub abilities: Option<ClassAd>,
 }
 
 /// What our own starter can do, in the words of `condor_starter -classad` (recording s30a).
@@ -89,8 +90,11 @@ pub(super) fn publish(knobs: &Knobs<'_>, world: &dyn World, around: &Surrounding
     if let Some(rotational) = around.rotational {
         ad.set("HasRotationalScratch", rotational);
     }
-    abilities(ad);
-    ad.update(&around.abilities);
+    ad.set("HasVM", false);
+    match &around.abilities {
+        None => abilities(ad),
+        Some(said) => abilities_of(said, ad),
+    }
     for volume in knobs.words("DOCKER_VOLUMES") {
         ad.set(format!("HasDockerVolume{volume}").as_str(), true);
     }
@@ -164,7 +168,6 @@ fn abilities(ad: &mut ClassAd) {
     for name in ABILITIES.into_iter().take(12) {
         ad.set(name, true);
     }
-    ad.set("HasVM", false);
     ad.set("HasSshd", false);
     ad.set("HasCommonFilesTransfer", 2i64);
     ad.set("HasFileTransferPluginMethods", "data,file,ftp,http,https");
@@ -172,6 +175,25 @@ fn abilities(ad: &mut ClassAd) {
     let mut names = vec!["HasVM", "HasSshd", "HasCommonFilesTransfer"];
     names.extend(ABILITIES);
     names.sort_by_key(|name| (name.len(), *name));
+    ad.set("StarterAbilityList", names.join(","));
+}
+
+/// What another starter says of itself, as `Starter::publish` takes it.
+fn abilities_of(said: &ClassAd, ad: &mut ClassAd) {
+    if said.is_empty() {
+        return;
+    }
+    let mut names: Vec<String> = Vec::new();
+    for (name, expr) in said.iter() {
+        if name.eq_ignore_ascii_case(b"Version") || name.eq_ignore_ascii_case(b"IsDaemonCore") {
+            continue;
+        }
+        if name.as_bytes().get(..3).is_some_and(|start| start.eq_ignore_ascii_case(b"Has")) {
+            names.push(name.to_string());
+        }
+        ad.insert(name, expr);
+    }
+    names.sort_by_key(|name| (name.len(), name.to_ascii_lowercase()));
     ad.set("StarterAbilityList", names.join(","));
 }
 

@@ -71,7 +71,9 @@ pub(super) fn publish(
     quirks: Quirks,
     ad: &mut ClassAd,
 ) -> Result<(), ConfigureError> {
-    ad.insert("START", start(knobs, quirks)?);
+    // One that does not parse gets into the ad with Requirements only, which spells it otherwise.
+    let name = if knobs.parsed("START").is_ok() { "START" } else { "Start" };
+    ad.insert(name, start(knobs, quirks)?);
     for (name, default) in EXPRESSIONS {
         // A value of the slot's type that does not parse leaves the global one.
         let expr = knobs.expr(name).or_else(|| global.expr(name));

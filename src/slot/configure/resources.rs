@@ -68,7 +68,7 @@ pub(super) fn totals(
     })
 }
 
-/// The tags of custom resources, in caseless order; GPUs is always there.
+/// The tags of custom resources, in caseless order, GPUs among them where they are looked for (`init_machine_resources`).
 fn tags(knobs: &Knobs<'_>, names: &[String]) -> Result<Vec<String>, ConfigureError> {
     let mut tags: Vec<String> = Vec::new();
     for name in names {
@@ -93,16 +93,29 @@ fn tags(knobs: &Knobs<'_>, names: &[String]) -> Result<Vec<String>, ConfigureErr
             tags.push(tag.to_owned());
         }
     }
+    if !tags.iter().any(|tag| tag.eq_ignore_ascii_case("GPUs")) && detects_gpus(knobs) {
+        tags.push("GPUs".into());
+    }
     let wanted = knobs.words("MACHINE_RESOURCE_NAMES");
-    if wanted.is_empty() {
-        if !tags.iter().any(|tag| tag.eq_ignore_ascii_case("GPUs")) {
-            tags.push("GPUs".into());
-        }
-    } else {
+    if !wanted.is_empty() {
         tags.retain(|tag| wanted.iter().any(|name| name.eq_ignore_ascii_case(tag)));
     }
     tags.sort_by_key(|tag| tag.to_ascii_lowercase());
     Ok(tags)
+}
+
+/// Whether STARTD_DETECT_GPUS asks for GPUs to be looked for: it holds the arguments of the program that does.
+fn detects_gpus(knobs: &Knobs<'_>) -> bool {
+    let Some(arguments) = knobs.string("STARTD_DETECT_GPUS") else { return false };
+    let is = |word: &str| arguments.eq_ignore_ascii_case(word);
+    if is("true") || is("1") {
+        knobs.warn(format!(
+            "STARTD_DETECT_GPUS = {arguments}: it takes the arguments of condor_gpu_discovery, such as -properties; \
+             no GPUs are looked for"
+        ));
+        return false;
+    }
+    !is("false") && !is("0")
 }
 
 /// One custom resource: a number, an expression that gives one, a list of ids, or an ad with more about it.
