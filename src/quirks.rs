@@ -135,6 +135,8 @@ quirks! {
         "bad arguments, environment or wrapper: not started, and nobody is told", "c02, c04, c09, c10";
     CheckpointExitLoops, "checkpoint-exit-loops",
         "without a shadow a checkpoint exit runs the job again at once, for ever", "c06 027, c08 046";
+    DeferredVacateCrashes, "deferred-vacate-crashes",
+        "a job that is to end while it waits for its DeferralTime: with JOB_EXIT the starter dies of SIGSEGV, its directory stays", "starter.cpp removeDeferredJobs, allJobsDone";
     SecondSigtermIgnored, "second-sigterm-ignored",
         "a second SIGTERM to the starter is ignored", "starter.cpp RemoteShutdownGraceful";
     UserlogFormatWordsIgnored, "userlog-format-words-ignored",
@@ -143,6 +145,8 @@ quirks! {
         "after a thread variable that the job has set the following ones stay unset", "c36 m03";
     AssignedEnvEdit, "assigned-env-edit",
         "ENVIRONMENT_FOR_Assigned<Res> puts the replacement in front of the whole id", "c36 m04; starter.cpp";
+    NoExecuteCrashes, "no-execute-crashes",
+        "an EXECUTE that is set to nothing: the starter dies of SIGSEGV", "c41 019";
     JobAdUnwrittenRuns, "job-ad-unwritten-runs",
         "without space for .job.ad and .machine.ad the job runs without them", "c41 022";
     UnremovableScratchSilent, "unremovable-scratch-silent",

@@ -100,6 +100,24 @@ impl std::ops::Deref for ValueError {
     }
 }
 
+impl ValueError {
+    /// The same where the caller has a default and the table of parameters none.
+    #[must_use]
+    pub fn with_default(mut self, default: &str) -> Self {
+        if self.0.default.is_empty() || self.0.default == "0" {
+            default.clone_into(&mut self.0.default);
+        }
+        self
+    }
+
+    /// The same with a range that the caller brings.
+    #[must_use]
+    pub fn with_range(mut self, least: &str, most: &str) -> Self {
+        self.0.range = (least.to_owned(), most.to_owned());
+        self
+    }
+}
+
 /// What a [`ValueError`] tells.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ValueFailure {

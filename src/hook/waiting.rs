@@ -22,7 +22,8 @@ pub fn caller_waits(
         return (Some(limit.default), None);
     };
     let value = Expr::parse(&text).ok().and_then(|expr| Context::new(world).eval(&expr).as_int());
-    match value {
+    // Integers of the configuration have 32 bits.
+    match value.filter(|seconds| i32::try_from(*seconds).is_ok()) {
         // A timer with a negative time goes off at once.
         Some(seconds) => (Some(Duration::from_secs(u64::try_from(seconds).unwrap_or(0))), None),
         None => (Some(limit.default), Some(text)),

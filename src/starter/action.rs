@@ -19,6 +19,8 @@ pub enum Action {
         /// The files.
         files: Vec<File>,
     },
+    /// Open the job's own log and write its visa, as far as the job wants them.
+    OpenLog,
     /// Replace a file in the scratch directory. Answer: nothing, or `WriteFailed`.
     WriteFile(File),
     /// Start a hook. Answer: `CallStarted` and later `CallEnded`, or `CallFailed`.
@@ -132,7 +134,7 @@ pub struct JobProcess {
     /// Whether it gets a session of its own (USE_PROCESS_GROUPS); PreCmd and PostCmd stay in the starter's.
     pub own_session: bool,
     /// Why it cannot be started after all, found when its standard files had been opened: they are, and stay.
-    pub failure: Option<StartFailure>,
+    pub failures: Vec<StartFailure>,
 }
 
 /// One of a process's standard files.

@@ -3,17 +3,21 @@
 use std::path::Path;
 use std::time::Duration;
 
-use bstr::ByteSlice;
+use bstr::{BString, ByteSlice};
 
 use super::action::{Action, CallId, File, JobProcess, LogEvent, Notice};
 use super::ending::{self, Deferral};
 use super::event::FamilyUsage;
+use super::exception::{CRASHED, EXCEPTION};
 use super::failure::{StartFailure, hold_code};
+use super::job_info::Refusal;
 use super::machine::{JOB_EXIT, PREPARE_JOB, Phase, Process, Starter, UPDATE_JOB_INFO, excerpt};
 use super::prepare::{self, Prepared};
 use super::process;
+use super::settings::Moment;
 use super::update_timer::next_update;
 use super::usage::Meter;
+use crate::classad::Context;
 use crate::classad::format::long;
 use crate::process::Exit;
 use crate::quirks::{Quirk, Quirks};
@@ -31,6 +35,11 @@ impl Starter<'_> {
         if self.phase != Phase::New {
             return;
         }
+        if let Some(text) = self.fault(Moment::Directory) {
+            // Found before there is a job or a hook: nothing is left to do.
+            out.push(Action::Tell(Notice::NotStarted { reason: text.to_string() }));
+            return self.finish(out);
+        }
         let refusal = match &self.job {
             Ok(_) => {
                 self.phase = Phase::Scratch;
@@ -39,9 +48,15 @@ impl Starter<'_> {
                 out.push(Action::MakeScratch { files });
                 return;
             }
-            Err(refusal) => refusal.to_string(),
+            Err(refusal) => {
+                self.status = match refusal {
+                    Refusal::HookTimeOut { .. } if self.quirks == Quirks::Reference => EXCEPTION,
+                    Refusal::NoExecute => CRASHED,
+                    _ => 1,
+                };
+                refusal.to_string()
+            }
         };
-        self.status = 1;
         self.asked.fast = true;
         out.push(Action::Tell(Notice::NotStarted { reason: refusal }));
         self.tell_refusal(now, out);
@@ -80,13 +95,17 @@ impl Starter<'_> {
         }
         // Parts of it may exist.
         self.scratch_made = true;
-        // An EXECUTE that is not there ends 25.14 by an exception, whose fast shutdown has no job and ends with 0 (c41 011,
-        // 020).
-        self.status = u8::from(!no_execute || self.quirks != Quirks::Reference);
+        // An EXECUTE that is not there ends 25.14 by an exception (c41 011, 020).
+        let excepted = no_execute && self.quirks == Quirks::Reference;
+        self.status = u8::from(!excepted);
         self.asked.fast = true;
         let failure = StartFailure::new(reason, hold_code::SCRATCH_DIR_ERROR, 0);
         out.push(Action::Tell(Notice::NotStarted { reason: reason.to_owned() }));
         self.failure = Some(failure);
+        if excepted {
+            self.excepted = true;
+            return self.all_jobs_done(now, out);
+        }
         self.tell_refusal(now, out);
     }
 
@@ -102,17 +121,28 @@ impl Starter<'_> {
                 "the job is not started without .job.ad and .machine.ad",
                 out,
             );
+            out.push(Action::OpenLog);
             return self.not_started(now, StartFailure::new(reason, hold_code::SCRATCH_DIR_ERROR, 0), out);
+        }
+        if self.hooks.update.is_some() && self.fault(Moment::Environment).is_some() {
+            // The log is not open yet in 25.14: the exception is told to nobody.
+            self.excepted = true;
+            return self.all_jobs_done(now, out);
         }
         if let Some(path) = self.hooks.update.clone() {
             let mut ad = self.ad.clone();
             ad.update(&ending::provisioned(&self.machine, &self.frozen(now)));
             self.call(now, UPDATE_JOB_INFO, path.as_bstr(), Vec::new(), &ad, out);
         }
+        out.push(Action::OpenLog);
+        if let Some(services) = self.services_needed(now) {
+            return self.no_credentials(now, &services, out);
+        }
         if self.asked.any() {
             return self.all_jobs_done(now, out);
         }
         match self.hooks.prepare.clone() {
+            Some(_) if self.faulted(now, Moment::Environment, out) => {}
             Some(path) => {
                 let (arguments, ad) = (self.hooks.prepare_arguments.clone(), self.ad.clone());
                 let call = self.call(now, PREPARE_JOB, path.as_bstr(), arguments, &ad, out);
@@ -121,6 +151,30 @@ impl Starter<'_> {
             }
             None => self.wait_for_time(now, out),
         }
+    }
+
+    /// The OAuth services whose tokens the job needs.
+    fn services_needed(&self, now: Now) -> Option<BString> {
+        Context::new(&self.frozen(now)).my(&self.ad).string("OAuthServicesNeeded")
+    }
+
+    /// The starter cannot give tokens to the job (`JICLocal::initUserCredentials`). In 25.14 that is a failed
+    /// initialization, after which everything stays as it is.
+    fn no_credentials(&mut self, now: Now, services: &[u8], out: &mut Vec<Action>) {
+        self.status = 1;
+        let services = services.as_bstr();
+        let reason =
+            format!("there are no credentials for the OAuth services that the job needs ({services})");
+        if self.quirks.has(Quirk::StarterRefusalUntold) {
+            out.push(Action::Tell(Notice::NotStarted { reason }));
+            self.report(StartFailure::new("Starter failed to initialize", 0, 0), out);
+            return self.finish(out);
+        }
+        if self.hooks.exit.is_some() {
+            let reason = "JOB_EXIT is called for a job that the starter refuses";
+            Self::tell_quirk(Quirk::StarterRefusalUntold, reason, out);
+        }
+        self.not_started(now, StartFailure::new(reason, 0, 0), out);
     }
 
     /// A hook could not be executed.
@@ -275,7 +329,7 @@ impl Starter<'_> {
     fn allow_scripts(&mut self, now: Now) -> Result<(), StartFailure> {
         let world = self.frozen(now);
         let given = |name: &str| {
-            let command = crate::classad::Context::new(&world).my(&self.ad).string(name);
+            let command = Context::new(&world).my(&self.ad).string(name);
             command.is_some_and(|command| !command.is_empty())
         };
         let Some(allow) =
@@ -307,6 +361,9 @@ impl Starter<'_> {
     /// The job.
     pub(super) fn start_job(&mut self, now: Now, out: &mut Vec<Action>) {
         let Ok(job) = self.job.clone() else { return };
+        if self.faulted(now, Moment::Start, out) || self.faulted(now, Moment::Environment, out) {
+            return;
+        }
         let world = self.frozen(now);
         let universe = match process::universe(&self.ad, &world) {
             Ok(universe) => universe,
@@ -315,20 +372,27 @@ impl Starter<'_> {
         let setting = &self.settings.mount_under_scratch;
         let mut mounts = match process::mounts(setting, &self.ad, &self.scratch, &world) {
             Ok(mounts) if self.can_mount && universe != LOCAL_UNIVERSE => mounts,
-            Ok(_) => Vec::new(),
+            Ok(_) => None,
             Err(failure) => return self.start_failed(now, failure, out),
         };
         // Also where none of the directories is there (c40 012).
-        let private_shm = self.settings.private_shm && !mounts.is_empty();
+        let private_shm = self.settings.private_shm && mounts.is_some();
         // Bound over a directory above it the scratch directory would be out of reach, for the job and for what is
         // bound next.
-        mounts.retain(|(_, target)| !self.scratch.starts_with(target));
+        if let Some(mounts) = &mut mounts {
+            mounts.retain(|(_, target)| !self.scratch.starts_with(target));
+        }
         // What comes after sees the job's, also if arguments or environment keep it from being started.
-        self.temporary = process::temporary(&mounts, &self.scratch, self.quirks);
+        self.temporary = process::temporary(mounts.as_deref(), &self.scratch, self.quirks);
+        let mounts = mounts.unwrap_or_default();
+        if self.faulted(now, Moment::Isolation, out) {
+            return;
+        }
         let about = self.publication(&job, &world, &self.temporary, &[]);
         match process::job(&about, &self.own_environment, mounts) {
-            Ok(process) => {
+            Ok(mut process) => {
                 self.phase = Phase::Starting;
+                process.failures.extend(self.late_faults(&process));
                 out.push(Action::StartProcess(Box::new(JobProcess { private_shm, ..process })));
             }
             Err(failure) => self.start_failed(now, failure, out),
@@ -357,6 +421,9 @@ impl Starter<'_> {
                 self.main = Some(process);
                 self.usage = FamilyUsage { processes: 1, ..FamilyUsage::default() };
                 self.phase = Phase::Running;
+                if self.faulted_with_job(Moment::Updates, out) {
+                    return;
+                }
                 let first = self.settings.initial_update_interval;
                 self.update_due = Some(if first.is_zero() { now.tick() } else { next_update(now, first) });
                 self.stopped_at_exec = self.is_suspended_at_exec(now);
@@ -374,7 +441,7 @@ impl Starter<'_> {
 
     fn is_suspended_at_exec(&self, now: Now) -> bool {
         let world = self.frozen(now);
-        crate::classad::Context::new(&world).my(&self.ad).boolean("SuspendJobAtExec").unwrap_or(false)
+        Context::new(&world).my(&self.ad).boolean("SuspendJobAtExec").unwrap_or(false)
     }
 
     /// `Renice` is in the ad from the exec on, tried or done.
@@ -452,6 +519,7 @@ impl Starter<'_> {
 
     /// Event 021, which 25.14 leaves out for some failures.
     pub(super) fn report(&mut self, failure: StartFailure, out: &mut Vec<Action>) {
+        self.excepted |= failure.exception;
         if !failure.silent || !self.quirks.has(Quirk::StartFailureSilent) {
             if failure.silent {
                 Self::tell_quirk(Quirk::StartFailureSilent, "the failure is reported", out);

@@ -6,7 +6,9 @@ use bstr::{BString, ByteSlice};
 
 use super::action::{Action, CallId, LogEvent, Notice};
 use super::ending;
+use super::failure::StartFailure;
 use super::machine::{JOB_EXIT, Phase, Process, Starter};
+use super::settings::Moment;
 use crate::classad::{ClassAd, format::long};
 use crate::process::Exit;
 use crate::quirks::{Quirk, Quirks};
@@ -30,6 +32,9 @@ impl Starter<'_> {
             self.exit_ad = Some(ad);
         }
         match self.hooks.exit.clone().filter(|_| !self.exit_done) {
+            Some(_) if self.excepted && self.fault(Moment::Environment).is_some() => {
+                self.end_in_exception(out)
+            }
             Some(path) => {
                 let ad = self.exit_ad.clone().unwrap_or_default();
                 let call = self.call(now, JOB_EXIT, path.as_bstr(), vec![BString::from(reason)], &ad, out);
@@ -52,12 +57,15 @@ impl Starter<'_> {
         publish_script(ad, "Post", self.post.as_ref());
     }
 
-    /// JOB_EXIT takes too long: it is not waited for any more, and killed at the end.
+    /// JOB_EXIT takes too long: it is not waited for any more and killed, by 25.14 at the end.
     pub(super) fn exit_timed_out(&mut self, now: Now, call: CallId, out: &mut Vec<Action>) {
         self.calls.remove(&call);
         let reason = "ran longer than its time-out; going on without it".to_owned();
         out.push(Action::Tell(Notice::HookFailed { hook: JOB_EXIT.name(), reason }));
         self.exit_done = true;
+        if self.quirks != Quirks::Reference {
+            out.push(Action::KillCall(call));
+        }
         self.clean_up(now, out);
     }
 
@@ -99,6 +107,10 @@ impl Starter<'_> {
         self.phase = Phase::Removing;
         if self.quirks != Quirks::Reference {
             self.kill_calls(out);
+        }
+        if let Some(text) = self.fault(Moment::Removal).filter(|_| self.scratch_made) {
+            self.report(StartFailure::new(text, 0, 0), out);
+            return self.end_in_exception(out);
         }
         match self.scratch_made {
             true => out.push(Action::RemoveScratch),

@@ -53,13 +53,9 @@ pub(super) fn wanted(about: &Publication<'_>) -> Result<Option<&'static str>, St
 
 /// What `param_boolean` ends a daemon with.
 pub(super) fn no_truth_value(knob: &str, text: &[u8]) -> StartFailure {
-    StartFailure::new(
-        format!(
-            "{knob} in the condor configuration  is not a valid boolean (\"{}\").  Please set it to True or False \
+    StartFailure::exception(format!(
+        "{knob} in the condor configuration  is not a valid boolean (\"{}\").  Please set it to True or False \
              (default is False)",
-            text.as_bstr()
-        ),
-        0,
-        0,
-    )
+        text.as_bstr()
+    ))
 }

@@ -16,12 +16,14 @@ pub struct StartFailure {
     pub silent: bool,
     /// Whether it came after event 001 had been written, which then stays alone (starter.md 10).
     pub after_event: bool,
+    /// Whether it ends 25.14 by an exception.
+    pub exception: bool,
 }
 
 impl StartFailure {
     /// A failure that 25.14 reports.
     pub fn new(text: impl Into<BString>, code: i64, subcode: i64) -> Self {
-        StartFailure { text: text.into(), code, subcode, silent: false, after_event: false }
+        StartFailure { text: text.into(), code, subcode, silent: false, after_event: false, exception: false }
     }
 
     /// A failure that 25.14 tells to nobody: bad arguments, bad environment, missing wrapper.
@@ -32,7 +34,13 @@ impl StartFailure {
             subcode: 0,
             silent: true,
             after_event: false,
+            exception: false,
         }
+    }
+
+    /// One that ends 25.14 by an exception: no hold code, and JOB_EXIT is dropped (quirk `exception-drops-exit-hook`).
+    pub fn exception(text: impl Into<BString>) -> Self {
+        StartFailure { exception: true, ..StartFailure::new(text, 0, 0) }
     }
 
     /// The same failure after event 001.

@@ -67,7 +67,7 @@ pub fn find_under(keyword: &[u8], knobs: &dyn Knobs, world: &dyn World) -> (Hook
     hooks.exit_timeout = limit.unwrap_or(hooks.exit_timeout);
     if let (Some(bad), Some(limit)) = (bad, HookType::JobExit.time_out(keyword)) {
         let reason = format!("'{bad}' is no integer");
-        refusal.get_or_insert(Refusal::Hook { knob: limit.knob.to_string(), reason });
+        refusal.get_or_insert(Refusal::HookTimeOut { knob: limit.knob.to_string(), reason });
     }
     (hooks, refusal)
 }

@@ -92,6 +92,17 @@ pub enum Refusal {
         /// What is wrong with its value.
         reason: String,
     },
+    /// The time-out of a hook is no number; 25.14 ends by an exception.
+    #[error("{knob} cannot be used: {reason}")]
+    HookTimeOut {
+        /// The configuration knob.
+        knob: String,
+        /// What is wrong with its value.
+        reason: String,
+    },
+    /// There is no EXECUTE; 25.14 dies of that.
+    #[error("EXECUTE is empty: there is nowhere to make the job's directory")]
+    NoExecute,
     /// A knob of the starter is wrong.
     #[error("the configuration of the starter: {reason}")]
     Knob {
@@ -131,9 +142,11 @@ pub fn read(
         let name = Universe::from_number(universe).map_or("unknown", Universe::name).to_owned();
         return Err(Refusal::Universe { number: universe, name });
     }
-    let cluster = overrides.cluster.or_else(|| integer(ad, attr::CLUSTER_ID)).unwrap_or(1);
-    let proc = overrides.proc.or_else(|| integer(ad, attr::PROC_ID)).unwrap_or(0);
-    let subproc = overrides.subproc.or_else(|| integer(ad, "Node")).unwrap_or(0);
+    // Ids have 32 bits; what is above them is lost.
+    let id = |name: &str| integer(ad, name).map(|number| i64::from(number as i32));
+    let cluster = overrides.cluster.or_else(|| id(attr::CLUSTER_ID)).unwrap_or(1);
+    let proc = overrides.proc.or_else(|| id(attr::PROC_ID)).unwrap_or(0);
+    let subproc = overrides.subproc.or_else(|| id("Node")).unwrap_or(0);
     if !command.starts_with(b"/") {
         ad.set(attr::CMD, below(&iwd, &command));
     }

@@ -1,14 +1,15 @@
 //! From the configuration to [`Settings`].
 
+use std::cell::RefCell;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use bstr::{BString, ByteSlice};
 
-use super::settings::{Inherits, Settings};
+use super::settings::{Fault, Inherits, Moment, Settings};
 use crate::classad::{ClassAd, Context, Expr, Value};
 use crate::config::{ValueError, View};
-use crate::hook::Knobs;
+use crate::hook::Knobs as _;
 use crate::text::environment::Filter;
 use crate::text::list;
 use crate::world::World;
@@ -17,33 +18,61 @@ impl Settings {
     /// Reads the knobs of a starter. `machine` is the slot's ad, whose resources have knobs of their own.
     ///
     /// # Errors
-    /// A number or truth value that is none: the reference refuses to run then.
+    /// A number or truth value that is none: a starter does not begin with it.
     pub fn read(view: &View<'_>, machine: Option<&ClassAd>, world: &dyn World) -> Result<Self, ValueError> {
+        Knobs { view, late: None }.settings(machine, world)
+    }
+
+    /// The same as 25.14 reads them, one by one when it comes to them: what is wrong is kept in
+    /// [`faults`](Settings::faults).
+    ///
+    /// # Errors
+    /// A knob that the daemon itself reads at once.
+    pub fn read_late(
+        view: &View<'_>,
+        machine: Option<&ClassAd>,
+        world: &dyn World,
+    ) -> Result<Self, ValueError> {
+        let knobs = Knobs { view, late: Some(RefCell::default()) };
+        let mut settings = knobs.settings(machine, world)?;
+        knobs.read_unused()?;
+        settings.faults = knobs.late.map(RefCell::into_inner).unwrap_or_default();
+        Ok(settings)
+    }
+}
+
+/// The knobs, and what becomes of wrong ones.
+struct Knobs<'a> {
+    view: &'a View<'a>,
+    /// What is wrong with knobs that are read later; `None`: everything counts at once.
+    late: Option<RefCell<Vec<Fault>>>,
+}
+
+impl Knobs<'_> {
+    fn settings(&self, machine: Option<&ClassAd>, world: &dyn World) -> Result<Settings, ValueError> {
+        let view = self.view;
         let default = Settings::default();
         let text = |name: &str| -> Result<Option<BString>, ValueError> {
             Ok(view.string(name)?.map(|setting| setting.value))
         };
-        let seconds = |name: &str, least: i64, default: Duration| -> Result<Duration, ValueError> {
-            let value = view.int_in(name, Some((least, i64::from(i32::MAX))))?;
-            let value = value.and_then(|setting| u64::try_from(setting.value).ok());
-            Ok(value.map_or(default, Duration::from_secs))
-        };
-        let number = |name: &str, default: i64| -> Result<i64, ValueError> {
-            Ok(view.int(name)?.map_or(default, |setting| setting.value))
-        };
-        let truth = |name: &str, default: bool| -> Result<bool, ValueError> {
-            Ok(view.boolean(name)?.map_or(default, |setting| setting.value))
-        };
-        let update_interval = seconds("STARTER_UPDATE_INTERVAL", 1, default.update_interval)?;
-        let initial = seconds("STARTER_INITIAL_UPDATE_INTERVAL", 0, default.initial_update_interval)?;
+        let update_interval =
+            self.seconds("STARTER_UPDATE_INTERVAL", Some(1), Moment::Updates, default.update_interval)?;
+        let initial = default.initial_update_interval;
+        let initial = self.seconds("STARTER_INITIAL_UPDATE_INTERVAL", None, Moment::Updates, initial)?;
         let (quantum, window) = default.statistics_window;
+        let truth = |name: &str, moment: Moment, default: bool| self.truth(name, moment, default);
         Ok(Settings {
             execute: text("EXECUTE")?.map(|path| PathBuf::from(path.to_path_lossy())),
-            nested_scratch: truth("STARTER_NESTED_SCRATCH", default.nested_scratch)?,
+            nested_scratch: truth("STARTER_NESTED_SCRATCH", Moment::Directory, default.nested_scratch)?,
             move_on_exit: text("STARTER_MOVE_WORKING_DIR_ON_EXIT")?
                 .filter(|path| !path.is_empty())
                 .map(|path| PathBuf::from(path.to_path_lossy())),
-            remove_delay: seconds("STARTER_REMOVE_EXECUTE_DIR_DELAY_TIME", 0, default.remove_delay)?,
+            remove_delay: self.seconds(
+                "STARTER_REMOVE_EXECUTE_DIR_DELAY_TIME",
+                None,
+                Moment::Removal,
+                default.remove_delay,
+            )?,
             scratch_mode: match text("JOB_EXECDIR_PERMISSIONS")? {
                 Some(word) if word.eq_ignore_ascii_case(b"group") => 0o750,
                 Some(word) if word.eq_ignore_ascii_case(b"world") => 0o755,
@@ -51,10 +80,11 @@ impl Settings {
             },
             initial_update_interval: initial.min(update_interval),
             update_interval,
-            memory_usage_metric: text("MEMORY_USAGE_METRIC")?.unwrap_or(default.memory_usage_metric),
+            // Set to nothing there is none.
+            memory_usage_metric: text("MEMORY_USAGE_METRIC")?.unwrap_or_default(),
             statistics_window: (
-                number("STATISTICS_WINDOW_QUANTUM", quantum)?,
-                number("STATISTICS_WINDOW_SECONDS", window)?,
+                self.number("STATISTICS_WINDOW_QUANTUM", None, Moment::Daemon, quantum)?,
+                self.number("STATISTICS_WINDOW_SECONDS", None, Moment::Daemon, window)?,
             ),
             job_environment: text("STARTER_JOB_ENVIRONMENT")?.unwrap_or_default(),
             inherits: inherits(text("JOB_INHERITS_STARTER_ENVIRONMENT")?.unwrap_or_default().trim()),
@@ -63,20 +93,115 @@ impl Settings {
             renice: Some(text("JOB_RENICE_INCREMENT")?.unwrap_or_else(|| "0".into())),
             rlimit_as: text("STARTER_RLIMIT_AS")?,
             chirp_prefix: text("CHIRP_DELAYED_UPDATE_PREFIX")?.unwrap_or(default.chirp_prefix),
-            sets_home: truth("STARTER_SETS_HOME_ENV", default.sets_home)?,
+            sets_home: truth("STARTER_SETS_HOME_ENV", Moment::Environment, default.sets_home)?,
             thread_variables: text("STARTER_NUM_THREADS_ENV_VARS")?.unwrap_or_default(),
-            ports: ports(view)?,
+            ports: self.ports()?,
             mount_under_scratch: text("MOUNT_UNDER_SCRATCH")?.unwrap_or_default(),
-            private_shm: truth("MOUNT_PRIVATE_DEV_SHM", default.private_shm)?,
-            process_groups: truth("USE_PROCESS_GROUPS", default.process_groups)?,
+            private_shm: truth("MOUNT_PRIVATE_DEV_SHM", Moment::Child, default.private_shm)?,
+            process_groups: truth("USE_PROCESS_GROUPS", Moment::Child, default.process_groups)?,
             allow_scripts: text("STARTER_ALLOW_JOB_PRE_AND_POST_CMD")?,
             singularity_job: text("SINGULARITY_JOB")?,
             use_default_container: text("USE_DEFAULT_CONTAINER")?,
             default_container_image: text("DEFAULT_CONTAINER_IMAGE")?,
-            nvidia: truth("AUTO_SET_NVIDIA_VISIBLE_DEVICES", default.nvidia)?,
+            nvidia: match view.boolean("AUTO_SET_NVIDIA_VISIBLE_DEVICES") {
+                // Read only for a slot that has GPUs, which no fetched job's has.
+                Err(_) if self.late.is_some() => default.nvidia,
+                set => set?.map_or(default.nvidia, |setting| setting.value),
+            },
             assigned: machine.map(|machine| assigned(view, machine, world)).unwrap_or_default(),
-            graceful_timeout: seconds("SHUTDOWN_GRACEFUL_TIMEOUT", 1, default.graceful_timeout)?,
+            graceful_timeout: self.seconds(
+                "SHUTDOWN_GRACEFUL_TIMEOUT",
+                // 25.14 checks no range.
+                self.late.is_none().then_some(1),
+                Moment::Shutdown,
+                default.graceful_timeout,
+            )?,
+            faults: Vec::new(),
         })
+    }
+
+    /// Knobs whose subject is not ours, and whose bad values end 25.14 all the same.
+    fn read_unused(&self) -> Result<(), ValueError> {
+        self.number("PID_SNAPSHOT_INTERVAL", None, Moment::Environment, 15)?;
+        for (name, moment) in [
+            ("USE_GID_PROCESS_TRACKING", Moment::Start),
+            ("ENCRYPT_EXECUTE_DIRECTORY", Moment::Start),
+            ("USE_PID_NAMESPACES", Moment::Isolation),
+            ("NO_JOB_NETWORKING", Moment::Isolation),
+        ] {
+            self.truth(name, moment, false)?;
+        }
+        self.truth("ENFORCE_CPU_AFFINITY", Moment::Launch, false)?;
+        let slice = self.view.real("STARTER_UPDATE_INTERVAL_TIMESLICE").map(|_| ());
+        let slice = slice.map_err(|error| error.with_default("0.1").with_range("0", "1"));
+        self.kept(slice, Moment::Updates, ())
+    }
+
+    /// A value; of one that is wrong the default, if that is found out later only.
+    fn kept<T>(&self, read: Result<T, ValueError>, moment: Moment, default: T) -> Result<T, ValueError> {
+        match (read, &self.late) {
+            (Err(error), Some(late)) if moment != Moment::Daemon => {
+                late.borrow_mut().push(Fault { moment, text: error.to_string().into() });
+                Ok(default)
+            }
+            (read, _) => read,
+        }
+    }
+
+    fn number(
+        &self,
+        name: &str,
+        least: Option<i64>,
+        moment: Moment,
+        default: i64,
+    ) -> Result<i64, ValueError> {
+        let read = match least {
+            Some(least) => self.view.int_in(name, Some((least, i64::from(i32::MAX)))),
+            None => self.view.int(name),
+        };
+        let read = read.map_err(|error| error.with_default(&default.to_string()));
+        self.kept(read.map(|set| set.map_or(default, |setting| setting.value)), moment, default)
+    }
+
+    /// Below zero is none.
+    fn seconds(
+        &self,
+        name: &str,
+        least: Option<i64>,
+        moment: Moment,
+        default: Duration,
+    ) -> Result<Duration, ValueError> {
+        let seconds = i64::try_from(default.as_secs()).unwrap_or(i64::MAX);
+        let number = self.number(name, least, moment, seconds)?;
+        Ok(Duration::from_secs(u64::try_from(number).unwrap_or(0)))
+    }
+
+    fn truth(&self, name: &str, moment: Moment, default: bool) -> Result<bool, ValueError> {
+        let read = self.view.boolean(name).map(|set| set.map_or(default, |setting| setting.value));
+        self.kept(read, moment, default)
+    }
+
+    /// Ports of outgoing connections: `OUT_LOWPORT` and `OUT_HIGHPORT`, else `LOWPORT` and `HIGHPORT`
+    /// (`get_port_range`). The last two are the daemon's own as well.
+    fn ports(&self) -> Result<Option<(u16, u16)>, ValueError> {
+        let ranges =
+            [("OUT_LOWPORT", "OUT_HIGHPORT", Moment::Environment), ("LOWPORT", "HIGHPORT", Moment::Daemon)];
+        let mut found = None;
+        for (low, high, moment) in ranges {
+            let port = |name: &str| {
+                let read = match self.late {
+                    // 25.14 checks no range and has its other ways to fail.
+                    Some(_) => self.view.int(name),
+                    None => self.view.int_in(name, Some((0, 65_535))),
+                };
+                let read = read.map(|set| set.and_then(|setting| u16::try_from(setting.value).ok()));
+                self.kept(read, moment, None)
+            };
+            if let (None, Some(low), Some(high)) = (found, port(low)?, port(high)?) {
+                found = Some((low, high));
+            }
+        }
+        Ok(found)
     }
 }
 
@@ -90,18 +215,6 @@ fn inherits(text: &[u8]) -> Inherits {
         _ if text.is_empty() => Inherits::Nothing,
         _ => Inherits::Some(Filter::parse(text)),
     }
-}
-
-/// Ports of outgoing connections: `OUT_LOWPORT` and `OUT_HIGHPORT`, else `LOWPORT` and `HIGHPORT` (`get_port_range`).
-fn ports(view: &View<'_>) -> Result<Option<(u16, u16)>, ValueError> {
-    for (low, high) in [("OUT_LOWPORT", "OUT_HIGHPORT"), ("LOWPORT", "HIGHPORT")] {
-        let range = Some((0, 65_535));
-        if let (Some(low), Some(high)) = (view.int_in(low, range)?, view.int_in(high, range)?) {
-            let port = |value: i64| u16::try_from(value).unwrap_or(0);
-            return Ok(Some((port(low.value), port(high.value))));
-        }
-    }
-    Ok(None)
 }
 
 /// How the ids of the machine's resources are told to jobs.

@@ -19,6 +19,7 @@ mod container;
 pub mod ending;
 pub mod environment;
 mod event;
+mod exception;
 mod failure;
 pub mod hooks;
 pub mod job_info;
@@ -34,7 +35,8 @@ mod usage;
 
 pub use action::{Action, Call, CallId, File, JobProcess, LogEvent, Notice, StandardFile, Standing};
 pub use event::{Event, FamilyUsage, Request, Vacate};
+pub use exception::{CRASHED, EXCEPTION};
 pub use failure::{StartFailure, hold_code};
 pub use job_info::{JobInfo, Overrides, Refusal};
 pub use machine::{Hooks, Setup, Starter};
-pub use settings::{Inherits, Settings};
+pub use settings::{Fault, Inherits, Moment, Settings};

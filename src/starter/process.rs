@@ -113,7 +113,7 @@ pub fn job(
         mounts,
         script: false,
         own_session: settings.process_groups,
-        failure: late,
+        failures: late.into_iter().collect(),
     })
 }
 
@@ -162,7 +162,7 @@ pub fn script(about: &Publication<'_>, prefix: &'static str) -> Option<Result<Jo
         private_shm: false,
         script: true,
         own_session: false,
-        failure: None,
+        failures: Vec::new(),
     }))
 }
 
@@ -236,6 +236,7 @@ fn limits(about: &Publication<'_>) -> Vec<Limit> {
 
 /// MOUNT_UNDER_SCRATCH: directories to be bound over by ones of the same path below the scratch directory. An
 /// expression over the job's ad, or where it begins with none (as a path does) a plain list. The runner leaves out what is no directory.
+/// `None`: nothing is set; a list of which nothing can be bound is another thing.
 ///
 /// # Errors
 /// An expression that gives no string.
@@ -244,10 +245,10 @@ pub fn mounts(
     ad: &ClassAd,
     scratch: &Path,
     world: &dyn World,
-) -> Result<Vec<(PathBuf, PathBuf)>, StartFailure> {
+) -> Result<Option<Vec<(PathBuf, PathBuf)>>, StartFailure> {
     let setting = setting.trim();
     if setting.is_empty() {
-        return Ok(Vec::new());
+        return Ok(None);
     }
     let value = match Expr::parse_prefix(setting, Dialect::new_syntax()) {
         Err(_) => BString::from(setting),
@@ -264,6 +265,9 @@ pub fn mounts(
             }
         }
     };
+    if value.is_empty() {
+        return Ok(None);
+    }
     let mut mounts: Vec<(PathBuf, PathBuf)> = Vec::new();
     for target in list::split(&value).map(path) {
         if target.is_absolute() && mounts.iter().all(|(_, known)| *known != target) {
@@ -271,14 +275,15 @@ pub fn mounts(
             mounts.push((scratch.join(inside), target));
         }
     }
-    Ok(mounts)
+    Ok(Some(mounts))
 }
 
-/// TMPDIR of the job: `/tmp` if that is its own, else the scratch directory.
-pub fn temporary(mounts: &[(PathBuf, PathBuf)], scratch: &Path, quirks: Quirks) -> PathBuf {
+/// TMPDIR of the job: `/tmp` if that is its own, else the scratch directory. For 25.14 any setting will do, also one of
+/// which nothing was bound.
+pub fn temporary(mounts: Option<&[(PathBuf, PathBuf)]>, scratch: &Path, quirks: Quirks) -> PathBuf {
     let mapped = match quirks.has(Quirk::TmpdirUnmounted) {
-        true => !mounts.is_empty(),
-        false => mounts.iter().any(|(_, target)| target == Path::new("/tmp")),
+        true => mounts.is_some(),
+        false => mounts.unwrap_or_default().iter().any(|(_, target)| target == Path::new("/tmp")),
     };
     if mapped { PathBuf::from("/tmp") } else { scratch.to_owned() }
 }

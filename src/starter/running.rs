@@ -7,6 +7,7 @@ use super::ending::{self, SIGTERM};
 use super::event::{FamilyUsage, Request, Vacate};
 use super::failure::{StartFailure, hold_code};
 use super::machine::{Measuring, Phase, Starter, UPDATE_JOB_INFO};
+use super::settings::Moment;
 use crate::classad::ClassAd;
 use crate::job::attr;
 use crate::process::Exit;
@@ -91,6 +92,9 @@ impl Starter<'_> {
     /// Signals and commands.
     pub(super) fn asked(&mut self, now: Now, request: Request, out: &mut Vec<Action>) {
         let before = self.asked;
+        if matches!(request, Request::Graceful(_)) && self.faulted_by_shutdown(now, out) {
+            return;
+        }
         let request = match request {
             // For a person at a terminal the second one means it; 25.14 ignores it.
             Request::Graceful(vacate) if before.graceful && !self.quirks.has(Quirk::SecondSigtermIgnored) => {
@@ -146,13 +150,30 @@ impl Starter<'_> {
                 self.all_jobs_done(now, out);
             }
             Phase::Preparing { .. } | Phase::Deferred { .. } | Phase::PreScript => {
+                let deferred = matches!(self.phase, Phase::Deferred { .. }) && self.hooks.exit.is_some();
                 let reason = "its end was asked for before it began".to_owned();
                 out.push(Action::Tell(Notice::NotStarted { reason }));
                 self.all_jobs_done(now, out);
+                match self.quirks.has(Quirk::DeferredVacateCrashes) {
+                    true if deferred => self.crash("HTCondor 25.14 dies here (deferred-vacate-crashes)", out),
+                    false if deferred => {
+                        Self::tell_quirk(Quirk::DeferredVacateCrashes, "JOB_EXIT is waited for", out);
+                    }
+                    _ => {}
+                }
             }
             Phase::PostScript => self.all_jobs_done(now, out),
             Phase::ExitStuck => self.all_jobs_done(now, out),
             Phase::Exiting { .. } | Phase::Removing | Phase::Finished => {}
+        }
+    }
+
+    /// SHUTDOWN_GRACEFUL_TIMEOUT, which 25.14 reads now.
+    fn faulted_by_shutdown(&mut self, now: Now, out: &mut Vec<Action>) -> bool {
+        match self.phase {
+            Phase::Running => self.faulted_with_job(Moment::Shutdown, out),
+            Phase::Exiting { .. } | Phase::Removing | Phase::Finished => false,
+            _ => self.faulted(now, Moment::Shutdown, out),
         }
     }
 

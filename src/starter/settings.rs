@@ -70,6 +70,42 @@ pub struct Settings {
     pub assigned: FxHashMap<Vec<u8>, (BString, BString)>,
     /// SHUTDOWN_GRACEFUL_TIMEOUT: after which a soft end becomes a hard one.
     pub graceful_timeout: Duration,
+    /// Knobs with values that 25.14 ends at only when it comes to them; filled by [`Settings::read_late`] alone.
+    pub faults: Vec<Fault>,
+}
+
+/// A knob whose value ends 25.14 by an exception.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// Where 25.14 reads it.
+    pub moment: Moment,
+    /// The exception's text.
+    pub text: BString,
+}
+
+/// Where in a job's life 25.14 reads a knob.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moment {
+    /// Before there is a job: the daemon's own knobs.
+    Daemon,
+    /// When the scratch directory is named, before the job's ad is read.
+    Directory,
+    /// Whenever an environment is made, of a hook or of the job.
+    Environment,
+    /// When the job's process is prepared, before its mounts are planned.
+    Start,
+    /// The same, after that and before event 001.
+    Isolation,
+    /// After event 001.
+    Launch,
+    /// In the job's process, before its program is executed.
+    Child,
+    /// When the job runs and its updates are to begin.
+    Updates,
+    /// When SIGTERM comes.
+    Shutdown,
+    /// When the scratch directory is to be removed.
+    Removal,
 }
 
 /// What of the starter's own environment a job gets.
@@ -116,6 +152,7 @@ impl Default for Settings {
             nvidia: true,
             assigned: FxHashMap::default(),
             graceful_timeout: Duration::from_secs(1800),
+            faults: Vec::new(),
         }
     }
 }

@@ -41,6 +41,7 @@ mod slot_run;
 mod standard_output;
 mod starter;
 mod starter_containers;
+mod starter_exceptions;
 mod starter_files;
 mod starter_machine;
 mod starter_worst;

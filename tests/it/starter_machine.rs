@@ -221,3 +221,72 @@ fn a_job_that_its_slot_holds_gets_its_hold_signal_and_the_exit_hook_hears_of_it(
     assert!(asked.contains(&Action::KillFamily), "{asked:?}");
     assert_eq!(exit.arguments, ["exit"]);
 }
+
+#[test]
+fn hooks_that_are_left_over_die_when_25_14_has_removed_their_directory_and_by_default_before() {
+    let world = RealWorld::new();
+    let end = |quirks: Quirks| {
+        let (mut machine, _) = begun(&world, quirks, "", Settings::default());
+        drop(machine.step(NOW, Event::ProcessStarted { pid: 5 }));
+        drop(machine.step(NOW, ended(Exit::Code(0))));
+        let late = NOW.plus(Duration::from_secs(31));
+        let mut out = machine.step(late, Event::Timeout);
+        out.extend(machine.step(late, Event::ScratchRemoved { remains: Vec::new() }));
+        out
+    };
+    let at = |out: &[Action], is: fn(&Action) -> bool| out.iter().position(is);
+    let kills: fn(&Action) -> bool = |action| matches!(action, Action::KillCalls | Action::KillCall(_));
+    let real = end(Quirks::Reference);
+    assert!(real.contains(&Action::RemoveScratch) && at(&real, kills).is_none(), "{real:?}");
+    assert!(matches!(real.last(), Some(Action::Finish { status: 0, .. })), "{real:?}");
+    let ours = end(Quirks::None);
+    let removed = at(&ours, |action| *action == Action::RemoveScratch);
+    assert!(at(&ours, kills).is_some() && at(&ours, kills) < removed, "{ours:?}");
+}
+
+#[test]
+fn a_job_that_is_to_end_while_it_waits_for_its_time_has_its_exit_hook_waited_for() {
+    let world = RealWorld::new();
+    let waiting = |quirks: Quirks| {
+        let (machine, out) = begun(&world, quirks, "DeferralTime = time() + 60", Settings::default());
+        assert!(calls(&out, HookType::JobExit).is_empty(), "{out:?}");
+        machine
+    };
+    // 25.14 calls the hook and dies.
+    let out = waiting(Quirks::Reference).step(NOW, Event::Asked(Request::Graceful(None)));
+    assert_eq!(exit_call(&out).arguments, ["evict"]);
+    assert!(out.iter().any(|action| matches!(action, Action::Finish { status: 139, .. })), "{out:?}");
+    assert!(!out.contains(&Action::RemoveScratch), "{out:?}");
+    let mut machine = waiting(Quirks::None);
+    let out = machine.step(NOW, Event::Asked(Request::Graceful(None)));
+    let call = exit_call(&out).id;
+    assert!(!out.iter().any(|action| matches!(action, Action::Finish { .. })), "{out:?}");
+    let out = machine.step(
+        NOW,
+        Event::CallEnded { call, exit: Exit::Code(0), stdout: Vec::new(), cut: false, stderr: Vec::new() },
+    );
+    assert!(out.contains(&Action::RemoveScratch), "{out:?}");
+}
+
+#[test]
+fn for_25_14_any_list_of_mounts_makes_the_temporary_directory_that_of_all() {
+    let world = RealWorld::new();
+    let temporary = |quirks: Quirks, list: &str| {
+        let settings = Settings { mount_under_scratch: list.into(), ..Settings::default() };
+        let (_, out) = begun(&world, quirks, "", settings);
+        let process = out.iter().find_map(|action| match action {
+            Action::StartProcess(process) => Some((**process).clone()),
+            _ => None,
+        });
+        let process = process.unwrap_or_else(|| panic!("{out:?}"));
+        let variable = process.environment.iter().find(|entry| entry.starts_with(b"TMPDIR="));
+        (variable.map(ToString::to_string).unwrap_or_default(), process.private_shm, process.mounts.len())
+    };
+    let scratch = "TMPDIR=/execute/dir_1/scratch".to_owned();
+    for list in ["/no/such/place", "/execute"] {
+        let (real, shm, _) = temporary(Quirks::Reference, list);
+        assert_eq!((real.as_str(), shm), ("TMPDIR=/tmp", true), "{list}");
+        assert_eq!(temporary(Quirks::None, list).0, scratch, "{list}");
+    }
+    assert_eq!(temporary(Quirks::Reference, "\"\""), (scratch, false, 0));
+}

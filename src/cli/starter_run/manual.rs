@@ -47,10 +47,16 @@ pub(super) const MANUAL: Manual = Manual {
         "Jobs run without a shadow and without file transfer: the files of a job lie where its ad says. Universes 5 \
          (vanilla) and 12 (local) are run. Jobs that want java or a container (WantDocker, WantContainer, WantSIF, ...), or \
          are put into one by SINGULARITY_JOB or USE_DEFAULT_CONTAINER, are not started: better not at all than outside of it. \
-         USE_PID_NAMESPACES, USE_GID_PROCESS_TRACKING, NO_JOB_NETWORKING and ENCRYPT_EXECUTE_DIRECTORY have no effect, which is told.",
+         USE_PID_NAMESPACES, USE_GID_PROCESS_TRACKING, NO_JOB_NETWORKING and ENCRYPT_EXECUTE_DIRECTORY have no effect, which is told. \
+         The tool beside the job (ToolDaemonCmd), STARTER_REMOTE_CMD and -gridshell do nothing or are refused; jobs that need \
+         tokens (OAuthServicesNeeded) are refused: there are none.",
         "Exit status 1 means that the job did not exit with 0; condor_starter ends with 0 then. With --quirks reference, \
          and under the name condor_starter, statuses are the reference's: 0 whatever became of the job, 1 when it could \
          not be taken on, 4 when a job wrapper failed.",
+        "A number or truth value of the configuration that is none is told before anything happens, status 3. HTCondor 25.14 \
+         ends by an exception when it comes to read it, some after the job has been started; --quirks reference does so too.",
+        "The last UPDATE_JOB_INFO may run on for a second when everything else is done. A job's processes are killed before \
+         their children; HTCondor kills children first, so that a shell may end with a status of its own meanwhile.",
         "SIGINT and SIGALRM end the job softly; condor_starter dies of them and leaves job and directory to the startd. \
          Relative names after --job-output-ad and --job-update-ad lie in the working directory, not in the scratch \
          directory, which is removed.",

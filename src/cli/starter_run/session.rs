@@ -19,7 +19,7 @@ use crate::process::Exit;
 use crate::quirks::Quirks;
 use crate::runner::events::EventStream;
 use crate::runner::starter::{Finished, Plan, Request, SIGNALS, Script, plan, rehearse, slot_of_log};
-use crate::starter::{Overrides, Standing, job_source};
+use crate::starter::{EXCEPTION, Overrides, Standing, job_source};
 use crate::world::World;
 
 /// A command line about to be carried out.
@@ -143,8 +143,16 @@ impl Run<'_> {
             fallback_execute: std::env::temp_dir(),
             skew_us: cli.clock.now.map_or(0, |now| now - crate::os::clock::now().wall_us),
         };
-        let Plan { machine, job: carrier, warnings } =
-            plan(request, &view).map_err(|error| Problem::unreadable(error.to_string()))?;
+        let planned = plan(request, &view).map_err(|error| Problem::unreadable(error.to_string()));
+        let Plan { machine, job: carrier, warnings } = match planned {
+            Ok(planned) => planned,
+            Err(problem) if self.quirks() == Quirks::Reference => {
+                // The daemon's own knobs: it ends by an exception before it has begun.
+                session.report(&problem.into());
+                return Ok(Status::Tool(EXCEPTION));
+            }
+            Err(problem) => return Err(problem.into()),
+        };
         if !cli.output.quiet {
             warnings.iter().for_each(|warning| session.warn(warning));
         }

@@ -174,7 +174,7 @@ impl Place {
         // 25.14 shows what the job got, once it has been started.
         let temporary = match ran && quirks.has(Quirk::HookTmpdirAfterJob) {
             true => process::mounts(&around.settings.mount_under_scratch, &case.job, scratch, world)
-                .map(|mounts| process::temporary(&mounts, scratch, quirks))
+                .map(|mounts| process::temporary(mounts.as_deref(), scratch, quirks))
                 .unwrap_or_else(|_| scratch.clone()),
             false => scratch.clone(),
         };

@@ -7,6 +7,7 @@ use bstr::BString;
 
 use super::sandbox::Sandbox;
 use super::user_log::UserLog;
+use super::visa::Visa;
 use crate::process::Identity;
 use crate::quirks::Quirks;
 use crate::runner::hook_environment::HookEnvironment;
@@ -40,15 +41,17 @@ pub struct Job {
     /// The account that looks for what a wrapper wrote: the job's, or with quirk `wrapper-error-file-ignored` that of
     /// daemons; `None` is our own.
     pub wrapper_reader: Option<Identity>,
-    /// The job's own log.
+    /// The job's own log, opened when the scratch directory is there.
     pub log: Option<UserLog>,
+    /// The visa that the job asks for.
+    pub visa: Option<Visa>,
     /// Processors that the job is bound to; empty for all.
     pub affinity: Vec<usize>,
     /// The slot runner's private directory.
     pub private: Option<PathBuf>,
     /// `--timeout`: the job is ended then.
     pub timeout: Option<Duration>,
-    /// LOG, where hooks run after SIGHUP with quirk `hup-moves-hooks`.
+    /// LOG, where hooks run after SIGHUP with quirk `hup-moves-hooks`, and before there is a scratch directory.
     pub log_directory: Option<PathBuf>,
     /// Whether SIGHUP has come.
     pub reread: bool,
@@ -57,12 +60,15 @@ pub struct Job {
 }
 
 impl Job {
-    /// Where hooks run: the scratch directory, or for a job that is refused before there is one, the root.
+    /// Where hooks run: the scratch directory; before there is one the root, for 25.14 LOG.
     pub(super) fn hook_directory(&self) -> PathBuf {
         if let Some(log) = self.log_directory.as_ref().filter(|_| self.reread) {
             return log.clone();
         }
         let scratch = &self.sandbox.scratch;
-        if scratch.is_dir() { scratch.clone() } else { PathBuf::from("/") }
+        match scratch.is_dir() {
+            true => scratch.clone(),
+            false => self.log_directory.clone().unwrap_or_else(|| PathBuf::from("/")),
+        }
     }
 }

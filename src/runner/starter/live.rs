@@ -2,8 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fs;
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io;
 use std::time::Duration;
 
 use nix::libc;
@@ -16,8 +15,7 @@ use super::notice;
 use super::parent::Parent;
 use crate::classad::{Context, format::long};
 use crate::hook::HookType;
-use crate::os::identity::acting_as;
-use crate::os::{self, ChildId, Reactor, Whom, accounting, clock, files};
+use crate::os::{self, ChildId, Reactor, Whom, accounting, clock};
 use crate::process::Exit;
 use crate::quirks::{Quirk, Quirks};
 use crate::runner::events::{self, EventStream, Kind};
@@ -50,6 +48,13 @@ const FIRST_SNAPSHOT: Duration = Duration::from_millis(50);
 
 /// How long processes that have been killed are waited for at the end.
 const LAST_WAIT: Duration = Duration::from_secs(5);
+
+/// How long the hooks that nobody waits for, the last UPDATE_JOB_INFO above all, may still run when everything else is
+/// done.
+const LAST_CALLS: Duration = Duration::from_secs(1);
+
+/// The same for 25.14, which removes its directory by another program meanwhile.
+const LAST_CALLS_OF_REFERENCE: Duration = Duration::from_millis(150);
 
 /// After `--timeout` the job is asked to end; this later it has to.
 const AFTER_TIMEOUT: Duration = Duration::from_secs(10);
@@ -113,6 +118,7 @@ pub fn run(
             }
         }
         if let Some((status, standing, outcome)) = live.finished.take() {
+            live.wait_for_calls()?;
             live.reactor.kill_all(LAST_WAIT);
             return Ok(Finished {
                 status,
@@ -140,13 +146,13 @@ struct Running {
     attempt: Box<JobProcess>,
 }
 
-struct Live<'a> {
-    job: Job,
-    world: &'a dyn World,
+pub(super) struct Live<'a> {
+    pub(super) job: Job,
+    pub(super) world: &'a dyn World,
     reactor: &'a mut Reactor,
     stream: &'a mut EventStream,
     /// What is to be told to the machine next.
-    events: VecDeque<Event>,
+    pub(super) events: VecDeque<Event>,
     calls: FxHashMap<ChildId, CallId>,
     process: Option<Running>,
     /// It has just been started and not been looked at.
@@ -156,7 +162,7 @@ struct Live<'a> {
     timeout_at: Option<Tick>,
     /// The slot runner, while it lives.
     parent: Option<Parent>,
-    result: Vec<u8>,
+    pub(super) result: Vec<u8>,
     finished: Option<(u8, Standing, Option<Vec<u8>>)>,
     not_started: Option<String>,
     timed_out: bool,
@@ -169,7 +175,7 @@ struct Live<'a> {
 }
 
 impl Live<'_> {
-    fn now(&self) -> Now {
+    pub(super) fn now(&self) -> Now {
         let now = clock::now();
         Now { wall_us: now.wall_us.saturating_add(self.job.skew_us), ..now }
     }
@@ -210,6 +216,23 @@ impl Live<'_> {
             self.parent = None;
             self.warn("htc-slot-run is gone: ending the job".to_owned());
             self.signal(libc::SIGQUIT);
+        }
+        Ok(())
+    }
+
+    /// Gives the last hooks a moment, unless somebody is impatient.
+    fn wait_for_calls(&mut self) -> io::Result<()> {
+        let limit = match self.job.quirks {
+            Quirks::Reference => LAST_CALLS_OF_REFERENCE,
+            Quirks::None => LAST_CALLS,
+        };
+        let until = clock::tick().plus(limit);
+        while !self.calls.is_empty() && clock::tick() < until {
+            match self.reactor.next(Some(until))? {
+                os::Event::Exited { child, .. } => drop(self.calls.remove(&child)),
+                os::Event::Signal(libc::SIGTERM | libc::SIGQUIT | libc::SIGINT) => break,
+                _ => {}
+            }
         }
         Ok(())
     }
@@ -284,7 +307,7 @@ impl Live<'_> {
         if self.job.slot.is_empty() { event } else { event.slot(self.job.slot.as_str()) }
     }
 
-    fn warn(&mut self, reason: String) {
+    pub(super) fn warn(&mut self, reason: String) {
         let event = self.event(Kind::Warning).reason(reason);
         self.stream.tell(&event);
     }
@@ -292,6 +315,10 @@ impl Live<'_> {
     fn carry_out(&mut self, now: Now, action: Action) {
         match action {
             Action::MakeScratch { files } => self.make_scratch(&files),
+            Action::OpenLog => {
+                self.open_log();
+                self.write_visa();
+            }
             Action::WriteFile(file) => self.write_file(&file),
             Action::Call(call) => self.call(now, call),
             Action::StartProcess(process) => self.start(now, &process),
@@ -312,6 +339,9 @@ impl Live<'_> {
                 }
             }
             Action::KillCalls => {
+                if let Err(error) = self.wait_for_calls() {
+                    self.warn(format!("cannot wait for hooks: {error}"));
+                }
                 for (child, _) in self.calls.drain() {
                     self.reactor.kill(child, libc::SIGKILL, Whom::Family);
                 }
@@ -357,13 +387,6 @@ impl Live<'_> {
         self.events.push_back(event);
         // The file of updates is there from the start, empty (s32 case 08).
         self.write_update(b"");
-    }
-
-    fn write_file(&mut self, file: &crate::starter::File) {
-        if let Err(failure) = self.job.sandbox.write(file) {
-            self.events
-                .push_back(Event::WriteFailed { path: failure.path, reason: failure.error.to_string() });
-        }
     }
 
     fn call(&mut self, now: Now, call: Call) {
@@ -430,15 +453,11 @@ impl Live<'_> {
         })?;
         let scratch = self.job.sandbox.scratch.clone();
         if child::writes_through_nothing(&process.files, identity.as_ref(), &scratch)
-            || process.failure.is_some()
+            || !process.failures.is_empty()
         {
             let failures =
                 child::open_failures(&process.files, identity.as_ref(), &scratch).unwrap_or_default();
-            return Err(if failures.is_empty() {
-                process.failure.iter().cloned().collect()
-            } else {
-                failures
-            });
+            return Err(if failures.is_empty() { process.failures.clone() } else { failures });
         }
 
         let ancestor = HookCall::marker(now, self.world.random());
@@ -535,47 +554,6 @@ impl Live<'_> {
                 self.reactor.kill(process.child, number, Whom::Process);
             }
             self.reactor.kill(process.child, number, Whom::Family);
-        }
-    }
-
-    fn write_update(&mut self, bytes: &[u8]) {
-        let Some(path) = self.job.update_ad.clone() else { return };
-        // The first, empty one is the job's own account's (s32).
-        let writer = match (bytes.is_empty(), &self.job.ad_writer) {
-            (true, Some(_)) => self.job.identity.as_ref(),
-            (_, writer) => writer.as_ref(),
-        };
-        let written = acting_as(writer, || files::replace(&path, bytes, 0o644, None));
-        if let Err(error) = written.and_then(|written| written) {
-            self.warn(format!("cannot write the update ad to '{}': {error}", path.display()));
-        }
-    }
-
-    fn write_result(&mut self, bytes: Vec<u8>) {
-        if let Some(path) = self.job.output_ad.clone() {
-            let append = || {
-                fs::OpenOptions::new()
-                    .append(true)
-                    .create(true)
-                    .mode(0o644)
-                    .open(&path)
-                    .and_then(|mut file| file.write_all(&bytes))
-            };
-            let written = acting_as(self.job.ad_writer.as_ref(), append);
-            if let Err(error) = written.and_then(|written| written) {
-                self.warn(format!("cannot write the result ad to '{}': {error}", path.display()));
-            }
-        }
-        self.result.extend_from_slice(&bytes);
-    }
-
-    fn log(&mut self, now: Now, event: &crate::starter::LogEvent) {
-        if let Some(log) = &mut self.job.log
-            && let Err(error) = log.write(now, event, self.world)
-        {
-            let path = log.path().display().to_string();
-            self.job.log = None;
-            self.warn(format!("the job's log '{path}' cannot be written: {error}"));
         }
     }
 }

@@ -10,9 +10,11 @@ mod measure;
 mod notice;
 mod parent;
 mod plan;
+mod records;
 mod rehearse;
 mod sandbox;
 mod user_log;
+mod visa;
 
 pub use job::Job;
 pub use live::{Finished, SIGNALS, run};
@@ -20,3 +22,4 @@ pub use plan::{Plan, Request, check_knobs, plan, slot_of_log};
 pub use rehearse::{Rehearsed, Script, rehearse};
 pub use sandbox::{Failure, Sandbox};
 pub use user_log::{Opening, UserLog};
+pub use visa::Visa;

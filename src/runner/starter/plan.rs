@@ -14,6 +14,7 @@ use super::job::Job;
 use super::notice;
 use super::sandbox::Sandbox;
 use super::user_log::{Opening, UserLog};
+use super::visa::Visa;
 use crate::classad::{ClassAd, Context};
 use crate::config::{ValueError, View};
 use crate::job::attr;
@@ -83,16 +84,28 @@ pub fn plan<'w>(request: Request<'w>, view: &View<'_>) -> Result<Plan<'w>, Value
         execute: view.string("EXECUTE").ok().flatten().map(|path| path.value.to_path_lossy().into_owned()),
         ..Settings::default()
     };
-    let settings = refuses.or_else(Settings::read(view, slot_ad, world), configured)?;
+    let settings = match quirks {
+        Quirks::Reference => Settings::read_late(view, slot_ad, world)?,
+        Quirks::None => refuses.or_else(Settings::read(view, slot_ad, world), configured)?,
+    };
     let output_limit = refuses.or_else(output_limit(view), || crate::runner::hook_call::PIPE_BUFFER_MAX)?;
-    let affinity = refuses.or_else(affinity(view, &request.slot), Vec::new)?;
+    let affinity = match affinity(view, &request.slot) {
+        // It is among the faults of the settings.
+        Err(_) if quirks == Quirks::Reference => Vec::new(),
+        read => refuses.or_else(read, Vec::new)?,
+    };
     let mut warnings = Vec::new();
     warnings.extend(not_isolated(view, request.private.as_deref()));
     let own = own_environment(world);
     let root = world.effective_uid() == 0;
 
     let Found { mut hooks, lookup, refusal } = hooks::find(&ad, view, world, quirks);
-    let refusal = refusal.or(refuses.reason);
+    let mut refusal = refusal.or(refuses.reason);
+    if settings.execute.as_ref().is_none_or(|execute| execute.as_os_str().is_empty())
+        && quirks.has(Quirk::NoExecuteCrashes)
+    {
+        refusal = Some(Refusal::NoExecute);
+    }
     if let Some(quirk) = lookup.quirk.filter(|quirk| !quirks.has(*quirk)) {
         warnings.push(format!("in HTCondor 25.14 {} ({})", quirk.line(), quirk.id()));
     }
@@ -100,6 +113,8 @@ pub fn plan<'w>(request: Request<'w>, view: &View<'_>) -> Result<Plan<'w>, Value
     let top = free_name(&execute, std::process::id(), world);
     let scratch = if settings.nested_scratch { top.join("scratch") } else { top.clone() };
 
+    // The visa shows the ad as it came.
+    let visa = Visa::asked_for(&ad, address(world), world);
     let info = job_info::read(&mut ad, &scratch, &overrides, world);
     let slot_user = slot_user(view, &request.slot);
     let ignored = quirks.has(Quirk::OwnerIgnored);
@@ -137,20 +152,23 @@ pub fn plan<'w>(request: Request<'w>, view: &View<'_>) -> Result<Plan<'w>, Value
     let output_ad = request.output_ad.filter(|path| path != "-");
     let resolve = |path: &BString| resolve(path, &scratch, quirks, world);
     let output_path = output_ad.as_ref().map(resolve);
+    // Whose supplementary groups are those of the job's account by then: `set_condor_egid` leaves them.
+    let condor_in_job = condor.clone().map(|condor| match &job_identity {
+        Some(job) => Identity { groups: job.groups.clone(), ..condor },
+        None => condor,
+    });
     // Relative names lie in the job's directory then: not with root's rights.
     let ad_writer = match quirks.has(Quirk::OutputAdAsCondor) {
-        true => condor.clone().or_else(|| job_identity.clone()),
+        true => condor_in_job.clone().or_else(|| job_identity.clone()),
         false => None,
     };
     // Never with more rights than those who may write there.
     let wrapper_reader = match quirks.has(Quirk::WrapperErrorFileIgnored) {
-        true => condor.clone().or_else(|| job_identity.clone()),
+        true => condor_in_job.or_else(|| job_identity.clone()),
         false => job_identity.clone(),
     };
     let log = match &job {
-        Ok(info) => {
-            open_log(&ad, (info, &scratch), job_identity.as_ref(), view, quirks, world, &mut warnings)?
-        }
+        Ok(info) => log_of(&ad, info, &scratch, view, quirks, world)?,
         Err(_) => None,
     };
     let job_plan = Job {
@@ -178,6 +196,7 @@ pub fn plan<'w>(request: Request<'w>, view: &View<'_>) -> Result<Plan<'w>, Value
         ad_writer,
         wrapper_reader,
         log,
+        visa,
         affinity,
         private: request.private,
         timeout: request.timeout,
@@ -345,35 +364,32 @@ fn output_limit(view: &View<'_>) -> Result<usize, ValueError> {
     Ok(configured.filter(|limit| *limit > 0).unwrap_or(crate::runner::hook_call::PIPE_BUFFER_MAX))
 }
 
-fn open_log(
+fn log_of(
     ad: &ClassAd,
-    (job, scratch): (&JobInfo, &Path),
-    identity: Option<&Identity>,
+    job: &JobInfo,
+    scratch: &Path,
     view: &View<'_>,
     quirks: Quirks,
     world: &dyn World,
-    warnings: &mut Vec<String>,
 ) -> Result<Option<UserLog>, ValueError> {
     if !ad.contains("StarterUserLog") {
         return Ok(None);
     }
     let options = view.string("DEFAULT_USERLOG_FORMAT_OPTIONS")?.map(|setting| setting.value);
-    let opening = Opening {
+    Ok(UserLog::asked_for(&Opening {
         ad,
         job,
         scratch,
-        identity,
         options: options.as_ref().map_or(&b""[..], |options| options),
-        // There is no command port to name.
-        address: format!("<{}:0>", world.machine().ip_address).into(),
+        address: address(world),
         quirks,
         world,
-    };
-    Ok(UserLog::open(&opening).unwrap_or_else(|(path, error)| {
-        warnings
-            .push(format!("the job's log '{}' cannot be opened: {error}; it runs without", path.display()));
-        None
     }))
+}
+
+/// What stands for the starter's address: there is no command port to name.
+fn address(world: &dyn World) -> BString {
+    format!("<{}:0>", world.machine().ip_address).into()
 }
 
 /// The id of a job that is refused, as far as its ad has one.

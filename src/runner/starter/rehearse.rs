@@ -100,8 +100,8 @@ pub fn rehearse(mut machine: Starter<'_>, job: &Job, script: &Script, mut now: N
                 }
                 Action::StartProcess(process) => {
                     describe(&process).into_iter().for_each(&mut say);
-                    if let Some(failure) = process.failure.clone() {
-                        events.push_back(Event::ProcessFailed(vec![failure]));
+                    if !process.failures.is_empty() {
+                        events.push_back(Event::ProcessFailed(process.failures.clone()));
                         continue;
                     }
                     events.push_back(Event::ProcessStarted { pid: 0 });
@@ -129,6 +129,7 @@ pub fn rehearse(mut machine: Starter<'_>, job: &Job, script: &Script, mut now: N
                 | Action::ContinueFamily
                 | Action::KillCall(_)
                 | Action::KillCalls
+                | Action::OpenLog
                 | Action::WriteUpdateAd(_)
                 | Action::WriteResultAd(_)
                 | Action::Log(_) => {}

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use bstr::{BString, ByteSlice};
 
+use super::child::is_dangling;
 use crate::classad::{ClassAd, Context};
 use crate::os::identity::acting_as;
 use crate::process::{Exit, Identity};
@@ -20,10 +21,10 @@ use crate::user_log::{
 };
 use crate::world::World;
 
-/// An open log.
+/// A log that a job asks for. Nothing is written before it has been opened.
 #[derive(Debug)]
 pub struct UserLog {
-    file: fs::File,
+    file: Option<fs::File>,
     path: PathBuf,
     id: (i32, i32, i32),
     options: FormatOptions,
@@ -38,7 +39,7 @@ enum Form {
     Json,
 }
 
-/// What a log is opened by.
+/// What a job's log is known by.
 pub struct Opening<'a> {
     /// The job's ad as it was read.
     pub ad: &'a ClassAd,
@@ -46,8 +47,6 @@ pub struct Opening<'a> {
     pub job: &'a JobInfo,
     /// The scratch directory, where a relative Iwd lies.
     pub scratch: &'a Path,
-    /// The job's account.
-    pub identity: Option<&'a Identity>,
     /// DEFAULT_USERLOG_FORMAT_OPTIONS.
     pub options: &'a [u8],
     /// What stands for the starter's address: `<host:port>` of nobody.
@@ -59,35 +58,14 @@ pub struct Opening<'a> {
 }
 
 impl UserLog {
-    /// Opens the log that the ad asks for; `None` if it asks for none.
-    ///
-    /// # Errors
-    /// The path with the reason; the job runs all the same.
-    pub fn open(opening: &Opening<'_>) -> Result<Option<UserLog>, (PathBuf, io::Error)> {
+    /// The log that the ad asks for; `None` if it asks for none.
+    pub fn asked_for(opening: &Opening<'_>) -> Option<UserLog> {
         let context = || Context::new(opening.world).my(opening.ad);
-        let Some(name) = context().string("StarterUserLog") else { return Ok(None) };
-        let path = if name.starts_with(b"/") {
-            name.to_path_lossy().into_owned()
-        } else {
-            opening.scratch.join(opening.job.iwd.to_path_lossy()).join(name.to_path_lossy())
+        let name = context().string("StarterUserLog")?;
+        let path = match name.is_empty() {
+            true => PathBuf::new(),
+            false => opening.scratch.join(opening.job.iwd.to_path_lossy()).join(name.to_path_lossy()),
         };
-        let fail = |error| (path.clone(), error);
-        if name.is_empty() {
-            return Err(fail(io::Error::from(io::ErrorKind::NotFound)));
-        }
-        let open = || {
-            if let Some(directory) = path.parent() {
-                fs::create_dir_all(directory)?;
-            }
-            fs::OpenOptions::new()
-                .append(true)
-                .create(true)
-                .mode(0o644)
-                // A FIFO without a reader must not hold the job up.
-                .custom_flags(nix::libc::O_NONBLOCK)
-                .open(&path)
-        };
-        let file = acting_as(opening.identity, open).and_then(|file| file).map_err(fail)?;
         let options = FormatOptions::parse(opening.options);
         let words = !opening.quirks.has(Quirk::UserlogFormatWordsIgnored);
         let form = match context().boolean("StarterUserLogUseXML") {
@@ -98,7 +76,36 @@ impl UserLog {
         };
         let number = |number: i64| i32::try_from(number).unwrap_or(-1);
         let id = (number(opening.job.cluster), number(opening.job.proc), number(opening.job.subproc));
-        Ok(Some(UserLog { file, path, id, options, form, address: opening.address.clone() }))
+        Some(UserLog { file: None, path, id, options, form, address: opening.address.clone() })
+    }
+
+    /// Opens it under the job's account, with the directories above it. That is done when the scratch directory is
+    /// there: a relative Iwd lies in it, and comes into being so (`JICLocal::init`).
+    ///
+    /// # Errors
+    /// Those of the file system; the job runs all the same.
+    pub fn open(&mut self, identity: Option<&Identity>) -> io::Result<()> {
+        if self.path.as_os_str().is_empty() {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        let open = || {
+            // Nor does the reference create it through a link.
+            if is_dangling(&self.path) {
+                return Err(io::ErrorKind::NotFound.into());
+            }
+            if let Some(directory) = self.path.parent() {
+                fs::create_dir_all(directory)?;
+            }
+            fs::OpenOptions::new()
+                .append(true)
+                .create(true)
+                .mode(0o644)
+                // A FIFO without a reader must not hold the job up.
+                .custom_flags(nix::libc::O_NONBLOCK)
+                .open(&self.path)
+        };
+        self.file = Some(acting_as(identity, open).and_then(|file| file)?);
+        Ok(())
     }
 
     /// Where it is.
@@ -106,7 +113,7 @@ impl UserLog {
         &self.path
     }
 
-    /// Appends one event, whole, with one write.
+    /// Appends one event, whole, with one write; nothing as long as the log is not open.
     ///
     /// # Errors
     /// Those of the write.
@@ -119,7 +126,7 @@ impl UserLog {
             Form::Xml => event.xml(),
             Form::Json => event.json(),
         };
-        self.file.write_all(&bytes)
+        self.file.as_mut().map_or(Ok(()), |file| file.write_all(&bytes))
     }
 
     fn body(&self, event: &LogEvent) -> Body {

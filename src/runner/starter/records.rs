@@ -1,0 +1,81 @@
+//! What a starter writes beside hooks and job: the files of its ads, the job's log, the visa.
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+
+use super::live::Live;
+use crate::os::files;
+use crate::os::identity::acting_as;
+use crate::starter::Event;
+use crate::time::Now;
+
+impl Live<'_> {
+    pub(super) fn open_log(&mut self) {
+        let Some(mut log) = self.job.log.take() else { return };
+        match log.open(self.job.sandbox.owner.as_ref()) {
+            Ok(()) => self.job.log = Some(log),
+            Err(error) => self.warn(format!(
+                "the job's log '{}' cannot be opened: {error}; it runs without",
+                log.path().display()
+            )),
+        }
+    }
+
+    pub(super) fn write_visa(&mut self) {
+        let Some(visa) = &self.job.visa else { return };
+        let written = acting_as(self.job.sandbox.owner.as_ref(), || visa.write(&self.job.iwd, self.now()));
+        if let Err(error) = written.and_then(|written| written) {
+            let directory = self.job.iwd.display().to_string();
+            self.warn(format!("the visa that the job asks for cannot be written in '{directory}': {error}"));
+        }
+    }
+
+    pub(super) fn write_file(&mut self, file: &crate::starter::File) {
+        if let Err(failure) = self.job.sandbox.write(file) {
+            self.events
+                .push_back(Event::WriteFailed { path: failure.path, reason: failure.error.to_string() });
+        }
+    }
+
+    pub(super) fn write_update(&mut self, bytes: &[u8]) {
+        let Some(path) = self.job.update_ad.clone() else { return };
+        // The first, empty one is the job's own account's (s32).
+        let writer = match (bytes.is_empty(), &self.job.ad_writer) {
+            (true, Some(_)) => self.job.identity.as_ref(),
+            (_, writer) => writer.as_ref(),
+        };
+        let written = acting_as(writer, || files::replace(&path, bytes, 0o644, None));
+        if let Err(error) = written.and_then(|written| written) {
+            self.warn(format!("cannot write the update ad to '{}': {error}", path.display()));
+        }
+    }
+
+    pub(super) fn write_result(&mut self, bytes: Vec<u8>) {
+        if let Some(path) = self.job.output_ad.clone() {
+            let append = || {
+                fs::OpenOptions::new()
+                    .append(true)
+                    .create(true)
+                    .mode(0o644)
+                    .open(&path)
+                    .and_then(|mut file| file.write_all(&bytes))
+            };
+            let written = acting_as(self.job.ad_writer.as_ref(), append);
+            if let Err(error) = written.and_then(|written| written) {
+                self.warn(format!("cannot write the result ad to '{}': {error}", path.display()));
+            }
+        }
+        self.result.extend_from_slice(&bytes);
+    }
+
+    pub(super) fn log(&mut self, now: Now, event: &crate::starter::LogEvent) {
+        if let Some(log) = &mut self.job.log
+            && let Err(error) = log.write(now, event, self.world)
+        {
+            let path = log.path().display().to_string();
+            self.job.log = None;
+            self.warn(format!("the job's log '{path}' cannot be written: {error}"));
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! The visa: a copy of the job's ad in its directory, which says who took the job on (`WantExecutionVisaFromStarter`).
+//!
+//! Reference: `classad_visa_write` of `classad_visa.cpp`. A visa that cannot be written stops nothing.
+
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use bstr::BString;
+
+use crate::classad::{ClassAd, Context, format::long};
+use crate::job::attr;
+use crate::time::Now;
+use crate::world::World;
+
+/// A visa to be written.
+#[derive(Clone, Debug)]
+pub struct Visa {
+    ad: ClassAd,
+    name: String,
+}
+
+impl Visa {
+    /// The visa that the ad as it came asks for; `None` if it asks for none, or has no id to name the file by. `address`
+    /// is what stands for the starter's own.
+    pub fn asked_for(ad: &ClassAd, address: BString, world: &dyn World) -> Option<Visa> {
+        let context = || Context::new(world).my(ad);
+        context().boolean("WantExecutionVisaFromStarter").filter(|wanted| *wanted)?;
+        let (cluster, proc) = (context().int(attr::CLUSTER_ID)?, context().int(attr::PROC_ID)?);
+        let mut ad = ad.clone();
+        ad.set("VisaDaemonType", "STARTER");
+        ad.set("VisaDaemonPID", i64::from(std::process::id()));
+        ad.set("VisaHostname", world.machine().full_host.as_str());
+        ad.set("VisaIpAddr", address);
+        Some(Visa { ad, name: format!("jobad.{cluster}.{proc}") })
+    }
+
+    /// Writes it as `jobad.<cluster>.<proc>`, or with the first free number behind that.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn write(&self, directory: &Path, now: Now) -> io::Result<()> {
+        let mut ad = self.ad.clone();
+        ad.set("VisaTimestamp", now.epoch());
+        let create = |name: &str| {
+            fs::OpenOptions::new().write(true).create_new(true).mode(0o644).open(directory.join(name))
+        };
+        let mut name = self.name.clone();
+        for number in 0u32.. {
+            match create(&name) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                    name = format!("{}.{number}", self.name);
+                }
+                file => return file?.write_all(&long::print(&ad)),
+            }
+        }
+        Err(io::ErrorKind::AlreadyExists.into())
+    }
+}

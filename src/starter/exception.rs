@@ -1,0 +1,74 @@
+//! Where 25.14 ends by an exception, and how (`EXCEPT`, `Starter::ExceptHandler`).
+//!
+//! The text goes into the job's log, the job is killed, JOB_EXIT is called if there is no job, and the starter ends with
+//! [`EXCEPTION`] without waiting for anything. Without JOB_EXIT nothing is left to do, and it ends as if all were well.
+
+use bstr::BString;
+
+use super::action::{Action, JobProcess, Notice};
+use super::failure::StartFailure;
+use super::machine::Starter;
+use super::process;
+use super::settings::Moment;
+use crate::time::Now;
+
+/// `STARTER_EXIT_EXCEPTION`.
+pub const EXCEPTION: u8 = 4;
+
+/// What `Create_Process` gets as error number of a child that ended before its program was executed.
+const CHILD_FAILED: i32 = 666_669;
+
+/// The status of a process that died of SIGSEGV, as a shell tells it.
+pub const CRASHED: u8 = 128 + 11;
+
+impl Starter<'_> {
+    /// Why 25.14 ends by an exception here, if it does.
+    pub(super) fn fault(&self, moment: Moment) -> Option<BString> {
+        self.settings.faults.iter().find(|fault| fault.moment == moment).map(|fault| fault.text.clone())
+    }
+
+    /// The exception that a knob makes here, if one does; true when it ended the starter.
+    pub(super) fn faulted(&mut self, now: Now, moment: Moment, out: &mut Vec<Action>) -> bool {
+        let Some(text) = self.fault(moment) else { return false };
+        self.not_started(now, StartFailure::exception(text), out);
+        true
+    }
+
+    /// What keeps the job from being executed when its files are open and event 001 is written: the exception of the
+    /// starter, or that of the child, which the starter tells of and sees as a strange failure.
+    pub(super) fn late_faults(&self, process: &JobProcess) -> Vec<StartFailure> {
+        if let Some(text) = self.fault(Moment::Launch) {
+            return vec![StartFailure::exception(text).after_event()];
+        }
+        let Some(text) = self.fault(Moment::Child) else { return Vec::new() };
+        let strange = format!("Unknown error {CHILD_FAILED}");
+        vec![
+            StartFailure::new(text, 0, 0).after_event(),
+            process::execute_failed(process, "", CHILD_FAILED, &strange),
+        ]
+    }
+
+    /// The same when the job runs: it is killed, and nobody is told.
+    pub(super) fn faulted_with_job(&mut self, moment: Moment, out: &mut Vec<Action>) -> bool {
+        let Some(text) = self.fault(moment) else { return false };
+        self.asked.fast = true;
+        self.report(StartFailure::new(text, 0, 0), out);
+        out.push(Action::KillFamily);
+        self.status = EXCEPTION;
+        self.remove_scratch(out);
+        true
+    }
+
+    /// An exception within the handling of one: the end, and everything stays where it is.
+    pub(super) fn end_in_exception(&mut self, out: &mut Vec<Action>) {
+        self.status = EXCEPTION;
+        self.finish(out);
+    }
+
+    /// 25.14 dies.
+    pub(super) fn crash(&mut self, reason: &str, out: &mut Vec<Action>) {
+        out.push(Action::Tell(Notice::Warning(reason.to_owned())));
+        self.status = CRASHED;
+        self.finish(out);
+    }
+}

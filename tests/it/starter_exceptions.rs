@@ -1,0 +1,251 @@
+//! What 25.14 does of its own where the configuration or the moment is wrong, and what the promise is instead.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use nix::sys::signal::Signal;
+
+use crate::place::{Place, Ran, heard, send, shell};
+
+/// Under 25.14's own behaviour.
+fn reference(place: Place) -> Place {
+    place.option(&["--quirks", "reference"])
+}
+
+fn read(place: &Place, name: &str) -> String {
+    fs::read_to_string(place.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+const LOG: &str = "\nStarterUserLog = \"log\"";
+
+#[test]
+fn a_bad_knob_ends_25_14_where_it_reads_it() {
+    let job = || format!("{}{LOG}", shell("exit 3"));
+    let run = |knob: &str| -> (Place, Ran) {
+        let place = reference(Place::new().noting().knob(knob));
+        let ran = place.run(&job());
+        (place, ran)
+    };
+    // When the job runs already.
+    let (place, ran) = run("STARTER_UPDATE_INTERVAL = abc");
+    assert_eq!((ran.status, ran.calls.as_str(), ran.ad.as_str()), (4, "prepare\n", ""), "{}", ran.told);
+    let log = read(&place, "iwd/log");
+    assert!(log.contains("001 (007.001.000)") && log.contains("021 (007.001.000)"), "{log}");
+    let text = "\tInvalid result (not an integer) for STARTER_UPDATE_INTERVAL (abc) in condor configuration.  Please set \
+                it to an integer expression in the range 1 to 2147483647 (default 300).\n";
+    assert!(log.contains(text), "{log}");
+    assert!(ran.left.is_empty());
+    // Before event 001, with JOB_EXIT, which is not waited for.
+    let (place, ran) = run("USE_PID_NAMESPACES = maybe");
+    assert_eq!(ran.status, 4, "{}", ran.told);
+    let log = read(&place, "iwd/log");
+    assert!(
+        !log.contains("001 (") && log.contains("USE_PID_NAMESPACES in the condor configuration  is"),
+        "{log}"
+    );
+    // When its files are open.
+    let (place, ran) = run("ENFORCE_CPU_AFFINITY = maybe");
+    assert_eq!(ran.status, 4, "{}", ran.told);
+    assert!(read(&place, "iwd/log").starts_with("001 ("));
+    // Before there is a job, a hook or a log.
+    for (knob, status) in
+        [("STARTER_NESTED_SCRATCH = maybe", 0), ("PIPE_BUFFER_MAX = x", 4), ("EXECUTE =", 139)]
+    {
+        let (place, ran) = run(knob);
+        assert_eq!((ran.status, ran.calls.as_str()), (status, ""), "{knob}: {}", ran.told);
+        assert!(!place.path("iwd/log").exists(), "{knob}");
+    }
+    // When SIGTERM comes.
+    let place = reference(Place::new().noting().knob("SHUTDOWN_GRACEFUL_TIMEOUT = x"));
+    let pipe = place.pipe();
+    let child = place.start(&format!("{}{LOG}", shell("echo up > pipe; exec sleep 600")));
+    assert_eq!(heard(&pipe), "up\n");
+    send(&child, Signal::SIGTERM);
+    let ran = place.finish(child);
+    assert_eq!((ran.status, ran.calls.as_str(), ran.left.len()), (4, "prepare\n", 0), "{}", ran.told);
+    assert!(read(&place, "iwd/log").contains("for SHUTDOWN_GRACEFUL_TIMEOUT (x)"));
+    // Twice: the handling of the first exception makes an environment too.
+    let (place, ran) = run("STARTER_SETS_HOME_ENV = maybe");
+    assert_eq!((ran.status, ran.calls.as_str(), ran.left.len()), (4, "", 1), "{}", ran.told);
+    assert!(!place.path("iwd/log").exists());
+    let (place, ran) = run("STARTER_REMOVE_EXECUTE_DIR_DELAY_TIME = x");
+    assert_eq!((ran.status, ran.left.len()), (4, 1), "{}", ran.told);
+    assert!(ran.ad.contains("ExitCode = 3"), "{}", ran.ad);
+    assert!(read(&place, "iwd/log").contains("(default 0).\n"));
+}
+
+#[test]
+fn without_an_exit_hook_an_exception_leaves_nothing_to_do() {
+    let place = reference(Place::new().knob("USE_PID_NAMESPACES = maybe"));
+    let ran = place.run(&format!("{}{LOG}", shell("exit 3")));
+    assert_eq!((ran.status, ran.left.len()), (0, 0), "{}", ran.told);
+    assert!(read(&place, "iwd/log").starts_with("021 ("));
+    let place = reference(Place::new().knob("USE_PROCESS_GROUPS = maybe"));
+    let ran = place.run(&format!("{}{LOG}", shell("exit 3")));
+    assert_eq!(ran.status, 0, "{}", ran.told);
+    let log = read(&place, "iwd/log");
+    assert!(log.starts_with("001 (") && log.contains("(errno=666669: 'Unknown error 666669')"), "{log}");
+}
+
+#[test]
+fn by_default_a_bad_knob_is_told_before_anything_happens() {
+    for knob in
+        ["STARTER_UPDATE_INTERVAL = abc", "STARTER_SETS_HOME_ENV = maybe", "ENFORCE_CPU_AFFINITY = maybe"]
+    {
+        let place = Place::new().noting().knob(knob);
+        let ran = place.run(&shell("exit 3"));
+        assert_eq!((ran.status, ran.calls.as_str(), ran.left.len()), (3, "", 0), "{knob}: {}", ran.told);
+        let name = knob.split(' ').next().unwrap();
+        assert!(ran.told.contains(name), "{knob}: {}", ran.told);
+    }
+}
+
+#[test]
+fn an_interval_below_zero_is_at_once() {
+    let place = Place::new()
+        .hook("UPDATE_JOB_INFO", "grep -c JobState >> $CALLS")
+        .knob("STARTER_INITIAL_UPDATE_INTERVAL = -1");
+    let pipe = place.pipe();
+    let child = place.start(&shell("read x < pipe"));
+    let told = || fs::read_to_string(place.path("iwd/calls")).unwrap_or_default().lines().count();
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    while told() < 2 && std::time::Instant::now() < until {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    assert_eq!(told(), 2, "the first update of the job comes with its start");
+    fs::write(pipe, "go\n").unwrap();
+    assert_eq!(place.finish(child).status, 0);
+}
+
+#[test]
+fn without_execute_25_14_calls_the_exit_hook_in_its_log_directory() {
+    let place = || {
+        let place = Place::new()
+            .hook("JOB_EXIT", "pwd >> $CALLS; echo $1 >> $CALLS")
+            .knob("EXECUTE = /no/such/place\nLOG = $(LOCAL_DIR)/log");
+        fs::create_dir(place.path("log")).unwrap();
+        place
+    };
+    // The hook is not waited for, and may be killed before it comes to say anything.
+    let real = reference(place());
+    let log = real.path("log").canonicalize().unwrap();
+    let told = format!("{}\nevict\n", log.display());
+    let noted = (0..20).any(|_| {
+        let ran = real.run("Cmd = \"/bin/true\"");
+        assert_eq!(ran.status, 4, "{}", ran.told);
+        ran.calls.starts_with(&told)
+    });
+    assert!(noted, "{told}");
+    let ran = place().run("Cmd = \"/bin/true\"");
+    assert_eq!((ran.status, ran.calls.as_str()), (1, "/\nevict\n"), "{}", ran.told);
+}
+
+#[test]
+fn the_log_of_a_job_in_a_relative_directory_makes_that_directory() {
+    let place = Place::new();
+    let command = place.path("iwd/show");
+    crate::sandbox::write_executable(&command, b"#!/bin/sh\npwd\n");
+    let out = place.path("iwd/out");
+    let ran = place.run(&format!(
+        "Cmd = \"{}\"\nOut = \"{}\"\nIwd = \"sub\"{LOG}",
+        command.display(),
+        out.display()
+    ));
+    assert_eq!(ran.status, 0, "{}", ran.told);
+    assert!(read(&place, "iwd/out").trim().ends_with("/scratch/sub"), "{}", read(&place, "iwd/out"));
+    // Without the log there is no such directory.
+    let ran = place.run(&format!("Cmd = \"{}\"\nIwd = \"sub\"", command.display()));
+    assert_eq!(ran.status, 1, "{}", ran.told);
+}
+
+#[test]
+fn no_log_is_made_through_a_link_to_nothing_and_none_for_a_rehearsal() {
+    let place = Place::new();
+    symlink("nowhere", place.path("iwd/log")).unwrap();
+    let ran = place.run(&format!("Cmd = \"/bin/true\"{LOG}"));
+    assert_eq!(ran.status, 0, "{}", ran.told);
+    assert!(ran.told.contains("cannot be opened"), "{}", ran.told);
+    assert!(!place.path("iwd/nowhere").exists());
+    let place = Place::new().option(&["--dry-run"]);
+    assert_eq!(place.run(&format!("Cmd = \"/bin/true\"{LOG}")).status, 0);
+    assert!(!place.path("iwd/log").exists());
+}
+
+#[test]
+fn a_visa_shows_the_ad_as_it_came() {
+    let place = Place::new();
+    fs::write(place.path("iwd/jobad.7.1"), "there\n").unwrap();
+    let job = "Cmd = \"/bin/true\"\nWantExecutionVisaFromStarter = true";
+    let ran = place.run(job);
+    assert_eq!(ran.status, 0, "{}", ran.told);
+    assert_eq!(read(&place, "iwd/jobad.7.1"), "there\n");
+    let visa = read(&place, "iwd/jobad.7.1.0");
+    for line in
+        ["Cmd = \"/bin/true\"", "VisaDaemonType = \"STARTER\"", "VisaTimestamp = ", "VisaHostname = \""]
+    {
+        assert!(visa.contains(line), "{line} in\n{visa}");
+    }
+    assert!(!visa.contains("OrigCmd"), "{visa}");
+    assert!(place.run("Cmd = \"/bin/true\"\nWantExecutionVisaFromStarter = false").status == 0);
+    assert!(!place.path("iwd/jobad.7.1.1").exists());
+}
+
+#[test]
+fn a_job_that_needs_oauth_tokens_is_refused_and_told_so() {
+    let job = format!("Cmd = \"/bin/true\"\nOAuthServicesNeeded = \"box\"{LOG}");
+    let place = Place::new().noting();
+    let ran = place.run(&job);
+    assert_eq!((ran.status, ran.calls.as_str(), ran.left.len()), (1, "exit evict\n", 0), "{}", ran.told);
+    assert!(
+        ran.told.contains("no credentials for the OAuth services that the job needs (box)"),
+        "{}",
+        ran.told
+    );
+    let place = reference(Place::new().noting());
+    let ran = place.run(&job);
+    assert_eq!((ran.status, ran.calls.as_str(), ran.left.len()), (1, "", 1), "{}", ran.told);
+    assert!(read(&place, "iwd/log").contains("\tStarter failed to initialize\n"));
+}
+
+#[test]
+fn the_last_update_is_given_a_moment_where_nothing_else_is_waited_for() {
+    let place = Place::new().hook("UPDATE_JOB_INFO", "cat > /dev/null; sleep 0.2; echo told >> $CALLS");
+    let ran = place.run("Cmd = \"/bin/true\"");
+    assert_eq!((ran.status, ran.calls.as_str()), (0, "told\ntold\n"), "{}", ran.told);
+    let place = Place::new().hook("UPDATE_JOB_INFO", "exec sleep 600");
+    assert_eq!(place.run("Cmd = \"/bin/true\"").status, 0);
+}
+
+#[test]
+fn under_the_daemons_name_the_job_is_lines_and_nothing_else() {
+    let ad = |place: &Place| {
+        format!("[ Cmd = \"/bin/true\"; User = \"nobody\"; Iwd = \"{}\" ]", place.path("iwd").display())
+    };
+    let run = |place: &Place| {
+        let mut child = place.command().spawn().unwrap();
+        std::io::Write::write_all(&mut child.stdin.take().unwrap(), ad(place).as_bytes()).unwrap();
+        place.finish(child)
+    };
+    let mut place = Place::new().option(&["-f", "-job-input-ad", "-", "-job-output-ad", "-"]);
+    place.tool = true;
+    let ran = run(&place);
+    assert_eq!((ran.status, ran.ad.as_str()), (1, ""), "{}", ran.told);
+    let ran = run(&reference(Place::new().option(&["--job-input-ad", "-"])));
+    assert_eq!((ran.status, ran.ad.as_str()), (1, ""), "{}", ran.told);
+    // By default any form will do.
+    let ran = run(&Place::new().option(&["--job-input-ad", "-"]));
+    assert_eq!(ran.status, 0, "{}", ran.told);
+}
+
+#[test]
+fn ids_and_time_outs_have_32_bits_and_an_empty_metric_is_none() {
+    let place = Place::new().knob("MEMORY_USAGE_METRIC =");
+    let ran = place.run(&format!("Cmd = \"/bin/true\"\nProcId = 99999999999{LOG}"));
+    assert!(ran.has("ExitCode = 0") && !ran.ad.contains("MemoryUsage"), "{}\n{}", ran.ad, ran.told);
+    assert!(read(&place, "iwd/log").starts_with("001 (007.1215752191.000)"), "{}", read(&place, "iwd/log"));
+    let place = Place::new().hook("JOB_EXIT", "exit 0").knob("FARM_HOOK_JOB_EXIT_TIMEOUT = 99999999999");
+    let ran = place.run("Cmd = \"/bin/true\"");
+    assert_eq!((ran.status, ran.ad.as_str()), (1, ""), "{}", ran.told);
+    let place = reference(place);
+    assert_eq!(place.run("Cmd = \"/bin/true\"").status, 4);
+}
