@@ -63,6 +63,14 @@ impl JobQueue {
         Ok(())
     }
 
+    /// Lets a job enter once more, behind all others: so a router's view has a job that it has edited in place.
+    pub fn enter_again(&mut self, key: JobId) {
+        self.entered += 1;
+        if let Some(stored) = self.ads.get_mut(&key) {
+            stored.entered = self.entered;
+        }
+    }
+
     /// Forgets everything.
     pub fn clear(&mut self) {
         self.ads = FxHashMap::default();

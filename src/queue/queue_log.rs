@@ -81,6 +81,11 @@ impl QueueLogReader {
         &self.queue
     }
 
+    /// The queue, for a reader that also changes it.
+    pub fn queue_mut(&mut self) -> &mut JobQueue {
+        &mut self.queue
+    }
+
     /// The queue, the reader being done with.
     pub fn into_queue(self) -> JobQueue {
         self.queue

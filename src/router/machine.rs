@@ -6,6 +6,7 @@
 mod hooks;
 mod orphans;
 mod step;
+mod submission;
 mod watch;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -13,8 +14,9 @@ use std::collections::{BTreeMap, VecDeque};
 use bstr::{BString, ByteSlice};
 use rustc_hash::FxHashMap;
 
-use hooks::{hook_key, submitted};
+use hooks::hook_key;
 use step::Step;
+use submission::submitted;
 
 use super::mirror::{Extra, Told, is_hold_copied, mirror};
 use super::routed_job::{Phase, RoutedJob};
@@ -85,8 +87,12 @@ pub enum Event {
     Unclear(JobId, String),
     /// A third: what has to be done before could not be done, such as copying a proxy, and why.
     Unprepared(JobId, String),
+    /// A fourth: the files of the copy could not be spooled; the number that it had, and why.
+    NotSpooled(JobId, JobId, String),
     /// An answer to [`Action::Edit`].
     Edited(JobId, Result<(), String>),
+    /// An answer to [`Action::UpdateCopy`].
+    CopyUpdated(JobId, Result<(), String>),
     /// An answer to [`Action::Finalize`].
     Finalized(JobId, Result<(), String>),
     /// An answer to [`Action::Yield`]; an error with false need not be tried again.
@@ -132,8 +138,8 @@ pub enum Action {
     Edit(JobId, Vec<(BString, Option<Expr>)>),
     /// Set attributes of a source; JobStatus only if the queue's is neither removed nor completed.
     Update(JobId, Vec<(BString, Option<Expr>)>),
-    /// Set attributes of a copy, whose id it is, in the queue of copies; JobStatus likewise.
-    UpdateCopy(JobId, Vec<(BString, Option<Expr>)>),
+    /// Set attributes of a copy in the queue of copies; JobStatus likewise. The first id is the source's.
+    UpdateCopy(JobId, JobId, Vec<(BString, Option<Expr>)>),
     /// Let the copy leave its queue: the first id is the source's.
     Finalize(JobId, JobId),
     /// Remove a copy, whose id it is, with the reason.
@@ -218,7 +224,7 @@ impl Router {
 
     /// Whether nothing is managed and no answer is awaited.
     pub fn is_idle(&self) -> bool {
-        self.jobs.is_empty()
+        self.jobs.values().all(|job| job.phase == Phase::Retired && !job.flows)
     }
 
     /// Whether the next phase of a job waits for the next poll only because a hook has ended since the last.
@@ -269,21 +275,11 @@ impl Router {
                 });
             }
             Event::Submitted(id, result) => self.with(id, &mut step, |_, job, step| match result {
-                Ok(copy) => {
-                    job.copy_id = Some(copy);
-                    submitted(&mut job.copy, Some(copy), step.now);
-                    job.source.set("RoutedToJobId", copy.to_string().as_str());
-                    job.phase = Phase::Submitted;
-                    job.since = step.now;
-                    step.log(job, "submitted job");
-                    // What the copy does is looked at in the next poll.
-                    step.parked = true;
-                }
-                Err(reason) => {
-                    submitted(&mut job.copy, None, step.now);
-                    step.log(job, &format!("failed to submit job: {reason}"));
-                    job.phase = Phase::Cleanup;
-                }
+                Ok(copy) => Self::is_submitted(job, copy, step),
+                Err(reason) => Self::is_not_submitted(job, None, &reason, step),
+            }),
+            Event::NotSpooled(id, copy, reason) => self.with(id, &mut step, |_, job, step| {
+                Self::is_not_submitted(job, Some(copy), &reason, step);
             }),
             Event::Unprepared(id, reason) => self.with(id, &mut step, |_, job, step| {
                 step.log(job, &reason);
@@ -307,6 +303,9 @@ impl Router {
                     Err(reason) => step.log(job, &format!("Failed to edit job: {reason}")),
                 }
                 job.phase = Phase::Cleanup;
+            }),
+            Event::CopyUpdated(id, result) => self.with(id, &mut step, |router, job, step| {
+                router.copy_updated(job, result, step);
             }),
             Event::Finalized(id, result) => self.with(id, &mut step, |router, job, step| {
                 match result {
@@ -355,7 +354,8 @@ impl Router {
             self.advance(&mut job, step);
         }
         let asks = job.waiting && job.asks;
-        if job.phase != Phase::Retired || !self.is_over(&job, step) {
+        // One that the end of a hook has retired is looked at again by the next poll: it is a candidate of the one after.
+        if job.phase != Phase::Retired || !job.flows || !self.is_over(&job, step) {
             self.jobs.insert(key, job);
         }
         if !asks {

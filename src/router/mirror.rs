@@ -111,10 +111,9 @@ impl Changes<'_> {
         self.set(name.as_bytes(), Expr::literal(value));
     }
 
-    fn remove(&mut self, name: &str) {
-        if self.ad.remove(name).is_some() {
-            self.made.changes.push((name.into(), None));
-        }
+    /// Forgets an attribute: the queue keeps it, for what is deleted is not among what 25.14 writes (`push_dirty_attributes`).
+    fn forget(&mut self, name: &str) {
+        self.ad.remove(name);
     }
 
     fn copy(&mut self, queued: &ClassAd, routed: &ClassAd, name: &[u8]) {
@@ -206,7 +205,7 @@ fn hold(changes: &mut Changes<'_>, queued: &ClassAd, routed: &ClassAd, now: i64,
     if let Some(release) = changes.ad.get("ReleaseReason") {
         changes.set(b"LastReleaseReason", release);
     }
-    changes.remove("ReleaseReason");
+    changes.forget("ReleaseReason");
     let holds = Context::new(world).my(queued).int("NumSystemHolds").unwrap_or(0);
     changes.value("NumSystemHolds", holds + 1);
 }
@@ -215,4 +214,23 @@ fn hold(changes: &mut Changes<'_>, queued: &ClassAd, routed: &ClassAd, now: i64,
 pub fn names(changes: &[(BString, Option<Expr>)]) -> String {
     let names: Vec<_> = changes.iter().map(|(name, _)| name.to_str_lossy()).collect();
     names.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::classad::format::long;
+    use crate::os::RealWorld;
+
+    #[test]
+    fn a_mirrored_hold_leaves_the_reason_of_the_last_release_in_the_queue() {
+        let queued = long::parse(b"JobStatus = 2\nReleaseReason = \"by hand\"\n").0;
+        let copy = long::parse(b"JobStatus = 5\nHoldReason = \"full\"\nHoldReasonCode = 3\n").0;
+        let mut source = queued.clone();
+        let made = mirror(&queued, &copy, &mut source, Extra::default(), 9, &RealWorld::new());
+        let changes = made.map(|made| made.changes).unwrap_or_default();
+        assert!(changes.iter().all(|(name, expr)| name != "ReleaseReason" && expr.is_some()), "{changes:?}");
+        assert!(!source.contains("ReleaseReason"));
+        assert_eq!(source.string("LastReleaseReason").map(bstr::BStr::new), Some("by hand".into()));
+    }
 }

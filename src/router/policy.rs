@@ -94,16 +94,15 @@ pub fn periodic(job: &ClassAd, knobs: &dyn Knobs, world: &dyn World) -> Option<F
         }
         for name in names(knob, knobs) {
             let Some(text) = knobs.get(name.as_bytes()) else { continue };
-            if !Expr::parse(&text).is_ok_and(|expr| is_true(&expr)) {
-                continue;
-            }
+            let Some(expr) = Expr::parse(&text).ok().filter(is_true) else { continue };
             let own = |ending: &str| {
                 let text = knobs.get(format!("{name}_{ending}").as_bytes())?;
                 Some(context.eval(&Expr::parse(&text).ok()?))
             };
             let reason = own("REASON").and_then(|value| value.as_str().map(BString::from));
             let reason = reason.filter(|reason| !reason.is_empty());
-            let reason = reason.unwrap_or_else(|| told("system macro", knob, &text, "TRUE").into());
+            let reason =
+                reason.unwrap_or_else(|| told("system macro", knob, &expr.unparse_old(), "TRUE").into());
             let subcode = own("SUBCODE").and_then(|value| value.as_int()).unwrap_or(0);
             return Some(fired(reason, HoldCode::SystemPolicy, subcode));
         }
@@ -186,6 +185,11 @@ mod tests {
         let text = "The system macro SYSTEM_PERIODIC_HOLD expression 'Old' evaluated to TRUE";
         let job = "JobStatus = 1\nSize = 6\nOld = 1\n";
         assert_eq!(at_1000(job, &knobs), held(text, HoldCode::SystemPolicy, 0));
+        // Texts are those of the parsed expressions.
+        let knobs_of = |text| [("SYSTEM_PERIODIC_HOLD", text)];
+        let text = "The system macro SYSTEM_PERIODIC_HOLD expression 'Size =!= 5' evaluated to TRUE";
+        let held_for = at_1000("JobStatus = 1\nSize = 6\n", &knobs_of("Size   isnt 5"));
+        assert_eq!(held_for, held(text, HoldCode::SystemPolicy, 0));
         let text = "The system macro SYSTEM_PERIODIC_REMOVE expression 'Size > 5' evaluated to TRUE";
         assert_eq!(at_1000("JobStatus = 1\nSize = 6\n", &knobs), Some(Fired::Remove(text.into())));
     }

@@ -58,6 +58,8 @@ pub struct RoutedJob {
     pub source: ClassAd,
     /// The routed ad as it was made or last seen; empty before.
     pub copy: ClassAd,
+    /// What the update hook has answered, as long as it is being written to the copy.
+    pub answer: ClassAd,
     /// Whether the source says that it is ours.
     pub claimed: bool,
     /// Finalized, or edited.
@@ -101,6 +103,7 @@ impl RoutedJob {
             flows: true,
             source,
             copy: ClassAd::new(),
+            answer: ClassAd::new(),
             claimed: false,
             done: false,
             success: false,

@@ -169,6 +169,12 @@ impl Body {
                 ad.set("Type", *step as i64);
                 text(ad, "Host", host);
             }
+            Body::JobAdInformation(told) => {
+                let kept = ad.clone();
+                ad.update(told);
+                // What stands there already says what event it is.
+                ad.update(&kept);
+            }
             Body::Other { lines, .. } => text(ad, "Info", &bstr::join("\n", lines)),
         }
     }

@@ -3,6 +3,7 @@
 use bstr::BString;
 
 use super::{EventKind, ResourceTable};
+use crate::classad::ClassAd;
 
 /// Processor time as events give it, in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -194,6 +195,8 @@ pub enum Body {
         /// Name of the slot.
         startd: BString,
     },
+    /// 028, with all attributes of the event that it follows and those that were asked for.
+    JobAdInformation(Box<ClassAd>),
     /// 033
     AttributeUpdate {
         /// Its name.
@@ -243,6 +246,7 @@ impl Body {
             Body::Disconnected { .. } => EventKind::Disconnected,
             Body::Reconnected { .. } => EventKind::Reconnected,
             Body::ReconnectFailed { .. } => EventKind::ReconnectFailed,
+            Body::JobAdInformation(_) => EventKind::JobAdInformation,
             Body::AttributeUpdate { .. } => EventKind::AttributeUpdate,
             Body::ClusterSubmit { .. } => EventKind::ClusterSubmit,
             Body::Transfer { .. } => EventKind::FileTransfer,

@@ -4,6 +4,7 @@ use bstr::ByteSlice;
 
 use super::body::{Body, Ending, Evicted, Share, Terminated, UsageTime};
 use super::{FormatOptions, JobEvent, ResourceTable};
+use crate::classad::format::long;
 
 impl JobEvent {
     /// The event with the line `...` behind it.
@@ -113,6 +114,10 @@ impl Body {
                 if !host.is_empty() {
                     line(out, b"\tTransferring to host: ", host);
                 }
+            }
+            Body::JobAdInformation(ad) => {
+                put(out, "Job ad information event triggered.\n");
+                out.extend_from_slice(&long::print(ad));
             }
             Body::Other { lines, .. } => {
                 for text in lines {

@@ -26,6 +26,7 @@ mod reactor;
 #[cfg(feature = "cli")]
 mod router_info;
 mod router_live;
+mod router_machine;
 mod router_routes;
 mod router_tokens;
 #[cfg(feature = "cli")]

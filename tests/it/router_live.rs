@@ -528,3 +528,84 @@ fn who_has_a_second_queue_is_told_where_copies_go_without_it() {
     assert_eq!(status, 3, "{told}");
     assert!(told.contains("'nowhere'"), "{told}");
 }
+
+/// Lets a router look at the queue a few times.
+fn looks(place: &Place, seconds: u64) {
+    let router = place.command("queue", &["--period", "0.2"]).spawn().unwrap();
+    std::thread::sleep(Duration::from_secs(seconds));
+    let _ = kill(Pid::from_raw(router.id() as i32), Signal::SIGTERM);
+    router.wait_with_output().unwrap();
+}
+
+#[test]
+fn jobs_that_are_edited_in_place_take_turns() {
+    let place = Place::new();
+    let route = "  REQUIREMENTS true\n  MaxJobs = 1\n  EditJobInPlace = true\n  EVALSET N (N ?: 0) + 1\n";
+    fs::write(place.file("config"), CONFIG.replace("  UNIVERSE vanilla\n", route)).unwrap();
+    fs::copy(place.file("queue/1.0.ad"), place.file("queue/2.0.ad")).unwrap();
+    assert!(waits_for(|| {
+        looks(&place, 1);
+        place.read("queue/2.0.ad").contains("\nN = 2")
+    }));
+    assert!(place.read("queue/1.0.ad").contains("\nN = "), "{}", place.read("queue/1.0.ad"));
+}
+
+#[test]
+fn events_go_to_the_log_of_a_dagman_too_and_carry_attributes_that_are_asked_for() {
+    use std::os::unix::fs::PermissionsExt;
+    let place = sandboxed("", "");
+    fs::write(place.file("config"), CONFIG).unwrap();
+    let home = place.file("home");
+    let job = |lines: &str| {
+        format!("{}Iwd = \"{}\"\nUserLog = \"log\"\n{lines}", JOB.replace("ana", "nobody"), home.display())
+    };
+    // A job that is removed while it is routed.
+    let play = |lines: &str| {
+        for name in ["log", "dag"] {
+            let _ = fs::remove_file(place.file("home").join(name));
+        }
+        let _ = fs::remove_dir_all(place.file("queue"));
+        fs::create_dir(place.file("queue")).unwrap();
+        fs::set_permissions(place.file("queue"), fs::Permissions::from_mode(0o755)).unwrap();
+        fs::write(place.file("queue/1.0.ad"), job(lines)).unwrap();
+        place.run("queue", &["--once"]);
+        let edit = |name: &str, from: &str, to: &str| {
+            let text = place.read(name);
+            assert!(text.contains(from), "{text}");
+            fs::write(place.file(name), text.replace(from, to)).unwrap();
+        };
+        edit("queue/2.0.ad", "JobStatus = 1\n", "JobStatus = 2\n");
+        place.run("queue", &["--once"]);
+        edit("queue/1.0.ad", "JobStatus = 2\n", "JobStatus = 3\nRemoveReason = \"enough\"\n");
+        place.run("queue", &["--once"]);
+        (place.read("home/log"), place.read("home/dag"))
+    };
+    let (log, dag) = play("DAGManNodesLog = \"dag\"\nDAGManNodesMask = \"0, 9,16\"\nUserLogUseXML = true\n");
+    assert!(
+        log.contains("ExecuteEvent") && log.contains("<a n=\"MyType\"><s>JobAbortedEvent</s></a>"),
+        "{log}"
+    );
+    assert!(dag.starts_with("009 (001.000.000) ") && dag.matches("\n...\n").count() == 1, "{dag}");
+    // Without a mask it is a log like the other.
+    let (log, dag) = play("DAGManNodesLog = \"dag\"\nUserLogUseXML = 2\n");
+    assert!(log == dag && log.contains("  \"MyType\": \"ExecuteEvent\",\n"), "{log}\n{dag}");
+    let asked =
+        "DAGManNodesLog = \"dag\"\nDAGManNodesMask = \"1\"\nJobAdInformationAttrs = \"Owner, Missing\"\n";
+    let (log, dag) = play(asked);
+    assert!(!dag.contains("028 ") && dag.starts_with("001 "), "{dag}");
+    let told = log.split("...\n").nth(1).unwrap_or_default();
+    assert!(told.starts_with("028 (001.000.000) "), "{log}");
+    let lines: Vec<&str> = told.lines().skip(1).filter(|line| !line.starts_with("EventTime = ")).collect();
+    let expected = [
+        "Cluster = 1",
+        "EventTypeNumber = 28",
+        "ExecuteHost = \"2.0\"",
+        "MyType = \"ExecuteEvent\"",
+        "Owner = \"nobody\"",
+        "Proc = 0",
+        "Subproc = 0",
+        "TriggerEventTypeName = \"ULOG_EXECUTE\"",
+        "TriggerEventTypeNumber = 1",
+    ];
+    assert_eq!(lines, expected, "{log}");
+}

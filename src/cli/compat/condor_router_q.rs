@@ -7,8 +7,9 @@ use std::io::{self, IsTerminal, Write};
 
 use bstr::ByteSlice;
 
-use super::condor_q::{self, Table, Wish};
+use super::condor_q;
 use super::condor_q_list::List;
+use super::condor_q_wish::{Table, USAGE as QUEUE_USAGE, Wish};
 use crate::classad::{ClassAd, Context, Expr};
 use crate::cli::common::{Session as Program, Status};
 use crate::cli::router_status::{configured_queue, real_world};
@@ -58,7 +59,7 @@ pub fn run(words: &[OsString], program: &Program) -> anyhow::Result<Status> {
             }
             "-h" | "-help" => {
                 io::stdout().write_all(USAGE.as_bytes())?;
-                io::stdout().write_all(condor_q::USAGE.as_bytes())?;
+                io::stdout().write_all(QUEUE_USAGE.as_bytes())?;
                 return Ok(Status::Tool(0));
             }
             _ => {

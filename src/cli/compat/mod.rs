@@ -4,6 +4,7 @@ pub mod condor_job_router_info;
 pub mod condor_q;
 mod condor_q_list;
 mod condor_q_tables;
+mod condor_q_wish;
 pub mod condor_router_history;
 pub mod condor_router_q;
 pub mod condor_transform_ads;

@@ -107,17 +107,7 @@ impl Router {
                 Some(HookDecision::Failed) if self.quirks.has(Quirk::UpdateFailureFreezes) => {
                     step.parked = true
                 }
-                Some(HookDecision::Updated) => {
-                    let answer = answer.unwrap_or_default();
-                    let changes: Vec<_> =
-                        answer.sorted().into_iter().map(|(name, expr)| (name.into(), Some(expr))).collect();
-                    if let Some(copy) = job.copy_id {
-                        step.actions.push(Action::UpdateCopy(copy, changes));
-                        step.log(job, "updated routed job status");
-                    }
-                    job.copy.update(&answer);
-                    self.check_with(job, Some(&answer), step);
-                }
+                Some(HookDecision::Updated) => self.answered(job, answer.unwrap_or_default(), step),
                 _ => self.check(job, step),
             },
             HookType::JobFinalize => match decision {
@@ -143,6 +133,45 @@ impl Router {
                 Some(HookDecision::Failed) => self.cleanup_failed(job, step),
                 _ => self.clean(job, step),
             },
+        }
+    }
+
+    /// Writes to the copy what an update hook has answered.
+    fn answered(&mut self, job: &mut RoutedJob, answer: ClassAd, step: &mut Step<'_>) {
+        let Some(copy) = job.copy_id else { return self.check(job, step) };
+        let Some(queued) = step.around.copies.job(copy) else {
+            step.log(
+                job,
+                &format!("Ad {copy} disappeared before update finished.  Nothing will be updated."),
+            );
+            job.phase = Phase::Cleanup;
+            return;
+        };
+        let changes =
+            answer.sorted().into_iter().map(|(name, expr)| (name.into(), Some(expr))).collect::<Vec<_>>();
+        job.copy = queued.flattened_chain();
+        job.copy.update(&answer);
+        job.answer = answer;
+        step.ask(job, Action::UpdateCopy(job.source_id, copy, changes));
+    }
+
+    /// The queue has taken what a hook answered, or not.
+    pub(super) fn copy_updated(
+        &mut self,
+        job: &mut RoutedJob,
+        result: Result<(), String>,
+        step: &mut Step<'_>,
+    ) {
+        let answer = std::mem::take(&mut job.answer);
+        match result {
+            Ok(()) => {
+                step.log(job, "updated routed job status");
+                self.check_with(job, Some(&answer), step);
+            }
+            Err(reason) => {
+                step.log(job, &format!("Failed to update routed job status: {reason}"));
+                job.phase = Phase::Cleanup;
+            }
         }
     }
 
@@ -184,7 +213,7 @@ impl Router {
             match made {
                 Ok(()) if job.in_place => step.log(job, "Failed to edit job."),
                 Ok(()) => {
-                    submitted(&mut job.copy, None, step.now);
+                    submitted(job, None, step);
                     step.log(job, "failed to submit job");
                 }
                 Err(error) => {
@@ -257,19 +286,5 @@ pub(super) fn hook_key(job: &RoutedJob, hook: HookType) -> String {
     match hook {
         HookType::TranslateJob => job.source_id.to_string(),
         _ => job.copy_id.map(|copy| copy.to_string()).unwrap_or_default(),
-    }
-}
-
-/// What a submission does to the ad that is submitted, even one that fails. The number of a cluster that was given back is
-/// not known.
-pub(super) fn submitted(copy: &mut ClassAd, id: Option<JobId>, now: i64) {
-    if let Some(id) = id {
-        copy.set("ClusterId", i64::from(id.cluster));
-    }
-    copy.set("ProcId", id.map_or(0, |id| i64::from(id.proc)));
-    copy.set("QDate", now);
-    copy.set("EnteredCurrentStatus", now);
-    if let Ok(expr) = Expr::parse(b"JobStatus == 4") {
-        copy.insert("LeaveJobInQueue", expr);
     }
 }

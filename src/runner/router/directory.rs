@@ -115,7 +115,7 @@ impl Directory {
     /// # Errors
     /// The directory itself cannot be read.
     pub fn refresh(&mut self, copies: Option<&Directory>, note: &mut dyn FnMut(String)) -> io::Result<()> {
-        let mut seen = Vec::new();
+        let (mut seen, mut fresh) = (Vec::new(), Vec::new());
         let mut noted = BTreeSet::new();
         for entry in fs::read_dir(&self.path)? {
             let entry = entry?;
@@ -152,13 +152,10 @@ impl Directory {
             if done && !ad.contains("JobFinishedHookDone") {
                 ad.set("JobFinishedHookDone", 1);
             }
-            let entered = match known {
-                Some(known) => known.entered,
-                None => {
-                    self.entered += 1;
-                    self.entered
-                }
-            };
+            let entered = known.map_or(0, |known| known.entered);
+            if known.is_none() {
+                fresh.push(id);
+            }
             self.jobs.insert(id, Entry { ad, modified, size, entered });
         }
         seen.sort_unstable();
@@ -166,15 +163,11 @@ impl Directory {
         self.told.retain(|id, _| seen.binary_search(id).is_ok());
         self.take_notes(noted, copies, note);
         // New jobs of one look entered in the order of their numbers.
-        let fresh: Vec<JobId> = self.jobs.keys().copied().collect();
-        let mut order: Vec<u64> = self.jobs.values().map(|entry| entry.entered).collect();
-        order.sort_unstable();
-        if self.jobs.values().all(|entry| entry.entered > self.entered.saturating_sub(self.jobs.len() as u64))
-        {
-            for (id, entered) in fresh.iter().zip(order) {
-                if let Some(entry) = self.jobs.get_mut(id) {
-                    entry.entered = entered;
-                }
+        fresh.sort_unstable();
+        for id in fresh {
+            if let Some(entry) = self.jobs.get_mut(&id) {
+                self.entered += 1;
+                entry.entered = self.entered;
             }
         }
         Ok(())
@@ -362,7 +355,13 @@ impl Directory {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("Failed to set {name}")));
         }
         let allowed: Vec<_> = changes.iter().filter(|(name, _)| !kept(name)).cloned().collect();
-        self.update(id, &allowed, world)
+        self.update(id, &allowed, world)?;
+        // 25.14 puts an edited job behind all others, so that they are looked at first (`FinishSubmitJob`).
+        self.entered += 1;
+        if let Some(entry) = self.jobs.get_mut(&id) {
+            entry.entered = self.entered;
+        }
+        Ok(())
     }
 
     /// Lets a job leave the queue: its record goes to the history first.

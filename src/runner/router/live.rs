@@ -1,6 +1,7 @@
 //! The router over a directory of job ads: carries the machine's actions out, calls hooks, waits.
 
 mod files;
+mod user_logs;
 
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
@@ -27,7 +28,6 @@ use crate::process::{ChildSpec, Exit};
 use crate::quirks::Quirks;
 use crate::router::{Action, Event, HookAnswer, HookResult, Router, Surroundings, hook_verdict};
 use crate::time::Tick;
-use crate::user_log::{Body, EventTime, FormatOptions, JobEvent};
 use crate::world::{Frozen, World};
 
 /// SIGINT, SIGTERM, SIGHUP.
@@ -373,10 +373,9 @@ impl Live<'_> {
                     log(&format!("cannot update {id}: {error}"));
                 }
             }
-            Action::UpdateCopy(id, changes) => {
-                if let Err(error) = self.copies_mut().update(id, &changes, world) {
-                    log(&format!("cannot update copy {id}: {error}"));
-                }
+            Action::UpdateCopy(source, copy, changes) => {
+                let updated = self.copies_mut().update(copy, &changes, world);
+                return Some(Event::CopyUpdated(source, updated.map_err(|error| error.to_string())));
             }
             Action::Finalize(source, copy) => return self.fetch(source, copy, now),
             Action::Remove(copy, reason) => {
@@ -396,7 +395,7 @@ impl Live<'_> {
                 return Some(Event::Yielded(id, yielded));
             }
             Action::UserLog(id, ad, body) => {
-                if let Err(error) = self.user_log(id, &ad, body) {
+                for error in self.tell_user(id, &ad, body) {
                     log(&format!("cannot write the user log of {id}: {error}"));
                 }
             }
@@ -546,32 +545,5 @@ impl Live<'_> {
             }
         }
         Ok(())
-    }
-
-    /// Appends an event to the user log that the source names, if it names one.
-    fn user_log(&self, id: JobId, ad: &ClassAd, body: Body) -> io::Result<()> {
-        let world = self.options.world;
-        let context = Context::new(world).my(ad);
-        let Some(log) = context.string("UserLog").filter(|log| !log.is_empty()) else { return Ok(()) };
-        let directory = context.string("Iwd").unwrap_or_default();
-        let path = directory.to_path_lossy().join(log.to_path_lossy());
-        let words = self.options.view.string("DEFAULT_USERLOG_FORMAT_OPTIONS").ok().flatten();
-        let format = FormatOptions::parse(&words.map(|setting| setting.value).unwrap_or_default());
-        let now = world.now();
-        let time = EventTime::at(now.wall_us, format, &world.zone(now.epoch()));
-        let event = JobEvent::new(id.cluster, id.proc, time, body);
-        let text = match context.boolean("UserLogUseXML") {
-            Some(true) => event.xml(),
-            _ => event.text(format),
-        };
-        // As a submitter says that there is to be none.
-        if path == Path::new("/dev/null") {
-            return Ok(());
-        }
-        // With the rights of whoever named the file.
-        let owner = self.owner(ad).map_err(io::Error::other)?;
-        os::identity::acting_as(owner.as_ref(), || {
-            open_regular(&path, OpenOptions::new().create(true).append(true))?.write_all(&text)
-        })?
     }
 }

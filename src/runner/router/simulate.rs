@@ -287,8 +287,10 @@ pub fn simulate(
                         change(&mut queue, id, &changes, world);
                         events.push_back(Event::Edited(id, Ok(())));
                     }
-                    Action::Update(id, changes) | Action::UpdateCopy(id, changes) => {
-                        change(&mut queue, id, &changes, world)
+                    Action::Update(id, changes) => change(&mut queue, id, &changes, world),
+                    Action::UpdateCopy(source, copy, changes) => {
+                        change(&mut queue, copy, &changes, world);
+                        events.push_back(Event::CopyUpdated(source, Ok(())));
                     }
                     Action::Finalize(source, copy) => {
                         queue.jobs.remove(&copy);

@@ -161,16 +161,16 @@ impl Live<'_> {
         match way {
             Way::In(ad, proxy) => {
                 let submitted = done.and_then(|()| {
-                    self.copies_mut()
-                        .submit_as(copy, &ad, now)
-                        .map(|()| copy)
-                        .map_err(|error| error.to_string())
+                    self.copies_mut().submit_as(copy, &ad, now).map_err(|error| error.to_string())
                 });
                 self.take_back(proxy);
-                if submitted.is_err() {
-                    self.clear(copy);
+                match submitted {
+                    Ok(()) => Event::Submitted(source, Ok(copy)),
+                    Err(reason) => {
+                        self.clear(copy);
+                        Event::NotSpooled(source, copy, reason)
+                    }
                 }
-                Event::Submitted(source, submitted)
             }
             Way::Out(begun) => match done {
                 Ok(()) => self.leave(source, copy, Some(begun), now),

@@ -12,8 +12,8 @@ use super::super::Outcome;
 use super::super::findings::Difference;
 use super::recording::{Recording, seconds_of_civil};
 
-/// Events that the schedd writes, and submitters: SUBMIT and RELEASED.
-const OF_OTHERS: [&str; 2] = ["000", "013"];
+/// Events that the schedd writes, and submitters: SUBMIT and RELEASED; and those that follow another.
+const OF_OTHERS: [&str; 3] = ["000", "013", "028"];
 /// How many seconds an event of ours may be off.
 const SLACK: f64 = 3.0;
 

@@ -100,7 +100,11 @@ fn play<'a>(stage: &'a Stage<'a>) -> Session<'a> {
     let mut sessions = vec![Session::new(stage)];
     let mut lives = recording.lives.iter().skip(1).copied().peekable();
     let periodic = recording.units.iter().filter(|unit| unit.periodic).map(|unit| unit.after + 0.2);
-    let mut periodic = periodic.collect::<Vec<_>>().into_iter().peekable();
+    let periodic = match recording.periodic.is_empty() {
+        true => periodic.collect::<Vec<_>>(),
+        false => recording.periodic.clone(),
+    };
+    let mut periodic = periodic.into_iter().peekable();
     let mut last = 0.0;
     for (number, &at) in recording.polls.iter().enumerate() {
         let next = recording.polls.get(number + 1).copied().unwrap_or(recording.end);

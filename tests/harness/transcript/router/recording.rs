@@ -64,6 +64,10 @@ pub struct Recording {
     pub lives: Vec<f64>,
     /// When it looked at the queue, in seconds since the epoch.
     pub polls: Vec<f64>,
+    /// How long the queue log was from when on, in seconds since the epoch and bytes; empty where nobody noted it.
+    pub sizes: Vec<(f64, u64)>,
+    /// When it evaluated periodic expressions, in seconds since the epoch; empty where only what came of it tells.
+    pub periodic: Vec<f64>,
     /// What it said about jobs.
     pub said: Vec<Said>,
     /// What was written to the user logs of sources.
@@ -76,6 +80,8 @@ pub struct Recording {
     pub stopped: f64,
 }
 
+/// How long one look at the queue may take, in seconds.
+const LOOK: f64 = 1.5;
 /// Lines kept of a router's log; a log of so many was cut.
 const LOG_LINES: usize = 260;
 
@@ -90,6 +96,22 @@ pub fn is_one(directory: &Path) -> bool {
     directory.join("JobRouterLog.extract").exists() && directory.join("job_queue.log").exists()
 }
 
+/// Seconds since the epoch that a recorder noted, one a line; none where it noted none.
+fn noted(directory: &Path, name: &str) -> Vec<f64> {
+    let text = fs::read_to_string(directory.join(name)).unwrap_or_default();
+    text.lines().filter_map(|line| line.trim().parse().ok()).collect()
+}
+
+/// How long the queue log was and when, if a recorder noted it.
+fn sizes(directory: &Path) -> Vec<(f64, u64)> {
+    let text = fs::read_to_string(directory.join("sizes.txt")).unwrap_or_default();
+    let pair = |line: &str| {
+        let (at, size) = line.split_once(' ')?;
+        Some((at.parse().ok()?, size.parse().ok()?))
+    };
+    text.lines().filter_map(pair).collect()
+}
+
 /// The value of a line `name = value`.
 fn attribute<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(" = "))
@@ -101,6 +123,12 @@ fn id_in(text: &str) -> Option<JobId> {
 }
 
 impl Recording {
+    /// How long the queue log was at a time, if that is known.
+    pub fn size_at(&self, at: f64) -> Option<u64> {
+        let after = self.sizes.partition_point(|(since, _)| *since <= at);
+        (!self.sizes.is_empty()).then(|| after.checked_sub(1).map_or(0, |last| self.sizes[last].1))
+    }
+
     /// Reads a directory. `extra` looks more than thought are put into long times about which nothing is known.
     pub fn read(directory: &Path, extra: i32) -> Result<Self> {
         let mut config = read(&directory.join("condor_config"))?;
@@ -133,7 +161,10 @@ impl Recording {
         }
         let mut units = units::cut(&read(&directory.join("job_queue.log"))?, &name, &answered);
         let lines = timed(&log);
-        let zero = zero_of(&lines, &calls, &timeline, &units);
+        let zero = match noted(directory, "zero.txt").first() {
+            Some(zero) => *zero,
+            None => zero_of(&lines, &calls, &timeline, &units),
+        };
         let has_second = second::merge(directory, (&name, &answered), zero, &mut units)?;
         for call in &mut calls {
             call.start += zero;
@@ -169,6 +200,13 @@ impl Recording {
         for unit in &mut units {
             after = after.max(unit.after);
             unit.after = after;
+        }
+        // Where somebody noted how long the log was, that tells when each entered; a look takes a while on a loaded machine.
+        let grown = sizes(directory);
+        for unit in units.iter_mut().filter(|_| !grown.is_empty()) {
+            if let Some((at, _)) = grown.iter().find(|(_, size)| *size >= unit.end) {
+                (unit.after, unit.before) = (at - LOOK, at + 0.05);
+            }
         }
         let known = timeline.lines().map_while(|line| match line {
             // What follows is left out.
@@ -229,6 +267,11 @@ impl Recording {
                 }
             }
         }
+        // Some recorders kept the milliseconds of the log.
+        let looked = noted(directory, "polls.txt");
+        if !looked.is_empty() {
+            polls = looked.into_iter().filter(|at| *at <= end - 0.2).collect();
+        }
         let mut behaviours = Vec::new();
         if let Ok(entries) = fs::read_dir(directory.join("behave")) {
             for entry in entries.flatten() {
@@ -249,6 +292,8 @@ impl Recording {
             behaviours,
             lives,
             polls,
+            sizes: sizes(directory),
+            periodic: noted(directory, "periodic.txt"),
             said: said(&log),
             events: events::recorded(directory),
             stopped: timeline
@@ -256,7 +301,8 @@ impl Recording {
                 .find(|line| line.contains("* stopping"))
                 .and_then(seconds_of)
                 .map_or(end, |seconds| zero + seconds),
-            is_log_cut: is_part || log.lines().count() >= LOG_LINES,
+            is_log_cut: is_part
+                || (log.lines().count() >= LOG_LINES && !directory.join("JobRouterLog.full").exists()),
             end,
         })
     }

@@ -43,6 +43,8 @@ pub struct Stage<'a> {
     pub printed: Printed,
 }
 
+/// How much of an answer is read, in bytes.
+const PIPE_BUFFER_MAX: usize = 10_240;
 /// How many views of the queue are tried at each look.
 const VIEWS: usize = 40;
 /// How many accounts of what the recorded router may have seen are followed.
@@ -86,8 +88,8 @@ pub struct Session<'a> {
 
 /// The queue of the sources, and that of the copies where it is another one.
 #[derive(Clone)]
-struct Queues {
-    first: QueueLogReader,
+pub(super) struct Queues {
+    pub(super) first: QueueLogReader,
     second: Option<QueueLogReader>,
 }
 
@@ -210,6 +212,15 @@ impl<'a> Session<'a> {
         let surely = units.iter().take_while(|unit| unit.before <= at - 0.35).count().min(limit);
         let low = ready.shown.max(last_made).max(surely);
         let high = units[..limit].iter().take_while(|unit| unit.after <= at + 0.2).count().max(low);
+        // Where somebody noted how long the log was, that tells it.
+        let by_size = |at: f64| {
+            let size = self.stage.recording.size_at(at)?;
+            Some(units.iter().take_while(|unit| unit.end <= size).count().clamp(ready.shown, limit))
+        };
+        let (low, high) = match (by_size(at - 0.01), by_size(at + 0.05)) {
+            (Some(least), Some(most)) => (least, most),
+            _ => (low, high),
+        };
         let step = (high - low).div_ceil(VIEWS).max(1);
         let views =
             (low..=high).rev().step_by(step).chain((!(high - low).is_multiple_of(step)).then_some(low));
@@ -260,11 +271,12 @@ impl<'a> Session<'a> {
             .min_by(|&a, &b| self.running[a].ends.total_cmp(&self.running[b].ends))
         {
             let call = self.running.remove(first);
+            let kept = call.stdout.len().min(PIPE_BUFFER_MAX);
             let answer = HookAnswer {
                 hook: call.hook,
                 exit: call.exit,
-                stdout: &call.stdout,
-                cut: false,
+                stdout: &call.stdout[..kept],
+                cut: kept < call.stdout.len(),
                 source: &call.source_ad,
                 routed: (call.hook != HookType::TranslateJob).then_some(&call.copy_ad),
                 edit_in_place: call.in_place,
@@ -342,22 +354,38 @@ impl<'a> Session<'a> {
                     .is_some_and(|(_, code)| code.as_deref() == Some("16"));
                 let staged = format!("103 {copy} StageInFinish ");
                 if spooling && !self.units().iter().any(|unit| unit.text.contains_str(&staged)) {
-                    return Some(Event::Submitted(id, Err("files not spooled".to_owned())));
+                    return Some(Event::NotSpooled(id, copy, "files not spooled".to_owned()));
                 }
                 return Some(Event::Submitted(id, Ok(copy)));
             }
             // No file of a recording was there to be copied.
             Action::LeaveProxy(..) => {}
             Action::Edit(id, changes) => {
+                if self.by_then().first.queue().job(id).is_none() {
+                    return Some(Event::Edited(id, Err("gone".to_owned())));
+                }
                 let unit = self.take(id, at, "edit", |kind| kind == Kind::Write);
                 if let Some(unit) = unit {
                     self.written(id, unit, &changes, at);
                 }
+                if unit.is_some() {
+                    self.queues.first.queue_mut().enter_again(id);
+                }
                 return Some(Event::Edited(id, unit.map(|_| ()).ok_or_else(|| "refused".to_owned())));
             }
             Action::Update(id, changes) => self.update(id, Kind::Write, &changes, at),
-            Action::UpdateCopy(id, changes) => self.update(id, Kind::Answer, &changes, at),
+            Action::UpdateCopy(source, copy, changes) => {
+                if self.by_then().copies().queue().job(copy).is_none() {
+                    return Some(Event::CopyUpdated(source, Err("gone".to_owned())));
+                }
+                self.update(copy, Kind::Answer, &changes, at);
+                return Some(Event::CopyUpdated(source, Ok(())));
+            }
             Action::Finalize(source, copy) => {
+                // A copy that is gone cannot be told to leave.
+                if self.first(copy, true).is_none() && self.going(copy) {
+                    return Some(Event::Finalized(source, Err("gone".to_owned())));
+                }
                 let left = self.take(copy, at, "finalization", |kind| kind == Kind::Finalize).is_some();
                 return Some(Event::Finalized(
                     source,
@@ -387,7 +415,7 @@ impl<'a> Session<'a> {
                 return Some(Event::Yielded(id, given.then_some(()).ok_or(true)));
             }
             Action::UserLog(id, ad, body) => {
-                if ad.contains("UserLog") {
+                if ad.string("UserLog").is_some_and(|log| log != "/dev/null") {
                     self.events.push(Told::of(id, at, body));
                 }
             }
@@ -399,6 +427,14 @@ impl<'a> Session<'a> {
     }
 
     fn update(&mut self, id: JobId, kind: Kind, changes: &[(BString, Option<Expr>)], at: f64) {
+        // Nothing is written where JobStatus alone is to be and the queue lets it go.
+        if let [(name, _)] = changes
+            && name == "JobStatus"
+            && kind == Kind::Write
+            && self.is_over(id)
+        {
+            return;
+        }
         if let Some(unit) = self.take(id, at, "update", |recorded| recorded == kind) {
             self.written(id, unit, changes, at);
         } else if let Some(last) = self.differences.last_mut() {
@@ -410,7 +446,7 @@ impl<'a> Session<'a> {
     }
 
     /// The recorded queues as they were before a unit.
-    fn before(&self, unit: usize) -> Queues {
+    pub(super) fn before(&self, unit: usize) -> Queues {
         let mut queues = self.queues.clone();
         self.units().get(self.shown..unit).into_iter().flatten().for_each(|unit| queues.feed(unit));
         queues
@@ -433,6 +469,13 @@ impl<'a> Session<'a> {
     fn is_managed(&self, id: JobId) -> bool {
         let source = self.by_then().first.queue().job(id);
         source.is_some_and(|ad| ad.string("Managed").is_some_and(|managed| managed == "External"))
+    }
+
+    /// Whether a source is removed or completed by the router's next write.
+    fn is_over(&self, id: JobId) -> bool {
+        let source = self.by_then().first.queue().job(id);
+        let status = source.as_ref().and_then(|ad| ad.literal("JobStatus")?.as_int());
+        matches!(status, None | Some(3 | 4))
     }
 
     /// Whether the recorded queue has no such copy by the router's next write, or one that is removed.

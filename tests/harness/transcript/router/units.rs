@@ -54,6 +54,8 @@ pub struct Unit {
     pub periodic: bool,
     /// The latest second that it names as that of its own making.
     pub stamp: Option<f64>,
+    /// Where it ends in the log, in bytes.
+    pub end: u64,
 }
 
 /// Attributes whose value is the second in which they are set.
@@ -95,6 +97,11 @@ pub fn cut(log: &str, router: &str, answered: &BTreeSet<String>) -> Vec<Unit> {
             _ => units.push(classifier.unit(&[text])),
         }
     }
+    let mut end = 0;
+    for unit in &mut units {
+        end += unit.text.len() as u64;
+        unit.end = end;
+    }
     let mut after = 0.0_f64;
     for unit in &mut units {
         after = after.max(unit.stamp.unwrap_or(0.0));
@@ -115,11 +122,13 @@ pub struct Classifier<'a> {
     answered: &'a BTreeSet<String>,
     /// Copies and what they are copies of.
     copies: BTreeMap<JobId, JobId>,
+    /// Sources that the router managed and manages no more.
+    given_back: BTreeSet<JobId>,
 }
 
 impl<'a> Classifier<'a> {
     pub fn new(router: &'a str, answered: &'a BTreeSet<String>) -> Self {
-        Classifier { router, answered, copies: BTreeMap::new() }
+        Classifier { router, answered, copies: BTreeMap::new(), given_back: BTreeSet::new() }
     }
 
     /// What these lines, which enter the queue at once, are.
@@ -135,8 +144,9 @@ impl<'a> Classifier<'a> {
                 _ => None,
             };
         }
-        let stamp =
-            STAMPS.iter().filter_map(|name| value(&sets, name)?.parse::<f64>().ok()).max_by(f64::total_cmp);
+        let stamp = STAMPS.iter().filter_map(|name| value(&sets, name)?.parse::<f64>().ok());
+        // What a hook put there need be no time of a recording.
+        let stamp = stamp.filter(|stamp| *stamp > 1e9).max_by(f64::total_cmp);
         let mut unit = Unit {
             text: lines.concat().into_bytes(),
             is_second: false,
@@ -147,6 +157,7 @@ impl<'a> Classifier<'a> {
             by_hand: false,
             periodic: false,
             stamp,
+            end: 0,
         };
         unit.router = self.router_of(&parsed, &unit.sets);
         unit.by_hand = unit.router.is_none() && unit.sets.contains_key("jobstatus") && by_hand(&unit.sets);
@@ -182,10 +193,17 @@ impl<'a> Classifier<'a> {
             return None;
         }
         let key = lines.iter().filter_map(|line| line.key).find(|key| key.is_job())?;
-        if is("managed", "\"External\"") {
+        // So a recorder marks what it edited itself.
+        if sets.contains_key("editedbyhand") {
+            return None;
+        }
+        let others = |(name, _): (&String, _)| !["managed", "managedmanager"].contains(&name.as_str());
+        if is("managed", "\"External\"") && !sets.iter().any(others) {
+            self.given_back.remove(&key);
             return Some((key, Kind::Claim));
         }
-        if sets.contains_key("managed") {
+        if is("managed", "\"Schedd\"") || is("managed", "\"ScheddDone\"") {
+            self.given_back.insert(key);
             return Some((key, Kind::Yield { done: is("managed", "\"ScheddDone\"") }));
         }
         let by_user = by_hand(sets);
@@ -194,13 +212,22 @@ impl<'a> Classifier<'a> {
             let leaves =
                 value(sets, "leavejobinqueue").is_some_and(|text| text.eq_ignore_ascii_case("false"));
             // Beside that a router writes to a copy only what a hook has answered.
-            let answered = !sets.is_empty() && sets.keys().all(|name| self.answered.contains(name));
+            let counts = ["numholds", "numholdsbyreason"];
+            let by_hook = |name: &String| {
+                let name = name.strip_suffix("_raw").unwrap_or(name);
+                counts.contains(&name) || self.answered.contains(name)
+            };
+            let answered = !sets.is_empty() && sets.keys().all(by_hook);
             return match () {
                 () if removed => Some((key, Kind::Remove)),
-                () if leaves => Some((key, Kind::Finalize)),
+                () if leaves && sets.len() == 1 => Some((key, Kind::Finalize)),
                 () if answered => Some((key, Kind::Answer)),
                 () => None,
             };
+        }
+        // Of what was given back the schedd minds the state.
+        if self.given_back.contains(&key) && sets.contains_key("jobstatus") {
+            return None;
         }
         let destroyed = lines.iter().any(|line| line.op == "102");
         if destroyed || (by_user && !sets.contains_key("holdcopiedfromtargetjob")) {

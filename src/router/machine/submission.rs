@@ -1,0 +1,67 @@
+//! What a submission does to the copy as the router keeps it (`submit_job`, submit_job.cpp; router.md 8.4): the cleanup hook
+//! reads it where the queue has not shown the copy yet.
+
+use super::*;
+
+/// `HoldReasonCode` of a job whose files are still to be spooled.
+const SPOOLING: i64 = 16;
+
+impl Router {
+    /// The copy is in its queue.
+    pub(super) fn is_submitted(job: &mut RoutedJob, copy: JobId, step: &mut Step<'_>) {
+        job.copy_id = Some(copy);
+        submitted(job, Some(copy), step);
+        job.source.set("RoutedToJobId", copy.to_string().as_str());
+        job.phase = Phase::Submitted;
+        job.since = step.now;
+        step.log(job, "submitted job");
+        // What the copy does is looked at in the next poll.
+        step.parked = true;
+    }
+
+    /// There is no copy: it was refused, or its files could not be spooled; then it had a number already.
+    pub(super) fn is_not_submitted(
+        job: &mut RoutedJob,
+        copy: Option<JobId>,
+        reason: &str,
+        step: &mut Step<'_>,
+    ) {
+        submitted(job, copy, step);
+        step.log(job, &format!("failed to submit job: {reason}"));
+        job.phase = Phase::Cleanup;
+    }
+}
+
+/// What a submission does to the ad that is submitted, even one that fails. The number of a cluster that was given back is
+/// not known.
+pub(super) fn submitted(job: &mut RoutedJob, id: Option<JobId>, step: &Step<'_>) {
+    let copy = &mut job.copy;
+    if let Some(id) = id {
+        copy.set("ClusterId", i64::from(id.cluster));
+        // Whose the copy is, its queue says.
+        if let Some(user) = user(&job.source, step) {
+            copy.set("User", user);
+        }
+    }
+    copy.set("ProcId", id.map_or(0, |id| i64::from(id.proc)));
+    copy.set("QDate", step.now);
+    copy.set("EnteredCurrentStatus", step.now);
+    if job.sandboxed {
+        copy.set("JobStatus", HELD);
+        copy.set("HoldReason", "Spooling input data files");
+        copy.set("HoldReasonCode", SPOOLING);
+    }
+    if let Ok(expr) = Expr::parse(b"JobStatus == 4") {
+        copy.insert("LeaveJobInQueue", expr);
+    }
+}
+
+/// The user of a new job: its owner in the domain of the queue.
+fn user(source: &ClassAd, step: &Step<'_>) -> Option<BString> {
+    let owner = step.string(source, "Owner");
+    let domain = step.around.knobs.get(b"UID_DOMAIN").or_else(|| {
+        let user = step.string(source, "User");
+        user.rfind_byte(b'@').map(|at| BString::from(&user[at + 1..]))
+    })?;
+    Some([owner.as_slice(), b"@", domain.as_slice()].concat().into())
+}

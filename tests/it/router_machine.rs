@@ -1,0 +1,201 @@
+//! The router machine alone, with a queue in memory: what it does is asked for as actions, what comes of it told as events.
+
+use std::collections::BTreeMap;
+
+use bstr::BString;
+use htc_hooks::classad::ClassAd;
+use htc_hooks::classad::format::long;
+use htc_hooks::config::{CommandPolicy, Config, LoadOptions, Who};
+use htc_hooks::hook::HookType;
+use htc_hooks::job::JobId;
+use htc_hooks::os::RealWorld;
+use htc_hooks::process::Exit;
+use htc_hooks::quirks::Quirks;
+use htc_hooks::router::{
+    Action, Event, HookAnswer, HookResult, Knobs, Queue, RouteTable, Router, Surroundings, hook_verdict,
+};
+use htc_hooks::time::Now;
+
+const SOURCE: JobId = JobId { cluster: 1, proc: 0 };
+const COPY: JobId = JobId { cluster: 7, proc: 0 };
+const JOB: &str = "ClusterId = 1\nProcId = 0\nOwner = \"ana\"\nUser = \"ana@there\"\nJobStatus = 1\nJobUniverse = 5\nWantRoute = true\n";
+
+struct Jobs(BTreeMap<JobId, ClassAd>);
+
+impl Queue for Jobs {
+    fn job(&self, id: JobId) -> Option<ClassAd> {
+        self.0.get(&id).cloned()
+    }
+
+    fn jobs(&self) -> Vec<JobId> {
+        self.0.keys().copied().collect()
+    }
+}
+
+struct Machine {
+    config: Config,
+    router: Router,
+    jobs: Jobs,
+    world: RealWorld,
+    now: i64,
+    log: Vec<String>,
+}
+
+impl Machine {
+    /// A router with one route and the hooks of this list; a job in its queue.
+    fn new(route: &str, hooks: &[&str]) -> Machine {
+        let place = tempfile::tempdir().unwrap();
+        let file = place.path().join("config");
+        let mut text = format!(
+            "JOB_ROUTER_NAME = jobrouter\nJOB_ROUTER_SOURCE_JOB_CONSTRAINT = WantRoute\nUID_DOMAIN = here\n\
+             JOB_ROUTER_HOOK_KEYWORD = K\nJOB_ROUTER_ROUTE_NAMES = R\nJOB_ROUTER_ROUTE_R @=r\n{route}@r\n"
+        );
+        hooks.iter().for_each(|hook| text.push_str(&format!("K_HOOK_{hook} = /bin/true\n")));
+        std::fs::write(&file, text).unwrap();
+        let world = RealWorld::new();
+        let options = LoadOptions {
+            file: Some(file),
+            environment: false,
+            commands: CommandPolicy::BOUNDED,
+            ..LoadOptions::default()
+        };
+        let who = Who { subsystem: "JOB_ROUTER".into(), ..Who::default() };
+        let (config, _) = Config::load(&world, &who, &options).unwrap();
+        let view = config.view(&world);
+        let knobs = Knobs::load(&view, &mut |_| {});
+        let table = RouteTable::load(&view, &knobs, &world, Quirks::Reference, &mut |_| {});
+        let router = Router::new(knobs, table, Quirks::Reference, Now::at_epoch(1000));
+        let mut jobs = BTreeMap::new();
+        jobs.insert(SOURCE, ad(JOB));
+        drop(view);
+        Machine { config, router, jobs: Jobs(jobs), world, now: 1000, log: Vec::new() }
+    }
+
+    /// What an event leads to, without what is only said.
+    fn step(&mut self, event: Event) -> Vec<Action> {
+        let view = self.config.view(&self.world);
+        let around = Surroundings {
+            queue: &self.jobs,
+            copies: &self.jobs,
+            config: Some(&view),
+            knobs: &view,
+            world: &self.world,
+        };
+        let mut actions = self.router.step(Now::at_epoch(self.now), event, &around);
+        let log = &mut self.log;
+        actions.retain(|action| match action {
+            Action::Log(text) => {
+                log.push(text.clone());
+                false
+            }
+            _ => true,
+        });
+        actions
+    }
+
+    fn poll(&mut self) -> Vec<Action> {
+        self.now += 10;
+        self.step(Event::Poll)
+    }
+
+    /// A hook has ended well, with this answer.
+    fn ended(&mut self, hook: HookType, answer: &str) -> Vec<Action> {
+        let source = self.jobs.0[&SOURCE].clone();
+        let copy = self.jobs.0.get(&COPY).cloned().unwrap_or_default();
+        let verdict = hook_verdict(
+            &HookAnswer {
+                hook,
+                exit: Exit::Code(0),
+                stdout: answer.as_bytes(),
+                cut: false,
+                source: &source,
+                routed: Some(&copy),
+                edit_in_place: false,
+            },
+            Quirks::Reference,
+        );
+        self.step(Event::Hook(SOURCE, hook, HookResult::Ended(Box::new(verdict))))
+    }
+
+    fn without(&mut self, hook: HookType) -> Vec<Action> {
+        self.step(Event::Hook(SOURCE, hook, HookResult::NotConfigured))
+    }
+
+    /// Carries the job so far that its copy is to be submitted.
+    fn submission(&mut self) -> ClassAd {
+        assert!(matches!(self.poll()[..], [Action::Claim(SOURCE)]));
+        assert!(matches!(self.step(Event::Claimed(SOURCE, Ok(())))[..], [Action::Hook { .. }]));
+        match self.without(HookType::TranslateJob).pop() {
+            Some(Action::Submit(SOURCE, ad)) => *ad,
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+fn ad(text: &str) -> ClassAd {
+    long::parse(text.as_bytes()).0
+}
+
+/// What the cleanup hook is to read.
+fn cleanup(actions: &[Action]) -> ClassAd {
+    match actions {
+        [.., Action::Hook { hook: HookType::JobCleanup, copy_ad, .. }] => (**copy_ad).clone(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_job_that_the_end_of_a_hook_retires_is_a_candidate_of_the_poll_after_the_next() {
+    let mut machine = Machine::new("  EditJobInPlace = true\n  SET Edited true\n", &["JOB_CLEANUP"]);
+    machine.poll();
+    assert!(matches!(machine.without(HookType::TranslateJob)[..], [Action::Edit(SOURCE, _)]));
+    cleanup(&machine.step(Event::Edited(SOURCE, Ok(()))));
+    machine.ended(HookType::JobCleanup, "");
+    assert!(machine.router.is_idle());
+    assert!(machine.poll().is_empty(), "{:?}", machine.log);
+    assert!(matches!(machine.poll()[..], [Action::Hook { hook: HookType::TranslateJob, .. }]));
+}
+
+#[test]
+fn an_answer_that_the_queue_does_not_take_ends_the_routing() {
+    let mut machine = Machine::new("  UNIVERSE vanilla\n", &["UPDATE_JOB_INFO", "JOB_CLEANUP"]);
+    let mut copy = machine.submission();
+    machine.step(Event::Submitted(SOURCE, Ok(COPY)));
+    copy.set("ClusterId", 7);
+    copy.set("ProcId", 0);
+    machine.jobs.0.get_mut(&SOURCE).unwrap().set("Managed", "External");
+    machine.jobs.0.get_mut(&SOURCE).unwrap().set("ManagedManager", "jobrouter");
+    machine.jobs.0.insert(COPY, copy);
+    // The first look sees the copy, the second calls the hook.
+    machine.poll();
+    assert!(matches!(machine.poll()[..], [Action::Hook { hook: HookType::RouterUpdateJobInfo, .. }]));
+    let asked = machine.ended(HookType::RouterUpdateJobInfo, "Progress = 3\n");
+    assert!(matches!(asked[..], [Action::UpdateCopy(SOURCE, COPY, _)]), "{asked:?}");
+    // Nothing is mirrored, and the cleanup hook is called by the next poll.
+    assert!(machine.step(Event::CopyUpdated(SOURCE, Err("gone".into()))).is_empty());
+    let told = cleanup(&machine.poll());
+    assert_eq!(told.literal("Progress").and_then(|value| value.as_int()), Some(3));
+}
+
+#[test]
+fn the_cleanup_hook_reads_what_the_submission_has_made_of_the_copy() {
+    let text = |ad: &ClassAd, name: &str| ad.string(name).map(BString::from);
+    let mut machine = Machine::new("  UNIVERSE vanilla\n", &["JOB_CLEANUP"]);
+    machine.submission();
+    machine.step(Event::Submitted(SOURCE, Ok(COPY)));
+    machine.jobs.0.remove(&SOURCE);
+    let told = cleanup(&machine.poll());
+    assert_eq!(text(&told, "User"), Some("ana@here".into()));
+    // One whose files could not be spooled was in the queue, on hold.
+    let route = "  UNIVERSE vanilla\n  JobShouldBeSandboxed = true\n";
+    let mut machine = Machine::new(route, &["JOB_CLEANUP"]);
+    machine.submission();
+    let told = cleanup(&machine.step(Event::NotSpooled(SOURCE, COPY, "a file is missing".into())));
+    let number = |name: &str| told.literal(name).and_then(|value| value.as_int());
+    assert_eq!(
+        (number("ClusterId"), number("JobStatus"), number("HoldReasonCode")),
+        (Some(7), Some(5), Some(16))
+    );
+    assert_eq!(text(&told, "HoldReason"), Some("Spooling input data files".into()));
+    assert_eq!(text(&told, "User"), Some("ana@here".into()));
+}
