@@ -72,6 +72,22 @@ pub trait World {
         let machine = self.machine();
         [machine.host, machine.full_host, machine.ip_address]
     }
+
+    /// The addresses of all network interfaces in the system's order; none where that is not known.
+    fn interfaces(&self) -> Vec<InterfaceAddress> {
+        Vec::new()
+    }
+}
+
+/// An address of a network interface.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InterfaceAddress {
+    /// The interface, such as `eth0`.
+    pub name: String,
+    /// Its address.
+    pub address: core::net::IpAddr,
+    /// Whether the interface is up.
+    pub is_up: bool,
 }
 
 /// The offset of local time at some moment.
@@ -236,5 +252,8 @@ impl World for Frozen<'_> {
     }
     fn host(&self) -> [String; 3] {
         self.world.host()
+    }
+    fn interfaces(&self) -> Vec<InterfaceAddress> {
+        self.world.interfaces()
     }
 }

@@ -17,6 +17,8 @@ use crate::world::World;
 
 mod address;
 
+pub(crate) use address::{AddressSettings, Addresses, Interface, is_uneven};
+
 /// Names that are measured together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Group {
@@ -91,6 +93,17 @@ pub(crate) fn spelling(name: &[u8]) -> Option<&'static str> {
     Some(NAMES[at].0)
 }
 
+/// The settings that the host's names are made from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct HostSettings {
+    /// NETWORK_HOSTNAME, which takes the place of the host's own name.
+    pub(crate) network: BString,
+    /// DEFAULT_DOMAIN_NAME, which follows a name without a dot.
+    pub(crate) domain: BString,
+    /// NO_DNS: the name is made from the address that these settings give.
+    pub(crate) by_address: Option<AddressSettings>,
+}
+
 type Values = Vec<(&'static str, BString)>;
 
 /// The detected values, measured when asked for.
@@ -101,16 +114,12 @@ pub(crate) struct Detected {
     pub(crate) has_host: bool,
     /// Whether names of process and addresses are there yet.
     pub(crate) has_process: bool,
-    /// NETWORK_HOSTNAME, which takes the place of the host's own name.
-    network_hostname: BString,
-    /// DEFAULT_DOMAIN_NAME, which follows a name without a dot.
-    default_domain: BString,
+    /// What the host's names are made from.
+    host: HostSettings,
     /// COUNT_HYPERTHREAD_CPUS.
     only_physical: bool,
-    /// NETWORK_INTERFACE, where it is an address; empty where it leaves none.
-    address: Option<String>,
-    /// ENABLE_IPV4 and ENABLE_IPV6, where they are truth values.
-    families: [Option<bool>; 2],
+    /// The settings that the addresses were chosen by, in order.
+    addresses: Vec<AddressSettings>,
 }
 
 impl Detected {
@@ -135,25 +144,20 @@ impl Detected {
     }
 
     /// Sets what the host's name is made from and forgets the one that was found.
-    pub(crate) fn set_host(&mut self, network_hostname: BString, default_domain: BString) {
-        if (&network_hostname, &default_domain) != (&self.network_hostname, &self.default_domain) {
+    pub(crate) fn set_host(&mut self, host: HostSettings) {
+        if host != self.host {
             self.groups[Group::Host as usize] = OnceLock::new();
         }
-        self.network_hostname = network_hostname;
-        self.default_domain = default_domain;
+        self.host = host;
         self.has_host = true;
     }
 
-    /// Sets the address that NETWORK_INTERFACE names.
-    pub(crate) fn set_address(&mut self, address: String) {
-        self.groups[Group::Address as usize] = OnceLock::new();
-        self.address = Some(address);
-    }
-
-    /// Sets ENABLE_IPV4 and ENABLE_IPV6; nothing stands for `auto`.
-    pub(crate) fn set_families(&mut self, families: [Option<bool>; 2]) {
-        self.groups[Group::Address as usize] = OnceLock::new();
-        self.families = families;
+    /// Sets what the addresses are chosen by from here on.
+    pub(crate) fn set_addresses(&mut self, settings: AddressSettings) {
+        if self.addresses.last() != Some(&settings) {
+            self.groups[Group::Address as usize] = OnceLock::new();
+            self.addresses.push(settings);
+        }
     }
 
     /// Sets COUNT_HYPERTHREAD_CPUS.
@@ -175,29 +179,42 @@ impl Detected {
             }
             Group::Host => self.host(world),
             Group::Process => process(world),
-            Group::Address => match self.address.as_deref() {
-                Some(address) => addresses(address.parse().ok().into_iter().collect()),
-                None => {
-                    let [_, _, ours] = world.host();
-                    let others = read(world, "/proc/net/if_inet6");
-                    addresses(address::choose(&ours, &others, self.families))
+            Group::Address => {
+                // A later choice that leaves a family without an address does not take back the earlier one.
+                let (mut chosen, mut values) = (Addresses::default(), Values::new());
+                for settings in &self.addresses {
+                    chosen.choose(settings, world);
+                    let now = addresses(&chosen);
+                    values.retain(|(name, _)| now.iter().all(|(known, _)| known != name));
+                    values.extend(now);
                 }
-            },
+                values
+            }
         }
     }
 
     fn host(&self, world: &dyn World) -> Values {
-        let (host, full) = if self.network_hostname.is_empty() {
-            let [host, full, _] = world.host();
-            (BString::from(host), BString::from(full))
-        } else {
-            (self.network_hostname.clone(), self.network_hostname.clone())
+        let HostSettings { network, domain, by_address } = &self.host;
+        let (host, full) = match () {
+            () if !network.is_empty() => (network.clone(), network.clone()),
+            () => match by_address {
+                Some(settings) => {
+                    let name = address::as_name(Addresses::of(settings, world).best, domain);
+                    (name.clone(), name)
+                }
+                None => {
+                    let [host, full, _] = world.host();
+                    (BString::from(host), BString::from(full))
+                }
+            },
         };
         let short: BString = full.split(|&b| b == b'.').next().unwrap_or(&host).into();
         let mut full = full;
-        if !full.contains(&b'.') && !self.default_domain.is_empty() {
-            full.push(b'.');
-            full.extend_from_slice(&self.default_domain);
+        if !full.contains(&b'.') && !domain.is_empty() {
+            if !domain.starts_with(b".") {
+                full.push(b'.');
+            }
+            full.extend_from_slice(domain);
         }
         vec![("HOSTNAME", short), ("FULL_HOSTNAME", full)]
     }
@@ -403,17 +420,20 @@ fn process(world: &dyn World) -> Values {
     values
 }
 
-/// The values that the host's addresses give; the first is that of the host as a whole.
-fn addresses(found: Vec<IpAddr>) -> Values {
-    let mut values = Values::new();
-    if let Some(first) = found.first() {
-        let is_v6 = if first.is_ipv6() { "true" } else { "false" };
-        values.push(("IP_ADDRESS", first.to_string().into()));
-        values.push(("IP_ADDRESS_IS_IPV6", is_v6.into()));
+/// The values that the host's addresses give (`condor_config.cpp`, `reinsert_specials`).
+fn addresses(found: &Addresses) -> Values {
+    let Addresses { families: [v4, v6], best } = *found;
+    let of_family = |own: Option<IpAddr>| own.or(best);
+    let first = of_family(v4);
+    let text = |address: Option<IpAddr>| address.map_or_else(BString::default, |it| it.to_string().into());
+    let is_v6 = if first.is_some_and(|first| first.is_ipv6()) { "true" } else { "false" };
+    let mut values = vec![("IP_ADDRESS", text(first)), ("IP_ADDRESS_IS_IPV6", is_v6.into())];
+    if first.is_some_and(|first| first.is_ipv4()) {
+        values.push(("IPV4_ADDRESS", text(first)));
     }
-    for address in found {
-        let family = if address.is_ipv6() { "IPV6_ADDRESS" } else { "IPV4_ADDRESS" };
-        values.push((family, address.to_string().into()));
+    let second = of_family(v6).filter(IpAddr::is_ipv6);
+    if second.is_some() {
+        values.push(("IPV6_ADDRESS", text(second)));
     }
     values
 }

@@ -283,12 +283,21 @@ impl<'a> Expander<'a> {
 
     /// The value of `name` for a function: looked up, then expanded. `None` if it is undefined.
     pub(crate) fn value_of(&mut self, name: &[u8], mode: Mode) -> Result<Option<BString>, ExpandError> {
+        Ok(self.value_and_references(name, mode)?.map(|(value, _)| value))
+    }
+
+    /// As [`Expander::value_of`], and whether the raw value held a dollar.
+    pub(crate) fn value_and_references(
+        &mut self,
+        name: &[u8],
+        mode: Mode,
+    ) -> Result<Option<(BString, bool)>, ExpandError> {
         let source = self.source;
         let Some(raw) = source.raw(name) else {
             return Ok(None);
         };
         if memchr::memchr(b'$', &raw).is_none() {
-            return Ok(Some(raw.into_owned().into()));
+            return Ok(Some((raw.into_owned().into(), false)));
         }
         if let Some(at) = self.chain.iter().position(|outer| caseless::eq(outer, name)) {
             let mut chain = self.chain[at..].to_vec();
@@ -301,7 +310,7 @@ impl<'a> Expander<'a> {
         self.chain.push(name.into());
         let value = self.nested(&raw, mode)?;
         self.chain.pop();
-        Ok(Some(value))
+        Ok(Some((value, true)))
     }
 
     /// Expands a text within a function.

@@ -43,8 +43,7 @@ pub(crate) fn file_value<'t>(expander: &mut Expander<'_>, text: &'t [u8], found:
         Function::Int | Function::Real => number(expander, found.function, body),
         Function::String => string(expander, body),
         Function::Eval => {
-            let value = value_or_text(expander, body, Mode::File)?;
-            let had_references = expander.source.raw(body).as_deref().unwrap_or(body).contains(&b'$');
+            let (value, had_references) = value_and_references(expander, body)?;
             let ad = expander.source.ad();
             Ok(match evaluate::to_text(&value, ad, expander.world) {
                 Some(text) => Cow::Owned(text.into()),
@@ -90,6 +89,18 @@ fn value_or_text<'t>(expander: &mut Expander<'_>, text: &'t [u8], mode: Mode) ->
     match text.contains(&b'$') {
         true => Ok(Cow::Owned(expander.nested(text, mode)?.into())),
         false => Ok(Cow::Borrowed(text)),
+    }
+}
+
+/// As [`value_or_text`], and whether there was anything to expand.
+fn value_and_references<'t>(
+    expander: &mut Expander<'_>,
+    text: &'t [u8],
+) -> Result<(Cow<'t, [u8]>, bool), ExpandError> {
+    match expander.value_and_references(text, Mode::File)? {
+        Some((value, had_references)) => Ok((Cow::Owned(value.into()), had_references)),
+        None if text.contains(&b'$') => Ok((Cow::Owned(expander.nested(text, Mode::File)?.into()), true)),
+        None => Ok((Cow::Borrowed(text), false)),
     }
 }
 

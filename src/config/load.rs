@@ -35,6 +35,8 @@ pub struct LoadOptions {
     pub keep_defaults: bool,
     /// Whether each replacement of a value is recorded in its order (`-trace`).
     pub record_replacements: bool,
+    /// Whether look-ups are counted (`-verbose:use`, `-used`, `-stats`).
+    pub count_uses: bool,
     /// A source that is read as if it stood at the end of LOCAL_CONFIG_FILE.
     pub extra_local_file: Option<BString>,
     /// Files that are read behind the root file, in order.
@@ -56,6 +58,7 @@ impl Default for LoadOptions {
             keep_texts: false,
             keep_defaults: false,
             record_replacements: false,
+            count_uses: false,
             extra_local_file: None,
             more_files: Vec::new(),
             local_files: true,
@@ -316,6 +319,8 @@ impl<'a> Loader<'a> {
         set.keep_defaults = options.keep_defaults;
         set.keep_texts = options.keep_texts;
         set.record_replacements = options.record_replacements;
+        set.use_counts = options.count_uses.then(Default::default);
+        set.string_pool = options.count_uses.then(Default::default);
         Loader {
             set,
             who: who.clone(),

@@ -8,7 +8,9 @@ use rustc_hash::FxHashMap;
 
 use crate::config::defaults::{self, Parameter, SubsystemDefaults};
 use crate::config::detected::Detected;
+use crate::config::string_pool::StringPool;
 use crate::config::template::{self, Template};
+use crate::config::use_counts::{Reading, ReadingGuard, UseCounts, Uses};
 use crate::text::caseless;
 use crate::world::World;
 
@@ -134,7 +136,7 @@ pub enum Found<'a> {
     /// A fact of the machine or the process.
     Detected {
         /// Its name.
-        name: &'static str,
+        name: &'a BStr,
         /// Its value.
         value: &'a BStr,
     },
@@ -165,7 +167,7 @@ impl<'a> Found<'a> {
     pub fn shown_name(&self) -> Cow<'a, [u8]> {
         match self {
             Found::Set(entry) => Cow::Borrowed(&entry.name),
-            Found::Detected { name, .. } => Cow::Borrowed(name.as_bytes()),
+            Found::Detected { name, .. } => Cow::Borrowed(name),
             Found::Default(parameter) => match parameter.subsystem() {
                 Some(subsystem) => {
                     let mut name = subsystem.to_vec();
@@ -205,6 +207,10 @@ pub struct MacroSet {
     pub(crate) replacements: Vec<Replacement>,
     /// Whether `replacements` is kept.
     pub(crate) record_replacements: bool,
+    /// How often names were looked up, if that is counted.
+    pub(crate) use_counts: Option<Box<UseCounts>>,
+    /// The texts that the reference copies, if they are counted.
+    pub(crate) string_pool: Option<Box<StringPool>>,
 }
 
 /// One replacement of a value by another, in the order in which they happened.
@@ -255,8 +261,19 @@ impl MacroSet {
 
     pub(crate) fn add_source(&mut self, source: Source) -> SourceId {
         let id = SourceId(u32::try_from(self.sources.len()).unwrap_or(u32::MAX));
+        if let Some(pool) = &mut self.string_pool {
+            pool.push(&source.name);
+        }
         self.sources.push(source);
         id
+    }
+
+    /// Forgets the last source, from which nothing came.
+    pub(crate) fn take_source_back(&mut self) {
+        self.sources.pop();
+        if let Some(pool) = &mut self.string_pool {
+            pool.pop();
+        }
     }
 
     pub(crate) fn set_text(&mut self, id: SourceId, text: Arc<[u8]>) {
@@ -288,8 +305,14 @@ impl MacroSet {
 
     /// The facts of machine and process that were detected, in the order of their names. Some stand in the table, too:
     /// those that a file changed.
-    pub fn detected<'a>(&'a self, world: &'a dyn World) -> impl Iterator<Item = (&'static str, &'a BStr)> {
-        self.detected.all(world)
+    pub fn detected<'a>(&'a self, world: &'a dyn World) -> impl Iterator<Item = (&'a BStr, &'a BStr)> {
+        self.detected.all(world).map(|(name, value)| (self.spelling(name), value))
+    }
+
+    /// How output spells a detected name: as the first source that set it before it was detected.
+    pub(crate) fn spelling<'a>(&'a self, known: &'static str) -> &'a BStr {
+        let first = self.displaced().find(|entry| caseless::eq(&entry.name, known.as_bytes()));
+        first.map_or(BStr::new(known), |entry| entry.name.as_ref())
     }
 
     /// The entry of exactly that name, without defaults or prefixes.
@@ -318,6 +341,9 @@ impl MacroSet {
         let matches_default = parameter.is_some_and(|parameter| same_value(&parameter.default(), &raw));
         if let Some(at) = with_key(b"", name, |key| self.index.get(key).copied()) {
             let entry = &mut self.entries[at as usize];
+            if let Some(pool) = self.string_pool.as_mut().filter(|_| entry.current.raw != raw) {
+                pool.push(&raw);
+            }
             let definition = Definition { name: name.into(), raw, place, matches_default };
             let mut old = std::mem::replace(&mut entry.current, definition);
             if self.record_replacements {
@@ -338,6 +364,9 @@ impl MacroSet {
         }
         if matches_default && defaults::find(name).is_some() && !self.keep_defaults {
             return;
+        }
+        if let Some(pool) = self.string_pool.as_mut() {
+            pool.entry(name, &raw, matches_default);
         }
         let at = self.entries.len() as u32;
         self.has_dotted |= name.contains(&b'.');
@@ -390,6 +419,17 @@ impl MacroSet {
     /// What readers of `name` get (`config.md` 9.2): local name, its defaults, subsystem, its defaults, the plain
     /// name, the defaults.
     pub fn find(&self, name: &[u8], context: &Who, world: &dyn World) -> Option<Found<'_>> {
+        let found = self.peek(name, context, world);
+        if let Some(counts) = &self.use_counts
+            && let Some(found) = &found
+        {
+            counts.count(found);
+        }
+        found
+    }
+
+    /// As [`MacroSet::find`], for those who only look: it does not count as a use.
+    pub fn peek(&self, name: &[u8], context: &Who, world: &dyn World) -> Option<Found<'_>> {
         for prefix in [&context.local_name, &context.subsystem] {
             if prefix.is_empty() {
                 continue;
@@ -405,9 +445,36 @@ impl MacroSet {
             return Some(Found::Set(entry));
         }
         if let Some((name, value)) = self.detected.find(name, world) {
-            return Some(Found::Detected { name, value });
+            return Some(Found::Detected { name: self.spelling(name), value });
         }
         defaults::find_qualified(name).map(Found::Default)
+    }
+
+    /// How often an entry was read; nothing where that is not counted.
+    pub fn uses(&self, found: &Found<'_>) -> Uses {
+        self.use_counts.as_ref().map(|counts| counts.of(found)).unwrap_or_default()
+    }
+
+    /// Sets the count of an entry back.
+    pub fn put_back(&self, found: &Found<'_>, uses: Uses) {
+        if let Some(counts) = &self.use_counts {
+            counts.put_back(found, uses);
+        }
+    }
+
+    /// How many entries were used, and how many referred to.
+    pub fn used_entries(&self) -> (usize, usize) {
+        self.use_counts.as_ref().map(|counts| counts.totals()).unwrap_or_default()
+    }
+
+    /// What look-ups count as until the guard is dropped.
+    pub(crate) fn reading(&self, reading: Reading) -> Option<ReadingGuard<'_>> {
+        self.use_counts.as_ref().map(|counts| counts.reading(reading))
+    }
+
+    /// The texts that the reference would have copied, if they were counted.
+    pub fn string_pool(&self) -> Option<&StringPool> {
+        self.string_pool.as_deref()
     }
 
     /// The entry that displays of `name` are made from: as [`MacroSet::find`], without the defaults of the local name
@@ -420,7 +487,7 @@ impl MacroSet {
             return Some(Found::Set(entry));
         }
         let without = Who { subsystem: context.subsystem.clone(), local_name: BString::default() };
-        self.find(name, &without, world)
+        self.peek(name, &without, world)
     }
 
     /// As [`MacroSet::find_shown`] for a name that is known not to be set plainly: only prefixes are looked at.

@@ -24,8 +24,10 @@ pub mod print;
 pub mod reference;
 pub(crate) mod sources;
 pub mod statement;
+pub mod string_pool;
 pub(crate) mod table;
 pub mod template;
+pub mod use_counts;
 pub mod version;
 pub mod view;
 

@@ -363,21 +363,21 @@ impl Loader<'_> {
             *block = Some(Block { name, tag: split.value.into(), text: Vec::new(), offset, opened_at });
             return Ok(());
         }
-        let value = self.appended(&name, split);
+        let value = self.appended(&name, split.operator, split.value);
         self.define(&name, &value, frame.place(line.line, offset))
             .map_err(|error| self.stop_expansion(frame, line, error))
     }
 
     /// The value with what `+=` puts before it.
-    fn appended<'v>(&self, name: &[u8], split: &Split<'v>) -> Cow<'v, [u8]> {
-        if !matches!(split.operator, Operator::Append { .. }) {
-            return Cow::Borrowed(split.value);
+    fn appended<'v>(&self, name: &[u8], operator: Operator, value: &'v [u8]) -> Cow<'v, [u8]> {
+        if !matches!(operator, Operator::Append { .. }) {
+            return Cow::Borrowed(value);
         }
         match self.set.find(name, &self.who, self.world).map(|found| found.raw()) {
             Some(current) if !current.is_empty() => {
-                Cow::Owned(statement::appended(&current, split.operator, split.value))
+                Cow::Owned(statement::appended(&current, operator, value))
             }
-            _ => Cow::Borrowed(split.value),
+            _ => Cow::Borrowed(value),
         }
     }
 

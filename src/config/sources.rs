@@ -15,6 +15,7 @@ use crate::config::evaluate;
 use crate::config::load::{Loader, Stop};
 use crate::config::macro_set::{Found, Place, Source, SourceId, SourceKind};
 use crate::config::template::{self, is_space};
+use crate::config::use_counts::Reading;
 use crate::config::view::View;
 use crate::process::Exit;
 use crate::text::{caseless, list};
@@ -39,7 +40,7 @@ impl Loader<'_> {
         let options = self.options;
         let root = self.find_root()?;
         let only_env = root.as_deref().is_some_and(|root| caseless::eq(root, b"ONLY_ENV"));
-        self.insert_identity();
+        self.insert_first();
         let root = root.filter(|root| !only_env && !root.is_empty() && *root != "/dev/null");
         if let Some(root) = root {
             let directory = match memchr::memrchr(b'/', &root) {
@@ -58,8 +59,7 @@ impl Loader<'_> {
             self.config_source(file.as_ref(), 0, "config source", true)?;
             self.local_sources.push(file);
         }
-        self.settings_of_the_resolver()?;
-        self.learn_host();
+        self.learn_host()?;
         if options.local_files {
             self.local_sources(only_env)?;
         }
@@ -77,7 +77,9 @@ impl Loader<'_> {
         self.force_detected(false)?;
         self.persistent()?;
         self.check_network()?;
-        self.settings_of_the_resolver()?;
+        if self.value("DEFAULT_DOMAIN_NAME")?.is_some() {
+            self.host_settings()?;
+        }
         self.force_detected(true)?;
         self.domains()?;
         self.auto_use()?;
@@ -101,6 +103,7 @@ impl Loader<'_> {
     /// An expanded value, as `param()` reads it; nothing if it is empty.
     pub(crate) fn value(&mut self, name: &str) -> Result<Option<BString>, Stop> {
         let source = self.source();
+        let reading = self.set.reading(Reading::Parameter);
         let Some(raw) = crate::config::MacroSource::raw(&source, name.as_bytes()).map(|raw| raw.into_owned())
         else {
             return Ok(None);
@@ -110,6 +113,7 @@ impl Loader<'_> {
             crate::config::expand::expand_value(name.as_bytes(), &raw, &source, self.world, &mut |message| {
                 messages.push(message)
             });
+        drop(reading);
         self.warn_messages(messages);
         match value {
             Ok(value) => Ok(Some(value).filter(|value| !value.is_empty())),
@@ -218,6 +222,8 @@ impl Loader<'_> {
         let opened = self.open(name, false, None);
         if opened.is_err() && Target::new(name, false).command.is_none() {
             let why = std::mem::take(&mut self.stale_reason);
+            // The reference looks whether it can be read before it counts as a source.
+            self.set.take_source_back();
             if !required {
                 return Ok(());
             }
@@ -329,8 +335,6 @@ impl Loader<'_> {
         }
         let from = Target::new(target, is_command);
         let kind = if from.command.is_some() { SourceKind::Command } else { SourceKind::File };
-        let source =
-            self.set.add_source(Source { name: from.shown.clone(), kind, included_from, text: None });
         let text = match &from.command {
             None => self.read_text(target.as_ref()).map_err(|_| BString::from("can't open input file"))?,
             Some(_) if !ends_in_bar(from.shown.as_ref()) => {
@@ -350,6 +354,11 @@ impl Loader<'_> {
         };
         let written = self.world.write_file(path(into), &text);
         written.map_err(|_| BString::from(format!("can't open '{into}' for write")))?;
+        // The file that was just written counts as a source, though it is told of as the one behind it.
+        let cache = Source { name: into.clone(), kind: SourceKind::File, included_from, text: None };
+        self.set.add_source(cache);
+        let source =
+            self.set.add_source(Source { name: from.shown.clone(), kind, included_from, text: None });
         self.keep_text(source, &text);
         Ok((source, text))
     }
@@ -469,7 +478,7 @@ impl Loader<'_> {
             }
             let value = template::trim_start(&value);
             // Self references are put in only where there is something to put in; without end they stay, too.
-            let is_new = self.set.exact(name).is_none();
+            let is_new = self.set.exact(name).is_none() && self.set.detected.find(name, self.world).is_none();
             if is_new || self.define(name, value, Place::special(SourceId::ENVIRONMENT)).is_err() {
                 self.insert(name, value.into(), Place::special(SourceId::ENVIRONMENT));
             }

@@ -88,6 +88,48 @@ fn operator(text: &[u8]) -> Option<(Operator, usize)> {
     }
 }
 
+/// Takes a line of a template apart (`config.cpp`, `Parse_config_string`): unlike in files the value may follow on the
+/// name without any operator, which is told as `None`. A line without value and operator is none.
+pub(crate) fn split_in_template(line: &[u8]) -> Option<(&[u8], Option<Operator>, &[u8])> {
+    let is_operator = |b: u8| matches!(b, b'=' | b':');
+    let name_end = line.iter().position(|&b| is_space(b) || is_operator(b)).unwrap_or(line.len());
+    let name = &line[..name_end];
+    let mut found = match line.get(name_end) {
+        Some(b'=') => Some(Operator::Equal),
+        Some(b':') => Some(Operator::Colon),
+        _ => None,
+    };
+    let mut at = (name_end + 1).min(line.len());
+    while let Some(&byte) = line.get(at) {
+        let length = match byte {
+            b'@' | b'+' => match operator(&line[at..]) {
+                Some((operator, length)) => {
+                    found = Some(operator);
+                    length
+                }
+                None => {
+                    found = None;
+                    break;
+                }
+            },
+            byte if is_operator(byte) => {
+                if matches!(found, Some(Operator::Equal | Operator::Colon)) {
+                    found = None;
+                    break;
+                }
+                found = Some(if byte == b'=' { Operator::Equal } else { Operator::Colon });
+                1
+            }
+            byte if is_space(byte) => 1,
+            _ => break,
+        };
+        at += length;
+    }
+    let value = trim_start(&line[at.min(line.len())..]);
+    let is_statement = at < line.len() || matches!(found, Some(Operator::Equal | Operator::Colon));
+    is_statement.then_some((name, found, value))
+}
+
 /// The words that a colon makes statements of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keyword {

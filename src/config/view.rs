@@ -12,7 +12,8 @@ use crate::config::defaults::{Parameter, ParameterType};
 use crate::config::evaluate::{self, Number};
 use crate::config::expand::{self, ExpandError, MacroSource, Message};
 use crate::config::macro_set::{Found, MacroSet, Who};
-use crate::text::{caseless, list};
+use crate::config::use_counts::Reading;
+use crate::text::list;
 use crate::world::World;
 
 /// Where a value stands.
@@ -329,6 +330,7 @@ impl<'a> View<'a> {
     /// # Errors
     /// An expansion without end.
     pub fn string(&self, name: &str) -> Result<Option<Setting<BString>>, ValueError> {
+        let _reading = self.set.reading(Reading::Parameter);
         let Some((found, looked_up)) = self.found(name.as_bytes()) else {
             return Ok(None);
         };
@@ -511,7 +513,8 @@ fn int_range(parameter: Option<Parameter>) -> (i64, i64) {
 pub(crate) fn table_number(parameter: Parameter, world: &dyn World) -> Option<i64> {
     let default = parameter.explicit_default()?;
     match parameter.kind() {
-        ParameterType::Bool => Some(i64::from(caseless::eq(&default, b"true"))),
+        // The table of the reference takes only that spelling for true.
+        ParameterType::Bool => Some(i64::from(default == &b"true"[..])),
         ParameterType::Int | ParameterType::Long => Some(evaluate::to_integer(&default, world).unwrap_or(0)),
         _ => None,
     }

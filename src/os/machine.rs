@@ -5,7 +5,7 @@ use std::fs;
 use bstr::ByteSlice;
 use rustc_hash::FxHashSet;
 
-use crate::world::Machine;
+use crate::world::{InterfaceAddress, Machine};
 
 /// Measures the machine.
 pub(super) fn measure() -> Machine {
@@ -33,6 +33,19 @@ pub(super) fn measure() -> Machine {
         swap,
         os_release: os_release(&fs::read_to_string("/etc/os-release").unwrap_or_default()),
     }
+}
+
+/// The addresses of all interfaces.
+pub(super) fn interfaces() -> Vec<InterfaceAddress> {
+    let Ok(all) = nix::ifaddrs::getifaddrs() else { return Vec::new() };
+    let known = all.filter_map(|one| {
+        let address = one.address?;
+        let v4 = address.as_sockaddr_in().map(|v4| core::net::IpAddr::from(v4.ip()));
+        let address = v4.or_else(|| address.as_sockaddr_in6().map(|v6| v6.ip().into()))?;
+        let is_up = one.flags.contains(nix::net::if_::InterfaceFlags::IFF_UP);
+        Some(InterfaceAddress { name: one.interface_name, address, is_up })
+    });
+    known.collect()
 }
 
 /// Host name, full host name and default address.

@@ -14,7 +14,9 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use crate::process::{ChildSpec, Exit, Session, Stdio};
 use crate::time::{Now, Tick};
-use crate::world::{Account, Command, CommandOutput, FileKind, FileStatus, Machine, World, Zone};
+use crate::world::{
+    Account, Command, CommandOutput, FileKind, FileStatus, InterfaceAddress, Machine, World, Zone,
+};
 
 use super::child;
 use super::clock;
@@ -183,6 +185,10 @@ impl World for RealWorld {
 
     fn host(&self) -> [String; 3] {
         machine::host()
+    }
+
+    fn interfaces(&self) -> Vec<InterfaceAddress> {
+        machine::interfaces()
     }
 }
 

@@ -8,6 +8,8 @@ mod bad_input;
 #[cfg(feature = "cli")]
 mod classad_eval;
 #[cfg(feature = "cli")]
+mod config_val;
+#[cfg(feature = "cli")]
 mod cron;
 mod cron_faults;
 mod hook_input;

@@ -14,6 +14,7 @@ use super::{redact, use_template, write_config};
 use crate::classad::regex::{Options as RegexOptions, Regex};
 use crate::config::defaults::{self, Parameter, ParameterType};
 use crate::config::macro_set::{Found, Replacement, SourceId};
+use crate::config::use_counts::{Reading, Uses};
 use crate::config::{Config, LoadOptions, View, Who, condition, evaluate, expand, view};
 use crate::text::caseless;
 use crate::world::World;
@@ -61,6 +62,7 @@ pub(super) fn load_options(request: &Request) -> LoadOptions {
         commands: request.commands,
         keep_defaults: request.write.is_some() || request.keep_defaults,
         record_replacements: request.trace,
+        count_uses: request.counts_uses(),
         ..LoadOptions::default()
     }
 }
@@ -260,9 +262,10 @@ impl<'a> Answer<'a> {
         let request = self.request;
         let found = self.config.set.find_shown(name, &self.config.who, self.world);
         let shown = match &found {
-            Some(found) => BString::from(found.shown_name().into_owned()),
+            Some(found) => self.shown_name(found, name),
             None => name.to_ascii_uppercase().into(),
         };
+        let before = found.as_ref().map(|found| self.config.set.uses(found)).unwrap_or_default();
         let mut raw_line: Option<BString> = None;
         let value: Option<BString> = match &found {
             Some(found) if request.default => default_of(found).map(|default| default.into_owned().into()),
@@ -273,6 +276,7 @@ impl<'a> Answer<'a> {
             }
             None => None,
         };
+        let uses = found.as_ref().map(|found| self.uses_after(found, before));
         match &value {
             None => output.say(format!("Not defined: {shown}")),
             Some(value) if request.verbose => {
@@ -291,11 +295,11 @@ impl<'a> Answer<'a> {
             if let Some(kind) = request.as_type {
                 self.print_as_type(name, kind, view, output);
             }
-            if let Some(parameter) = found.as_ref().and_then(parameter_of).filter(|_| request.info) {
+            if let Some(parameter) = found.as_ref().and_then(general_parameter).filter(|_| request.info) {
                 print_parameter(parameter, output);
             }
-            if request.use_counts && found.is_some() {
-                output.line(&[b" # use_count: 1 / 1"]);
+            if let Some(uses) = uses.filter(|_| request.use_counts) {
+                output.line(&[b" # use_count: ", uses.to_string().as_bytes()]);
             }
             output.line(&[]);
         }
@@ -328,6 +332,7 @@ impl<'a> Answer<'a> {
 
     /// The expanded value; what goes wrong is said.
     fn value(&self, view: &View<'_>, name: &[u8], output: &mut Output) -> Option<BString> {
+        let _reading = self.config.set.reading(Reading::Parameter);
         let raw = view.raw_bytes(name)?;
         let mut messages = Vec::new();
         let value = expand::expand_value(name, &raw, view, self.world, &mut |message| messages.push(message));
@@ -351,22 +356,27 @@ impl<'a> Answer<'a> {
         }
     }
 
-    /// Whether a value counts as used: the tool expands all defaults first to have counts at all.
-    fn is_used(&self, found: &Found<'_>) -> bool {
-        let shown = found.shown_name();
-        let wanted: &[u8] = &shown;
-        defaults::all().any(|parameter| {
-            let text = parameter.default();
-            let mut used = false;
-            let mut at = 0;
-            while let Some(reference) =
-                crate::config::reference::next_reference(&text, at, &mut None, |_, _| true)
-            {
-                used |= caseless::eq(reference.name_and_default(&text).0, wanted);
-                at = reference.end;
+    /// The name of an entry as output shows it. A default of the subsystem is shown with all that was given as the
+    /// subsystem, though only what stands before its first dot chose it.
+    fn shown_name(&self, found: &Found<'_>, asked: &[u8]) -> BString {
+        match found {
+            Found::Default(parameter) if parameter.subsystem().is_some() && !asked.contains(&b'.') => {
+                let mut name = self.config.who.subsystem.to_ascii_uppercase();
+                name.push(b'.');
+                name.extend_from_slice(parameter.name());
+                name.into()
             }
-            used
-        })
+            found => found.shown_name().into_owned().into(),
+        }
+    }
+
+    /// The uses of an entry that is told about, given those before it was: the tool looks at the counts of a setting
+    /// when it prints them, at those of a default when it finds it.
+    fn uses_after(&self, found: &Found<'_>, before: Uses) -> Uses {
+        match found {
+            Found::Default(_) => before,
+            _ => self.config.set.uses(found),
+        }
     }
 
     /// `# eval:`, which shows the default for all types but bool (`condor_config_val.cpp`, `print_as_type`).
@@ -421,8 +431,16 @@ fn default_of<'a>(found: &Found<'a>) -> Option<Cow<'a, [u8]>> {
 fn parameter_of(found: &Found<'_>) -> Option<Parameter> {
     match found {
         Found::Set(entry) => entry.parameter,
-        Found::Detected { name, .. } => defaults::find(name.as_bytes()),
+        Found::Detected { name, .. } => defaults::find(name),
         Found::Default(parameter) => Some(*parameter),
+    }
+}
+
+/// The general entry of the table for what a look-up found.
+fn general_parameter(found: &Found<'_>) -> Option<Parameter> {
+    match parameter_of(found)? {
+        special if special.subsystem().is_some() => defaults::find(special.name()),
+        general => Some(general),
     }
 }
 
@@ -439,8 +457,11 @@ fn print_parameter(parameter: Parameter, output: &mut Output) {
         output.line(&[b" # constant : ", name.as_bytes()]);
     } else {
         let range = parameter.range().map(|(min, max)| {
-            let (min, max) = (BStr::new(min), BStr::new(max));
-            format!(" from {min} to {max}")
+            let shown = |bound: &[u8]| match kind {
+                ParameterType::Double => real_bound(bound),
+                _ => bound.to_str_lossy().into_owned(),
+            };
+            format!(" from {} to {}", shown(min), shown(max))
         });
         if kind != ParameterType::String || range.is_some() {
             let range = range.unwrap_or_default();
@@ -450,6 +471,17 @@ fn print_parameter(parameter: Parameter, output: &mut Output) {
     if !parameter.readers().is_empty() {
         output.line(&[b" # used by: ", parameter.readers()]);
     }
+}
+
+/// A bound of a real parameter as `%g` shows it.
+fn real_bound(bound: &[u8]) -> String {
+    let bound = bound.to_str_lossy();
+    let value = match bound.as_ref() {
+        "DBL_MAX" => f64::MAX,
+        "DBL_MIN" => f64::MIN_POSITIVE,
+        text => text.parse().unwrap_or(0.0),
+    };
+    crate::text::printf::general_upper(value, 6).to_lowercase()
 }
 
 /// `-macro:path`: doubled slashes go, and as in the reference only one byte of the tail that this leaves goes with them

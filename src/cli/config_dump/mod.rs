@@ -61,7 +61,8 @@ const MANUAL: Manual = Manual {
     differences: &[
         "Values that refer to themselves hang or crash condor_config_val; here they are an error that names the chain, \
          under both names. Under both names the texts on standard error about wrong command lines are our own.",
+        "-info tells type, range, default, readers and whether a restart is needed as condor_config_val does, but not \
+         that tool's own descriptions ('# description:', '# use for :').",
         "Daemons are never asked. The options that would are refused with condor_config_val's own status.",
-        "-verbose:use shows no real counts of uses.",
     ],
 };

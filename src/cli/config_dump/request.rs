@@ -114,6 +114,8 @@ pub(super) struct Request {
     pub(super) verbose: bool,
     /// `-verbose:use`
     pub(super) use_counts: bool,
+    /// `-verbose:strings`
+    pub(super) strings: bool,
     /// `-verbose:both`
     pub(super) both: bool,
     /// `-verbose:type`
@@ -148,6 +150,13 @@ pub(super) struct Request {
     pub(super) check_if: Option<BString>,
 }
 
+impl Request {
+    /// Whether the answer tells how often names were looked up.
+    pub(super) fn counts_uses(&self) -> bool {
+        self.use_counts || self.used.is_some() || self.both || self.stats
+    }
+}
+
 impl Default for Request {
     fn default() -> Self {
         Request {
@@ -164,6 +173,7 @@ impl Default for Request {
             default: false,
             verbose: false,
             use_counts: false,
+            strings: false,
             both: false,
             types: false,
             as_type: None,

@@ -416,6 +416,7 @@ fn verbose(request: &mut Request, suffix: Option<&[u8]>) {
         };
         match word {
             b"use" => request.use_counts = true,
+            b"strings" => request.strings = true,
             b"both" => request.both = true,
             b"terse" => request.verbose = false,
             b"int" => typed(Some(ParameterType::Int)),

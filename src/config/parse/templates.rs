@@ -165,38 +165,37 @@ impl Loader<'_> {
                 None if !ifs.enabled() => continue,
                 None => {}
             }
-            let split = statement::split(line).map_err(|_| TemplateFailure::Invalid)?;
-            match statement::keyword(&split) {
-                Some(Keyword::Use) => {
-                    if depth >= MAX_NESTING {
-                        return Err(TemplateFailure::TooDeep);
-                    }
-                    let category = BString::from(trim(split.words));
-                    let applied = self.apply_templates(category.as_ref(), split.value, place, depth + 1);
-                    applied.map_err(|stop| stop.template)?;
-                    continue;
-                }
-                Some(Keyword::Error) => {
-                    let shown = self.expand(split.value).unwrap_or_else(|_| split.value.into());
-                    self.error_line(format!(" Error : {shown}"));
-                    return Err(TemplateFailure::Said);
-                }
-                Some(Keyword::Warning) => {
-                    let shown = self.expand(split.value).unwrap_or_else(|_| split.value.into());
-                    self.warn(format!(" Warning : {shown}"));
-                    continue;
-                }
-                _ => {}
+            let rest = (caseless::starts_with(line, b"use ")).then(|| trim_start(&line[4..]));
+            let (name, operator, text) =
+                statement::split_in_template(rest.unwrap_or(line)).ok_or(TemplateFailure::Invalid)?;
+            if operator == Some(Operator::Colon) && caseless::eq(name, b"error") {
+                let shown = self.expand(text).unwrap_or_else(|_| text.into());
+                self.error_line(format!(" Error : {shown}"));
+                return Err(TemplateFailure::Said);
             }
-            if !statement::is_valid_name(split.name) {
-                return Err(TemplateFailure::Invalid);
+            if operator == Some(Operator::Colon) && caseless::eq(name, b"warning") {
+                // The statement is carried out, too.
+                let shown = self.expand(text).unwrap_or_else(|_| text.into());
+                self.warn(format!(" Warning : {shown}"));
             }
-            if split.operator == Operator::Here {
-                open = Some((split.name.into(), split.value.into(), Vec::new()));
+            if rest.is_some() {
+                if depth >= MAX_NESTING {
+                    return Err(TemplateFailure::TooDeep);
+                }
+                let category = BString::from(name);
+                let applied = self.apply_templates(category.as_ref(), text, place, depth + 1);
+                applied.map_err(|stop| stop.template)?;
                 continue;
             }
-            let value = self.appended(split.name, &split);
-            self.define_in_template(split.name, &value, place)?;
+            if !statement::is_valid_name(name) {
+                return Err(TemplateFailure::Invalid);
+            }
+            if operator == Some(Operator::Here) {
+                open = Some((name.into(), text.into(), Vec::new()));
+                continue;
+            }
+            let value = self.appended(name, operator.unwrap_or(Operator::Equal), text);
+            self.define_in_template(name, &value, place)?;
         }
         Ok(())
     }

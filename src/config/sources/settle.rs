@@ -1,29 +1,37 @@
 //! What is done when all sources are read: the network and the domains are settled, `AUTO_USE_*` applied.
 
 use super::*;
+use crate::config::detected::{AddressSettings, Addresses, Interface};
+use crate::config::sources::special::NETWORK;
 
 impl Loader<'_> {
     /// What the reference finds wrong with the settings of the network (`my_hostname.cpp`,
-    /// `validate_network_interfaces`). Patterns of interface names are taken as matching.
+    /// `validate_network_interfaces`).
     pub(super) fn check_network(&mut self) -> Result<(), Stop> {
-        let names = ["NETWORK_INTERFACE", "ENABLE_IPV4", "ENABLE_IPV6"];
-        if names.iter().all(|name| {
-            self.set
-                .find(name.as_bytes(), &self.who, self.world)
-                .is_some_and(|found| matches!(found, Found::Default(_)))
-        }) {
+        if !self.counts() && self.has_default_network() {
             return Ok(());
         }
-        let [interface, v4, v6] = names.map(|name| self.value(name));
+        let [interface, v4, v6] = NETWORK.map(|name| self.value(name));
         let (interface, v4, v6) =
             (interface?.unwrap_or_default(), v4?.unwrap_or_default(), v6?.unwrap_or_default());
         let truth = |text: &BString| evaluate::to_boolean(text, self.world);
         let (want4, want6) = (truth(&v4), truth(&v6));
-        self.set.detected.set_families([want4, want6]);
-        let text = interface.to_str_lossy();
-        let address: Option<core::net::IpAddr> = text.parse().ok();
-        let has4 = address.is_none_or(|address| address.is_ipv4());
-        let has6 = address.is_some_and(|address| address.is_ipv6());
+        let both_refused = (want4, want6) == (Some(false), Some(false));
+        let settings = AddressSettings {
+            // A link-local address alone leads nowhere: the interface has to be known.
+            interface: match special::interface(interface.as_ref()) {
+                Interface::Address(core::net::IpAddr::V6(address)) if address.is_unicast_link_local() => {
+                    Interface::Patterns(interface.clone())
+                }
+                other => other,
+            },
+            wanted: [want4, want6],
+        };
+        if self.counts() && !both_refused {
+            self.read_families(&settings)?;
+        }
+        let found = Addresses::of(&settings, self.world);
+        let [has4, has6] = found.families.map(|address| address.is_some());
         let no_choice = |text: &BString| !caseless::eq(text, b"auto");
         let wrong = |kind: &str, text: &BString| {
             format!("ENABLE_{kind} is '{text}', must be 'true', 'false', or 'auto'.")
@@ -36,32 +44,24 @@ impl Loader<'_> {
             )
         };
         let (number, problem) = match () {
-            () if want4 == Some(false) && want6 == Some(false) => {
+            () if both_refused => {
                 (1, "ENABLE_IPV4 and ENABLE_IPV6 are both false.".to_owned())
             }
-            () if interface.is_empty() => {
-                (2, "Failed to determine my IP address using NETWORK_INTERFACE=".to_owned())
+            () if found.best.is_none() => {
+                (2, format!("Failed to determine my IP address using NETWORK_INTERFACE={interface}"))
             }
             () if !has4 && want4 == Some(true) => (3, missing("IPV4", "IPv6")),
             () if want4.is_none() && no_choice(&v4) => (4, wrong("IPV4", &v4)),
             () if !has6 && want6 == Some(true) => (5, missing("IPV6", "IPv4")),
             () if want6.is_none() && no_choice(&v6) => (6, wrong("IPV6", &v6)),
-            () if address.is_some() && has4 && want4 == Some(false) => {
+            () if has4 && want4 == Some(false) => {
                 (7, "ENABLE_IPV4 is false, yet we found an IPv4 address.  Ensure that NETWORK_INTERFACE is set appropriately.".to_owned())
             }
             () if has6 && want6 == Some(false) => {
                 (8, "ENABLE_IPV6 is false, yet we found an IPv6 address.  Ensure that NETWORK_INTERFACE is set appropriately.".to_owned())
             }
-            () => {
-                if let Some(address) = address {
-                    self.set.detected.set_address(address.to_string());
-                }
-                return Ok(());
-            }
+            () => return Ok(()),
         };
-        if number == 2 {
-            self.set.detected.set_address(String::new());
-        }
         self.warn(format!("validate_network_interfaces:{number}:{problem}"));
         Ok(())
     }
@@ -70,7 +70,8 @@ impl Loader<'_> {
     pub(super) fn domains(&mut self) -> Result<(), Stop> {
         for name in ["FILESYSTEM_DOMAIN", "UID_DOMAIN"] {
             if self.value(name)?.is_none() {
-                let host = self.value("FULL_HOSTNAME")?.unwrap_or_default();
+                let host = self.set.detected.find(b"FULL_HOSTNAME", self.world);
+                let host = host.map(|(_, host)| host.to_owned()).unwrap_or_default();
                 self.insert(name.as_bytes(), host, Place::special(SourceId::DETECTED));
             }
         }

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::config::defaults::SubsystemDefaults;
+use crate::config::string_pool::StringPool;
 
 impl Answer<'_> {
     pub(super) fn dump(&self, output: &mut Output) {
@@ -30,6 +31,9 @@ impl Answer<'_> {
             let Ok(regex) = Regex::compile(&pattern, RegexOptions::CASELESS) else {
                 continue;
             };
+            if self.request.used.is_some() {
+                self.read_all(&rows, &view, output);
+            }
             for row in &rows {
                 if pattern.is_empty() || regex.is_match(&row.name).unwrap_or(false) {
                     self.dump_row(row, &view, &defaults, output);
@@ -58,9 +62,8 @@ impl Answer<'_> {
                 None => return,
             },
         };
-        if request.used == Some(true) && !self.is_used(&found)
-            || request.used == Some(false) && self.is_used(&found)
-        {
+        let before = self.config.set.uses(&found);
+        if request.used.is_some_and(|wanted| wanted != before.is_used()) {
             return;
         }
         let raw = found.raw();
@@ -74,7 +77,7 @@ impl Answer<'_> {
             let value = self.value(view, name, output).unwrap_or_default();
             output.line(&[name, b" ", &entries::assignment(&value, is_block, "   ")]);
         } else {
-            let name = found.shown_name();
+            let name = self.shown_name(&found, name);
             if is_block {
                 output.line(&[&name, b" ", &entries::assignment(&raw, true, "   ")]);
             } else {
@@ -84,7 +87,7 @@ impl Answer<'_> {
         if !request.verbose {
             return;
         }
-        let parameter = parameter_of(&found).filter(|_| request.info);
+        let parameter = general_parameter(&found).filter(|_| request.info);
         output.line(&[b" # at: ", &self.location(&found)]);
         let as_block = |text: &[u8], is_block: bool| -> BString {
             if is_block { entries::block(text, " #     ") } else { text.into() }
@@ -102,20 +105,56 @@ impl Answer<'_> {
             print_parameter(parameter, output);
         }
         if request.use_counts {
-            output.line(&[b" # use_count: 1 / 1"]);
+            output.line(&[b" # use_count: ", self.uses_after(&found, before).to_string().as_bytes()]);
+        }
+    }
+
+    /// Reads every parameter for what it refers to, since the tool itself has little use for any (`config_val.cpp`,
+    /// `add_ref_callback`): the count of the parameter that is read stays as it was.
+    fn read_all(&self, rows: &[Row<'_>], view: &View<'_>, output: &mut Output) {
+        for row in rows {
+            let found = match row.kind {
+                Kind::Set(entry) => {
+                    let source = entry.current.place.source;
+                    let is_special = SourceId::OVERLAY.number() >= source.number();
+                    if !is_special || entry.parameter.is_none() {
+                        continue;
+                    }
+                    Found::Set(entry)
+                }
+                Kind::Detected if defaults::find(&row.name).is_none() => continue,
+                Kind::Detected => Found::Detected { name: &row.name, value: BStr::new(&row.raw) },
+                Kind::Default(parameter) => Found::Default(parameter),
+            };
+            let before = self.config.set.uses(&found);
+            self.value(view, &row.name, output);
+            self.config.set.put_back(&found, before);
         }
     }
 
     /// `-dump -verbose:both`: the entries of both tables one by one.
     pub(super) fn dump_both(&self, view: &View<'_>, output: &mut Output) {
         let mut count = 0;
+        // Values are expanded as for nobody, and that does not count.
+        let plain = View::new(&self.config.set, Who::default(), self.world);
         for row in entries::merged(&self.config.set, self.world, true) {
-            let parameter = match row.kind {
-                Kind::Set(entry) => entry.parameter,
-                Kind::Detected => None,
-                Kind::Default(parameter) => Some(parameter),
+            let (parameter, found) = match row.kind {
+                Kind::Set(entry) => (entry.parameter, Found::Set(entry)),
+                Kind::Detected => {
+                    let found = Found::Detected { name: &row.name, value: BStr::new(&row.raw) };
+                    (defaults::find(&row.name), found)
+                }
+                Kind::Default(parameter) => (Some(parameter), Found::Default(parameter)),
             };
-            let kind = parameter.map_or(ParameterType::String, Parameter::kind);
+            let before = self.config.set.uses(&found);
+            if self.request.used == Some(true) && before == Uses::default() {
+                continue;
+            }
+            // The type is kept with the default; without one it is not known.
+            let kind = match parameter.filter(|parameter| parameter.explicit_default().is_some()) {
+                Some(parameter) => parameter.kind(),
+                None => ParameterType::String,
+            };
             if let Some(wanted) = self.request.as_type {
                 let effective = match (wanted, kind) {
                     (ParameterType::Int, ParameterType::Long) => ParameterType::Int,
@@ -143,10 +182,11 @@ impl Answer<'_> {
                 Kind::Default(parameter) => format!("<Default>, item {}", parameter.index()),
             };
             output.line(&[b" # at: ", place.as_bytes()]);
-            if !row.raw.is_empty()
-                && let Ok(value) = view.expand(&row.raw)
-            {
-                output.line(&[b" # expanded: ", &value]);
+            if !row.raw.is_empty() {
+                let _reading = self.config.set.reading(Reading::Nothing);
+                if let Ok(value) = plain.expand(&row.raw) {
+                    output.line(&[b" # expanded: ", &value]);
+                }
             }
             if self.request.types {
                 let name = if kind == ParameterType::Path { "STRING" } else { kind.name() };
@@ -155,22 +195,25 @@ impl Answer<'_> {
             if let Some(kind) = self.request.as_type {
                 self.print_as_type(&row.name, kind, view, output);
             }
-            output.line(&[b" # use_count: 0"]);
+            output.line(&[b" # use_count: ", self.uses_after(&found, before).to_string().as_bytes()]);
         }
         output.line(&[format!("{count} items").as_bytes()]);
     }
 
     pub(super) fn print_stats(&self, output: &mut Output) {
+        // What the reference's own entry takes: name, value and what is known about them.
+        const ENTRY: usize = 36;
         let rows = entries::table(&self.config.set, self.world);
-        let bytes: usize = rows.iter().map(|row| row.name.len() + row.raw.len() + 2).sum();
+        let pool = self.config.set.string_pool();
+        let (used, referenced) = self.config.set.used_entries();
         let sources = self.config.set.sources().len();
         let lines = [
             ("Macros", rows.len()),
-            ("Used", 0),
-            ("Referenced", 0),
+            ("Used", used),
+            ("Referenced", referenced),
             ("Files", sources),
-            ("StringBytes", bytes),
-            ("TablesBytes", rows.len() * 48 + sources * 8),
+            ("StringBytes", pool.map_or(0, StringPool::bytes)),
+            ("TablesBytes", rows.len() * ENTRY + sources * 8),
             ("IsSorted", rows.len()),
         ];
         for (name, value) in lines {
@@ -181,6 +224,13 @@ impl Answer<'_> {
             for source in self.config.set.sources() {
                 output.line(&[&source.name]);
             }
+        }
+        if self.request.strings {
+            output.line(&[b"\nStrings -----"]);
+            for text in pool.into_iter().flat_map(StringPool::texts) {
+                output.line(&[text]);
+            }
+            output.line(&[]);
         }
     }
 }

@@ -1,0 +1,201 @@
+//! `condor_config_val`'s answers about itself: how often names were read, what it copied, where odd statements went. All
+//! of what is expected here was printed by version 25.14.
+
+use std::fs;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use tempfile::TempDir;
+
+struct Place(TempDir);
+
+impl Place {
+    fn new(config: &str) -> Self {
+        let place = Place(tempfile::tempdir().unwrap());
+        place.write("condor_config", config);
+        place
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        fs::write(self.0.path().join(name), text).unwrap();
+    }
+
+    /// What it prints, called as the tool.
+    fn run(&self, words: &str) -> String {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_htc-config-dump"));
+        command.env_clear().env("CONDOR_CONFIG", "condor_config").env("PATH", "/usr/bin:/bin");
+        command.arg0("condor_config_val").current_dir(self.0.path()).args(words.split(' '));
+        String::from_utf8_lossy(&command.output().unwrap().stdout).into_owned()
+    }
+
+    /// `NAME: COUNT` for each name with a count.
+    fn counts(&self, words: &str) -> Vec<String> {
+        let mut name = String::new();
+        let mut counts = Vec::new();
+        for line in self.run(words).lines() {
+            match (line.split_once(" = "), line.strip_prefix(" # use_count: ")) {
+                (_, Some(count)) => counts.push(format!("{name}: {count}")),
+                (Some((first, _)), None) if !first.starts_with(' ') => name = first.to_owned(),
+                _ => {}
+            }
+        }
+        counts
+    }
+}
+
+const CONFIG: &str = "\
+NETWORK_HOSTNAME = node.example.org
+LOCAL_DIR = /var/x
+A = $(B) $INT(N)
+B = $(LOG)
+N = 5
+hostname = mine
+if defined N
+C = $EVAL(N)
+endif
+include command into kept : /bin/echo D = $(A)
+TOOL.N = 6
+";
+
+#[test]
+fn a_name_shows_how_often_it_was_read() {
+    // A and what it refers to were read for the include; a setting's count is taken behind its own reading, that of a
+    // default before.
+    let asked = "-v:use A N LOG B";
+    let fresh = || Place::new(CONFIG);
+    assert_eq!(fresh().counts(asked), ["A: 1 / 2", "TOOL.N: 2 / 2", "LOG: 1 / 2", "B: 2 / 3"]);
+    let dumped = fresh().counts("-dump -v:use ^[A-C]$ ^LOG$");
+    assert_eq!(dumped, ["A: 1 / 2", "B: 2 / 3", "C: 1 / 1", "LOG: 2 / 3"]);
+    assert_eq!(Place::new("X = 1\n").counts("-v:use X X"), ["X: 1 / 1", "X: 2 / 2"]);
+}
+
+#[test]
+fn both_tables_show_what_reading_the_sources_has_used() {
+    let counts = Place::new(CONFIG).counts("-dump -v:both");
+    let of = |name: &str| {
+        let start = format!("{name}: ");
+        let found = counts.iter().filter_map(|line| line.strip_prefix(&start));
+        found.map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(of("A"), ["0 / 1"]);
+    // As read once from the sources, by `defined`, and once by the included command.
+    assert_eq!(of("N"), ["0 / 2"]);
+    assert_eq!(of("LOCAL_DIR"), ["0 / 1", "0"]);
+    assert_eq!(of("NETWORK_HOSTNAME"), ["2 / 2", "0"]);
+    // Nothing asks the name service where the name is set.
+    assert_eq!(of("NO_DNS"), ["2 / 2"]);
+    assert_eq!(of("DEFAULT_DOMAIN_NAME"), ["1 / 1"]);
+    assert_eq!(of("LOCAL_CONFIG_DIR"), ["2 / 2"]);
+    assert_eq!(of("PASSWD_CACHE_REFRESH"), ["1 / 1"]);
+    assert_eq!(of("START"), ["0"]);
+}
+
+#[test]
+fn used_and_unused_names_are_told_apart_by_reading_all_defaults() {
+    let place = Place::new(CONFIG);
+    let shown = |words: &str| -> Vec<String> {
+        let text = place.run(words);
+        text.lines()
+            .filter(|line| !line.starts_with('#'))
+            .filter_map(|line| line.split_once(" = "))
+            .map(|(name, _)| name.to_owned())
+            .collect()
+    };
+    assert_eq!(
+        shown("-dump -used ^LO ^[A-E]$"),
+        ["LOCAL_CONFIG_DIR", "LOCAL_CONFIG_FILE", "LOCAL_DIR", "LOCK", "LOG", "A", "B"]
+    );
+    assert_eq!(
+        shown("-dump -unused ^[A-E]$ ^LOCAL_U"),
+        [
+            "C",
+            "D",
+            "LOCAL_UNIV_EXECUTE",
+            "LOCAL_UNIVERSE_CGROUP_ENFORCEMENT",
+            "LOCAL_UNIVERSE_JOB_CLEANUP_RETRY_DELAY",
+            "LOCAL_UNIVERSE_MAX_JOB_CLEANUP_RETRIES"
+        ]
+    );
+}
+
+#[test]
+fn statistics_count_entries_and_the_texts_that_were_copied() {
+    let place = Place::new("A = $(A) x\nLOG = y\nB = $(LOG)\nB = $(LOG)\nB =\nNETWORK_HOSTNAME = h.x\n");
+    let text = place.run("-stats -v:strings");
+    let of = |name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(&format!("{name} = ")));
+        line.unwrap_or_else(|| panic!("{text}")).parse::<usize>().unwrap()
+    };
+    assert_eq!(of("TablesBytes"), of("Macros") * 36 + of("Files") * 8);
+    assert_eq!((of("Files"), of("IsSorted")), (5, of("Macros")));
+    let (_, strings) = text.split_once("\nStrings -----\n").unwrap();
+    let strings = strings.strip_suffix("\n\n").unwrap();
+    // Each takes its length and a zero.
+    assert_eq!(of("StringBytes"), strings.len() + 1, "{strings}");
+    // Names that are spelled as in the table of defaults are not copied, nor values that stay as they were.
+    assert!(strings.contains("\ncondor_config\nA\n x\ny\nB\n$(LOG)\nh.x\nh\nh.x\n"), "{strings}");
+}
+
+#[test]
+fn a_detected_name_keeps_the_spelling_of_the_file_that_set_it_first() {
+    let place = Place::new(CONFIG);
+    assert_eq!(place.run("-v HOSTNAME"), "hostname = node\n # at: <Detected>\n # raw: hostname = node\n\n");
+    assert!(place.run("-dump ^host").contains("\nhostname = node\n"));
+    // Detected before the file was read.
+    assert!(Place::new("arch = mine\n").run("-v arch").starts_with("ARCH = mine\n"));
+}
+
+#[test]
+fn a_host_without_a_name_service_is_called_after_its_address() {
+    let place = Place::new("NO_DNS = true\nDEFAULT_DOMAIN_NAME = x.y\nNETWORK_INTERFACE = 192.0.2.77\n");
+    assert_eq!(place.run("HOSTNAME FULL_HOSTNAME"), "192-0-2-77\n192-0-2-77.x.y\n");
+    let place = Place::new("NETWORK_HOSTNAME = h\nDEFAULT_DOMAIN_NAME = .q\n");
+    assert_eq!(place.run("FULL_HOSTNAME"), "h.q\n");
+    let place = Place::new("NETWORK_INTERFACE = lo\nENABLE_IPV6 = false\n");
+    assert_eq!(place.run("IP_ADDRESS IPV4_ADDRESS"), "127.0.0.1\n127.0.0.1\n");
+}
+
+#[test]
+fn addresses_of_an_earlier_choice_stay_where_a_later_one_gives_none() {
+    let place = Place::new("NETWORK_INTERFACE = fd00::77\nLOCAL_CONFIG_FILE = later\n");
+    place.write("later", "NETWORK_INTERFACE = 192.0.2.77\n");
+    assert_eq!(place.run("IP_ADDRESS IPV4_ADDRESS IPV6_ADDRESS"), "192.0.2.77\n192.0.2.77\nfd00::77\n");
+}
+
+#[test]
+fn a_line_of_a_template_may_do_without_an_operator() {
+    let place = Place::new("use FEATURE:PartitionableSlot(a b)\n");
+    let told = place.run("-v SLOT_TYPE_a");
+    assert!(told.starts_with("SLOT_TYPE_a = b=100%\n # at: condor_config, line 1, use FEATURE:"), "{told}");
+    // A warning is a setting, too.
+    let place = Place::new("use FEATURE:DefaultCheckpointDestination\n");
+    assert!(place.run("warning").starts_with("You must set DEFAULT_CHECKPOINT_DESTINATION_PREFIX or"));
+}
+
+#[test]
+fn types_and_ranges_are_those_of_the_compiled_table() {
+    let place = Place::new("");
+    let typed = place.run("-dump -v:bool");
+    let (_, after) = typed.split_once("\nADSTASH_SE_LOG_MAPPINGS = True\n").unwrap();
+    assert!(
+        after.contains(" # type: BOOL\n # eval: true def=0 (valid)\n"),
+        "only `true` is true in that table"
+    );
+    let told = place.run("-info PRIORITY_HALFLIFE");
+    assert!(told.contains(" # expected values : DOUBLE from 1e-05 to 1.79769e+308\n"), "{told}");
+    let all = place.run("-dump -v:type");
+    assert!(
+        all.contains("\nLOWPORT = \n # at: <Default>, item 610\n # type: STRING\n"),
+        "no default, no type"
+    );
+    let special = place.run("-subsystem MASTER.x -v PID_SNAPSHOT_INTERVAL");
+    assert_eq!(special, " # at: <Default>\n # raw: MASTER.X.PID_SNAPSHOT_INTERVAL = 60\n\n");
+    assert!(
+        place.run("-subsystem MASTER.x -dump ^PID_SNAP").contains("\nMASTER.X.PID_SNAPSHOT_INTERVAL = 60\n")
+    );
+    assert!(
+        place
+            .run("-subsystem MASTER -info PID_SNAPSHOT_INTERVAL")
+            .contains("used by: daemon_core,HookClientMgr\n")
+    );
+}
