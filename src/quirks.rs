@@ -48,7 +48,8 @@ quirks! {
     FetchDelayStaleActivity, "fetch-delay-stale-activity",
         "after a job FetchWorkDelay still sees Activity Busy until the next poll", "s17";
     EmptyLeaseKills, "empty-lease-kills",
-        "a job whose JobLeaseDuration is 0 or negative is killed as soon as it runs", "claim.cpp";
+        "a job is killed when its JobLeaseDuration is over: at once if that is 0 or negative, and if it says that nobody renews it",
+        "claim.cpp";
     FetchWhenUnable, "fetch-when-unable",
         "fetching goes on while preempting, drained and ending, where every job is refused or lost", "s08, s18";
     AcceptBeforeDslot, "accept-before-dslot",
@@ -83,6 +84,8 @@ quirks! {
         "a starting startd removes everything in EXECUTE, what is not HTCondor's too", "c35c";
     TypeAttrsHideSlotValues, "type-attrs-hide-slot-values",
         "SLOT_TYPE_n_STARTD_ATTRS takes the place of STARTD_ATTRS when SLOTn_x values are looked up", "p60";
+    RetirementLostAfterDrain, "retirement-lost-after-drain",
+        "after the drain of a machine with one slot jobs have no MaxJobRetirementTime any more", "p78, p76";
     OfflineBelowZero, "offline-below-zero",
         "more off line than there is makes no slot at all; a number does nothing for a resource with ids", "p55 16, 17; p51";
     StartSyntaxSilent, "start-syntax-silent",

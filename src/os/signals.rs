@@ -28,13 +28,6 @@ struct Watched {
 impl Signals {
     /// Installs handlers for these signals.
     pub(super) fn new(numbers: &[i32]) -> io::Result<Self> {
-        // A caller may have blocked them, as HTCondor does in its hooks: then they would never come.
-        let mut mask = SigSet::empty();
-        numbers
-            .iter()
-            .filter_map(|&number| Signal::try_from(number).ok())
-            .for_each(|signal| mask.add(signal));
-        mask.thread_unblock()?;
         let mut signals = Signals { watched: Vec::new() };
         for &number in numbers {
             let (read, write) = UnixStream::pair()?;
@@ -42,6 +35,14 @@ impl Signals {
             let id = pipe::register(number, write)?;
             signals.watched.push(Watched { number, read, id });
         }
+        // A caller may have blocked them, as HTCondor does in its hooks: then they would never come. Those that came before are
+        // delivered now.
+        let mut mask = SigSet::empty();
+        numbers
+            .iter()
+            .filter_map(|&number| Signal::try_from(number).ok())
+            .for_each(|signal| mask.add(signal));
+        mask.thread_unblock()?;
         Ok(signals)
     }
 

@@ -8,18 +8,18 @@
 //! |---|---|---|
 //! | `start`, `stop` | reason | the runner begins, has ended |
 //! | `state` | slot state activity reason | the slot changed into this state and activity |
-//! | `hook-start` | slot hook pid | a hook was started |
-//! | `hook-end` | slot hook pid exit | it ended |
-//! | `hook-failed` | slot hook reason | it could not be started, ran too long, or what it wrote to stderr |
+//! | `hook-start` | slot hook pid job | a hook was started; a starter's hooks name the job |
+//! | `hook-end` | slot hook pid job exit | it ended |
+//! | `hook-failed` | slot hook job reason | it could not be started, ran too long, or what it wrote to stderr |
 //! | `verdict` | slot hook job verdict reason | what an answer was taken for |
-//! | `claim` | slot reason | a claim begins or is given up; never its secret |
+//! | `claim` | slot verdict reason | a claim `begins` or is `given up`; its public id and why, never its secret |
 //! | `cron-start` | cron pid | a cron job was started |
 //! | `cron-end` | cron pid exit | it ended |
 //! | `cron-failed` | cron reason | it could not be started, or what it wrote to stderr |
 //! | `cron-published` | cron reason | what it printed has changed what the slots publish |
 //! | `starter` | slot job pid exit | a starter was spawned (no exit), or ended |
-//! | `job` | slot job exit verdict | the job of a starter is over: `exited N`, `signalled N`, `not started`, or `lost with its starter` |
-//! | `warning` | slot reason | anything a user should look at; quirks are named by their id |
+//! | `job` | slot job pid exit verdict reason | from the starter: the job runs (`started` and pid), is over or was not started; from the slot runner: `succeeded` or `failed`, with `exited N`, `signalled N`, `not started`, or `lost with its starter` |
+//! | `warning` | slot job verdict reason | anything a user should look at; the verdict is the id of a quirk |
 
 use std::time::Duration;
 

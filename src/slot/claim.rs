@@ -89,6 +89,10 @@ pub(super) struct Claim {
     num_pids: i64,
     /// Seconds; renewed at every third of it while a job runs.
     pub lease: i64,
+    /// Whether anybody renews it: not if the first job says StartdSendsAlives = false or StarterHandlesAlives = false.
+    pub lease_renewed: bool,
+    /// When the job that runs, or ran last, was started: renewals are counted from there.
+    activated: Option<Now>,
     pub lease_ends: Option<Tick>,
     /// Whether REPLY_FETCH was told `accept` for it: then its end is told to EVICT_CLAIM.
     pub accepted: bool,
@@ -124,6 +128,8 @@ impl Claim {
             accounting_group: BString::default(),
             num_pids: 0,
             lease: 1200,
+            lease_renewed: true,
+            activated: None,
             lease_ends: None,
             accepted: false,
         }
@@ -131,10 +137,14 @@ impl Claim {
 
     /// Takes a fetched job.
     pub(super) fn set_job(&mut self, job: ClassAd, rank: f64, world: &dyn World) {
-        if let Some(lease) = Context::new(world).my(&job).int("JobLeaseDuration")
-            && self.begun.is_none()
-        {
+        let context = Context::new(world).my(&job);
+        if let Some(lease) = context.int("JobLeaseDuration") {
             self.lease = lease;
+        }
+        if self.begun.is_none() {
+            // Looked up once, when the claim begins (`startLeaseTimer`).
+            let not_false = |name| context.boolean(name) != Some(false);
+            self.lease_renewed = not_false("StartdSendsAlives") && not_false("StarterHandlesAlives");
         }
         self.latest_job = Some(job.clone());
         self.job = Some(job);
@@ -200,6 +210,7 @@ impl Claim {
             self.owner = owner;
         }
         self.activations += 1;
+        self.activated = Some(now);
         self.job_start = Some(now.epoch());
         self.pledged_vacate = pledged;
         self.universe = Some(job.int("JobUniverse").unwrap_or(5));
@@ -300,18 +311,21 @@ impl Claim {
     }
 
     /// When an idle claim ends for lack of anybody who renews it: a third of the lease passes between renewals, which
-    /// come only while a job runs (`sendAlive`).
+    /// begin with each job and come only while it runs (`alive`, `sendAlive`).
     pub(super) fn idle_lease_end(&self, now: Now) -> Option<Tick> {
-        let begun = self.begun?;
+        let activated = self.activated?;
+        let lease = Duration::from_secs(u64::try_from(self.lease).unwrap_or(0));
+        if !self.lease_renewed {
+            return Some(activated.tick().plus(lease));
+        }
         let third = Duration::from_secs(u64::try_from(self.lease / 3).unwrap_or(0));
         if third.is_zero() {
             // Renewed again and again while the job ran.
-            return Some(now.tick().plus(Duration::from_secs(u64::try_from(self.lease).unwrap_or(0))));
+            return Some(now.tick().plus(lease));
         }
-        let passed = now.tick().since(begun.tick());
+        let passed = now.tick().since(activated.tick());
         let renewals = u32::try_from(passed.as_micros() / third.as_micros()).unwrap_or(u32::MAX);
-        let lease = Duration::from_secs(u64::try_from(self.lease).unwrap_or(0));
-        Some(begun.tick().plus(third.saturating_mul(renewals)).plus(lease))
+        Some(activated.tick().plus(third.saturating_mul(renewals)).plus(lease))
     }
 }
 

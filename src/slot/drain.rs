@@ -3,9 +3,11 @@
 use super::core::Core;
 use super::execution_point::ExecutionPoint;
 use super::interface::VacateReason;
+use super::settings::SlotKind;
 use super::single::Slot;
 use super::state::State;
 use crate::classad::ClassAd;
+use crate::quirks::Quirk;
 
 /// The vacate code of draining.
 const DRAINING: i32 = 1014;
@@ -48,6 +50,8 @@ pub(super) struct Drain {
     pub coordinated: i64,
     /// How many slots are in Drained.
     pub drained: i64,
+    /// Whether the slots' MaxJobRetirementTime is 0 instead of what the configuration says.
+    pub no_retirement: bool,
 }
 
 impl Drain {
@@ -121,7 +125,7 @@ impl ExecutionPoint {
                 (State::Owner | State::Unclaimed, _) => slot.evaluate(&mut self.core),
                 (_, DrainSpeed::Graceful) => slot.retire(&mut self.core, true, why.clone(), "draining"),
                 (_, DrainSpeed::Quick) => slot.retire(&mut self.core, false, why.clone(), "draining"),
-                (_, DrainSpeed::Fast) => slot.kill_claim(&mut self.core, why.clone(), "draining"),
+                (_, DrainSpeed::Fast) => slot.kill_claim(&mut self.core, Some(why.clone()), "draining"),
             }
             self.remove_gone();
         }
@@ -140,6 +144,25 @@ impl ExecutionPoint {
                 slot.restore_requirements(&self.core);
             }
             slot.evaluate(&mut self.core);
+        }
+    }
+
+    /// A starter has ended: once no claim is left, 25.14 takes the slots' retirement time away for what it calls the final
+    /// drain, until the next slot finds all of them drained (`checkForDrainCompletion`). The only slot of a machine has
+    /// found that already, and is left without. Nothing can retire then, so this is its loss and nothing else.
+    pub(super) fn check_drain(&mut self) {
+        let claimed = |slot: &Slot| matches!(slot.state, State::Claimed | State::Preempting);
+        let busy = self.slots.values().any(|slot| slot.kind != SlotKind::Partitionable && claimed(slot));
+        let Some(&key) = self.slots.keys().next() else { return };
+        if !self.core.drain.is_on() || busy || self.core.drain.no_retirement {
+            return;
+        }
+        let quirk = Quirk::RetirementLostAfterDrain;
+        let lost =
+            if self.slots.len() == 1 { self.core.has(quirk, key) } else { self.core.has_silently(quirk) };
+        if lost {
+            self.core.drain.no_retirement = true;
+            self.slots.values_mut().for_each(|slot| slot.publish_retirement(&self.core));
         }
     }
 

@@ -96,12 +96,14 @@ impl Slot {
         }
     }
 
-    /// Kills the job (`kill_claim`).
-    pub(super) fn kill_claim(&mut self, core: &mut Core, why: VacateReason, reason: &str) {
+    /// Kills the job (`kill_claim`, or `leaseExpired` when there is nothing to tell the starter).
+    pub(super) fn kill_claim(&mut self, core: &mut Core, why: Option<VacateReason>, reason: &str) {
         match self.state {
             State::Claimed | State::Preempting => {
-                if let Some(claim) = &mut self.current {
-                    claim.vacate_reason = Some(why);
+                if let Some(claim) = &mut self.current
+                    && why.is_some()
+                {
+                    claim.vacate_reason = why;
                 }
                 self.change(core, State::Preempting, Activity::Killing, reason);
             }

@@ -8,11 +8,11 @@ use super::claim::Phase;
 use super::core::{Alarm, Core, DrainPart};
 use super::cron_ads::CronAds;
 use super::interface::{Action, Event, HookRun, Shutdown, SlotKey, StarterId, VacateReason, Waits};
-use super::settings::{CronSettings, Settings, SlotKind};
+use super::settings::{CronSettings, Settings};
 use super::single::Slot;
 use super::state::{Activity, State};
 use crate::classad::ClassAd;
-use crate::quirks::Quirk;
+use crate::quirks::{Quirk, Quirks};
 use crate::time::{Now, Tick};
 use crate::world::World;
 
@@ -187,6 +187,7 @@ impl ExecutionPoint {
             }
             Event::StarterExited { starter, .. } => {
                 self.with_starter(starter, |slot, core| slot.starter_exited(core));
+                self.check_drain();
             }
             Event::Measured(measured) => {
                 self.core.measured = *measured;
@@ -305,8 +306,7 @@ impl ExecutionPoint {
                 if let Some(claim) = &mut slot.current {
                     claim.lease_ends = None;
                 }
-                let why = VacateReason::new("claim lease expired", 0);
-                slot.kill_claim(&mut self.core, why, "the idle claim's lease is over");
+                slot.kill_claim(&mut self.core, None, "the claim's lease is over");
             }
             if self.core.is_due(slot.fetch_at) {
                 slot.fetch_at = None;
@@ -316,14 +316,20 @@ impl ExecutionPoint {
     }
 
     /// Everything is measured and looked at (`eval_all`).
-    fn evaluate_all(&mut self, for_update: bool) {
+    pub(super) fn evaluate_all(&mut self, for_update: bool) {
         self.refresh_all();
+        let drained =
+            self.slots.values().any(|slot| (slot.state, slot.activity) == (State::Drained, Activity::Idle));
         let keys: Vec<_> = self.slots.keys().copied().collect();
         for key in keys {
             if let Some(slot) = self.slots.get_mut(&key) {
                 slot.evaluate(&mut self.core);
             }
             self.remove_gone();
+        }
+        // 25.14 thinks of resuming whenever it looks at a slot that is drained, and not before.
+        if drained && self.core.quirks() == Quirks::Reference {
+            self.drain_completed();
         }
         // An update neither moves nor ends the polls, which go on at their own pace (`check_polling`).
         if for_update {
@@ -337,7 +343,7 @@ impl ExecutionPoint {
     }
 
     /// Brings all live ads up to date (`compute_dynamic`).
-    fn refresh_all(&mut self) {
+    pub(super) fn refresh_all(&mut self) {
         let core = &mut self.core;
         core.current_time = core.now.epoch();
         core.slot_count = i64::try_from(self.slots.len()).unwrap_or(i64::MAX);
@@ -416,7 +422,7 @@ impl ExecutionPoint {
             }
             found = true;
             if fast {
-                slot.kill_claim(&mut self.core, why.clone(), "asked to vacate at once");
+                slot.kill_claim(&mut self.core, Some(why.clone()), "asked to vacate at once");
             } else {
                 slot.retire(&mut self.core, false, why.clone(), "asked to vacate");
             }
@@ -463,7 +469,7 @@ impl ExecutionPoint {
         for slot in self.slots.values_mut() {
             slot.set_available(false);
             if how == Shutdown::Fast {
-                slot.kill_claim(&mut self.core, why.clone(), reason);
+                slot.kill_claim(&mut self.core, Some(why.clone()), reason);
             } else {
                 slot.retire(&mut self.core, false, why.clone(), reason);
             }
@@ -481,36 +487,6 @@ impl ExecutionPoint {
         self.core.unable = reason;
     }
 
-    /// A new configuration: expressions, hooks and intervals count at once, shares and numbers of slots stay.
-    fn reconfigure(&mut self, settings: Settings) {
-        let limits = self.core.settings.limits;
-        let address = self.core.settings.address.clone();
-        let settings = Arc::new(Settings { limits, address, ..settings });
-        self.core.settings = settings.clone();
-        for plan in &settings.slots {
-            let plan = Arc::new(plan.clone());
-            for slot in self.slots.values_mut().filter(|slot| slot.key.number == plan.number) {
-                slot.requirements = plan.requirements.clone();
-                slot.hooks = plan.hooks_of(slot.key.sub);
-                if slot.kind == SlotKind::Dynamic {
-                    slot.take_plan_as_child(&plan);
-                } else {
-                    slot.statics = plan.statics.clone();
-                    slot.config = plan.config.clone();
-                }
-                slot.plan = plan.clone();
-                slot.rebuild(&self.core);
-            }
-        }
-        self.core.update_at = Some(self.core.alarm(settings.update_interval));
-        if !self.core.has_silently(Quirk::FirstFetchLate) {
-            return self.evaluate_all(false);
-        }
-        // 25.14 makes the ads afresh and sets its timers anew; policy is looked at when they are due (s34).
-        self.core.poll_at = self.core.poll_at.map(|_| self.core.alarm(settings.polling_interval));
-        self.refresh_all();
-    }
-
     /// When it has been idle for long enough to end.
     fn idle_end(&self) -> Option<Tick> {
         let limit = self.core.settings.limits.idle_exit?;
@@ -521,7 +497,9 @@ impl ExecutionPoint {
     /// After each event: slots that are gone, conditions to end, the end.
     fn settle(&mut self) {
         self.remove_gone();
-        self.drain_completed();
+        if self.core.quirks() != Quirks::Reference {
+            self.drain_completed();
+        }
         if let Some(reason) = self.core.fatal.take() {
             self.shut_down(Shutdown::Fast, &reason);
         }

@@ -21,6 +21,7 @@ mod interface;
 mod internal_ad;
 mod layout;
 mod policy;
+mod reconfigure;
 mod resources;
 mod settings;
 mod shares;

@@ -112,8 +112,20 @@ impl Slot {
     /// Makes the live ad afresh (`init_classad`): what belonged to a job vanishes.
     pub(super) fn rebuild(&mut self, core: &Core) {
         self.live = ClassAd::new();
-        self.live.chain(Some(self.config.clone()));
+        self.chain_to_config();
         self.refresh(core);
+    }
+
+    /// What Requirements refer to gets into the new ad with them: not before the slot is available (`reqexp_set_state`).
+    fn chain_to_config(&mut self) {
+        let config = if self.available || self.broken.is_some() {
+            self.config.clone()
+        } else {
+            let mut config = (*self.config).clone();
+            ["Requirements", "WithinResourceLimits"].into_iter().for_each(|name| drop(config.remove(name)));
+            Arc::new(config)
+        };
+        self.live.chain(Some(config));
     }
 
     /// Brings the live ad up to date (`publish_dynamic` on the internal ad).
@@ -192,6 +204,13 @@ impl Slot {
             }
         }
         self.amounts.publish_dynamic(ad, self.broken.is_some());
+        // What STARTD_ATTRS says of amounts takes their place in the ad.
+        let tags = self.amounts.custom.iter().map(|custom| custom.tag.as_str());
+        for name in ["Cpus", "Memory"].into_iter().chain(tags) {
+            if let Some(expr) = self.statics.get(name) {
+                ad.insert(name, expr.clone());
+            }
+        }
         ad.update(&settings.common_dynamic);
         self.publish_machine(core, ad);
         core.draining.publish(ad);
@@ -214,7 +233,7 @@ impl Slot {
         ad.set("NextFetchWorkDelay", self.next_fetch_delay);
         if let Some(claim) = &self.current {
             claim.publish(ad, core.now);
-            if self.kind == SlotKind::Dynamic && self.state == State::Claimed {
+            if self.kind == SlotKind::Dynamic && matches!(self.state, State::Claimed | State::Preempting) {
                 ad.set("IsSplittable", true);
             }
             if self.state == State::Claimed {
@@ -234,6 +253,9 @@ impl Slot {
         // Over everything so far, so that they steer policy (slots.md 5.6).
         core.merge_cron(ad);
         ad.set("AcceptedWhileDraining", false);
+        if internal {
+            retirement_of(core, ad);
+        }
         if self.kind == SlotKind::Partitionable {
             ad.set("NumDynamicSlots", self.children.0);
             ad.set("NumDynamicSlotsTime", self.children.1);
@@ -242,6 +264,11 @@ impl Slot {
                 ad.update(&self.child_lists);
             }
         }
+    }
+
+    /// MaxJobRetirementTime in the internal ad (`refresh_draining_attrs`).
+    pub(super) fn publish_retirement(&mut self, core: &Core) {
+        retirement_of(core, &mut self.live);
     }
 
     /// Load, idle times, clock and counters.
@@ -371,9 +398,24 @@ impl Slot {
             return;
         }
         if available {
+            self.live.chain(Some(self.config.clone()));
             self.live.insert("Requirements", self.requirements.whole.clone());
         } else {
             self.live.insert(AttrName::from("Requirements"), Expr::literal(Value::Bool(false)));
         }
     }
+}
+
+/// MaxJobRetirementTime is that of the configuration, whatever cron jobs say of it, or 0 at the end of a drain.
+fn retirement_of(core: &Core, ad: &mut ClassAd) {
+    const NAME: &str = "MaxJobRetirementTime";
+    if core.drain.no_retirement {
+        ad.set(NAME, 0i64);
+        return;
+    }
+    // Without its parent, so that the parent's value is not hidden.
+    let parent = ad.parent().cloned();
+    ad.chain(None);
+    ad.remove(NAME);
+    ad.chain(parent);
 }

@@ -2,9 +2,7 @@
 
 use super::claim::{Kind, Phase};
 use super::core::Core;
-use super::interface::{
-    Action, HookCall, Notice, SlotHook, StarterCall, StarterSignal, VacateReason, job_id,
-};
+use super::interface::{Action, HookCall, Notice, SlotHook, StarterCall, StarterSignal, job_id};
 use super::policy::Extra;
 use super::single::Slot;
 use super::state::{Activity, State};
@@ -124,7 +122,12 @@ impl Slot {
             }
             (State::Claimed, activity) => return self.enter_claimed(core, activity, state_changes),
             (State::Unclaimed | State::Backfill, _) => self.restore_requirements(core),
-            (State::Matched | State::Drained, _) => self.set_available(false),
+            (State::Matched | State::Drained, activity) => {
+                self.set_available(false);
+                if activity == Activity::Idle && self.state == State::Drained {
+                    core.drain.no_retirement = false;
+                }
+            }
             (State::Preempting, activity) => {
                 self.set_available(false);
                 if !self.is_active() {
@@ -237,10 +240,14 @@ impl Slot {
         core.counters.job_starts.count(core.now.epoch());
         self.change(core, State::Claimed, Activity::Busy, "starter spawned");
         // The lease begins anew with the job, and one of no length is over at once.
-        let over = self.current.as_ref().is_some_and(|claim| claim.lease <= 0);
-        if over && core.has(Quirk::EmptyLeaseKills, self.key) {
-            let why = VacateReason::new("", 0);
-            self.kill_claim(core, why, "the claim's lease is over");
+        let Some(claim) = &mut self.current else { return };
+        let (empty, renewed) = (claim.lease <= 0, claim.lease_renewed);
+        if (empty || !renewed) && core.has(Quirk::EmptyLeaseKills, self.key) {
+            if empty {
+                self.kill_claim(core, None, "the claim's lease is over");
+            } else {
+                claim.lease_ends = claim.idle_lease_end(core.now);
+            }
         }
     }
 

@@ -156,3 +156,39 @@ fn a_fetch_delay_beyond_an_int_is_none_in_the_reference_alone() {
         assert!(fetches.contains(&seen), "{quirks}: {seen}: {lines:#?}");
     }
 }
+
+/// Nobody renews a lease for a job that says so (recorded with 25.14: killed after 3 s); each job brings its own.
+#[test]
+fn a_lease_that_nobody_renews_kills_the_job_in_the_reference_alone() {
+    let renewed = "StartdSendsAlives = false";
+    for (quirks, first, killed) in [
+        ("reference", renewed, 1),
+        ("reference", "StarterHandlesAlives = false", 1),
+        ("reference", "StartdSendsAlives = true", 0),
+        ("none", renewed, 0),
+    ] {
+        let scenario = format!(
+            "until = 100\n[knobs]\nFetchWorkDelay = \"300\"\n[[job]]\nruns = 9\n\
+             ad = \"ClusterId = 1\\nProcId = 0\\nJobLeaseDuration = 3\\n{first}\\n\"\n"
+        );
+        let lines = on_four_slots(&["--quirks", quirks], &scenario);
+        assert_eq!(lines_with(&lines, "signalled 9"), killed, "{quirks} {first}: {lines:#?}");
+        assert_eq!(lines_with(&lines, "exited 0"), 1 - killed, "{quirks} {first}: {lines:#?}");
+    }
+}
+
+/// 25.14 thinks of it when it looks at a drained slot the next time (recorded: a second after the drain was complete).
+#[test]
+fn a_drain_that_resumes_does_so_at_the_next_look_in_the_reference() {
+    for (quirks, at_once) in [("reference", false), ("none", true)] {
+        let scenario = "until = 60\n[knobs]\nFetchWorkDelay = \"300\"\nUPDATE_INTERVAL = \"7\"\n\
+                        [[event]]\nat = 10\ncommand = \"drain\"\nresume = true\n";
+        let lines = on_four_slots(&["--quirks", quirks], scenario);
+        let time = |what: &str| -> f64 {
+            let line = lines.iter().find(|line| line.contains("slot1:") && line.contains(what));
+            let line = line.unwrap_or_else(|| panic!("{quirks}: no {what}: {lines:#?}"));
+            line.split_whitespace().next().unwrap().parse().unwrap()
+        };
+        assert_eq!(time("no longer draining") < 10.5, at_once, "{quirks}: {lines:#?}");
+    }
+}

@@ -35,7 +35,9 @@ fn without_a_search_for_gpus_the_slots_have_no_such_resource() {
         assert_eq!(output.status.code(), Some(0), "{line}: {stderr}");
         let stdout = stdout.to_ascii_lowercase();
         assert_eq!(stdout.contains("\ntotalgpus = "), has, "{line}: {stdout}");
-        assert_eq!(stdout.contains("detectedgpus"), has, "{line}: {stdout}");
+        // They are looked for even if MACHINE_RESOURCE_NAMES does not want them.
+        let detected = has || line.contains("NAMES");
+        assert_eq!(stdout.contains("detectedgpus"), detected, "{line}: {stdout}");
         assert_eq!(stdout.contains("target.requestgpus"), has, "{line}: {stdout}");
         assert_eq!(stderr.contains("condor_gpu_discovery"), warns, "{line}: {stderr}");
     }
@@ -104,4 +106,117 @@ fn a_start_that_does_not_parse_is_an_error_value_in_the_reference() {
         let reply = point.told("reply.").into_iter().find(|text| text.contains("-----")).unwrap_or_default();
         assert!(reply.contains(line), "no {line}: {reply}\n{}", run.stderr);
     }
+}
+
+/// `config_fill_ad` knows the old names of the lists, and what STARTD_ATTRS says of amounts stands in the ad.
+#[test]
+fn attributes_come_from_old_lists_too_and_over_amounts() {
+    let point = Point::new()
+        .knob("STARTD_ATTRS = Memory, A\nMemory = 77\nA = 1\nSTARTD_EXPRS = F\nF = time()\nSYSTEM_STARTD_ATTRS = G\nG = 2")
+        .knob("SLOT_WEIGHT = Memory * 2\nSlotWeight = 5")
+        .arguments([]);
+    // Memory is the knob MEMORY as well.
+    let (stdout, stderr) = text(&ads(&point, &[]));
+    let stdout = format!("\n{stdout}");
+    for line in ["\nA = 1\n", "\nF = time()\n", "\nG = 2\n", "\nMemory = 77\n", "\nSlotWeight = Memory * 2\n"]
+    {
+        assert!(stdout.contains(line), "no {line}: {stdout}{stderr}");
+    }
+    let point = Point::new().knob("STARTD_ATTRS = Cpus\nCpus = 77").arguments([]);
+    assert!(text(&ads(&point, &[])).0.contains("\nCpus = 77\n"));
+}
+
+/// With STARTD_JOB_EXPRS what runs is seen in the slot's ad.
+#[test]
+fn attributes_of_the_job_come_from_the_old_list_too() {
+    let job = "ClusterId = 1\nProcId = 0\nCmd = \"/bin/true\"\nOwner = \"nobody\"\nQuux = 5\n";
+    let fetch = "#!/bin/sh\ncat > \"$HOME/out/fetch.$$\"\nfor file in \"$HOME\"/queue/*; do\n  \
+                 [ -e \"$file\" ] || exit 0\n  mv \"$file\" \"$HOME/taken/\"\n  exec cat \"$HOME/taken/${file##*/}\"\ndone\n";
+    let starter = "#!/bin/sh\ncat > /dev/null\nsleep 3\n";
+    let point = Point::new().job("1", job).hook("fetch", fetch).hook("starter", starter);
+    let point = point.knob("STARTD_JOB_EXPRS = Quux").knob("FetchWorkDelay = 1");
+    let run = point.run();
+    assert!(point.told("fetch.").iter().any(|ad| ad.contains("\nQuux = 5\n")), "{}", run.stderr);
+}
+
+/// What Requirements refer to is not brought back before the slot is available again, and the only slot of a machine has lost its
+/// retirement (recorded with 25.14).
+#[test]
+fn the_internal_ad_of_a_drained_slot_has_no_limits_and_no_retirement() {
+    let job = "ClusterId = 1\nProcId = 0\nCmd = \"/bin/true\"\nOwner = \"nobody\"\n";
+    let point = Point::new().job("1", job).hook("starter", "#!/bin/sh\ncat > /dev/null\nsleep 1\n");
+    let control = point.path("control").display().to_string();
+    let point =
+        point.knob("UPDATE_INTERVAL = 1").knob("FetchWorkDelay = 1").knob("MaxJobRetirementTime = 100");
+    let point = point.arguments(["--quirks", "reference", "--control", &control]);
+    let mut child = point.start();
+    point.wait_for(&mut child, &[("event", "state"), ("activity", "Busy")]);
+    assert!(point.ask(["drain"]).status.success());
+    point.wait_for(&mut child, &[("state", "Drained"), ("activity", "Idle")]);
+    std::fs::write(point.path("queue/2"), job).unwrap();
+    point.wait_for(&mut child, &[("event", "verdict"), ("verdict", "rejected")]);
+    assert!(point.ask(["off", "--fast"]).status.success());
+    let run = point.end(child);
+    let replies = point.told("reply.");
+    let of = |state: &str| {
+        let line = format!("\nState = \"{state}\"\n");
+        replies
+            .iter()
+            .find(|text| text.contains(&line))
+            .unwrap_or_else(|| panic!("no {state}: {}", run.stderr))
+    };
+    assert!(of("Unclaimed").contains("\nWithinResourceLimits = "));
+    assert!(of("Unclaimed").contains("\nMaxJobRetirementTime = 100\n"));
+    let drained = of("Drained");
+    assert!(drained.contains("\nRequirements = false\n") && drained.contains("\nSTART = "), "{drained}");
+    assert!(!drained.contains("\nWithinResourceLimits = "), "{drained}");
+    assert!(drained.contains("\nMaxJobRetirementTime = 0\n"), "{drained}");
+}
+
+/// The signal waits until the starter can take it: the hooks of the job are called all the same.
+#[test]
+fn a_job_that_is_killed_as_soon_as_it_runs_has_its_exit_hook() {
+    let job = "ClusterId = 1\nProcId = 0\nCmd = \"/bin/true\"\nUser = \"nobody\"\nJobLeaseDuration = 0\n";
+    let exit = "#!/bin/sh\ncat > /dev/null\necho \"$1\" > \"${0%/*}/../out/exit\"\n";
+    let point = Point::new().job("1", job).hook("exit", exit);
+    let point = point.knob("T_HOOK_JOB_EXIT = $(CONFIG_ROOT)/hooks/exit").knob("UPDATE_INTERVAL = 1");
+    let starter = env!("CARGO_BIN_EXE_htc-starter-run");
+    std::fs::set_permissions(point.path("execute"), std::os::unix::fs::PermissionsExt::from_mode(0o777))
+        .unwrap();
+    let point = point.arguments(["--quirks", "reference", "--starter", starter, "--idle-exit", "3"]);
+    let run = point.run();
+    assert_eq!(point.told("exit"), ["evict\n"], "{}", run.stderr);
+    assert_eq!(run.count(&[("event", "starter"), ("exit", "exited")]), 1, "{}", run.stderr);
+}
+
+/// Shares and what there is to share stay until the next start; the configuration's other knobs count at once (p74).
+#[test]
+fn a_reconfiguration_leaves_resources_as_they_are() {
+    let job = "ClusterId = 1\nProcId = 0\nCmd = \"/bin/true\"\nOwner = \"nobody\"\n";
+    let point = Point::new().knob("FetchWorkDelay = 1").knob("STARTD_ATTRS = A\nA = 1").arguments([]);
+    let mut child = point.start();
+    point.wait_for(&mut child, &[("event", "verdict"), ("verdict", "no work")]);
+    let config = std::fs::read_to_string(point.path("config")).unwrap();
+    let more = "MEMORY = 2048\nNUM_CPUS = 8\nNUM_SLOTS_TYPE_1 = 2\nSLOT_TYPE_1 = 50%\nMACHINE_RESOURCE_FOO = 3\nA = 2\n";
+    std::fs::write(point.path("config"), format!("{config}{more}")).unwrap();
+    let pid = nix::unistd::Pid::from_raw(i32::try_from(child.id()).unwrap());
+    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGHUP).unwrap();
+    point.wait_for(&mut child, &[("event", "warning"), ("reason", "was read again")]);
+    std::fs::write(point.path("queue/1"), job).unwrap();
+    point.wait_for(&mut child, &[("event", "job"), ("verdict", "succeeded")]);
+    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM).unwrap();
+    let run = point.end(child);
+    let reply = point.told("reply.").into_iter().find(|text| text.contains("-----")).unwrap_or_default();
+    let lines = [
+        "A = 2",
+        "TotalMemory = 1024",
+        "TotalSlotMemory = 1024",
+        "TotalSlotCpus = 2",
+        "Memory = 1024",
+        "Cpus = 2",
+    ];
+    for line in lines {
+        assert!(reply.contains(&format!("\n{line}\n")), "no {line}: {reply}{}", run.stderr);
+    }
+    assert!(!reply.contains("TotalSlotFOO"), "{reply}");
 }

@@ -86,7 +86,9 @@ pub(super) fn problem(error: ConfigureError) -> anyhow::Error {
             message = format!("{origin}: {message}");
         }
         if let Some(excerpt) = excerpt {
-            for line in excerpt.lines() {
+            // What is wrong is said already.
+            let said = excerpt.lines().next().is_some_and(|line| message.ends_with(line.trim()));
+            for line in excerpt.lines().skip(usize::from(said)) {
                 message += "\n    ";
                 message += line;
             }

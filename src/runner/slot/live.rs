@@ -366,7 +366,7 @@ impl Live<'_> {
             let execute = execute.as_os_str().as_bytes().into();
             environment = environment.with([("_CONDOR_EXECUTE".into(), execute)]);
         }
-        let spec = starters::spec(&self.options.starter.path, &call, environment.entries(), self.marker());
+        let spec = starters::spec(&self.options.starter, &call, environment.entries(), self.marker());
         match self.reactor.spawn(spec) {
             Ok(child) => {
                 let pid = self.reactor.pid(child).and_then(|pid| u32::try_from(pid).ok()).unwrap_or(0);

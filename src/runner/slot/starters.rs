@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use bstr::{BString, ByteSlice};
 
+use super::options::StarterProgram;
 use super::relay::Relay;
 use crate::classad::{ClassAd, Value, format};
 use crate::process::{Ancestor, ChildSpec, Exit, LeftBehind, Stdio};
@@ -81,14 +82,18 @@ pub(super) fn tell_reason(directory: &Path, reason: &VacateReason) -> io::Result
     fs::rename(fresh, directory.join("vacate.ad"))
 }
 
-/// The child that a starter is. `environment` is that of our hooks.
+/// The child that a starter is. `environment` is that of our hooks. Signals wait until our own starter can take them: one that
+/// came at once would end it before it had called a hook.
 pub(super) fn spec(
-    program: &Path,
+    program: &StarterProgram,
     call: &StarterCall,
     environment: Vec<BString>,
     marker: Ancestor,
 ) -> ChildSpec {
-    let mut spec = ChildSpec::new(program);
+    let mut spec = ChildSpec::new(&program.path);
+    if !program.foreign {
+        spec.blocked_signals = crate::runner::starter::SIGNALS.to_vec();
+    }
     spec.argv.extend(call.arguments.iter().cloned());
     spec.env = environment;
     spec.stdio = [Stdio::Bytes(call.stdin.clone()), Stdio::Capture { limit: RESULT_LIMIT }, Stdio::Inherit];

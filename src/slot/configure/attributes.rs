@@ -8,9 +8,11 @@ use crate::quirks::{Quirk, Quirks};
 
 /// Puts them into `ad`. `id` is the slot's id string; a dynamic slot uses its parent's.
 pub(super) fn publish(knobs: &Knobs<'_>, global: &Knobs<'_>, quirks: Quirks, id: &str, ad: &mut ClassAd) {
-    // First, for all slots alike, what the global lists say (`DaemonCore::publish`).
-    let lists = ["STARTD_ATTRS", "STARTD_LATCH_EXPRS", "SYSTEM_STARTD_ATTRS", "SYSTEM_STARTD_LATCH_EXPRS"];
-    for name in lists.into_iter().flat_map(|list| global.words(list)) {
+    // First, for all slots alike, what the global lists say (`config_fill_ad`), of which STARTD_EXPRS is the old name.
+    for name in ["STARTD_ATTRS", "STARTD_EXPRS", "SYSTEM_STARTD_ATTRS"]
+        .into_iter()
+        .flat_map(|list| global.words(list))
+    {
         put(global, &name, global.text(&name).as_ref(), ad);
     }
     // Then with the slot's own values; its type's list takes the place of the global one.
@@ -20,7 +22,8 @@ pub(super) fn publish(knobs: &Knobs<'_>, global: &Knobs<'_>, quirks: Quirks, id:
         names.extend(global.words("STARTD_ATTRS"));
     }
     names.extend(knobs.words(&format!("{id}_STARTD_ATTRS")));
-    names.extend(lists.into_iter().skip(1).flat_map(|list| knobs.words(list)));
+    let lists = ["STARTD_LATCH_EXPRS", "SYSTEM_STARTD_ATTRS", "SYSTEM_STARTD_LATCH_EXPRS"];
+    names.extend(lists.into_iter().flat_map(|list| knobs.words(list)));
     for name in names {
         let own = knobs.text(&format!("{id}_{name}"));
         match own.or_else(|| knobs.given(&name)) {

@@ -9,7 +9,7 @@ use crate::config::View;
 use crate::quirks::{Quirk, Quirks};
 
 /// Copied from knobs of their own name, with what stands in for a knob that is not defined.
-const EXPRESSIONS: [(&str, Option<&str>); 27] = [
+const EXPRESSIONS: [(&str, Option<&str>); 26] = [
     ("SUSPEND", Some("false")),
     ("CONTINUE", Some("true")),
     ("PREEMPT", Some("false")),
@@ -35,7 +35,6 @@ const EXPRESSIONS: [(&str, Option<&str>); 27] = [
     ("FetchWorkDelay", None),
     ("HIBERNATE", None),
     ("Unhibernate", Some("MY.MachineLastMatchTime =!= UNDEFINED")),
-    ("SlotWeight", Some("Cpus")),
     ("STARTD_REHOME_ALLOW_REBOOT", None),
 ];
 
@@ -92,6 +91,11 @@ pub(super) fn publish(
         }
     }
     ad.insert("IsOwner", is_owner(knobs, global, quirks));
+    // The knob is SLOT_WEIGHT: one that is named as the attribute has no effect.
+    let weight = knobs.parsed("SLOT_WEIGHT")?.or_else(|| Expr::parse(b"Cpus").ok());
+    if let Some(weight) = weight {
+        ad.insert("SlotWeight", weight);
+    }
     let busy = knobs.expr("CpuBusy").or_else(|| global.expr("cpu_busy"));
     ad.insert("CpuBusy", busy.unwrap_or_else(|| Expr::literal(Value::Bool(false))));
     Ok(())

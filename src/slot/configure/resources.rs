@@ -55,6 +55,13 @@ pub(super) fn totals(
             custom.push(resource);
         }
     }
+    if !custom.iter().any(|one| one.tag.eq_ignore_ascii_case("GPUs"))
+        && !names.iter().any(|name| name.eq_ignore_ascii_case("MACHINE_RESOURCE_GPUS"))
+        && detects_gpus(knobs)
+    {
+        // They were looked for, though MACHINE_RESOURCE_NAMES does not want them.
+        published.set("DetectedGPUs", 0i64);
+    }
     Ok(Totals {
         amounts: Amounts {
             cpus: cpus.max(0) as f64,
