@@ -8,9 +8,12 @@
 #[path = "harness/mod.rs"]
 mod harness;
 
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
 
-use harness::transcript::{Options, replay, report};
+use harness::transcript::{Options, processes, replay, report};
 
 /// Recordings of whole fetch-work sessions and of the starter alone.
 const FETCH_AND_EXECUTE: [&str; 14] =
@@ -70,6 +73,22 @@ fn recorded_lives_of_routed_jobs_are_reproduced() {
     directories.retain(|directory| directory.join("JobRouterLog.extract").exists());
     let options = Options { programs: PathBuf::new(), parallel: 4, keep: false, only: None, case: None };
     assert!(report(&replay(&directories, &options)), "differences from the recordings, see above");
+}
+
+/// A starter that is killed leaves its job, suspended perhaps: the replay ends and tells it (c12, `suspend-at-exec`).
+#[test]
+fn what_still_runs_in_the_directory_of_a_replay_is_ended_and_told() {
+    let place = tempfile::tempdir().expect("a directory");
+    let script = "kill -STOP $$; exit 7";
+    let mut left =
+        Command::new("/bin/sh").args(["-c", script]).current_dir(place.path()).spawn().expect("a shell");
+    let stat = format!("/proc/{}/stat", left.id());
+    while !std::fs::read_to_string(&stat).is_ok_and(|stat| stat.contains(") T ")) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!(processes::end_leftovers(place.path()), [format!("/bin/sh -c {script}")]);
+    assert_eq!(left.wait().expect("its end").signal(), Some(9));
+    assert!(processes::end_leftovers(place.path()).is_empty());
 }
 
 /// The scenario directories whose names begin so.

@@ -119,7 +119,15 @@ impl ClassAd {
             }
             base += 8;
         }
-        (base..self.hashes.len()).find(|at| same(*at))
+        let mut rest = chunks.remainder().iter();
+        while let Some(before) = rest.position(|other| *other == hash) {
+            base += before;
+            if same(base) {
+                return Some(base);
+            }
+            base += 1;
+        }
+        None
     }
 
     /// The value of an attribute, with the hash of its name known.

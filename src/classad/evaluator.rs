@@ -19,8 +19,8 @@ use super::computed::{Computed, ComputedList, Evaluated, Failure, Items};
 use super::expr::{Expr, Repr};
 use super::observer::{Observer, Part};
 use super::scope::{AdRef, Bound, MATCH_EXPRESSIONS, Scope, Side, Wanted};
-use super::tree::{ABSOLUTE, NO_BASE, Node, NodeId, Special, Tree, UnaryOp};
-use super::{ClassAd, Dialect, functions, operators};
+use super::tree::{ABSOLUTE, Node, NodeId, Special, Tree, UnaryOp};
+use super::{ClassAd, Context, Dialect, functions, operators};
 use crate::world::World;
 
 use active::Active;
@@ -86,6 +86,14 @@ pub(crate) struct Setting<'a> {
     pub(crate) left: Option<&'a Scope<'a>>,
     pub(crate) right: Option<&'a Scope<'a>>,
     pub(crate) observer: Option<&'a dyn Observer>,
+}
+
+impl<'a> Setting<'a> {
+    /// For a walk through an expression that is no part of a match and that nobody observes.
+    pub(crate) fn alone(context: Context<'a>, arena: &'a Arena<'a>) -> Self {
+        let (world, strict) = (context.world(), context.is_strict());
+        Setting { world, arena, strict, left: None, right: None, observer: None }
+    }
 }
 
 /// The ad that both context ads of a match stand in.
@@ -279,7 +287,9 @@ impl<'a> Evaluator<'a> {
             Node::Error => Computed::Error,
             Node::AbsTime(time) => Computed::AbsTime(tree.times[time as usize]),
             Node::RelTime(seconds) => Computed::Real(seconds),
-            Node::Attr { base: NO_BASE, name } => return self.name(Wanted::of(tree, name), at),
+            Node::Name { text, hash, special, .. } => {
+                return self.name(Wanted { bytes: tree.bytes(text), hash, special }, at);
+            }
             Node::Binary(op, left, right) => return self.binary(tree, op, left, right, at),
             Node::Unary(op, operand) => return self.unary(tree, op, operand, at),
             Node::Call { name, first, count } => {
@@ -481,7 +491,13 @@ impl<'a> Evaluator<'a> {
         self.under_way(key, tree, root, At::scope(Some(&MATCH_SCOPE)))
     }
 
-    fn call(&mut self, tree: &'a Arc<Tree>, name: u32, arguments: &'a [NodeId], at: At<'a>) -> Evaluated<'a> {
+    fn call(
+        &mut self,
+        tree: &'a Arc<Tree>,
+        name: NodeId,
+        arguments: &'a [NodeId],
+        at: At<'a>,
+    ) -> Evaluated<'a> {
         let Some(function) = functions::implementation(tree.name(name).function) else {
             return Ok(Computed::Error);
         };

@@ -83,7 +83,7 @@ impl Expr {
     /// A reference to an attribute: `name`.
     pub fn attribute(name: &[u8]) -> Expr {
         let mut builder = Builder::default();
-        let root = builder.attr(super::tree::NO_BASE, name);
+        let root = builder.name(name);
         Expr::from_builder(&builder, root)
     }
 
@@ -174,14 +174,14 @@ impl Expr {
 
     /// Whether the expression is nothing but a reference, with or without something before the name.
     pub fn is_reference(&self) -> bool {
-        matches!(&self.0, Repr::Node(tree, root) if matches!(tree.node(*root), Node::Attr { .. }))
+        matches!(&self.0, Repr::Node(tree, root) if tree.reference(*root).is_some())
     }
 
     /// The name, if the expression is nothing but a reference to an unscoped attribute.
     pub fn as_attribute(&self) -> Option<super::AttrName> {
         match &self.0 {
             Repr::Node(tree, root) => match tree.node(*root) {
-                Node::Attr { base: super::tree::NO_BASE, name } => Some(tree.name_bytes(name).into()),
+                Node::Name { text, .. } => Some(tree.bytes(text).into()),
                 _ => None,
             },
             Repr::Scalar(_) => None,

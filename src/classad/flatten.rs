@@ -51,9 +51,7 @@ fn run(expr: &Expr, context: Context<'_>, inline: bool) -> Option<Flat> {
     let arena = Arena::default();
     let none = ClassAd::new();
     let scope = Scope { ad: AdRef::Own(context.my_ad().unwrap_or(&none)), parent: None };
-    let (world, strict) = (context.world(), context.is_strict());
-    let setting = Setting { world, arena: &arena, strict, left: None, right: None, observer: None };
-    let mut evaluator = Evaluator::new(setting);
+    let mut evaluator = Evaluator::new(Setting::alone(context, &arena));
     let mut builder = Builder::default();
     let flat = evaluator.fresh(Some(&scope), |evaluator| {
         Flattener { evaluator, builder: &mut builder, inline }.whole(tree, root, At::scope(Some(&scope)))
@@ -157,6 +155,7 @@ impl<'a> Flattener<'_, 'a> {
                 let branches = tree.links(branches, 2);
                 self.conditional(tree, condition, branches, at)?
             }
+            Node::Name { .. } => self.reference(tree, id, NO_BASE, id, at)?,
             Node::Attr { base, name } => self.reference(tree, id, base, name, at)?,
             Node::Call { name, first, count } => {
                 let mut arguments = Vec::new();
@@ -359,7 +358,7 @@ impl<'a> Flattener<'_, 'a> {
         tree: &'a Arc<Tree>,
         id: NodeId,
         base: NodeId,
-        name: u32,
+        name: NodeId,
         at: At<'a>,
     ) -> Result<Part<'a>, Failure> {
         let wanted = Wanted::of(tree, name);

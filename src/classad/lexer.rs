@@ -5,123 +5,75 @@ use super::parser::Dialect;
 use super::tree::Text;
 
 mod escapes;
+mod strings;
+mod token;
 
 pub(crate) use escapes::{unescape, unescape_json};
+pub use token::BadToken;
+pub(crate) use token::{Kind, Token};
 
-/// The kinds of token.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub(crate) enum Kind {
-    End,
-    Bad,
-    Identifier,
-    Undefined,
-    Error,
-    Boolean,
-    Integer,
-    Real,
-    String,
-    Selection,
-    Multiply,
-    Divide,
-    Modulus,
-    Plus,
-    Minus,
-    BitNot,
-    Not,
-    BitXor,
-    BitAnd,
-    BitOr,
-    And,
-    Or,
-    Less,
-    LessEqual,
-    Greater,
-    GreaterEqual,
-    ShiftLeft,
-    ShiftRight,
-    ShiftRightZero,
-    Bound,
-    Equal,
-    NotEqual,
-    Is,
-    Isnt,
-    Question,
-    Colon,
-    Elvis,
-    Semicolon,
-    Comma,
-    OpenBox,
-    CloseBox,
-    OpenParenthesis,
-    CloseParenthesis,
-    OpenBrace,
-    CloseBrace,
-}
-
-impl Kind {
-    pub(crate) const COUNT: usize = Kind::CloseBrace as usize + 1;
-
-    /// Whether a value may end with it, so that a minus sign behind it subtracts.
-    #[inline]
-    fn ends_operand(self) -> bool {
-        matches!(
-            self,
-            Kind::Integer
-                | Kind::Real
-                | Kind::Boolean
-                | Kind::String
-                | Kind::Undefined
-                | Kind::Error
-                | Kind::Identifier
-                | Kind::Selection
-                | Kind::CloseBox
-                | Kind::CloseParenthesis
-                | Kind::CloseBrace
-        )
-    }
-}
-
-/// What is wrong with a token of kind `Kind::Bad`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BadToken {
-    /// A byte that begins no token.
-    Byte,
-    /// A string or quoted name without its closing quote.
-    Unterminated,
-    /// A comment without its end.
-    Comment,
-    /// An escape that would put a NUL byte into a string.
-    Nul,
-    /// A number with a leading zero, or one that ends too soon (`1.`, `1e`).
-    Number,
-    /// `=?` without `=`.
+/// What a byte begins.
+#[derive(Clone, Copy)]
+enum First {
+    Blank,
+    /// A name.
+    Letter,
+    /// A name or a reserved word.
+    Reserved,
+    Digit,
+    Quote,
+    /// A token of its own, whatever follows.
+    Alone(Kind),
+    /// Twice it is this operator.
+    Twice(Kind),
+    /// An operator that others begin with.
     Operator,
+    /// Numbers and selections, signs and comments, and what begins no token.
+    Other,
 }
 
-/// The token under the cursor. Which fields mean something depends on the kind.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Token {
-    pub(crate) kind: Kind,
-    /// Where it begins and ends in the source.
-    pub(crate) start: usize,
-    pub(crate) end: usize,
-    /// Text of identifiers and strings: offset into source followed by `extra`.
-    pub(crate) text: Text,
-    pub(crate) integer: i64,
-    pub(crate) real: f64,
-    pub(crate) boolean: bool,
-    /// A JSON string that was written between escaped slashes.
-    pub(crate) quoted_expression: bool,
-    pub(crate) bad: BadToken,
-}
+const FIRST: [First; 256] = {
+    let mut table = [First::Other; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        table[byte] = match byte as u8 {
+            b' ' | b'\t'..=b'\r' => First::Blank,
+            b'i' | b'I' | b't' | b'T' | b'n' | b'N' | b'f' | b'F' | b'e' | b'E' | b'u' | b'U' => {
+                First::Reserved
+            }
+            b'a'..=b'z' | b'A'..=b'Z' | b'_' => First::Letter,
+            b'0'..=b'9' => First::Digit,
+            b'"' | b'\'' => First::Quote,
+            b'(' => First::Alone(Kind::OpenParenthesis),
+            b')' => First::Alone(Kind::CloseParenthesis),
+            b'[' => First::Alone(Kind::OpenBox),
+            b']' => First::Alone(Kind::CloseBox),
+            b'{' => First::Alone(Kind::OpenBrace),
+            b'}' => First::Alone(Kind::CloseBrace),
+            b',' => First::Alone(Kind::Comma),
+            b':' => First::Alone(Kind::Colon),
+            b';' => First::Alone(Kind::Semicolon),
+            b'+' => First::Alone(Kind::Plus),
+            b'*' => First::Alone(Kind::Multiply),
+            b'%' => First::Alone(Kind::Modulus),
+            b'^' => First::Alone(Kind::BitXor),
+            b'~' => First::Alone(Kind::BitNot),
+            b'&' => First::Twice(Kind::And),
+            b'|' => First::Twice(Kind::Or),
+            b'<' | b'>' | b'=' | b'!' | b'?' => First::Operator,
+            _ => First::Other,
+        };
+        byte += 1;
+    }
+    table
+};
 
 /// The bytes that names and words are made of.
 const WORD: [bool; 256] = {
     let mut table = [false; 256];
     let mut byte = 0;
     while byte < 256 {
-        table[byte] = (byte as u8).is_ascii_alphanumeric() || byte as u8 == b'_';
+        table[byte] = matches!(FIRST[byte], First::Letter | First::Reserved | First::Digit);
         byte += 1;
     }
     table
@@ -152,7 +104,6 @@ impl<'s> Lexer<'s> {
         let token = Token {
             kind: Kind::Bad,
             start: 0,
-            end: 0,
             text: Text { start: 0, len: 0 },
             integer: 0,
             real: 0.0,
@@ -188,46 +139,44 @@ impl<'s> Lexer<'s> {
         self.source.get(start..start + text.len as usize)
     }
 
+    /// Where the token ends.
+    #[inline]
+    pub(crate) fn end(&self) -> usize {
+        self.at
+    }
+
     #[inline]
     fn peek(&self, ahead: usize) -> u8 {
         self.source.get(self.at + ahead).copied().unwrap_or(0)
     }
 
-    /// Moves to the next token. What each kind of token needs stands in functions of their own, so that the commonest
+    /// Moves to the next token. It calls nothing but what the token's first byte chooses, and that last, so that the commonest
     /// tokens cost little.
     pub(crate) fn advance(&mut self) {
         let mut at = self.at;
         loop {
-            let byte = self.source.get(at).copied().unwrap_or(0);
-            if byte <= b' ' {
-                if is_space(byte) {
+            let Some(byte) = self.source.get(at) else {
+                return self.take(at, 0, Kind::End);
+            };
+            if *byte == b' ' {
+                at += 1;
+                continue;
+            }
+            return match FIRST[usize::from(*byte)] {
+                First::Blank => {
                     at += 1;
                     continue;
                 }
-                self.token.start = at;
-                return if byte == 0 { self.take(at, 0, Kind::End) } else { self.other(at, byte) };
-            }
-            self.token.start = at;
-            return match byte {
-                b'a'..=b'z' | b'A'..=b'Z' | b'_' => self.word(at),
-                b'0'..=b'9' => self.digits(at),
-                b'"' | b'\'' => self.quoted(at, byte),
-                b'(' => self.take(at, 1, Kind::OpenParenthesis),
-                b')' => self.take(at, 1, Kind::CloseParenthesis),
-                b',' => self.take(at, 1, Kind::Comma),
-                b':' => self.take(at, 1, Kind::Colon),
-                b'&' if self.source.get(at + 1) == Some(&b'&') => self.take(at, 2, Kind::And),
-                b'|' if self.source.get(at + 1) == Some(&b'|') => self.take(at, 2, Kind::Or),
-                b'/' if matches!(self.source.get(at + 1), Some(b'/' | b'*')) => {
-                    match self.behind_comment(at) {
-                        Some(behind) => {
-                            at = behind;
-                            continue;
-                        }
-                        None => return,
-                    }
-                }
-                _ => self.other(at, byte),
+                First::Letter => self.word(at),
+                First::Reserved => self.word_or_reserved(at),
+                First::Digit => self.digits(at),
+                First::Quote => self.quoted(at),
+                First::Alone(kind) => self.take(at, 1, kind),
+                First::Twice(kind) if self.source.get(at + 1) == Some(byte) => self.take(at, 2, kind),
+                First::Twice(Kind::And) => self.take(at, 1, Kind::BitAnd),
+                First::Twice(_) => self.take(at, 1, Kind::BitOr),
+                First::Operator => self.operator(at),
+                First::Other => self.other(at),
             };
         }
     }
@@ -236,37 +185,56 @@ impl<'s> Lexer<'s> {
     #[inline(always)]
     fn take(&mut self, at: usize, length: usize, kind: Kind) {
         self.at = at + length;
+        self.token.start = at;
         self.token.kind = kind;
-        self.token.end = self.at;
     }
 
-    /// Tokens that are less common.
+    /// Numbers with a dot or a sign in front, selections, signs, division and comments.
     #[inline(never)]
-    fn other(&mut self, at: usize, byte: u8) {
-        self.at = at;
-        let is_number = byte == b'.' || byte == b'-' && !self.token.kind.ends_operand();
-        self.token.kind = if is_number { self.number(at) } else { self.punctuation(byte) };
-        self.token.end = self.at;
+    fn other(&mut self, at: usize) {
+        match self.source[at] {
+            b'/' if self.is_comment(at) => self.behind_comments(at),
+            b'/' => self.take(at, 1, Kind::Divide),
+            b'-' if self.token.kind.ends_operand() => self.take(at, 1, Kind::Minus),
+            b'-' | b'.' => self.long_number(at),
+            _ => {
+                self.token.bad = BadToken::Byte;
+                self.take(at, 1, Kind::Bad);
+            }
+        }
     }
 
-    /// The offset behind a comment; none where it never ends, which is a bad token.
+    fn is_comment(&self, at: usize) -> bool {
+        matches!(self.source.get(at..at + 2), Some(b"//" | b"/*"))
+    }
+
+    /// Moves to the token behind comments; one that never ends is a bad token.
     #[cold]
     #[inline(never)]
-    fn behind_comment(&mut self, at: usize) -> Option<usize> {
-        let rest = &self.source[at..];
-        if rest[1] == b'/' {
-            return Some(at + memchr::memchr(b'\n', rest).unwrap_or(rest.len()));
+    fn behind_comments(&mut self, mut at: usize) {
+        while self.is_comment(at) {
+            let rest = &self.source[at..];
+            let length = match rest[1] {
+                b'/' => memchr::memchr(b'\n', rest).unwrap_or(rest.len()),
+                _ => match memchr::memmem::find(&rest[2..], b"*/") {
+                    Some(length) => length + 4,
+                    None => {
+                        // The reference marks the error but leaves the token before in place (lexer.cpp LoadToken), so
+                        // that a repeated closing parenthesis may even complete a call.
+                        self.at = self.source.len();
+                        self.token.start = at;
+                        self.token.bad = BadToken::Comment;
+                        return;
+                    }
+                },
+            };
+            at += length;
+            while is_space(self.source.get(at).copied().unwrap_or(0)) {
+                at += 1;
+            }
         }
-        if let Some(length) = memchr::memmem::find(&rest[2..], b"*/") {
-            return Some(at + length + 4);
-        }
-        // The reference marks the error but leaves the token before in place (lexer.cpp LoadToken), so that a repeated
-        // closing parenthesis may even complete a call.
-        self.at = self.source.len();
-        self.token.start = at;
-        self.token.end = self.at;
-        self.token.bad = BadToken::Comment;
-        None
+        self.at = at;
+        self.advance();
     }
 
     #[inline]
@@ -275,18 +243,21 @@ impl<'s> Lexer<'s> {
         Kind::Bad
     }
 
+    /// Takes a word as a name.
+    #[inline(never)]
     fn word(&mut self, start: usize) {
-        let mut end = start + 1;
-        while let Some(byte) = self.source.get(end)
-            && WORD[usize::from(*byte)]
-        {
-            end += 1;
-        }
-        let length = end - start;
+        let length = word_length(&self.source[start..]);
         self.token.text = Text { start: start as u32, len: length as u32 };
-        let kind =
-            if LENGTHS >> length.min(31) & 1 == 1 { self.reserved(start, length) } else { Kind::Identifier };
-        self.take(start, length, kind);
+        self.take(start, length, Kind::Identifier);
+    }
+
+    #[inline(never)]
+    fn word_or_reserved(&mut self, start: usize) {
+        self.word(start);
+        let length = self.at - start;
+        if LENGTHS >> length.min(31) & 1 == 1 {
+            self.token.kind = self.reserved(start, length);
+        }
     }
 
     /// The kind of a word as long as one that is reserved.
@@ -312,32 +283,34 @@ impl<'s> Lexer<'s> {
     }
 
     /// A number that begins with a digit. The commonest are decimal integers that fit.
+    #[inline(never)]
     fn digits(&mut self, start: usize) {
-        let mut value = 0i64;
-        let mut at = start;
-        let next = loop {
-            let byte = self.source.get(at).copied().unwrap_or(0);
-            let digit = byte.wrapping_sub(b'0');
-            if digit > 9 || at - start == 18 {
-                break byte;
-            }
-            value = value * 10 + i64::from(digit);
+        let (mut value, mut at) = (0i64, start);
+        while let Some(digit @ b'0'..=b'9') = self.source.get(at) {
+            value = value.wrapping_mul(10).wrapping_add(i64::from(digit - b'0'));
             at += 1;
-        };
-        let plain = !matches!(next, b'0'..=b'9' | b'.' | b'e' | b'E' | b'x' | b'X');
-        if plain && (self.source[start] != b'0' || at == start + 1) {
-            self.token.integer = value;
-            return self.take(start, at - start, Kind::Integer);
         }
-        self.at = start;
-        self.token.kind = self.number(start);
-        self.token.end = self.at;
+        let length = at - start;
+        let plain = !matches!(self.source.get(at), Some(b'.' | b'e' | b'E' | b'x' | b'X')) && length <= 18;
+        if plain && (self.source[start] != b'0' || length == 1) {
+            self.token.integer = value;
+            return self.take(start, length, Kind::Integer);
+        }
+        self.long_number(start);
     }
 
-    fn quoted(&mut self, start: usize, quote: u8) {
+    #[inline(never)]
+    fn long_number(&mut self, start: usize) {
         self.at = start;
-        self.token.kind = self.string(quote);
-        self.token.end = self.at;
+        self.token.start = start;
+        self.token.kind = self.number(start);
+    }
+
+    #[inline(never)]
+    fn quoted(&mut self, start: usize) {
+        self.at = start;
+        self.token.start = start;
+        self.token.kind = self.string(self.source[start]);
     }
 
     /// Numbers, and the dot of a selection (reference: tokenizeNumber).
@@ -425,172 +398,55 @@ impl<'s> Lexer<'s> {
         Kind::Integer
     }
 
-    fn string(&mut self, quote: u8) -> Kind {
-        self.at += 1;
-        let complete = if self.dialect.old_strings { self.old_string(quote) } else { self.new_string(quote) };
-        match complete {
-            Some(_) if quote == b'"' => Kind::String,
-            Some(_) => Kind::Identifier,
-            None => Kind::Bad,
-        }
-    }
-
-    /// A string of the new syntax: escapes, and adjacent literals joined.
-    fn new_string(&mut self, quote: u8) -> Option<()> {
-        let start = self.at;
-        let mut raw: Option<Vec<u8>> = None;
-        let mut escapes = false;
-        let mut piece = start;
-        loop {
-            let rest = &self.source[self.at..];
-            let Some(stop) = memchr::memchr2(quote, b'\\', rest) else {
-                self.at = self.source.len();
-                self.token.bad = BadToken::Unterminated;
-                return None;
-            };
-            self.at += stop;
-            if rest[stop] == b'\\' {
-                escapes = true;
-                self.at = (self.at + 2).min(self.source.len());
-                continue;
+    /// Operators that others begin with.
+    #[inline(never)]
+    fn operator(&mut self, at: usize) {
+        let byte = |ahead: usize| self.source.get(at + ahead).copied().unwrap_or(0);
+        let (kind, length) = match (byte(0), byte(1)) {
+            (b'<', b'=') => (Kind::LessEqual, 2),
+            (b'<', b'<') => (Kind::ShiftLeft, 2),
+            (b'<', _) => (Kind::Less, 1),
+            (b'>', b'=') => (Kind::GreaterEqual, 2),
+            (b'>', b'>') if byte(2) == b'>' => (Kind::ShiftRightZero, 3),
+            (b'>', b'>') => (Kind::ShiftRight, 2),
+            (b'>', _) => (Kind::Greater, 1),
+            (b'=', b'=') => (Kind::Equal, 2),
+            (b'=', b'?') if byte(2) == b'=' => (Kind::Is, 3),
+            (b'=', b'?') => {
+                self.token.bad = BadToken::Operator;
+                (Kind::Bad, 2)
             }
-            let end = self.at;
-            self.at += 1;
-            let mut next = self.at;
-            while is_space(self.source.get(next).copied().unwrap_or(0)) {
-                next += 1;
-            }
-            if self.source.get(next) == Some(&quote) {
-                raw.get_or_insert_default().extend_from_slice(&self.source[piece..end]);
-                self.at = next + 1;
-                piece = self.at;
-                continue;
-            }
-            if raw.is_none() && !escapes {
-                self.token.quoted_expression = false;
-                self.token.text = Text { start: start as u32, len: (end - start) as u32 };
-                return Some(());
-            }
-            let mut raw = raw.unwrap_or_default();
-            raw.extend_from_slice(&self.source[piece..end]);
-            let from = self.extra.len();
-            if self.dialect.json {
-                self.token.quoted_expression =
-                    raw.len() >= 4 && raw.starts_with(b"\\/") && raw.ends_with(b"\\/");
-                if !unescape_json(&raw, &mut self.extra) {
-                    self.token.bad = BadToken::Nul;
-                    return None;
-                }
-            } else if !unescape(&raw, &mut self.extra) {
-                self.token.bad = BadToken::Nul;
-                return None;
-            }
-            self.token.text =
-                Text { start: (self.source.len() + from) as u32, len: (self.extra.len() - from) as u32 };
-            return Some(());
-        }
-    }
-
-    /// A string of the old syntax: a backslash is special only before a quote that does not end the line.
-    fn old_string(&mut self, quote: u8) -> Option<()> {
-        let start = self.at;
-        let mut piece = start;
-        let mut own: Option<usize> = None;
-        // A quote directly behind an escaped quote closes the string even if a backslash came before.
-        let mut fresh = start;
-        loop {
-            let Some(stop) = memchr::memchr(quote, &self.source[self.at..]) else {
-                self.at = self.source.len();
-                self.token.bad = BadToken::Unterminated;
-                return None;
-            };
-            let end = self.at + stop;
-            let escaped = end > fresh && self.source[end - 1] == b'\\';
-            let more = !matches!(self.source.get(end + 1), None | Some(b'\n'));
-            self.at = end + 1;
-            if escaped && more {
-                own.get_or_insert(self.extra.len());
-                self.extra.extend_from_slice(&self.source[piece..end - 1]);
-                self.extra.push(quote);
-                piece = end + 1;
-                fresh = end + 1;
-                continue;
-            }
-            self.token.text = match own {
-                None => Text { start: start as u32, len: (end - start) as u32 },
-                Some(from) => {
-                    self.extra.extend_from_slice(&self.source[piece..end]);
-                    Text { start: (self.source.len() + from) as u32, len: (self.extra.len() - from) as u32 }
-                }
-            };
-            return Some(());
-        }
-    }
-
-    fn punctuation(&mut self, byte: u8) -> Kind {
-        let (kind, length) = match byte {
-            b'*' => (Kind::Multiply, 1),
-            b'/' => (Kind::Divide, 1),
-            b'%' => (Kind::Modulus, 1),
-            b'+' => (Kind::Plus, 1),
-            b'-' => (Kind::Minus, 1),
-            b'~' => (Kind::BitNot, 1),
-            b'^' => (Kind::BitXor, 1),
-            b':' => (Kind::Colon, 1),
-            b';' => (Kind::Semicolon, 1),
-            b',' => (Kind::Comma, 1),
-            b'[' => (Kind::OpenBox, 1),
-            b']' => (Kind::CloseBox, 1),
-            b'(' => (Kind::OpenParenthesis, 1),
-            b')' => (Kind::CloseParenthesis, 1),
-            b'{' => (Kind::OpenBrace, 1),
-            b'}' => (Kind::CloseBrace, 1),
-            b'&' if self.peek(1) == b'&' => (Kind::And, 2),
-            b'&' => (Kind::BitAnd, 1),
-            b'|' if self.peek(1) == b'|' => (Kind::Or, 2),
-            b'|' => (Kind::BitOr, 1),
-            b'<' => match self.peek(1) {
-                b'=' => (Kind::LessEqual, 2),
-                b'<' => (Kind::ShiftLeft, 2),
-                _ => (Kind::Less, 1),
-            },
-            b'>' => match (self.peek(1), self.peek(2)) {
-                (b'=', _) => (Kind::GreaterEqual, 2),
-                (b'>', b'>') => (Kind::ShiftRightZero, 3),
-                (b'>', _) => (Kind::ShiftRight, 2),
-                _ => (Kind::Greater, 1),
-            },
-            b'=' => match (self.peek(1), self.peek(2)) {
-                (b'=', _) => (Kind::Equal, 2),
-                (b'?', b'=') => (Kind::Is, 3),
-                (b'?', _) => {
-                    self.at += 2;
-                    return self.bad(BadToken::Operator);
-                }
-                (b'!', b'=') => (Kind::Isnt, 3),
-                _ => (Kind::Bound, 1),
-            },
-            b'!' if self.peek(1) == b'=' => (Kind::NotEqual, 2),
-            b'!' => (Kind::Not, 1),
-            b'?' => {
-                let mut next = self.at + 1;
-                while is_space(self.source.get(next).copied().unwrap_or(0)) {
-                    next += 1;
-                }
-                if self.source.get(next) == Some(&b':') {
-                    (Kind::Elvis, next + 1 - self.at)
-                } else {
-                    (Kind::Question, 1)
-                }
-            }
+            (b'=', b'!') if byte(2) == b'=' => (Kind::Isnt, 3),
+            (b'=', _) => (Kind::Bound, 1),
+            (b'!', b'=') => (Kind::NotEqual, 2),
+            (b'!', _) => (Kind::Not, 1),
             _ => {
-                self.at += 1;
-                return self.bad(BadToken::Byte);
+                let mut length = 1;
+                while is_space(byte(length)) {
+                    length += 1;
+                }
+                if byte(length) == b':' { (Kind::Elvis, length + 1) } else { (Kind::Question, 1) }
             }
         };
-        self.at += length;
-        kind
+        self.take(at, length, kind);
     }
+}
+
+/// How many bytes of a word a text begins with. Sixteen are looked at without a test for the end in between.
+#[inline]
+fn word_length(text: &[u8]) -> usize {
+    let mut length = 0;
+    let mut rest = text;
+    while let Some((chunk, behind)) = rest.split_first_chunk::<16>() {
+        for byte in chunk {
+            if !WORD[usize::from(*byte)] {
+                return length;
+            }
+            length += 1;
+        }
+        rest = behind;
+    }
+    length + rest.iter().position(|byte| !WORD[usize::from(*byte)]).unwrap_or(rest.len())
 }
 
 /// The decimal digits that a text begins with, as `std::from_chars` reads them: 0 where they do not fit.
@@ -611,4 +467,59 @@ pub(crate) fn integer(text: &[u8]) -> i64 {
         }
     }
     value
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The kinds of all tokens with their places.
+    fn tokens(text: &[u8]) -> Vec<(Kind, usize, usize)> {
+        let mut lexer = Lexer::new(text, Dialect::new_syntax());
+        let mut tokens = Vec::new();
+        while !matches!(lexer.token.kind, Kind::End | Kind::Bad) {
+            tokens.push((lexer.token.kind, lexer.token.start, lexer.end()));
+            lexer.advance();
+        }
+        tokens.push((lexer.token.kind, lexer.token.start, lexer.end()));
+        tokens
+    }
+
+    #[test]
+    fn any_number_of_comments_is_passed_over() {
+        let comments = "/**/ //\n/* // */\t".repeat(200_000);
+        let text = format!("a{comments}b{comments}");
+        let behind = 1 + comments.len();
+        let end = text.len();
+        let expected =
+            [(Kind::Identifier, 0, 1), (Kind::Identifier, behind, behind + 1), (Kind::End, end, end)];
+        assert_eq!(tokens(text.as_bytes()), expected);
+    }
+
+    #[test]
+    fn operators_take_as_many_bytes_as_belong_to_them() {
+        let text = b"< <= << > >= >> >>> = == =?= =!= ! != ? ?: ? : & && | || - / ~ ^";
+        let words = text.split(|byte| *byte == b' ').collect::<Vec<_>>();
+        let mut at = 0;
+        let mut expected: Vec<(usize, usize)> = Vec::new();
+        for word in &words {
+            expected.push((at, at + word.len()));
+            at += word.len() + 1;
+        }
+        // A question mark and a colon are one operator, whatever stands between them.
+        let lonely = words.iter().rposition(|word| *word == b"?").unwrap();
+        expected[lonely].1 = expected.remove(lonely + 1).1;
+        let found: Vec<_> = tokens(text).into_iter().map(|(_, start, end)| (start, end)).collect();
+        assert_eq!(found[..found.len() - 1], expected);
+    }
+
+    #[test]
+    fn words_of_any_length_end_where_they_end() {
+        for length in 1..50 {
+            for end in [&b""[..], b" ", b"(", b"\xe4", b"."] {
+                let text = [&b"i".repeat(length)[..], end].concat();
+                assert_eq!(tokens(&text)[0], (Kind::Identifier, 0, length), "{length} {end:?}");
+            }
+        }
+    }
 }

@@ -1,11 +1,12 @@
 //! Tokens into expressions (classad.md 4; reference: source.cpp).
 
 use std::cell::Cell;
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::expr::{Expr, Repr};
 use super::lexer::{Kind, Lexer};
-use super::tree::{ABSOLUTE, BinaryOp, Builder, Field, NO_BASE, Name, Node, NodeId, Text, Tree, UnaryOp};
+use super::tree::{ABSOLUTE, BinaryOp, Builder, Field, Node, NodeId, Text, Tree, UnaryOp};
 use super::value::Value;
 use super::{functions, times};
 use crate::text::Span;
@@ -56,14 +57,7 @@ const OPERAND: &str = "an operand: a name, a literal, `(`, `{`, `[` or a sign";
 
 /// Reads a whole text.
 pub(crate) fn parse_full(text: &[u8], dialect: Dialect) -> Result<Expr, ParseError> {
-    parse_with(text, dialect, |parser| {
-        let root = parser.expression()?;
-        // The reference forgets to look for the end of the text behind a conditional (source.cpp parseExpression).
-        if !parser.conditional && parser.kind() != Kind::End {
-            return Err(parser.unexpected("an operator or the end of the text"));
-        }
-        Ok(parser.finish(root))
-    })
+    parse_with(text, dialect, |parser| parser.whole())
 }
 
 /// Reads what a text begins with; also tells where the token behind it begins.
@@ -85,14 +79,10 @@ pub(crate) fn parse_with<'s, T>(
         return Err(ParseError { span: Span::at(0), kind, expected: OPERAND, found });
     }
     let mut workbench = SPARE.take().unwrap_or_default();
-    let lexer = Lexer::new(text, dialect);
-    let mut parser =
-        Parser { lexer, workbench: &mut workbench, depth: 0, dialect, conditional: false, ad_end: 0 };
-    let result = run(&mut parser);
-    let Workbench { builder, items } = &mut *workbench;
+    let result = run(&mut Parser::new(text, dialect, &mut workbench));
+    let Workbench { builder, items } = &*workbench;
     if builder.nodes.capacity().max(builder.fields.capacity()).max(items.capacity()) <= SPARE_NODES {
-        builder.clear();
-        items.clear();
+        workbench.clear();
         SPARE.set(Some(workbench));
     }
     result.map_err(|error| *error)
@@ -118,6 +108,13 @@ struct Workbench {
     items: Vec<NodeId>,
 }
 
+impl Workbench {
+    fn clear(&mut self) {
+        self.builder.clear();
+        self.items.clear();
+    }
+}
+
 thread_local! {
     static SPARE: Cell<Option<Box<Workbench>>> = const { Cell::new(None) };
 }
@@ -128,7 +125,30 @@ const SPARE_NODES: usize = 4096;
 /// What goes through the descent is small, so the error is boxed.
 pub(crate) type Parsed<T> = Result<T, Box<ParseError>>;
 
-impl Parser<'_, '_> {
+impl<'s, 'w> Parser<'s, 'w> {
+    fn new(text: &'s [u8], dialect: Dialect, workbench: &'w mut Workbench) -> Self {
+        let lexer = Lexer::new(text, dialect);
+        Parser { lexer, workbench, depth: 0, dialect, conditional: false, ad_end: 0 }
+    }
+
+    /// The expression that is the whole text.
+    fn whole(&mut self) -> Parsed<Expr> {
+        let root = self.expression()?;
+        // The reference forgets to look for the end of the text behind a conditional (source.cpp parseExpression).
+        if !self.conditional && self.kind() != Kind::End {
+            return Err(self.unexpected("an operator or the end of the text"));
+        }
+        Ok(self.finish(root))
+    }
+
+    /// Reads the expression that a part of the present string's text is. Nothing of the text around may be under way.
+    pub(crate) fn within(&mut self, part: Range<usize>, dialect: Dialect) -> Parsed<Expr> {
+        let text = &self.lexer.bytes(self.lexer.token.text)[part];
+        let result = Parser::new(text, dialect, self.workbench).whole();
+        self.workbench.clear();
+        result
+    }
+
     /// Makes the tree of what was read and the expression at `root` of it.
     pub(crate) fn finish(&self, root: NodeId) -> Expr {
         match self.workbench.builder.nodes[root as usize] {
@@ -167,14 +187,14 @@ impl Parser<'_, '_> {
         let token = &self.lexer.token;
         let source = self.lexer.source();
         let at_end = token.kind == Kind::End && kind == ParseErrorKind::Unexpected;
-        let shown = &source[token.start.min(source.len())..token.end.min(source.len())];
+        let shown = &source[token.start.min(source.len())..self.lexer.end().min(source.len())];
         let found = if at_end {
             String::new()
         } else {
             let cut = shown.len().min(40);
             String::from_utf8_lossy(&shown[..cut]).replace(|c: char| c.is_control(), " ")
         };
-        Box::new(ParseError { span: Span::new(token.start, token.end), kind, expected, found })
+        Box::new(ParseError { span: Span::new(token.start, self.lexer.end()), kind, expected, found })
     }
 
     /// The error for a token that is not what was expected.
@@ -324,7 +344,7 @@ impl Parser<'_, '_> {
 
     /// Takes an identifier as name.
     #[inline(always)]
-    fn identifier(&mut self, expected: &'static str) -> Parsed<u32> {
+    fn identifier(&mut self, expected: &'static str) -> Parsed<NodeId> {
         if self.kind() != Kind::Identifier {
             return Err(self.unexpected(expected));
         }
@@ -344,7 +364,7 @@ impl Parser<'_, '_> {
                 if self.kind() == Kind::OpenParenthesis {
                     return self.call(name);
                 }
-                return Ok(self.push(Node::Attr { base: NO_BASE, name }));
+                return Ok(name);
             }
             Kind::Integer => Node::Int(token.integer),
             Kind::String => Node::Str(token.text),
@@ -415,10 +435,12 @@ impl Parser<'_, '_> {
         }
     }
 
-    fn call(&mut self, name: u32) -> Parsed<NodeId> {
+    fn call(&mut self, name: NodeId) -> Parsed<NodeId> {
         let open = self.lexer.token.start;
         let first = self.items(Kind::CloseParenthesis, "an operator, `,` or `)`")?;
-        let Name { text, hash, .. } = self.workbench.builder.names[name as usize];
+        let Node::Name { text, hash, .. } = self.workbench.builder.nodes[name as usize] else {
+            return Err(self.unexpected(OPERAND));
+        };
         if text.len == 7
             && let [argument] = self.workbench.items[first..]
             && let Node::Str(time) = self.workbench.builder.nodes[argument as usize]
@@ -428,11 +450,10 @@ impl Parser<'_, '_> {
             return Ok(literal);
         }
         let Workbench { builder, items } = &mut *self.workbench;
-        builder.names[name as usize].function = functions::number_hashed(self.lexer.bytes(text), hash);
-        let count = (items.len() - first) as u32;
-        let arguments = builder.link(&items[first..]);
+        let number = functions::number_hashed(self.lexer.bytes(text), hash);
+        let call = builder.call_of(name, number, &items[first..]);
         items.truncate(first);
-        Ok(builder.push(Node::Call { name, first: arguments, count }))
+        Ok(call)
     }
 
     /// `absTime("...")` and `relTime("...")` of a string literal are literals themselves.
@@ -491,7 +512,7 @@ impl Parser<'_, '_> {
                 self.lexer.advance();
             }
         }
-        self.ad_end = self.lexer.token.end;
+        self.ad_end = self.lexer.end();
         self.lexer.advance();
         Ok(fields)
     }

@@ -31,14 +31,14 @@ pub fn of(expr: &Expr) -> Names {
     let Repr::Node(tree, root) = &expr.0 else { return names };
     let mut todo = vec![*root];
     while let Some(id) = todo.pop() {
-        match tree.node(id) {
-            Node::Attr { base: NO_BASE | ABSOLUTE, name } => {
+        match tree.reference(id) {
+            Some((NO_BASE | ABSOLUTE, name)) => {
                 if matches!(tree.name(name).special, Special::None | Special::CurrentTime) {
                     names.insert(tree.name_bytes(name).into());
                 }
             }
-            Node::Attr { base, name } => match tree.node(base) {
-                Node::Attr { base: NO_BASE, name: scope }
+            Some((base, name)) => match tree.reference(base) {
+                Some((NO_BASE, scope))
                     if matches!(
                         tree.name(scope).special,
                         Special::My | Special::Target | Special::SelfAd
@@ -48,7 +48,7 @@ pub fn of(expr: &Expr) -> Names {
                 }
                 _ => todo.push(base),
             },
-            _ => tree.children(id, &mut todo),
+            None => tree.children(id, &mut todo),
         }
     }
     names
@@ -60,7 +60,7 @@ pub(crate) fn every(expr: &Expr) -> Names {
     let Repr::Node(tree, root) = &expr.0 else { return names };
     let mut todo = vec![*root];
     while let Some(id) = todo.pop() {
-        if let Node::Attr { name, .. } = tree.node(id) {
+        if let Some((_, name)) = tree.reference(id) {
             names.insert(tree.name_bytes(name).into());
         }
         tree.children(id, &mut todo);
@@ -74,23 +74,27 @@ pub(crate) fn is_open(expr: &Expr) -> bool {
     let Repr::Node(tree, root) = &expr.0 else { return false };
     let mut todo = vec![*root];
     while let Some(id) = todo.pop() {
-        match tree.node(id) {
-            Node::Attr { base: NO_BASE | ABSOLUTE, name } => {
+        match tree.reference(id) {
+            Some((NO_BASE | ABSOLUTE, name)) => {
                 let is_ad = |word: &[u8]| tree.name_bytes(name).eq_ignore_ascii_case(word);
                 if [&b"my"[..], b"self", b"parent", b"root", b"toplevel"].into_iter().any(is_ad) {
                     return true;
                 }
             }
-            Node::Attr { base, .. } => match tree.node(base) {
-                Node::Attr { base: NO_BASE, name: scope }
+            Some((base, _)) => match tree.reference(base) {
+                Some((NO_BASE, scope))
                     if matches!(
                         tree.name(scope).special,
                         Special::My | Special::Target | Special::SelfAd
                     ) => {}
                 _ => todo.push(base),
             },
-            Node::Call { name, .. } if tree.name_bytes(name).eq_ignore_ascii_case(b"eval") => return true,
-            _ => tree.children(id, &mut todo),
+            None => match tree.node(id) {
+                Node::Call { name, .. } if tree.name_bytes(name).eq_ignore_ascii_case(b"eval") => {
+                    return true;
+                }
+                _ => tree.children(id, &mut todo),
+            },
         }
     }
     false
@@ -103,18 +107,18 @@ pub fn projection(expr: &Expr) -> Names {
     let Repr::Node(tree, root) = &expr.0 else { return names };
     let mut todo = vec![*root];
     while let Some(id) = todo.pop() {
-        match tree.node(id) {
-            Node::Attr { base: NO_BASE | ABSOLUTE, name } => {
+        match tree.reference(id) {
+            Some((NO_BASE | ABSOLUTE, name)) => {
                 names.insert(tree.name_bytes(name).into());
             }
-            Node::Attr { base, name } => match tree.node(base) {
-                Node::Attr { base: NO_BASE | ABSOLUTE, name: scope } => {
+            Some((base, name)) => match tree.reference(base) {
+                Some((NO_BASE | ABSOLUTE, scope)) => {
                     names.insert(tree.name_bytes(name).into());
                     names.insert(tree.name_bytes(scope).into());
                 }
                 _ => todo.push(base),
             },
-            _ => tree.children(id, &mut todo),
+            None => tree.children(id, &mut todo),
         }
     }
     names
@@ -176,9 +180,7 @@ fn collect(expr: &Expr, context: Context<'_>, mut walk: Walk) -> Option<Names> {
     let arena = Arena::default();
     let none = ClassAd::new();
     let scope = Scope { ad: AdRef::Own(context.my_ad().unwrap_or(&none)), parent: None };
-    let (world, strict) = (context.world(), context.is_strict());
-    let setting = Setting { world, arena: &arena, strict, left: None, right: None, observer: None };
-    let mut evaluator = Evaluator::new(setting);
+    let mut evaluator = Evaluator::new(Setting::alone(context, &arena));
     // The reference does not put the expression into the ad: what is written in it stands by itself.
     let at = At { current: Some(&scope), written: None };
     evaluator.fresh(Some(&scope), |evaluator| walk.node(evaluator, tree, *root, at)).ok()?;
@@ -216,6 +218,9 @@ impl Walk {
     ) -> Walked {
         evaluator.step()?;
         match tree.node(id) {
+            Node::Name { .. } => {
+                evaluator.nested(|evaluator| self.reference(evaluator, tree, NO_BASE, id, at))
+            }
             Node::Attr { base, name } => {
                 evaluator.nested(|evaluator| self.reference(evaluator, tree, base, name, at))
             }
@@ -252,7 +257,7 @@ impl Walk {
         evaluator: &mut Evaluator<'a>,
         tree: &'a Arc<Tree>,
         base: NodeId,
-        name: u32,
+        name: NodeId,
         at: At<'a>,
     ) -> Walked {
         let wanted = Wanted::of(tree, name);
@@ -303,7 +308,7 @@ impl Walk {
         evaluator: &mut Evaluator<'a>,
         tree: &'a Arc<Tree>,
         base: NodeId,
-        name: u32,
+        name: NodeId,
         at: At<'a>,
     ) -> Walked {
         if self.spelling == Spelling::Base {

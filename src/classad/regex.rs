@@ -17,6 +17,10 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use bstr::BString;
 use pcre2_sys as c;
 
+mod literal;
+
+pub(crate) use literal::Literal;
+
 /// Memory for one match, in KiB. The reference allows 20 GB, which is a hang of its own kind.
 pub const HEAP_KIB: u32 = 512 * 1024;
 

@@ -18,13 +18,13 @@ impl Expr {
     pub fn rescope(&self, from: &[u8], to: Option<&[u8]>) -> Expr {
         let Repr::Node(tree, root) = &self.0 else { return self.clone() };
         let is_from = |node: Node| match node {
-            Node::Attr { base: NO_BASE, name } => tree.name_bytes(name).eq_ignore_ascii_case(from),
+            Node::Name { text, .. } => tree.bytes(text).eq_ignore_ascii_case(from),
             _ => false,
         };
         let mut builder = Builder::default();
         let root = builder.copy_with(tree, *root, &mut |builder, id| match (tree.node(id), to) {
             (node, Some(to)) if is_from(node) => Some(builder.attr(NO_BASE, to)),
-            (Node::Attr { base, name }, None) if base != NO_BASE && base != super::tree::ABSOLUTE => {
+            (Node::Attr { base, name }, None) if base != super::tree::ABSOLUTE => {
                 is_from(tree.node(base)).then(|| builder.attr(NO_BASE, tree.name_bytes(name)))
             }
             _ => None,

@@ -88,7 +88,7 @@ impl<'n> Wanted<'n> {
     }
 
     #[inline]
-    pub(crate) fn of(tree: &'n Tree, name: u32) -> Self {
+    pub(crate) fn of(tree: &'n Tree, name: NodeId) -> Self {
         let name = tree.name(name);
         Wanted { bytes: tree.bytes(name.text), hash: name.hash, special: name.special }
     }

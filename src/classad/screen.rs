@@ -279,12 +279,12 @@ impl Screen {
 
     /// An attribute: `name`, `MY.name` or `TARGET.name`.
     fn attribute(&mut self, tree: &Tree, id: NodeId, scoped: &mut bool) -> Option<u32> {
-        let Node::Attr { base, name } = tree.node(id) else { return None };
+        let (base, name) = tree.reference(id)?;
         let scope = match base {
             NO_BASE if tree.name(name).special == Special::None => Scope::Plain,
             NO_BASE => return None,
             base => match tree.nodes.get(base as usize)? {
-                Node::Attr { base: NO_BASE, name: scope } => match tree.name(*scope).special {
+                Node::Name { special, .. } => match special {
                     Special::My => Scope::My,
                     Special::Target => Scope::Target,
                     _ => return None,
@@ -339,7 +339,9 @@ impl Screen {
                     _ => Test::Unknown,
                 }
             }
-            Node::Attr { .. } => self.attribute(tree, id, scoped).map_or(Test::Unknown, Test::Attribute),
+            Node::Name { .. } | Node::Attr { .. } => {
+                self.attribute(tree, id, scoped).map_or(Test::Unknown, Test::Attribute)
+            }
             _ => literal_node(tree, id).map_or(Test::Unknown, Test::Literal),
         }
     }

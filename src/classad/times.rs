@@ -4,6 +4,7 @@ use std::sync::OnceLock;
 
 use super::numbers::{self, is_space};
 use super::value::AbsTime;
+use crate::text::calendar;
 
 /// The local zone as a rule: for a moment in seconds since the epoch, seconds east of Greenwich and whether daylight
 /// saving is in force.
@@ -68,30 +69,18 @@ pub(crate) struct Civil {
 pub(crate) fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
     let year = year + (month - 1).div_euclid(12);
     let month = (month - 1).rem_euclid(12) + 1;
-    let shifted = if month <= 2 { year - 1 } else { year };
-    let era = shifted.div_euclid(400);
-    let year_of_era = shifted.rem_euclid(400);
-    let day_of_year = (153 * (month + if month > 2 { -3 } else { 9 }) + 2) / 5;
-    era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719_468 + day - 1
+    calendar::days_before(year, month) + day - 1
 }
 
 /// Breaks seconds since the epoch down, without any zone.
 pub(crate) fn civil(seconds: i64) -> Civil {
     let days = seconds.div_euclid(86_400);
     let rest = seconds.rem_euclid(86_400) as u32;
-    let shifted = days + 719_468;
-    let era = shifted.div_euclid(146_097);
-    let day_of_era = shifted.rem_euclid(146_097);
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_index = (5 * day_of_year + 2) / 153;
-    let day = (day_of_year - (153 * month_index + 2) / 5 + 1) as u32;
-    let month = if month_index < 10 { month_index + 3 } else { month_index - 9 } as u32;
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    let (year, month, day) = calendar::date_of(days);
     Civil {
         year,
-        month,
-        day,
+        month: month as u32,
+        day: day as u32,
         hour: rest / 3600,
         minute: rest / 60 % 60,
         second: rest % 60,

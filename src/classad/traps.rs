@@ -29,7 +29,7 @@ pub fn find(text: &[u8], dialect: Dialect) -> Vec<Trap> {
     let mut tokens = Vec::new();
     while !matches!(lexer.token.kind, Kind::End | Kind::Bad) {
         let token = lexer.token;
-        tokens.push(Token { kind: token.kind, start: token.start, end: token.end, integer: token.integer });
+        tokens.push(Token { kind: token.kind, start: token.start, end: lexer.end(), integer: token.integer });
         lexer.advance();
     }
     let mut finder = Finder { text: lexer.source(), tokens: &tokens, traps: Vec::new() };

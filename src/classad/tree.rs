@@ -11,7 +11,7 @@ use super::{functions, name, regex};
 /// The number of a node within its tree.
 pub(crate) type NodeId = u32;
 
-/// In place of a base: a plain name, looked up from the current ad.
+/// In place of a base in [`Tree::reference`]: a plain name, looked up from the current ad.
 pub(crate) const NO_BASE: NodeId = u32::MAX;
 /// In place of a base: `.name`, looked up from the root ad.
 pub(crate) const ABSOLUTE: NodeId = u32::MAX - 1;
@@ -23,7 +23,7 @@ pub(crate) struct Text {
     pub(crate) len: u32,
 }
 
-/// One node. Sixteen bytes.
+/// One node.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Node {
     Undefined,
@@ -36,10 +36,18 @@ pub(crate) enum Node {
     AbsTime(u32),
     /// A `relTime("...")` literal. It evaluates to a real (classad.md 6.5).
     RelTime(f64),
-    /// `name`, `.name` or `base.name`; `name` is an index into the names.
+    /// A name, looked up from the current ad. It is also what nodes with a name of their own mean by its number.
+    Name {
+        text: Text,
+        hash: u32,
+        /// Number of the function of that name, [`functions::UNKNOWN`] for names that are not called or not known.
+        function: u16,
+        special: Special,
+    },
+    /// `.name` or `base.name`.
     Attr {
         base: NodeId,
-        name: u32,
+        name: NodeId,
     },
     /// An operator before its operand, or parentheses around it.
     Unary(UnaryOp, NodeId),
@@ -51,7 +59,7 @@ pub(crate) enum Node {
     },
     /// Arguments are `count` links from `first` on.
     Call {
-        name: u32,
+        name: NodeId,
         first: u32,
         count: u32,
     },
@@ -66,6 +74,9 @@ pub(crate) enum Node {
         count: u32,
     },
 }
+
+// A name fills it but for the byte that tells the kinds of node apart.
+const _: () = assert!(size_of::<Node>() == 16);
 
 /// Operators with one operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,12 +131,11 @@ pub(crate) enum Special {
     Target,
 }
 
-/// The name of an attribute or function as it was written.
+/// What is known of the name at a node.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Name {
     pub(crate) text: Text,
     pub(crate) hash: u32,
-    /// Number of the function of that name, [`functions::UNKNOWN`] for names that are not called or not known.
     pub(crate) function: u16,
     pub(crate) special: Special,
 }
@@ -133,15 +143,28 @@ pub(crate) struct Name {
 /// An attribute of an ad within an expression.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Field {
-    pub(crate) name: u32,
+    pub(crate) name: NodeId,
     pub(crate) node: NodeId,
+}
+
+/// The name at a node; one without text where the node is none.
+#[inline]
+fn name_of(nodes: &[Node], id: NodeId) -> Name {
+    match nodes[id as usize] {
+        Node::Name { text, hash, function, special } => Name { text, hash, function, special },
+        _ => Name {
+            text: Text { start: 0, len: 0 },
+            hash: 0,
+            function: functions::UNKNOWN,
+            special: Special::None,
+        },
+    }
 }
 
 /// An immutable table of nodes.
 #[derive(Debug, Default)]
 pub(crate) struct Tree {
     pub(crate) nodes: Box<[Node]>,
-    pub(crate) names: Box<[Name]>,
     pub(crate) links: Box<[NodeId]>,
     pub(crate) fields: Box<[Field]>,
     pub(crate) times: Box<[AbsTime]>,
@@ -164,14 +187,24 @@ impl Tree {
         &self.text[text.start as usize..text.start as usize + text.len as usize]
     }
 
+    /// The name at a node that is one.
     #[inline]
-    pub(crate) fn name(&self, name: u32) -> &Name {
-        &self.names[name as usize]
+    pub(crate) fn name(&self, id: NodeId) -> Name {
+        name_of(&self.nodes, id)
     }
 
     #[inline]
-    pub(crate) fn name_bytes(&self, name: u32) -> &[u8] {
-        self.bytes(self.names[name as usize].text)
+    pub(crate) fn name_bytes(&self, id: NodeId) -> &[u8] {
+        self.bytes(self.name(id).text)
+    }
+
+    /// The base and the name of a reference, [`NO_BASE`] and [`ABSOLUTE`] among the bases.
+    pub(crate) fn reference(&self, id: NodeId) -> Option<(NodeId, NodeId)> {
+        match self.node(id) {
+            Node::Name { .. } => Some((NO_BASE, id)),
+            Node::Attr { base, name } => Some((base, name)),
+            _ => None,
+        }
     }
 
     /// The old form of the whole tree, kept for the next time; `None` where that would not pay: the tree belongs to one ad, or
@@ -228,7 +261,6 @@ impl Tree {
 #[derive(Debug, Default)]
 pub(crate) struct Builder {
     pub(crate) nodes: Vec<Node>,
-    pub(crate) names: Vec<Name>,
     pub(crate) links: Vec<NodeId>,
     pub(crate) fields: Vec<Field>,
     pub(crate) times: Vec<AbsTime>,
@@ -239,7 +271,6 @@ pub(crate) struct Builder {
 impl Builder {
     pub(crate) fn clear(&mut self) {
         self.nodes.clear();
-        self.names.clear();
         self.links.clear();
         self.fields.clear();
         self.times.clear();
@@ -266,25 +297,20 @@ impl Builder {
     }
 
     /// Adds a name whose text is already in place.
-    #[inline]
-    pub(crate) fn name_at(&mut self, text: Text, bytes: &[u8]) -> u32 {
-        self.names.push(Name {
-            text,
-            hash: name::hash(bytes),
-            function: functions::UNKNOWN,
-            special: special(bytes),
-        });
-        self.names.len() as u32 - 1
+    #[inline(always)]
+    pub(crate) fn name_at(&mut self, text: Text, bytes: &[u8]) -> NodeId {
+        let (hash, special) = (name::hash(bytes), special(bytes));
+        self.push(Node::Name { text, hash, function: functions::UNKNOWN, special })
     }
 
-    pub(crate) fn name(&mut self, bytes: &[u8]) -> u32 {
+    pub(crate) fn name(&mut self, bytes: &[u8]) -> NodeId {
         let text = self.text(bytes);
         self.name_at(text, bytes)
     }
 
     pub(crate) fn attr(&mut self, base: NodeId, name: &[u8]) -> NodeId {
         let name = self.name(name);
-        self.push(Node::Attr { base, name })
+        if base == NO_BASE { name } else { self.push(Node::Attr { base, name }) }
     }
 
     pub(crate) fn link(&mut self, nodes: &[NodeId]) -> u32 {
@@ -296,7 +322,14 @@ impl Builder {
     pub(crate) fn call(&mut self, name: &[u8], arguments: &[NodeId]) -> NodeId {
         let function = functions::number(name);
         let name = self.name(name);
-        self.names[name as usize].function = function;
+        self.call_of(name, function, arguments)
+    }
+
+    /// Adds a call of the function of that number, whose name is in place.
+    pub(crate) fn call_of(&mut self, name: NodeId, number: u16, arguments: &[NodeId]) -> NodeId {
+        if let Node::Name { function, .. } = &mut self.nodes[name as usize] {
+            *function = number;
+        }
         let first = self.link(arguments);
         self.push(Node::Call { name, first, count: arguments.len() as u32 })
     }
@@ -324,8 +357,8 @@ impl Builder {
     /// of a name, since a parser's names stand in its source until the tree is finished.
     pub(crate) fn ad_with<'t>(&mut self, fields: &mut [Field], bytes: impl Fn(Text) -> &'t [u8]) -> NodeId {
         self.has_scopes = true;
-        let names = &self.names;
-        let bytes = |field: &Field| bytes(names[field.name as usize].text);
+        let nodes = &self.nodes;
+        let bytes = |field: &Field| bytes(name_of(nodes, field.name).text);
         fields.sort_by(|a, b| name::ad_order(bytes(a), bytes(b)));
         let first = self.fields.len() as u32;
         for (at, field) in fields.iter().enumerate() {
@@ -348,7 +381,6 @@ impl Builder {
     pub(crate) fn finish_with(&self, text: Box<[u8]>) -> Tree {
         Tree {
             nodes: self.nodes.as_slice().into(),
-            names: self.names.as_slice().into(),
             links: self.links.as_slice().into(),
             fields: self.fields.as_slice().into(),
             times: self.times.as_slice().into(),
@@ -395,12 +427,9 @@ impl Builder {
                     let copied = match node {
                         Node::Str(text) => self.string(tree.bytes(text)),
                         Node::AbsTime(time) => self.time(tree.times[time as usize]),
+                        Node::Name { text, .. } => self.name(tree.bytes(text)),
                         Node::Attr { base, name } => {
-                            let base = if base == NO_BASE || base == ABSOLUTE {
-                                base
-                            } else {
-                                take(&mut done, 1)[0]
-                            };
+                            let base = if base == ABSOLUTE { base } else { take(&mut done, 1)[0] };
                             self.attr(base, tree.name_bytes(name))
                         }
                         Node::Unary(op, _) => {
@@ -451,7 +480,7 @@ impl Tree {
     /// Appends the direct parts of a node in the order in which they are written.
     pub(crate) fn children(&self, id: NodeId, out: &mut Vec<NodeId>) {
         match self.node(id) {
-            Node::Attr { base, .. } if base != NO_BASE && base != ABSOLUTE => out.push(base),
+            Node::Attr { base, .. } if base != ABSOLUTE => out.push(base),
             Node::Unary(_, operand) => out.push(operand),
             Node::Binary(_, left, right) => out.extend([left, right]),
             Node::Ternary { condition, branches } => {
@@ -481,10 +510,10 @@ impl Tree {
                 (Node::Real(x), Node::Real(y)) | (Node::RelTime(x), Node::RelTime(y)) => same_real(x, y),
                 (Node::Str(x), Node::Str(y)) => self.bytes(x) == other.bytes(y),
                 (Node::AbsTime(x), Node::AbsTime(y)) => self.times[x as usize] == other.times[y as usize],
+                (Node::Name { text: n, .. }, Node::Name { text: m, .. }) => self.bytes(n) == other.bytes(m),
                 (Node::Attr { base: x, name: n }, Node::Attr { base: y, name: m }) => {
-                    let plain = |base: NodeId| base == NO_BASE || base == ABSOLUTE;
                     self.name_bytes(n) == other.name_bytes(m)
-                        && if plain(x) || plain(y) {
+                        && if x == ABSOLUTE || y == ABSOLUTE {
                             x == y
                         } else {
                             todo.push((x, y));

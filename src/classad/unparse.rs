@@ -6,7 +6,7 @@ use bstr::BString;
 
 use super::ad::Slot;
 use super::expr::{Expr, Repr};
-use super::tree::{ABSOLUTE, BinaryOp, NO_BASE, Node, NodeId, Tree, UnaryOp};
+use super::tree::{ABSOLUTE, BinaryOp, Node, NodeId, Tree, UnaryOp};
 use super::value::{AbsTime, Value};
 use super::{ClassAd, numbers, times};
 
@@ -291,7 +291,7 @@ pub(crate) fn node(tree: &Tree, root: NodeId, form: Form, out: &mut Vec<u8>) {
             Node::Str(text) => string(tree.bytes(text), form, out),
             Node::AbsTime(time) => abs_time(tree.times[time as usize], out),
             Node::RelTime(seconds) => rel_time(seconds, out),
-            Node::Attr { base: NO_BASE, name: text } => name(tree.name_bytes(text), form, out),
+            Node::Name { text, .. } => name(tree.bytes(text), form, out),
             Node::Attr { base: ABSOLUTE, name: text } => {
                 out.push(b'.');
                 name(tree.name_bytes(text), form, out);

@@ -30,7 +30,7 @@ use crate::hook::{HookType, Knobs as HookKnobs, keyword, path_check};
 use crate::job::JobId;
 use crate::quirks::{Quirk, Quirks};
 use crate::time::Now;
-use crate::user_log::{Body, Ending, Evicted, Share, Terminated, UsageTime};
+use crate::user_log::{Body, Ending, Share, Terminated, UsageTime};
 use crate::world::World;
 
 const IDLE: i64 = 1;

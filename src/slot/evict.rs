@@ -1,23 +1,23 @@
 //! How a job is made to leave, and how long it has (`Resource.cpp`, `Starter.cpp`, policy.md 11 and 12).
 
-use super::claim::{Ending, Phase};
+use super::claim::{Claim, Ending, Phase};
 use super::core::Core;
 use super::interface::{Action, StarterSignal, VacateReason};
 use super::single::Slot;
 use super::state::{Activity, State};
+use crate::classad::ClassAd;
 use crate::quirks::Quirk;
 
 impl Slot {
+    /// The claim whose job is under way, and the job.
+    fn running(&self) -> Option<(&Claim, &ClassAd)> {
+        let claim = self.current.as_ref().filter(|claim| claim.is_active())?;
+        Some((claim, claim.job.as_ref()?))
+    }
+
     /// Seconds of retirement the job has left (`evalRetirementRemaining`).
     pub(super) fn retirement_remaining(&self, core: &Core) -> i64 {
-        let Some((claim, job)) = self
-            .current
-            .as_ref()
-            .filter(|claim| claim.is_active())
-            .and_then(|claim| Some((claim, claim.job.as_ref()?)))
-        else {
-            return 0;
-        };
+        let Some((claim, job)) = self.running() else { return 0 };
         let machine = match self.live.get("MaxJobRetirementTime") {
             Some(_) => self.look(core, Some(job), |context| context.int("MaxJobRetirementTime")).unwrap_or(0),
             None => 0,
@@ -33,14 +33,7 @@ impl Slot {
 
     /// Seconds the job has from the soft to the hard kill (`evalMaxVacateTime`).
     pub(super) fn max_vacate_time(&self, core: &Core) -> i64 {
-        let Some((claim, job)) = self
-            .current
-            .as_ref()
-            .filter(|claim| claim.is_active())
-            .and_then(|claim| Some((claim, claim.job.as_ref()?)))
-        else {
-            return 0;
-        };
+        let Some((claim, job)) = self.running() else { return 0 };
         let machine = claim.pledged_vacate;
         let asked = ["JobMaxVacateTime", "KillSigTimeout"]
             .into_iter()

@@ -58,7 +58,7 @@ pub fn is_leap(year: i64) -> bool {
 }
 
 /// Days from the epoch to the first of a month (1 to 12).
-fn days_before(year: i64, month: i64) -> i64 {
+pub(crate) fn days_before(year: i64, month: i64) -> i64 {
     let shifted = if month <= 2 { year - 1 } else { year };
     let era = shifted.div_euclid(400);
     let year_of_era = shifted.rem_euclid(400);
@@ -67,7 +67,8 @@ fn days_before(year: i64, month: i64) -> i64 {
     era.wrapping_mul(146_097).wrapping_add(day_of_era - 719_468)
 }
 
-fn date_of(days: i64) -> (i64, i64, i64) {
+/// Year, month and day of the month of a day since the epoch.
+pub(crate) fn date_of(days: i64) -> (i64, i64, i64) {
     let shifted = days + 719_468;
     let era = shifted.div_euclid(146_097);
     let day_of_era = shifted.rem_euclid(146_097);

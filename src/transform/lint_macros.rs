@@ -28,6 +28,21 @@ struct Named {
     replaces: bool,
 }
 
+impl Named {
+    /// A warning that points at it.
+    fn warning(&self, rule: &'static str, message: String, fix: String) -> Finding {
+        Finding {
+            rule,
+            severity: Severity::Warning,
+            line: self.line.clone(),
+            at: self.at,
+            message,
+            fix,
+            inside_if: false,
+        }
+    }
+}
+
 /// All macros of a transform.
 #[derive(Default)]
 pub(super) struct Uses {
@@ -308,16 +323,7 @@ impl Uses {
                     (format!("{} is never defined, this expands to nothing", read.name), fix)
                 }
             };
-            let (line, at) = (read.line.clone(), read.at);
-            findings.push(Finding {
-                rule: "undefined",
-                severity: Severity::Warning,
-                line,
-                at,
-                message,
-                fix,
-                inside_if: false,
-            });
+            findings.push(read.warning("undefined", message, fix));
         }
         let own_name = |name: &[u8]| {
             let own = if caseless::starts_with(name, b"XFORM.") { &name[6..] } else { name };
@@ -347,19 +353,11 @@ impl Uses {
                     if !dead || read || asked(name) || name.contains(&b'$') {
                         continue;
                     }
-                    let (line, at) = (before.line.clone(), before.at);
                     let number = after.line.number;
-                    findings.push(Finding {
-                        rule: "dead",
-                        severity: Severity::Warning,
-                        line,
-                        at,
-                        message: format!(
-                            "dead statement: {name} is given another value on line {number} before it is read"
-                        ),
-                        fix: "remove one of the two".to_owned(),
-                        inside_if: false,
-                    });
+                    let message = format!(
+                        "dead statement: {name} is given another value on line {number} before it is read"
+                    );
+                    findings.push(before.warning("dead", message, "remove one of the two".to_owned()));
                 }
             }
         }
@@ -370,18 +368,9 @@ impl Uses {
             if special || is_read(name) || is_route_knob(name) || Keyword::parse(name).is_some() {
                 continue;
             }
-            let (line, at) = (defined.line.clone(), defined.at);
             let message = format!("{name} is set and never read");
             let fix = format!("remove it, or write 'SET {name} ...' if an attribute was meant");
-            findings.push(Finding {
-                rule: "unused",
-                severity: Severity::Warning,
-                line,
-                at,
-                message,
-                fix,
-                inside_if: false,
-            });
+            findings.push(defined.warning("unused", message, fix));
         }
         findings
     }

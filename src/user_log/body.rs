@@ -50,7 +50,7 @@ pub struct Terminated {
 }
 
 /// A job left its slot before its end, or ended and was put back.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Evicted {
     /// Code and subcode of the reason; a code of 0 is not written.
     pub code: (i32, i32),

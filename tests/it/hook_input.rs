@@ -1,35 +1,17 @@
 //! What `htc-hook-test` gives a hook to read, against what recorded callers gave theirs (s01), and what follows from it.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::path::Path;
+use std::process::Command;
 
+use crate::hook_test::{program, run, text};
 use crate::sandbox::write_executable;
-
-fn program() -> Option<PathBuf> {
-    let path = option_env!("CARGO_BIN_EXE_htc-hook-test").map(PathBuf::from);
-    if path.is_none() {
-        println!("skipped: htc-hook-test is not built");
-    }
-    path
-}
-
-/// Runs it in a directory with a hook `h` that does nothing.
-fn run(home: &Path, words: &[&str]) -> Option<Output> {
-    let mut command = Command::new(program()?);
-    command.args(words).current_dir(home).env_clear().env("PATH", "/usr/bin:/bin").stdin(Stdio::null());
-    Some(command.output().unwrap())
-}
 
 fn home() -> tempfile::TempDir {
     let home = tempfile::tempdir().unwrap();
     write_executable(&home.path().join("h"), b"#!/bin/sh\ncat >/dev/null\n");
     std::fs::write(home.path().join("job.ad"), FETCHED).unwrap();
     home
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
 }
 
 /// The lines of an ad by name.

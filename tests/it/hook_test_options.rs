@@ -1,31 +1,10 @@
 //! `htc-hook-test`: what its suites and options must not pass over in silence.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 
+use crate::hook_test::{command, told};
 use crate::sandbox::write_executable;
-
-fn program() -> Option<PathBuf> {
-    let path = option_env!("CARGO_BIN_EXE_htc-hook-test").map(PathBuf::from);
-    if path.is_none() {
-        println!("skipped: htc-hook-test is not built");
-    }
-    path
-}
-
-fn command(directory: &Path, words: &[&str]) -> Option<Command> {
-    let mut command = Command::new(program()?);
-    command.args(words).current_dir(directory).env_clear().env("PATH", "/usr/bin:/bin").stdin(Stdio::null());
-    Some(command)
-}
-
-/// Status, standard output, standard error.
-fn run(directory: &Path, words: &[&str]) -> Option<(i32, String, String)> {
-    let Output { status, stdout, stderr } = command(directory, words)?.output().unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-    Some((status.code().unwrap_or(-1), text(stdout), text(stderr)))
-}
 
 fn home(hook: &str) -> tempfile::TempDir {
     let home = tempfile::tempdir().unwrap();
@@ -59,7 +38,7 @@ fn a_case_that_means_nothing_fails_and_says_why() {
         let hook = if line.starts_with("hook") { "" } else { "hook = \"h\"\n" };
         std::fs::write(home.path().join("s.toml"), format!("[[case]]\ntype = \"exit\"\n{hook}{line}\n"))
             .unwrap();
-        let Some((status, _, err)) = run(home.path(), &["run", "s.toml"]) else { return };
+        let Some((status, _, err)) = told(home.path(), &["run", "s.toml"]) else { return };
         assert_eq!(status, 1, "{line}: {err}");
         assert!(err.contains(wanted), "{line}: {err}");
     }
@@ -73,7 +52,7 @@ fn an_update_changes_the_case_and_not_a_text_that_looks_like_one() {
                  [[case]]\nname = \"two\"\nhook = \"h\"\ntype = \"prepare\"\n\
                  [[case]]\nname = \"three\"\nhook = \"h\"\ntype = \"prepare\"\nexpect = { stderr = \"never\" }\n";
     std::fs::write(home.path().join("s.toml"), suite).unwrap();
-    let Some((status, _, err)) = run(home.path(), &["run", "s.toml", "--update"]) else { return };
+    let Some((status, _, err)) = told(home.path(), &["run", "s.toml", "--update"]) else { return };
     assert_eq!(status, 1, "{err}");
     assert!(err.contains("left to you: s: three: its expected stderr"), "{err}");
     let now = std::fs::read_to_string(home.path().join("s.toml")).unwrap();
@@ -83,7 +62,7 @@ fn an_update_changes_the_case_and_not_a_text_that_looks_like_one() {
     let suite =
         "[defaults]\nexpect = { findings = [] }\n[[case]]\nname = \"x\"\nhook = \"h\"\ntype = \"prepare\"\n";
     std::fs::write(home.path().join("d.toml"), suite).unwrap();
-    let (_, _, err) = run(home.path(), &["run", "d.toml", "--update"]).unwrap();
+    let (_, _, err) = told(home.path(), &["run", "d.toml", "--update"]).unwrap();
     assert!(err.contains("its expectations stand in [defaults]"), "{err}");
     assert_eq!(std::fs::read_to_string(home.path().join("d.toml")).unwrap(), suite);
 }
@@ -94,12 +73,12 @@ fn the_name_of_the_scratch_directory_is_no_different_answer() {
     for words in [&["--repeat", "3"][..], &["--probe"]] {
         let words: Vec<&str> =
             ["prepare", "h", "--sample-job", "vanilla"].iter().chain(words).copied().collect();
-        let Some((status, _, err)) = run(home.path(), &words) else { return };
+        let Some((status, _, err)) = told(home.path(), &words) else { return };
         assert_eq!(status, 0, "{err}");
         assert!(!err.contains("varies") && !err.contains("answers differently"), "{err}");
     }
     let words = ["prepare", "h", "--sample-job", "vanilla", "--repeat", "3", "--keep", "kept"];
-    run(home.path(), &words).unwrap();
+    told(home.path(), &words).unwrap();
     assert_eq!(std::fs::read_dir(home.path().join("kept")).unwrap().count(), 3);
 }
 
@@ -125,7 +104,7 @@ fn an_interrupted_series_of_calls_is_no_success() {
 fn events_of_a_call_are_written_and_refused_where_there_are_none() {
     let home = home("#!/bin/sh\nexit 3\n");
     let words = ["prepare", "h", "--sample-job", "vanilla", "--events", "e"];
-    let Some((status, ..)) = run(home.path(), &words) else { return };
+    let Some((status, ..)) = told(home.path(), &words) else { return };
     assert_eq!(status, 1);
     let events = std::fs::read_to_string(home.path().join("e")).unwrap();
     let events: Vec<serde_json::Value> =
@@ -134,9 +113,9 @@ fn events_of_a_call_are_written_and_refused_where_there_are_none() {
     assert_eq!((word(0, "event"), word(0, "exit")), ("hook-end".into(), "exited 3".into()));
     assert_eq!((word(1, "event"), word(1, "verdict")), ("verdict".into(), "not-started".into()));
     for words in [&["run", ".", "--events", "e"][..], &["prepare", "h", "--time", "2", "--events", "e"]] {
-        assert_eq!(run(home.path(), words).unwrap().0, 2, "{words:?}");
+        assert_eq!(told(home.path(), words).unwrap().0, 2, "{words:?}");
     }
-    assert_eq!(run(home.path(), &["prepare", "h", "--events", "/nonexistent/e"]).unwrap().0, 2);
+    assert_eq!(told(home.path(), &["prepare", "h", "--events", "/nonexistent/e"]).unwrap().0, 2);
 }
 
 #[test]
@@ -151,7 +130,7 @@ fn options_that_would_be_passed_over_are_refused_and_json_is_json() {
     ] {
         let words: Vec<&str> =
             ["prepare", "h", "--sample-job", "vanilla"].iter().chain(words).copied().collect();
-        let Some((status, ..)) = run(home.path(), &words) else { return };
+        let Some((status, ..)) = told(home.path(), &words) else { return };
         assert_eq!(status, 2, "{words:?}");
     }
     for (words, key) in
@@ -159,7 +138,7 @@ fn options_that_would_be_passed_over_are_refused_and_json_is_json() {
     {
         let words: Vec<&str> =
             ["prepare", "h", "--sample-job", "vanilla", "--json"].iter().chain(words).copied().collect();
-        let (_, out, err) = run(home.path(), &words).unwrap();
+        let (_, out, err) = told(home.path(), &words).unwrap();
         let all: serde_json::Value = serde_json::from_str(&out).unwrap_or_else(|_| panic!("{out}{err}"));
         assert!(all.pointer(key).is_some(), "{all}");
     }
@@ -171,14 +150,14 @@ fn a_cron_job_is_called_with_what_options_give_it() {
     std::fs::create_dir(home.path().join("bin")).unwrap();
     write_executable(&home.path().join("bin/tool"), b"#!/bin/sh\necho double\n");
     let words = ["startd-cron", "h", "--env", "SITE=here", "--path-prepend", "bin"];
-    let Some((status, out, err)) = run(home.path(), &words) else { return };
+    let Some((status, out, err)) = told(home.path(), &words) else { return };
     assert_eq!(status, 0, "{err}");
     assert!(out.contains("A = \"here\"\n") && out.contains("B = \"double\"\n"), "{out}{err}");
-    let (status, out, err) = run(home.path(), &["startd-cron", "h", "--env", "SITE=here", "-i"]).unwrap();
+    let (status, out, err) = told(home.path(), &["startd-cron", "h", "--env", "SITE=here", "-i"]).unwrap();
     assert_eq!((status, out.as_str()), (0, ""), "{err}");
     assert!(err.contains("argv[0]: H\n") && err.contains("env: SITE=here\n"), "{err}");
     for bad in ["nan", "-5", "1e300"] {
-        assert_eq!(run(home.path(), &["startd-cron", "h", "--for", bad]).unwrap().0, 2, "{bad}");
+        assert_eq!(told(home.path(), &["startd-cron", "h", "--for", bad]).unwrap().0, 2, "{bad}");
     }
 }
 
@@ -186,7 +165,7 @@ fn a_cron_job_is_called_with_what_options_give_it() {
 fn what_is_kept_tells_how_the_hook_was_called() {
     let home = home("#!/bin/sh\ncat >/dev/null\numask >&2\npwd >&2\n");
     let words = ["prepare", "h", "--sample-job", "vanilla", "--keep", "kept"];
-    if run(home.path(), &words).is_none() {
+    if told(home.path(), &words).is_none() {
         return;
     }
     let call = std::fs::read_dir(home.path().join("kept")).unwrap().next().unwrap().unwrap().path();
@@ -208,15 +187,15 @@ fn what_is_kept_tells_how_the_hook_was_called() {
 #[test]
 fn a_job_exit_hook_that_is_told_hold_hears_that_a_real_pool_says_evict() {
     let home = home("#!/bin/sh\ncat >/dev/null\necho told $1 >&2\n");
-    let Some((status, _, stderr)) = run(home.path(), &["exit", "./h", "hold"]) else { return };
+    let Some((status, _, stderr)) = told(home.path(), &["exit", "./h", "hold"]) else { return };
     assert_eq!(status, 0, "{stderr}");
     assert!(stderr.contains("told hold\n"), "{stderr}");
     assert!(stderr.contains("HTCondor 25.14 itself: done, it is told `evict`"), "{stderr}");
     assert!(stderr.contains("25.14 (exit-reason-always-evict)"), "{stderr}");
     let words = ["exit", "./h", "hold", "--quirks", "reference"];
-    let Some((_, _, stderr)) = run(home.path(), &words) else { return };
+    let Some((_, _, stderr)) = told(home.path(), &words) else { return };
     assert!(stderr.contains("told evict\n"), "{stderr}");
     // What a starter asks of itself is told as it is.
-    let Some((_, _, stderr)) = run(home.path(), &["exit", "./h", "evict"]) else { return };
+    let Some((_, _, stderr)) = told(home.path(), &["exit", "./h", "evict"]) else { return };
     assert!(!stderr.contains("25.14"), "{stderr}");
 }

@@ -1,35 +1,26 @@
 //! `htc-hook-test` itself: suites, recording and replay.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::path::Path;
+use std::process::{Command, Stdio};
 
+use crate::hook_test::{program, run, text};
 use crate::sandbox::write_executable;
 
-/// The program, where it was built.
-fn program() -> Option<PathBuf> {
-    let path = option_env!("CARGO_BIN_EXE_htc-hook-test").map(PathBuf::from);
-    if path.is_none() {
-        println!("skipped: htc-hook-test is not built");
-    }
-    path
-}
-
-fn run(directory: &Path, words: &[&str]) -> Option<Output> {
-    Some(
-        Command::new(program()?)
-            .args(words)
-            .current_dir(directory)
-            .env_clear()
-            .env("PATH", "/usr/bin:/bin")
-            .stdin(Stdio::null())
-            .output()
-            .unwrap(),
-    )
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
+/// The types of hooks, in its words.
+const HOOKS: [&str; 12] = [
+    "fetch",
+    "reply",
+    "evict",
+    "prepare-before-transfer",
+    "prepare",
+    "update",
+    "exit",
+    "shadow-prepare",
+    "translate",
+    "router-update",
+    "finalize",
+    "cleanup",
+];
 
 #[test]
 fn the_suites_of_the_repository_pass() {
@@ -347,22 +338,7 @@ fn a_flood_takes_no_memory_and_leaves_no_file() {
     let temporary = home.path().join("tmp");
     std::fs::create_dir(&temporary).unwrap();
     write_executable(&home.path().join("h"), b"#!/bin/sh\nhead -c 200000000 /dev/zero | tr '\\0' y\n");
-    for kind in [
-        "fetch",
-        "reply",
-        "evict",
-        "prepare-before-transfer",
-        "prepare",
-        "update",
-        "exit",
-        "shadow-prepare",
-        "translate",
-        "router-update",
-        "finalize",
-        "cleanup",
-        "startd-cron",
-        "schedd-cron",
-    ] {
+    for kind in HOOKS.into_iter().chain(["startd-cron", "schedd-cron"]) {
         let mut child = Command::new(&program)
             .args([kind, "./h", "--quiet"])
             .current_dir(home.path())
@@ -390,20 +366,7 @@ fn a_flood_takes_no_memory_and_leaves_no_file() {
 fn a_first_suite_can_be_run_for_every_type() {
     let home = tempfile::tempdir().unwrap();
     write_executable(&home.path().join("h"), b"#!/bin/sh\ncat >/dev/null\n");
-    for kind in [
-        "fetch",
-        "reply",
-        "evict",
-        "prepare-before-transfer",
-        "prepare",
-        "update",
-        "exit",
-        "shadow-prepare",
-        "translate",
-        "router-update",
-        "finalize",
-        "cleanup",
-    ] {
+    for kind in HOOKS {
         let Some(output) = run(home.path(), &["init", "./h", "--type", kind]) else { return };
         std::fs::write(home.path().join("s.toml"), &output.stdout).unwrap();
         let output = run(home.path(), &["run", "s.toml", "--tap"]).unwrap();

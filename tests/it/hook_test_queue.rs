@@ -1,36 +1,11 @@
 //! `htc-hook-test queue`: hooks of queues that are sound, and of some that are not.
 
 use std::os::unix::process::ExitStatusExt;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::path::Path;
+use std::process::{Command, Stdio};
 
+use crate::hook_test::{program, run, text};
 use crate::sandbox::write_executable;
-
-/// The program, where it was built.
-fn program() -> Option<PathBuf> {
-    let path = option_env!("CARGO_BIN_EXE_htc-hook-test").map(PathBuf::from);
-    if path.is_none() {
-        println!("skipped: htc-hook-test is not built");
-    }
-    path
-}
-
-fn run(directory: &Path, words: &[&str]) -> Option<Output> {
-    Some(
-        Command::new(program()?)
-            .args(words)
-            .current_dir(directory)
-            .env_clear()
-            .env("PATH", "/usr/bin:/bin")
-            .stdin(Stdio::null())
-            .output()
-            .unwrap(),
-    )
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
 
 /// Drives a queue of 40 jobs; what was said, and the status.
 fn drive(home: &Path, more: &[&str]) -> Option<(String, Option<i32>)> {
@@ -71,44 +46,18 @@ const LIST_PRINT_REMOVE: &str = "for file in new/*; do\n [ -e \"$file\" ] || exi
 fn a_queue_that_renames_its_jobs_holds_its_contract() {
     let home = tempfile::tempdir().unwrap();
     queue(home.path(), BY_RENAME);
-    let words = [
-        "queue",
-        "--config-file",
-        "condor_config",
-        "--slots",
-        "8",
-        "--jobs",
-        "40",
-        "--seed",
-        "1",
-        "--kill",
-        "0",
-    ];
-    let Some(output) = run(home.path(), &words) else { return };
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    assert!(text(&output.stderr).contains("40 jobs handed out, 40 done"), "{}", text(&output.stderr));
+    let Some((said, status)) = drive(home.path(), &["--slots", "8", "--kill", "0"]) else { return };
+    assert_eq!(status, Some(0), "{said}");
+    assert!(said.contains("40 jobs handed out, 40 done"), "{said}");
 }
 
 #[test]
 fn a_queue_that_lists_prints_and_removes_is_refuted() {
     let home = tempfile::tempdir().unwrap();
     queue(home.path(), LIST_PRINT_REMOVE);
-    let words = [
-        "queue",
-        "--config-file",
-        "condor_config",
-        "--slots",
-        "8",
-        "--jobs",
-        "40",
-        "--seed",
-        "1",
-        "--kill",
-        "0",
-    ];
-    let Some(output) = run(home.path(), &words) else { return };
-    assert_eq!(output.status.code(), Some(1));
-    assert!(text(&output.stderr).contains("handed out twice"), "{}", text(&output.stderr));
+    let Some((said, status)) = drive(home.path(), &["--slots", "8", "--kill", "0"]) else { return };
+    assert_eq!(status, Some(1), "{said}");
+    assert!(said.contains("handed out twice"), "{said}");
 }
 
 /// A queue whose hooks leave their lock behind when they are killed: nobody gets a job any more.
@@ -116,31 +65,16 @@ fn a_queue_that_lists_prints_and_removes_is_refuted() {
 fn killed_hooks_must_not_stop_a_queue() {
     let home = tempfile::tempdir().unwrap();
     queue(home.path(), BY_RENAME);
-    let words = |seed: &'static str| {
-        [
-            "queue",
-            "--config-file",
-            "condor_config",
-            "--slots",
-            "8",
-            "--jobs",
-            "40",
-            "--kill",
-            "40",
-            "--seed",
-            seed,
-        ]
-    };
-    let Some(output) = run(home.path(), &words("3")) else { return };
-    let said = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(0), "{said}");
+    let words = ["--slots", "8", "--kill", "40"];
+    let Some((said, status)) = drive(home.path(), &words) else { return };
+    assert_eq!(status, Some(0), "{said}");
     assert!(said.contains("calls were killed in the middle"), "{said}");
     let locked = tempfile::tempdir().unwrap();
     let take = format!("mkdir lock 2>/dev/null || exit 0\nsleep 0.02\n({BY_RENAME})\nrmdir lock\nexit 0");
     queue(locked.path(), &take);
-    let output = run(locked.path(), &words("3")).unwrap();
-    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
-    assert!(text(&output.stderr).contains("were never handed out"), "{}", text(&output.stderr));
+    let (said, status) = drive(locked.path(), &words).unwrap();
+    assert_eq!(status, Some(1), "{said}");
+    assert!(said.contains("were never handed out"), "{said}");
 }
 
 /// The scripts of the quickstart, as they are, with more jobs and with hooks killed in the middle.

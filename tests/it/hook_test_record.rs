@@ -4,28 +4,10 @@ use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Stdio};
 
+use crate::hook_test::{program, run, text};
 use crate::sandbox::write_executable;
-
-/// The program, where it was built.
-fn program() -> Option<PathBuf> {
-    let path = option_env!("CARGO_BIN_EXE_htc-hook-test").map(PathBuf::from);
-    if path.is_none() {
-        println!("skipped: htc-hook-test is not built");
-    }
-    path
-}
-
-fn run(directory: &Path, words: &[&str]) -> Option<Output> {
-    let mut command = Command::new(program()?);
-    command.args(words).current_dir(directory).env_clear().env("PATH", "/usr/bin:/bin").stdin(Stdio::null());
-    Some(command.output().unwrap())
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
 
 /// A hook, started through a recorder that the shell makes ready with `before`.
 fn start(home: &Path, hook: &str, before: &str, input: Stdio) -> Option<Child> {

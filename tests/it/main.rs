@@ -13,6 +13,7 @@ mod config_val;
 mod cron;
 mod cron_faults;
 mod hook_input;
+mod hook_test;
 mod hook_test_cron;
 mod hook_test_options;
 mod hook_test_program;
@@ -48,6 +49,8 @@ mod starter_exceptions;
 mod starter_files;
 mod starter_machine;
 mod starter_worst;
+#[cfg(feature = "cli")]
+mod tool;
 #[cfg(feature = "cli")]
 mod transform_ads;
 mod transform_compare;

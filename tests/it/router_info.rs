@@ -1,28 +1,10 @@
 //! `condor_job_router_info` and `condor_router_history` as 25.14's own answer to the same input, and `match` in JSON.
 
 use std::fs;
-use std::os::unix::fs::symlink;
-use std::path::Path;
-use std::process::Command;
 
 use serde_json::Value;
 
-/// Status and standard output of a program called by this name in a directory.
-fn call(program: &str, name: &str, words: &[&str], directory: &Path) -> (i32, String) {
-    let link = directory.join(name);
-    if !link.exists() {
-        symlink(program, &link).unwrap();
-    }
-    let output = Command::new(&link)
-        .args(words)
-        .current_dir(directory)
-        .env("CONDOR_CONFIG", directory.join("condor_config"))
-        .env("TZ", "UTC")
-        .env("HTC_NOW", "2000")
-        .output()
-        .unwrap();
-    (output.status.code().unwrap_or(-1), String::from_utf8_lossy(&output.stdout).into_owned())
-}
+use crate::tool::call;
 
 /// Standard output of `condor_job_router_info` over a configuration and a file of jobs.
 fn router_info(config: &str, jobs: &str, words: &[&str]) -> (i32, String) {
@@ -160,6 +142,22 @@ fn json_is_one_array_and_a_limit_is_no_reason_for_a_job_that_does_not_fit() {
     );
     let summary: Value = serde_json::from_str(&matched(&["--summary", "--json"])).unwrap();
     assert_eq!((&summary[0]["not_routed"], &summary[0]["routes"][0]["jobs"]), (&2.into(), &1.into()));
+}
+
+#[test]
+fn strict_input_ends_at_the_first_malformed_ad_in_every_verb() {
+    let place = tempfile::tempdir().unwrap();
+    fs::write(place.path().join("condor_config"), format!("LOCAL_DIR = .\n{}", route(""))).unwrap();
+    let copy = "ClusterId = 2\nProcId = 0\nJobStatus = 2\n";
+    fs::write(place.path().join("jobs"), format!("{}{copy}\n{}= 1\n\n{copy}", job("1.0"), job("1.1")))
+        .unwrap();
+    for verb in ["match", "route", "finish"] {
+        let status = |words: &[&str]| {
+            let words = [&[verb, "jobs"], words].concat();
+            call(env!("CARGO_BIN_EXE_htc-router-translate"), "htc-router-translate", &words, place.path()).0
+        };
+        assert_eq!((status(&[]), status(&["--strict-input"])), (1, 3), "{verb}");
+    }
 }
 
 #[test]

@@ -1,27 +1,12 @@
 //! `htc-router-translate compare` of whole routers, and `htc-router-status` under the names of the tools it stands for.
 
 use std::fs;
-use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
 
-/// Status and standard output of a program called by this name in a directory.
-fn call(program: &str, name: &str, words: &[&str], directory: &Path) -> (i32, String) {
-    let link = directory.join(name);
-    if !link.exists() {
-        symlink(program, &link).unwrap();
-    }
-    let output = Command::new(&link)
-        .args(words)
-        .current_dir(directory)
-        .env("CONDOR_CONFIG", directory.join("condor_config"))
-        .env("TZ", "UTC")
-        .output()
-        .unwrap();
-    (output.status.code().unwrap_or(-1), String::from_utf8_lossy(&output.stdout).into_owned())
-}
+use crate::tool::call;
 
 const OLD: &str = "JOB_ROUTER_ENTRIES @=e\n[ Name = \"Far Away\"; GridResource = \"batch pbs\"; \
     Requirements = target.WantRoute; set_Tag = \"a\"; MaxJobs = 7; ]\n@e\n";

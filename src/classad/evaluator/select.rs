@@ -85,8 +85,7 @@ impl<'a> Evaluator<'a> {
         }
         // `TARGET.name` of a match in one go: the steps are those of the reference, one for the base and two for what
         // TARGET is.
-        if let Node::Attr { base: NO_BASE, name } = tree.node(base)
-            && tree.name(name).special == Special::Target
+        if let Node::Name { special: Special::Target, .. } = tree.node(base)
             && self.observer.is_none()
             && self.depth > 2
             && let Some(current) = self.current(at)

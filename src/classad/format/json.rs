@@ -4,6 +4,7 @@
 //! escapes, so it also takes comments, joined strings and stray commas. Neither side recurses.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use crate::classad::ad::{Plain, Slot};
 use crate::classad::expr::Repr;
@@ -308,7 +309,7 @@ impl<'s> Reader<'_, 's, '_, '_> {
         if let Some(memo) = self.memo.as_deref_mut() {
             memo.end(&ad);
         }
-        Ok((ad, self.parser.lexer.token.end))
+        Ok((ad, self.parser.lexer.end()))
     }
 
     /// Sets an attribute to the value that comes next. With a hash: the name has it and is not in the ad.
@@ -320,13 +321,15 @@ impl<'s> Reader<'_, 's, '_, '_> {
                 if token.quoted_expression
                     && let Some(inner) = quoted_expression(text)
                 {
+                    let part = PREFIX.len()..PREFIX.len() + inner.len();
                     match self.memo.as_deref_mut().and_then(|memo| memo.get(inner)) {
                         Some((root, tree)) => ad.put_known(name, new, Slot::Expr(root, tree)),
                         None => {
-                            let expr = self.expression(inner)?;
+                            let expr = self.expression(part.clone())?;
                             if let (Some(memo), Repr::Node(tree, root)) = (self.memo.as_deref_mut(), &expr.0)
                             {
-                                memo.keep(inner, *root, tree);
+                                let lexer = &self.parser.lexer;
+                                memo.keep(&lexer.bytes(lexer.token.text)[part], *root, tree);
                             }
                             ad.insert(name, expr);
                         }
@@ -386,14 +389,14 @@ impl<'s> Reader<'_, 's, '_, '_> {
         Ok(())
     }
 
-    /// The expression that the present token, a string, holds.
-    fn expression(&self, inner: &[u8]) -> Parsed<Expr> {
-        let token = &self.parser.lexer.token;
+    /// The expression that a part of the present token's text is, which is a string.
+    fn expression(&mut self, part: Range<usize>) -> Parsed<Expr> {
         let dialect = Dialect { json: false, ..self.dialect };
-        Expr::parse_with(inner, dialect).map_err(|mut error| {
+        self.parser.within(part, dialect).map_err(|mut error| {
             // The place within the decoded text means nothing to the user: point at the string.
-            error.span = crate::text::Span::new(token.start, token.end);
-            Box::new(error)
+            let lexer = &self.parser.lexer;
+            error.span = crate::text::Span::new(lexer.token.start, lexer.end());
+            error
         })
     }
 
@@ -408,7 +411,10 @@ impl<'s> Reader<'_, 's, '_, '_> {
             Kind::String => {
                 let text = self.parser.lexer.bytes(token.text);
                 match quoted_expression(text).filter(|_| token.quoted_expression) {
-                    Some(inner) => self.expression(inner)?,
+                    Some(inner) => {
+                        let part = PREFIX.len()..PREFIX.len() + inner.len();
+                        self.expression(part)?
+                    }
                     None => Expr::literal(text),
                 }
             }
@@ -482,9 +488,15 @@ impl<'s> Reader<'_, 's, '_, '_> {
     }
 }
 
-/// The text within `/Expr(` and `)/`.
+/// What an expression begins with in a string.
+const PREFIX: &[u8] = b"/Expr(";
+
+/// The text within `/Expr(` and `)/`, right behind the former.
 fn quoted_expression(text: &[u8]) -> Option<&[u8]> {
-    let rest = text.get(..6).filter(|start| start.eq_ignore_ascii_case(b"/Expr(")).map(|_| &text[6..])?;
+    let (start, rest) = text.split_at_checked(PREFIX.len())?;
+    if !start.eq_ignore_ascii_case(PREFIX) {
+        return None;
+    }
     // `/Expr()/` has room for both ends; the shorter `/Expr(/` has not, but the reference looks at its ends only.
     if text.ends_with(b")/") { Some(rest.strip_suffix(b")/").unwrap_or_default()) } else { None }
 }

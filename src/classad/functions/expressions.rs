@@ -8,7 +8,7 @@ use crate::classad::expr::Repr;
 use crate::classad::references;
 use crate::classad::regex::{Options, Search};
 use crate::classad::scope::{AdRef, Bound, Scope, Wanted};
-use crate::classad::tree::{ABSOLUTE, NO_BASE, Node};
+use crate::classad::tree::{ABSOLUTE, NO_BASE};
 use crate::classad::unparse::{self, Form};
 use crate::text::caseless;
 
@@ -47,7 +47,7 @@ fn eval<'a>(call: &mut Call<'_, 'a>) -> Evaluated<'a> {
 
 /// The pretty form of the expression that a name of the current ad is bound to; the name is looked up as text.
 fn unparse<'a>(call: &mut Call<'_, 'a>) -> Evaluated<'a> {
-    if call.count() != 1 || !matches!(call.node(0), Some(Node::Attr { .. })) {
+    if call.count() != 1 || call.reference(0).is_none() {
         return Ok(Computed::Error);
     }
     let mut name = Vec::new();
@@ -68,7 +68,7 @@ fn unparse<'a>(call: &mut Call<'_, 'a>) -> Evaluated<'a> {
 /// The names that what an attribute is bound to needs from elsewhere, or whether a pattern matches one of them
 /// (reference: `hasRefs`).
 fn unresolved<'a>(call: &mut Call<'_, 'a>) -> Evaluated<'a> {
-    if !matches!(call.count(), 1 | 2) || !matches!(call.node(0), Some(Node::Attr { .. })) {
+    if !matches!(call.count(), 1 | 2) || call.reference(0).is_none() {
         return Ok(Computed::Error);
     }
     let Some((bound, scope)) = dereference(call, 0)? else { return Ok(Computed::Undefined) };
@@ -111,7 +111,7 @@ pub(super) fn dereference<'a>(
     call: &mut Call<'_, 'a>,
     argument: usize,
 ) -> Result<Option<(Bound<'a>, &'a Scope<'a>)>, Failure> {
-    let Some(Node::Attr { base, name }) = call.node(argument) else { return Ok(None) };
+    let Some((base, name)) = call.reference(argument) else { return Ok(None) };
     let wanted = Wanted::of(call.tree, name);
     let start = match base {
         NO_BASE => call.evaluator.current(call.at),

@@ -29,7 +29,7 @@ use std::sync::{Arc, LazyLock};
 use super::computed::{Computed, ComputedList, Evaluated, Failure, Items};
 use super::evaluator::{At, Evaluator};
 use super::scope::{AdRef, Scope};
-use super::tree::{Node, NodeId, Tree};
+use super::tree::{NodeId, Tree};
 use super::{ClassAd, name, regex};
 use crate::world::World;
 
@@ -100,9 +100,9 @@ impl<'a> Call<'_, 'a> {
         Ok(Some(values))
     }
 
-    /// The node of an argument.
-    pub(crate) fn node(&self, argument: usize) -> Option<Node> {
-        self.arguments.get(argument).map(|id| self.tree.node(*id))
+    /// The base and the name of an argument that is a reference.
+    pub(crate) fn reference(&self, argument: usize) -> Option<(NodeId, NodeId)> {
+        self.tree.reference(*self.arguments.get(argument)?)
     }
 
     /// Evaluates an element of a list where the function is called, as most functions do it, whatever ad the list was

@@ -3,7 +3,7 @@
 use super::substitute::{Extent, substitute};
 use super::{Call, Entry, tokens};
 use crate::classad::computed::{Computed, Evaluated, Failure};
-use crate::classad::regex::Options;
+use crate::classad::regex::{Literal, Options};
 
 pub(super) const TABLE: &[Entry] = &[
     ("regexp", regexp),
@@ -53,7 +53,11 @@ fn regexp<'a>(call: &mut Call<'_, 'a>) -> Evaluated<'a> {
 }
 
 fn matches<'a>(call: &Call<'_, 'a>, pattern: &[u8], subject: &[u8], options: &[u8]) -> Computed<'a> {
-    let regex = call.regexes().get(pattern, Options::from_letters(options));
+    let options = Options::from_letters(options);
+    if let Some(literal) = Literal::of(pattern, options) {
+        return Computed::Bool(literal.is_match(subject));
+    }
+    let regex = call.regexes().get(pattern, options);
     let answer = regex.and_then(|regex| regex.is_match(subject).ok());
     answer.map_or(Computed::Error, Computed::Bool)
 }

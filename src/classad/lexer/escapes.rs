@@ -8,6 +8,7 @@ fn resolve(
     out: &mut Vec<u8>,
     mut escape: impl FnMut(u8, &[u8], &mut Vec<u8>) -> Option<usize>,
 ) -> bool {
+    out.reserve(raw.len());
     let mut rest = raw;
     while let Some(at) = memchr::memchr(b'\\', rest)
         && let Some(letter) = rest.get(at + 1)

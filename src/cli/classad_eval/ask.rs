@@ -39,6 +39,19 @@ pub(super) fn expression(
     Ok(expr)
 }
 
+/// The constraints of the command line joined; none where there are none.
+pub(super) fn constraint(dialect: Dialect, cli: &Cli, session: &Session) -> anyhow::Result<Option<Expr>> {
+    let mut joined: Option<Expr> = None;
+    for text in &cli.stream.constraint {
+        let expr = expression("-constraint", text, dialect, cli, session)?;
+        joined = Some(match joined {
+            Some(before) => before.and(&expr),
+            None => expr,
+        });
+    }
+    Ok(joined)
+}
+
 /// Warns of what users write and do not mean.
 pub(super) fn warn_of_traps(what: &str, text: &[u8], dialect: Dialect, session: &Session) {
     for trap in traps::find(text, dialect) {

@@ -43,14 +43,7 @@ pub(super) fn run(cli: &Cli, matches: &ArgMatches, session: &Session) -> anyhow:
         others.push((record.ad, name));
     }
     let old = Dialect::old_syntax().strict(cli.context.strict);
-    let mut constraint: Option<Expr> = None;
-    for text in &cli.stream.constraint {
-        let expr = ask::expression("-constraint", text, old, cli, session)?;
-        constraint = Some(match constraint {
-            Some(before) => before.and(&expr),
-            None => expr,
-        });
-    }
+    let constraint = ask::constraint(old, cli, session)?;
     let (input, mut out) = pipe_ends();
     let (read, name) = cli.input.open(input)?;
     let mut ads = stream::Ads::new(read, name, cli, dialect, session);

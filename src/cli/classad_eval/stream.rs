@@ -269,14 +269,7 @@ impl<'a> Work<'a> {
     fn new(cli: &'a Cli, world: &'a RealWorld, dialect: Dialect, session: &Session) -> anyhow::Result<Self> {
         // Constraints and columns are read as the condor tools read them; a backslash is an ordinary byte.
         let old = Dialect::old_syntax().strict(cli.context.strict);
-        let mut constraint: Option<Expr> = None;
-        for text in &cli.stream.constraint {
-            let expr = ask::expression("-constraint", text, old, cli, session)?;
-            constraint = Some(match constraint {
-                Some(before) => before.and(&expr),
-                None => expr,
-            });
-        }
+        let constraint = ask::constraint(old, cli, session)?;
         let sort: anyhow::Result<Vec<Expr>> =
             cli.stream.sort.iter().map(|text| ask::expression("-sort", text, old, cli, session)).collect();
         let mut assigned = ClassAd::new();

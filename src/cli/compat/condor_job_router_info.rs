@@ -11,11 +11,12 @@ use std::os::unix::ffi::OsStrExt;
 
 use bstr::{BString, ByteSlice};
 
+use super::configuration;
 use crate::classad::format::long;
 use crate::classad::{ClassAd, Context};
 use crate::cli::common::{Session as Program, Status};
 use crate::cli::compat::{Least, Rule, Word, Words};
-use crate::config::{Config, LoadOptions, MacroSource, View, Who};
+use crate::config::{MacroSource, View};
 use crate::os::RealWorld;
 use crate::quirks::Quirks;
 use crate::router::{Choice, Chooser, Knobs, Looked, Route, RouteState, RouteTable, Translator};
@@ -84,13 +85,9 @@ pub fn run(words: &[OsString], program: &Program) -> anyhow::Result<Status> {
         Err(status) => return Ok(Status::Tool(status)),
     };
     let world = RealWorld::new();
-    let who = Who { subsystem: "TOOL".into(), ..Who::default() };
-    let config = match Config::load(&world, &who, &LoadOptions::default()) {
-        Ok((config, _)) => config,
-        Err(error) => {
-            program.report(&anyhow::Error::new(error));
-            return Ok(Status::Tool(1));
-        }
+    let config = match configuration::load("TOOL", &world, program) {
+        Ok(config) => config,
+        Err(status) => return Ok(status),
     };
     let view = config.view(&world);
     let mut log = Log {

@@ -10,10 +10,11 @@ use bstr::ByteSlice;
 use super::condor_q;
 use super::condor_q_list::List;
 use super::condor_q_wish::{Table, USAGE as QUEUE_USAGE, Wish};
+use super::configuration;
 use crate::classad::{ClassAd, Context, Expr};
 use crate::cli::common::{Session as Program, Status};
 use crate::cli::router_status::{configured_queue, real_world};
-use crate::config::{Config, LoadOptions, Who};
+use crate::config::Config;
 use crate::job::JobId;
 use crate::world::World;
 
@@ -72,13 +73,9 @@ pub fn run(words: &[OsString], program: &Program) -> anyhow::Result<Status> {
         constraint.push_str(add);
     }
     let world = real_world();
-    let who = Who { subsystem: "TOOL".into(), ..Who::default() };
-    let config = match Config::load(&world, &who, &LoadOptions::default()) {
-        Ok((config, _)) => config,
-        Err(error) => {
-            program.report(&anyhow::Error::new(error));
-            return Ok(Status::Tool(1));
-        }
+    let config = match configuration::load("TOOL", &world, program) {
+        Ok(config) => config,
+        Err(status) => return Ok(status),
     };
     let mut out = Vec::new();
     // The script's redirections are the wrong way round: the messages reach standard output.

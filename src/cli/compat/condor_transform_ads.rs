@@ -9,12 +9,13 @@ use std::path::Path;
 use bstr::{BStr, BString, ByteSlice};
 
 use super::condor_transform_ads_words::{Asked, Options, USAGE, read};
+use super::configuration;
 use crate::classad::format::list::{ListWriter, Order};
 use crate::classad::stream::{Delimiter, Form, ReferenceReader};
 use crate::classad::{ClassAd, Context};
 use crate::cli::common::{Problem, Session as Program, Sink, Status, overwritten};
 use crate::cli::transform_report::{self as report, Verbose};
-use crate::config::{Config, LoadOptions, MacroSource, View, Who};
+use crate::config::{MacroSource, View};
 use crate::os::{RealWorld, read_whole};
 use crate::quirks::Quirks;
 use crate::transform::{Plan, Session, Transform, legacy};
@@ -27,13 +28,9 @@ pub fn run(words: &[OsString], program: &Program) -> anyhow::Result<Status> {
         Asked::Work(options) => *options,
     };
     let world = RealWorld::new();
-    let who = Who { subsystem: "XFORM".into(), ..Who::default() };
-    let config = match Config::load(&world, &who, &LoadOptions::default()) {
-        Ok((config, _)) => config,
-        Err(error) => {
-            program.report(&anyhow::Error::new(error));
-            return Ok(Status::Tool(1));
-        }
+    let config = match configuration::load("XFORM", &world, program) {
+        Ok(config) => config,
+        Err(status) => return Ok(status),
     };
     let view = config.view(&world);
     let tool = Tool { program, options, world: &world, view: &view };

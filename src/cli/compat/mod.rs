@@ -10,6 +10,7 @@ pub mod condor_router_q;
 pub mod condor_transform_ads;
 mod condor_transform_ads_convert;
 mod condor_transform_ads_words;
+mod configuration;
 mod words;
 
 pub use words::{Least, Rule, Word, Words};

@@ -1,19 +1,16 @@
 //! `htc-router-translate match`: which route does each job get, and why.
 
 use std::io::{self, BufWriter, Write};
-use std::path::PathBuf;
 
-use anyhow::Context;
 use bstr::ByteSlice;
 use clap::Args;
 use serde_json::json;
 
 use super::router::{self, JsonRows, Reasons, Setup, StateOptions};
+use super::stream::{Inputs, each_ad};
 use crate::classad::Truth;
-use crate::classad::stream::AdReader;
 use crate::cli::common::{
-    ClockOptions, ConfigOptions, InputOptions, OutputOptions, Problem, QuirksOptions, Session as Program,
-    Status, pipe_ends,
+    ClockOptions, ConfigOptions, OutputOptions, Problem, QuirksOptions, Session as Program, Status, pipe_ends,
 };
 use crate::router::explain::{Explanation, explain, reason};
 use crate::router::{Choice, Chooser, Route};
@@ -32,16 +29,13 @@ pub(super) struct Arguments {
     #[command(flatten)]
     config: ConfigOptions,
     #[command(flatten)]
-    input: InputOptions,
+    inputs: Inputs,
     #[command(flatten)]
     output: OutputOptions,
     #[command(flatten)]
     clock: ClockOptions,
     #[command(flatten)]
     quirks: QuirksOptions,
-    /// Files of job ads, in place of --ads
-    #[arg(value_name = "FILE")]
-    files: Vec<PathBuf>,
 }
 
 /// Carries it out: 0 when every job got a route, 1 when one got none.
@@ -50,7 +44,6 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
     let setup = Setup::load(&arguments.config, arguments.quirks.quirks, &world, program)?;
     let mut states = setup.states(&arguments.state, &world)?;
     let (stdin, stdout) = pipe_ends();
-    let mut stdin = Some(stdin);
     let mut out = BufWriter::with_capacity(64 << 10, stdout);
     let mut chooser = Chooser::new(&setup.table, &setup.knobs, router::owner(&arguments.state), &world);
     let mut umbrella = chooser
@@ -58,100 +51,76 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
         .map_err(|error| Problem::unreadable(error.to_string()))?
         .filter(|_| setup.table.enabled);
     let mut json = JsonRows::new(&arguments.output);
-    let (mut turn, mut managed, mut malformed) = (0, 0, 0u64);
+    let (mut turn, mut managed) = (0, 0);
     let mut reasons = Reasons::default();
     let mut counts = vec![0u64; setup.table.routes.len()];
-    let mut files: Vec<PathBuf> = arguments.files.clone();
-    if files.is_empty() {
-        files.push(arguments.input.ads.clone());
-    }
-    for path in files {
-        let name = path.display().to_string();
-        let input = InputOptions { ads: path, strict_input: arguments.input.strict_input };
-        let from = stdin.take().unwrap_or_else(|| pipe_ends().0);
-        let (file, _) = input.open(from)?;
-        let mut reader = AdReader::new(file, None);
-        while let Some(record) =
-            reader.next_ad().with_context(|| Problem::unreadable(format!("cannot read '{name}'")))?
-        {
-            malformed += record.errors.len() as u64;
-            if let Some(error) = record.errors.first() {
-                let problem = Problem::unreadable(error.message.clone()).at_line(&error.caret(&name));
-                if input.strict_input {
-                    return Err(problem.into());
-                }
-                program.report(&problem.into());
+    let malformed = each_ad(&arguments.inputs, program, Some(stdin), |mut job| {
+        if arguments.state.ignore_prior_routing {
+            router::forget_routing(&mut job);
+        }
+        let key = router::job_key(&job, &world);
+        let wants_story = !arguments.summary && (arguments.explain || json.is_some());
+        // The story is told with the states as they are before this job counts.
+        let before = wants_story.then(|| states.clone());
+        let full = setup.knobs.max_jobs >= 0 && managed >= setup.knobs.max_jobs;
+        let choice = match &umbrella {
+            Some(_) if full => Choice::Stopped,
+            Some(umbrella) => chooser.choose(umbrella, &job, &mut states, &mut turn),
+            None => Choice::AllFull,
+        };
+        let chosen = match choice {
+            Choice::Route(at) => Some(at),
+            _ => None,
+        };
+        let story = wants_story.then(|| {
+            let states = before.as_ref().unwrap_or(&states);
+            explain(&chooser, &setup.table, umbrella.as_ref(), states, &job, usize::MAX, &world)
+        });
+        let mut why = String::new();
+        match chosen {
+            Some(at) => {
+                managed += 1;
+                counts[at] += 1;
             }
-            let mut job = record.ad;
-            if job.is_empty() {
-                continue;
-            }
-            if arguments.state.ignore_prior_routing {
-                router::forget_routing(&mut job);
-            }
-            let key = router::job_key(&job, &world);
-            let wants_story = !arguments.summary && (arguments.explain || json.is_some());
-            // The story is told with the states as they are before this job counts.
-            let before = wants_story.then(|| states.clone());
-            let full = setup.knobs.max_jobs >= 0 && managed >= setup.knobs.max_jobs;
-            let choice = match &umbrella {
-                Some(_) if full => Choice::Stopped,
-                Some(umbrella) => chooser.choose(umbrella, &job, &mut states, &mut turn),
-                None => Choice::AllFull,
-            };
-            let chosen = match choice {
-                Choice::Route(at) => Some(at),
-                _ => None,
-            };
-            let story = wants_story.then(|| {
-                let states = before.as_ref().unwrap_or(&states);
-                explain(&chooser, &setup.table, umbrella.as_ref(), states, &job, usize::MAX, &world)
-            });
-            let mut why = String::new();
-            match chosen {
-                Some(at) => {
-                    managed += 1;
-                    counts[at] += 1;
-                }
-                None => {
-                    let reason = match choice {
-                        Choice::Stopped => {
-                            format!("the router is full (JOB_ROUTER_MAX_JOBS = {})", setup.knobs.max_jobs)
-                        }
-                        _ if !setup.table.enabled => "routing is disabled".into(),
-                        _ => match &story {
-                            Some(story) => story.reason(),
-                            None => reason(&chooser, &setup.table, umbrella.as_ref(), &states, &job, &world),
-                        },
-                    };
-                    why.clone_from(&reason);
-                    reasons.add(reason);
-                }
-            }
-            // The umbrella is made anew when a route has filled up, as the next pass of the daemon would.
-            if choice == Choice::AllFull && umbrella.is_some() {
-                umbrella = None;
-            }
-            if arguments.summary {
-                continue;
-            }
-            let route = chosen.map(|at| setup.table.routes[at].name.as_bstr());
-            if let Some(json) = &mut json {
-                if let Some(story) = &story {
-                    let reason = chosen.is_none().then_some(why.as_str());
-                    json.row(&mut out, &story_json(&key, route.map(|r| r.as_bytes()), reason, story))?;
-                }
-            } else if arguments.explain {
-                let story = story.as_ref().map(|story| story.lines(&key, route.map(|r| r.as_bytes())));
-                story.into_iter().flatten().try_for_each(|line| writeln!(out, "{line}"))?;
-            } else {
-                match route {
-                    Some(route) => writeln!(out, "{key}\t{route}")?,
-                    None => writeln!(out, "{key}\t-\t{why}")?,
-                }
+            None => {
+                let reason = match choice {
+                    Choice::Stopped => {
+                        format!("the router is full (JOB_ROUTER_MAX_JOBS = {})", setup.knobs.max_jobs)
+                    }
+                    _ if !setup.table.enabled => "routing is disabled".into(),
+                    _ => match &story {
+                        Some(story) => story.reason(),
+                        None => reason(&chooser, &setup.table, umbrella.as_ref(), &states, &job, &world),
+                    },
+                };
+                why.clone_from(&reason);
+                reasons.add(reason);
             }
         }
-    }
+        // The umbrella is made anew when a route has filled up, as the next pass of the daemon would.
+        if choice == Choice::AllFull && umbrella.is_some() {
+            umbrella = None;
+        }
+        if arguments.summary {
+            return Ok(());
+        }
+        let route = chosen.map(|at| setup.table.routes[at].name.as_bstr());
+        if let Some(json) = &mut json {
+            if let Some(story) = &story {
+                let reason = chosen.is_none().then_some(why.as_str());
+                json.row(&mut out, &story_json(&key, route.map(|r| r.as_bytes()), reason, story))?;
+            }
+        } else if arguments.explain {
+            let story = story.as_ref().map(|story| story.lines(&key, route.map(|r| r.as_bytes())));
+            story.into_iter().flatten().try_for_each(|line| writeln!(out, "{line}"))?;
+        } else {
+            match route {
+                Some(route) => writeln!(out, "{key}\t{route}")?,
+                None => writeln!(out, "{key}\t-\t{why}")?,
+            }
+        }
+        Ok(())
+    })?;
     match json {
         Some(json) if !arguments.summary => json.end(&mut out)?,
         Some(mut json) => {

@@ -182,8 +182,7 @@ pub(super) fn run(hook: HookType, arguments: &Arguments, program: &Program) -> a
             Ok(ads.pair(&source, &routed)?)
         })?
     } else {
-        each_ad(&arguments.inputs, program, Some(stdin), |record| {
-            let mut ad = record.ad;
+        each_ad(&arguments.inputs, program, Some(stdin), |mut ad| {
             let key = router::job_key(&ad, stage.world);
             // Hooks of a copy are looked up by its source; the copy has the source's keyword unless a route changed it.
             match stage.call(hook, &route, &ad, &ad, &key)? {

@@ -1,6 +1,6 @@
 //! Ads in and ads out for the router's verbs.
 
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::PathBuf;
 
 use anyhow::Context;
@@ -9,8 +9,10 @@ use clap::Args;
 use crate::classad::ClassAd;
 use crate::classad::format::list::{ListForm, ListWriter, Order};
 use crate::classad::format::long;
-use crate::classad::stream::{AdReader, AdRecord};
-use crate::cli::common::{InputOptions, Output, OutputOptions, Problem, Session as Program, pipe_ends};
+use crate::classad::stream::AdReader;
+use crate::cli::common::{
+    Input, InputOptions, Output, OutputOptions, Problem, Session as Program, open_input, pipe_ends,
+};
 
 /// Which ads are read.
 #[derive(Args, Clone, Debug, Default)]
@@ -22,13 +24,24 @@ pub(super) struct Inputs {
     pub files: Vec<PathBuf>,
 }
 
-/// Reads all ads of all inputs; returns how many parts of them could not be read. `out` is flushed before a read that
-/// would block.
+/// Reads all ads of all inputs; returns how many parts of them could not be read. What is written to the output that belongs
+/// to `stdin` is flushed before a read that would block.
 pub(super) fn each_ad(
     inputs: &Inputs,
     program: &Program,
-    mut stdin: Option<crate::cli::common::Input>,
-    mut take: impl FnMut(AdRecord) -> anyhow::Result<()>,
+    stdin: Option<Input>,
+    mut take: impl FnMut(ClassAd) -> anyhow::Result<()>,
+) -> anyhow::Result<u64> {
+    each(inputs, program, stdin, |file| file, &mut take)
+}
+
+/// Goes over the ads of all inputs as `prepare` makes them readable.
+fn each<R: Read>(
+    inputs: &Inputs,
+    program: &Program,
+    mut stdin: Option<Input>,
+    prepare: impl Fn(BufReader<Box<dyn Read>>) -> R,
+    take: &mut dyn FnMut(ClassAd) -> anyhow::Result<()>,
 ) -> anyhow::Result<u64> {
     let mut malformed = 0;
     let mut files = inputs.files.clone();
@@ -37,10 +50,8 @@ pub(super) fn each_ad(
     }
     for path in files {
         let name = path.display().to_string();
-        let input = InputOptions { ads: path, strict_input: inputs.input.strict_input };
-        let from = stdin.take().unwrap_or_else(|| pipe_ends().0);
-        let (file, _) = input.open(from)?;
-        let mut reader = AdReader::new(file, None);
+        let (file, _) = open_input(&path, stdin.take().unwrap_or_else(|| pipe_ends().0))?;
+        let mut reader = AdReader::new(prepare(file), None);
         let problem = || Problem::unreadable(format!("cannot read '{name}'"));
         while let Some(record) = reader.next_ad().with_context(problem)? {
             malformed += record.errors.len() as u64;
@@ -49,13 +60,13 @@ pub(super) fn each_ad(
                 if let Some(help) = error.help {
                     problem = problem.hint(help);
                 }
-                if input.strict_input {
+                if inputs.input.strict_input {
                     return Err(problem.into());
                 }
                 program.report(&problem.into());
             }
             if !record.ad.is_empty() {
-                take(record)?;
+                take(record.ad)?;
             }
         }
     }
@@ -118,32 +129,14 @@ pub(super) fn each_pair(
     mut take: impl FnMut(ClassAd, ClassAd) -> anyhow::Result<()>,
 ) -> anyhow::Result<u64> {
     let mut source: Option<ClassAd> = None;
-    let mut malformed = 0;
-    let mut files = inputs.files.clone();
-    if files.is_empty() {
-        files.push(inputs.input.ads.clone());
-    }
-    for path in files {
-        let name = path.display().to_string();
-        let input = InputOptions { ads: path, strict_input: inputs.input.strict_input };
-        let (file, _) = input.open(pipe_ends().0)?;
-        let mut reader = AdReader::new(Dashes { inner: file, line_start: true }, None);
-        let problem = || Problem::unreadable(format!("cannot read '{name}'"));
-        while let Some(record) = reader.next_ad().with_context(problem)? {
-            malformed += record.errors.len() as u64;
-            for error in &record.errors {
-                program
-                    .report(&Problem::unreadable(error.message.clone()).at_line(&error.caret(&name)).into());
-            }
-            if record.ad.is_empty() {
-                continue;
-            }
-            match source.take() {
-                None => source = Some(record.ad),
-                Some(first) => take(first, record.ad)?,
-            }
+    let prepare = |file| Dashes { inner: file, line_start: true };
+    let mut malformed = each(inputs, program, None, prepare, &mut |ad| match source.take() {
+        None => {
+            source = Some(ad);
+            Ok(())
         }
-    }
+        Some(first) => take(first, ad),
+    })?;
     if source.is_some() {
         let text =
             "the last source ad has no routed ad behind it (pairs are: source, a line of dashes, routed ad)";

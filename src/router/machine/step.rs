@@ -75,15 +75,7 @@ impl Step<'_> {
     }
 
     pub(super) fn evicts(&mut self, job: &RoutedJob) {
-        let evicted = Evicted {
-            code: (0, 0),
-            checkpointed: false,
-            requeued: None,
-            run: Share::default(),
-            reason: BString::default(),
-            resources: None,
-        };
-        let body = Body::Evicted(Box::new(evicted));
+        let body = Body::Evicted(Box::default());
         self.actions.push(Action::UserLog(job.source_id, Box::new(job.source.clone()), body));
     }
 

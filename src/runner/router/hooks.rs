@@ -10,6 +10,7 @@ use crate::hook::{HookType, Knobs, input, keyword, path_check};
 use crate::os::{self, Reactor, clock};
 use crate::process::{Exit, Identity};
 use crate::quirks::{Quirk, Quirks};
+use crate::router::HookResult;
 use crate::runner::hook_call::HookCall;
 use crate::runner::hook_environment::HookEnvironment;
 use crate::world::World;
@@ -61,6 +62,16 @@ pub enum NoHook {
     Refused(String),
     /// It cannot be started: the job stays as it is and the hook is tried again.
     Failed(String),
+}
+
+/// What the machine is told of it.
+impl From<NoHook> for HookResult {
+    fn from(none: NoHook) -> Self {
+        match none {
+            NoHook::NotConfigured => HookResult::NotConfigured,
+            NoHook::Refused(reason) | NoHook::Failed(reason) => HookResult::Failed(reason),
+        }
+    }
 }
 
 impl HookRunner<'_> {

@@ -433,17 +433,15 @@ impl Live<'_> {
             .and_then(|(_, call)| call.child_spec().map_err(|error| NoHook::Failed(error.to_string())));
         let child =
             spec.and_then(|spec| self.reactor.spawn(spec).map_err(|error| NoHook::Failed(error.to_string())));
-        let result = match child {
+        match child {
             Ok(child) => {
                 let deadline = self.options.hook_limit.map(|limit| clock::tick().plus(limit));
                 let running = Running { source, hook, source_ad, copy_ad, in_place, deadline, killed: false };
                 self.running.insert(child, running);
-                return None;
+                None
             }
-            Err(NoHook::NotConfigured) => HookResult::NotConfigured,
-            Err(NoHook::Refused(reason) | NoHook::Failed(reason)) => HookResult::Failed(reason),
-        };
-        Some(Event::Hook(source, hook, result))
+            Err(none) => Some(Event::Hook(source, hook, none.into())),
+        }
     }
 
     /// Starts the submit command for a copy; an answer at once where it cannot be started.

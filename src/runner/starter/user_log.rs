@@ -16,9 +16,7 @@ use crate::process::{Exit, Identity};
 use crate::quirks::{Quirk, Quirks};
 use crate::starter::{JobInfo, LogEvent};
 use crate::time::Now;
-use crate::user_log::{
-    Body, Ending, EventTime, Evicted, FormatOptions, JobEvent, Share, Terminated, UsageTime,
-};
+use crate::user_log::{Body, Ending, EventTime, FormatOptions, JobEvent, Share, Terminated, UsageTime};
 use crate::world::World;
 
 /// A log that a job asks for. Nothing is written before it has been opened.
@@ -136,14 +134,7 @@ impl UserLog {
                 slot_name: BString::default(),
                 properties: Vec::new(),
             },
-            LogEvent::Evicted { .. } => Body::Evicted(Box::new(Evicted {
-                code: (0, 0),
-                checkpointed: false,
-                requeued: None,
-                run: Share::default(),
-                reason: BString::default(),
-                resources: None,
-            })),
+            LogEvent::Evicted { .. } => Body::Evicted(Box::default()),
             LogEvent::Terminated { exit, cpu, .. } => {
                 let local = UsageTime { user: cpu.0.cast_signed(), system: cpu.1.cast_signed() };
                 Body::Terminated(Box::new(Terminated {

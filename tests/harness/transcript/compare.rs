@@ -254,6 +254,9 @@ impl Comparison<'_> {
                 Some(played.left.join(" ")),
             );
         }
+        if !played.left_running.is_empty() {
+            findings.differ("processes", "left running", None, Some(played.left_running.join(", ")));
+        }
     }
 }
 

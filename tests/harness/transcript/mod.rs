@@ -16,6 +16,7 @@ mod findings;
 mod normalise;
 mod phase;
 mod play;
+pub mod processes;
 mod recorded;
 mod router;
 mod scenario;

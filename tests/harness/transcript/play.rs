@@ -12,6 +12,7 @@ use super::Result;
 use super::accounts::Accounts;
 use super::calls::Call;
 use super::phase;
+use super::processes;
 use super::scenario::{Case, Scenario};
 use super::stage::Stage;
 
@@ -27,6 +28,8 @@ pub struct Played {
     pub cases: Vec<PlayedCase>,
     /// What is left in EXECUTE.
     pub left: Vec<String>,
+    /// What still ran in the end, though no program of ours had been killed.
+    pub left_running: Vec<String>,
     /// Things done to the daemons that could not be done here.
     pub not_done: Vec<String>,
 }
@@ -51,19 +54,23 @@ pub fn play(
     attempt: usize,
 ) -> Result<Played> {
     let mut played = Played::default();
-    if scenario.cases.is_empty() {
+    let ran = if scenario.cases.is_empty() {
         let phase = phase::of_attempt(scenario, attempt);
-        slot_runner(scenario, stage, accounts, programs, phase, &mut played)?;
+        slot_runner(scenario, stage, accounts, programs, phase, &mut played)
     } else {
-        for case in &scenario.cases {
-            starter(scenario, stage, accounts, programs, case, &mut played)?;
-        }
-    }
+        let mut cases = scenario.cases.iter();
+        cases.try_for_each(|case| starter(scenario, stage, accounts, programs, case, &mut played))
+    };
     if let Ok(entries) = fs::read_dir(stage.local.join("execute")) {
         played.left =
             entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
     }
-    Ok(played)
+    let left = processes::end_leftovers(stage.top());
+    let killed = |exit: &str| !exit.is_empty() && !exit.starts_with("exited");
+    if !killed(&played.exit) && !played.cases.iter().any(|case| killed(&case.exit)) {
+        played.left_running = left;
+    }
+    ran.map(|()| played)
 }
 
 fn command(scenario: &Scenario, stage: &Stage, accounts: &Accounts, program: &Path) -> Command {

@@ -3,11 +3,12 @@
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::super::Result;
 use super::super::accounts::Accounts;
 use super::super::normalise;
+use super::super::processes;
 use super::super::scenario::LayoutEntry;
 use super::super::stage::{self, Stage};
 use super::case::{Case, Family};
@@ -72,13 +73,7 @@ impl Ground {
 
     /// Waits until no process has its directory here any more, or some seconds at most.
     pub fn wait_for_orphans(&self) {
-        let until = Instant::now() + Duration::from_secs(15);
-        let is_here = |entry: fs::DirEntry| {
-            fs::read_link(entry.path().join("cwd")).is_ok_and(|cwd| cwd.starts_with(self.stage.top()))
-        };
-        while Instant::now() < until && fs::read_dir("/proc").into_iter().flatten().flatten().any(is_here) {
-            std::thread::sleep(Duration::from_millis(100));
-        }
+        processes::wait_for_none(self.stage.top(), Duration::from_secs(15));
     }
 
     fn put(&self, entry: &LayoutEntry, holder: &Case) -> Result<()> {

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::accounts::Accounts;
 use super::exceptions::Exceptions;
 use super::findings::Findings;
-use super::{Options, Outcome, Result, play, recorded};
+use super::{Options, Outcome, Result, play, processes, recorded};
 use case::{Case, Family};
 use layout::Ground;
 
@@ -95,9 +95,15 @@ fn one(
         &case.run_now(),
         (&ground.iwd(), &ground.stage.local.join("case")),
     )?;
+    let ended_by_itself = played.exit.starts_with("exited");
     if played.exit.starts_with("signalled") {
         // What it left runs on to its end, and has to be seen as it is then.
         ground.wait_for_orphans();
+    }
+    // What was killed cannot clean up after itself, so that its job is ended here.
+    let left = processes::end_leftovers(ground.stage.top());
+    if ended_by_itself && !left.is_empty() {
+        findings.differ(&case.name, "left running", None, Some(left.join(", ")));
     }
     let calls = recorded::read(&ground.stage)?;
     compare::compare(case, &ground, (&before, &ground.listing()?), (&played, &calls), findings);

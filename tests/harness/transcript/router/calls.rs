@@ -5,8 +5,8 @@ use htc_hooks::hook::HookType;
 use htc_hooks::job::JobId;
 use htc_hooks::process::Exit;
 use htc_hooks::quirks::Quirks;
-use htc_hooks::router::{Event, HookResult};
-use htc_hooks::runner::router::{HookRunner, NoHook};
+use htc_hooks::router::Event;
+use htc_hooks::runner::router::HookRunner;
 
 use super::recording::Call;
 use super::session::{Running, Session, Stage};
@@ -33,10 +33,7 @@ impl Session<'_> {
         };
         let path = match runner.path(hook, &source_ad) {
             Ok(path) => path.to_string(),
-            Err(NoHook::NotConfigured) => return Some(Event::Hook(source, hook, HookResult::NotConfigured)),
-            Err(NoHook::Refused(reason) | NoHook::Failed(reason)) => {
-                return Some(Event::Hook(source, hook, HookResult::Failed(reason)));
-            }
+            Err(none) => return Some(Event::Hook(source, hook, none.into())),
         };
         let name = path.rsplit('/').next().unwrap_or_default().to_owned();
         let stdin = HookRunner::stdin(hook, route, &source_ad, &copy_ad);

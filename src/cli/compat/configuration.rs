@@ -1,0 +1,17 @@
+//! The configuration as a tool of the reference loads it: without options of ours, and a bad one ends the tool.
+
+use crate::cli::common::{Session as Program, Status};
+use crate::config::{Config, LoadOptions, Who};
+use crate::world::World;
+
+/// Loads the configuration of a subsystem; where that fails the error has been told and the tool ends with the status.
+pub(super) fn load(subsystem: &str, world: &dyn World, program: &Program) -> Result<Config, Status> {
+    let who = Who { subsystem: subsystem.into(), ..Who::default() };
+    match Config::load(world, &who, &LoadOptions::default()) {
+        Ok((config, _)) => Ok(config),
+        Err(error) => {
+            program.report(&anyhow::Error::new(error));
+            Err(Status::Tool(1))
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! Processes that live in the directory of a replay: what a run leaves behind is found, told and ended.
+
+use std::fs;
+use std::path::Path;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+/// How long what was killed may take to be gone.
+const PATIENCE: Duration = Duration::from_secs(3);
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+
+/// The processes that run a program of the directory or are in it.
+fn inside(directory: &Path) -> Vec<(Pid, String)> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+        let leads_there = |link: &str| {
+            fs::read_link(entry.path().join(link)).is_ok_and(|target| target.starts_with(directory))
+        };
+        if leads_there("cwd") || leads_there("exe") {
+            let words = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+            let words = String::from_utf8_lossy(&words).replace('\0', " ");
+            found.push((Pid::from_raw(pid), words.trim_end().to_owned()));
+        }
+    }
+    found
+}
+
+/// Waits until nothing runs in the directory any more, at most so long; gives the words of what still does.
+pub fn wait_for_none(directory: &Path, limit: Duration) -> Vec<String> {
+    let until = Instant::now() + limit;
+    loop {
+        let left = inside(directory);
+        if left.is_empty() || Instant::now() >= until {
+            return left.into_iter().map(|(_, words)| words).collect();
+        }
+        sleep(LOOK_AGAIN);
+    }
+}
+
+/// Ends what a program has left running, and gives its words: nothing may be left. What is on its way out is no leftover.
+pub fn end_leftovers(directory: &Path) -> Vec<String> {
+    let left = wait_for_none(directory, PATIENCE);
+    end_all(directory);
+    left
+}
+
+/// Kills everything there, stopped processes too.
+pub fn end_all(directory: &Path) {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        let left = inside(directory);
+        if left.is_empty() || Instant::now() >= until {
+            return;
+        }
+        for (pid, _) in left {
+            let _ = kill(pid, Signal::SIGKILL);
+        }
+        sleep(LOOK_AGAIN);
+    }
+}

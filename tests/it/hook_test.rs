@@ -1,0 +1,34 @@
+//! How tests call `htc-hook-test`: in a directory, with next to no environment and nothing to read.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// The program, where it was built.
+pub(crate) fn program() -> Option<PathBuf> {
+    let path = option_env!("CARGO_BIN_EXE_htc-hook-test").map(PathBuf::from);
+    if path.is_none() {
+        println!("skipped: htc-hook-test is not built");
+    }
+    path
+}
+
+pub(crate) fn command(directory: &Path, words: &[&str]) -> Option<Command> {
+    let mut command = Command::new(program()?);
+    command.args(words).current_dir(directory).env_clear().env("PATH", "/usr/bin:/bin").stdin(Stdio::null());
+    Some(command)
+}
+
+/// Runs it to its end.
+pub(crate) fn run(directory: &Path, words: &[&str]) -> Option<Output> {
+    Some(command(directory, words)?.output().unwrap())
+}
+
+/// Status, standard output, standard error.
+pub(crate) fn told(directory: &Path, words: &[&str]) -> Option<(i32, String, String)> {
+    let output = run(directory, words)?;
+    Some((output.status.code().unwrap_or(-1), text(&output.stdout), text(&output.stderr)))
+}
+
+pub(crate) fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
