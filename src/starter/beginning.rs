@@ -147,6 +147,7 @@ impl Starter<'_> {
                 let (arguments, ad) = (self.hooks.prepare_arguments.clone(), self.ad.clone());
                 let call = self.call(now, PREPARE_JOB, path.as_bstr(), arguments, &ad, out);
                 let until = self.hook_timeout.map(|limit| now.tick().plus(limit));
+                self.prepare_call = Some(call);
                 self.phase = Phase::Preparing { call, until };
             }
             None => self.wait_for_time(now, out),
@@ -217,6 +218,9 @@ impl Starter<'_> {
                 }));
                 self.exit_done = true;
                 self.clean_up(now, out);
+            }
+            Phase::Exiting { .. } if self.prepare_call == Some(call) => {
+                self.prepared_late(now, exit, stdout, out);
             }
             _ => {}
         }
@@ -403,6 +407,7 @@ impl Starter<'_> {
     pub(super) fn process_started(&mut self, now: Now, pid: u32, out: &mut Vec<Action>) {
         let process = Process { pid, started: now, ended: None };
         match self.phase {
+            Phase::Exiting { .. } if self.late => self.started_late(now, process, out),
             Phase::PreScript => {
                 self.script_running = true;
                 self.pre = Some(process);
@@ -445,7 +450,7 @@ impl Starter<'_> {
     }
 
     /// `Renice` is in the ad from the exec on, tried or done.
-    fn note_renice(&mut self) {
+    pub(super) fn note_renice(&mut self) {
         if let Some(renice) = &self.settings.renice
             && let Ok(expression) = crate::classad::Expr::parse(renice)
         {
@@ -462,6 +467,9 @@ impl Starter<'_> {
     ) {
         if failures.is_empty() {
             return;
+        }
+        if self.late {
+            return self.failed_late(failures, out);
         }
         let failure = failures.remove(0);
         let others = failures.into_iter();

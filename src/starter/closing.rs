@@ -7,7 +7,7 @@ use bstr::{BString, ByteSlice};
 use super::action::{Action, CallId, LogEvent, Notice};
 use super::ending;
 use super::failure::StartFailure;
-use super::machine::{JOB_EXIT, Phase, Process, Starter};
+use super::machine::{JOB_EXIT, Phase, Process, Starter, UPDATE_JOB_INFO};
 use super::settings::Moment;
 use crate::classad::{ClassAd, format::long};
 use crate::process::Exit;
@@ -120,6 +120,9 @@ impl Starter<'_> {
 
     /// Hooks that still run when the starter ends. 25.14 kills them last of all, without their directory by then.
     fn kill_calls(&mut self, out: &mut Vec<Action>) {
+        // The runner gives those that remain a moment.
+        let waited_for = self.calls.iter().filter(|(_, hook)| **hook != UPDATE_JOB_INFO.name());
+        out.extend(waited_for.map(|(call, _)| Action::KillCall(*call)));
         out.push(Action::KillCalls);
         self.calls.clear();
     }

@@ -10,6 +10,9 @@ use super::failure::StartFailure;
 use super::machine::Starter;
 use super::process;
 use super::settings::Moment;
+use crate::classad::Context;
+use crate::job::attr;
+use crate::quirks::Quirks;
 use crate::time::Now;
 
 /// `STARTER_EXIT_EXCEPTION`.
@@ -24,6 +27,11 @@ pub const CRASHED: u8 = 128 + 11;
 impl Starter<'_> {
     /// Why 25.14 ends by an exception here, if it does.
     pub(super) fn fault(&self, moment: Moment) -> Option<BString> {
+        // PREPARE_JOB may have made a number of it (`build_job_env`).
+        let no_iwd = || Context::new(self.world).my(&self.ad).string(attr::IWD).is_none();
+        if moment == Moment::Environment && self.quirks == Quirks::Reference && self.job.is_ok() && no_iwd() {
+            return Some("Assertion ERROR on (0)".into());
+        }
         self.settings.faults.iter().find(|fault| fault.moment == moment).map(|fault| fault.text.clone())
     }
 

@@ -18,8 +18,18 @@ pub struct BadLine {
     pub number: usize,
     /// The line.
     pub line: BString,
-    /// What is wrong with it.
-    pub error: LineError,
+    /// What is wrong with it; `None`: its name stands in quotes.
+    pub error: Option<LineError>,
+}
+
+impl BadLine {
+    /// What is wrong, with the line and a caret where there is a place to point at.
+    pub fn render(&self) -> String {
+        match &self.error {
+            Some(error) => error.render(&self.line),
+            None => "no name in quotes is read here; write `Name = value`".to_owned(),
+        }
+    }
 }
 
 /// What a file held.
@@ -49,7 +59,12 @@ pub fn read(text: &[u8]) -> Source {
         if line.starts_with(b"#") {
             continue;
         }
-        match source.ad.insert_line(line) {
+        // "We don't support quoted attribute names in this old ClassAds method" (classad.cpp, Insert).
+        let inserted = match line.trim_start().starts_with(b"'") {
+            true => Err(None),
+            false => source.ad.insert_line(line).map_err(Some),
+        };
+        match inserted {
             Ok(_) => {
                 source.parts += usize::from(!in_part);
                 in_part = true;
@@ -107,7 +122,8 @@ const OPTIONAL: &[(&str, &str, bool)] = &[
 ];
 
 /// Completes an ad from the configuration: what it lacks is taken from `<KEYWORD>_<Attribute>`, else from the knob's
-/// second name. `ids` are those of the command line, which win.
+/// second name. `ids` are those of the command line, which win; `universe` says whether JobUniverse of the ad is a number,
+/// which then counts and needs no knob.
 ///
 /// # Errors
 /// A missing or bad value; the starter then has no job.
@@ -115,18 +131,20 @@ pub fn complete(
     ad: &mut ClassAd,
     keyword: &str,
     ids: (Option<i64>, Option<i64>),
+    universe: bool,
     knobs: &dyn Knobs,
     quirks: Quirks,
 ) -> Result<(), KeywordError> {
     let from = Lookup { keyword, knobs };
-    // The universe is not looked for in the ad.
-    let (knob, value) = from.find(attr::JOB_UNIVERSE, "universe")?;
-    let number = match leading_number(&value) {
-        0 => Universe::from_name(&value).map(Universe::number),
-        number => Some(number).filter(|number| (1..14).contains(number)),
-    };
-    let Some(number) = number else { return Err(KeywordError::Universe { knob, value }) };
-    ad.set(attr::JOB_UNIVERSE, number);
+    if !universe {
+        let (knob, value) = from.find(attr::JOB_UNIVERSE, "universe")?;
+        let number = match leading_number(&value) {
+            0 => Universe::from_name(&value).map(Universe::number),
+            number => Some(number).filter(|number| (1..14).contains(number)),
+        };
+        let Some(number) = number else { return Err(KeywordError::Universe { knob, value }) };
+        ad.set(attr::JOB_UNIVERSE, number);
+    }
     for (name, second) in [(attr::CMD, "executable"), (attr::IWD, "initialdir")] {
         if !ad.contains(name) {
             let (knob, value) = from.find(name, second)?;
@@ -201,8 +219,8 @@ fn insert(
     }
 }
 
-/// `atoi`.
-fn leading_number(text: &[u8]) -> i64 {
+/// `atoi`: the number that a text begins with, 0 for none.
+pub fn leading_number(text: &[u8]) -> i64 {
     let text = text.trim_start();
     let (sign, digits) = match text.split_first() {
         Some((b'-', rest)) => (-1, rest),
@@ -237,6 +255,9 @@ mod tests {
         assert_eq!((source.lines, source.parts, source.bad.len()), (8, 2, 2));
         assert_eq!((source.bad[0].number, source.bad[1].number), (1, 6));
         assert_eq!(source.ad.len(), 2);
+        let quoted = read(b" 'A b' = 1\nA b = 2");
+        assert_eq!((quoted.bad.len(), quoted.ad.len()), (1, 1));
+        assert!(quoted.bad[0].render().contains("in quotes"));
         assert_eq!(read(b"").lines, 0);
         assert_eq!(read(b"\n").lines, 1);
     }
@@ -245,7 +266,7 @@ mod tests {
     fn what_an_ad_lacks_comes_from_the_configuration() {
         let mut ad = ClassAd::new();
         ad.set("Cmd", "/bin/echo");
-        complete(&mut ad, "conf", (None, None), &knobs, Quirks::None).unwrap();
+        complete(&mut ad, "conf", (None, None), false, &knobs, Quirks::None).unwrap();
         let text = crate::classad::format::long::print(&ad);
         // Knobs have no case: `conf_arguments` is both the second name of Args and the first of Arguments.
         let expected = "Args = \"4 from the config file\"\nArguments = \"4 from the config file\"\n\
@@ -253,10 +274,17 @@ mod tests {
                         Iwd = \"/tmp\"\nJobUniverse = 5\nKillSig = SIGQUIT\nProcId = 3\nUser = \"alice@nowhere\"\n";
         assert_eq!(text.to_str().unwrap(), expected);
         let mut ad = ClassAd::new();
-        complete(&mut ad, "conf", (Some(7), Some(1)), &knobs, Quirks::Reference).unwrap();
+        complete(&mut ad, "conf", (Some(7), Some(1)), false, &knobs, Quirks::Reference).unwrap();
         assert!(!ad.contains("User"));
         assert_eq!(ad.get("ProcId").unwrap().unparse(), "1");
-        let missing = complete(&mut ad, "none", (None, None), &knobs, Quirks::None).unwrap_err();
+        let missing = complete(&mut ad, "none", (None, None), false, &knobs, Quirks::None).unwrap_err();
         assert_eq!(missing, KeywordError::Missing { knob: "none_universe".to_owned() });
+        // A universe of the ad's own is kept, and asks for no knob.
+        let mut ad = ClassAd::new();
+        ad.set("JobUniverse", 12i64);
+        ad.set("Cmd", "/bin/true");
+        ad.set("Iwd", "/");
+        complete(&mut ad, "none", (None, None), true, &knobs, Quirks::None).unwrap();
+        assert_eq!(ad.get("JobUniverse").unwrap().unparse(), "12");
     }
 }

@@ -197,6 +197,10 @@ pub struct Starter<'w> {
     pub(super) status: u8,
     /// 25.14 ends by an exception.
     pub(super) excepted: bool,
+    /// The call of PREPARE_JOB, from its start to its end.
+    pub(super) prepare_call: Option<CallId>,
+    /// The job was started when JOB_EXIT ran already.
+    pub(super) late: bool,
     pub(super) exit_done: bool,
     pub(super) write_failure: Option<String>,
     /// The prepare hook ran too long and is being killed.
@@ -253,6 +257,8 @@ impl<'w> Starter<'w> {
             missed: None,
             status: 0,
             excepted: false,
+            prepare_call: None,
+            late: false,
             exit_done: false,
             write_failure: None,
             given_up: false,

@@ -25,6 +25,7 @@ pub mod hooks;
 pub mod job_info;
 pub mod job_source;
 mod knobs;
+mod late_start;
 mod machine;
 pub mod prepare;
 pub mod process;

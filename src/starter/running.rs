@@ -164,7 +164,8 @@ impl Starter<'_> {
             }
             Phase::PostScript => self.all_jobs_done(now, out),
             Phase::ExitStuck => self.all_jobs_done(now, out),
-            Phase::Exiting { .. } | Phase::Removing | Phase::Finished => {}
+            Phase::Exiting { .. } => self.end_late(now, out),
+            Phase::Removing | Phase::Finished => {}
         }
     }
 
@@ -265,6 +266,7 @@ impl Starter<'_> {
                 self.trapped = Some((exit, usage));
             }
             Phase::Running => self.job_ended(now, exit, usage, core, wrapper_failure, out),
+            Phase::Exiting { .. } if self.late => self.ended_late(now, exit, usage, core, out),
             _ => {}
         }
     }

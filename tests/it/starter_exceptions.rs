@@ -249,3 +249,54 @@ fn ids_and_time_outs_have_32_bits_and_an_empty_metric_is_none() {
     let place = reference(place);
     assert_eq!(place.run("Cmd = \"/bin/true\"").status, 4);
 }
+
+#[test]
+fn an_output_that_is_no_directory_is_none_and_a_processor_is_a_number_or_0() {
+    let place = Place::new();
+    let ran = place.run(&format!("Cmd = \"/bin/true\"\nOut = \"/dev/null/\"{LOG}"));
+    assert_eq!(ran.status, 1, "{}", ran.told);
+    let log = read(&place, "iwd/log");
+    assert!(log.contains("'/dev/null/' as standard output: Not a directory (errno 20)"), "{log}");
+    let place = Place::new()
+        .knob("ENFORCE_CPU_AFFINITY = True\nSTARTD_ASSIGNED_AFFINITY = x")
+        .option(&["--append", "slot1"]);
+    let ran = place.run(&format!("{}\nOut = \"out\"", shell("grep Cpus_allowed_list: /proc/self/status")));
+    assert_eq!(ran.status, 0, "{}", ran.told);
+    let own = fs::read_to_string("/proc/self/status").unwrap();
+    if own.lines().any(|line| line.starts_with("Cpus_allowed_list:\t0")) {
+        assert_eq!(read(&place, "iwd/out").split_whitespace().last(), Some("0"));
+    }
+}
+
+#[test]
+fn a_slash_behind_execute_shows_in_the_names_below_it() {
+    let place = Place::new().knob("EXECUTE = $(LOCAL_DIR)/execute/");
+    let ran = place.run(&format!("{}\nOut = \"out\"", shell("echo $_CONDOR_SCRATCH_DIR")));
+    assert_eq!((ran.status, ran.left.len()), (0, 0), "{}", ran.told);
+    assert!(read(&place, "iwd/out").contains("/execute//dir_"), "{}", read(&place, "iwd/out"));
+}
+
+#[test]
+fn a_directory_of_the_job_that_is_no_text_any_more_ends_25_14() {
+    let place = || {
+        Place::new()
+            .hook("PREPARE_JOB", "cat > /dev/null; echo Iwd = 5")
+            .hook("JOB_EXIT", "echo $1 >> $CALLS")
+    };
+    let job = format!("{}{LOG}", shell("exit 3"));
+    let real = reference(place());
+    let ran = real.run(&job);
+    // An exception, and another one when JOB_EXIT's environment is made.
+    assert_eq!((ran.status, ran.calls.as_str(), ran.left.len()), (4, "", 1), "{}", ran.told);
+    assert!(read(&real, "iwd/log").contains("\tAssertion ERROR on (0)\n"));
+    let ran = place().run(&job);
+    assert!(ran.has("ExitCode = 3") && ran.calls == "exit\n", "{}\n{}", ran.ad, ran.told);
+}
+
+#[test]
+fn no_update_file_is_made_for_a_job_that_has_no_scratch_directory() {
+    let place = Place::new().knob("EXECUTE = /dev/null/x").option(&["--job-update-ad", "update"]);
+    let ran = place.run("Cmd = \"/bin/true\"");
+    assert_eq!(ran.status, 1, "{}", ran.told);
+    assert!(!place.path("update").exists());
+}

@@ -11,15 +11,15 @@ use htc_hooks::os::RealWorld;
 use htc_hooks::process::Exit;
 use htc_hooks::quirks::Quirks;
 use htc_hooks::starter::{
-    Action, Call, Event, FamilyUsage, Hooks, Overrides, Request, Settings, Setup, StartFailure, Starter,
-    Vacate, hold_code, job_info,
+    Action, Call, Event, FamilyUsage, Hooks, LogEvent, Overrides, Request, Settings, Setup, StartFailure,
+    Starter, Vacate, hold_code, job_info,
 };
 use htc_hooks::time::Now;
 use htc_hooks::world::World;
 
 const NOW: Now = Now { wall_us: 1_700_000_000_000_000, monotonic_us: 1_000_000 };
 
-/// A machine with UPDATE_JOB_INFO and JOB_EXIT whose scratch directory has been made, and what it asked for then.
+/// A machine with UPDATE_JOB_INFO and JOB_EXIT, for ads with `Prepared` PREPARE_JOB too, whose scratch directory has been made, and what it asked for then.
 fn begun<'w>(
     world: &'w RealWorld,
     quirks: Quirks,
@@ -32,6 +32,7 @@ fn begun<'w>(
     let world: &dyn World = world;
     let job = job_info::read(&mut ad, &scratch, &Overrides::default(), world);
     let hooks = Hooks {
+        prepare: more.contains("Prepared").then(|| "prepare".into()),
         update: Some("update".into()),
         exit: Some("exit".into()),
         exit_timeout: Duration::from_secs(30),
@@ -289,4 +290,46 @@ fn for_25_14_any_list_of_mounts_makes_the_temporary_directory_that_of_all() {
         assert_eq!(temporary(Quirks::None, list).0, scratch, "{list}");
     }
     assert_eq!(temporary(Quirks::Reference, "\"\""), (scratch, false, 0));
+}
+
+#[test]
+fn a_job_whose_prepare_hook_ends_while_the_exit_hook_runs_is_not_started_but_by_25_14() {
+    let world = RealWorld::new();
+    let answered = |call: &Call| Event::CallEnded {
+        call: call.id,
+        exit: Exit::Code(0),
+        stdout: b"Late = 1\n".to_vec(),
+        cut: false,
+        stderr: Vec::new(),
+    };
+    let ended_in = |quirks: Quirks| {
+        let (mut machine, out) = begun(&world, quirks, "Prepared = true", Settings::default());
+        let prepare = calls(&out, HookType::PrepareJob).remove(0);
+        let exit = exit_call(&machine.step(NOW, Event::Asked(Request::Graceful(None))));
+        let out = machine.step(NOW, answered(&prepare));
+        (machine, exit, out.iter().any(|action| matches!(action, Action::StartProcess(_))))
+    };
+    let is_result = |action: &Action| matches!(action, Action::WriteResultAd(_));
+    let (mut machine, exit, started) = ended_in(Quirks::Reference);
+    assert!(started);
+    let out = machine.step(NOW, Event::ProcessStarted { pid: 5 });
+    assert!(out.contains(&Action::Log(LogEvent::Execute)), "{out:?}");
+    let out = machine.step(NOW, answered(&exit));
+    assert!(out.contains(&Action::RemoveScratch) && !out.iter().any(is_result), "{out:?}");
+    // One that ends first has a result.
+    let (mut machine, exit, _) = ended_in(Quirks::Reference);
+    drop(machine.step(NOW, Event::ProcessStarted { pid: 5 }));
+    let out = machine.step(NOW, ended(Exit::Code(3)));
+    assert!(calls(&out, HookType::JobExit).is_empty(), "{out:?}");
+    assert_eq!(calls(&out, HookType::UpdateJobInfo).len(), 1, "{out:?}");
+    let out = machine.step(NOW, answered(&exit));
+    let terminated = |action: &Action| matches!(action, Action::Log(LogEvent::Terminated { .. }));
+    assert!(out.iter().any(is_result) && out.iter().any(terminated), "{out:?}");
+    // One that is to end once more is killed as any other.
+    let (mut machine, ..) = ended_in(Quirks::Reference);
+    drop(machine.step(NOW, Event::ProcessStarted { pid: 5 }));
+    let out = machine.step(NOW, Event::Asked(Request::Fast(None)));
+    assert!(out.contains(&Action::KillFamily), "{out:?}");
+    let (_, _, started) = ended_in(Quirks::None);
+    assert!(!started);
 }

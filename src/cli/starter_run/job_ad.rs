@@ -44,7 +44,7 @@ pub(super) fn job(
     }
     let Source { ad, bad, lines, parts } = job_source::read(text);
     for line in &bad {
-        let message = format!("{name}:{}: {}", line.number, line.error.render(&line.line));
+        let message = format!("{name}:{}: {}", line.number, line.render());
         if strict {
             return Err(Problem::unreadable(message).into());
         }

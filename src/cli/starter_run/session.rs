@@ -10,10 +10,11 @@ use bstr::{BString, ByteSlice};
 
 use super::super::common::{AdFormat, Problem, Session, Status, is_broken_pipe, standard_error};
 use super::{Cli, PRIVATE, job_ad};
-use crate::classad::ClassAd;
 use crate::classad::format::json::{self, Layout};
 use crate::classad::format::long;
+use crate::classad::{self, ClassAd};
 use crate::config::{CommandPolicy, Config, ConfigError, View, Who};
+use crate::job::attr;
 use crate::os::Reactor;
 use crate::process::Exit;
 use crate::quirks::Quirks;
@@ -121,7 +122,8 @@ impl Run<'_> {
             keyword.or_else(|| job_source::keyword_of(&ad, &world).map(|word| word.to_string()))
         {
             let ids = (overrides.cluster, overrides.proc);
-            job_source::complete(&mut ad, &keyword, ids, &view, self.quirks())
+            let universe = classad::Context::new(&world).my(&ad).int(attr::JOB_UNIVERSE).is_some();
+            job_source::complete(&mut ad, &keyword, ids, universe, &view, self.quirks())
                 .map_err(|error| Problem::unreadable(error.to_string()))?;
         }
         let private = std::env::var_os(PRIVATE).map(PathBuf::from);

@@ -101,15 +101,20 @@ pub(super) fn open_failures(
     use std::os::unix::fs::OpenOptionsExt;
     let attempt = |at: usize| {
         let StandardFile::Path { path, truncate } = &files[at] else { return None };
-        let open = |truncate: bool| {
+        let open_or = |create: bool, truncate: bool| {
             let mut options = fs::OpenOptions::new();
             match at {
                 0 => options.read(true),
-                _ => options.append(true).create(true).mode(0o666),
+                _ => options.append(true).create(create).mode(0o666),
             };
             let truncate = if truncate { nix::libc::O_TRUNC } else { 0 };
             // A FIFO must not hold us up; the child waits for its other end.
             options.custom_flags(nix::libc::O_NONBLOCK | truncate).open(scratch.join(path))
+        };
+        // What is there is opened before anything is created (`safe_create_keep_if_exists`): `/dev/null/` is no directory.
+        let open = |truncate: bool| match open_or(false, truncate) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound && at > 0 => open_or(true, truncate),
+            opened => opened,
         };
         let dangling = at > 0 && is_dangling(&scratch.join(path));
         let first =

@@ -384,9 +384,11 @@ impl Live<'_> {
                 ),
             },
         };
-        self.events.push_back(event);
         // The file of updates is there from the start, empty (s32 case 08).
-        self.write_update(b"");
+        if event == Event::ScratchMade {
+            self.write_update(b"");
+        }
+        self.events.push_back(event);
     }
 
     fn call(&mut self, now: Now, call: Call) {

@@ -299,12 +299,19 @@ fn execute_directory(settings: &Settings, fallback: &Path, quirks: Quirks, view:
 
 /// `dir_<pid>`, or with a number behind it where a starter that was killed has left one.
 fn free_name(execute: &Path, pid: u32, world: &dyn World) -> PathBuf {
-    let plain = execute.join(format!("dir_{pid}"));
+    // Put together as text: an EXECUTE that ends in a slash shows two in all that names the directory.
+    let named = |name: String| {
+        let mut path = execute.as_os_str().to_owned();
+        path.push("/");
+        path.push(name);
+        PathBuf::from(path)
+    };
+    let plain = named(format!("dir_{pid}"));
     let taken = |path: &PathBuf| world.stat(path).is_ok();
     if !taken(&plain) {
         return plain;
     }
-    let numbered = (1..1000).map(|number| execute.join(format!("dir_{pid}.{number}")));
+    let numbered = (1..1000).map(|number| named(format!("dir_{pid}.{number}")));
     numbered.into_iter().find(|path| !taken(path)).unwrap_or(plain)
 }
 
@@ -351,7 +358,9 @@ fn affinity(view: &View<'_>, slot: &[u8]) -> Result<Vec<usize>, ValueError> {
     };
     for name in ["STARTD_ASSIGNED_AFFINITY".to_owned(), format!("SLOT{number}_CPU_AFFINITY")] {
         if let Some(list) = view.list(&name)? {
-            return Ok(list.value.iter().filter_map(|cpu| cpu.to_str().ok()?.parse().ok()).collect());
+            let number =
+                |cpu: &BString| usize::try_from(crate::starter::job_source::leading_number(cpu)).ok();
+            return Ok(list.value.iter().filter_map(number).collect());
         }
     }
     Ok(vec![number - 1])

@@ -1,0 +1,88 @@
+//! A job that 25.14 starts when it is too late (quirk `job-started-while-ending`).
+//!
+//! A job that is to end while PREPARE_JOB runs gets its JOB_EXIT at once, and PREPARE_JOB runs on. When that one ends while
+//! JOB_EXIT still runs, 25.14 goes on as if nothing had happened: `HookPrepareJobClient::hookExited` does not ask.
+
+use bstr::BString;
+
+use super::action::{Action, LogEvent, Notice};
+use super::ending::{self, Deferral};
+use super::event::FamilyUsage;
+use super::failure::StartFailure;
+use super::machine::{PREPARE_JOB, Phase, Process, Starter};
+use super::prepare;
+use super::usage::Meter;
+use crate::process::Exit;
+use crate::quirks::Quirk;
+use crate::time::Now;
+
+impl Starter<'_> {
+    /// PREPARE_JOB ended while JOB_EXIT runs.
+    pub(super) fn prepared_late(&mut self, now: Now, exit: Exit, stdout: &[u8], out: &mut Vec<Action>) {
+        let path: BString = self.hooks.prepare.clone().unwrap_or_default();
+        let prepared = prepare::judge(PREPARE_JOB.name(), &path, exit, stdout, false, &self.frozen(now));
+        if !prepared.goes_on() {
+            return;
+        }
+        if !self.quirks.has(Quirk::JobStartedWhileEnding) {
+            return Self::tell_quirk(Quirk::JobStartedWhileEnding, "the job is not started any more", out);
+        }
+        if prepared.is_reported() {
+            let failure = StartFailure::new(prepared.text.clone(), prepared.hold_code(), prepared.status);
+            out.push(Action::Log(LogEvent::Error { failure, critical: false }));
+        }
+        self.ad.update(&prepared.update);
+        if ending::deferral(&self.ad, &self.id(), now.epoch(), &self.frozen(now)) != Deferral::Now {
+            return;
+        }
+        let exiting = self.phase.clone();
+        self.start_job(now, out);
+        if self.phase == Phase::Starting {
+            self.late = true;
+            self.phase = exiting;
+        }
+    }
+
+    /// The late job runs.
+    pub(super) fn started_late(&mut self, now: Now, process: Process, out: &mut Vec<Action>) {
+        out.push(Action::Log(LogEvent::Execute));
+        out.push(Action::Tell(Notice::JobStarted { pid: process.pid }));
+        self.note_renice();
+        self.meter = Meter::new(now.epoch(), self.settings.statistics_window);
+        self.usage = FamilyUsage { processes: 1, ..FamilyUsage::default() };
+        self.main = Some(process);
+    }
+
+    /// It could not be started.
+    pub(super) fn failed_late(&mut self, failures: Vec<StartFailure>, out: &mut Vec<Action>) {
+        self.late = false;
+        out.push(Action::Log(LogEvent::Execute));
+        failures.into_iter().for_each(|failure| self.report(failure, out));
+    }
+
+    /// It ended before JOB_EXIT did, whose result is waited for all the same.
+    pub(super) fn ended_late(
+        &mut self,
+        now: Now,
+        exit: Exit,
+        usage: FamilyUsage,
+        core: bool,
+        out: &mut Vec<Action>,
+    ) {
+        self.usage = usage;
+        self.update(now, out);
+        self.core = core;
+        if let Some(main) = &mut self.main {
+            main.ended = Some((now, exit));
+        }
+        out.push(Action::Tell(Notice::JobEnded { exit, asked: None }));
+    }
+
+    /// Somebody asks for its end once more.
+    pub(super) fn end_late(&mut self, now: Now, out: &mut Vec<Action>) {
+        if self.late && self.main.as_ref().is_some_and(|main| main.ended.is_none()) {
+            self.evicted = true;
+            self.end_job(now, out);
+        }
+    }
+}
