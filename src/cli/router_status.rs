@@ -76,8 +76,10 @@ const MANUAL: Manual = Manual {
          job, and when a record lacks an attribute; here the table is printed and the record is left out with a message.",
         "condor_router_q asks no schedd: it reads the queue log of the configuration. Behind its own options it knows those of \
          condor_q that choose jobs and forms (-af, -format, -long, -json, -xml, -attributes, -constraint, -limit, -nobatch, \
-         -totals, -run, -hold, -idle, -grid, -cputime, -currentrun, -cumulative-time, jobs, owners). Lines of one \
-         job are not cut to a terminal's width.",
+         -totals, -run, -hold, -hold-codes, -idle, -grid, -grid:ec2, -cputime, -currentrun, -cumulative-time, jobs, owners). \
+         Lines of one job are not cut to a terminal's width. Refused are what is no business of routed jobs (-dag, -io, \
+         -factory, -jobset, -userlog), what a schedd or a collector answers (-autocluster, -group-by, -unmatchable, \
+         -better-analyze and its like), and formats from files (-print-format, -aaf).",
         "condor_router_q cuts a GridResource at its first comma and counts held jobs as idle (-I), as the script does; \
          htc-router-status does neither.",
     ],

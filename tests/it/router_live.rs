@@ -609,3 +609,34 @@ fn events_go_to_the_log_of_a_dagman_too_and_carry_attributes_that_are_asked_for(
     ];
     assert_eq!(lines, expected, "{log}");
 }
+
+#[test]
+fn what_a_killed_router_was_writing_is_cleared_away() {
+    let place = Place::new();
+    let left = [".1.0.4711", ".next_cluster.4711"];
+    let kept = [".far-1.0.ad", ".1.0", ".1.0.x", ".submitting.9.0", "1.0.4711"];
+    left.iter().chain(&kept).for_each(|name| fs::write(place.file("queue").join(name), "half").unwrap());
+    place.run("queue", &["--once"]);
+    let there = |name: &&&str| place.file("queue").join(name).exists();
+    assert_eq!(left.iter().filter(there).count(), 0);
+    assert_eq!(kept.iter().filter(there).count(), kept.len());
+}
+
+#[test]
+fn a_copy_that_has_ended_is_finalized_though_its_update_hook_answers_each_time() {
+    let place = sandboxed("", "");
+    let hook = place.file("answer");
+    fs::write(&hook, "#!/bin/sh\ncat > /dev/null\necho Progress = 5\n").unwrap();
+    fs::set_permissions(&hook, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let hooks = format!("{CONFIG}JOB_ROUTER_HOOK_KEYWORD = K\nK_HOOK_UPDATE_JOB_INFO = {}\n", hook.display());
+    fs::write(place.file("config"), hooks).unwrap();
+    place.run("queue", &["--once"]);
+    let copy = place.read("queue/2.0.ad");
+    fs::write(place.file("queue/2.0.ad"), copy.replace("JobStatus = 1\n", "JobStatus = 4\nExitCode = 0\n"))
+        .unwrap();
+    for _ in 0..2 {
+        place.run("queue", &["--once"]);
+    }
+    assert!(!place.file("queue/2.0.ad").exists(), "{}", place.read("queue/2.0.ad"));
+    assert!(place.read("queue/history").contains("Progress = 5\n"));
+}

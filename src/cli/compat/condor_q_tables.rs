@@ -17,10 +17,14 @@ pub(super) enum Columns {
     Running,
     /// Those of `-hold`.
     Held,
+    /// Those of `-hold-codes`: one line for each code and subcode.
+    HoldCodes,
     /// Those of `-idle`.
     Idle,
     /// Those of `-grid`.
     Grid,
+    /// Those of `-grid:ec2`.
+    GridEc2,
 }
 
 /// What the column RUN_TIME shows.
@@ -119,6 +123,9 @@ impl List<'_> {
     /// One line a job.
     pub(super) fn jobs(&self, columns: Columns, time: RunTime, out: &mut Vec<u8>) {
         self.heading(out);
+        if columns == Columns::HoldCodes {
+            return self.hold_codes(out);
+        }
         let run_time = if time == RunTime::Cpu { CPU_TIME } else { RUN_TIME };
         let mut shape = vec![CLUSTER, PROC, OWNER];
         shape.extend(match columns {
@@ -149,6 +156,12 @@ impl List<'_> {
                 column("GRID->MANAGER    HOST", 27, Align::Left),
                 last("GRID_JOB_ID"),
             ],
+            Columns::GridEc2 => vec![
+                column("STATUS", 10, Align::Left),
+                growing("INSTANCE ID", Align::Left),
+                growing("CMD", Align::Left),
+            ],
+            Columns::HoldCodes => Vec::new(),
         });
         let mut rows: Vec<Vec<Cell>> = Vec::new();
         let most = |number: fn(&JobId) -> i32| self.kept.iter().map(|(id, _)| number(id)).max().unwrap_or(0);
@@ -164,7 +177,7 @@ impl List<'_> {
                 Cell::Text(format!("{}.", id.cluster).into()),
                 Cell::Text(id.proc.to_string().into()),
                 // The grid table says nothing of a missing owner.
-                if columns == Columns::Grid {
+                if matches!(columns, Columns::Grid | Columns::GridEc2) {
                     Cell::or_blank(owner)
                 } else {
                     Cell::or_unknown(owner, &OWNER)
@@ -186,6 +199,12 @@ impl List<'_> {
                     ),
                     Cell::or_blank(grid_job_id(&context)),
                 ]),
+                Columns::GridEc2 => row.extend([
+                    Cell::or_blank(grid_status(&context)),
+                    Cell::or_blank(grid_job_id(&context)),
+                    Cell::or_blank(context.string("Cmd")),
+                ]),
+                Columns::HoldCodes => {}
             }
             rows.push(row);
         }
@@ -197,29 +216,69 @@ impl List<'_> {
                 size.width = size.width.max(format!("{most_memory:.1}").len());
             }
         }
-        for row in &rows {
-            for (column, cell) in shape.iter_mut().zip(row) {
-                if let (true, 1.., Cell::Text(text)) = (column.grows, column.width, cell) {
-                    column.width = column.width.max(text.chars().count());
-                }
-            }
-        }
-        for (at, column) in shape.iter().enumerate() {
-            if at > 0 && !column.joined {
-                out.push(b' ');
-            }
-            padded(column.heading.into(), column.width, Align::Left, out);
-        }
-        out.push(b'\n');
-        for row in &rows {
-            let mut line = Vec::new();
-            line_of(&shape, row, &mut line);
-            out.extend_from_slice(line.trim_end_with(|letter| letter == ' '));
-            out.push(b'\n');
-        }
+        print(&mut shape, &rows, out);
         if matches!(columns, Columns::Any | Columns::Held) {
             self.totals(out);
         }
+    }
+
+    /// One line for each hold code and subcode, with the first job that has them (`reduce_holds`).
+    fn hold_codes(&self, out: &mut Vec<u8>) {
+        let since = column("HELD_SINCE", 11, Align::Right);
+        let mut shape = vec![
+            OWNER,
+            growing("CODE", Align::Right),
+            Column { joined: true, ..growing("/SUB", Align::Right) },
+            growing("   COUNT ", Align::Right),
+            growing("OLDEST_JOB_ID", Align::Left),
+            since,
+            last("HOLD_REASON"),
+        ];
+        // The codes are compared as texts.
+        let mut jobs: Vec<_> = self.kept.iter().map(|job| (self.code_text(&job.1), job)).collect();
+        jobs.sort_by(|(a, (one, _)), (b, (other, _))| a.cmp(b).then_with(|| one.cmp(other)));
+        let mut rows: Vec<Vec<Cell>> = Vec::new();
+        let mut counts: Vec<i64> = Vec::new();
+        let mut former = None;
+        for (_, (id, ad)) in jobs {
+            let context = Context::new(self.world).my(ad);
+            let code = context.int("HoldReasonCode");
+            let codes = code.map(|code| (code, context.int("HoldReasonSubCode").unwrap_or(-1)));
+            match (codes, counts.last_mut()) {
+                (Some(_), Some(count)) if codes == former => {
+                    *count += 1;
+                    continue;
+                }
+                // A job without a code is none of a group: what stands for its count is its state.
+                (None, _) => counts.push(context.int("JobStatus").unwrap_or(0)),
+                (Some(_), _) => {
+                    former = codes;
+                    counts.push(1);
+                }
+            }
+            let mut row = vec![Cell::or_unknown(context.string("Owner"), &OWNER)];
+            let mut held = Vec::new();
+            self.held(ad, &context, &since, &mut held);
+            let mut held = held.into_iter();
+            let when = held.next();
+            row.extend(held.by_ref().take(2));
+            row.push(Cell::Text(BString::default()));
+            row.push(Cell::Text(id.to_string().into()));
+            row.extend(when);
+            row.extend(held);
+            rows.push(row);
+        }
+        for (row, count) in rows.iter_mut().zip(counts) {
+            row[3] = Cell::Text(format!("{count:9}").into());
+        }
+        print(&mut shape, &rows, out);
+    }
+
+    /// Hold code and subcode as the text by which jobs are put together.
+    fn code_text(&self, ad: &ClassAd) -> BString {
+        let context = Context::new(self.world).my(ad);
+        let text = |name: &str| value(ad, &context, name).unparse();
+        [text("HoldReasonCode").as_slice(), b"\n", &text("HoldReasonSubCode"), b"\n"].concat().into()
     }
 
     fn any(&self, ad: &ClassAd, context: &Context<'_>, time: RunTime, row: &mut Vec<Cell>) {
@@ -302,6 +361,30 @@ impl List<'_> {
                 false => host,
             }),
         }
+    }
+}
+
+/// Writes headings and rows; columns that grow are as wide as what they show.
+fn print(shape: &mut [Column], rows: &[Vec<Cell>], out: &mut Vec<u8>) {
+    for row in rows {
+        for (column, cell) in shape.iter_mut().zip(row) {
+            if let (true, 1.., Cell::Text(text)) = (column.grows, column.width, cell) {
+                column.width = column.width.max(text.chars().count());
+            }
+        }
+    }
+    for (at, column) in shape.iter().enumerate() {
+        if at > 0 && !column.joined {
+            out.push(b' ');
+        }
+        padded(column.heading.into(), column.width, Align::Left, out);
+    }
+    out.push(b'\n');
+    for row in rows {
+        let mut line = Vec::new();
+        line_of(shape, row, &mut line);
+        out.extend_from_slice(line.trim_end_with(|letter| letter == ' '));
+        out.push(b'\n');
     }
 }
 

@@ -25,6 +25,8 @@ enum Id {
     Help,
     Run,
     Hold,
+    /// One line for each hold code and subcode.
+    HoldCodes,
     Idle,
     JobAds,
     Version,
@@ -98,8 +100,8 @@ const RULES: &[Rule<Id>] = &[
     rule(Id::Run, "run", 1, false),
     rule(Id::Hold, "hold", 2, true),
     rule(Id::Hold, "held", 2, true),
-    rule(Id::Unsupported, "hold-codes", 6, true),
-    rule(Id::Unsupported, "holdcodes", 5, true),
+    rule(Id::HoldCodes, "hold-codes", 6, true),
+    rule(Id::HoldCodes, "holdcodes", 5, true),
     rule(Id::Idle, "idle", 3, false),
     rule(Id::Cpu, "cputime", 2, false),
     rule(Id::Current, "currentrun", 3, false),
@@ -126,9 +128,9 @@ const RULES: &[Rule<Id>] = &[
 /// What `-help` prints.
 pub(super) const USAGE: &str =
     "Usage: condor_q -jobads[:auto|long|xml|json|new] <file> [restrictions] [output options]
-    [restrictions]: <cluster> <cluster>.<proc> <owner> -constraint <expr> -run -hold -idle
+    [restrictions]: <cluster> <cluster>.<proc> <owner> -constraint <expr> -run -hold -hold-codes -idle
     [output options]: -autoformat[:jlhVrTY,tng] <attr>... -af[:...] <attr>... -format <fmt> <attr>
-        -long[:<form>] -json -xml -attributes X,Y,...
+        -long[:<form>] -json -xml -attributes X,Y,... -batch -nobatch -totals -grid[:ec2]
 This condor_q reads ads from files; it asks no schedd.
 ";
 
@@ -254,10 +256,9 @@ impl Wish {
                 }
                 Id::Totals => wish.table = Some(Table::Totals),
                 Id::Grid => {
-                    if suffix.is_some_and(|suffix| suffix == "ec2") {
-                        return Err(Refusal("-grid:ec2 is not carried out here".to_owned(), false));
-                    }
-                    wish.table = Some(Table::Jobs(Columns::Grid));
+                    let is_ec2 = suffix.is_some_and(|suffix| suffix == "ec2");
+                    let columns = if is_ec2 { Columns::GridEc2 } else { Columns::Grid };
+                    wish.table = Some(Table::Jobs(columns));
                     wish.all.push(b"JobUniverse == 9".to_vec());
                 }
                 Id::Cpu => wish.time = RunTime::Cpu,
@@ -303,9 +304,14 @@ impl Wish {
                     wish.all.push(b"JobStatus == 2 || JobStatus == 6 || JobStatus == 7".to_vec());
                     wish.restrict_to(Columns::Running)?;
                 }
-                Id::Hold => {
+                Id::HoldCodes if matches!(wish.restricted, Some(Columns::Running | Columns::Idle)) => {
+                    let text = "-hold-codes incompatible with -idle or -run";
+                    return Err(Refusal(text.to_owned(), true));
+                }
+                Id::Hold | Id::HoldCodes => {
+                    let columns = if id == Id::Hold { Columns::Held } else { Columns::HoldCodes };
                     wish.all.push(b"JobStatus==5".to_vec());
-                    wish.restrict_to(Columns::Held)?;
+                    wish.restrict_to(columns)?;
                     wish.restrict_codes(suffix.as_deref());
                 }
                 Id::Idle => {
@@ -331,7 +337,9 @@ impl Wish {
 
     /// Running, held or idle jobs, and no two of them.
     fn restrict_to(&mut self, columns: Columns) -> Result<(), Refusal> {
-        let other = self.restricted.replace(columns).is_some_and(|former| former != columns);
+        let is_held = |columns| matches!(columns, Columns::Held | Columns::HoldCodes);
+        let differ = |former| former != columns && !(is_held(former) && is_held(columns));
+        let other = self.restricted.replace(columns).is_some_and(differ);
         let text = "-run and -hold/held or -idle are incompatible";
         if other { Err(Refusal(text.to_owned(), true)) } else { Ok(()) }
     }

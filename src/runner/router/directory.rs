@@ -77,6 +77,14 @@ fn id_of(name: &str) -> Option<JobId> {
     JobId::parse_key(name.strip_suffix(ENDING)?.as_bytes()).filter(|id| id.is_job())
 }
 
+/// Whether a file is one that is renamed once it is whole: `.CLUSTER.PROC.PID`, or the counter's.
+fn is_temporary(name: &str) -> bool {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let Some((whole, pid)) = name.rsplit_once('.') else { return false };
+    let of_job = whole.strip_prefix('.').and_then(|id| JobId::parse_key(id.as_bytes()));
+    is_number(pid) && (whole == COUNTER || of_job.is_some_and(|id| id.is_job()))
+}
+
 /// Reads a job's file. What is no file is not even opened, and no open ever waits for somebody else.
 fn read(path: &Path) -> io::Result<ClassAd> {
     let invalid = |text: String| io::Error::new(io::ErrorKind::InvalidData, text);
@@ -91,6 +99,18 @@ fn read(path: &Path) -> io::Result<ClassAd> {
         None if ad.is_empty() => Err(invalid("has no attributes".into())),
         None => Ok(ad),
     }
+}
+
+/// A job's file as the router sees it.
+fn shown(id: JobId, mut ad: ClassAd) -> ClassAd {
+    ad.set("ClusterId", i64::from(id.cluster));
+    ad.set("ProcId", i64::from(id.proc));
+    // A schedd notes when the hooks of a finished job are done; whoever writes files need not know that.
+    let done = ad.literal("JobStatus").and_then(|status| status.as_int()) == Some(COMPLETED);
+    if done && !ad.contains("JobFinishedHookDone") {
+        ad.set("JobFinishedHookDone", 1);
+    }
+    ad
 }
 
 impl Directory {
@@ -129,7 +149,7 @@ impl Directory {
             if known.is_some_and(|known| known.modified == modified && known.size == size) {
                 continue;
             }
-            let mut ad = match read(&entry.path()) {
+            let ad = match read(&entry.path()) {
                 Ok(ad) => ad,
                 Err(error) => {
                     // What is known of it stays where it cannot be read just now.
@@ -145,18 +165,11 @@ impl Directory {
                 }
             };
             self.told.remove(&id);
-            ad.set("ClusterId", i64::from(id.cluster));
-            ad.set("ProcId", i64::from(id.proc));
-            // A schedd notes when the hooks of a finished job are done; whoever writes files need not know that.
-            let done = ad.literal("JobStatus").and_then(|status| status.as_int()) == Some(COMPLETED);
-            if done && !ad.contains("JobFinishedHookDone") {
-                ad.set("JobFinishedHookDone", 1);
-            }
             let entered = known.map_or(0, |known| known.entered);
             if known.is_none() {
                 fresh.push(id);
             }
-            self.jobs.insert(id, Entry { ad, modified, size, entered });
+            self.jobs.insert(id, Entry { ad: shown(id, ad), modified, size, entered });
         }
         seen.sort_unstable();
         self.jobs.retain(|id, _| seen.binary_search(id).is_ok());
@@ -209,6 +222,16 @@ impl Directory {
         self.withheld.remove(&source);
     }
 
+    /// Removes what a killed router was still writing. Nobody else writes here: the directory is locked.
+    pub(super) fn sweep(&self) {
+        for entry in fs::read_dir(&self.path).into_iter().flatten().flatten() {
+            if entry.file_name().to_str().is_some_and(is_temporary) {
+                // One that cannot be removed is in nobody's way.
+                let _ = fs::remove_file(entry.path());
+            }
+        }
+    }
+
     /// Whether there is a file of the job, readable or not.
     pub(super) fn has_file(&self, id: JobId) -> bool {
         self.file(id).symlink_metadata().is_ok()
@@ -237,9 +260,7 @@ impl Directory {
                 self.entered
             }
         };
-        let mut ad = ad.clone();
-        ad.set("ClusterId", i64::from(id.cluster));
-        ad.set("ProcId", i64::from(id.proc));
+        let ad = shown(id, ad.clone());
         self.jobs.insert(id, Entry { ad, modified: status.modified().ok(), size: status.len(), entered });
         Ok(())
     }

@@ -130,8 +130,11 @@ impl Live<'_> {
         }
     }
 
-    /// Removes the spooled files of jobs that a killed router did not submit, or was about to clear away.
+    /// Removes the spooled files of jobs that a killed router did not submit, or was about to clear away, and files that it
+    /// was writing.
     pub(super) fn sweep(&self) {
+        self.directory.sweep();
+        self.copies().sweep();
         for (_, job) in spool::directories(&self.copies_absolute) {
             if !self.copies().has_file(job) {
                 self.clear(job);

@@ -198,11 +198,13 @@ impl<'a> Classifier<'a> {
             return None;
         }
         let others = |(name, _): (&String, _)| !["managed", "managedmanager"].contains(&name.as_str());
-        if is("managed", "\"External\"") && !sets.iter().any(others) {
+        // The gridmanager claims copies, and gives them back.
+        let is_copy = self.copies.contains_key(&key);
+        if is("managed", "\"External\"") && !sets.iter().any(others) && !is_copy {
             self.given_back.remove(&key);
             return Some((key, Kind::Claim));
         }
-        if is("managed", "\"Schedd\"") || is("managed", "\"ScheddDone\"") {
+        if (is("managed", "\"Schedd\"") || is("managed", "\"ScheddDone\"")) && !is_copy {
             self.given_back.insert(key);
             return Some((key, Kind::Yield { done: is("managed", "\"ScheddDone\"") }));
         }
