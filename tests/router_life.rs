@@ -33,7 +33,7 @@ fn config(directory: &Path, text: &str) -> Config {
 fn router(config: &Config, now: Now) -> Router {
     let world = RealWorld::new();
     let view = config.view(&world);
-    let knobs = Knobs::load(&view, &mut |text| panic!("{text}"));
+    let knobs = Knobs::load(&view, &mut |complaint| panic!("{}", complaint.text));
     let table = RouteTable::load(&view, &knobs, &world, Quirks::None, &mut |_| {});
     Router::new(knobs, table, Quirks::None, now)
 }

@@ -168,7 +168,6 @@ complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcomman
 complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand translate" -s q -l quiet -d 'Say nothing but results and errors'
 complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand translate" -s h -l help -d 'Print this help; --help-all prints all options'
 complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand translate" -l help-all -d 'Print all options with notes'
-complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand update" -l route -d 'The route that TRANSLATE_JOB is told of' -r
 complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand update" -l hook-limit -d 'Kill a hook that takes longer' -r
 complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand update" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
 complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand update" -l set-knob -d 'Set a knob above all files; may be repeated' -r
@@ -188,7 +187,6 @@ complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcomman
 complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand update" -s q -l quiet -d 'Say nothing but results and errors'
 complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand update" -s h -l help -d 'Print this help; --help-all prints all options'
 complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand update" -l help-all -d 'Print all options with notes'
-complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand finalize" -l route -d 'The route that TRANSLATE_JOB is told of' -r
 complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand finalize" -l hook-limit -d 'Kill a hook that takes longer' -r
 complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand finalize" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
 complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand finalize" -l set-knob -d 'Set a knob above all files; may be repeated' -r
@@ -208,7 +206,6 @@ complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcomman
 complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand finalize" -s q -l quiet -d 'Say nothing but results and errors'
 complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand finalize" -s h -l help -d 'Print this help; --help-all prints all options'
 complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand finalize" -l help-all -d 'Print all options with notes'
-complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand cleanup" -l route -d 'The route that TRANSLATE_JOB is told of' -r
 complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand cleanup" -l hook-limit -d 'Kill a hook that takes longer' -r
 complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand cleanup" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
 complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand cleanup" -l set-knob -d 'Set a knob above all files; may be repeated' -r
@@ -228,8 +225,6 @@ complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcomman
 complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand cleanup" -s q -l quiet -d 'Say nothing but results and errors'
 complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand cleanup" -s h -l help -d 'Print this help; --help-all prints all options'
 complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand cleanup" -l help-all -d 'Print all options with notes'
-complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand finish" -l route -d 'The route that TRANSLATE_JOB is told of' -r
-complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand finish" -l hook-limit -d 'Kill a hook that takes longer' -r
 complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand finish" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
 complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand finish" -l set-knob -d 'Set a knob above all files; may be repeated' -r
 complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand finish" -l ads -d 'Read ads from FILE; \'-\' is standard input' -r -F
@@ -239,7 +234,6 @@ never\t'Never'"
 complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand finish" -l now -d 'Take T for the present: seconds since 1970 or a date' -r
 complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand finish" -l seed -d 'Begin random() with this number' -r
 complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand finish" -l quirks -d '\'reference\' does exactly as HTCondor 25.14 where it breaks its manual' -r
-complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand finish" -l dry-run -d 'Do not call the hook; write what it would read'
 complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand finish" -l no-env -d 'Ignore _CONDOR_* variables of the environment'
 complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand finish" -l strict-input -d 'Fail at the first malformed ad instead of reporting it'
 complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand finish" -s l -l long -d 'Write ads as \'Name = value\' lines'

@@ -4,7 +4,7 @@ use bstr::BString;
 
 use super::arena::Arena;
 use super::computed::Computed;
-use super::evaluator::{Evaluator, LEFT_CONTEXT, MATCH_SCOPE, RIGHT_CONTEXT, Setting};
+use super::evaluator::{At, Evaluator, LEFT_CONTEXT, MATCH_SCOPE, RIGHT_CONTEXT, Setting};
 use super::observer::Observer;
 use super::scope::{AdRef, Scope};
 use super::{ClassAd, Expr, Value};
@@ -36,13 +36,21 @@ pub struct Context<'a> {
     my: Option<&'a ClassAd>,
     target: Option<&'a ClassAd>,
     strict: bool,
+    alone: bool,
     observer: Option<&'a dyn Observer>,
 }
 
 impl<'a> Context<'a> {
-    /// A context without ads, in condor mode.
+    /// A context without ads, in the [mode](super::mode) that is set.
     pub fn new(world: &'a dyn World) -> Self {
-        Context { world, my: None, target: None, strict: false, observer: None }
+        Context {
+            world,
+            my: None,
+            target: None,
+            strict: super::mode::is_strict(),
+            alone: false,
+            observer: None,
+        }
     }
 
     /// The ad that names are looked up in.
@@ -59,10 +67,18 @@ impl<'a> Context<'a> {
         self
     }
 
-    /// Strict mode (`STRICT_CLASSAD_EVALUATION`) or, by default, condor mode: classad.md 1.
+    /// Strict mode (`STRICT_CLASSAD_EVALUATION`) or condor mode, whatever mode is set: classad.md 1.
     #[must_use]
     pub fn strict(mut self, strict: bool) -> Self {
         self.strict = strict;
+        self
+    }
+
+    /// Expressions are evaluated as texts of their own that stand in no ad, as `ClassAd::EvaluateExpr` does in transforms and
+    /// routes: names in them are found in the ad, but not from within an ad or list that is written in them.
+    #[must_use]
+    pub fn alone(mut self) -> Self {
+        self.alone = true;
         self
     }
 
@@ -193,7 +209,10 @@ impl<'a> Context<'a> {
             observer: self.observer,
         });
         let result = match question {
-            Question::Expr(expr) => evaluator.top(expr, left),
+            Question::Expr(expr) => {
+                let written = if self.alone { None } else { left };
+                evaluator.top(expr, At { current: left, written })
+            }
             Question::Constraint(expr) => Ok(Computed::Bool(evaluator.holds(expr, left))),
             // An attribute of the other ad is evaluated there, with the roles exchanged.
             Question::Attribute(name) => left

@@ -137,10 +137,10 @@ impl<'a> Evaluator<'a> {
     }
 
     /// Evaluates an expression from an ad, with budgets of its own.
-    pub(crate) fn top(&mut self, expr: &'a Expr, scope: Option<&'a Scope<'a>>) -> Evaluated<'a> {
-        self.fresh(scope, |this| match &expr.0 {
+    pub(crate) fn top(&mut self, expr: &'a Expr, at: At<'a>) -> Evaluated<'a> {
+        self.fresh(at.current, |this| match &expr.0 {
             Repr::Scalar(value) => Ok(Computed::of_scalar(value)),
-            Repr::Node(tree, root) => this.eval(tree, *root, At::scope(scope)),
+            Repr::Node(tree, root) => this.eval(tree, *root, at),
         })
     }
 

@@ -15,6 +15,7 @@ mod functions;
 mod lexer;
 mod matching;
 mod memo;
+pub mod mode;
 mod name;
 mod numbers;
 mod observer;

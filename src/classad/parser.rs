@@ -8,7 +8,7 @@ use super::expr::{Expr, Repr};
 use super::lexer::{Kind, Lexer};
 use super::tree::{ABSOLUTE, BinaryOp, Builder, Field, Node, NodeId, Text, Tree, UnaryOp};
 use super::value::Value;
-use super::{functions, times};
+use super::{functions, mode, times};
 use crate::text::Span;
 
 mod error;
@@ -30,19 +30,19 @@ pub struct Dialect {
 }
 
 impl Dialect {
-    /// New syntax, condor mode.
-    pub const fn new_syntax() -> Self {
-        Dialect { condor: true, old_strings: false, json: false }
+    /// New syntax in the [mode](super::mode) that is set.
+    pub fn new_syntax() -> Self {
+        Dialect { condor: !mode::is_strict(), old_strings: false, json: false }
     }
 
-    /// The values of long ads, condor mode.
-    pub const fn old_syntax() -> Self {
-        Dialect { condor: true, old_strings: true, json: false }
+    /// The values of long ads in the mode that is set.
+    pub fn old_syntax() -> Self {
+        Dialect { old_strings: true, ..Dialect::new_syntax() }
     }
 
-    /// The values of JSON ads, condor mode.
-    pub const fn json() -> Self {
-        Dialect { condor: true, old_strings: false, json: true }
+    /// The values of JSON ads in the mode that is set.
+    pub fn json() -> Self {
+        Dialect { json: true, ..Dialect::new_syntax() }
     }
 
     /// The same in strict mode (`STRICT_CLASSAD_EVALUATION = true`), or back in condor mode.

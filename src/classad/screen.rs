@@ -181,8 +181,11 @@ impl Screen {
     /// Adds a constraint; returns its number.
     pub fn add(&mut self, expr: &Expr) -> usize {
         let columns = self.columns.len();
-        let mut scoped = false;
+        // In strict mode MY is a name like any other, and plain names are not looked up in the other ad.
+        let strict = super::mode::is_strict();
+        let mut scoped = strict;
         let test = match &expr.0 {
+            _ if strict => Test::Unknown,
             Repr::Scalar(value) => literal_of(value).map_or(Test::Unknown, Test::Literal),
             Repr::Node(tree, root) => self.compile(tree, *root, 0, &mut scoped),
         };

@@ -82,6 +82,7 @@ const MANUAL: Manual = Manual {
          -better-analyze and its like), and formats from files (-print-format, -aaf).",
         "condor_router_q cuts a GridResource at its first comma and counts held jobs as idle (-I), as the script does; \
          htc-router-status does neither.",
+        crate::cli::common::CLASSAD_KNOBS,
     ],
 };
 

@@ -199,6 +199,7 @@ impl Observer for Story {
                 )
             }
             Event::Skipped => format!("skipped: {}", line.text),
+            Event::EmptyInclude(name) => format!("  nothing stands in {}", name.as_bstr()),
             Event::Warning(text) => format!("warning: {}", text.as_bstr()),
             Event::Problem(problem) => format!("  problem: {}", problem.kind),
         };
@@ -257,6 +258,7 @@ impl Observer for Steps {
                 json!({ "event": "condition", "text": text(&line.text), "enabled": enabled })
             }
             Event::Skipped => json!({ "event": "skipped", "text": text(&line.text) }),
+            Event::EmptyInclude(name) => json!({ "event": "empty include", "name": text(name) }),
             Event::Warning(said) => json!({ "event": "warning", "text": text(said) }),
             Event::Problem(problem) => json!({ "event": "problem", "text": problem.kind.to_string() }),
         };

@@ -196,7 +196,8 @@ pub struct Attempt {
 }
 
 impl Config {
-    /// Reads all sources in the reference's order (`config.md` 3).
+    /// Reads all sources in the reference's order (`config.md` 3), and sets the [mode](crate::classad::mode) in which ClassAds
+    /// are read and evaluated from now on, as the reference's `config()` does.
     ///
     /// # Errors
     /// A source that cannot be read, or a statement that is wrong: the error carries the reference's words, the place

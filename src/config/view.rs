@@ -138,6 +138,42 @@ pub struct ValueFailure {
     pub origin: Option<Origin>,
 }
 
+impl ValueError {
+    /// The error where who asks brings a default of its own, which counts where the table has none.
+    #[must_use]
+    pub fn or_default(mut self, default: &str) -> Self {
+        let found = self.0.origin.as_ref().map_or(&b""[..], |origin| origin.name.as_slice());
+        let parameter = parameter_of(found, &self.0.name);
+        if parameter.and_then(Parameter::explicit_default).is_some() {
+            return self;
+        }
+        match self.0.problem {
+            ValueProblem::NotBoolean => {
+                let truth = default.eq_ignore_ascii_case("true");
+                let taken = evaluate::boolean_prefix(&self.0.value).unwrap_or(truth);
+                self.0.fallback = taken.to_string().into();
+            }
+            ValueProblem::NotExpression(_) | ValueProblem::NotNumber(_) | ValueProblem::Expansion(_) => {
+                self.0.fallback = default.into();
+            }
+            _ => {}
+        }
+        self.0.default = default.into();
+        self
+    }
+
+    /// The line that the reference logs, with the place in its own source; without a line end.
+    pub fn reference_line(&self) -> String {
+        let line = match self.problem {
+            ValueProblem::NotBoolean => 2659,
+            ValueProblem::NotExpression("numeric") | ValueProblem::NotNumber("numeric") => 2527,
+            ValueProblem::TooLow("number") | ValueProblem::TooHigh("number") => 2527,
+            _ => 2283,
+        };
+        format!("ERROR \"{self}\" at line {line} in file condor_config.cpp")
+    }
+}
+
 /// The reference's words, but for the line of its own source.
 impl fmt::Display for ValueError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -409,11 +445,24 @@ impl<'a> View<'a> {
     /// # Errors
     /// No number.
     pub fn real(&self, name: &str) -> Result<Option<Setting<f64>>, ValueError> {
+        self.real_in(name, None)
+    }
+
+    /// As [`View::real`] with a range.
+    ///
+    /// # Errors
+    /// No number, or out of range.
+    pub fn real_in(&self, name: &str, range: Option<(f64, f64)>) -> Result<Option<Setting<f64>>, ValueError> {
         let Some(setting) = self.string(name)? else {
             return Ok(None);
         };
+        let general = |value: f64| crate::text::printf::general_lower(value, 6);
         let problem = match evaluate::real(&setting.value, self.world) {
-            Number::Value(value) => return Ok(Some(setting.map(|_| value))),
+            Number::Value(value) => match range {
+                Some((min, _)) if value < min => ValueProblem::TooLow("number"),
+                Some((_, max)) if value > max => ValueProblem::TooHigh("number"),
+                _ => return Ok(Some(setting.map(|_| value))),
+            },
             Number::Unparsable => ValueProblem::NotExpression("numeric"),
             Number::Otherwise => ValueProblem::NotNumber("numeric"),
         };
@@ -421,9 +470,14 @@ impl<'a> View<'a> {
             .map(|parameter| BString::from(parameter.default().into_owned()))
             .unwrap_or_default();
         let mut failure = self.failure(name.as_bytes(), setting.value, problem, Some(setting.origin)).0;
-        failure.range = ("-1.79769e+308".into(), "1.79769e+308".into());
+        let (min, max) = range.unwrap_or((f64::MIN, f64::MAX));
+        failure.range = (general(min), general(max));
         failure.default = default.to_string();
-        failure.fallback = default;
+        failure.fallback = match failure.problem {
+            ValueProblem::TooLow(_) => general(min).into(),
+            ValueProblem::TooHigh(_) => general(max).into(),
+            _ => default,
+        };
         Err(ValueError(failure))
     }
 

@@ -6,7 +6,7 @@ use bstr::{BString, ByteSlice};
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 
 use super::{Knobs, RouteState, RouteTable};
-use crate::classad::{ClassAd, Context, Expr, Guards, Loaded, Role, Screen, Truth};
+use crate::classad::{ClassAd, Context, Expr, Guards, Loaded, MatchAd, Role, Screen, Truth};
 use crate::world::World;
 
 /// How many bytes of outcomes are remembered for jobs that look alike.
@@ -47,8 +47,9 @@ pub struct Umbrella {
     /// Tests of the distinct requirements of routes that accepted jobs when the pass began, in order of route names;
     /// `None` stands for `True`.
     requirements: Vec<Option<usize>>,
-    /// Where the parts do not stand for themselves: the whole text.
-    whole: Option<Expr>,
+    /// Where the parts do not stand for themselves: an ad whose Requirements are the whole text, as the reference asks its
+    /// collection.
+    whole: Option<ClassAd>,
 }
 
 /// The umbrella constraint is no expression: the daemon aborts.
@@ -70,6 +71,8 @@ pub struct Chooser<'a> {
     /// Tests whose text is an expression, but not between parentheses: a comment up to the end swallows what the umbrella
     /// puts behind it, and what the parser overlooks at the end of a text (`2.5M`) it refuses in the middle.
     open_ended: FxHashSet<usize>,
+    /// Tests whose text names Requirements, which under the umbrella is the umbrella itself.
+    of_itself: FxHashSet<usize>,
     constraint: Option<usize>,
     /// The constraint is there and is no expression between parentheses.
     constraint_broken: bool,
@@ -93,6 +96,16 @@ fn sanity_text(name: &[u8]) -> Vec<u8> {
     text.extend_from_slice(name);
     text.extend_from_slice(b"\")");
     text
+}
+
+/// The attribute that holds the umbrella while it is looked for jobs.
+const REQUIREMENTS: &str = "requirements";
+
+/// An ad that asks for jobs that fulfil an expression.
+fn asking(expr: Expr) -> ClassAd {
+    let mut ad = ClassAd::new();
+    ad.insert(REQUIREMENTS, expr);
+    ad
 }
 
 fn parenthesized(text: &[u8]) -> Vec<u8> {
@@ -124,6 +137,7 @@ impl<'a> Chooser<'a> {
             exprs: Vec::new(),
             tests: Vec::new(),
             open_ended: FxHashSet::default(),
+            of_itself: FxHashSet::default(),
             constraint: None,
             constraint_broken: false,
             sanity: None,
@@ -141,14 +155,24 @@ impl<'a> Chooser<'a> {
             });
             chooser.tests.push(test);
         }
+        let names_itself = |text: &[u8]| text.to_ascii_lowercase().contains_str(REQUIREMENTS);
         for (text, test) in known {
+            if names_itself(text) {
+                chooser.of_itself.insert(test);
+            }
             if Expr::parse(&parenthesized(text)).is_err() {
                 chooser.open_ended.insert(test);
             }
         }
         if let Some(text) = &knobs.constraint {
             match (Expr::parse(text), Expr::parse(&parenthesized(text))) {
-                (Ok(expr), Ok(_)) => chooser.constraint = Some(chooser.add(expr)),
+                (Ok(expr), Ok(_)) => {
+                    let test = chooser.add(expr);
+                    if names_itself(text) {
+                        chooser.of_itself.insert(test);
+                    }
+                    chooser.constraint = Some(test);
+                }
                 _ => chooser.constraint_broken = true,
             }
         }
@@ -218,13 +242,17 @@ impl<'a> Chooser<'a> {
             text.extend_from_slice(b" && ");
             text.extend_from_slice(&owner);
         }
+        let mut used = requirements.iter().flatten().chain(&self.constraint);
         let in_parts = !self.constraint_broken
-            && !requirements.iter().flatten().any(|test| self.open_ended.contains(test))
+            && !used.any(|test| self.open_ended.contains(test) || self.of_itself.contains(test))
             && self.sanity.is_some()
             && self.owner.is_some() == self.owner_test.is_some();
         let whole = match in_parts {
             true => None,
-            false => Some(Expr::parse(&text).map_err(|_| UmbrellaError(text.clone().into()))?),
+            false => {
+                let expr = Expr::parse(&text).map_err(|_| UmbrellaError(text.clone().into()))?;
+                Some(asking(expr))
+            }
         };
         Ok(Some(Umbrella { text: text.into(), requirements, whole }))
     }
@@ -316,13 +344,10 @@ impl<'a> Chooser<'a> {
             outcomes[place] = truth as u8 + 1;
             return truth;
         }
-        let empty = ClassAd::new();
-        let context = Context::new(self.world);
-        let context = match role {
-            Role::My => context.my(row.job),
-            Role::Target => context.my(&empty).target(row.job),
-        };
-        Truth::of(&context.eval(&self.exprs[test]))
+        match role {
+            Role::My => self.own_test(test, row.job),
+            Role::Target => self.as_target(test, row.job),
+        }
     }
 
     fn choose_row(
@@ -382,8 +407,7 @@ impl<'a> Chooser<'a> {
     /// Whether a job is under the umbrella.
     fn under(&self, umbrella: &Umbrella, row: &Row<'_>, outcomes: &mut [u8]) -> Truth {
         if let Some(whole) = &umbrella.whole {
-            let empty = ClassAd::new();
-            return Truth::of(&Context::new(self.world).my(&empty).target(row.job).eval(whole));
+            return Truth::of(&MatchAd::new(self.world, whole, row.job).left_requirements());
         }
         let mut test = |test: Option<usize>| match test {
             None => Truth::True,
@@ -414,16 +438,28 @@ impl<'a> Chooser<'a> {
     /// is MY.
     pub fn wants(&self, route: usize, job: &ClassAd) -> (Truth, Truth) {
         let Some(test) = self.tests[route] else { return (Truth::True, Truth::True) };
-        let (empty, expr) = (ClassAd::new(), &self.exprs[test]);
-        let as_target = Context::new(self.world).my(&empty).target(job);
-        (Truth::of(&as_target.eval(expr)), Truth::of(&Context::new(self.world).my(job).eval(expr)))
+        (self.as_target(test, job), self.own_test(test, job))
+    }
+
+    /// A test where the job is MY: a text that stands in no ad. An evaluation that is given up counts as true
+    /// (`MacroStreamXFormSource::matches`).
+    fn own_test(&self, test: usize, job: &ClassAd) -> Truth {
+        let value = Context::new(self.world).my(job).alone().try_eval(&self.exprs[test]);
+        value.map_or(Truth::True, |value| Truth::of(&value))
+    }
+
+    /// A test as a part of the umbrella.
+    fn as_target(&self, test: usize, job: &ClassAd) -> Truth {
+        let expr = &self.exprs[test];
+        if self.of_itself.contains(&test) {
+            return Truth::of(&MatchAd::new(self.world, &asking(expr.clone()), job).left_requirements());
+        }
+        Truth::of(&Context::new(self.world).my(&ClassAd::new()).target(job).eval(expr))
     }
 
     /// The truth of the umbrella's parts for a job: what an explanation is made from.
     pub fn story(&self, umbrella: &Umbrella, job: &ClassAd) -> Story {
-        let empty = ClassAd::new();
-        let as_target = Context::new(self.world).my(&empty).target(job);
-        let part = |test: Option<usize>| test.map(|test| Truth::of(&as_target.eval(&self.exprs[test])));
+        let part = |test: Option<usize>| test.map(|test| self.as_target(test, job));
         let row = Row {
             job,
             my: self.screen.load(job, Role::My),

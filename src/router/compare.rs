@@ -5,7 +5,7 @@ use bstr::{BString, ByteSlice};
 
 use super::translate::Unwatched;
 use super::{Choice, Chooser, Knobs, Route, RouteState, RouteTable, Translator};
-use crate::classad::{ClassAd, Expr};
+use crate::classad::{ClassAd, Expr, mode};
 use crate::config::MacroSource;
 use crate::quirks::Quirks;
 use crate::transform::compare::{Random, Vocabulary, same, shrink};
@@ -67,6 +67,7 @@ pub struct Comparison<'a> {
 impl Comparison<'_> {
     /// What one of the two does with a job, all its routes being empty.
     pub fn outcome(&self, side: &Side<'_>, job: &ClassAd) -> Outcome {
+        mode::set_strict(side.knobs.strict);
         let mut states = vec![RouteState::new(self.world.now().epoch()); side.table.routes.len()];
         let mut chooser = Chooser::new(side.table, side.knobs, None, self.world);
         let umbrella = match chooser.umbrella(&states) {

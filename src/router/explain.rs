@@ -64,7 +64,7 @@ pub fn explain(
 ) -> Explanation {
     let empty = ClassAd::new();
     let as_target = Context::new(world).my(&empty).target(job);
-    let as_my = Context::new(world).my(job);
+    let as_my = Context::new(world).my(job).alone();
     let story = umbrella.map(|umbrella| chooser.story(umbrella, job));
     let routes: Vec<Seen> = table
         .in_order()
@@ -127,7 +127,7 @@ pub fn reason(
 ) -> String {
     let empty = ClassAd::new();
     let as_target = Context::new(world).my(&empty).target(job);
-    let as_my = Context::new(world).my(job);
+    let as_my = Context::new(world).my(job).alone();
     let first = |context: &Context<'_>, expr: &Expr| -> Option<Clause> {
         let clause = explain::conjuncts(expr).into_iter().find(|clause| !context.holds(clause))?;
         Some(Clause { text: clause.unparse(), because: String::new() })

@@ -1,11 +1,12 @@
 //! The router's own parameters (`JobRouter::config`).
 
+use std::cell::Cell;
 use std::time::Duration;
 
-use bstr::BString;
+use bstr::{BString, ByteSlice};
 
 use super::token;
-use crate::config::View;
+use crate::config::{Setting, ValueError, View};
 use crate::text::list;
 
 /// What the router reads from its configuration beside routes and transforms.
@@ -17,10 +18,6 @@ pub struct Knobs {
     pub constraint: Option<BString>,
     /// `JOB_ROUTER_MAX_JOBS`: over all routes; negative for no limit.
     pub max_jobs: i64,
-    /// `JOB_ROUTER_DEFAULT_MAX_JOBS_PER_ROUTE`.
-    pub default_max_jobs: i64,
-    /// `JOB_ROUTER_DEFAULT_MAX_IDLE_JOBS_PER_ROUTE`.
-    pub default_max_idle_jobs: i64,
     /// `JOB_ROUTER_ROUND_ROBIN_SELECTION`.
     pub round_robin: bool,
     /// `JOB_ROUTER_RELEASE_ON_HOLD`: whether a source given back is freed of a hold that came from its copy.
@@ -45,6 +42,8 @@ pub struct Knobs {
     pub destination_schedd: (BString, BString),
     /// Which of the old parameters are set: `JOB_ROUTER_DEFAULTS` and the `JOB_ROUTER_ENTRIES` family.
     pub deprecated: Vec<&'static str>,
+    /// `STRICT_CLASSAD_EVALUATION`: the mode in which all that belongs to this router is read and evaluated.
+    pub strict: bool,
 }
 
 /// The old parameters, in the order in which the tool names them.
@@ -56,50 +55,134 @@ pub(super) fn text(view: &View<'_>, name: &str) -> Option<BString> {
     view.string(name).ok().flatten().map(|setting| setting.value)
 }
 
+/// When the router reads a parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum When {
+    /// Before it says anything.
+    First,
+    /// Before its routes.
+    BeforeRoutes,
+    /// After its routes, if it routes at all.
+    AfterRoutes,
+}
+
+/// Something wrong with the value of a parameter, in place of which the router takes another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Complaint {
+    /// In words.
+    pub text: String,
+    /// The reference's log line, with its line end.
+    pub line: String,
+    /// When it is noticed.
+    pub when: When,
+}
+
+/// Takes the messages of functions in values that were read last.
+fn functions(view: &View<'_>, note: &mut dyn FnMut(String, String)) {
+    for message in view.take_messages() {
+        note(message.text.to_string(), format!("{message}\n"));
+    }
+}
+
+/// The value of a parameter; `note` is told, in words and as a log line, what is wrong with it.
+pub(super) fn noted_text(
+    view: &View<'_>,
+    name: &str,
+    note: &mut dyn FnMut(String, String),
+) -> Option<BString> {
+    let value = text(view, name);
+    functions(view, note);
+    value
+}
+
+/// What came of reading a value that is not just text: its error is noted, and gives what is taken instead.
+fn noted<T>(
+    view: &View<'_>,
+    read: Result<Option<Setting<T>>, ValueError>,
+    default: &str,
+    note: &mut dyn FnMut(String, String),
+) -> Result<Option<T>, BString> {
+    functions(view, note);
+    read.map(|setting| setting.map(|setting| setting.value)).map_err(|error| {
+        let error = error.or_default(default);
+        note(error.to_string(), format!("{}\n", error.reference_line()));
+        error.fallback.clone()
+    })
+}
+
+/// An integer as the router reads it: one that is none is replaced by its default, one out of range by the nearest.
+pub(super) fn noted_int(
+    view: &View<'_>,
+    name: &str,
+    default: i64,
+    note: &mut dyn FnMut(String, String),
+) -> i64 {
+    match noted(view, view.int(name), &default.to_string(), note) {
+        Ok(value) => value.unwrap_or(default),
+        Err(taken) => taken.to_str().ok().and_then(|text| text.parse().ok()).unwrap_or(default),
+    }
+}
+
 impl Knobs {
-    /// Reads them. A number that is none is replaced by its default, with a message.
-    pub fn load(view: &View<'_>, note: &mut dyn FnMut(String)) -> Self {
-        let mut int = |name: &str, default: i64| match view.int(name) {
-            Ok(setting) => setting.map_or(default, |setting| setting.value),
-            Err(error) => {
-                note(error.to_string());
-                default
+    /// Reads them, in the order of `JobRouter::config`.
+    pub fn load(view: &View<'_>, complain: &mut dyn FnMut(Complaint)) -> Self {
+        view.take_messages();
+        let when = Cell::new(When::First);
+        let note = &mut |text, line| complain(Complaint { text, line, when: when.get() });
+        noted_text(view, "JOB_ROUTER_HOOK_KEYWORD", note);
+        when.set(When::BeforeRoutes);
+        let hook_keyword = noted_text(view, "JOB_ROUTER_HOOK_KEYWORD", note);
+        noted_int(view, "JOB_ROUTER_IDTOKEN_REFRESH", 0, note);
+        noted_int(view, "JOB_ROUTER_ENTRIES_REFRESH", 0, note);
+        let constraint = noted_text(view, "JOB_ROUTER_SOURCE_JOB_CONSTRAINT", note);
+        when.set(When::AfterRoutes);
+        let boolean = |name: &str, default: bool, note: &mut dyn FnMut(String, String)| {
+            let shown = if default { "True" } else { "False" };
+            match noted(view, view.boolean(name), shown, note) {
+                Ok(value) => value.unwrap_or(default),
+                Err(taken) => taken == "true",
             }
         };
-        let max_jobs = int("JOB_ROUTER_MAX_JOBS", -1);
-        let default_max_jobs = int("JOB_ROUTER_DEFAULT_MAX_JOBS_PER_ROUTE", 100);
-        let default_max_idle_jobs = int("JOB_ROUTER_DEFAULT_MAX_IDLE_JOBS_PER_ROUTE", 50);
-        let mut seconds =
-            |name: &str, default: i64| Duration::from_secs(int(name, default).try_into().unwrap_or(0));
-        let polling_period = seconds("JOB_ROUTER_POLLING_PERIOD", 10);
-        let periodic_interval = seconds("PERIODIC_EXPR_INTERVAL", 60);
-        let mirror_lag = seconds("MAX_JOB_MIRROR_UPDATE_LAG", 600);
-        let boolean = |name: &str, default: bool| {
-            view.boolean(name).ok().flatten().map_or(default, |setting| setting.value)
+        let seconds = |name: &str, default: i64, note: &mut dyn FnMut(String, String)| {
+            Duration::from_secs(noted_int(view, name, default, note).try_into().unwrap_or(0))
         };
+        let release_on_hold = boolean("JOB_ROUTER_RELEASE_ON_HOLD", true, note);
+        let round_robin = boolean("JOB_ROUTER_ROUND_ROBIN_SELECTION", false, note);
+        let max_jobs = noted_int(view, "JOB_ROUTER_MAX_JOBS", -1, note);
+        let mirror_lag = seconds("MAX_JOB_MIRROR_UPDATE_LAG", 600, note);
+        let periodic_interval = seconds("PERIODIC_EXPR_INTERVAL", 60, note);
+        noted_int(view, "MAX_PERIODIC_EXPR_INTERVAL", 1200, note);
+        let timeslice = view.real_in("PERIODIC_EXPR_TIMESLICE", Some((0.0, 1.0)));
+        let _ = noted(view, timeslice, "0.01", note);
+        let polling_period = seconds("JOB_ROUTER_POLLING_PERIOD", 10, note);
+        let mut or_empty = |name: &str| noted_text(view, name, note).unwrap_or_default();
+        let name = or_empty("JOB_ROUTER_NAME");
+        let destination_schedd = (or_empty("JOB_ROUTER_SCHEDD2_NAME"), or_empty("JOB_ROUTER_SCHEDD2_POOL"));
+        let source_schedd = (or_empty("JOB_ROUTER_SCHEDD1_NAME"), or_empty("JOB_ROUTER_SCHEDD1_POOL"));
+        // What is read only when it is wanted.
         let chirp = text(view, "CHIRP_DELAYED_UPDATE_PREFIX").unwrap_or_else(|| "Chirp*".into());
-        let or_empty = |name: &str| text(view, name).unwrap_or_default();
+        let send_tokens = text(view, "JOB_ROUTER_SEND_ROUTE_IDTOKENS").unwrap_or_default();
+        let tokens = token::orders(view, &mut |_| {}).into_iter().map(|order| (order.name, order.file));
+        let tokens = tokens.collect();
+        let strict = view.boolean("STRICT_CLASSAD_EVALUATION").ok().flatten();
+        view.take_messages();
         Knobs {
-            name: or_empty("JOB_ROUTER_NAME"),
-            constraint: text(view, "JOB_ROUTER_SOURCE_JOB_CONSTRAINT"),
+            name,
+            constraint,
             max_jobs,
-            default_max_jobs,
-            default_max_idle_jobs,
-            round_robin: boolean("JOB_ROUTER_ROUND_ROBIN_SELECTION", false),
-            release_on_hold: boolean("JOB_ROUTER_RELEASE_ON_HOLD", true),
+            round_robin,
+            release_on_hold,
             polling_period,
             periodic_interval,
             mirror_lag,
-            hook_keyword: text(view, "JOB_ROUTER_HOOK_KEYWORD"),
-            send_tokens: or_empty("JOB_ROUTER_SEND_ROUTE_IDTOKENS"),
-            tokens: token::orders(view, &mut |_| {})
-                .into_iter()
-                .map(|order| (order.name, order.file))
-                .collect(),
+            hook_keyword,
+            send_tokens,
+            tokens,
             chirp_prefix: list::split(&chirp).map(Into::into).collect(),
-            source_schedd: (or_empty("JOB_ROUTER_SCHEDD1_NAME"), or_empty("JOB_ROUTER_SCHEDD1_POOL")),
-            destination_schedd: (or_empty("JOB_ROUTER_SCHEDD2_NAME"), or_empty("JOB_ROUTER_SCHEDD2_POOL")),
+            source_schedd,
+            destination_schedd,
             deprecated: DEPRECATED.into_iter().filter(|name| view.is_defined(name)).collect(),
+            strict: strict.is_some_and(|setting| setting.value),
         }
     }
 

@@ -37,7 +37,7 @@ pub mod translate;
 
 pub use choose::{Choice, Chooser, Looked};
 pub use hook_verdict::{HookAnswer, HookDecision, HookVerdict, hook_verdict};
-pub use knobs::{DEPRECATED, Knobs};
+pub use knobs::{Complaint, DEPRECATED, Knobs, When};
 pub use limits::{Full, RouteState};
 pub use machine::{Action, Event, HookResult, Queue, Router, Surroundings};
 pub use route::Route;

@@ -2,8 +2,9 @@
 
 use bstr::{BString, ByteSlice};
 
-use super::Knobs;
-use super::translate::{condition_line, reference_reason};
+use super::knobs::{self, Knobs};
+use super::table::{Subject, complain};
+use super::translate::condition_line;
 use crate::classad::{ClassAd, Context, Dialect, Expr, Value};
 use crate::config::evaluate;
 use crate::config::expand;
@@ -11,7 +12,10 @@ use crate::config::{MacroSource, View};
 use crate::hook::input;
 use crate::job::Universe;
 use crate::quirks::Quirks;
-use crate::transform::{BuiltIn, LoadError, Problems, Scope, Session, Transform};
+use crate::text::number::real_prefix;
+use crate::transform::{
+    BuiltIn, Event, Line, LoadError, Observer, Problem, ProblemKind, Scope, Session, Transform,
+};
 use crate::world::World;
 
 /// A macro of a route that is evaluated in the source job.
@@ -36,7 +40,7 @@ impl Steer {
 
     /// Its value in an ad; `None` where there is no expression.
     pub fn value(&self, ad: &ClassAd, world: &dyn World) -> Option<Value> {
-        self.expr.as_ref().map(|expr| Context::new(world).my(ad).eval(expr))
+        self.expr.as_ref().map(|expr| Context::new(world).my(ad).alone().eval(expr))
     }
 }
 
@@ -93,10 +97,75 @@ pub enum RouteError {
     TooShort,
 }
 
-/// Where the macros of a route look once its text has run.
-fn expanded(source: &Scope<'_>, name: &str, world: &dyn World) -> Option<BString> {
-    let raw = source.raw(name.as_bytes())?.into_owned();
-    expand::expand(&raw, source, world, &mut |_| {}).ok()
+/// The number of the grid universe.
+const GRID: i64 = 9;
+
+/// What a function's message says, without the place in the reference's own source.
+pub fn function_words(line: &str) -> &str {
+    line.strip_prefix("ERROR \"").and_then(|text| text.rsplit_once('"')).map_or(line, |(text, _)| text)
+}
+
+/// Tells what is logged while the text of a route is looked at.
+struct Checking<'s> {
+    say: &'s mut dyn FnMut(Subject, BString),
+}
+
+impl Observer for Checking<'_> {
+    fn wants_steps(&self) -> bool {
+        false
+    }
+
+    fn event(&mut self, _: &Line, event: Event<'_>) {
+        match event {
+            Event::Problem(Problem { kind: ProblemKind::Function(line), .. }) => {
+                let text = function_words(&line).to_owned();
+                (self.say)(Subject::Complaint(text), format!("{line}\n").into());
+            }
+            Event::EmptyInclude(name) => (self.say)(Subject::Progress, empty_include(name)),
+            _ => {}
+        }
+    }
+}
+
+/// The line that the reference logs of a text without a line.
+pub fn empty_include(name: &[u8]) -> BString {
+    [b"WARNING: Submit file is empty: ", name, b"\n"].concat().into()
+}
+
+/// The macros of a route once its text has run.
+struct Reader<'a, 's> {
+    scope: Scope<'a>,
+    view: &'a View<'a>,
+    world: &'a dyn World,
+    say: &'s mut dyn FnMut(Subject, BString),
+}
+
+impl Reader<'_, '_> {
+    /// The value, expanded; `None` where there is no such macro.
+    fn text(&mut self, name: &str) -> Option<BString> {
+        let raw = self.scope.raw(name.as_bytes())?.into_owned();
+        let say = &mut *self.say;
+        let mut report = |message: expand::Message| {
+            say(Subject::Complaint(message.text.to_string()), format!("{message}\n").into());
+        };
+        expand::expand(&raw, &self.scope, self.world, &mut report).ok()
+    }
+
+    fn steer(&mut self, name: &str) -> Steer {
+        Steer::new(self.text(name))
+    }
+
+    /// An integer, one beyond 32 bits being cut; `None` for what is none.
+    fn int(&mut self, name: &str) -> Option<i64> {
+        let value = evaluate::to_integer(&self.text(name)?, self.world)?;
+        Some(value.clamp(i64::from(i32::MIN), i64::from(i32::MAX)))
+    }
+
+    /// A limit: the route's, or that of the router.
+    fn limit(&mut self, name: &str, knob: &str, default: i64) -> i64 {
+        let own = self.int(name);
+        own.unwrap_or_else(|| knobs::noted_int(self.view, knob, default, &mut complain(self.say)))
+    }
 }
 
 impl Route {
@@ -123,7 +192,7 @@ impl Route {
         view: &View<'_>,
         world: &dyn World,
         quirks: Quirks,
-        say: &mut dyn FnMut(&[u8]),
+        say: &mut dyn FnMut(Subject, BString),
     ) -> Result<Route, RouteError> {
         if text.trim().len() < 2 {
             return Err(RouteError::TooShort);
@@ -135,66 +204,71 @@ impl Route {
         )?;
         let mut normal = [b"JobRouter: route ", name, b" converted to :\n"].concat();
         formatted(&transform, None, &mut normal);
-        say(&normal);
+        say(Subject::Progress, normal.into());
         if transform.is_empty() {
-            say(b"WARNING: Submit file is empty: <Local>\n");
+            say(Subject::Progress, empty_include(b"<Local>"));
         }
         let mut session = Session::new(world, Some(view));
         session.quirks = quirks;
-        let mut problems = Problems::default();
-        let checked = session.check(&transform, &mut problems);
+        let checked = session.check(&transform, &mut Checking { say });
         if let Some(failure) = checked.failure {
             if let Some(line) = condition_line(&failure) {
-                say(&line);
+                say(Subject::Error, line);
             }
             return Err(RouteError::Failed {
                 text: failure.to_string().into(),
-                reference: reference_reason(&failure).into(),
+                reference: failure.reference_text().into(),
             });
         }
         let scope = Scope { macros: &session.macros, built_in: &BuiltIn::Basic, ad: None, knobs: Some(view) };
-        let macro_text = |name: &str| expanded(&scope, name, world);
-        let int = |name: &str, default: i64| {
-            let value = macro_text(name).and_then(|text| evaluate::to_integer(&text, world));
-            value.map_or(default, |value| value.clamp(i64::from(i32::MIN), i64::from(i32::MAX)))
+        let mut reader = Reader { scope, view, world, say };
+        // In the reference's order, for the messages.
+        let job_failure_test = reader.steer("JobFailureTest");
+        let job_should_be_sandboxed = reader.steer("JobShouldBeSandboxed");
+        let edit_job_in_place = reader.steer("EditJobInPlace");
+        let use_shared_proxy = reader.steer("UseSharedX509UserProxy");
+        let shared_proxy = reader.steer("SharedX509UserProxy");
+        let send_tokens = match reader.scope.raw(b"SendIDTokens").map(|raw| raw.is_empty()) {
+            // Declared and empty: none, and not the router's own list.
+            Some(true) => Steer::new(Some("\"\"".into())),
+            _ => reader.steer("SendIDTokens"),
         };
-        let steer = |name: &str| Steer::new(macro_text(name));
+        let max_jobs = reader.limit("MaxJobs", "JOB_ROUTER_DEFAULT_MAX_JOBS_PER_ROUTE", 100);
+        let max_idle_jobs = reader.limit("MaxIdleJobs", "JOB_ROUTER_DEFAULT_MAX_IDLE_JOBS_PER_ROUTE", 50);
+        // Of what is no number the part that is one counts, which may be nothing.
+        let failure_rate_threshold = reader.text("FailureRateThreshold").map_or(0.03, |text| {
+            evaluate::to_real(&text, world)
+                .unwrap_or_else(|| real_prefix(&text).map_or(0.0, |(value, _)| value))
+        });
         let universe = match transform.envelope.universe {
             Some(universe) if universe != 0 => universe,
-            _ => int("TargetUniverse", 9),
+            _ => reader.int("TargetUniverse").unwrap_or(GRID),
         };
-        let grid_resource = match (universe, macro_text("GridResource")) {
-            (9, Some(text)) => unquoted(&text),
-            (9, None) => {
-                say(
-                    b"JobRouter: Missing or invalid GridResource in job route. Jobs will fail if it's not set in routed \
-                      job ad.\n",
-                );
+        let grid_resource = match (universe == GRID).then(|| reader.text("GridResource")) {
+            Some(Some(text)) => unquoted(&text),
+            Some(None) => {
+                let text = "JobRouter: Missing or invalid GridResource in job route. Jobs will fail if it's not set in \
+                            routed job ad.\n";
+                say(Subject::Progress, text.into());
                 BString::default()
             }
-            _ => BString::default(),
-        };
-        let send_tokens = match scope.raw(b"SendIDTokens") {
-            // Declared and empty: none, and not the router's own list.
-            Some(raw) if raw.is_empty() => Steer::new(Some("\"\"".into())),
-            _ => steer("SendIDTokens"),
+            None => BString::default(),
         };
         if transform.envelope.requirements.is_none() && knobs.constraint.is_none() {
             return Err(RouteError::NoRequirements);
         }
-        let threshold = macro_text("FailureRateThreshold").and_then(|text| evaluate::to_real(&text, world));
         Ok(Route {
             name: name.into(),
             universe,
-            max_jobs: int("MaxJobs", knobs.default_max_jobs),
-            max_idle_jobs: int("MaxIdleJobs", knobs.default_max_idle_jobs),
-            failure_rate_threshold: threshold.unwrap_or(0.03),
+            max_jobs,
+            max_idle_jobs,
+            failure_rate_threshold,
             grid_resource,
-            job_failure_test: steer("JobFailureTest"),
-            job_should_be_sandboxed: steer("JobShouldBeSandboxed"),
-            edit_job_in_place: steer("EditJobInPlace"),
-            use_shared_proxy: steer("UseSharedX509UserProxy"),
-            shared_proxy: steer("SharedX509UserProxy"),
+            job_failure_test,
+            job_should_be_sandboxed,
+            edit_job_in_place,
+            use_shared_proxy,
+            shared_proxy,
             send_tokens,
             transform,
         })

@@ -38,6 +38,11 @@ pub enum Subject {
     NotFound(BString),
     /// Something to be looked at.
     Warning,
+    /// The value of a parameter or macro is not what it should be, and another is taken: in words. The reference logs it as an
+    /// error, whatever is to be logged.
+    Complaint(String),
+    /// A line that the reference logs as an error, and that another note puts in words.
+    Error,
 }
 
 /// Routes and transforms.
@@ -56,10 +61,15 @@ pub struct RouteTable {
     by_name: FxHashMap<Vec<u8>, usize>,
 }
 
+/// Who is told that a value is not what it should be, in words and as a log line.
+pub(super) fn complain(say: &mut dyn FnMut(Subject, BString)) -> impl FnMut(String, String) {
+    move |text, line| say(Subject::Complaint(text), line.into())
+}
+
 /// Where a name of a list stands: once per name, without case (`param_and_insert_unique_items`).
-fn unique(view: &View<'_>, knob: &str) -> Vec<BString> {
+fn unique(view: &View<'_>, knob: &str, complain: &mut dyn FnMut(String, String)) -> Vec<BString> {
     let mut names: Vec<BString> = Vec::new();
-    for name in list::split(&knobs::text(view, knob).unwrap_or_default()) {
+    for name in list::split(&knobs::noted_text(view, knob, complain).unwrap_or_default()) {
         if !names.iter().any(|known| caseless::eq(known, name)) {
             names.push(name.into());
         }
@@ -83,9 +93,10 @@ impl RouteTable {
     ) -> Self {
         let mut table = RouteTable { enabled: true, ..RouteTable::default() };
         let mut say = |subject: Subject, text: BString| note(Note { text, subject });
+        let names = knobs::noted_text(view, "JOB_ROUTER_ROUTE_NAMES", &mut complain(&mut say));
         let old: Vec<&str> = ["JOB_ROUTER_ENTRIES_FILE", "JOB_ROUTER_ENTRIES_CMD", "JOB_ROUTER_ENTRIES"]
             .into_iter()
-            .filter(|name| knobs::text(view, name).is_some())
+            .filter(|name| knobs::noted_text(view, name, &mut complain(&mut say)).is_some())
             .collect();
         if !old.is_empty() {
             let first =
@@ -95,7 +106,6 @@ impl RouteTable {
                 JOB_ROUTER_ROUTE_NAMES and JOB_ROUTER_ROUTE_<name>.\n";
             say(Subject::Warning, second.into());
         }
-        let names = knobs::text(view, "JOB_ROUTER_ROUTE_NAMES");
         if names.is_none() {
             table.enabled = false;
             let text = "JobRouter WARNING: JOB_ROUTER_ROUTE_NAMES is not defined, so job routing will not take \
@@ -108,7 +118,8 @@ impl RouteTable {
             } else {
                 "JOB_ROUTER_POST_ROUTE_TRANSFORM_NAMES"
             };
-            for tag in unique(view, knob) {
+            let tags = unique(view, knob, &mut complain(&mut say));
+            for tag in tags {
                 let name = format!("JOB_ROUTER_TRANSFORM_{tag}");
                 let loaded = match unexpanded(view, &name) {
                     None => Err(format!("ERROR: {name} not found\n")),
@@ -142,6 +153,7 @@ impl RouteTable {
             let text = format!("JobRouter Note: adding new route '{}'\n", route.description());
             say(Subject::Progress, text.into());
         }
+        knobs::noted_text(view, "JOB_ROUTER_ROUTE_NAMES", &mut complain(&mut say));
         for name in list::split(&names) {
             match table.find(name) {
                 Some(at) => table.order.push(at),
@@ -182,6 +194,9 @@ impl RouteTable {
             old if old.starts_with(b"[") || old.starts_with(b"/*") => view.expand(&text).unwrap_or(text),
             _ => text,
         };
+        for message in view.take_messages() {
+            complain(say)(message.text.to_string(), format!("{message}\n"));
+        }
         if text.trim_start().starts_with(b"[")
             && !quirks.has(Quirk::OldRoutesRefused)
             && let Some(Ok(route)) = Routes::new(&text.clone()).next()
@@ -193,9 +208,7 @@ impl RouteTable {
             );
             say(Subject::Warning, warning.into());
         }
-        let loaded = Route::load(name, &text, knobs, view, world, quirks, &mut |text| {
-            say(Subject::Progress, text.into());
-        });
+        let loaded = Route::load(name, &text, knobs, view, world, quirks, say);
         match loaded {
             Ok(route) => {
                 let key = name.to_ascii_lowercase();
@@ -266,7 +279,7 @@ impl RouteTable {
             if name.trim().is_empty() {
                 name = format!("route{}", self.routes.len() + 1).into();
             }
-            match Route::load(&name, &converted.text, knobs, view, world, quirks, &mut |_| {}) {
+            match Route::load(&name, &converted.text, knobs, view, world, quirks, &mut |_, _| {}) {
                 Ok(route) => {
                     let key = name.to_ascii_lowercase();
                     match self.by_name.get(&key) {

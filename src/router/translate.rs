@@ -8,7 +8,7 @@ use crate::classad::{ClassAd, Context, Value};
 use crate::config::MacroSource;
 use crate::quirks::Quirks;
 use crate::text::list;
-use crate::transform::{CommandError, Failure, Observer, Reason, Session, Transform};
+use crate::transform::{Failure, Observer, Reason, Session, Transform};
 use crate::world::World;
 
 /// What a copy does not take over from its source.
@@ -111,27 +111,13 @@ impl TranslateError {
         match self {
             TranslateError::NoUniverse => "VanillaToGrid: job ad lacks universe".into(),
             TranslateError::Transform { transform: Some(name), failure } => {
-                format!("JobRouter failure in pre-route transform {name}: {}.", reference_reason(failure))
+                format!("JobRouter failure in pre-route transform {name}: {}.", failure.reference_text())
             }
             TranslateError::Transform { transform: None, failure } => {
-                format!("JobRouter failure (route={route}): {}.", reference_reason(failure))
+                format!("JobRouter failure (route={route}): {}.", failure.reference_text())
             }
             other => format!("JobRouter failure ({description}): {other}"),
         }
-    }
-}
-
-/// What the reference says of a failed transform; of most failures nothing.
-pub fn reference_reason(failure: &Failure) -> String {
-    match &failure.reason {
-        // With a line end that nobody takes off.
-        Reason::Command(error @ CommandError::UnknownKeyword(_)) => format!("{error}\n"),
-        Reason::Command(error @ (CommandError::OneArgument(_) | CommandError::BadPattern)) => {
-            error.to_string()
-        }
-        Reason::Condition(text) => text.clone(),
-        reason @ Reason::Unclosed => reason.to_string(),
-        _ => String::new(),
     }
 }
 

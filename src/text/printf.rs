@@ -156,6 +156,12 @@ pub fn general_upper(value: f64, precision: usize) -> String {
     format!("{sign}{}", general(value.abs(), precision, true, false))
 }
 
+/// `%.6g` or the like of any finite real, without width and flags.
+pub fn general_lower(value: f64, precision: usize) -> String {
+    let sign = if value.is_sign_negative() { "-" } else { "" };
+    format!("{sign}{}", general(value.abs(), precision, false, false))
+}
+
 /// `%.15E` or the like of any finite real, without width and flags.
 pub fn exponential_upper(value: f64, precision: usize) -> String {
     let sign = if value.is_sign_negative() { "-" } else { "" };

@@ -138,7 +138,8 @@ pub(super) fn take_from_knob(rules: Rules) -> Result<(Envelope, Vec<Line>), Load
 fn take(envelope: &mut Envelope, line: &Line, rest: usize) -> Result<bool, LoadError> {
     if let Some(arguments) = envelope_arguments(&line.text, b"requirements") {
         let at = line.text.len() - arguments.len();
-        let text = BString::from(trim(arguments));
+        // The reference takes off what stands in front alone.
+        let text = BString::from(arguments);
         let expr = Expr::parse_with(&text, Dialect::old_syntax()).map_err(|error| {
             let place = error.span;
             let span = line.span(at + place.start as usize, at + place.end as usize);

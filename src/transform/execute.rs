@@ -256,7 +256,7 @@ impl Work<'_> {
                 None
             }
             Ok(expr) => {
-                let value = Context::new(session.world).my(ad).eval(expr);
+                let value = Context::new(session.world).my(ad).alone().eval(expr);
                 if let Some(word) = unusable(&value)
                     && observer.wants_reason(self.line)
                 {

@@ -3,6 +3,7 @@
 
 use std::cell::RefCell;
 use std::ffi::OsStr;
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::rc::Rc;
@@ -30,19 +31,54 @@ pub enum IncludeError {
     /// Texts that include one another without end.
     #[error("includes nested too deep")]
     TooDeep,
-    /// Anything else.
+    /// Words between `include` and the colon that are none of its options.
+    #[error("{}", format!("unexpected words '{words}' after include {more}").trim_end())]
+    Words {
+        /// The words.
+        words: BString,
+        /// What more was expected, or nothing.
+        more: &'static str,
+    },
+    /// `into` names no file; the reference's words.
+    #[error("the destination of 'include into' {}", .0.trim_start_matches("for 'include into' "))]
+    Destination(&'static str),
+    /// It cannot be read.
+    #[error("cannot include '{}': {}", .0.target, .0.reason)]
+    Unreadable(Box<Unreadable>),
+    /// The name of the file cannot be expanded.
     #[error("{0}")]
-    Unreadable(String),
+    Expansion(String),
+}
+
+/// A text that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unreadable {
+    /// The file or command.
+    pub target: BString,
+    /// In words.
+    pub reason: String,
+    /// In the reference's words.
+    pub reference: String,
 }
 
 /// What includes gave: for those that read each text once, however many ads there are.
 #[derive(Debug, Default)]
 pub struct Included(RefCell<FxHashMap<(BString, BString), Known>>);
 
-/// A text that was split into its statements, `None` where it may be missing and is.
-type Known = Result<Option<Rc<Program>>, IncludeError>;
+/// What an include gave.
+#[derive(Clone, Debug)]
+pub(super) enum Found {
+    /// A text that was split into its statements.
+    Program(Rc<Program>),
+    /// Nothing, which is allowed: why, in the reference's words.
+    Missing(String),
+    /// A text without a line: its name.
+    Empty(BString),
+}
 
-/// The statements of an include; `None` where it may be missing and is. `target` is expanded already.
+type Known = Result<Found, IncludeError>;
+
+/// The statements of an include. `target` is expanded already.
 pub(super) fn program(
     options: &[u8],
     target: &[u8],
@@ -51,10 +87,13 @@ pub(super) fn program(
     included: Option<&Included>,
 ) -> Known {
     let read = || {
-        let text = read(options, target, scope, world, commands)?;
-        let program =
-            |text: Vec<u8>| Rc::new(Program::compile(Rules::from_include(&target.to_str_lossy(), &text)));
-        Ok(text.map(program))
+        Ok(match read(options, target, scope, world, commands)? {
+            Err(reference) => Found::Missing(reference),
+            Ok((text, name)) if text.is_empty() => Found::Empty(name),
+            Ok((text, _)) => {
+                Found::Program(Rc::new(Program::compile(Rules::from_include(&target.to_str_lossy(), &text))))
+            }
+        })
     };
     // A file that is named by a macro may be another one for each ad.
     let Some(included) = included.filter(|_| !options.contains(&b'$')) else { return read() };
@@ -67,33 +106,37 @@ pub(super) fn program(
     known
 }
 
-/// The text of an include.
+/// The text of an include and its name; in place of one that may be missing and is, why, in the reference's words.
 fn read(
     options: &[u8],
     target: &[u8],
     scope: &Scope<'_>,
     world: &dyn World,
     commands: CommandPolicy,
-) -> Result<Option<Vec<u8>>, IncludeError> {
-    let options = include_options(options).map_err(|more| {
-        let text = format!("unexpected words '{}' after include {more}", options.as_bstr());
-        IncludeError::Unreadable(text.trim_end().to_owned())
-    })?;
+) -> Result<Result<(Vec<u8>, BString), String>, IncludeError> {
+    let options =
+        include_options(options).map_err(|more| IncludeError::Words { words: options.into(), more })?;
     let text = match options.into {
         None => open(target, options, world, commands),
         Some(into) => {
             let into = expand::expand(into, scope, world, &mut |_| {})
-                .map_err(|error| IncludeError::Unreadable(error.to_string()))?;
+                .map_err(|error| IncludeError::Expansion(error.to_string()))?;
+            if into.ends_with(b"|") {
+                return Err(IncludeError::Destination("may not be a script"));
+            }
+            if into.is_empty() {
+                return Err(IncludeError::Destination("expanded to ''"));
+            }
             open_into(target, options, &into, world, commands)
         }
     };
     match text {
-        Ok(text) => Ok(Some(text)),
+        Ok(text) => Ok(Ok((text, Target::new(target, options.command).shown))),
         // That a command is not run is never passed over: what the transform does would not be known.
         Err(Unread::Refused) => Err(IncludeError::Refused { target: target.into() }),
-        Err(_) if options.if_exists => Ok(None),
-        Err(Unread::Other(reason)) => {
-            Err(IncludeError::Unreadable(format!("cannot include '{}': {reason}", target.as_bstr())))
+        Err(Unread::Other { reference, .. }) if options.if_exists => Ok(Err(reference)),
+        Err(Unread::Other { reason, reference }) => {
+            Err(IncludeError::Unreadable(Box::new(Unreadable { target: target.into(), reason, reference })))
         }
     }
 }
@@ -101,21 +144,21 @@ fn read(
 /// Why there is no text.
 enum Unread {
     Refused,
-    Other(String),
+    Other { reason: String, reference: String },
+}
+
+impl Unread {
+    fn file(error: &io::Error, reference: impl Into<String>) -> Self {
+        Unread::Other { reason: error.to_string(), reference: reference.into() }
+    }
 }
 
 impl From<CommandError> for Unread {
     fn from(error: CommandError) -> Self {
         match error {
             CommandError::Refused => Unread::Refused,
-            other => Unread::Other(other.to_string()),
+            other => Unread::Other { reason: other.to_string(), reference: other.to_string() },
         }
-    }
-}
-
-impl From<std::io::Error> for Unread {
-    fn from(error: std::io::Error) -> Self {
-        Unread::Other(error.to_string())
     }
 }
 
@@ -130,7 +173,15 @@ fn open(
     commands: CommandPolicy,
 ) -> Result<Vec<u8>, Unread> {
     Ok(match Target::new(target, options.command).command {
-        None => world.read_file(path(target), None)?,
+        None => match world.read_file(path(target), None) {
+            Ok(text) => text,
+            // The reference opens it, and finds no line in it.
+            Err(error) if error.kind() == io::ErrorKind::IsADirectory => Vec::new(),
+            Err(error) => {
+                let words = command::system_words(&error);
+                return Err(Unread::file(&error, format!("can't open file {}: {words}", target.as_bstr())));
+            }
+        },
         // What the command's status says is not looked at.
         Some(line) => command::run(&line, commands, world)?.0,
     })
@@ -144,24 +195,30 @@ fn open_into(
     world: &dyn World,
     commands: CommandPolicy,
 ) -> Result<Vec<u8>, Unread> {
-    if into.is_empty() || into.contains(&b'|') {
-        return Err(Unread::Other("the destination of 'into' must be a file".into()));
+    // Only a bar at the end makes a command of a name, but one anywhere keeps it from being a file.
+    if into.contains(&b'|') {
+        let text = "not a valid command, | must be at the end\n";
+        return Err(Unread::Other { reason: text.trim_end().into(), reference: text.into() });
     }
     if let Ok(text) = world.read_file(path(into), None) {
         return Ok(text);
     }
     let text = match Target::new(target, options.command).command {
-        None => world.read_file(path(target), None)?,
+        None => world
+            .read_file(path(target), None)
+            .map_err(|error| Unread::file(&error, "can't open input file"))?,
         Some(line) => {
             let (text, exit) = command::run(&line, commands, world)?;
             if !exit.is_success() {
-                return Err(Unread::Other(format!("the command ended with {exit}")));
+                let reference = format!("exited with error {}", exit.to_raw());
+                return Err(Unread::Other { reason: format!("the command ended with {exit}"), reference });
             }
             text
         }
     };
-    world
-        .write_file(path(into), &text)
-        .map_err(|error| Unread::Other(format!("cannot write '{into}': {error}")))?;
+    world.write_file(path(into), &text).map_err(|error| Unread::Other {
+        reason: format!("cannot write '{into}': {error}"),
+        reference: format!("can't open '{into}' for write"),
+    })?;
     Ok(text)
 }

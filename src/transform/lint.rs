@@ -284,7 +284,7 @@ impl Lint<'_> {
     fn directive(&mut self, line: &Line, directive: &Directive) {
         let whole = (0, line.text.len());
         match directive {
-            Directive::Use => self.add(
+            Directive::Use { .. } => self.add(
                 ("use", Severity::Error),
                 line,
                 whole,

@@ -4,6 +4,8 @@ use bstr::{BString, ByteSlice};
 
 use super::command::Keyword;
 use super::rules::Line;
+use super::statement::is_blamed_on_syntax;
+use super::{CommandError, IncludeError};
 use crate::classad::Expr;
 use crate::text::Span;
 
@@ -96,6 +98,8 @@ pub enum Event<'a> {
     },
     /// A line that a condition switched off.
     Skipped,
+    /// An `include` of that name gave a text without a line.
+    EmptyInclude(&'a [u8]),
     /// `warning : text`, which the reference swallows.
     Warning(&'a [u8]),
     /// Something is wrong, but the transform goes on.
@@ -241,6 +245,23 @@ pub struct Failure {
     pub at: (usize, usize),
     /// Why.
     pub reason: Reason,
+    /// Where an included text failed, or could not be had: the outermost `include`.
+    pub inclusion: Option<Box<Inclusion>>,
+    /// Why an `include ifexist` before it was passed over, in the reference's words.
+    pub(super) stale_reason: Option<Box<str>>,
+}
+
+/// An `include` in a transform that failed, as the reference tells of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Inclusion {
+    /// The file or command.
+    pub file: BString,
+    /// The line that was reached in it; 0 where it could not be read.
+    pub line: u32,
+    /// The line of the `include` itself, in the text that it stands in.
+    pub statement: u32,
+    /// In the reference's words, which may be none.
+    pub reason: String,
 }
 
 /// Why a transform failed.
@@ -266,7 +287,12 @@ pub enum Reason {
     Error(BString),
     /// `use` does not work in transforms.
     #[error("'use' does not work in a transform, there are no templates for it")]
-    Use,
+    Use {
+        /// The category, expanded.
+        category: BString,
+        /// What follows the colon.
+        value: BString,
+    },
     /// An include that cannot be read.
     #[error(transparent)]
     Include(#[from] super::IncludeError),
@@ -285,6 +311,74 @@ impl Reason {
 impl Failure {
     /// The failure at a range of a line.
     pub(super) fn new(line: &Line, at: (usize, usize), reason: impl Into<Reason>) -> Self {
-        Failure { line: line.clone(), at, reason: reason.into() }
+        Failure { line: line.clone(), at, reason: reason.into(), inclusion: None, stale_reason: None }
+    }
+
+    /// The failure as one of the `include` on `statement`, which has named `file`.
+    pub(super) fn included_by(mut self, statement: &Line, file: &[u8]) -> Self {
+        let (line, reason) = match &self.inclusion {
+            // The reference has told the reason of the inner one already.
+            Some(inner) => (inner.statement, String::new()),
+            None => {
+                let line = match &self.reason {
+                    // Noticed at the end of the text.
+                    Reason::Unended(_) | Reason::Unclosed => {
+                        let lines = self.line.source.text.lines().count();
+                        u32::try_from(lines).unwrap_or(u32::MAX)
+                    }
+                    _ => self.line.last,
+                };
+                (line, self.reference_text())
+            }
+        };
+        self.inclusion =
+            Some(Box::new(Inclusion { file: file.into(), line, statement: statement.last, reason }));
+        self
+    }
+
+    /// What the reference says of it; of most failures nothing.
+    pub fn reference_text(&self) -> String {
+        if self.inclusion.is_some() {
+            return String::new();
+        }
+        let text = match &self.reason {
+            // With a line end that nobody takes off.
+            Reason::Command(error @ CommandError::UnknownKeyword(_)) => format!("{error}\n"),
+            Reason::Command(error @ (CommandError::OneArgument(_) | CommandError::BadPattern)) => {
+                error.to_string()
+            }
+            Reason::Command(_) if self.stale_reason.is_none() && is_blamed_on_syntax(&self.line.text) => {
+                "invalid queue statement.".into()
+            }
+            Reason::Condition(text) => text.clone(),
+            reason @ Reason::Unclosed => reason.to_string(),
+            _ => String::new(),
+        };
+        match &self.stale_reason {
+            Some(stale) if text.is_empty() => stale.to_string(),
+            _ => text,
+        }
+    }
+
+    /// The message that the reference leaves in its macro set, without an `Error "FILE", Line N` in front; `None` where it
+    /// leaves none. An [`Inclusion`] has one of its own.
+    pub fn complaint(&self) -> Option<BString> {
+        let text = match &self.reason {
+            Reason::Error(text) => format!(": {text}"),
+            Reason::Unclosed => ": ".into(),
+            Reason::MacroName(name) => format!(": Illegal Identifier: <{name}>"),
+            Reason::Use { category, value } => format!(": at use {category}:{value}"),
+            Reason::Include(IncludeError::Words { words, more }) => {
+                format!(": unexpected keyword(s) '{words}' after include {more}")
+            }
+            Reason::Include(IncludeError::Destination(what)) => {
+                format!(", destination for 'include into' {what}")
+            }
+            Reason::Command(_) if is_blamed_on_syntax(&self.line.text) => {
+                format!(": cannot parse: {}", self.line.text.get(self.at.0..).unwrap_or_default().as_bstr())
+            }
+            _ => return None,
+        };
+        Some(text.into())
     }
 }

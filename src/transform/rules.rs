@@ -32,6 +32,8 @@ pub struct LineText {
     pub text: BString,
     /// Number of its first physical line, from 1.
     pub number: u32,
+    /// The number that the reference gives it: that of its last physical line.
+    pub last: u32,
     /// Where the pieces of `text` stand in the source: offset in `text`, offset in the source.
     pieces: Vec<(u32, u32)>,
     /// What it was read from.
@@ -48,10 +50,11 @@ impl std::ops::Deref for Line {
 
 impl Line {
     fn new(source: &Arc<SourceText>, line: LogicalLine<'_>) -> Self {
-        let (number, pieces) = (line.first_line, line.pieces);
+        let (number, last, pieces) = (line.first_line, line.line, line.pieces);
         Line(Arc::new(LineText {
             text: line.text.into_owned().into(),
             number,
+            last,
             pieces,
             source: source.clone(),
         }))
@@ -147,7 +150,8 @@ impl Rules {
             let clamp = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
             if !part.is_empty() {
                 let pieces = vec![(0, clamp(at))];
-                let text = LineText { text: part.into(), number, pieces, source: source.clone() };
+                let text =
+                    LineText { text: part.into(), number, last: number, pieces, source: source.clone() };
                 lines.push(Line(Arc::new(text)));
             }
             at += part.len();

@@ -7,13 +7,13 @@ use bstr::BString;
 
 use super::command::{Command, CommandError};
 use super::execute;
-use super::include::{self, IncludeError, Included};
+use super::include::{self, Found, IncludeError, Included};
 use super::macros::{BuiltIn, Macros, Scope};
-use super::observe::{Event, Failure, Observer, Problem, ProblemKind, Reason};
+use super::observe::{Event, Failure, Inclusion, Observer, Problem, ProblemKind, Reason};
 use super::program::{Prepared, Program, Step, Transform};
 use super::rules::Line;
 use super::statement::{self, Append, Assignment, Directive};
-use crate::classad::{ClassAd, Context, Value};
+use crate::classad::{ClassAd, Context};
 use crate::config::condition::{IfLine, IfStack};
 use crate::config::expand;
 use crate::config::{CommandPolicy, MacroSource};
@@ -40,6 +40,8 @@ pub struct Session<'w> {
     pub commands: CommandPolicy,
     /// Where what `include` gives is remembered; the reference reads it again for every ad.
     pub included: Option<Rc<Included>>,
+    /// Why an `include ifexist` was passed over: the reference tells it with the next failure that has no reason of its own.
+    pub stale_reason: String,
 }
 
 /// What came of checking a text without an ad.
@@ -74,19 +76,17 @@ impl<'w> Session<'w> {
         let quirks = Quirks::default();
         let commands = CommandPolicy::BOUNDED;
         let (macros, built_in) = (Macros::default(), BuiltIn::Basic);
-        Session { world, knobs, macros, built_in, quirks, commands, included: None }
+        let (included, stale_reason) = (None, String::new());
+        Session { world, knobs, macros, built_in, quirks, commands, included, stale_reason }
     }
 
-    /// Whether the transform's REQUIREMENTS let it be applied to this ad: evaluated in the ad without TARGET, boolean
-    /// and number count by their truth, anything else does not apply.
+    /// Whether the transform's REQUIREMENTS let it be applied to this ad: evaluated in the ad without TARGET, as a text that
+    /// stands in no ad; boolean and number count by their truth, anything else does not apply.
     pub fn matches(&self, transform: &Transform, ad: &ClassAd) -> bool {
         let Some(requirements) = &transform.envelope.requirements else { return true };
-        match Context::new(self.world).my(ad).eval(&requirements.expr) {
-            Value::Bool(value) => value,
-            Value::Int(value) => value != 0,
-            Value::Real(value) => value != 0.0,
-            _ => false,
-        }
+        // An evaluation that is given up lets it apply (`MacroStreamXFormSource::matches`).
+        let value = Context::new(self.world).my(ad).alone().try_eval(&requirements.expr);
+        value.is_none_or(|value| value.truth() == Some(true))
     }
 
     /// Applies the text of a transform to an ad, whatever its REQUIREMENTS say. After a failure the changes made so
@@ -126,6 +126,21 @@ impl<'w> Session<'w> {
     }
 
     fn run(
+        &mut self,
+        program: &Program,
+        depth: usize,
+        target: &mut Target<'_>,
+        observer: &mut dyn Observer,
+    ) -> Result<(), Failure> {
+        self.steps(program, depth, target, observer).map_err(|mut failure| {
+            if failure.inclusion.is_none() && !self.stale_reason.is_empty() {
+                failure.stale_reason = Some(std::mem::take(&mut self.stale_reason).into());
+            }
+            failure
+        })
+    }
+
+    fn steps(
         &mut self,
         program: &Program,
         depth: usize,
@@ -331,7 +346,10 @@ impl<'w> Session<'w> {
     ) -> Result<(), Failure> {
         let whole = (0, line.text.len());
         match directive {
-            Directive::Use => Err(Failure::new(line, whole, Reason::Use)),
+            Directive::Use { category, value } => {
+                let category = self.expand(line, 0, category, target.ad(), observer)?.into_owned().into();
+                Err(Failure::new(line, whole, Reason::Use { category, value: value.clone() }))
+            }
             Directive::Warning(text) => {
                 let text = self.expand(line, 0, text, target.ad(), observer)?;
                 observer.event(line, Event::Warning(&text));
@@ -342,19 +360,43 @@ impl<'w> Session<'w> {
                 Err(Failure::new(line, whole, Reason::Error(text)))
             }
             Directive::Include { options, target: file } => {
-                if depth + 1 >= DEPTH {
-                    return Err(Failure::new(line, whole, IncludeError::TooDeep));
-                }
                 let file = self.expand(line, 0, file, target.ad(), observer)?;
+                if depth + 1 >= DEPTH {
+                    return Err(unread(line, &file, IncludeError::TooDeep));
+                }
                 let scope = self.scope(target.ad());
                 let (outside, included) = ((self.world, self.commands), self.included.as_deref());
                 let program = include::program(options, &file, &scope, outside, included)
-                    .map_err(|error| Failure::new(line, whole, error))?;
-                let Some(program) = program else { return Ok(()) };
-                self.run(&program, depth + 1, target, observer)
+                    .map_err(|error| unread(line, &file, error))?;
+                let program = match program {
+                    Found::Program(program) => program,
+                    Found::Missing(reference) => {
+                        self.stale_reason = reference;
+                        return Ok(());
+                    }
+                    Found::Empty(name) => {
+                        observer.event(line, Event::EmptyInclude(&name));
+                        return Ok(());
+                    }
+                };
+                let done = self.run(&program, depth + 1, target, observer);
+                done.map_err(|failure| failure.included_by(line, &file))
             }
         }
     }
+}
+
+/// An `include` whose text cannot be had.
+fn unread(line: &Line, file: &[u8], error: IncludeError) -> Failure {
+    let reason = match &error {
+        IncludeError::Unreadable(unreadable) => Some(unreadable.reference.clone()),
+        IncludeError::TooDeep => Some(error.to_string()),
+        _ => None,
+    };
+    let mut failure = Failure::new(line, (0, line.text.len()), error);
+    failure.inclusion =
+        reason.map(|reason| Box::new(Inclusion { file: file.into(), line: 0, statement: line.last, reason }));
+    failure
 }
 
 /// Expands macros; a text without `$` is returned as it is.

@@ -51,7 +51,12 @@ pub enum Append {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Directive {
     /// `use`: never works in a transform, there is no template table.
-    Use,
+    Use {
+        /// The unexpanded category.
+        category: BString,
+        /// What follows the colon.
+        value: BString,
+    },
     /// `include [options] : target`.
     Include {
         /// Words between `include` and the colon.
@@ -101,7 +106,13 @@ pub(super) fn split(text: &[u8]) -> Statement {
             return Statement::Directive(Directive::Include { options, target: trim(value).into() });
         }
         if bare.eq_ignore_ascii_case(b"use") {
-            return Statement::Directive(Directive::Use);
+            // Without a blank before the colon the reference's category runs to the end of the line.
+            let category = match words() {
+                b"" => b"",
+                words if text[..operator_at].last().is_some_and(|&b| is_space(b)) => words,
+                _ => &text[skip_space(text, name_end)..],
+            };
+            return Statement::Directive(Directive::Use { category: category.into(), value: value.into() });
         }
         if bare.eq_ignore_ascii_case(b"error") {
             return Statement::Directive(Directive::Error(value.into()));
@@ -116,6 +127,14 @@ pub(super) fn split(text: &[u8]) -> Statement {
         }
         _ => Statement::Command(command::parse(text)),
     }
+}
+
+/// Whether a line that is no command is complained about as one that cannot be parsed: there is an operator, or no word
+/// before one, so that the reference takes it for an assignment first.
+pub(super) fn is_blamed_on_syntax(text: &[u8]) -> bool {
+    let Some(name_end) = text.iter().position(|&b| is_space(b) || is_operator(b)) else { return false };
+    let at = skip_space(text, name_end);
+    is_operator(text[name_end]) || text.get(at).is_none_or(|&b| is_operator(b) || matches!(b, b'@' | b'+'))
 }
 
 /// Whether the first word belongs to the `if` family.
@@ -192,7 +211,12 @@ mod tests {
 
     #[test]
     fn directives_need_a_colon() {
-        assert_eq!(split(b"use ROLE : Submit"), Statement::Directive(Directive::Use));
+        assert_eq!(
+            split(b"use ROLE : Submit"),
+            Statement::Directive(Directive::Use { category: "ROLE".into(), value: "Submit".into() })
+        );
+        assert!(is_blamed_on_syntax(b"BOGUS: x") && is_blamed_on_syntax(b"A @ b"));
+        assert!(!is_blamed_on_syntax(b"BOGUS x") && !is_blamed_on_syntax(b"BOGUS"));
         assert_eq!(
             split(b"@include ifexist : a b"),
             Statement::Directive(Directive::Include { options: "ifexist".into(), target: "a b".into() })

@@ -28,6 +28,7 @@ mod point;
 mod reactor;
 #[cfg(feature = "cli")]
 mod router_info;
+mod router_info_messages;
 mod router_live;
 mod router_machine;
 mod router_routes;

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::tool::call;
 
 /// Standard output of `condor_job_router_info` over a configuration and a file of jobs.
-fn router_info(config: &str, jobs: &str, words: &[&str]) -> (i32, String) {
+pub(crate) fn router_info(config: &str, jobs: &str, words: &[&str]) -> (i32, String) {
     let place = tempfile::tempdir().unwrap();
     let head = "LOCAL_DIR = .\nLOG = .\nSPOOL = .\nCONDOR_IDS = 0.0\nCOLLECTOR_HOST = 127.0.0.1:0\n";
     fs::write(place.path().join("condor_config"), format!("{head}{config}")).unwrap();
@@ -16,11 +16,11 @@ fn router_info(config: &str, jobs: &str, words: &[&str]) -> (i32, String) {
     call(program, "condor_job_router_info", words, place.path())
 }
 
-fn route(text: &str) -> String {
+pub(crate) fn route(text: &str) -> String {
     format!("JOB_ROUTER_ROUTE_NAMES = R\nJOB_ROUTER_ROUTE_R @=e\nUNIVERSE vanilla\n{text}\n@e\n")
 }
 
-fn job(id: &str) -> String {
+pub(crate) fn job(id: &str) -> String {
     let (cluster, proc) = id.split_once('.').unwrap();
     format!("ClusterId = {cluster}\nProcId = {proc}\nOwner = \"a\"\nJobStatus = 1\nJobUniverse = 5\n\n")
 }
@@ -172,6 +172,10 @@ fn router_history_reads_numbers_as_python_does() {
     let program = env!("CARGO_BIN_EXE_htc-router-status");
     let (_, out) = call(program, "condor_router_history", &["--show_records", "--days=1_0"], place);
     assert!(out.ends_with("JobID Status Site Runtime \n1.0 E A 123 \n"), "{out}");
+    // A lone carriage return ends a line.
+    fs::write(place.join("spool/history"), history.replace("12_3", "12\rRemoteWallClockTime = 7")).unwrap();
+    let (_, out) = call(program, "condor_router_history", &["--show_records", "--days=1_0"], place);
+    assert!(out.ends_with("\n1.0 E A 7 \n"), "{out}");
 }
 
 #[test]

@@ -35,7 +35,7 @@ pub use pipe::{Input, Output, pipe_ends};
 pub use print_mask::{BadColumn, PrintMask, Row};
 pub use problem::Problem;
 pub(crate) use problem::is_broken_pipe;
-pub use program::{Compat, Example, Manual, Program, Session, command};
+pub use program::{CLASSAD_KNOBS, Compat, Example, Manual, Program, Session, brief, command};
 pub use progress::Progress;
 pub use status::Status;
 pub use table::{Align, Column, table};

@@ -1,5 +1,6 @@
 //! From `main` to exit status: the one place where a program's outcome becomes a message and a number.
 
+use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::path::Path;
@@ -77,7 +78,7 @@ impl Session {
 
     /// Says on standard error that something is odd; the work goes on.
     pub fn warn(&self, message: &str) {
-        let text = format!("{}: {} {message}\n", self.name, self.painter.warn("warning:"));
+        let text = format!("{}: {} {}\n", self.name, self.painter.warn("warning:"), brief(message));
         self.tell(&text);
     }
 
@@ -90,6 +91,32 @@ impl Session {
     pub fn tell(&self, text: &str) {
         let _ = std::io::stderr().write_all(text.as_bytes());
     }
+}
+
+/// What man pages say of the ClassAd settings that a configuration has.
+pub const CLASSAD_KNOBS: &str = "STRICT_CLASSAD_EVALUATION is read as 25.14 reads it. ENABLE_CLASSAD_CACHING changes nothing that \
+    could be seen. The libraries of CLASSAD_USER_LIBS and CLASSAD_USER_PYTHON_MODULES are not loaded: a call of their functions gives \
+    error, as for any unknown name. userMap() knows no maps.";
+
+/// A message of ours whose lines fit a terminal: of one that echoes a value of many kilobytes the middle is left out. What the
+/// condor tools print is never cut.
+pub fn brief(message: &str) -> Cow<'_, str> {
+    const LONGEST: usize = 2000;
+    const HEAD: usize = 600;
+    const TAIL: usize = 200;
+    if message.lines().all(|line| line.len() <= LONGEST) {
+        return Cow::Borrowed(message);
+    }
+    let shortened = |line: &str| {
+        if line.len() <= LONGEST {
+            return line.to_owned();
+        }
+        let boundary =
+            |at: usize| (at..line.len()).find(|&at| line.is_char_boundary(at)).unwrap_or(line.len());
+        let (head, tail) = (boundary(HEAD), boundary(line.len() - TAIL));
+        format!("{} ... ({} more bytes) ... {}", &line[..head], tail - head, &line[tail..])
+    };
+    Cow::Owned(message.lines().map(shortened).collect::<Vec<_>>().join("\n"))
 }
 
 /// The clap definition of a program: its derived options, and what is the same everywhere.
@@ -231,5 +258,20 @@ fn outcome(result: anyhow::Result<Status>, session: &Session) -> Status {
             session.report(&error);
             problem::status_of(&error)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::brief;
+
+    #[test]
+    fn long_lines_of_messages_lose_their_middle() {
+        assert_eq!(brief("a\nb"), "a\nb");
+        let long = format!("first\n{}end", "ü".repeat(100_000));
+        let shown = brief(&long);
+        assert!(shown.len() < 1000, "{}", shown.len());
+        assert!(shown.starts_with("first\nüü") && shown.ends_with("üend"));
+        assert!(shown.contains("... (199204 more bytes) ..."), "{shown}");
     }
 }

@@ -19,7 +19,9 @@ use crate::cli::compat::{Least, Rule, Word, Words};
 use crate::config::{MacroSource, View};
 use crate::os::RealWorld;
 use crate::quirks::Quirks;
-use crate::router::{Choice, Chooser, Knobs, Looked, Route, RouteState, RouteTable, Translator};
+use crate::router::{
+    Choice, Chooser, DEPRECATED, Knobs, Looked, Route, RouteState, RouteTable, Subject, Translator, When,
+};
 use crate::world::World;
 use log::{Log, Steps, routes, table_text};
 
@@ -80,14 +82,15 @@ struct Options {
 
 /// Answers to the name `condor_job_router_info`.
 pub fn run(words: &[OsString], program: &Program) -> anyhow::Result<Status> {
-    let options = match read(words, program) {
-        Ok(options) => options,
-        Err(status) => return Ok(Status::Tool(status)),
-    };
     let world = RealWorld::new();
     let config = match configuration::load("TOOL", &world, program) {
         Ok(config) => config,
         Err(status) => return Ok(status),
+    };
+    // The configuration comes first, whatever is asked.
+    let options = match read(words, program) {
+        Ok(options) => options,
+        Err(status) => return Ok(Status::Tool(status)),
     };
     let view = config.view(&world);
     let mut log = Log {
@@ -169,13 +172,28 @@ struct Tool<'a> {
 impl Tool<'_> {
     fn run(&self, log: &mut Log) -> anyhow::Result<u8> {
         let options = self.options;
-        let knobs = Knobs::load(self.view, &mut |_| {});
+        let mut complaints = Vec::new();
+        let knobs = Knobs::load(self.view, &mut |complaint| complaints.push(complaint));
+        let complain = |when: When, log: &mut Log| {
+            let now = complaints.iter().filter(|complaint| complaint.when == when);
+            now.for_each(|complaint| log.error(complaint.line.as_bytes()));
+        };
+        complain(When::First, log);
         log.line(b"Following source schedd (SCHEDD1): job_router_info\n");
         log.line(b"Destination schedd (SCHEDD2) not configured, using source schedd as destination also\n");
+        complain(When::BeforeRoutes, log);
         let mut notes = Vec::new();
         let table =
             RouteTable::load(self.view, &knobs, self.world, Quirks::Reference, &mut |note| notes.push(note));
-        notes.iter().filter(|note| !note.text.is_empty()).for_each(|note| log.line(&note.text));
+        for note in notes.iter().filter(|note| !note.text.is_empty()) {
+            match note.subject {
+                Subject::Complaint(_) | Subject::Error => log.error(&note.text),
+                _ => log.line(&note.text),
+            }
+        }
+        if table.enabled {
+            complain(When::AfterRoutes, log);
+        }
         // With routing disabled the router reads no further than its routes.
         if table.enabled && knobs.name.is_empty() {
             self.program.tell("ERROR \"JOB_ROUTER_NAME must not be empty\"\n");
@@ -222,6 +240,10 @@ impl Tool<'_> {
             }
         }
         if status == 0 && !knobs.deprecated.is_empty() {
+            for name in DEPRECATED {
+                let _ = self.view.string(name);
+            }
+            self.view.take_messages().iter().for_each(|message| log.error(format!("{message}\n").as_bytes()));
             let text = format!(
                 "\nWARNING: {} are no longer supported. New configuration syntax for the job router is defined using \
                  JOB_ROUTER_ROUTE_NAMES and JOB_ROUTER_ROUTE_<name>.\n",

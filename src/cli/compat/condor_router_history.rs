@@ -4,7 +4,7 @@
 //! was meant is printed.
 
 use std::ffi::OsString;
-use std::io::{self, BufReader, Write};
+use std::io::{self, BufReader, Read, Write};
 use std::path::PathBuf;
 
 use bstr::{BString, ByteSlice};
@@ -224,7 +224,8 @@ fn report(options: &Options, spool: &BString, start: f64, end: f64, world: &dyn 
     let mut places: FxHashMap<BString, usize> = FxHashMap::default();
     for path in files(spool, start, world) {
         let Ok(file) = std::fs::File::open(&path) else { continue };
-        for record in HistoryReader::new(BufReader::with_capacity(256 << 10, file)).map_while(Result::ok) {
+        let lines = BufReader::with_capacity(256 << 10, AnyLineEnd { inner: file, after_return: false });
+        for record in HistoryReader::new(lines).map_while(Result::ok) {
             let Some(record) = Record::of(&record) else { continue };
             match places.get(&record.id) {
                 Some(&at) => order[at].1 = record,
@@ -274,6 +275,34 @@ fn report(options: &Options, spool: &BString, start: f64, end: f64, world: &dyn 
         summary(&mut sites, &mut out);
     }
     (out, failed)
+}
+
+/// A text in which `\r` and `\r\n` end lines as `\n` does, as Python reads a file.
+struct AnyLineEnd<R> {
+    inner: R,
+    /// Whether the last byte was a `\r`: a `\n` behind it belongs to it.
+    after_return: bool,
+}
+
+impl<R: Read> Read for AnyLineEnd<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            let length = self.inner.read(buffer)?;
+            let mut kept = 0;
+            for at in 0..length {
+                let byte = buffer[at];
+                let belongs = byte == b'\n' && std::mem::take(&mut self.after_return);
+                if !belongs {
+                    self.after_return = byte == b'\r';
+                    buffer[kept] = if self.after_return { b'\n' } else { byte };
+                    kept += 1;
+                }
+            }
+            if kept > 0 || length == 0 {
+                return Ok(kept);
+            }
+        }
+    }
 }
 
 /// What of a record counts.
@@ -344,4 +373,17 @@ fn row(out: &mut Vec<u8>, name: &[u8], hours: &str, completed: u64, others: u64)
     out.extend_from_slice(name);
     out.resize(out.len() + 15usize.saturating_sub(name.to_str_lossy().chars().count()), b' ');
     out.extend_from_slice(format!(" {hours:>5} {completed:>7} {others:>5}\n").as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lone_carriage_return_ends_a_line() {
+        let inner = (&b"a\rb\r"[..]).chain(&b"\n"[..]).chain(&b"\nc\r\nd\r\r\n"[..]).chain(&b"e"[..]);
+        let mut text = String::new();
+        AnyLineEnd { inner, after_return: false }.read_to_string(&mut text).unwrap();
+        assert_eq!(text, "a\nb\n\nc\nd\n\ne");
+    }
 }

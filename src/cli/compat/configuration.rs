@@ -4,11 +4,14 @@ use crate::cli::common::{Session as Program, Status};
 use crate::config::{Config, LoadOptions, Who};
 use crate::world::World;
 
-/// Loads the configuration of a subsystem; where that fails the error has been told and the tool ends with the status.
+/// Loads the configuration of a subsystem, and tells what is odd about it; where that fails the error has been told and the tool ends with the status.
 pub(super) fn load(subsystem: &str, world: &dyn World, program: &Program) -> Result<Config, Status> {
     let who = Who { subsystem: subsystem.into(), ..Who::default() };
     match Config::load(world, &who, &LoadOptions::default()) {
-        Ok((config, _)) => Ok(config),
+        Ok((config, warnings)) => {
+            warnings.iter().for_each(|warning| program.tell(&format!("{warning}\n")));
+            Ok(config)
+        }
         Err(error) => {
             program.report(&anyhow::Error::new(error));
             Err(Status::Tool(1))

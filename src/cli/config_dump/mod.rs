@@ -64,5 +64,6 @@ const MANUAL: Manual = Manual {
         "-info tells type, range, default, readers and whether a restart is needed as condor_config_val does, but not \
          that tool's own descriptions ('# description:', '# use for :').",
         "Daemons are never asked. The options that would are refused with condor_config_val's own status.",
+        crate::cli::common::CLASSAD_KNOBS,
     ],
 };

@@ -10,7 +10,8 @@ use super::router::{self, JsonRows, Reasons, Setup, StateOptions};
 use super::stream::{Inputs, each_ad};
 use crate::classad::Truth;
 use crate::cli::common::{
-    ClockOptions, ConfigOptions, OutputOptions, Problem, QuirksOptions, Session as Program, Status, pipe_ends,
+    ClockOptions, ConfigOptions, OutputOptions, Problem, QuirksOptions, Session as Program, Status, brief,
+    pipe_ends,
 };
 use crate::router::explain::{Explanation, explain, reason};
 use crate::router::{Choice, Chooser, Route};
@@ -48,7 +49,7 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
     let mut chooser = Chooser::new(&setup.table, &setup.knobs, router::owner(&arguments.state), &world);
     let mut umbrella = chooser
         .umbrella(&states)
-        .map_err(|error| Problem::unreadable(error.to_string()))?
+        .map_err(|error| Problem::unreadable(brief(&error.to_string()).into_owned()))?
         .filter(|_| setup.table.enabled);
     let mut json = JsonRows::new(&arguments.output);
     let (mut turn, mut managed) = (0, 0);

@@ -124,6 +124,9 @@ const MANUAL: Manual = Manual {
         "condor_transform_ads exits with 1 after success and with 0 when there was no ad, as 25.14 does; the transform \
          verb exits with 0 and with 1 after a failed transform or statement. After a failure 25.14 reads no further ad; the transform \
          verb goes on with the next one.",
+        "What debug() would log is not printed: condor_job_router_info -diagnostic:match lacks the lines 'Classad debug: ...', \
+         which tell how long each step took.",
+        crate::cli::common::CLASSAD_KNOBS,
     ],
 };
 
@@ -148,13 +151,13 @@ enum Verb {
     /// Write the ads that the router would submit
     Route(route::Arguments),
     /// Call TRANSLATE_JOB for source jobs and write its answers
-    Translate(stages::Arguments),
+    Translate(stages::Translate),
     /// Call UPDATE_JOB_INFO for routed jobs and write them updated
-    Update(stages::Arguments),
+    Update(stages::Call),
     /// Call JOB_FINALIZE for pairs of source and routed job and write them updated
-    Finalize(stages::Arguments),
+    Finalize(stages::Call),
     /// Call JOB_CLEANUP for routed jobs
-    Cleanup(stages::Arguments),
+    Cleanup(stages::Call),
     /// Copy back what the router copies back, from pairs of source and routed job
     Finish(stages::Arguments),
     /// Route the jobs of a directory for as long as it lives
@@ -172,7 +175,7 @@ fn run(arguments: Arguments, session: &Session) -> anyhow::Result<Status> {
         Verb::Compare(arguments) => compare::run(&arguments, session),
         Verb::Match(arguments) => matching::run(&arguments, session),
         Verb::Route(arguments) => route::run(&arguments, session),
-        Verb::Translate(arguments) => stages::run(HookType::TranslateJob, &arguments, session),
+        Verb::Translate(arguments) => stages::translate(&arguments, session),
         Verb::Update(arguments) => stages::run(HookType::RouterUpdateJobInfo, &arguments, session),
         Verb::Finalize(arguments) => stages::run(HookType::JobFinalize, &arguments, session),
         Verb::Cleanup(arguments) => stages::run(HookType::JobCleanup, &arguments, session),

@@ -7,7 +7,7 @@ use super::router::{self, Reasons, Setup, StateOptions};
 use super::stream::{Ads, Inputs, each_ad};
 use crate::classad::ClassAd;
 use crate::cli::common::{
-    ClockOptions, ConfigOptions, OutputOptions, Problem, QuirksOptions, Session as Program, Status,
+    ClockOptions, ConfigOptions, OutputOptions, Problem, QuirksOptions, Session as Program, Status, brief,
     pipe_ends, seconds,
 };
 use crate::cli::transform_report as report;
@@ -142,7 +142,7 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
     let mut chooser = Chooser::new(&setup.table, &setup.knobs, router::owner(&arguments.state), &world);
     let umbrella = chooser
         .umbrella(&states)
-        .map_err(|error| Problem::unreadable(error.to_string()))?
+        .map_err(|error| Problem::unreadable(brief(&error.to_string()).into_owned()))?
         .filter(|_| setup.table.enabled);
     let forced = match &arguments.route {
         Some(name) => Some(

@@ -55,7 +55,8 @@ impl Setup {
         let (knobs, table) = {
             let view = config.view(world);
             let mut complaints = Vec::new();
-            let knobs = Knobs::load(&view, &mut |text| complaints.push(text));
+            let knobs = Knobs::load(&view, &mut |complaint| complaints.push(complaint.text));
+            complaints.dedup();
             complaints.iter().for_each(|text| program.warn(text));
             let table = tables(&view, &knobs, world, quirks, program);
             (knobs, table)
@@ -137,10 +138,17 @@ fn tables(
             _ => None,
         })
         .collect();
+    let mut complaints: Vec<String> = Vec::new();
     for note in told {
         let text = note.text.to_str_lossy().trim_end().to_owned();
         match note.subject {
-            Subject::Progress => continue,
+            Subject::Progress | Subject::Error => continue,
+            // The same for each route that has no limit of its own.
+            Subject::Complaint(text) if complaints.contains(&text) => continue,
+            Subject::Complaint(text) => {
+                program.warn(&text);
+                complaints.push(text);
+            }
             Subject::Refused(name, error) => {
                 let text = format!("route {name} is left out: {}", error.to_string().trim_end());
                 program.warn(&text);

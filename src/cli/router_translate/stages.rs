@@ -20,18 +20,32 @@ use crate::router::{HookAnswer, HookDecision, HookVerdict, hook_verdict};
 use crate::runner::router::{HookRunner, NoHook};
 use crate::world::World;
 
-/// Options of the verbs.
+/// Options of `translate`, whose hook alone is told of a route.
 #[derive(Args, Debug)]
-pub(super) struct Arguments {
+pub(super) struct Translate {
     /// The route that TRANSLATE_JOB is told of
     #[arg(long, value_name = "NAME")]
     route: Option<String>,
+    #[command(flatten)]
+    call: Call,
+}
+
+/// Options of the verbs that call a hook.
+#[derive(Args, Debug)]
+pub(super) struct Call {
     /// Kill a hook that takes longer
     #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "60")]
     hook_limit: Duration,
     /// Do not call the hook; write what it would read
     #[arg(long)]
     dry_run: bool,
+    #[command(flatten)]
+    arguments: Arguments,
+}
+
+/// Options of all the verbs.
+#[derive(Args, Debug)]
+pub(super) struct Arguments {
     #[command(flatten)]
     config: ConfigOptions,
     #[command(flatten)]
@@ -47,7 +61,7 @@ pub(super) struct Arguments {
 /// One hook between ads that come and ads that go.
 struct Stage<'a> {
     program: &'a Program,
-    arguments: &'a Arguments,
+    asked: &'a Call,
     hooks: HookRunner<'a>,
     reactor: Option<Reactor>,
     world: &'a dyn World,
@@ -76,7 +90,7 @@ impl Stage<'_> {
     ) -> anyhow::Result<Called> {
         match self.hooks.path(hook, source) {
             Err(NoHook::NotConfigured) => return Ok(Called::NoHook),
-            Ok(path) if self.arguments.dry_run => {
+            Ok(path) if self.asked.dry_run => {
                 let text = HookRunner::stdin(hook, route, source, routed);
                 self.program.tell(&format!(
                     "{key}: {} {path} would read:\n{}",
@@ -105,7 +119,7 @@ impl Stage<'_> {
             self.program.tell(&format!("{key}: {} says: {complaint}\n", hook.name()));
         }
         if called.timed_out {
-            let limit = self.arguments.hook_limit.as_secs();
+            let limit = self.asked.hook_limit.as_secs();
             self.fail(
                 key,
                 &format!("{} {} took longer than {limit} s and was killed", hook.name(), called.path),
@@ -141,13 +155,23 @@ impl Stage<'_> {
     }
 }
 
-/// Carries one of the hook verbs out: 0 when all went well, 1 when a hook failed.
-pub(super) fn run(hook: HookType, arguments: &Arguments, program: &Program) -> anyhow::Result<Status> {
+/// Carries `translate` out: 0 when all went well, 1 when a hook failed.
+pub(super) fn translate(arguments: &Translate, program: &Program) -> anyhow::Result<Status> {
+    carry_out(HookType::TranslateJob, arguments.route.as_deref(), &arguments.call, program)
+}
+
+/// Carries one of the other hook verbs out.
+pub(super) fn run(hook: HookType, call: &Call, program: &Program) -> anyhow::Result<Status> {
+    carry_out(hook, None, call, program)
+}
+
+fn carry_out(hook: HookType, route: Option<&str>, asked: &Call, program: &Program) -> anyhow::Result<Status> {
+    let arguments = &asked.arguments;
     let world = arguments.clock.world();
     let quirks = arguments.quirks.quirks;
     let setup = Setup::load(&arguments.config, quirks, &world, program)?;
     let view = setup.config.view(&world);
-    let route = match (&arguments.route, hook) {
+    let route = match (route, hook) {
         (Some(name), _) => match setup.table.find(name.as_bytes()) {
             Some(at) => setup.table.routes[at].description(),
             None => return Err(Problem::usage(format!("there is no route '{name}'")).into()),
@@ -160,14 +184,9 @@ pub(super) fn run(hook: HookType, arguments: &Arguments, program: &Program) -> a
         },
         _ => BString::default(),
     };
-    let hooks = HookRunner {
-        knobs: &view,
-        world: &world,
-        limit: Some(arguments.hook_limit),
-        directory: None,
-        quirks,
-    };
-    let mut stage = Stage { program, arguments, hooks, reactor: None, world: &world, quirks, failed: 0 };
+    let hooks =
+        HookRunner { knobs: &view, world: &world, limit: Some(asked.hook_limit), directory: None, quirks };
+    let mut stage = Stage { program, asked, hooks, reactor: None, world: &world, quirks, failed: 0 };
     let (stdin, stdout) = pipe_ends();
     let mut ads = Ads::new(&arguments.output, stdout);
     let malformed = if hook == HookType::JobFinalize {

@@ -66,5 +66,6 @@ pub(super) const MANUAL: Manual = Manual {
          jobs.",
         "A hook that never ends keeps its slot from fetching, as in HTCondor. That is told each minute, and \
          --hook-timeout ends it.",
+        crate::cli::common::CLASSAD_KNOBS,
     ],
 };

@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 
 use super::*;
+use crate::classad::mode;
 use crate::config::detected::{self, AddressSettings, HostSettings, Interface};
 use crate::config::macro_set::Replacement;
 
@@ -79,7 +80,8 @@ impl Loader<'_> {
         }
     }
 
-    /// What the tool reads for itself when all is read; only complaints about the values come of it.
+    /// What the tool reads for itself when all is read (`ClassAdReconfig` and others). Strict mode is set from it; of the rest
+    /// only complaints about the values come.
     pub(super) fn settings_of_the_tool(&mut self) -> Result<(), Stop> {
         let read = [
             ("ABORT_ON_EXCEPTION", false),
@@ -88,7 +90,10 @@ impl Loader<'_> {
             ("ENABLE_CLASSAD_CACHING", true),
         ];
         for (name, default) in read {
-            self.flag(name, default)?;
+            let value = self.flag(name, default)?;
+            if name == "STRICT_CLASSAD_EVALUATION" {
+                mode::set_strict(value);
+            }
         }
         if self.counts() {
             self.value("CLASSAD_USER_LIBS")?;

@@ -7,7 +7,7 @@ use bstr::{BString, ByteSlice};
 use crate::cli::common::Session as Program;
 use crate::router::translate::{Part, Stage, Watcher, condition_line};
 use crate::router::{Route, RouteState, RouteTable, limits, route};
-use crate::transform::{Event, Failure, Keyword, Line, Observer, ProblemKind, Reason, Transform};
+use crate::transform::{Event, Failure, Inclusion, Keyword, Line, Observer, ProblemKind, Reason, Transform};
 
 /// Lines longer than this get an empty one in front.
 const LONG_LINE: usize = 150;
@@ -137,7 +137,7 @@ impl Watcher for Steps<'_> {
                 }
                 self.lines = transform.lines().cloned().collect();
                 if transform.is_empty() {
-                    self.log.line(b"WARNING: Submit file is empty: <Local>\n");
+                    self.log.line(&route::empty_include(b"<Local>"));
                 }
             }
             // The reference says so after each transform, whether or not anything went wrong.
@@ -156,17 +156,23 @@ impl Watcher for Steps<'_> {
     }
 
     fn failed(&mut self, failure: &Failure) {
+        self.program.tell("Transform of ad  failed!\n");
         if let Some(line) = condition_line(failure) {
             self.log.error(&line);
         }
-        match &failure.reason {
-            Reason::Unended(tag) => {
+        if let Some(inclusion) = &failure.inclusion {
+            let Inclusion { file, line, reason, .. } = &**inclusion;
+            self.complaint = format!("Error \"{file}\", Line {line}, Include Depth 1: {reason}\n");
+            return;
+        }
+        match (&failure.reason, failure.complaint()) {
+            (Reason::Unended(tag), _) => {
                 self.complaint = format!("Found end-of-file while scanning for '@{tag}' in <Local>\n");
             }
-            Reason::Unclosed => {
-                self.complaint = format!("Error \"<Local>\", Line {}: \n", self.lines.len() + 1);
+            (Reason::Unclosed, Some(text)) => {
+                self.complaint = format!("Error \"<Local>\", Line {}{text}\n", self.lines.len() + 1);
             }
-            Reason::Error(text) => self.complaint = self.placed("Error", &failure.line, text),
+            (_, Some(text)) => self.complaint = self.placed("Error", &failure.line, &text),
             _ => {}
         }
     }
@@ -180,7 +186,7 @@ impl Steps<'_> {
     /// A message with its place, counted in lines without the envelope.
     fn placed(&self, kind: &str, line: &Line, text: &[u8]) -> String {
         let number = self.lines.iter().position(|known| known == line).map_or(0, |at| at + 1);
-        format!("{kind} \"<Local>\", Line {number}: {}\n", text.as_bstr())
+        format!("{kind} \"<Local>\", Line {number}{}\n", text.as_bstr())
     }
 }
 
@@ -198,19 +204,30 @@ impl Observer for Steps<'_> {
             match &problem.kind {
                 ProblemKind::Function(text) => {
                     // The tool prints the message without what the library says around it.
-                    let bare = text
-                        .strip_prefix("ERROR \"")
-                        .and_then(|text| text.rsplit_once('"'))
-                        .map(|(text, _)| text);
-                    self.complaint = bare.unwrap_or(text).into();
+                    self.complaint = route::function_words(text).into();
                 }
                 // The tool takes a match that was given up for none, without a word.
                 ProblemKind::MatchLimit { .. } => {}
+                ProblemKind::Undefined { .. } | ProblemKind::Trailing { .. } => {}
+                ProblemKind::Expression { keyword, attribute, .. } => {
+                    let (name, text) = (keyword.name(), &problem.text);
+                    self.program.tell(&format!("ERROR: {name} {attribute} invalid expression : {text}\n"));
+                }
+                ProblemKind::Evaluate { keyword, attribute, .. } => {
+                    let (name, text) = (keyword.name(), &problem.text);
+                    self.program.tell(&format!("ERROR: {name} {attribute} could not evaluate : {text}\n"));
+                }
+                ProblemKind::Pattern { pattern, code, .. } => self.program.tell(&format!(
+                    "ERROR: Error compiling regex '{pattern}'. {code}. this entry will be ignored.\n"
+                )),
                 kind => self.program.tell(&format!("ERROR: {kind}\n")),
             }
         }
+        if let Event::EmptyInclude(name) = &event {
+            self.log.line(&route::empty_include(name));
+        }
         if let Event::Warning(text) = &event {
-            self.complaint = self.placed("Warning", line, text);
+            self.complaint = self.placed("Warning", line, &[&b": "[..], text].concat());
         }
         if !self.steps {
             return;
