@@ -147,6 +147,7 @@ impl ExecutionPoint {
         // A partitionable slot lists its children as they are when it asks for work.
         self.core.slot_count = i64::try_from(self.slots.len()).unwrap_or(i64::MAX);
         self.list_children();
+        self.collect_shared();
         // What woke the daemon is looked at after its timers.
         let ended = matches!(
             event,
@@ -322,7 +323,10 @@ impl ExecutionPoint {
             self.slots.values().any(|slot| (slot.state, slot.activity) == (State::Drained, Activity::Idle));
         let keys: Vec<_> = self.slots.keys().copied().collect();
         for key in keys {
+            // A slot sees the others as they are after their turns.
+            self.collect_shared();
             if let Some(slot) = self.slots.get_mut(&key) {
+                slot.take_shared(&self.core);
                 slot.evaluate(&mut self.core);
             }
             self.remove_gone();
@@ -388,6 +392,12 @@ impl ExecutionPoint {
 
     /// STARTD_SLOT_ATTRS: each listed attribute of each slot is copied into all, as `<slot>_<attribute>`.
     fn share_slot_attributes(&mut self) {
+        self.collect_shared();
+        self.slots.values_mut().for_each(|slot| slot.take_shared(&self.core));
+    }
+
+    /// STARTD_SLOT_ATTRS as they are now: what is sent has them so, whatever the slots' own ads say (`publishSlotAttrs`).
+    fn collect_shared(&mut self) {
         let settings = self.core.settings.clone();
         let mut shared = Vec::new();
         for slot in self.slots.values() {
@@ -396,11 +406,6 @@ impl ExecutionPoint {
                     let name = format!("{}_{}", slot.id, super::claim::lossy(name.as_bytes()));
                     shared.push((name, expr.clone()));
                 }
-            }
-        }
-        for slot in self.slots.values_mut() {
-            for (name, expr) in &shared {
-                slot.live.insert(name, expr.clone());
             }
         }
         self.core.shared_attributes = shared;

@@ -266,6 +266,13 @@ impl Slot {
         }
     }
 
+    /// Attributes that slots show one another, in the internal ad.
+    pub(super) fn take_shared(&mut self, core: &Core) {
+        for (name, expr) in &core.shared_attributes {
+            self.live.insert(name, expr.clone());
+        }
+    }
+
     /// MaxJobRetirementTime in the internal ad (`refresh_draining_attrs`).
     pub(super) fn publish_retirement(&mut self, core: &Core) {
         retirement_of(core, &mut self.live);

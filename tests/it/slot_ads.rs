@@ -220,3 +220,23 @@ fn a_reconfiguration_leaves_resources_as_they_are() {
     }
     assert!(!reply.contains("TotalSlotFOO"), "{reply}");
 }
+
+/// STARTD_SLOT_ATTRS in an ad that is sent say what the slots are at that moment (`publishSlotAttrs`).
+#[test]
+fn slots_show_one_another_as_they_are_now() {
+    let job = "ClusterId = 1\nProcId = 0\nCmd = \"/bin/true\"\nOwner = \"nobody\"\n";
+    let fetch = "#!/bin/sh\ncat > \"$HOME/out/fetch.$$\"\nfor file in \"$HOME\"/queue/*; do\n  \
+                 [ -e \"$file\" ] || exit 0\n  mv \"$file\" \"$HOME/taken/\"\n  exec cat \"$HOME/taken/${file##*/}\"\ndone\n";
+    let point = Point::new()
+        .job("1", job)
+        .hook("fetch", fetch)
+        .hook("starter", "#!/bin/sh\ncat > /dev/null\nsleep 3\n");
+    // No poll and no update comes between the start of the job and the next fetch.
+    let point =
+        point.knob("STARTD_SLOT_ATTRS = State").knob("FetchWorkDelay = 1").knob("POLLING_INTERVAL = 100");
+    let run = point.run();
+    let told = point.told("fetch.");
+    let busy = told.iter().find(|ad| ad.contains("\nState = \"Claimed\"\n"));
+    let busy = busy.unwrap_or_else(|| panic!("never busy: {}", run.stderr));
+    assert!(busy.contains("\nslot1_State = \"Claimed\"\n"), "{busy}");
+}
