@@ -332,6 +332,43 @@ fn a_dump_reads_back_to_itself() {
 }
 
 #[test]
+fn a_dump_reads_back_though_local_files_and_defaults_are_said_twice() {
+    // A value that is set back to its default would not be kept when it is read again.
+    let first = Place::new("NO_DNS = true\nNO_DNS = false\nA = 1\nLOCAL_CONFIG_FILE = more\n");
+    first.write("more", "B = 2\n");
+    let (once, _, _) = first.run(["--no-env"]);
+    assert_eq!(once, "A = 1\nB = 2\nLOCAL_CONFIG_FILE = more\n");
+    // What a local file adds would be added again.
+    first.write("more", "A = $(A) 2\n");
+    let (once, _, _) = first.run(["--no-env"]);
+    assert_eq!(once, "A = 1 2\n# the files it names are in here: LOCAL_CONFIG_FILE = more\n");
+    first.write("dump", &once);
+    let (twice, _, _) = first.run(["--no-env", "--config-file", "dump"]);
+    assert_eq!(twice, "A = 1 2\n");
+}
+
+#[test]
+fn a_hook_that_stands_here_is_looked_at_in_files_for_elsewhere_too() {
+    let place = Place::new("STARTER_JOB_HOOK_KEYWORD = KW\n");
+    place.write("hook", "#!/bin/sh\n");
+    let hook = place.path().join("hook");
+    let text = format!(
+        "STARTER_JOB_HOOK_KEYWORD = KW\nKW_HOOK_PREPARE_JOB = {}\nKW_HOOK_JOB_EXIT = /no/such/hook\n",
+        hook.display()
+    );
+    place.write("elsewhere", text);
+    let (out, _, status) = place.run(["lint", "elsewhere"]);
+    assert_eq!((out.matches("[hook-refused]").count(), status), (1, 1), "{out}");
+    assert!(out.starts_with("elsewhere:2:"), "{out}");
+}
+
+#[test]
+fn a_slip_of_a_short_name_is_told_as_one() {
+    let (out, _, _) = Place::new("STARRT = true\n").run(["lint"]);
+    assert!(out.contains("did you mean START?"), "{out}");
+}
+
+#[test]
 fn values_without_end_are_errors_that_name_the_chain() {
     let place =
         Place::new("A = $(B)\nB = x$(C)\nC = $(A)\nD = $INT(D)\nE = $(E:$(F))\nF = $(F2)\nF2 = $(F)\n");

@@ -231,8 +231,8 @@ impl Detected {
             let value = world.env(name.as_ref())?;
             integer_prefix(value.as_encoded_bytes()).map(|(limit, _)| limit)
         });
-        let least = limits.filter(|&limit| limit > 0 && limit < all as i64).min();
-        if let Some(limit) = least.filter(|_| !self.only_physical) {
+        let least = limits.filter(|&limit| limit > 0 && limit < cpus as i64).min();
+        if let Some(limit) = least {
             values.push(("DETECTED_CPUS_LIMIT", limit.to_string().into()));
         }
         values

@@ -392,7 +392,11 @@ pub(crate) fn text_value<'t>(
         }
         Function::Basename | Function::Dirname | Function::Filename => {
             let flags = &text[found.dollar + 1..found.body - 1];
-            let value = expander.value_of(body, Mode::Text)?;
+            let value = expander.value_of(body, Mode::Text)?.filter(|value| !value.is_empty());
+            // The reference takes the colon of an earlier candidate for one of its own; behind the end it is an error.
+            if value.is_none() && found.default.is_some_and(|at| at >= found.end) {
+                return Ok(Err(BString::default()));
+            }
             let value = value.map(|value| match found.function {
                 Function::Basename => filename::basename(&value, None),
                 Function::Dirname => filename::dirname(&value),

@@ -9,6 +9,7 @@
 pub mod command;
 pub mod condition;
 pub mod defaults;
+pub mod descriptions;
 pub(crate) mod detected;
 pub(crate) mod evaluate;
 pub mod expand;

@@ -199,3 +199,52 @@ fn types_and_ranges_are_those_of_the_compiled_table() {
             .contains("used by: daemon_core,HookClientMgr\n")
     );
 }
+
+#[test]
+fn a_name_with_a_prefix_has_the_default_of_that_subsystem() {
+    let place = Place::new("MASTER.ENABLE_CLASSAD_CACHING = x\nMASTER.LOG = y\n");
+    let told = place.run("-dump -v ^MASTER[.]");
+    let (first, second) = told.split_once("\nMASTER.LOG = y\n").unwrap();
+    assert!(first.ends_with("\n # expanded: x\n # default: false"), "{told}");
+    assert_eq!(second, " # at: condor_config, line 2\n # expanded: y\n");
+    let typed = place.run("-v:double master.PID_SNAPSHOT_INTERVAL");
+    assert!(typed.ends_with(" # eval: 60 (valid)\n\n"), "{typed}");
+}
+
+#[test]
+fn a_colon_of_an_earlier_reference_ends_an_expansion_that_finds_nothing() {
+    let place = Place::new("");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_htc-config-dump"));
+    command.env_clear().env("CONDOR_CONFIG", "condor_config").arg0("condor_config_val");
+    command.current_dir(place.0.path()).args([
+        "-macro",
+        "$(MAX_JOBS_RUNNING:$BASENAME(L, c)%d)",
+        "$(A:$BASENAME(L, c)%d)",
+    ]);
+    let out = String::from_utf8(command.output().unwrap().stdout).unwrap();
+    assert_eq!(out, "$(MAX_JOBS_RUNNING:$BASENAME(L, c)%d)\n$(A: c%d)\n");
+}
+
+#[test]
+fn a_limit_of_threads_holds_for_physical_processors_too() {
+    let place = Place::new("COUNT_HYPERTHREAD_CPUS = false\n");
+    let cores = place.run("DETECTED_PHYSICAL_CPUS").trim().parse::<u32>().unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_htc-config-dump"));
+    command.env_clear().env("CONDOR_CONFIG", "condor_config").env("OMP_THREAD_LIMIT", "1");
+    command.arg0("condor_config_val").current_dir(place.0.path()).args(["-raw", "DETECTED_CPUS_LIMIT"]);
+    let limit = String::from_utf8(command.output().unwrap().stdout).unwrap();
+    assert_eq!(limit, if cores > 1 { "1\n" } else { "$(DETECTED_CPUS)\n" });
+}
+
+#[test]
+fn descriptions_are_told_where_the_tool_has_some_and_with_the_story() {
+    let place = Place::new("FARM_HOOK_FETCH_WORK = /x\n");
+    let told = place.run("-info PIPE_BUFFER_MAX START FARM_HOOK_FETCH_WORK");
+    assert_eq!(told.matches(" # description: ").count(), 1, "{told}");
+    assert!(told.contains(" # description: How many bytes are taken"), "{told}");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_htc-config-dump"));
+    command.env_clear().current_dir(place.0.path());
+    command.args(["--config-file", "condor_config", "--why", "FARM_HOOK_FETCH_WORK"]);
+    let story = String::from_utf8(command.output().unwrap().stdout).unwrap();
+    assert!(story.contains("  meaning: Program that the startd asks for work"), "{story}");
+}

@@ -15,7 +15,7 @@ use crate::classad::regex::{Options as RegexOptions, Regex};
 use crate::config::defaults::{self, Parameter, ParameterType};
 use crate::config::macro_set::{Found, Replacement, SourceId};
 use crate::config::use_counts::{Reading, Uses};
-use crate::config::{Config, LoadOptions, View, Who, condition, evaluate, expand, view};
+use crate::config::{Config, LoadOptions, View, Who, condition, descriptions, evaluate, expand, view};
 use crate::text::caseless;
 use crate::world::World;
 
@@ -286,6 +286,7 @@ impl<'a> Answer<'a> {
         }
         if request.verbose {
             if let Some(found) = &found {
+                self.describe(&shown, output);
                 output.line(&[b" # at: ", &self.location(found)]);
             }
             if let Some(raw) = raw_line {
@@ -370,6 +371,13 @@ impl<'a> Answer<'a> {
         }
     }
 
+    /// `# description:` of `-info`: ours, where the tool has a text of its own.
+    fn describe(&self, name: &[u8], output: &mut Output) {
+        if let Some(known) = descriptions::find(name).filter(|known| self.request.info && known.in_table) {
+            output.line(&[b" # description: ", known.text.as_bytes()]);
+        }
+    }
+
     /// The uses of an entry that is told about, given those before it was: the tool looks at the counts of a setting
     /// when it prints them, at those of a default when it finds it.
     fn uses_after(&self, found: &Found<'_>, before: Uses) -> Uses {
@@ -381,7 +389,7 @@ impl<'a> Answer<'a> {
 
     /// `# eval:`, which shows the default for all types but bool (`condor_config_val.cpp`, `print_as_type`).
     fn print_as_type(&self, name: &[u8], kind: ParameterType, view: &View<'_>, output: &mut Output) {
-        let parameter = defaults::find(name);
+        let parameter = defaults::find_qualified(name);
         let number = parameter.and_then(|parameter| view::table_number(parameter, self.world));
         let valid = if number.is_some() { "valid" } else { "invalid" };
         let value = number.unwrap_or(0);
@@ -421,7 +429,11 @@ impl<'a> Answer<'a> {
 /// The default of what a look-up found; `None` where the table has none.
 fn default_of<'a>(found: &Found<'a>) -> Option<Cow<'a, [u8]>> {
     let parameter = match found {
-        Found::Set(entry) => defaults::find(&entry.name),
+        // A name with a prefix has the default of that subsystem or none.
+        Found::Set(entry) => match memchr::memchr(b'.', &entry.name) {
+            Some(dot) => defaults::find_in_subsystem(&entry.name[..dot], &entry.name[dot + 1..]),
+            None => defaults::find(&entry.name),
+        },
         other => parameter_of(other),
     };
     parameter.and_then(Parameter::explicit_default)

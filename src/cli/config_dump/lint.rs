@@ -1,8 +1,10 @@
 //! `lint`: what is wrong in a configuration, the language's own rules first, then those about hooks and transforms.
 
+use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
 
 use bstr::{BStr, BString, ByteSlice};
 use serde::Serialize;
@@ -264,8 +266,13 @@ fn hook_path(subject: &Subject<'_>, entry: &Entry, detached: bool, findings: &mu
                 ),
                 "let the hook be a script that calls another with arguments".to_owned(),
             ));
+            return;
         }
-        return;
+        // What does not stand here may stand there; what stands here is looked at.
+        let file = Path::new(OsStr::from_bytes(&path));
+        if !file.is_absolute() || subject.world.stat(file).is_err() {
+            return;
+        }
     }
     if let Err(refusal) = path_check::check(subject.world, &path) {
         findings.push(subject.finding("hook-refused", &entry.current, whole, refusal.to_string(), None));

@@ -8,6 +8,7 @@ mod job_ad;
 mod json;
 mod lint;
 mod native;
+mod reads_back;
 mod redact;
 mod request;
 mod tool;
@@ -61,8 +62,9 @@ const MANUAL: Manual = Manual {
     differences: &[
         "Values that refer to themselves hang or crash condor_config_val; here they are an error that names the chain, \
          under both names. Under both names the texts on standard error about wrong command lines are our own.",
-        "-info tells type, range, default, readers and whether a restart is needed as condor_config_val does, but not \
-         that tool's own descriptions ('# description:', '# use for :').",
+        "-info tells type, range, default, readers and whether a restart is needed as condor_config_val does, but does \
+         not repeat that tool's own descriptions: a few lines '# description:' are in our words, the others and all \
+         '# use for :' are left out. --why describes the parameters of hooks, slots, cron jobs and the router.",
         "Daemons are never asked. The options that would are refused with condor_config_val's own status.",
         crate::cli::common::CLASSAD_KNOBS,
     ],

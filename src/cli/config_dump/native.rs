@@ -12,7 +12,7 @@ use std::io::Write;
 use super::answer::{Answer, Output};
 use super::entries::{self, Row};
 use super::request::{Asked, Filter, Request};
-use super::{hooks, json, lint, redact, why};
+use super::{hooks, json, lint, reads_back, redact, why};
 use crate::classad::regex::{Options as RegexOptions, Regex};
 use crate::cli::common::{AdFormat, ConfigOptions, OutputOptions, Painter, Problem, Session, Status};
 use crate::config::load::Warning;
@@ -425,7 +425,18 @@ fn listing(cli: &Cli, world: &dyn World, session: &Session) -> anyhow::Result<St
             }
         }
         Some(AdFormat::Long) | None => {
+            let is_whole = cli.names.is_empty() && !cli.show.dump;
+            let once = is_whole && reads_back::appends_in_local_sources(&config);
             for row in &chosen {
+                if is_whole && !cli.show.default && reads_back::is_default(row) {
+                    continue;
+                }
+                if once && reads_back::names_sources(row) {
+                    let shown = row.raw.to_str_lossy().replace('\n', "\n#   ");
+                    let text = format!("# the files it names are in here: {} = {shown}\n", row.name);
+                    out.extend_from_slice(text.as_bytes());
+                    continue;
+                }
                 statement(cli, row, &config, &view, &mut out);
             }
         }

@@ -111,6 +111,7 @@ fn usage(tool: &BStr) -> String {
          {tool} -summary[:detected] | -writeconfig[:FILTER,...] FILE\n       \
          {tool} -macro[:path] TEXT... | -check-if CONDITION | -trace NAME...\n       \
          {tool} use CATEGORY[:NAME[(ARGUMENTS)]] [-expanded]\n\
+         -info NAME... tells what is known of a parameter, without the descriptions of HTCondor's own table.\n\
          Daemons are not asked: -name, -pool, -address, -set, -unset, -rset, -runset and the daemons' names are \
          refused.\n\
          See htc-config-dump --help for lint, JSON, the hooks' table and the story of a value.\n"

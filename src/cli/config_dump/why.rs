@@ -7,7 +7,7 @@ use bstr::{BStr, BString, ByteSlice};
 use super::redact;
 use crate::config::expand::{self, Step};
 use crate::config::macro_set::Found;
-use crate::config::{Config, View, defaults};
+use crate::config::{Config, View, defaults, descriptions};
 use crate::text::caseless;
 use crate::text::similar;
 use crate::world::World;
@@ -63,7 +63,9 @@ pub(super) fn tell(
             }
         }
         None => {
-            let _ = writeln!(out, "  set by no source, and HTCondor has no such parameter");
+            let known = descriptions::find(name).is_some();
+            let more = if known { "it has no default" } else { "HTCondor has no such parameter" };
+            let _ = writeln!(out, "  set by no source, and {more}");
         }
     }
     for entry in config.set.displaced().filter(|entry| caseless::eq(&entry.name, name)) {
@@ -76,6 +78,9 @@ pub(super) fn tell(
         let (condition, line) = &skipped.condition;
         let _ = writeln!(out, "  {place} is left out: '{condition}' of line {line} does not hold");
         let _ = writeln!(out, "      = {}", shown(&skipped.value));
+    }
+    if let Some(description) = descriptions::find(name) {
+        let _ = writeln!(out, "  meaning: {}", description.text);
     }
     if let Some(parameter) = defaults::find(name) {
         let default = parameter.default();

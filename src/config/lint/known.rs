@@ -8,7 +8,7 @@ use bstr::{BString, ByteSlice};
 
 use crate::config::table::{count_lines, line_starts};
 use crate::config::{Config, View, defaults};
-use crate::text::similar::Names;
+use crate::text::similar::{self, Names};
 use crate::text::{caseless, list};
 
 static OTHER: &[u8] = include_bytes!("../data/other-names.txt");
@@ -294,7 +294,9 @@ fn is_a_slip(known: &[u8], name: &[u8]) -> bool {
     let plain = |text: &[u8]| -> Vec<u8> {
         text.iter().filter(|b| !b.is_ascii_digit()).map(u8::to_ascii_lowercase).collect()
     };
-    known.len() >= 6 && name.len() >= 6 && plain(known) != plain(name)
+    // Short names are near to much that is not meant: START alone is worth a single slip.
+    let is_long = known.len() >= 6 || known.len() == 5 && similar::distance(known, name, 1).is_some();
+    is_long && name.len() >= 6 && plain(known) != plain(name)
 }
 
 /// Whether the table or the daemons' sources have a parameter of exactly that name.

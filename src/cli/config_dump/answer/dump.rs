@@ -88,6 +88,7 @@ impl Answer<'_> {
             return;
         }
         let parameter = general_parameter(&found).filter(|_| request.info);
+        self.describe(name, output);
         output.line(&[b" # at: ", &self.location(&found)]);
         let as_block = |text: &[u8], is_block: bool| -> BString {
             if is_block { entries::block(text, " #     ") } else { text.into() }
