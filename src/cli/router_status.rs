@@ -53,7 +53,7 @@ const MANUAL: Manual = Manual {
     about: "show routed jobs in the queue and in history, and what is wrong with them",
     description: &[
         "Reads a schedd's job_queue.log (also while it is written), ads in any form such as those of 'condor_q -long', or \
-         history files, and shows each routed job with its route, its source and where it stands. Without a file the queue \
+         history files, packed ones too (.gz, .bz2, .xz, .zst), and shows each routed job with its route, its source and where it stands. Without a file the queue \
          log that the configuration names is read.",
         "'doctor' finds what is wrong: a routed job without its source, a source whose copy is gone, a job that is claimed and \
          never submitted, held or not finalized copies, routes over their limits; it ends with 1 if there is anything.",
@@ -187,7 +187,11 @@ impl View<'_> {
         let who = Who { subsystem: "JOB_ROUTER".into(), ..Who::default() };
         let load = self.common.config.load_options(crate::config::CommandPolicy::BOUNDED);
         let loaded = Config::load(world, &who, &load);
-        loaded.map(|(config, _)| config).with_context(|| Problem::unreadable("cannot read the configuration"))
+        loaded.map(|(config, _)| config).with_context(|| {
+            Problem::unreadable("cannot read the configuration").hint(
+                "name a job_queue.log, a history or a file of ads, or the configuration with --config-file",
+            )
+        })
     }
 
     /// All rows of the files, or of the queue log of the configuration.
@@ -226,9 +230,19 @@ impl View<'_> {
     }
 
     fn watch(&self, files: &[PathBuf]) -> anyhow::Result<Status> {
+        let mut seen = false;
         loop {
             let world = self.common.clock.world();
-            let mut rows = self.rows(files, &world)?;
+            let mut rows = match (self.rows(files, &world), self.common.watch) {
+                // What is watched may be gone for a moment: its next look sees it again.
+                (Err(error), Some(period)) if seen => {
+                    self.session.report(&error);
+                    std::thread::sleep(period);
+                    continue;
+                }
+                (rows, _) => rows?,
+            };
+            seen = true;
             rows.retain(|row| self.keeps(row, &world));
             let mut out = Vec::new();
             if self.common.watch.is_some() {

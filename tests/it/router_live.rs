@@ -640,3 +640,44 @@ fn a_copy_that_has_ended_is_finalized_though_its_update_hook_answers_each_time()
     assert!(!place.file("queue/2.0.ad").exists(), "{}", place.read("queue/2.0.ad"));
     assert!(place.read("queue/history").contains("Progress = 5\n"));
 }
+
+#[test]
+fn packed_queue_logs_are_read_and_a_watch_outlives_a_log_that_is_gone_for_a_moment() {
+    let place = tempfile::tempdir().unwrap();
+    let log = place.path().join("job_queue.log");
+    let text = "107 1 CreationTimestamp 1\n101 07.-1 Job Machine\n101 7.0 Job Machine\n\
+        103 7.0 ProcId 0\n103 7.0 ClusterId 7\n103 7.0 RoutedBy \"r\"\n103 7.0 RouteName \"Here\"\n\
+        103 7.0 RoutedFromJobId \"1.0\"\n103 7.0 JobStatus 2\n";
+    fs::write(&log, text).unwrap();
+    let status = || {
+        let mut command = Command::new("timeout");
+        command.args(["-s", "KILL", "60", env!("CARGO_BIN_EXE_htc-router-status")]).current_dir(&place);
+        command
+    };
+    let plain = status().arg("job_queue.log").output().unwrap();
+    assert!(String::from_utf8_lossy(&plain.stdout).contains("Here"));
+    if Command::new("gzip").arg("-k").arg(&log).status().is_ok_and(|status| status.success()) {
+        let packed = status().arg("job_queue.log.gz").output().unwrap();
+        assert_eq!(packed.stdout, plain.stdout);
+        fs::write(place.path().join("broken.gz"), "107 1 CreationTimestamp 1\n").unwrap();
+        assert_eq!(status().arg("broken.gz").output().unwrap().status.code(), Some(3));
+    }
+    let shown = place.path().join("shown");
+    let told = place.path().join("told");
+    let mut watch = status()
+        .args(["--watch", "0.1", "job_queue.log"])
+        .stdout(fs::File::create(&shown).unwrap())
+        .stderr(fs::File::create(&told).unwrap())
+        .spawn()
+        .unwrap();
+    let count = || fs::read_to_string(&shown).unwrap_or_default().matches("Here").count();
+    assert!(waits_for(|| count() > 0));
+    fs::remove_file(&log).unwrap();
+    assert!(waits_for(|| fs::read_to_string(&told).unwrap_or_default().contains("cannot read")));
+    let before = count();
+    fs::write(&log, text).unwrap();
+    let again = waits_for(|| count() > before);
+    kill(Pid::from_raw(watch.id() as i32), Signal::SIGTERM).unwrap();
+    watch.wait().unwrap();
+    assert!(again, "{}", fs::read_to_string(&told).unwrap());
+}

@@ -19,7 +19,7 @@ use crate::world::{Command, World};
 
 /// So many errors of a file are told one by one.
 const TOLD: u64 = 10;
-/// How much a compressed history file may hold, in bytes.
+/// How much a compressed file may hold, in bytes.
 const UNPACKED: usize = 2 << 30;
 
 /// The queue log that the configuration names (router.md 2): that of the second schedd first where copies are asked for.
@@ -41,7 +41,12 @@ pub(super) fn configured_log(view: &View<'_>, copies: bool) -> Option<PathBuf> {
 /// Reads a queue log; says what had to be passed over.
 pub(super) fn queue_log(path: &Path, program: &Program) -> anyhow::Result<JobQueue> {
     let problem = || Problem::unreadable(format!("cannot read '{}'", path.display()));
-    let mut file = File::open(path).with_context(problem)?;
+    queue_in(&mut File::open(path).with_context(problem)?, path, program)
+}
+
+/// The same of what a file holds.
+fn queue_in(file: &mut dyn Read, path: &Path, program: &Program) -> anyhow::Result<JobQueue> {
+    let problem = || Problem::unreadable(format!("cannot read '{}'", path.display()));
     let mut reader = QueueLogReader::new();
     let mut block = vec![0; 1 << 20];
     loop {
@@ -89,11 +94,14 @@ pub(super) fn any_file(
     let problem = || Problem::unreadable(format!("cannot read '{}'", path.display()));
     let input: Box<dyn Read> = match path.to_str() {
         Some("-") => Box::new(pipe_ends().0),
-        _ => Box::new(File::open(path).with_context(problem)?),
+        _ => match unpacked(path, world)? {
+            Some(content) => Box::new(Cursor::new(content)),
+            None => Box::new(File::open(path).with_context(problem)?),
+        },
     };
     let mut input = BufReader::with_capacity(256 << 10, input);
     if path.as_os_str() != "-" && is_log(input.fill_buf().with_context(problem)?) {
-        return Ok(jobs_of(&queue_log(path, program)?));
+        return Ok(jobs_of(&queue_in(&mut input, path, program)?));
     }
     let name = path.display().to_string();
     let mut jobs = Vec::new();
@@ -138,6 +146,30 @@ pub(super) fn history_files(history: &Path, world: &dyn World) -> Vec<PathBuf> {
     names.into_iter().map(|name| directory.join(name)).collect()
 }
 
+/// What a packed file holds; nothing if it is not packed, as its name says.
+fn unpacked(path: &Path, world: &dyn World) -> anyhow::Result<Option<Vec<u8>>> {
+    let problem = || Problem::unreadable(format!("cannot read '{}'", path.display()));
+    let unpacker = match path.extension().and_then(|ending| ending.to_str()) {
+        Some("gz") => "gzip",
+        Some("bz2") => "bzip2",
+        Some("xz") => "xz",
+        Some("zst") => "zstd",
+        _ => return Ok(None),
+    };
+    // One that is not there, or no file, is told as any other.
+    open_regular(path, OpenOptions::new().read(true)).with_context(problem)?;
+    let argv = [unpacker.into(), "-dc".into(), BString::from(path.as_os_str().as_encoded_bytes())].to_vec();
+    let timeout = Duration::from_secs(600);
+    let command = Command { argv, stdin: Vec::new(), merge_stderr: false, timeout, output_limit: UNPACKED };
+    let output = world.run(&command).with_context(problem)?;
+    if !output.exit.is_success() {
+        return Err(
+            Problem::unreadable(format!("cannot unpack '{}': {}", path.display(), output.exit)).into()
+        );
+    }
+    Ok(Some(output.stdout))
+}
+
 /// Hands the records of a history file over, the newest first, until `take` says no.
 pub(super) fn history(
     path: &Path,
@@ -145,26 +177,8 @@ pub(super) fn history(
     take: &mut dyn FnMut(HistoryRecord) -> bool,
 ) -> anyhow::Result<bool> {
     let problem = || Problem::unreadable(format!("cannot read '{}'", path.display()));
-    let unpacker = match path.extension().and_then(|ending| ending.to_str()) {
-        Some("gz") => Some("gzip"),
-        Some("bz2") => Some("bzip2"),
-        Some("xz") => Some("xz"),
-        Some("zst") => Some("zstd"),
-        _ => None,
-    };
-    if let Some(unpacker) = unpacker {
-        let argv =
-            [unpacker.into(), "-dc".into(), BString::from(path.as_os_str().as_encoded_bytes())].to_vec();
-        let timeout = Duration::from_secs(600);
-        let command =
-            Command { argv, stdin: Vec::new(), merge_stderr: false, timeout, output_limit: UNPACKED };
-        let output = world.run(&command).with_context(problem)?;
-        if !output.exit.is_success() {
-            return Err(
-                Problem::unreadable(format!("cannot unpack '{}': {}", path.display(), output.exit)).into()
-            );
-        }
-        return records(Backwards::new(Cursor::new(output.stdout)).with_context(problem)?, take)
+    if let Some(content) = unpacked(path, world)? {
+        return records(Backwards::new(Cursor::new(content)).with_context(problem)?, take)
             .with_context(problem);
     }
     let file = open_regular(path, OpenOptions::new().read(true)).with_context(problem)?;
