@@ -9,8 +9,8 @@
 //! | `start`, `stop` | reason | the runner begins, has ended |
 //! | `state` | slot state activity reason | the slot changed into this state and activity |
 //! | `hook-start` | slot hook pid job | a hook was started; a starter's hooks name the job |
-//! | `hook-end` | slot hook pid job exit | it ended |
-//! | `hook-failed` | slot hook job reason | it could not be started, ran too long, or what it wrote to stderr |
+//! | `hook-end` | slot hook pid job exit reason | it ended |
+//! | `hook-failed` | slot hook pid job reason | it could not be started, ran too long, or what it wrote to stderr |
 //! | `verdict` | slot hook job verdict reason | what an answer was taken for |
 //! | `claim` | slot verdict reason | a claim `begins` or is `given up`; its public id and why, never its secret |
 //! | `cron-start` | cron pid | a cron job was started |

@@ -12,6 +12,8 @@ mod config_val;
 #[cfg(feature = "cli")]
 mod cron;
 mod cron_faults;
+#[cfg(feature = "cli")]
+mod event_schema;
 mod hook_input;
 mod hook_test;
 mod hook_test_cron;

@@ -422,6 +422,20 @@ fn sighup_reads_the_configuration_again_and_keeps_the_old_one_when_it_is_bad() {
 }
 
 #[test]
+fn signals_without_a_meaning_end_nothing() {
+    let point = Point::new().arguments([]);
+    let mut child = point.start();
+    point.wait_for(&mut child, &[("event", "verdict"), ("verdict", "no work")]);
+    for number in [Signal::SIGUSR1, Signal::SIGUSR2] {
+        signal(&child, number);
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        assert!(child.try_wait().unwrap().is_none(), "{number} ended it");
+    }
+    signal(&child, Signal::SIGTERM);
+    assert_eq!(point.end(child).status, Some(0));
+}
+
+#[test]
 fn a_bad_configuration_is_one_message_with_its_place_and_status_3() {
     for (line, said) in [
         ("START = Memory >", "START"),

@@ -43,8 +43,10 @@ pub struct Outcome {
 
 /// While starters cannot run, their configuration is looked at again so often.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
-/// The signals that the runner knows: graceful end twice, fast end, new configuration.
-pub(super) const SIGNALS: [i32; 4] = [libc::SIGTERM, libc::SIGINT, libc::SIGQUIT, libc::SIGHUP];
+/// The signals that the runner knows: graceful end twice, fast end, new configuration; and two that a daemon of HTCondor takes
+/// without doing anything, of which it would die otherwise.
+pub(super) const SIGNALS: [i32; 6] =
+    [libc::SIGTERM, libc::SIGINT, libc::SIGQUIT, libc::SIGHUP, libc::SIGUSR1, libc::SIGUSR2];
 
 /// A run under way.
 pub(super) struct Live<'a> {
@@ -515,6 +517,7 @@ impl Live<'_> {
                     self.warn(None, &format!("the old configuration stays: {error}"));
                 }
             }
+            libc::SIGUSR1 | libc::SIGUSR2 => {}
             libc::SIGQUIT => {
                 self.outcome.signal = Some(signal);
                 self.step(Event::Shutdown(Shutdown::Fast));
