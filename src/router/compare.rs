@@ -7,6 +7,7 @@ use super::translate::Unwatched;
 use super::{Choice, Chooser, Knobs, Route, RouteState, RouteTable, Translator};
 use crate::classad::{ClassAd, Expr, mode};
 use crate::config::MacroSource;
+use crate::hook::HookType;
 use crate::quirks::Quirks;
 use crate::transform::compare::{Random, Vocabulary, same, shrink};
 use crate::world::World;
@@ -175,7 +176,8 @@ impl Comparison<'_> {
         (0..count).map(move |_| words.ad(&base, &seeds, &mut random))
     }
 
-    /// What differs between routes of the same name, and routes and transforms that only one of the two has: one line each.
+    /// What differs beside the making of copies: limits of routes of the same name, routes that only one of the two has, limits,
+    /// hooks and queues of the routers. One line each.
     pub fn limits(&self) -> Vec<String> {
         let mut lines = Vec::new();
         let find = |side: &Side<'_>, name: &BString| {
@@ -200,7 +202,49 @@ impl Comparison<'_> {
             let (left, right) = (left.round_robin, right.round_robin);
             lines.push(format!("JOB_ROUTER_ROUND_ROBIN_SELECTION: {left} and {right}"));
         }
+        self.surroundings(&mut lines);
         lines
+    }
+
+    /// What the two do beside choosing routes and making copies: where copies go, what hooks there are, who is given back how.
+    fn surroundings(&self, lines: &mut Vec<String>) {
+        let mut line = |what: &str, left: String, right: String| {
+            if left != right {
+                lines.push(format!("{what}: {left} and {right}"));
+            }
+        };
+        let (left, right) = (self.left.knobs, self.right.knobs);
+        let shown = |text: Option<&[u8]>| match text {
+            None | Some(b"") => "(none)".to_owned(),
+            Some(text) => text.to_str_lossy().into_owned(),
+        };
+        let schedd = |(name, pool): &(BString, BString)| [shown(Some(name)), shown(Some(pool))];
+        for (number, left, right) in [
+            (1, schedd(&left.source_schedd), schedd(&right.source_schedd)),
+            (2, schedd(&left.destination_schedd), schedd(&right.destination_schedd)),
+        ] {
+            for ((what, left), right) in ["NAME", "POOL"].into_iter().zip(left).zip(right) {
+                line(&format!("JOB_ROUTER_SCHEDD{number}_{what}"), left, right);
+            }
+        }
+        let release = (left.release_on_hold, right.release_on_hold);
+        line("JOB_ROUTER_RELEASE_ON_HOLD", release.0.to_string(), release.1.to_string());
+        let keyword = |knobs: &Knobs| shown(knobs.hook_keyword.as_ref().map(|keyword| keyword.as_slice()));
+        line("JOB_ROUTER_HOOK_KEYWORD", keyword(left), keyword(right));
+        if let Some(keyword) = left.hook_keyword.as_ref().filter(|_| left.hook_keyword == right.hook_keyword)
+        {
+            let hooks = [
+                HookType::TranslateJob,
+                HookType::RouterUpdateJobInfo,
+                HookType::JobFinalize,
+                HookType::JobCleanup,
+            ];
+            let knobs = hooks.map(|hook| hook.knob(keyword)).into_iter();
+            for knob in knobs.chain([[keyword.as_slice(), b"_ATTRS_TO_COPY"].concat().into()]) {
+                let value = |side: &Side<'_>| shown(side.config.raw(&knob).as_deref());
+                line(&knob.to_str_lossy(), value(&self.left), value(&self.right));
+            }
+        }
     }
 }
 

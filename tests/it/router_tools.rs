@@ -50,6 +50,23 @@ fn the_smallest_job_that_two_routers_treat_differently_is_shown() {
     assert!(out.starts_with("route Far Away: MaxJobs 7 and 8\n"), "{out}");
 }
 
+#[test]
+fn routers_that_differ_beside_their_routes_are_not_alike() {
+    let hook = |path: &str| format!("JOB_ROUTER_HOOK_KEYWORD = K\nK_HOOK_TRANSLATE_JOB = {path}\n");
+    for (left, right, line) in [
+        ("", "JOB_ROUTER_HOOK_KEYWORD = K\n", "JOB_ROUTER_HOOK_KEYWORD: (none) and K\n"),
+        ("", "JOB_ROUTER_SCHEDD2_NAME = far\n", "JOB_ROUTER_SCHEDD2_NAME: (none) and far\n"),
+        ("", "JOB_ROUTER_RELEASE_ON_HOLD = false\n", "JOB_ROUTER_RELEASE_ON_HOLD: true and false\n"),
+        (&hook("/a"), &hook("/b"), "K_HOOK_TRANSLATE_JOB: /a and /b\n"),
+    ] {
+        let (left, right) = (format!("{NEW}{left}"), format!("{NEW}{right}"));
+        let (status, out) = compared(&left, &right, &["--generate", "10"]);
+        assert_eq!(status, 1, "{out}");
+        assert!(out.starts_with(line), "{line} in {out}");
+        assert_eq!(compared(&left, &left, &["--generate", "10"]).0, 0);
+    }
+}
+
 const LOG: &str = "107 1 CreationTimestamp 1\n\
     101 01.-1 Job Machine\n103 01.-1 Owner \"al\"\n103 01.-1 QDate 86400\n103 01.-1 JobUniverse 5\n\
     103 01.-1 RouteName \"R\"\n103 01.-1 TotalSubmitProcs 3\n\

@@ -358,7 +358,7 @@ fn summary(sites: &mut [Site], out: &mut Vec<u8>) {
             total.hours += site.hours;
             total.completed += site.completed;
             total.others += site.others;
-            format!("{:.0}", site.hours.round_ties_even())
+            whole(site.hours)
         })
         .collect();
     out.extend_from_slice(format!("{LINE}\n").as_bytes());
@@ -366,7 +366,12 @@ fn summary(sites: &mut [Site], out: &mut Vec<u8>) {
         row(out, &site.name, &hours, site.completed, site.others);
     }
     out.extend_from_slice(format!("{LINE}\n").as_bytes());
-    row(out, b"TOTAL", &format!("{:.0}", total.hours.round_ties_even()), total.completed, total.others);
+    row(out, b"TOTAL", &whole(total.hours), total.completed, total.others);
+}
+
+/// Hours as Python's `int(round())` writes them: halves go to even, and there is no minus before a zero.
+fn whole(hours: f64) -> String {
+    format!("{:.0}", hours.round_ties_even() + 0.0)
 }
 
 fn row(out: &mut Vec<u8>, name: &[u8], hours: &str, completed: u64, others: u64) {
@@ -378,6 +383,12 @@ fn row(out: &mut Vec<u8>, name: &[u8], hours: &str, completed: u64, others: u64)
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn hours_are_rounded_as_python_rounds() {
+        let shown = [-0.001, -0.5, 0.5, 1.5, 2.5, -1.6].map(whole);
+        assert_eq!(shown, ["0", "0", "0", "2", "2", "-2"]);
+    }
 
     #[test]
     fn a_lone_carriage_return_ends_a_line() {
