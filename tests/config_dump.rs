@@ -345,6 +345,15 @@ fn a_dump_reads_back_though_local_files_and_defaults_are_said_twice() {
     first.write("dump", &once);
     let (twice, _, _) = first.run(["--no-env", "--config-file", "dump"]);
     assert_eq!(twice, "A = 1 2\n");
+    // What is said behind the local files would be lost to them, and defaults are added to as well.
+    for more in ["A = 2\n", "UPDATE_INTERVAL += ;\n"] {
+        first.write("more", more);
+        let (once, _, _) = first.run(["--no-env", "--set-knob", "A=3"]);
+        assert!(once.contains("# the files it names are in here: LOCAL_CONFIG_FILE = more\n"), "{once}");
+        first.write("dump", &once);
+        let (twice, _, _) = first.run(["--no-env", "--config-file", "dump"]);
+        assert_eq!(twice, once.replace("# the files it names are in here: LOCAL_CONFIG_FILE = more\n", ""));
+    }
 }
 
 #[test]

@@ -19,6 +19,8 @@ use crate::world::World;
 pub struct LoadOptions {
     /// The root file; else `CONDOR_CONFIG` and the usual places. `ONLY_ENV` means no files.
     pub file: Option<PathBuf>,
+    /// What is read in place of the root file's text.
+    pub root_text: Option<Arc<[u8]>>,
     /// Whether CONFIG_ROOT is absolute though `file` is relative. Daemons change their directory, and hooks below
     /// `$(CONFIG_ROOT)` are to be found then; the tool's `-root-config` takes the file as it is,
     /// a directory, too, which is an error here.
@@ -51,6 +53,7 @@ impl Default for LoadOptions {
     fn default() -> Self {
         LoadOptions {
             file: None,
+            root_text: None,
             absolute_root: false,
             environment: true,
             overlay: Vec::new(),

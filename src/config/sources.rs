@@ -258,6 +258,10 @@ impl Loader<'_> {
 
     /// Reads a file; a directory reads as nothing.
     fn read_text(&self, name: &BStr) -> Result<Vec<u8>, String> {
+        let is_root = self.root.as_ref().is_some_and(|root| root == name);
+        if let Some(text) = self.options.root_text.as_ref().filter(|_| is_root) {
+            return Ok(text.to_vec());
+        }
         let file = path(name);
         if self.world.stat(file).is_ok_and(|status| status.kind == FileKind::Directory) {
             return Ok(Vec::new());

@@ -262,7 +262,7 @@ impl<'a> Answer<'a> {
         let request = self.request;
         let found = self.config.set.find_shown(name, &self.config.who, self.world);
         let shown = match &found {
-            Some(found) => self.shown_name(found, name),
+            Some(found) => BString::from(self.shown_name(found, name).into_owned()),
             None => name.to_ascii_uppercase().into(),
         };
         let before = found.as_ref().map(|found| self.config.set.uses(found)).unwrap_or_default();
@@ -359,21 +359,23 @@ impl<'a> Answer<'a> {
 
     /// The name of an entry as output shows it. A default of the subsystem is shown with all that was given as the
     /// subsystem, though only what stands before its first dot chose it.
-    fn shown_name(&self, found: &Found<'_>, asked: &[u8]) -> BString {
+    fn shown_name<'f>(&self, found: &Found<'f>, asked: &[u8]) -> Cow<'f, [u8]> {
         match found {
             Found::Default(parameter) if parameter.subsystem().is_some() && !asked.contains(&b'.') => {
                 let mut name = self.config.who.subsystem.to_ascii_uppercase();
                 name.push(b'.');
                 name.extend_from_slice(parameter.name());
-                name.into()
+                Cow::Owned(name)
             }
-            found => found.shown_name().into_owned().into(),
+            found => found.shown_name(),
         }
     }
 
     /// `# description:` of `-info`: ours, where the tool has a text of its own.
     fn describe(&self, name: &[u8], output: &mut Output) {
-        if let Some(known) = descriptions::find(name).filter(|known| self.request.info && known.in_table) {
+        if self.request.info
+            && let Some(known) = descriptions::find(name).filter(|known| known.in_table)
+        {
             output.line(&[b" # description: ", known.text.as_bytes()]);
         }
     }

@@ -426,7 +426,7 @@ fn listing(cli: &Cli, world: &dyn World, session: &Session) -> anyhow::Result<St
         }
         Some(AdFormat::Long) | None => {
             let is_whole = cli.names.is_empty() && !cli.show.dump;
-            let once = is_whole && reads_back::appends_in_local_sources(&config);
+            let once = is_whole && !reads_back::is_same(&config, &chosen, &cli.load_options(), world);
             for row in &chosen {
                 if is_whole && !cli.show.default && reads_back::is_default(row) {
                     continue;
@@ -452,7 +452,7 @@ fn listing(cli: &Cli, world: &dyn World, session: &Session) -> anyhow::Result<St
 }
 
 /// Whether a source set it, in contrast to what was detected or compiled in.
-fn is_set(row: &Row<'_>) -> bool {
+pub(super) fn is_set(row: &Row<'_>) -> bool {
     matches!(row.kind, entries::Kind::Set(entry) if entry.current.place.source != SourceId::DETECTED)
 }
 

@@ -1,11 +1,13 @@
 //! What a dump leaves out so that reading it gives the same configuration again.
 
-use bstr::ByteSlice;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 
-use super::entries::{Kind, Row};
-use crate::config::macro_set::{Definition, Entry, SourceId, SourceKind};
-use crate::config::{Config, defaults};
+use super::entries::{self, Kind, Row};
+use super::native::is_set;
+use crate::config::{CommandPolicy, Config, LoadOptions, defaults, print};
 use crate::text::caseless;
+use crate::world::World;
 
 /// Whether a row sets what holds anyway. Reading would not keep it, as no source does that says so at once; it is here
 /// since something else was said before.
@@ -18,29 +20,27 @@ pub(super) fn names_sources(row: &Row<'_>) -> bool {
     ["LOCAL_CONFIG_FILE", "LOCAL_CONFIG_DIR"].iter().any(|name| caseless::eq(name.as_bytes(), &row.name))
 }
 
-/// Whether a source that LOCAL_CONFIG_FILE or LOCAL_CONFIG_DIR named has added to a value: read once more, it would add
-/// once more.
-pub(super) fn appends_in_local_sources(config: &Config) -> bool {
-    config.set.entries().any(|entry| {
-        definitions(entry).zip(definitions(entry).skip(1)).any(|(before, after)| {
-            let was = before.raw.trim();
-            !was.is_empty()
-                && before.raw != after.raw
-                && after.raw.contains_str(was)
-                && is_local(config, after.place.source)
-        })
-    })
-}
-
-fn definitions(entry: &Entry) -> impl Iterator<Item = &Definition> {
-    entry.replaced.iter().chain([&entry.current])
-}
-
-/// Whether a source is neither the root nor included from there.
-fn is_local(config: &Config, source: SourceId) -> bool {
-    let mut top = config.set.source(source);
-    while let Some((includer, _)) = top.included_from {
-        top = config.set.source(includer);
+/// Whether the statements of all rows, read as the root file, give those rows again. The sources that they name are read
+/// once more then, and may add to values that are complete here, or go over what came behind them.
+pub(super) fn is_same(config: &Config, rows: &[&Row<'_>], options: &LoadOptions, world: &dyn World) -> bool {
+    let rows = || rows.iter().filter(|row| !is_default(row));
+    if config.root.is_none() || !rows().any(|row| names_sources(row)) {
+        return true;
     }
-    top.kind != SourceKind::Special && config.root.as_ref() != Some(&top.name)
+    let statements: Vec<_> = rows().filter_map(|row| print::statement(&row.name, &row.raw)).collect();
+    let text = bstr::concat(&statements);
+    let options = LoadOptions {
+        file: config.root.as_ref().map(|root| OsStr::from_bytes(root).into()),
+        root_text: Some(text.into()),
+        environment: false,
+        overlay: Vec::new(),
+        more_files: Vec::new(),
+        commands: CommandPolicy::Refused,
+        ..options.clone()
+    };
+    let again = Config::attempt(world, &config.who, &options);
+    let read: Vec<Row<'_>> = entries::table(&again.config.set, world);
+    let read = read.iter().filter(|row| is_set(row) && !is_default(row));
+    let shown = |row: &Row<'_>| (row.name.to_ascii_lowercase(), row.raw.to_vec());
+    again.error.is_none() && read.map(shown).eq(rows().map(|row| shown(row)))
 }
