@@ -104,11 +104,6 @@ impl<'a> Context<'a> {
         self.my
     }
 
-    /// The other ad of a match, where there is one.
-    pub fn target_ad(&self) -> Option<&'a ClassAd> {
-        self.target
-    }
-
     /// The value of an expression.
     pub fn eval(&self, expr: &Expr) -> Value {
         self.try_eval(expr).unwrap_or(Value::Error)

@@ -70,11 +70,6 @@ impl<'a> MatchAd<'a> {
         self.value(b"rightMatchesLeft")
     }
 
-    /// The value of the right ad's Requirements.
-    pub fn right_requirements(&self) -> Value {
-        self.value(b"leftMatchesRight")
-    }
-
     /// What the left ad thinks of the right one; `None` where there is no Rank or it is no number. Callers take 0.0 then.
     /// As in the reference, an ad without Rank answers with the other one's.
     pub fn left_rank(&self) -> Option<f64> {

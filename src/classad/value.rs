@@ -67,11 +67,6 @@ impl List {
     pub fn items(&self) -> &[Expr] {
         &self.items
     }
-
-    /// Whether a function made the list (classad.md 2, "shared").
-    pub fn is_shared(&self) -> bool {
-        self.shared
-    }
 }
 
 impl<T: Into<Value>> FromIterator<T> for List {

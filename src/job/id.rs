@@ -27,16 +27,6 @@ impl JobId {
         self.cluster > 0 && self.proc >= 0
     }
 
-    /// Whether it names a cluster: what all its jobs share.
-    pub fn is_cluster(self) -> bool {
-        self.cluster > 0 && self.proc == -1
-    }
-
-    /// Whether it names a set of jobs.
-    pub fn is_jobset(self) -> bool {
-        self.cluster > 0 && self.proc == -100
-    }
-
     /// The id of the cluster a job belongs to.
     pub fn cluster_id(self) -> Self {
         JobId { cluster: self.cluster, proc: -1 }

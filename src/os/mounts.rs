@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::os::unix::ffi::OsStringExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use bstr::{BString, ByteSlice};
 
@@ -55,11 +55,6 @@ fn unescape(text: &[u8]) -> Vec<u8> {
     plain
 }
 
-/// Whether something is mounted exactly there.
-pub fn is_mount_point(path: &Path) -> bool {
-    list().iter().any(|mount| mount.target == path)
-}
-
 /// Whether `ChildSpec::mounts` can work here: it takes a mount namespace, which needs CAP_SYS_ADMIN.
 pub fn may_mount() -> bool {
     const SYS_ADMIN: u64 = 1 << 21;
@@ -68,6 +63,8 @@ pub fn may_mount() -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     #[test]

@@ -232,11 +232,6 @@ impl Router {
         self.jobs.values().any(RoutedJob::is_due)
     }
 
-    /// Whether an answer is awaited.
-    pub fn is_waiting(&self) -> bool {
-        self.jobs.values().any(|job| job.waiting)
-    }
-
     /// Takes in an event.
     pub fn step(&mut self, now: Now, event: Event, around: &Surroundings<'_>) -> Vec<Action> {
         let mut step = Step { now: now.epoch(), around, actions: Vec::new(), parked: false };

@@ -337,11 +337,6 @@ mod tests {
         assert!(!due(at(999), Quirks::Reference) && due(at(1000), Quirks::Reference));
         assert!(!due(at(1899), Quirks::None) && due(at(1900), Quirks::None));
     }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
 
     #[test]
     fn a_timer_of_the_reference_sleeps_for_whole_seconds_from_whatever_woke_the_daemon() {

@@ -40,12 +40,6 @@ pub enum EnvironmentError {
     /// A V2 quoted text was wanted and there is no double quote.
     #[error("Expecting a double-quoted environment string (V2 format).")]
     NotQuoted,
-    /// V1 cannot express an entry, since it holds the delimiter or a newline.
-    #[error("Environment entry is not compatible with V1 syntax: {entry}")]
-    NotInV1 {
-        /// The entry.
-        entry: BString,
-    },
 }
 
 impl EnvironmentError {
@@ -218,24 +212,6 @@ impl Environment {
     /// The whole as V2 raw text.
     pub fn to_v2_raw(&self) -> BString {
         arguments::join_v2_raw(self.entries())
-    }
-
-    /// The whole as V1 text.
-    ///
-    /// # Errors
-    /// An entry that holds the delimiter or a newline.
-    pub fn to_v1_raw(&self, delimiter: u8) -> Result<BString, EnvironmentError> {
-        let mut text = Vec::new();
-        for entry in self.entries() {
-            if entry.iter().any(|&byte| byte == b'\n' || byte == delimiter) {
-                return Err(EnvironmentError::NotInV1 { entry });
-            }
-            if !text.is_empty() {
-                text.push(delimiter);
-            }
-            text.extend_from_slice(&entry);
-        }
-        Ok(text.into())
     }
 }
 

@@ -162,12 +162,6 @@ pub fn general_lower(value: f64, precision: usize) -> String {
     format!("{sign}{}", general(value.abs(), precision, false, false))
 }
 
-/// `%.15E` or the like of any finite real, without width and flags.
-pub fn exponential_upper(value: f64, precision: usize) -> String {
-    let sign = if value.is_sign_negative() { "-" } else { "" };
-    format!("{sign}{}", exponential(value.abs(), precision, true, false))
-}
-
 fn fixed(magnitude: f64, precision: usize, alternative: bool) -> String {
     let mut text = format!("{magnitude:.*}", precision.min(DIGITS));
     text.push_str(&"0".repeat(precision.saturating_sub(DIGITS)));
