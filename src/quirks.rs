@@ -54,6 +54,8 @@ quirks! {
         "fetching goes on while preempting, drained and ending, where every job is refused or lost", "s08, s18";
     AcceptBeforeDslot, "accept-before-dslot",
         "`accept` is told, with the id of the claim about to go, before slot and claim are made", "s02; StartdHookMgr.cpp";
+    DslotSplitsAgain, "dslot-splits-again",
+        "the next job of a dynamic slot runs in a new one carved out of it, beside the job that may still run there", "Resource.h can_create_dslot";
     ClaimIdLineUnescaped, "claimid-line-unescaped",
         "double quotes in the ClaimId line of REPLY_FETCH are not escaped: it is no ad line", "s01, s30a";
     BadAnswerKeepsClaim, "bad-answer-keeps-claim",

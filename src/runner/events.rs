@@ -19,7 +19,7 @@
 //! | `cron-published` | cron reason | what it printed has changed what the slots publish |
 //! | `starter` | slot job pid exit | a starter was spawned (no exit), or ended |
 //! | `job` | slot job pid exit verdict reason | from the starter: the job runs (`started` and pid), is over or was not started; from the slot runner: `succeeded` or `failed`, with `exited N`, `signalled N`, `not started`, or `lost with its starter` |
-//! | `warning` | slot job verdict reason | anything a user should look at; the verdict is the id of a quirk |
+//! | `warning` | slot hook pid job verdict reason | anything a user should look at; the verdict is the id of a quirk |
 
 use std::time::Duration;
 

@@ -42,10 +42,13 @@ impl Slot {
     /// A dynamic slot below `parent`, in Owner/Idle.
     fn child(parent: &mut Slot, sub: u32, amounts: Amounts, core: &mut Core) -> Slot {
         let mut slot = Slot::new(parent.plan.clone(), core);
-        // Its claim is the one the parent offered; the parent has the new one.
-        std::mem::swap(&mut slot.current, &mut parent.current);
+        // Its claim is the one the parent offered; the parent has the new one. A dynamic slot keeps its own.
+        if parent.kind == SlotKind::Partitionable {
+            std::mem::swap(&mut slot.current, &mut parent.current);
+            slot.splittable = true;
+        }
         slot.key.sub = sub;
-        slot.id = format!("{}_{sub}", parent.id);
+        slot.id = format!("{}_{sub}", parent.plan.id);
         slot.kind = SlotKind::Dynamic;
         slot.amounts = amounts;
         slot.hooks = parent.plan.hooks_of(sub);
@@ -83,7 +86,8 @@ impl Slot {
 }
 
 impl ExecutionPoint {
-    /// Carves a dynamic slot for the job out of a partitionable one. Rounding edits the job's requests.
+    /// Carves a dynamic slot for the job out of a partitionable one, or out of a dynamic one with all that it takes along.
+    /// Rounding edits the job's requests.
     pub(super) fn carve(&mut self, key: SlotKey, job: &mut ClassAd) -> Result<SlotKey, String> {
         let used: Vec<u32> =
             self.slots.keys().filter(|it| it.number == key.number).map(|it| it.sub).collect();
@@ -118,10 +122,13 @@ impl ExecutionPoint {
         };
         parent.amounts.take(&mut amounts);
         let child = Slot::child(parent, sub, amounts, core);
-        parent.children = (parent.children.0 + 1, core.now.epoch());
         parent.refresh(core);
         let child_key = child.key;
         slots.insert(child_key, child);
+        if let Some(top) = slots.get_mut(&SlotKey::of(key.number)) {
+            top.children = (top.children.0 + 1, core.now.epoch());
+            top.refresh(core);
+        }
         core.slot_count += 1;
         Ok(child_key)
     }

@@ -303,7 +303,14 @@ impl ExecutionPoint {
             slot.reply(core, &job, id);
         }
         let mut runs_in = key;
-        if decision.is_ok() && slot.kind == SlotKind::Partitionable {
+        let splits = match slot.kind {
+            SlotKind::Partitionable => true,
+            SlotKind::Dynamic => {
+                decision.is_ok() && slot.splittable && core.has(Quirk::DslotSplitsAgain, key)
+            }
+            SlotKind::Static => false,
+        };
+        if decision.is_ok() && splits {
             match self.carve(key, &mut job) {
                 Ok(child) => runs_in = child,
                 Err(reason) => decision = Err(reason),

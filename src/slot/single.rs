@@ -20,6 +20,8 @@ pub(super) struct Slot {
     pub plan: Arc<SlotPlan>,
     pub kind: SlotKind,
     pub amounts: Amounts,
+    /// Of a dynamic slot: whether another can be carved out of it (`IsSplittable`); not if it was made so itself.
+    pub splittable: bool,
     pub hooks: Option<SlotHooks>,
     pub broken: Option<Broken>,
     pub statics: Arc<ClassAd>,
@@ -75,6 +77,7 @@ impl Slot {
             id: plan.id.clone(),
             kind: plan.kind,
             amounts: plan.amounts.clone(),
+            splittable: false,
             hooks,
             broken: plan.broken.clone(),
             statics: plan.statics.clone(),
@@ -233,7 +236,7 @@ impl Slot {
         ad.set("NextFetchWorkDelay", self.next_fetch_delay);
         if let Some(claim) = &self.current {
             claim.publish(ad, core.now);
-            if self.kind == SlotKind::Dynamic && matches!(self.state, State::Claimed | State::Preempting) {
+            if self.splittable && matches!(self.state, State::Claimed | State::Preempting) {
                 ad.set("IsSplittable", true);
             }
             if self.state == State::Claimed {

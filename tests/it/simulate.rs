@@ -192,3 +192,27 @@ fn a_drain_that_resumes_does_so_at_the_next_look_in_the_reference() {
         assert_eq!(time("no longer draining") < 10.5, at_once, "{quirks}: {lines:#?}");
     }
 }
+
+/// `can_create_dslot` is true of dynamic slots, too (recorded with 25.14: slot1_2 has all that slot1_1 had, both jobs run).
+#[test]
+fn the_next_job_of_a_dynamic_slot_runs_in_another_in_the_reference_alone() {
+    let job = |cluster: u32| {
+        format!(
+            "[[job]]\nruns = 9\nad = \"ClusterId = {cluster}\\nProcId = 0\\nRequestCpus = 1\\nRequestMemory = 1\\n\
+             RequestDisk = 1\\n\"\n"
+        )
+    };
+    let jobs: String = (1..=8).map(job).collect();
+    let scenario = format!(
+        "until = 40\n[knobs]\nSLOT_TYPE_1_PARTITIONABLE = \"True\"\nRANK = \"TARGET.ClusterId\"\n\
+         FetchWorkDelay = \"ifThenElse(DynamicSlot =?= true, 1, 300)\"\n{jobs}"
+    );
+    for (quirks, splits) in [("reference", true), ("none", false)] {
+        let lines = on_four_slots(&["--quirks", quirks], &scenario);
+        let second = lines_with(&lines, "_2: state Claimed/Busy");
+        assert_eq!(second > 0, splits, "{quirks}: {lines:#?}");
+        assert!(lines_with(&lines, "_1: state Claimed/Busy") >= 4, "{quirks}: {lines:#?}");
+        let ended = lines_with(&lines, "exited 0");
+        assert_eq!(ended == 8, splits, "{quirks}: {lines:#?}");
+    }
+}
