@@ -244,3 +244,35 @@ fn a_router_killed_at_any_moment_routes_every_job_once() {
     let trials = std::env::var("HTC_TRIALS").ok().and_then(|text| text.parse().ok()).unwrap_or(6);
     (1..=trials).for_each(|seed| trial(seed, program));
 }
+
+#[test]
+fn a_schedds_notes_about_states_and_holds_are_kept() {
+    let place = tempfile::tempdir().unwrap();
+    let queue = place.path().join("queue");
+    fs::create_dir(&queue).unwrap();
+    let config = config(place.path(), ROUTE);
+    source(&queue, 1);
+    poll(&queue, &config);
+    edit(&queue, "2.0", "JobStatus = 1\n", "JobStatus = 2\n");
+    poll(&queue, &config);
+    let ad = || fs::read_to_string(queue.join("1.0.ad")).unwrap();
+    assert!(ad().contains("JobStatus = 2\n") && ad().contains("LastJobStatus = 1\n"), "{}", ad());
+    edit(&queue, "2.0", "JobStatus = 2\n", "JobStatus = 5\nHoldReason = \"h\"\nHoldReasonCode = 1\n");
+    poll(&queue, &config);
+    for line in ["LastJobStatus = 2\n", "NumHolds = 1\n", "NumHoldsByReason = [ UserRequest = 1 ]\n"] {
+        assert!(ad().contains(line), "no {line} in {}", ad());
+    }
+    edit(&queue, "2.0", "JobStatus = 5\n", "JobStatus = 2\n");
+    poll(&queue, &config);
+    edit(&queue, "2.0", "JobStatus = 2\n", "JobStatus = 5\n");
+    edit(&queue, "2.0", "HoldReasonCode = 1\n", "HoldReasonCode = 12\n");
+    poll(&queue, &config);
+    assert!(ad().contains("NumHolds = 2\n"), "{}", ad());
+    for reason in ["UserRequest = 1", "TransferOutputError = 1"] {
+        assert!(ad().contains(reason), "{}", ad());
+    }
+    // Given back with its copy gone: idle again.
+    fs::remove_file(queue.join("2.0.ad")).unwrap();
+    poll(&queue, &config);
+    assert!(ad().contains("LastJobStatus = 5\n"), "{}", ad());
+}

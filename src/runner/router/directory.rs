@@ -7,14 +7,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use bstr::{BString, ByteSlice};
 
 use super::submission;
 use crate::classad::format::long::{self, PrintOptions};
-use crate::classad::{ClassAd, Context, Expr};
-use crate::job::JobId;
+use crate::classad::{ClassAd, Context, Expr, Value};
+use crate::job::{HoldCode, JobId};
 use crate::os::files::open_regular;
 use crate::router::Queue;
 use crate::text::caseless;
@@ -36,6 +37,8 @@ const TAIL: u64 = 1 << 20;
 const KEPT: [&str; 8] =
     ["ClusterId", "ProcId", "MyType", "TargetType", "Owner", "User", "JobUniverse", "TotalSubmitProcs"];
 
+/// `HoldReasonCode` of a job whose files are still to be spooled: not counted.
+const SPOOLING: i64 = 16;
 const REMOVED: i64 = 3;
 const COMPLETED: i64 = 4;
 const HELD: i64 = 5;
@@ -99,6 +102,32 @@ fn read(path: &Path) -> io::Result<ClassAd> {
         None if ad.is_empty() => Err(invalid("has no attributes".into())),
         None => Ok(ad),
     }
+}
+
+/// What a schedd notes when an attribute is set: the former state, and how often and why a job was held (`SetAttribute`,
+/// qmgmt.cpp).
+fn note(ad: &mut ClassAd, name: &[u8], expr: Option<&Expr>, world: &dyn World) {
+    let value = expr.and_then(|expr| expr.as_literal()?.as_int());
+    if caseless::eq(name, b"JobStatus") {
+        let former = ad.literal("JobStatus").and_then(|status| status.as_int());
+        if let (Some(former), true) = (former, value.is_some() && former != value) {
+            ad.set("LastJobStatus", former);
+        }
+    }
+    let Some(code) = value.filter(|code| caseless::eq(name, b"HoldReasonCode") && *code != SPOOLING) else {
+        return;
+    };
+    let held = Context::new(world).my(ad).int("NumHolds").unwrap_or(0);
+    let reasons = match Context::new(world).my(ad).eval_attr("NumHoldsByReason") {
+        Value::Ad(reasons) => reasons,
+        _ => Arc::default(),
+    };
+    let mut reasons = ClassAd::clone(&reasons);
+    let reason = HoldCode::from_number(code).unwrap_or(HoldCode::Unspecified).name();
+    let so_far = Context::new(world).my(&reasons).int(reason).unwrap_or(0);
+    reasons.set(reason, so_far + 1);
+    ad.set("NumHolds", held + 1);
+    ad.set("NumHoldsByReason", Value::Ad(Arc::new(reasons)));
 }
 
 /// A job's file as the router sees it.
@@ -351,6 +380,7 @@ impl Directory {
             if name.eq_ignore_ascii_case(b"JobStatus") && matches!(status, Some(REMOVED | COMPLETED)) {
                 continue;
             }
+            note(&mut ad, name, expr.as_ref(), world);
             match expr {
                 Some(expr) => ad.insert(name, expr.clone()),
                 None => {
@@ -482,6 +512,10 @@ impl Directory {
             return Err(false);
         }
         let status = context.int("JobStatus");
+        let idle = |ad: &mut ClassAd| {
+            note(ad, b"JobStatus", Some(&Expr::literal(1)), world);
+            ad.set("JobStatus", 1);
+        };
         let copied = context.boolean("HoldCopiedFromTargetJob").unwrap_or(false);
         let managed = if done { "ScheddDone" } else { "Schedd" };
         // What is removed or completed leaves at once, in one go: killed in between, it is found managed as before.
@@ -494,10 +528,10 @@ impl Directory {
         match status {
             Some(HELD) if copied && release_on_hold => {
                 ad.remove("HoldCopiedFromTargetJob");
-                ad.set("JobStatus", 1);
+                idle(&mut ad);
             }
             Some(1 | HELD) => {}
-            _ => ad.set("JobStatus", 1),
+            _ => idle(&mut ad),
         }
         self.store(id, &ad).map_err(|_| true)?;
         Ok(())
