@@ -341,18 +341,23 @@ fn a_dump_reads_back_though_local_files_and_defaults_are_said_twice() {
     // What a local file adds would be added again.
     first.write("more", "A = $(A) 2\n");
     let (once, _, _) = first.run(["--no-env"]);
-    assert_eq!(once, "A = 1 2\n# the files it names are in here: LOCAL_CONFIG_FILE = more\n");
+    assert_eq!(once, "A = 1 2\n# what it brings in is in here: LOCAL_CONFIG_FILE = more\n");
     first.write("dump", &once);
     let (twice, _, _) = first.run(["--no-env", "--config-file", "dump"]);
     assert_eq!(twice, "A = 1 2\n");
+    let (once, _, _) = Place::new("AUTO_USE_ROLE_Execute = true\n").run(["--no-env"]);
+    assert!(
+        once.starts_with("# what it brings in is in here: AUTO_USE_ROLE_Execute = true\nDAEMON_LIST = "),
+        "{once}"
+    );
     // What is said behind the local files would be lost to them, and defaults are added to as well.
     for more in ["A = 2\n", "UPDATE_INTERVAL += ;\n"] {
         first.write("more", more);
         let (once, _, _) = first.run(["--no-env", "--set-knob", "A=3"]);
-        assert!(once.contains("# the files it names are in here: LOCAL_CONFIG_FILE = more\n"), "{once}");
+        assert!(once.contains("# what it brings in is in here: LOCAL_CONFIG_FILE = more\n"), "{once}");
         first.write("dump", &once);
         let (twice, _, _) = first.run(["--no-env", "--config-file", "dump"]);
-        assert_eq!(twice, once.replace("# the files it names are in here: LOCAL_CONFIG_FILE = more\n", ""));
+        assert_eq!(twice, once.replace("# what it brings in is in here: LOCAL_CONFIG_FILE = more\n", ""));
     }
 }
 

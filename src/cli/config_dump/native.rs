@@ -433,7 +433,7 @@ fn listing(cli: &Cli, world: &dyn World, session: &Session) -> anyhow::Result<St
                 }
                 if once && reads_back::names_sources(row) {
                     let shown = row.raw.to_str_lossy().replace('\n', "\n#   ");
-                    let text = format!("# the files it names are in here: {} = {shown}\n", row.name);
+                    let text = format!("# what it brings in is in here: {} = {shown}\n", row.name);
                     out.extend_from_slice(text.as_bytes());
                     continue;
                 }

@@ -15,9 +15,10 @@ pub(super) fn is_default(row: &Row<'_>) -> bool {
     matches!(row.kind, Kind::Set(entry) if entry.current.matches_default && defaults::find(&row.name).is_some())
 }
 
-/// Whether a parameter names sources that are read after the one that sets it.
+/// Whether a parameter names sources or templates that are read after the source that sets it.
 pub(super) fn names_sources(row: &Row<'_>) -> bool {
     ["LOCAL_CONFIG_FILE", "LOCAL_CONFIG_DIR"].iter().any(|name| caseless::eq(name.as_bytes(), &row.name))
+        || caseless::starts_with(&row.name, b"AUTO_USE_")
 }
 
 /// Whether the statements of all rows, read as the root file, give those rows again. The sources that they name are read

@@ -50,7 +50,10 @@ const HARMLESS: [&str; 22] = [
 pub(super) fn is_secret(name: &[u8]) -> bool {
     let name = name.to_ascii_uppercase();
     let has = |word: &&str| name.windows(word.len()).any(|part| part == word.as_bytes());
-    SECRET.iter().any(has) && !HARMLESS.iter().any(|end| name.ends_with(end.as_bytes()))
+    // As parts of other words these are too short to tell anything.
+    let is_word = |word: &[u8]| [&b"PASS"[..], b"PWD", b"APIKEY"].contains(&word);
+    let has_word = name.split(|&b| b == b'_' || b == b'.').any(is_word);
+    (has_word || SECRET.iter().any(has)) && !HARMLESS.iter().any(|end| name.ends_with(end.as_bytes()))
 }
 
 /// Whether a part of a value is masked.
@@ -318,6 +321,8 @@ mod tests {
         assert_eq!(shown("SEC_PASSWORD_FILE", "/etc/pw"), "/etc/pw");
         assert_eq!(shown("MY_TOKEN", "$(OTHER)"), "********");
         assert_eq!(shown("MY_TOKEN", "12345"), "********");
+        assert_eq!(shown("DB_PASS", "hunter2"), "********");
+        assert_eq!(shown("COMPASS", "north"), "north");
         assert_eq!(shown("MY_TOKEN", "/8sjA="), "********");
         assert_eq!(shown("A", "x$ENV(DB_PASSWORD)y $ENV(HOME)"), "x********y $ENV(HOME)");
         assert_eq!(shown("A", "x password=abc y"), "x password=******** y");
