@@ -16,6 +16,14 @@ pub fn set_strict(strict: bool) {
     STRICT.set(strict);
 }
 
+/// Runs something that may set the mode, such as the reading of a configuration that is another one's, and sets it back.
+pub fn kept<T>(run: impl FnOnce() -> T) -> T {
+    let before = STRICT.get();
+    let result = run();
+    STRICT.set(before);
+    result
+}
+
 /// Whether strict mode is set.
 pub fn is_strict() -> bool {
     STRICT.get()

@@ -9,6 +9,7 @@ use bstr::{BString, ByteSlice};
 
 use super::options::One;
 use super::{Cli, ads, variables};
+use crate::classad::mode;
 use crate::cli::common::{Problem, Session};
 use crate::config::{CommandPolicy, Config, LoadOptions, View, Who};
 use crate::hook::{Caller, HookType, Knobs, caller_waits, keyword, path_check};
@@ -420,7 +421,7 @@ pub(super) fn default_settings() -> Settings {
         static READ: Settings = {
             let who = Who { subsystem: Caller::Starter.subsystem().into(), local_name: "".into() };
             let world = RealWorld::new();
-            let read = default_config(who).ok().and_then(|config| {
+            let read = mode::kept(|| default_config(who)).ok().and_then(|config| {
                 Settings::read(&config.for_slot(None, "slot1", &world), None, &world).ok()
             });
             read.unwrap_or_default()

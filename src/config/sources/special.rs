@@ -357,3 +357,33 @@ impl Loader<'_> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::classad::mode::{is_strict, kept};
+    use crate::config::{Config, LoadOptions, Who};
+    use crate::os::RealWorld;
+
+    #[test]
+    fn a_configuration_sets_the_mode_and_another_one_may_keep_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("condor_config");
+        std::fs::write(&file, "STARTER.STRICT_CLASSAD_EVALUATION = 2 > 1\n").unwrap();
+        let options = LoadOptions { file: Some(file), environment: false, ..LoadOptions::default() };
+        let load = |subsystem: &str| {
+            let who = Who { subsystem: subsystem.into(), ..Who::default() };
+            Config::load(&RealWorld::new(), &who, &options).unwrap();
+        };
+        load("STARTD");
+        assert!(!is_strict());
+        kept(|| {
+            load("STARTER");
+            assert!(is_strict());
+        });
+        assert!(!is_strict());
+        load("STARTER");
+        assert!(is_strict());
+        load("STARTD");
+        assert!(!is_strict());
+    }
+}
