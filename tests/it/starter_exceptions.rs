@@ -300,3 +300,12 @@ fn no_update_file_is_made_for_a_job_that_has_no_scratch_directory() {
     assert_eq!(ran.status, 1, "{}", ran.told);
     assert!(!place.path("update").exists());
 }
+
+#[test]
+fn a_keyword_without_hooks_is_told() {
+    let ran = Place::new().run("Cmd = \"/bin/true\"");
+    assert_eq!(ran.status, 0, "{}", ran.told);
+    assert!(ran.told.contains("jobs of the keyword 'FARM' run without hooks"), "{}", ran.told);
+    let ran = Place::new().noting().run("Cmd = \"/bin/true\"");
+    assert!(!ran.told.contains("without hooks"), "{}", ran.told);
+}

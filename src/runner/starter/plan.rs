@@ -109,6 +109,19 @@ pub fn plan<'w>(request: Request<'w>, view: &View<'_>) -> Result<Plan<'w>, Value
     if let Some(quirk) = lookup.quirk.filter(|quirk| !quirks.has(*quirk)) {
         warnings.push(format!("in HTCondor 25.14 {} ({})", quirk.line(), quirk.id()));
     }
+    if let Some(keyword) = lookup.keyword.as_ref().filter(|_| {
+        refusal.is_none()
+            && hooks.prepare.is_none()
+            && hooks.update.is_none()
+            && hooks.exit.is_none()
+            && quirks == Quirks::None
+    }) && notice::is_news(request.private.as_deref(), "no-hook")
+    {
+        warnings.push(format!(
+            "neither {keyword}_HOOK_PREPARE_JOB nor _UPDATE_JOB_INFO nor _JOB_EXIT is set: jobs of the keyword \
+             '{keyword}' run without hooks"
+        ));
+    }
     let execute = execute_directory(&settings, &request.fallback_execute, quirks, view);
     let top = free_name(&execute, std::process::id(), world);
     let scratch = if settings.nested_scratch { top.join("scratch") } else { top.clone() };
