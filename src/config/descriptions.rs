@@ -3,7 +3,7 @@
 //! The texts are ours. HTCondor's own table has texts for some parameters, which are not repeated here.
 
 use crate::config::table::{compare_key, count_lines, line_starts, row};
-use crate::text::{caseless, list};
+use crate::text::caseless;
 
 static TEXT: &[u8] = include_bytes!("data/descriptions.tsv");
 static STARTS: [u32; count_lines(include_bytes!("data/descriptions.tsv"))] =
@@ -32,13 +32,15 @@ pub fn find(name: &[u8]) -> Option<Description> {
     Some(Description { text, in_table: row.field(2) == b"table" })
 }
 
-/// Whether the pattern matches; each `*` stands for at least one character.
+/// Whether the pattern matches, without case; each `*` stands for at least one character.
 fn matches(pattern: &[u8], name: &[u8]) -> bool {
-    let first = pattern.iter().take_while(|&&byte| byte != b'*').count();
-    let last = pattern.iter().rev().take_while(|&&byte| byte != b'*').count();
-    name.len() > first + last
-        && caseless::eq(&name[..first], &pattern[..first])
-        && list::matches_caseless(pattern, name)
+    let Some(star) = memchr::memchr(b'*', pattern) else {
+        return caseless::eq(pattern, name);
+    };
+    let rest = &pattern[star + 1..];
+    name.len() > star
+        && caseless::eq(&name[..star], &pattern[..star])
+        && (star + 1..=name.len()).any(|end| matches(rest, &name[end..]))
 }
 
 #[cfg(test)]
