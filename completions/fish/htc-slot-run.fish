@@ -1,6 +1,6 @@
 # Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
 function __fish_htc_slot_run_global_optspecs
-    string join \n once max-jobs= idle-exit= hook-timeout= starter= n/dry-run control= config-file= set-knob= no-env l/long json jsonl q/quiet color= quirks= events= timeout= V/version h/help help-all
+    string join \n once max-jobs= idle-exit= hook-timeout= starter= n/dry-run control= config-file= set-knob= no-env local-name= l/long json jsonl q/quiet color= quirks= events= timeout= V/version h/help help-all
 end
 
 function __fish_htc_slot_run_needs_command
@@ -31,6 +31,7 @@ complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -l starter -d 'R
 complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -l control -d 'Take requests (vacate, drain, status ...) at this socket' -r -F
 complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
 complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -l set-knob -d 'Set a knob above all files; may be repeated' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -l local-name -d 'Local name for LOCAL.KNOB in the configuration, as condor_startd\'s -local-name' -r
 complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -l color -d 'Use colours: auto, always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set or TERM is `dumb`'
 always\t'Always'
 never\t'Never'"
@@ -61,6 +62,7 @@ complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -f -a "status" -
 complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -f -a "explain" -d 'Tell which slots would take these jobs, and which part of START or of the limits says no'
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand run" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand run" -l set-knob -d 'Set a knob above all files; may be repeated' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand run" -l local-name -d 'Local name for LOCAL.KNOB in the configuration, as condor_startd\'s -local-name' -r
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand run" -l color -d 'Use colours: auto, always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set or TERM is `dumb`'
 always\t'Always'
 never\t'Never'"
@@ -76,6 +78,7 @@ complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand run" -l jsonl 
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand run" -s q -l quiet -d 'Say nothing but results and errors'
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand ads" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand ads" -l set-knob -d 'Set a knob above all files; may be repeated' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand ads" -l local-name -d 'Local name for LOCAL.KNOB in the configuration, as condor_startd\'s -local-name' -r
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand ads" -l color -d 'Use colours: auto, always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set or TERM is `dumb`'
 always\t'Always'
 never\t'Never'"
@@ -91,6 +94,7 @@ complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand ads" -l jsonl 
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand ads" -s q -l quiet -d 'Say nothing but results and errors'
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand simulate" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand simulate" -l set-knob -d 'Set a knob above all files; may be repeated' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand simulate" -l local-name -d 'Local name for LOCAL.KNOB in the configuration, as condor_startd\'s -local-name' -r
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand simulate" -l color -d 'Use colours: auto, always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set or TERM is `dumb`'
 always\t'Always'
 never\t'Never'"
@@ -107,6 +111,7 @@ complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand simulate" -s q
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand vacate" -l control -d 'The socket that the execution point was given with --control' -r -F
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand vacate" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand vacate" -l set-knob -d 'Set a knob above all files; may be repeated' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand vacate" -l local-name -d 'Local name for LOCAL.KNOB in the configuration, as condor_startd\'s -local-name' -r
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand vacate" -l color -d 'Use colours: auto, always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set or TERM is `dumb`'
 always\t'Always'
 never\t'Never'"
@@ -125,6 +130,7 @@ complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand vacate" -s q -
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand suspend" -l control -d 'The socket that the execution point was given with --control' -r -F
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand suspend" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand suspend" -l set-knob -d 'Set a knob above all files; may be repeated' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand suspend" -l local-name -d 'Local name for LOCAL.KNOB in the configuration, as condor_startd\'s -local-name' -r
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand suspend" -l color -d 'Use colours: auto, always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set or TERM is `dumb`'
 always\t'Always'
 never\t'Never'"
@@ -143,6 +149,7 @@ complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand suspend" -s q 
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand continue" -l control -d 'The socket that the execution point was given with --control' -r -F
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand continue" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand continue" -l set-knob -d 'Set a knob above all files; may be repeated' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand continue" -l local-name -d 'Local name for LOCAL.KNOB in the configuration, as condor_startd\'s -local-name' -r
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand continue" -l color -d 'Use colours: auto, always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set or TERM is `dumb`'
 always\t'Always'
 never\t'Never'"
@@ -162,6 +169,7 @@ complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand drain" -l cont
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand drain" -l reason -d 'Why, for DrainReason' -r
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand drain" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand drain" -l set-knob -d 'Set a knob above all files; may be repeated' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand drain" -l local-name -d 'Local name for LOCAL.KNOB in the configuration, as condor_startd\'s -local-name' -r
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand drain" -l color -d 'Use colours: auto, always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set or TERM is `dumb`'
 always\t'Always'
 never\t'Never'"
@@ -181,6 +189,7 @@ complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand drain" -s q -l
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand undrain" -l control -d 'The socket that the execution point was given with --control' -r -F
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand undrain" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand undrain" -l set-knob -d 'Set a knob above all files; may be repeated' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand undrain" -l local-name -d 'Local name for LOCAL.KNOB in the configuration, as condor_startd\'s -local-name' -r
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand undrain" -l color -d 'Use colours: auto, always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set or TERM is `dumb`'
 always\t'Always'
 never\t'Never'"
@@ -199,6 +208,7 @@ complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand undrain" -s q 
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand off" -l control -d 'The socket that the execution point was given with --control' -r -F
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand off" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand off" -l set-knob -d 'Set a knob above all files; may be repeated' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand off" -l local-name -d 'Local name for LOCAL.KNOB in the configuration, as condor_startd\'s -local-name' -r
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand off" -l color -d 'Use colours: auto, always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set or TERM is `dumb`'
 always\t'Always'
 never\t'Never'"
@@ -217,6 +227,7 @@ complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand off" -s q -l q
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand reconfig" -l control -d 'The socket that the execution point was given with --control' -r -F
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand reconfig" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand reconfig" -l set-knob -d 'Set a knob above all files; may be repeated' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand reconfig" -l local-name -d 'Local name for LOCAL.KNOB in the configuration, as condor_startd\'s -local-name' -r
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand reconfig" -l color -d 'Use colours: auto, always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set or TERM is `dumb`'
 always\t'Always'
 never\t'Never'"
@@ -235,6 +246,7 @@ complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand reconfig" -s q
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand status" -l control -d 'The socket that the execution point was given with --control' -r -F
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand status" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand status" -l set-knob -d 'Set a knob above all files; may be repeated' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand status" -l local-name -d 'Local name for LOCAL.KNOB in the configuration, as condor_startd\'s -local-name' -r
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand status" -l color -d 'Use colours: auto, always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set or TERM is `dumb`'
 always\t'Always'
 never\t'Never'"
@@ -253,6 +265,7 @@ complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand status" -s q -
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand explain" -l ads -d 'Read ads from FILE; \'-\' is standard input' -r -F
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand explain" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand explain" -l set-knob -d 'Set a knob above all files; may be repeated' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand explain" -l local-name -d 'Local name for LOCAL.KNOB in the configuration, as condor_startd\'s -local-name' -r
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand explain" -l color -d 'Use colours: auto, always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set or TERM is `dumb`'
 always\t'Always'
 never\t'Never'"

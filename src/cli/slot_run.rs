@@ -41,6 +41,9 @@ struct Cli {
     run: RunOptions,
     #[command(flatten)]
     config: ConfigOptions,
+    /// Local name for LOCAL.KNOB in the configuration, as condor_startd's -local-name
+    #[arg(long, value_name = "NAME", global = true, help_heading = "Configuration", hide_short_help = true)]
+    local_name: Option<String>,
     #[command(flatten)]
     output: OutputOptions,
     #[command(flatten)]

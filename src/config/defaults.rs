@@ -156,6 +156,14 @@ pub fn find(name: &[u8]) -> Option<Parameter> {
     STARTS.binary_search_by(|&start| compare_key(TEXT, start, name)).ok().map(at)
 }
 
+/// The table's entry for a name as asked for, else as found, its prefix left away if need be.
+pub(crate) fn find_for(found: &[u8], asked: &[u8]) -> Option<Parameter> {
+    find(asked).or_else(|| find(found)).or_else(|| {
+        let dot = memchr::memchr(b'.', found)?;
+        find(&found[dot + 1..])
+    })
+}
+
 /// The entries of one subsystem, found once for those who ask for many names.
 #[derive(Clone, Debug)]
 pub struct SubsystemDefaults(std::ops::Range<usize>);

@@ -29,6 +29,7 @@ pub mod string_pool;
 pub(crate) mod table;
 pub mod template;
 pub mod use_counts;
+pub mod value_error;
 pub mod version;
 pub mod view;
 
@@ -36,4 +37,5 @@ pub use command::CommandPolicy;
 pub use expand::{ExpandError, MacroSource, Message};
 pub use load::{Config, ConfigError, ErrorPlace, LoadOptions, Warning};
 pub use macro_set::{Definition, Entry, Found, MacroSet, Place, SourceId, Who};
-pub use view::{Origin, Setting, ValueError, View};
+pub use value_error::ValueError;
+pub use view::{Origin, Setting, View};

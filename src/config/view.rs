@@ -8,11 +8,12 @@ use std::fmt;
 use bstr::{BStr, BString, ByteSlice};
 
 use crate::classad::Expr;
-use crate::config::defaults::{Parameter, ParameterType};
+use crate::config::defaults::{self, Parameter, ParameterType};
 use crate::config::evaluate::{self, Number};
 use crate::config::expand::{self, ExpandError, MacroSource, Message};
 use crate::config::macro_set::{Found, MacroSet, Who};
 use crate::config::use_counts::Reading;
+use crate::config::value_error::{ValueError, ValueFailure, ValueProblem};
 use crate::text::list;
 use crate::world::World;
 
@@ -67,162 +68,6 @@ impl<T> Setting<T> {
         Setting { value: then(self.value), origin: self.origin, raw: self.raw }
     }
 }
-
-/// Why a value is not what was asked for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ValueProblem {
-    /// It cannot be expanded.
-    Expansion(ExpandError),
-    /// No truth value; the default in words.
-    NotBoolean,
-    /// It does not parse as a number or expression; the kind of number.
-    NotExpression(&'static str),
-    /// It parses but gives no number.
-    NotNumber(&'static str),
-    /// Below its smallest value.
-    TooLow(&'static str),
-    /// Above its largest value.
-    TooHigh(&'static str),
-    /// Beyond 32 bits.
-    OutOfBounds,
-    /// No ClassAd expression: what the parser says, and where.
-    Syntax(String),
-}
-
-/// A value that is not what was asked for. Tools take its `fallback` in its place; daemons stop.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ValueError(Box<ValueFailure>);
-
-impl std::ops::Deref for ValueError {
-    type Target = ValueFailure;
-
-    fn deref(&self) -> &ValueFailure {
-        &self.0
-    }
-}
-
-impl ValueError {
-    /// The same where the caller has a default and the table of parameters none.
-    #[must_use]
-    pub fn with_default(mut self, default: &str) -> Self {
-        if self.0.default.is_empty() || self.0.default == "0" {
-            default.clone_into(&mut self.0.default);
-        }
-        self
-    }
-
-    /// The same with a range that the caller brings.
-    #[must_use]
-    pub fn with_range(mut self, least: &str, most: &str) -> Self {
-        self.0.range = (least.to_owned(), most.to_owned());
-        self
-    }
-}
-
-/// What a [`ValueError`] tells.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ValueFailure {
-    /// The parameter.
-    pub name: BString,
-    /// Its expanded value.
-    pub value: BString,
-    /// What is wrong.
-    pub problem: ValueProblem,
-    /// The range in words: smallest, largest.
-    pub range: (String, String),
-    /// What the reference's tools use instead.
-    pub fallback: BString,
-    /// The default in words.
-    pub default: String,
-    /// Where the value comes from.
-    pub origin: Option<Origin>,
-}
-
-impl ValueError {
-    /// The error where who asks brings a default of its own, which counts where the table has none.
-    #[must_use]
-    pub fn or_default(mut self, default: &str) -> Self {
-        let found = self.0.origin.as_ref().map_or(&b""[..], |origin| origin.name.as_slice());
-        let parameter = parameter_of(found, &self.0.name);
-        if parameter.and_then(Parameter::explicit_default).is_some() {
-            return self;
-        }
-        match self.0.problem {
-            ValueProblem::NotBoolean => {
-                let truth = default.eq_ignore_ascii_case("true");
-                let taken = evaluate::boolean_prefix(&self.0.value).unwrap_or(truth);
-                self.0.fallback = taken.to_string().into();
-            }
-            ValueProblem::NotExpression(_) | ValueProblem::NotNumber(_) | ValueProblem::Expansion(_) => {
-                self.0.fallback = default.into();
-            }
-            _ => {}
-        }
-        self.0.default = default.into();
-        self
-    }
-
-    /// The line that the reference logs, with the place in its own source; without a line end.
-    pub fn reference_line(&self) -> String {
-        let line = match self.problem {
-            ValueProblem::NotBoolean => 2659,
-            ValueProblem::NotExpression("numeric") | ValueProblem::NotNumber("numeric") => 2527,
-            ValueProblem::TooLow("number") | ValueProblem::TooHigh("number") => 2527,
-            _ => 2283,
-        };
-        format!("ERROR \"{self}\" at line {line} in file condor_config.cpp")
-    }
-}
-
-/// The reference's words, but for the line of its own source.
-impl fmt::Display for ValueError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ValueFailure { name, value, problem, range: (min, max), default, .. } = &**self;
-        let article = |kind: &str| if kind.starts_with('i') { "an" } else { "a" };
-        let rest = |what: String| {
-            format!("Please set it to {what} in the range {min} to {max} (default {default}).")
-        };
-        match problem {
-            ValueProblem::Expansion(error) => write!(f, "{name}: {error}"),
-            ValueProblem::NotBoolean => write!(
-                f,
-                "{name} in the condor configuration  is not a valid boolean (\"{value}\").  Please set it to True or \
-                 False (default is {default})"
-            ),
-            ValueProblem::NotExpression(kind) => write!(
-                f,
-                "Invalid expression for {name} ({value}) in condor configuration.  {}",
-                rest(format!("{} {kind} expression", article(kind)))
-            ),
-            ValueProblem::NotNumber(kind) => {
-                let not = if kind.starts_with('i') { "an integer" } else { "a number" };
-                write!(
-                    f,
-                    "Invalid result (not {not}) for {name} ({value}) in condor configuration.  {}",
-                    rest(format!("{} {kind} expression", article(kind)))
-                )
-            }
-            ValueProblem::TooLow(kind) => write!(
-                f,
-                "{name} in the condor configuration is too low ({value}).  {}",
-                rest(format!("{} {kind}", article(kind)))
-            ),
-            ValueProblem::TooHigh(kind) => write!(
-                f,
-                "{name} in the condor configuration is too high ({value}).  {}",
-                rest(format!("{} {kind}", article(kind)))
-            ),
-            ValueProblem::OutOfBounds => write!(
-                f,
-                "{name} in the condor configuration is out of bounds for an integer ({value}).  {}",
-                rest("an integer".into())
-            ),
-            ValueProblem::Syntax(text) => write!(f, "{name} is no ClassAd expression ({value}): {text}"),
-        }
-    }
-}
-
-impl std::error::Error for ValueError {}
 
 /// The values of a configuration as one subsystem, local name and slot sees them.
 pub struct View<'a> {
@@ -379,7 +224,7 @@ impl<'a> View<'a> {
             Ok(value) => Ok(Some(Setting { value, origin: self.origin(&found), raw })),
             Err(error) => {
                 let origin = Some(self.origin(&found));
-                Err(self.failure(&looked_up, raw, ValueProblem::Expansion(error), origin))
+                Err(ValueFailure::new(&looked_up, raw, ValueProblem::Expansion(error), origin).into())
             }
         }
     }
@@ -409,16 +254,20 @@ impl<'a> View<'a> {
         let Some(setting) = self.string(name)? else {
             return Ok(None);
         };
-        let parameter = parameter_of(&setting.origin.name, name.as_bytes());
+        let parameter = defaults::find_for(&setting.origin.name, name.as_bytes());
         let (min, max) = range.unwrap_or_else(|| int_range(parameter));
         let fail = |problem, fallback: Option<i64>| {
             let default = default_number(parameter, self.world);
-            let mut failure =
-                self.failure(name.as_bytes(), setting.value.clone(), problem, Some(setting.origin.clone())).0;
+            let mut failure = ValueFailure::new(
+                name.as_bytes(),
+                setting.value.clone(),
+                problem,
+                Some(setting.origin.clone()),
+            );
             failure.range = (min.to_string(), max.to_string());
             failure.default = default.to_string();
             failure.fallback = fallback.unwrap_or(default).to_string().into();
-            Err(ValueError(failure))
+            Err(failure.into())
         };
         let value = match evaluate::integer(&setting.value, self.world) {
             Number::Value(value) => value,
@@ -466,10 +315,10 @@ impl<'a> View<'a> {
             Number::Unparsable => ValueProblem::NotExpression("numeric"),
             Number::Otherwise => ValueProblem::NotNumber("numeric"),
         };
-        let default = parameter_of(&setting.origin.name, name.as_bytes())
+        let default = defaults::find_for(&setting.origin.name, name.as_bytes())
             .map(|parameter| BString::from(parameter.default().into_owned()))
             .unwrap_or_default();
-        let mut failure = self.failure(name.as_bytes(), setting.value, problem, Some(setting.origin)).0;
+        let mut failure = ValueFailure::new(name.as_bytes(), setting.value, problem, Some(setting.origin));
         let (min, max) = range.unwrap_or((f64::MIN, f64::MAX));
         failure.range = (general(min), general(max));
         failure.default = default.to_string();
@@ -478,7 +327,7 @@ impl<'a> View<'a> {
             ValueProblem::TooHigh(_) => general(max).into(),
             _ => default,
         };
-        Err(ValueError(failure))
+        Err(failure.into())
     }
 
     /// A truth value: `true`, `false`, `1`, `0`, or an expression that gives a truth value or a number.
@@ -492,15 +341,15 @@ impl<'a> View<'a> {
         if let Some(value) = evaluate::to_boolean(&setting.value, self.world) {
             return Ok(Some(setting.map(|_| value)));
         }
-        let default = parameter_of(&setting.origin.name, name.as_bytes())
+        let default = defaults::find_for(&setting.origin.name, name.as_bytes())
             .and_then(|parameter| table_number(parameter, self.world))
             .is_some_and(|number| number != 0);
         let taken = evaluate::boolean_prefix(&setting.value).unwrap_or(default);
         let problem = ValueProblem::NotBoolean;
-        let mut failure = self.failure(name.as_bytes(), setting.value, problem, Some(setting.origin)).0;
+        let mut failure = ValueFailure::new(name.as_bytes(), setting.value, problem, Some(setting.origin));
         failure.default = if default { "True".into() } else { "False".into() };
         failure.fallback = taken.to_string().into();
-        Err(ValueError(failure))
+        Err(failure.into())
     }
 
     /// A ClassAd expression.
@@ -515,37 +364,10 @@ impl<'a> View<'a> {
             Ok(expr) => Ok(Some(setting.map(|_| expr))),
             Err(error) => {
                 let problem = ValueProblem::Syntax(error.to_string());
-                Err(self.failure(name.as_bytes(), setting.value, problem, Some(setting.origin)))
+                Err(ValueFailure::new(name.as_bytes(), setting.value, problem, Some(setting.origin)).into())
             }
         }
     }
-
-    fn failure(
-        &self,
-        name: &[u8],
-        value: BString,
-        problem: ValueProblem,
-        origin: Option<Origin>,
-    ) -> ValueError {
-        ValueError(Box::new(ValueFailure {
-            name: name.into(),
-            value,
-            problem,
-            range: Default::default(),
-            fallback: BString::default(),
-            default: String::new(),
-            origin,
-        }))
-    }
-}
-
-/// The table's entry for a name as found or as asked for.
-fn parameter_of(found: &[u8], asked: &[u8]) -> Option<Parameter> {
-    use crate::config::defaults;
-    defaults::find(asked).or_else(|| defaults::find(found)).or_else(|| {
-        let dot = memchr::memchr(b'.', found)?;
-        defaults::find(&found[dot + 1..])
-    })
 }
 
 /// Smallest and largest value of an integer parameter.

@@ -104,7 +104,7 @@ fn noted<T>(
 ) -> Result<Option<T>, BString> {
     functions(view, note);
     read.map(|setting| setting.map(|setting| setting.value)).map_err(|error| {
-        let error = error.or_default(default);
+        let error = error.with_default(default);
         note(error.to_string(), format!("{}\n", error.reference_line()));
         error.fallback.clone()
     })

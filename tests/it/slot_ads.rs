@@ -240,3 +240,21 @@ fn slots_show_one_another_as_they_are_now() {
     let busy = busy.unwrap_or_else(|| panic!("never busy: {}", run.stderr));
     assert!(busy.contains("\nslot1_State = \"Claimed\"\n"), "{busy}");
 }
+
+/// As of a condor_startd with `-local-name` (config.md 9.2): `NAME.KNOB` goes before `STARTD.KNOB`; `STARTD.NAME.KNOB` is read by nobody.
+#[test]
+fn a_local_name_has_knobs_of_its_own() {
+    let lines = "RANK = 1\nSTARTD.RANK = 2\nWEST.RANK = 3\nSTARTD.EAST.RANK = 4\nEAST.RANK = 5";
+    for (arguments, rank) in [
+        (&[][..], "2"),
+        (&["-local-name", "west"], "3"),
+        (&["--local-name", "EAST"], "5"),
+        (&["--local-name", "north"], "2"),
+    ] {
+        let point = Point::new().knob(lines).arguments([]);
+        let output = ads(&point, arguments);
+        let (stdout, stderr) = text(&output);
+        assert_eq!(output.status.code(), Some(0), "{arguments:?}: {stderr}");
+        assert!(stdout.contains(&format!("\nRank = {rank}\n")), "{arguments:?}: {stdout}");
+    }
+}

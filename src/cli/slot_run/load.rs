@@ -33,7 +33,7 @@ pub(super) fn load_with(cli: &Cli, knobs: &BTreeMap<String, String>) -> anyhow::
     let world = Rc::new(RealWorld::new());
     let mut options = cli.config.clone();
     options.set_knob = knobs.clone().into_iter().chain(options.set_knob).collect();
-    let (config, mut warnings) = read(&options, &*world)?;
+    let (config, mut warnings) = read(&options, cli.local_name.as_deref(), &*world)?;
     let execute = directory(&config, &*world, "EXECUTE");
     let text = |name: &str| {
         config.view(&*world).string(name).ok().flatten().map(|setting| setting.value.to_string())
@@ -53,18 +53,13 @@ pub(super) fn load_with(cli: &Cli, knobs: &BTreeMap<String, String>) -> anyhow::
 }
 
 /// Reads the configuration as the execution point's daemon would.
-pub(super) fn read(options: &ConfigOptions, world: &dyn World) -> anyhow::Result<(Config, Vec<String>)> {
-    let who = Who { subsystem: "STARTD".into(), local_name: "".into() };
-    let overlay = options.set_knob.iter().map(|(name, value)| (name.clone().into(), value.clone().into()));
-    let options = LoadOptions {
-        file: options.config_file.clone(),
-        absolute_root: true,
-        environment: !options.no_env,
-        overlay: overlay.collect(),
-        commands: CommandPolicy::BOUNDED,
-        keep_texts: true,
-        ..LoadOptions::default()
-    };
+pub(super) fn read(
+    options: &ConfigOptions,
+    local_name: Option<&str>,
+    world: &dyn World,
+) -> anyhow::Result<(Config, Vec<String>)> {
+    let who = Who { subsystem: "STARTD".into(), local_name: local_name.unwrap_or_default().into() };
+    let options = LoadOptions { keep_texts: true, ..options.load_options(CommandPolicy::BOUNDED) };
     match Config::load(world, &who, &options) {
         Ok((config, warnings)) => {
             let warnings = warnings.iter().map(|warning| warning.text.to_str_lossy().trim().to_owned());

@@ -68,10 +68,10 @@ pub(super) fn run(cli: &Cli, session: &Session) -> anyhow::Result<Status> {
     let reload = {
         let (options, world, around, quirks) =
             (cli.config.clone(), world.clone(), around.clone(), cli.quirks.quirks);
-        let knobs = !starter.foreign;
+        let (knobs, local_name) = (!starter.foreign, cli.local_name.clone());
         Box::new(move || {
             let (config, mut warnings) =
-                load::read(&options, &*world).map_err(|error| format!("{error:#}"))?;
+                load::read(&options, local_name.as_deref(), &*world).map_err(|error| format!("{error:#}"))?;
             let configured =
                 configure(&config, &*world, &around, quirks, limits).map_err(|error| error.to_string())?;
             warnings.extend(configured.warnings);

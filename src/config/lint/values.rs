@@ -9,7 +9,7 @@ use super::{Finding, Subject};
 use crate::classad::{Dialect, Expr, traps};
 use crate::config::defaults::{self, ParameterType};
 use crate::config::macro_set::Entry;
-use crate::config::view::ValueProblem;
+use crate::config::value_error::ValueProblem;
 use crate::text::caseless;
 
 /// Parameters that daemons evaluate as expressions in ads, without prefixes of slot types or subsystems.
