@@ -345,6 +345,19 @@ fn a_dump_reads_back_though_local_files_and_defaults_are_said_twice() {
     first.write("dump", &once);
     let (twice, _, _) = first.run(["--no-env", "--config-file", "dump"]);
     assert_eq!(twice, "A = 1 2\n");
+    // The same where only this program names it; what is not to be used stays.
+    let own = Place::new("A = 1\nAUTO_USE_ROLE_Personal = false\nTOOL.LOCAL_CONFIG_FILE = more\n");
+    own.write("more", "A = $(A) 2\n");
+    let (once, _, _) = own.run(["--no-env"]);
+    let off = "AUTO_USE_ROLE_Personal = false\n";
+    assert_eq!(
+        once,
+        format!("A = 1 2\n{off}# what it brings in is in here: TOOL.LOCAL_CONFIG_FILE = more\n")
+    );
+    // Masked secrets are no difference.
+    first.write("more", "DB_PASSWORD = x\n");
+    let (once, _, _) = first.run(["--no-env", "--redact"]);
+    assert!(once.contains("\nLOCAL_CONFIG_FILE = more\n"), "{once}");
     let (once, _, _) = Place::new("AUTO_USE_ROLE_Execute = true\n").run(["--no-env"]);
     assert!(
         once.starts_with("# what it brings in is in here: AUTO_USE_ROLE_Execute = true\nDAEMON_LIST = "),

@@ -29,7 +29,7 @@ pub(crate) enum Repr {
 }
 
 impl Expr {
-    /// Reads a whole expression in the new syntax, condor mode (what `eval()` and the tools read).
+    /// Reads a whole expression in the new syntax and the mode that is set ([`crate::classad::mode`]): what `eval()` and the tools read.
     ///
     /// # Errors
     /// Says where the text stops being an expression and what would have been accepted there.

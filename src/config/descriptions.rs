@@ -24,7 +24,7 @@ pub fn find(name: &[u8]) -> Option<Description> {
     let name = memchr::memchr(b'.', name).map_or(name, |dot| &name[dot + 1..]);
     let found = STARTS.binary_search_by(|&start| compare_key(TEXT, start, name)).ok().or_else(|| {
         let key = |index: &usize| row(TEXT, &STARTS, *index).key();
-        let patterns = (0..STARTS.len()).filter(|index| key(index).contains(&b'*'));
+        let patterns = (0..STARTS.len()).filter(|index| memchr::memchr2(b'*', b'#', key(index)).is_some());
         patterns.filter(|index| matches(key(index), name)).max_by_key(|index| key(index).len())
     })?;
     let row = row(TEXT, &STARTS, found);
@@ -32,15 +32,17 @@ pub fn find(name: &[u8]) -> Option<Description> {
     Some(Description { text, in_table: row.field(2) == b"table" })
 }
 
-/// Whether the pattern matches, without case; each `*` stands for at least one character.
+/// Whether the pattern matches, without case; each `*` stands for at least one character, each `#` for a number.
 fn matches(pattern: &[u8], name: &[u8]) -> bool {
-    let Some(star) = memchr::memchr(b'*', pattern) else {
+    let Some(star) = memchr::memchr2(b'*', b'#', pattern) else {
         return caseless::eq(pattern, name);
     };
     let rest = &pattern[star + 1..];
-    name.len() > star
-        && caseless::eq(&name[..star], &pattern[..star])
-        && (star + 1..=name.len()).any(|end| matches(rest, &name[end..]))
+    let digits = || name[star..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+    name.len() > star && caseless::eq(&name[..star], &pattern[..star]) && {
+        let longest = if pattern[star] == b'#' { star + digits() } else { name.len() };
+        (star + 1..=longest).any(|end| matches(rest, &name[end..]))
+    }
 }
 
 #[cfg(test)]
@@ -73,6 +75,10 @@ mod tests {
         assert!(starts("STARTD.START").unwrap().contains("slot takes a job"));
         assert_eq!(starts("_HOOK_FETCH_WORK"), None);
         assert_eq!(starts("SLOT_TYPE_"), None);
+        // A setting of a type that has no text of its own, and a name that is mistyped.
+        assert_eq!(starts("SLOT_TYPE_1_PREEMPT"), None);
+        assert_eq!(starts("SLOT_TYPE_1_PARTITIONABEL"), None);
+        assert_eq!(starts("SLOT_TYPE_X"), None);
         assert_eq!(starts("MY_OWN_KNOB"), None);
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use bstr::{BString, ByteSlice};
 
+use crate::classad::mode;
 use crate::config::command::CommandPolicy;
 use crate::config::macro_set::{MacroSet, SourceId, Who};
 use crate::config::parse::{Skipped, TemplateFailure};
@@ -219,6 +220,8 @@ impl Config {
 
     /// As [`Config::load`], for those who want what was read before an error, too.
     pub fn attempt(world: &dyn World, who: &Who, options: &LoadOptions) -> Attempt {
+        // As in a process of its own, which begins in condor mode.
+        mode::set_strict(false);
         let mut loader = Loader::new(world, who, options);
         let result = loader.read_all();
         let Loader { set, who, messages, root, local_sources, skipped, .. } = loader;

@@ -19,7 +19,7 @@ use crate::config::use_counts::Reading;
 use crate::config::view::View;
 use crate::process::Exit;
 use crate::text::{caseless, list};
-use crate::world::FileKind;
+use crate::world::{FileKind, World};
 
 mod settle;
 mod special;
@@ -448,16 +448,8 @@ impl Loader<'_> {
         let Some(name) = self.value("USER_CONFIG_FILE")? else {
             return Ok(());
         };
-        let uid = self.world.effective_uid();
-        if uid == 0 {
+        let Some(file) = user_file(&name, self.world) else {
             return Ok(());
-        }
-        let file: BString = match name.starts_with(b"/") {
-            true => name,
-            false => match self.world.account_by_uid(uid) {
-                Some(account) => [&account.home[..], b"/.condor/", &name].concat().into(),
-                None => return Ok(()),
-            },
         };
         if self.world.read_file(path(&file), Some(1)).is_err() {
             return Ok(());
@@ -534,4 +526,16 @@ impl Loader<'_> {
 /// Bytes as a path.
 pub(crate) fn path(name: &[u8]) -> &Path {
     Path::new(OsStr::from_bytes(name))
+}
+/// The user's own file that USER_CONFIG_FILE names.
+pub(crate) fn user_file(name: &[u8], world: &dyn World) -> Option<BString> {
+    let uid = world.effective_uid();
+    if uid == 0 {
+        return None;
+    }
+    if name.starts_with(b"/") {
+        return Some(name.into());
+    }
+    let account = world.account_by_uid(uid)?;
+    Some([&account.home[..], b"/.condor/", name].concat().into())
 }

@@ -193,7 +193,7 @@ impl<'a> View<'a> {
     }
 
     /// The names that sources set, in the order of their first definitions. Defaults are in
-    /// [`defaults::all`](crate::config::defaults::all).
+    /// [`defaults::all`].
     pub fn names(&self) -> impl Iterator<Item = &'a BStr> {
         self.set.entries().map(|entry| entry.name.as_ref())
     }

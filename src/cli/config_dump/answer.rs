@@ -495,7 +495,7 @@ fn real_bound(bound: &[u8]) -> String {
         "DBL_MIN" => f64::MIN_POSITIVE,
         text => text.parse().unwrap_or(0.0),
     };
-    crate::text::printf::general_upper(value, 6).to_lowercase()
+    crate::text::printf::general_lower(value, 6)
 }
 
 /// `-macro:path`: doubled slashes go, and as in the reference only one byte of the tail that this leaves goes with them

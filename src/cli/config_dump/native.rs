@@ -426,18 +426,24 @@ fn listing(cli: &Cli, world: &dyn World, session: &Session) -> anyhow::Result<St
         }
         Some(AdFormat::Long) | None => {
             let is_whole = cli.names.is_empty() && !cli.show.dump;
-            let once = is_whole && !reads_back::is_same(&config, &chosen, &cli.load_options(), world);
+            let once =
+                is_whole && !reads_back::is_same(&config, &chosen, &cli.load_options(), redacting, world);
             for row in &chosen {
                 if is_whole && !cli.show.default && reads_back::is_default(row) {
                     continue;
                 }
-                if once && reads_back::names_sources(row) {
+                if once && reads_back::names_sources(row, &config.who) {
                     let shown = row.raw.to_str_lossy().replace('\n', "\n#   ");
                     let text = format!("# what it brings in is in here: {} = {shown}\n", row.name);
                     out.extend_from_slice(text.as_bytes());
                     continue;
                 }
                 statement(cli, row, &config, &view, &mut out);
+            }
+            if once && reads_back::has_user_file(&config, world) {
+                out.extend_from_slice(
+                    b"# what the user's own file brings in is in here\nUSER_CONFIG_FILE =\n",
+                );
             }
         }
     }

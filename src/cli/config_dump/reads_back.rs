@@ -3,9 +3,14 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
+use bstr::ByteSlice;
+
 use super::entries::{self, Kind, Row};
 use super::native::is_set;
-use crate::config::{CommandPolicy, Config, LoadOptions, defaults, print};
+use super::redact;
+use crate::classad::mode;
+use crate::config::sources::user_file;
+use crate::config::{CommandPolicy, Config, LoadOptions, Who, defaults, print};
 use crate::text::caseless;
 use crate::world::World;
 
@@ -15,17 +20,43 @@ pub(super) fn is_default(row: &Row<'_>) -> bool {
     matches!(row.kind, Kind::Set(entry) if entry.current.matches_default && defaults::find(&row.name).is_some())
 }
 
-/// Whether a parameter names sources or templates that are read after the source that sets it.
-pub(super) fn names_sources(row: &Row<'_>) -> bool {
-    ["LOCAL_CONFIG_FILE", "LOCAL_CONFIG_DIR"].iter().any(|name| caseless::eq(name.as_bytes(), &row.name))
-        || caseless::starts_with(&row.name, b"AUTO_USE_")
+/// Whether a parameter names sources or templates that are read after the source that sets it. Settings of the program's
+/// own (`TOOL.LOCAL_CONFIG_FILE`) do as well; a template that is said not to be used brings nothing in.
+pub(super) fn names_sources(row: &Row<'_>, who: &Who) -> bool {
+    let is_own =
+        |prefix: &[u8]| [&who.subsystem, &who.local_name].iter().any(|own| caseless::eq(own, prefix));
+    let name = match row.name.split_once_str(".") {
+        Some((prefix, name)) if is_own(prefix) => name,
+        _ => &row.name[..],
+    };
+    let is_off = || ["false", "0"].iter().any(|word| caseless::eq(word.as_bytes(), row.raw.trim()));
+    ["LOCAL_CONFIG_FILE", "LOCAL_CONFIG_DIR", "USER_CONFIG_FILE"]
+        .iter()
+        .any(|known| caseless::eq(known.as_bytes(), name))
+        || (caseless::starts_with(name, b"AUTO_USE_") && !is_off())
+}
+
+/// Whether the user's own file was read.
+pub(super) fn has_user_file(config: &Config, world: &dyn World) -> bool {
+    let name = config.view(world).string("USER_CONFIG_FILE").ok().flatten();
+    let file = name.and_then(|name| user_file(&name.value, world));
+    file.is_some_and(|file| config.local_sources.contains(&file))
 }
 
 /// Whether the statements of all rows, read as the root file, give those rows again. The sources that they name are read
 /// once more then, and may add to values that are complete here, or go over what came behind them.
-pub(super) fn is_same(config: &Config, rows: &[&Row<'_>], options: &LoadOptions, world: &dyn World) -> bool {
+pub(super) fn is_same(
+    config: &Config,
+    rows: &[&Row<'_>],
+    options: &LoadOptions,
+    redacting: bool,
+    world: &dyn World,
+) -> bool {
     let rows = || rows.iter().filter(|row| !is_default(row));
-    if config.root.is_none() || !rows().any(|row| names_sources(row)) {
+    // The user's own file is read last, whoever wrote the root file.
+    let has_sources =
+        || !config.local_sources.is_empty() || rows().any(|row| names_sources(row, &config.who));
+    if config.root.is_none() || !has_sources() {
         return true;
     }
     let statements: Vec<_> = rows().filter_map(|row| print::statement(&row.name, &row.raw)).collect();
@@ -39,7 +70,11 @@ pub(super) fn is_same(config: &Config, rows: &[&Row<'_>], options: &LoadOptions,
         commands: CommandPolicy::Refused,
         ..options.clone()
     };
-    let again = Config::attempt(world, &config.who, &options);
+    // Reading sets how expressions are evaluated, which the rest of the dump is not to see.
+    let mut again = mode::kept(|| Config::attempt(world, &config.who, &options));
+    if redacting {
+        redact::attempt(&mut again, world);
+    }
     let read: Vec<Row<'_>> = entries::table(&again.config.set, world);
     let read = read.iter().filter(|row| is_set(row) && !is_default(row));
     let shown = |row: &Row<'_>| (row.name.to_ascii_lowercase(), row.raw.to_vec());

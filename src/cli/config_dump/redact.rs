@@ -50,9 +50,9 @@ const HARMLESS: [&str; 22] = [
 pub(super) fn is_secret(name: &[u8]) -> bool {
     let name = name.to_ascii_uppercase();
     let has = |word: &&str| name.windows(word.len()).any(|part| part == word.as_bytes());
-    // As parts of other words these are too short to tell anything.
+    // As parts of other words these are too short to tell anything; PWD by itself is the shell's working directory.
     let is_word = |word: &[u8]| [&b"PASS"[..], b"PWD", b"APIKEY"].contains(&word);
-    let has_word = name.split(|&b| b == b'_' || b == b'.').any(is_word);
+    let has_word = name != b"PWD" && name.split(|&b| b == b'_' || b == b'.').any(is_word);
     (has_word || SECRET.iter().any(has)) && !HARMLESS.iter().any(|end| name.ends_with(end.as_bytes()))
 }
 
