@@ -6,7 +6,7 @@ use bstr::{BString, ByteSlice};
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 
 use super::{Knobs, RouteState, RouteTable};
-use crate::classad::{ClassAd, Context, Expr, Guards, Loaded, MatchAd, Role, Screen, Truth};
+use crate::classad::{ClassAd, Context, Expr, Guards, Loaded, MatchAd, Role, Screen, Truth, references};
 use crate::world::World;
 
 /// How many bytes of outcomes are remembered for jobs that look alike.
@@ -155,9 +155,13 @@ impl<'a> Chooser<'a> {
             });
             chooser.tests.push(test);
         }
-        let names_itself = |text: &[u8]| text.to_ascii_lowercase().contains_str(REQUIREMENTS);
+        // In what `eval()` is given the name may stand as text.
+        let names_itself = |text: &[u8], expr: &Expr| {
+            text.to_ascii_lowercase().contains_str(REQUIREMENTS)
+                && (references::is_open(expr) || references::every(expr).contains(&REQUIREMENTS.into()))
+        };
         for (text, test) in known {
-            if names_itself(text) {
+            if names_itself(text, &chooser.exprs[test]) {
                 chooser.of_itself.insert(test);
             }
             if Expr::parse(&parenthesized(text)).is_err() {
@@ -168,7 +172,7 @@ impl<'a> Chooser<'a> {
             match (Expr::parse(text), Expr::parse(&parenthesized(text))) {
                 (Ok(expr), Ok(_)) => {
                     let test = chooser.add(expr);
-                    if names_itself(text) {
+                    if names_itself(text, &chooser.exprs[test]) {
                         chooser.of_itself.insert(test);
                     }
                     chooser.constraint = Some(test);

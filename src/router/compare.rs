@@ -6,9 +6,10 @@ use bstr::{BString, ByteSlice};
 use super::translate::Unwatched;
 use super::{Choice, Chooser, Knobs, Route, RouteState, RouteTable, Translator};
 use crate::classad::{ClassAd, Expr, mode};
-use crate::config::MacroSource;
+use crate::config::{MacroSource, expand};
 use crate::hook::HookType;
 use crate::quirks::Quirks;
+use crate::text::caseless;
 use crate::transform::compare::{Random, Vocabulary, same, shrink};
 use crate::world::World;
 
@@ -230,9 +231,14 @@ impl Comparison<'_> {
         let release = (left.release_on_hold, right.release_on_hold);
         line("JOB_ROUTER_RELEASE_ON_HOLD", release.0.to_string(), release.1.to_string());
         let keyword = |knobs: &Knobs| shown(knobs.hook_keyword.as_ref().map(|keyword| keyword.as_slice()));
-        line("JOB_ROUTER_HOOK_KEYWORD", keyword(left), keyword(right));
-        if let Some(keyword) = left.hook_keyword.as_ref().filter(|_| left.hook_keyword == right.hook_keyword)
-        {
+        let one = match (&left.hook_keyword, &right.hook_keyword) {
+            (Some(left), Some(right)) => caseless::eq(left, right),
+            (left, right) => left == right,
+        };
+        if !one {
+            line("JOB_ROUTER_HOOK_KEYWORD", keyword(left), keyword(right));
+        }
+        if let Some(keyword) = left.hook_keyword.as_ref().filter(|_| one) {
             let hooks = [
                 HookType::TranslateJob,
                 HookType::RouterUpdateJobInfo,
@@ -241,7 +247,12 @@ impl Comparison<'_> {
             ];
             let knobs = hooks.map(|hook| hook.knob(keyword)).into_iter();
             for knob in knobs.chain([[keyword.as_slice(), b"_ATTRS_TO_COPY"].concat().into()]) {
-                let value = |side: &Side<'_>| shown(side.config.raw(&knob).as_deref());
+                let value = |side: &Side<'_>| {
+                    let raw = side.config.raw(&knob)?.into_owned();
+                    let value = expand::expand_value(&knob, &raw, side.config, self.world, &mut |_| {});
+                    Some(value.unwrap_or_else(|_| raw.into()))
+                };
+                let value = |side: &Side<'_>| shown(value(side).as_ref().map(|value| value.as_slice()));
                 line(&knob.to_str_lossy(), value(&self.left), value(&self.right));
             }
         }

@@ -164,7 +164,7 @@ impl Knobs {
         let send_tokens = text(view, "JOB_ROUTER_SEND_ROUTE_IDTOKENS").unwrap_or_default();
         let tokens = token::orders(view, &mut |_| {}).into_iter().map(|order| (order.name, order.file));
         let tokens = tokens.collect();
-        let strict = view.boolean("STRICT_CLASSAD_EVALUATION").ok().flatten();
+        let strict = boolean("STRICT_CLASSAD_EVALUATION", false, &mut |_, _| {});
         view.take_messages();
         Knobs {
             name,
@@ -182,7 +182,7 @@ impl Knobs {
             source_schedd,
             destination_schedd,
             deprecated: DEPRECATED.into_iter().filter(|name| view.is_defined(name)).collect(),
-            strict: strict.is_some_and(|setting| setting.value),
+            strict,
         }
     }
 

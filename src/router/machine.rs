@@ -92,11 +92,24 @@ pub enum Event {
     /// An answer to [`Action::Edit`].
     Edited(JobId, Result<(), String>),
     /// An answer to [`Action::UpdateCopy`].
-    CopyUpdated(JobId, Result<(), String>),
+    CopyUpdated(JobId, Result<(), CopyError>),
+    /// A copy, whose id it is, could not be removed ([`Action::Remove`]): it may be tried again.
+    NotRemoved(JobId),
     /// An answer to [`Action::Finalize`].
     Finalized(JobId, Result<(), String>),
     /// An answer to [`Action::Yield`]; an error with false need not be tried again.
     Yielded(JobId, Result<(), bool>),
+}
+
+/// Why an answer does not stand in a copy.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CopyError {
+    /// The copy is gone, or its queue does not take the answer: the routing ends.
+    #[error("{0}")]
+    Refused(String),
+    /// It could not be written just now: the copy goes on, and the hook answers again.
+    #[error("{0}")]
+    Unwritten(String),
 }
 
 /// What came of a hook.
@@ -302,6 +315,10 @@ impl Router {
             Event::CopyUpdated(id, result) => self.with(id, &mut step, |router, job, step| {
                 router.copy_updated(job, result, step);
             }),
+            Event::NotRemoved(copy) => {
+                let of_copy = |job: &&mut RoutedJob| job.copy_id == Some(copy);
+                self.jobs.values_mut().filter(of_copy).for_each(|job| job.copy_removed = false);
+            }
             Event::Finalized(id, result) => self.with(id, &mut step, |router, job, step| {
                 match result {
                     Ok(()) => router.finalized(job, step),

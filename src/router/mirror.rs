@@ -64,7 +64,8 @@ pub enum Told {
 /// What one look changed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Mirrored {
-    /// Attributes of the source with their new expressions; `None` for one that goes.
+    /// Attributes of the source with their new expressions, as an update of the queue takes them: none goes, for what the router
+    /// forgets of its own ad stays in the queue.
     pub changes: Vec<(BString, Option<Expr>)>,
     /// For the source's user log.
     pub told: Option<Told>,

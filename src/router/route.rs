@@ -11,7 +11,7 @@ use crate::config::expand;
 use crate::config::{MacroSource, View};
 use crate::hook::input;
 use crate::job::Universe;
-use crate::quirks::Quirks;
+use crate::quirks::{Quirk, Quirks};
 use crate::text::number::real_prefix;
 use crate::transform::{
     BuiltIn, Event, Line, LoadError, Observer, Problem, ProblemKind, Scope, Session, Transform,
@@ -161,6 +161,23 @@ impl Reader<'_, '_> {
         Some(value.clamp(i64::from(i32::MIN), i64::from(i32::MAX)))
     }
 
+    /// Failures a second. 25.14 takes of what is no number the part that is one, which may be nothing and then means no throttle;
+    /// where 0 means that one failure is too many, the default is the smaller surprise.
+    fn threshold(&mut self, quirks: Quirks) -> f64 {
+        const DEFAULT: f64 = 0.03;
+        let Some(text) = self.text("FailureRateThreshold") else { return DEFAULT };
+        if let Some(value) = evaluate::to_real(&text, self.world) {
+            return value;
+        }
+        let taken = match quirks.has(Quirk::ThrottleZeroIsNone) {
+            true => real_prefix(&text).map_or(0.0, |(value, _)| value),
+            false => DEFAULT,
+        };
+        let words = format!("FailureRateThreshold '{text}' is no number; {taken} is taken");
+        (self.say)(Subject::Complaint(words), BString::default());
+        taken
+    }
+
     /// A limit: the route's, or that of the router.
     fn limit(&mut self, name: &str, knob: &str, default: i64) -> i64 {
         let own = self.int(name);
@@ -235,11 +252,7 @@ impl Route {
         };
         let max_jobs = reader.limit("MaxJobs", "JOB_ROUTER_DEFAULT_MAX_JOBS_PER_ROUTE", 100);
         let max_idle_jobs = reader.limit("MaxIdleJobs", "JOB_ROUTER_DEFAULT_MAX_IDLE_JOBS_PER_ROUTE", 50);
-        // Of what is no number the part that is one counts, which may be nothing.
-        let failure_rate_threshold = reader.text("FailureRateThreshold").map_or(0.03, |text| {
-            evaluate::to_real(&text, world)
-                .unwrap_or_else(|| real_prefix(&text).map_or(0.0, |(value, _)| value))
-        });
+        let failure_rate_threshold = reader.threshold(quirks);
         let universe = match transform.envelope.universe {
             Some(universe) if universe != 0 => universe,
             _ => reader.int("TargetUniverse").unwrap_or(GRID),

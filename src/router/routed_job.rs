@@ -78,7 +78,7 @@ pub struct RoutedJob {
     pub seen: bool,
     /// Whether the source has been told which job is its copy.
     pub told: bool,
-    /// Whether the copy was removed by us.
+    /// Whether the copy was removed by us, or its removal is asked for.
     pub copy_removed: bool,
     /// When it was submitted or retired, in seconds since the epoch.
     pub since: i64,

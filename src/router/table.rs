@@ -267,11 +267,11 @@ impl RouteTable {
     ) {
         for old in routes {
             let place = format!("{} [{}]", old.source, old.number);
-            let mut say = |subject: Subject, text: String| note(Note { text: text.into(), subject });
+            let mut say = |subject: Subject, text: BString| note(Note { text, subject });
             let converted = match &old.converted {
                 Ok(converted) => converted,
                 Err(error) => {
-                    say(Subject::Warning, format!("{place}: {error}\n"));
+                    say(Subject::Warning, format!("{place}: {error}\n").into());
                     continue;
                 }
             };
@@ -279,7 +279,13 @@ impl RouteTable {
             if name.trim().is_empty() {
                 name = format!("route{}", self.routes.len() + 1).into();
             }
-            match Route::load(&name, &converted.text, knobs, view, world, quirks, &mut |_, _| {}) {
+            let loaded =
+                Route::load(&name, &converted.text, knobs, view, world, quirks, &mut |subject, text| {
+                    if matches!(subject, Subject::Complaint(_)) {
+                        say(subject, text);
+                    }
+                });
+            match loaded {
                 Ok(route) => {
                     let key = name.to_ascii_lowercase();
                     match self.by_name.get(&key) {
@@ -287,7 +293,7 @@ impl RouteTable {
                             let text = format!(
                                 "{place}: route {name} is there already, and OverrideRoutingEntry is false: left out\n"
                             );
-                            say(Subject::Warning, text);
+                            say(Subject::Warning, text.into());
                         }
                         Some(&at) => {
                             self.routes[at] = route;
@@ -296,7 +302,7 @@ impl RouteTable {
                                     "{place}: route {name} takes the place of the former one of its name; \
                                      OverrideRoutingEntry = true says that this is meant\n"
                                 );
-                                say(Subject::Warning, text);
+                                say(Subject::Warning, text.into());
                             }
                         }
                         None => {
@@ -308,7 +314,7 @@ impl RouteTable {
                 }
                 Err(error) => {
                     let text = format!("{place}: route {name}: {error}\n");
-                    say(Subject::Refused(name, error), text);
+                    say(Subject::Refused(name, error), text.into());
                 }
             }
         }

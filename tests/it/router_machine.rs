@@ -12,7 +12,8 @@ use htc_hooks::os::RealWorld;
 use htc_hooks::process::Exit;
 use htc_hooks::quirks::Quirks;
 use htc_hooks::router::{
-    Action, Event, HookAnswer, HookResult, Knobs, Queue, RouteTable, Router, Surroundings, hook_verdict,
+    Action, CopyError, Event, HookAnswer, HookResult, Knobs, Queue, RouteTable, Router, Surroundings,
+    hook_verdict,
 };
 use htc_hooks::time::Now;
 
@@ -171,10 +172,32 @@ fn an_answer_that_the_queue_does_not_take_ends_the_routing() {
     assert!(matches!(machine.poll()[..], [Action::Hook { hook: HookType::RouterUpdateJobInfo, .. }]));
     let asked = machine.ended(HookType::RouterUpdateJobInfo, "Progress = 3\n");
     assert!(matches!(asked[..], [Action::UpdateCopy(SOURCE, COPY, _)]), "{asked:?}");
+    // What cannot be written just now ends nothing: the copy is looked at, and the hook asked again.
+    let unwritten = CopyError::Unwritten("No space left on device".into());
+    let looked = machine.step(Event::CopyUpdated(SOURCE, Err(unwritten)));
+    assert!(!looked.iter().any(|action| matches!(action, Action::Hook { .. } | Action::Remove(..))));
+    assert!(machine.log.iter().any(|line| line.contains("No space left on device")));
+    assert!(matches!(machine.poll()[..], [Action::Hook { hook: HookType::RouterUpdateJobInfo, .. }]));
+    machine.ended(HookType::RouterUpdateJobInfo, "Progress = 3\n");
     // Nothing is mirrored, and the cleanup hook is called by the next poll.
-    assert!(machine.step(Event::CopyUpdated(SOURCE, Err("gone".into()))).is_empty());
+    let refused = CopyError::Refused("gone".into());
+    assert!(machine.step(Event::CopyUpdated(SOURCE, Err(refused))).is_empty());
     let told = cleanup(&machine.poll());
     assert_eq!(told.literal("Progress").and_then(|value| value.as_int()), Some(3));
+    // A removal that fails is tried again as long as the source is not given back.
+    let removed = |actions: &[Action]| actions.iter().any(|action| matches!(action, Action::Remove(COPY, _)));
+    let ends = |machine: &mut Machine, failed: bool| {
+        let asked = machine.ended(HookType::JobCleanup, "");
+        if failed {
+            assert!(machine.step(Event::NotRemoved(COPY)).is_empty());
+        }
+        machine.step(Event::Yielded(SOURCE, Err(true)));
+        cleanup(&machine.poll());
+        removed(&asked)
+    };
+    assert!(ends(&mut machine, true));
+    assert!(ends(&mut machine, false));
+    assert!(!removed(&machine.ended(HookType::JobCleanup, "")));
 }
 
 #[test]

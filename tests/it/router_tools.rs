@@ -65,6 +65,14 @@ fn routers_that_differ_beside_their_routes_are_not_alike() {
         assert!(out.starts_with(line), "{line} in {out}");
         assert_eq!(compared(&left, &left, &["--generate", "10"]).0, 0);
     }
+    // A path is one however it is written, and so is a keyword.
+    let same = format!("D = /a\n{}", hook("$(D)/h").replace("KEYWORD = K", "KEYWORD = k"));
+    let (status, out) =
+        compared(&format!("{NEW}{}", hook("/a/h")), &format!("{NEW}{same}"), &["--generate", "10"]);
+    assert_eq!(status, 0, "{out}");
+    let (_, out) =
+        compared(&format!("{NEW}{}", hook("/b/h")), &format!("{NEW}{same}"), &["--generate", "10"]);
+    assert!(out.starts_with("K_HOOK_TRANSLATE_JOB: /b/h and /a/h\n"), "{out}");
 }
 
 const LOG: &str = "107 1 CreationTimestamp 1\n\

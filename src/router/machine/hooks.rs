@@ -159,7 +159,7 @@ impl Router {
     pub(super) fn copy_updated(
         &mut self,
         job: &mut RoutedJob,
-        result: Result<(), String>,
+        result: Result<(), CopyError>,
         step: &mut Step<'_>,
     ) {
         let answer = std::mem::take(&mut job.answer);
@@ -170,7 +170,10 @@ impl Router {
             }
             Err(reason) => {
                 step.log(job, &format!("Failed to update routed job status: {reason}"));
-                job.phase = Phase::Cleanup;
+                match reason {
+                    CopyError::Refused(_) => job.phase = Phase::Cleanup,
+                    CopyError::Unwritten(_) => self.check(job, step),
+                }
             }
         }
     }

@@ -2,9 +2,7 @@
 //! reads it where the queue has not shown the copy yet.
 
 use super::*;
-
-/// `HoldReasonCode` of a job whose files are still to be spooled.
-const SPOOLING: i64 = 16;
+use crate::job::HoldCode;
 
 impl Router {
     /// The copy is in its queue.
@@ -49,7 +47,7 @@ pub(super) fn submitted(job: &mut RoutedJob, id: Option<JobId>, step: &Step<'_>)
     if job.sandboxed {
         copy.set("JobStatus", HELD);
         copy.set("HoldReason", "Spooling input data files");
-        copy.set("HoldReasonCode", SPOOLING);
+        copy.set("HoldReasonCode", HoldCode::SpoolingInput.number());
     }
     if let Ok(expr) = Expr::parse(b"JobStatus == 4") {
         copy.insert("LeaveJobInQueue", expr);

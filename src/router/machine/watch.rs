@@ -126,7 +126,9 @@ impl Router {
     }
 
     pub(super) fn clean(&mut self, job: &mut RoutedJob, step: &mut Step<'_>) {
+        // A removal that fails is tried again with the next attempt to give the source back (`Event::NotRemoved`).
         if !job.done
+            && job.claimed
             && !job.copy_removed
             && let Some(copy) = job.copy_id
         {

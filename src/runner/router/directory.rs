@@ -37,8 +37,6 @@ const TAIL: u64 = 1 << 20;
 const KEPT: [&str; 8] =
     ["ClusterId", "ProcId", "MyType", "TargetType", "Owner", "User", "JobUniverse", "TotalSubmitProcs"];
 
-/// `HoldReasonCode` of a job whose files are still to be spooled: not counted.
-const SPOOLING: i64 = 16;
 const REMOVED: i64 = 3;
 const COMPLETED: i64 = 4;
 const HELD: i64 = 5;
@@ -114,7 +112,9 @@ fn note(ad: &mut ClassAd, name: &[u8], expr: Option<&Expr>, world: &dyn World) {
             ad.set("LastJobStatus", former);
         }
     }
-    let Some(code) = value.filter(|code| caseless::eq(name, b"HoldReasonCode") && *code != SPOOLING) else {
+    // Files that are still to be spooled are not counted.
+    let counts = |code: &i64| *code != HoldCode::SpoolingInput.number();
+    let Some(code) = value.filter(|code| caseless::eq(name, b"HoldReasonCode") && counts(code)) else {
         return;
     };
     let held = Context::new(world).my(ad).int("NumHolds").unwrap_or(0);

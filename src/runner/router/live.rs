@@ -26,7 +26,7 @@ use crate::os::files::open_regular;
 use crate::os::{self, ChildId, Reactor, clock};
 use crate::process::{ChildSpec, Exit};
 use crate::quirks::Quirks;
-use crate::router::{Action, Event, HookAnswer, HookResult, Router, Surroundings, hook_verdict};
+use crate::router::{Action, CopyError, Event, HookAnswer, HookResult, Router, Surroundings, hook_verdict};
 use crate::time::Tick;
 use crate::world::{Frozen, World};
 
@@ -375,7 +375,11 @@ impl Live<'_> {
             }
             Action::UpdateCopy(source, copy, changes) => {
                 let updated = self.copies_mut().update(copy, &changes, world);
-                return Some(Event::CopyUpdated(source, updated.map_err(|error| error.to_string())));
+                let updated = updated.map_err(|error| match error.kind() {
+                    io::ErrorKind::NotFound => CopyError::Refused(error.to_string()),
+                    _ => CopyError::Unwritten(error.to_string()),
+                });
+                return Some(Event::CopyUpdated(source, updated));
             }
             Action::Finalize(source, copy) => return self.fetch(source, copy, now),
             Action::Remove(copy, reason) => {
@@ -386,7 +390,12 @@ impl Live<'_> {
                 ];
                 match self.copies_mut().leave(copy, &changes, now) {
                     Ok(()) => self.clear(copy),
-                    Err(error) => log(&format!("cannot remove {copy}: {error}")),
+                    Err(error) => {
+                        log(&format!("cannot remove {copy}: {error}"));
+                        if error.kind() != io::ErrorKind::NotFound {
+                            return Some(Event::NotRemoved(copy));
+                        }
+                    }
                 }
             }
             Action::Yield(id, done) => {

@@ -14,7 +14,8 @@ use htc_hooks::process::Exit;
 use htc_hooks::queue::QueueLogReader;
 use htc_hooks::quirks::Quirks;
 use htc_hooks::router::{
-    Action, Event, HookAnswer, HookResult, Knobs, Queue, RouteTable, Router, Surroundings, hook_verdict,
+    Action, CopyError, Event, HookAnswer, HookResult, Knobs, Queue, RouteTable, Router, Surroundings,
+    hook_verdict,
 };
 use htc_hooks::time::Now;
 use htc_hooks::world::Frozen;
@@ -376,7 +377,7 @@ impl<'a> Session<'a> {
             Action::Update(id, changes) => self.update(id, Kind::Write, &changes, at),
             Action::UpdateCopy(source, copy, changes) => {
                 if self.by_then().copies().queue().job(copy).is_none() {
-                    return Some(Event::CopyUpdated(source, Err("gone".to_owned())));
+                    return Some(Event::CopyUpdated(source, Err(CopyError::Refused("gone".to_owned()))));
                 }
                 self.update(copy, Kind::Answer, &changes, at);
                 return Some(Event::CopyUpdated(source, Ok(())));
