@@ -311,11 +311,12 @@ impl Claim {
     }
 
     /// When an idle claim ends for lack of anybody who renews it: a third of the lease passes between renewals, which
-    /// begin with each job and come only while it runs (`alive`, `sendAlive`).
-    pub(super) fn idle_lease_end(&self, now: Now) -> Option<Tick> {
+    /// begin with each job and come only while it runs (`alive`, `sendAlive`). Without `kills` (quirk `empty-lease-kills`)
+    /// they come whatever the job says of them.
+    pub(super) fn idle_lease_end(&self, now: Now, kills: bool) -> Option<Tick> {
         let activated = self.activated?;
         let lease = Duration::from_secs(u64::try_from(self.lease).unwrap_or(0));
-        if !self.lease_renewed {
+        if kills && !self.lease_renewed {
             return Some(activated.tick().plus(lease));
         }
         let third = Duration::from_secs(u64::try_from(self.lease / 3).unwrap_or(0));

@@ -246,7 +246,7 @@ impl Slot {
             if empty {
                 self.kill_claim(core, None, "the claim's lease is over");
             } else {
-                claim.lease_ends = claim.idle_lease_end(core.now);
+                claim.lease_ends = claim.idle_lease_end(core.now, true);
             }
         }
     }
@@ -272,7 +272,7 @@ impl Slot {
         match (self.state, self.activity) {
             (State::Claimed, activity) => {
                 claim.user_is_owner_again();
-                claim.lease_ends = claim.idle_lease_end(core.now);
+                claim.lease_ends = claim.idle_lease_end(core.now, core.has_silently(Quirk::EmptyLeaseKills));
                 if activity == Activity::Retiring {
                     let activity = self.preempting_activity(core);
                     self.change(core, State::Preempting, activity, "starter exited");

@@ -124,14 +124,18 @@ impl Starter<'_> {
         let waited_for = self.calls.iter().filter(|(_, hook)| **hook != UPDATE_JOB_INFO.name());
         out.extend(waited_for.map(|(call, _)| Action::KillCall(*call)));
         out.push(Action::KillCalls);
-        self.calls.clear();
+        match self.quirks {
+            Quirks::Reference => self.calls.clear(),
+            // Their end is still told.
+            Quirks::None => self.calls.retain(|_, hook| *hook == UPDATE_JOB_INFO.name()),
+        }
     }
 
     pub(super) fn scratch_removed(&mut self, remains: &[PathBuf], out: &mut Vec<Action>) {
         if self.phase != Phase::Removing {
             return;
         }
-        if !remains.is_empty() && !self.calls.is_empty() {
+        if !remains.is_empty() && !self.calls.is_empty() && self.quirks == Quirks::Reference {
             // One of them may have written there meanwhile.
             self.kill_calls(out);
             return out.push(Action::RemoveScratch);

@@ -10,6 +10,7 @@ use thiserror::Error;
 
 use crate::classad::{ClassAd, Context};
 use crate::job::{Universe, attr};
+use crate::quirks::Quirks;
 use crate::world::{Account, World};
 
 /// What the command line says about the job.
@@ -119,6 +120,7 @@ pub fn read(
     ad: &mut ClassAd,
     scratch: &Path,
     overrides: &Overrides,
+    quirks: Quirks,
     world: &dyn World,
 ) -> Result<JobInfo, Refusal> {
     use std::os::unix::ffi::OsStrExt;
@@ -142,8 +144,7 @@ pub fn read(
         let name = Universe::from_number(universe).map_or("unknown", Universe::name).to_owned();
         return Err(Refusal::Universe { number: universe, name });
     }
-    // Ids have 32 bits; what is above them is lost.
-    let id = |name: &str| integer(ad, name).map(|number| i64::from(number as i32));
+    let id = |name: &str| id(ad, name, quirks, world);
     let cluster = overrides.cluster.or_else(|| id(attr::CLUSTER_ID)).unwrap_or(1);
     let proc = overrides.proc.or_else(|| id(attr::PROC_ID)).unwrap_or(0);
     let subproc = overrides.subproc.or_else(|| id("Node")).unwrap_or(0);
@@ -160,6 +161,15 @@ pub fn read(
     };
     let files = [file(attr::INPUT), file(attr::OUTPUT), file(attr::ERROR)];
     Ok(JobInfo { cluster, proc, subproc, iwd, files, overrides: overrides.files.clone() })
+}
+
+/// A part of the job's id as its ad has it. Those of the reference have 32 bits; what is above them is lost.
+pub fn id(ad: &ClassAd, name: &str, quirks: Quirks, world: &dyn World) -> Option<i64> {
+    let number = Context::new(world).my(ad).int(name)?;
+    Some(match quirks {
+        Quirks::Reference => i64::from(number as i32),
+        Quirks::None => number,
+    })
 }
 
 /// Whether a starter without a shadow has a process class for it: vanilla, java, local.

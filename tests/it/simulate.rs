@@ -177,6 +177,16 @@ fn a_lease_that_nobody_renews_kills_the_job_in_the_reference_alone() {
     }
 }
 
+/// Elsewhere it counts from the end of the job, as if it had been renewed.
+#[test]
+fn a_claim_with_a_lease_that_nobody_renews_outlives_a_long_job() {
+    let scenario = "until = 1802\n[knobs]\nFetchWorkDelay = \"3600\"\n[[job]]\nruns = 1795\n\
+                    ad = \"ClusterId = 1\\nProcId = 0\\nStartdSendsAlives = false\\n\"\n";
+    let lines = on_four_slots(&["--quirks", "none"], scenario);
+    assert_eq!(lines_with(&lines, "exited 0"), 1, "{lines:#?}");
+    assert_eq!(lines_with(&lines, "lease is over"), 0, "{lines:#?}");
+}
+
 /// 25.14 thinks of it when it looks at a drained slot the next time (recorded: a second after the drain was complete).
 #[test]
 fn a_drain_that_resumes_does_so_at_the_next_look_in_the_reference() {

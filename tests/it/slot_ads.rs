@@ -46,7 +46,7 @@ fn without_a_search_for_gpus_the_slots_have_no_such_resource() {
 /// `Starter::config`: what STARTER prints when it is called with `-classad`, all of it or nothing.
 #[test]
 fn another_starter_tells_itself_what_it_can_do() {
-    for (program, present, absent) in [
+    for (program, present, absent, said) in [
         (
             "#!/bin/sh\n[ \"$*\" = -classad ] || exit\necho 'HasZebra = True'\necho 'hasfoo = 4'\necho 'Version = \"1\"'\n\
              echo 'MappingMethod = \"Copy\"'\n",
@@ -57,18 +57,26 @@ fn another_starter_tells_itself_what_it_can_do() {
                 "HasVM = false",
             ],
             vec!["\nVersion = ", "HasFileTransfer"],
+            "",
         ),
         (
             "#!/bin/sh\necho 'HasZebra = True'\necho oops\n",
             vec!["HasVM = false"],
             vec!["HasZebra", "StarterAbilityList"],
+            "'-classad' prints 'oops', which is no attribute",
         ),
         (
             "#!/bin/sh\nexit 1\n",
             vec!["HasIOProxy"],
             vec!["HasFileTransfer", "StarterAbilityList", "MappingMethod ="],
+            "'-classad' prints nothing",
         ),
-        ("#!/no/such/shell\n", vec!["HasIOProxy"], vec!["HasFileTransfer", "StarterAbilityList"]),
+        (
+            "#!/no/such/shell\n",
+            vec!["HasIOProxy"],
+            vec!["HasFileTransfer", "StarterAbilityList"],
+            "'-classad' failed",
+        ),
     ] {
         let point = Point::new().arguments([]);
         write_executable(&point.path("hooks/starter"), program.as_bytes());
@@ -79,6 +87,8 @@ fn another_starter_tells_itself_what_it_can_do() {
         for line in absent {
             assert!(!stdout.contains(line), "{program}: {line} in {stdout}{stderr}");
         }
+        assert!(stderr.contains(said), "{program}: {stderr}");
+        assert_eq!(stderr.contains("without its Has* attributes"), !said.is_empty(), "{program}: {stderr}");
     }
 }
 

@@ -191,6 +191,14 @@ fn a_visa_shows_the_ad_as_it_came() {
 }
 
 #[test]
+fn a_visa_of_a_relative_iwd_is_not_written_where_the_caller_is() {
+    let job = "Cmd = \"/bin/true\"\nWantExecutionVisaFromStarter = true\nIwd = \".\"";
+    let place = Place::new().hook("JOB_EXIT", "cat > /dev/null; ls >> $CALLS");
+    let ran = place.run(job);
+    assert!(ran.calls.contains("jobad.7.1\n"), "{}\n{}", ran.calls, ran.told);
+}
+
+#[test]
 fn a_job_that_needs_oauth_tokens_is_refused_and_told_so() {
     let job = format!("Cmd = \"/bin/true\"\nOAuthServicesNeeded = \"box\"{LOG}");
     let place = Place::new().noting();
@@ -210,10 +218,20 @@ fn a_job_that_needs_oauth_tokens_is_refused_and_told_so() {
 #[test]
 fn the_last_update_is_given_a_moment_where_nothing_else_is_waited_for() {
     let place = Place::new().hook("UPDATE_JOB_INFO", "cat > /dev/null; sleep 0.2; echo told >> $CALLS");
+    let events = place.path("events").display().to_string();
+    let place = place.option(&["--events", &events]);
     let ran = place.run("Cmd = \"/bin/true\"");
     assert_eq!((ran.status, ran.calls.as_str()), (0, "told\ntold\n"), "{}", ran.told);
+    assert_eq!(read(&place, "events").matches("hook-end").count(), 2, "{}", read(&place, "events"));
     let place = Place::new().hook("UPDATE_JOB_INFO", "exec sleep 600");
     assert_eq!(place.run("Cmd = \"/bin/true\"").status, 0);
+    // Nor where somebody is impatient.
+    let place = Place::new().hook("UPDATE_JOB_INFO", "cat > /dev/null; sleep 0.7; echo told >> $CALLS");
+    let pipe = place.pipe();
+    let child = place.start(&shell("echo > pipe; exec sleep 600"));
+    heard(&pipe);
+    send(&child, Signal::SIGQUIT);
+    assert_eq!(place.finish(child).calls, "");
 }
 
 #[test]

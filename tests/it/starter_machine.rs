@@ -30,7 +30,7 @@ fn begun<'w>(
     let mut ad: ClassAd = long::parse(text.as_bytes()).0;
     let scratch = PathBuf::from("/execute/dir_1/scratch");
     let world: &dyn World = world;
-    let job = job_info::read(&mut ad, &scratch, &Overrides::default(), world);
+    let job = job_info::read(&mut ad, &scratch, &Overrides::default(), quirks, world);
     let hooks = Hooks {
         prepare: more.contains("Prepared").then(|| "prepare".into()),
         update: Some("update".into()),
@@ -332,4 +332,15 @@ fn a_job_whose_prepare_hook_ends_while_the_exit_hook_runs_is_not_started_but_by_
     assert!(out.contains(&Action::KillFamily), "{out:?}");
     let (_, _, started) = ended_in(Quirks::None);
     assert!(!started);
+}
+
+#[test]
+fn ids_lose_what_is_above_32_bits_in_the_reference_alone() {
+    let world = RealWorld::new();
+    for (quirks, cluster) in [(Quirks::Reference, 7), (Quirks::None, 4_294_967_303)] {
+        let mut ad: ClassAd = long::parse(b"Cmd = \"/bin/true\"\nClusterId = 4294967303\n").0;
+        let info = job_info::read(&mut ad, &PathBuf::from("/scratch"), &Overrides::default(), quirks, &world)
+            .unwrap();
+        assert_eq!((info.cluster, info.proc), (cluster, 0));
+    }
 }

@@ -45,7 +45,9 @@ pub(super) fn load_with(cli: &Cli, knobs: &BTreeMap<String, String>) -> anyhow::
     if !matches!(cli.verb, Some(Verb::Simulate { .. }))
         && let Ok(starter) = starter_program::find(cli, &config, &*world)
     {
-        around.abilities = starter_program::abilities(&starter, &*world);
+        let (abilities, warning) = starter_program::abilities(&starter, &*world);
+        around.abilities = abilities;
+        warnings.extend(warning);
     }
     let configured = configure(&config, &*world, &around, cli.quirks.quirks, limits(cli)).map_err(problem)?;
     warnings.extend(configured.warnings);

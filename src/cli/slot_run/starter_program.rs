@@ -24,8 +24,9 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// # Errors
 /// It is missing. 25.14 goes on without one named by STARTER, accepts jobs and loses them, which `--quirks reference` does.
 pub(super) fn find(cli: &Cli, config: &Config, world: &dyn World) -> anyhow::Result<StarterProgram> {
+    // Absolute, so that a name without slash is not looked for in PATH.
     let program = |path: &Path| StarterProgram {
-        path: path.to_owned(),
+        path: std::path::absolute(path).unwrap_or_else(|_| path.to_owned()),
         foreign: path.file_name().is_none_or(|name| name != SIBLING),
     };
     if let Some(path) = &cli.run.starter {
@@ -57,24 +58,42 @@ pub(super) fn find(cli: &Cli, config: &Config, world: &dyn World) -> anyhow::Res
 }
 
 /// What a starter that is not ours prints when it is called with `-classad` (`Starter::config`); empty if that cannot be read
-/// as an ad, or is nothing. `None` for our own, which is known.
-pub(super) fn abilities(starter: &StarterProgram, world: &dyn World) -> Option<ClassAd> {
+/// as an ad, or is nothing, which the warning says. `None` for our own, which is known.
+pub(super) fn abilities(starter: &StarterProgram, world: &dyn World) -> (Option<ClassAd>, Option<String>) {
     if !starter.foreign {
-        return None;
+        return (None, None);
     }
+    match asked(starter, world) {
+        Ok(ad) => (Some(ad), None),
+        Err(reason) => {
+            let path = starter.path.display();
+            let warning = format!(
+                "the starter '{path}' does not say what it can do: '-classad' {reason}; the slots are without its Has* \
+                 attributes"
+            );
+            (Some(ClassAd::new()), Some(warning))
+        }
+    }
+}
+
+fn asked(starter: &StarterProgram, world: &dyn World) -> Result<ClassAd, String> {
+    let path = <[u8]>::from_path(&starter.path).ok_or("cannot be asked for")?;
     let command = Command {
-        argv: vec![BString::from(<[u8]>::from_path(&starter.path)?), "-classad".into()],
+        argv: vec![BString::from(path), "-classad".into()],
         stdin: Vec::new(),
         merge_stderr: false,
         timeout: PATIENCE,
         output_limit: 1 << 20,
     };
+    let output = world.run(&command).map_err(|error| format!("failed ({error})"))?;
     let mut ad = ClassAd::new();
-    let Ok(output) = world.run(&command) else { return Some(ad) };
     for line in output.stdout.lines() {
         if ad.insert_line(line).is_err() {
-            return Some(ClassAd::new());
+            return Err(format!("prints '{}', which is no attribute", line.as_bstr()));
         }
     }
-    Some(ad)
+    match ad.is_empty() {
+        true => Err("prints nothing".to_owned()),
+        false => Ok(ad),
+    }
 }

@@ -157,12 +157,13 @@ impl Place {
         environment.variables.set("_CONDOR_EXECUTE", execute.as_os_str().as_bytes());
         let mut ad = case.job.clone();
         // A job that no starter would take on still has a place to run its hooks in.
-        let info = job_info::read(&mut ad, scratch, &Overrides::default(), world).unwrap_or_else(|_| {
-            let mut plain = ClassAd::new();
-            plain.set("Cmd", "/bin/true");
-            let fallback = job_info::read(&mut plain, scratch, &Overrides::default(), world);
-            fallback.unwrap_or_else(|_| empty_job(scratch))
-        });
+        let info =
+            job_info::read(&mut ad, scratch, &Overrides::default(), quirks, world).unwrap_or_else(|_| {
+                let mut plain = ClassAd::new();
+                plain.set("Cmd", "/bin/true");
+                let fallback = job_info::read(&mut plain, scratch, &Overrides::default(), quirks, world);
+                fallback.unwrap_or_else(|_| empty_job(scratch))
+            });
         let empty = quirks.has(Quirk::MachineAdEmpty) && !case.with_shadow;
         let machine = if empty { ClassAd::new() } else { case.slot.clone() };
         let slot = case.slot.string("Name").map_or(&b""[..], |name| name.as_bytes());

@@ -96,7 +96,7 @@ impl Case {
         } else {
             self.fetch(around.world);
         }
-        let info = read(&mut self.job, scratch, around.world);
+        let info = read(&mut self.job, scratch, around.quirks, around.world);
         self.before_run = Some(self.job.clone());
         let state = Context::new(around.world).my(&self.job).string(attr::JOB_STATE);
         let told = match self.hook {
@@ -231,9 +231,9 @@ impl Case {
 }
 
 /// Completes the job's ad as a starter does; an ad that another starter has completed keeps what it was like before.
-fn read(job: &mut ClassAd, scratch: &Path, world: &dyn World) -> Option<JobInfo> {
+fn read(job: &mut ClassAd, scratch: &Path, quirks: Quirks, world: &dyn World) -> Option<JobInfo> {
     let original = ["OrigCmd", "OrigIwd"].map(|name| (name, job.get(name)));
-    let info = job_info::read(job, scratch, &Overrides::default(), world).ok();
+    let info = job_info::read(job, scratch, &Overrides::default(), quirks, world).ok();
     for (name, value) in original {
         if let Some(value) = value {
             job.insert(name, value);

@@ -319,7 +319,7 @@ fn fetched(case: &Case, ended: &Ended, world: &dyn World, quirks: Quirks) -> Ver
         if judged.decision == FetchDecision::Accepted {
             let mut read = job.clone();
             let place = std::path::Path::new("/");
-            match job_info::read(&mut read, place, &Overrides::default(), world) {
+            match job_info::read(&mut read, place, &Overrides::default(), quirks, world) {
                 Ok(_) => verdict.next = "the starter takes the job on".to_owned(),
                 Err(refusal) => {
                     verdict.good = false;

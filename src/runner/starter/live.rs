@@ -109,6 +109,8 @@ pub fn run(
         killed: false,
         called: false,
         past_start: false,
+        ends: 0,
+        impatient: false,
     };
     loop {
         while let Some(event) = live.events.pop_front() {
@@ -172,6 +174,10 @@ pub(super) struct Live<'a> {
     called: bool,
     /// A child has ended, hook or job.
     past_start: bool,
+    /// How often it was asked to end.
+    ends: u32,
+    /// Somebody wants it to end at once.
+    impatient: bool,
 }
 
 impl Live<'_> {
@@ -189,15 +195,9 @@ impl Live<'_> {
         self.stream.flush();
         match event {
             os::Event::Exited { child, exit, usage, stdout, stderr, left_behind, not_executed, .. } => {
-                if let Some(call) = self.calls.remove(&child) {
+                if self.calls.contains_key(&child) {
                     self.past_start = true;
-                    self.events.push_back(Event::CallEnded {
-                        call,
-                        exit,
-                        stdout: stdout.bytes,
-                        cut: stdout.cut,
-                        stderr: stderr.bytes,
-                    });
+                    self.call_ended(child, exit, stdout, stderr);
                 } else if self.process.as_ref().is_some_and(|process| process.child == child)
                     && let Some(process) = self.process.take()
                 {
@@ -220,16 +220,31 @@ impl Live<'_> {
         Ok(())
     }
 
+    fn call_ended(&mut self, child: ChildId, exit: Exit, stdout: os::Captured, stderr: os::Captured) {
+        if let Some(call) = self.calls.remove(&child) {
+            self.events.push_back(Event::CallEnded {
+                call,
+                exit,
+                stdout: stdout.bytes,
+                cut: stdout.cut,
+                stderr: stderr.bytes,
+            });
+        }
+    }
+
     /// Gives the last hooks a moment, unless somebody is impatient.
     fn wait_for_calls(&mut self) -> io::Result<()> {
         let limit = match self.job.quirks {
             Quirks::Reference => LAST_CALLS_OF_REFERENCE,
+            Quirks::None if self.impatient => Duration::ZERO,
             Quirks::None => LAST_CALLS,
         };
         let until = clock::tick().plus(limit);
         while !self.calls.is_empty() && clock::tick() < until {
             match self.reactor.next(Some(until))? {
-                os::Event::Exited { child, .. } => drop(self.calls.remove(&child)),
+                os::Event::Exited { child, exit, stdout, stderr, .. } => {
+                    self.call_ended(child, exit, stdout, stderr);
+                }
                 os::Event::Signal(libc::SIGTERM | libc::SIGQUIT | libc::SIGINT) => break,
                 _ => {}
             }
@@ -261,6 +276,8 @@ impl Live<'_> {
     }
 
     fn signal(&mut self, number: i32) {
+        self.ends += u32::from(matches!(number, libc::SIGTERM | libc::SIGINT));
+        self.impatient |= number == libc::SIGQUIT || self.ends > 1;
         // The daemon is told by commands to suspend a job; these signals mean nothing to it (c12 007, 008).
         let by_signal = self.job.private.is_some() || self.job.quirks != Quirks::Reference;
         let request = match number {

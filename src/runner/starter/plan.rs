@@ -15,7 +15,7 @@ use super::notice;
 use super::sandbox::Sandbox;
 use super::user_log::{Opening, UserLog};
 use super::visa::Visa;
-use crate::classad::{ClassAd, Context};
+use crate::classad::ClassAd;
 use crate::config::{ValueError, View};
 use crate::job::attr;
 use crate::os::{identity, mounts};
@@ -68,8 +68,8 @@ pub struct Plan<'w> {
     pub warnings: Vec<String>,
 }
 
-/// Makes the plan. The process's file mask becomes that of all daemons, whatever the caller's is: the job's log is opened
-/// here, and ads are written later.
+/// Makes the plan. The process's file mask becomes that of all daemons, whatever the caller's is: the job's log and ads,
+/// which are written later, have its modes.
 ///
 /// # Errors
 /// A knob that is no number or truth value where it has to be one. For a job that a slot has accepted that is a refusal,
@@ -115,7 +115,7 @@ pub fn plan<'w>(request: Request<'w>, view: &View<'_>) -> Result<Plan<'w>, Value
             && hooks.update.is_none()
             && hooks.exit.is_none()
             && quirks == Quirks::None
-    }) && notice::is_news(request.private.as_deref(), "no-hook")
+    }) && notice::is_news(request.private.as_deref(), &no_hook_mark(keyword))
     {
         warnings.push(format!(
             "neither {keyword}_HOOK_PREPARE_JOB nor _UPDATE_JOB_INFO nor _JOB_EXIT is set: jobs of the keyword \
@@ -127,8 +127,8 @@ pub fn plan<'w>(request: Request<'w>, view: &View<'_>) -> Result<Plan<'w>, Value
     let scratch = if settings.nested_scratch { top.join("scratch") } else { top.clone() };
 
     // The visa shows the ad as it came.
-    let visa = Visa::asked_for(&ad, address(world), world);
-    let info = job_info::read(&mut ad, &scratch, &overrides, world);
+    let visa = Visa::asked_for(&ad, address(world), quirks, world);
+    let info = job_info::read(&mut ad, &scratch, &overrides, quirks, world);
     let slot_user = slot_user(view, &request.slot);
     let ignored = quirks.has(Quirk::OwnerIgnored);
     let account = job_info::account(&ad, slot_user.as_ref().map(|user| user.as_slice()), ignored, world);
@@ -201,8 +201,9 @@ pub fn plan<'w>(request: Request<'w>, view: &View<'_>) -> Result<Plan<'w>, Value
         output_limit,
         quirks,
         environment: own.clone(),
-        iwd: job.as_ref().map_or_else(|_| scratch.clone(), |info| info.iwd.to_path_lossy().into_owned()),
-        id: job.as_ref().map_or_else(|_| id_of(&ad, world), JobInfo::id),
+        // A relative one counts from where the job begins.
+        iwd: job.as_ref().map_or_else(|_| scratch.clone(), |info| scratch.join(info.iwd.to_path_lossy())),
+        id: job.as_ref().map_or_else(|_| id_of(&ad, quirks, world), JobInfo::id),
         slot: request.event_slot.unwrap_or_else(|| request.slot.to_string()),
         update_ad: request.update_ad.as_ref().map(resolve),
         output_ad: output_path.clone(),
@@ -239,6 +240,12 @@ pub fn plan<'w>(request: Request<'w>, view: &View<'_>) -> Result<Plan<'w>, Value
         hook_timeout: request.hook_timeout,
     });
     Ok(Plan { machine, job: job_plan, warnings })
+}
+
+/// The name of the mark that says that a keyword without hooks has been told of.
+fn no_hook_mark(keyword: &[u8]) -> String {
+    let plain = |letter: &u8| if letter.is_ascii_alphanumeric() { char::from(*letter) } else { '_' };
+    format!("no-hook-{}", keyword.iter().map(plain).collect::<String>())
 }
 
 /// What becomes of knobs that are wrong.
@@ -415,9 +422,9 @@ fn address(world: &dyn World) -> BString {
 }
 
 /// The id of a job that is refused, as far as its ad has one.
-fn id_of(ad: &ClassAd, world: &dyn World) -> String {
-    let context = Context::new(world).my(ad);
-    let (cluster, proc) = (context.int(attr::CLUSTER_ID), context.int(attr::PROC_ID));
+fn id_of(ad: &ClassAd, quirks: Quirks, world: &dyn World) -> String {
+    let id = |name: &str| job_info::id(ad, name, quirks, world);
+    let (cluster, proc) = (id(attr::CLUSTER_ID), id(attr::PROC_ID));
     format!("{}.{}", cluster.unwrap_or(1), proc.unwrap_or(0))
 }
 
@@ -443,6 +450,12 @@ mod tests {
         assert_eq!(slot_of_log(b"StarterLog.myslot2", b"slot"), "");
         assert_eq!(slot_of_log(b"/var/log.slot1/StarterLog", b"slot"), "");
         assert_eq!(slot_of_log(b"StarterLog.vm3", b"vm"), "vm3");
+    }
+
+    #[test]
+    fn keywords_without_hooks_have_marks_of_their_own() {
+        assert_eq!(no_hook_mark(b"A_1"), "no-hook-A_1");
+        assert_eq!(no_hook_mark(b"../b.c"), "no-hook-___b_c");
     }
 
     #[test]

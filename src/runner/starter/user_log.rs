@@ -72,7 +72,8 @@ impl UserLog {
             _ if words && options.json => Form::Json,
             _ => Form::Text,
         };
-        let number = |number: i64| i32::try_from(number).unwrap_or(-1);
+        // Those of a log have 32 bits.
+        let number = |number: i64| number as i32;
         let id = (number(opening.job.cluster), number(opening.job.proc), number(opening.job.subproc));
         Some(UserLog { file: None, path, id, options, form, address: opening.address.clone() })
     }

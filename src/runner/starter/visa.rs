@@ -11,6 +11,8 @@ use bstr::BString;
 
 use crate::classad::{ClassAd, Context, format::long};
 use crate::job::attr;
+use crate::quirks::Quirks;
+use crate::starter::job_info;
 use crate::time::Now;
 use crate::world::World;
 
@@ -24,10 +26,10 @@ pub struct Visa {
 impl Visa {
     /// The visa that the ad as it came asks for; `None` if it asks for none, or has no id to name the file by. `address`
     /// is what stands for the starter's own.
-    pub fn asked_for(ad: &ClassAd, address: BString, world: &dyn World) -> Option<Visa> {
-        let context = || Context::new(world).my(ad);
-        context().boolean("WantExecutionVisaFromStarter").filter(|wanted| *wanted)?;
-        let (cluster, proc) = (context().int(attr::CLUSTER_ID)?, context().int(attr::PROC_ID)?);
+    pub fn asked_for(ad: &ClassAd, address: BString, quirks: Quirks, world: &dyn World) -> Option<Visa> {
+        Context::new(world).my(ad).boolean("WantExecutionVisaFromStarter").filter(|wanted| *wanted)?;
+        let id = |name: &str| job_info::id(ad, name, quirks, world);
+        let (cluster, proc) = (id(attr::CLUSTER_ID)?, id(attr::PROC_ID)?);
         let mut ad = ad.clone();
         ad.set("VisaDaemonType", "STARTER");
         ad.set("VisaDaemonPID", i64::from(std::process::id()));
