@@ -276,3 +276,24 @@ fn a_schedds_notes_about_states_and_holds_are_kept() {
     poll(&queue, &config);
     assert!(ad().contains("LastJobStatus = 5\n"), "{}", ad());
 }
+
+#[test]
+fn a_threshold_that_is_no_number_is_told_and_does_not_shut_the_route() {
+    let place = tempfile::tempdir().unwrap();
+    let config =
+        config(place.path(), &ROUTE.replace("  SET Routed", "  FailureRateThreshold = 1_000\n  SET Routed"));
+    let world = RealWorld::new();
+    let view = config.view(&world);
+    let knobs = Knobs::load(&view, &mut |_| {});
+    for (quirks, expected) in [(Quirks::None, 0.03), (Quirks::Reference, 1.0)] {
+        let mut told = Vec::new();
+        let table = RouteTable::load(&view, &knobs, &world, quirks, &mut |note| {
+            told.push(format!("{:?}", note.subject))
+        });
+        assert_eq!(table.routes[0].failure_rate_threshold, expected);
+        assert!(
+            told.iter().any(|line| line.contains("FailureRateThreshold '1_000' is no number")),
+            "{told:?}"
+        );
+    }
+}
