@@ -10,7 +10,7 @@
 //! | L0 | [`text`], [`process`], [`world`], [`time`], [`quirks`] | plain data and small text languages |
 //! | L1 | [`classad`], [`os`] | the ClassAd language; the kernel, which knows no slot |
 //! | L2 | [`config`], [`job`] | the macro configuration; the field's words |
-//! | L3 | [`transform`], [`hook`], [`queue`], [`user_log`] | ad transforms, the hook protocol, stored ads, job events |
+//! | L3 | [`transform`], [`hook`], [`queue`], [`user_log`], [`journal`] | ad transforms, the hook protocol, stored ads, job events, records of what is under way |
 //! | L4 | [`router`], [`slot`], [`starter`] | the machines: pure, one step at a time |
 //! | L5 | [`runner`] | carries out what the machines ask for |
 //! | L6 | `cli` | the only place that knows clap, anyhow, tables, stdout and exit codes |
@@ -23,6 +23,7 @@ pub mod classad;
 pub mod config;
 pub mod hook;
 pub mod job;
+pub mod journal;
 pub mod os;
 pub mod process;
 pub mod queue;

@@ -20,6 +20,7 @@ const ROOMS: &[(&str, u32)] = &[
     ("hook", 30),
     ("queue", 30),
     ("user_log", 30),
+    ("journal", 30),
     ("router", 40),
     ("slot", 40),
     ("starter", 40),

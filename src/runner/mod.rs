@@ -5,6 +5,7 @@ pub mod events;
 pub mod hook_call;
 pub mod hook_environment;
 pub mod hook_test;
+pub mod journal;
 pub mod router;
 pub mod slot;
 pub mod starter;
