@@ -27,9 +27,9 @@ const SLOTS: [&str; 19] = [
 ];
 
 /// Recordings of the starter by hand, one small case after the other.
-const STARTER_ALONE: [&str; 17] = [
-    "c01", "c02", "c03", "c04", "c05", "c06", "c07", "c08", "c09", "c10", "c11", "c12", "c13", "c23", "c34",
-    "c40", "c41",
+const STARTER_ALONE: [&str; 22] = [
+    "c01", "c02", "c03", "c04", "c05", "c06", "c07", "c08", "c09", "c10", "c11", "c12", "c13", "c20", "c20b",
+    "c21", "c22", "c23", "c24", "c34", "c40", "c41",
 ];
 
 #[test]

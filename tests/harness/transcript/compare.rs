@@ -5,14 +5,17 @@ use std::collections::BTreeMap;
 use super::accounts::Accounts;
 use super::calls::{Call, JobCalls, by_job};
 use super::exceptions::{Allow, Exceptions};
-use super::findings::{Counts, Difference, Findings, attributes};
+use super::findings::{Difference, Findings, attributes};
+use super::outcome::Counts;
 use super::play::Played;
 use super::scenario::Scenario;
 use super::states;
+use super::subject::Subject;
 
 /// What is compared with what.
 pub struct Comparison<'a> {
     pub scenario: &'a Scenario,
+    pub subject: &'a Subject,
     pub accounts: &'a Accounts,
     pub exceptions: &'a Exceptions,
     pub only: Option<&'a str>,
@@ -21,10 +24,7 @@ pub struct Comparison<'a> {
 impl Comparison<'_> {
     /// Compares everything.
     pub fn compare(&self, calls: &[Call], played: &Played) -> (Counts, Vec<Difference>) {
-        let directory = &self.scenario.directory;
-        let scenario = directory.file_name().map(|name| name.to_string_lossy().into_owned());
-        let own = self.accounts.own;
-        let mut findings = Findings::new(self.exceptions, &scenario.unwrap_or_default(), own, self.only);
+        let mut findings = Findings::new(self.exceptions, self.subject, self.accounts.own, self.only);
         let (recorded, recorded_idle) = by_job(&self.scenario.calls, &self.recorded_cases());
         let our_cases: Vec<(String, f64)> =
             played.cases.iter().map(|case| (case.name.clone(), case.start)).collect();
@@ -59,8 +59,9 @@ impl Comparison<'_> {
         for recorded in &recorded_idle {
             let apart = |ours: &Call| ((ours.start - now) - (recorded.start - then)).abs();
             let alike = our_idle.iter().filter(|ours| state(ours) == state(recorded));
-            if let Some(ours) = alike.min_by(|a, b| apart(a).total_cmp(&apart(b))) {
-                findings.call(&format!("idle {}", recorded.label), recorded, ours);
+            match alike.min_by(|a, b| apart(a).total_cmp(&apart(b))) {
+                Some(ours) => findings.call(&format!("idle {}", recorded.label), recorded, ours),
+                None => findings.counts.calls.skipped += 1,
             }
         }
         if !recorded_idle.is_empty() && our_idle.is_empty() {
@@ -116,8 +117,9 @@ impl Comparison<'_> {
         for (index, then) in recorded.updates.iter().enumerate() {
             let Some(_) = &then.stdin else {
                 // What it was told was not kept: only the order is known.
-                if let Some(now) = ours.updates.get(index) {
-                    findings.call(&format!("{place} {}", then.label), then, now);
+                match ours.updates.get(index) {
+                    Some(now) => findings.call(&format!("{place} {}", then.label), then, now),
+                    None => findings.counts.calls.skipped += 1,
                 }
                 continue;
             };
@@ -139,11 +141,15 @@ impl Comparison<'_> {
             let of_slot = |difference: &Difference| {
                 difference.what.starts_with("slot-ad") || difference.what.ends_with("_CONDOR_SLOT")
             };
-            let mut index = 0;
+            let (mut index, before) = (0, findings.differences.len());
             findings.differences.retain(|difference| {
                 index += 1;
                 index <= from || !of_slot(difference)
             });
+            let fewer = before - findings.differences.len();
+            let values = &mut findings.counts.values;
+            values.compared = values.compared.saturating_sub(fewer);
+            values.excused += fewer;
         }
         let total = self.recorded_updates(&recorded.job);
         if total > 0 && total.abs_diff(ours.updates.len()) > 1 + total / 4 {
@@ -218,7 +224,7 @@ impl Comparison<'_> {
             if findings.allowed("", "states", "no work in between", Allow::Value) {
                 (then, now) = (states::without_gaps(&then), states::without_gaps(&now));
             }
-            findings.counts.states += then.len();
+            findings.counts.states.compared += then.len();
             let at = then.iter().zip(&now).take_while(|(then, now)| then == now).count();
             // What the end of the run cuts off is not compared: shutting down is done by signals to whole daemons.
             if at < then.len() {
@@ -231,7 +237,7 @@ impl Comparison<'_> {
 
     fn cases(&self, played: &Played, findings: &mut Findings<'_>) {
         for (case, ours) in self.scenario.cases.iter().zip(&played.cases) {
-            findings.counts.calls += 1;
+            findings.counts.calls.compared += 1;
             if case.exit != ours.exit {
                 let why = ours.stderr.lines().next().unwrap_or_default();
                 let ends = |end: String| BTreeMap::from([("status".to_owned(), end)]);

@@ -5,7 +5,8 @@
 
 /// What was done to one configuration.
 struct Edited {
-    scenario: &'static str,
+    /// Title of the recording.
+    recording: &'static str,
     /// Put behind the configuration of the end to have that of the beginning.
     first: &'static str,
     /// The words of the recording, and the lines that were added.
@@ -13,7 +14,7 @@ struct Edited {
 }
 
 const EDITED: &[Edited] = &[Edited {
-    scenario: "s34-reconfig",
+    recording: "condor_reconfig: hook path, keyword, START, FetchWorkDelay",
     first: "STARTD_JOB_HOOK_KEYWORD = FARM\nFARM_HOOK_FETCH_WORK = @LOCAL_DIR@/hook.d/nosuch\nFetchWorkDelay = 2\n",
     steps: &[
         (
@@ -27,17 +28,17 @@ const EDITED: &[Edited] = &[Edited {
     ],
 }];
 
-fn of(scenario: &str) -> Option<&'static Edited> {
-    EDITED.iter().find(|edited| edited.scenario == scenario)
+fn of(recording: &str) -> Option<&'static Edited> {
+    EDITED.iter().find(|edited| edited.recording == recording)
 }
 
 /// What makes the recorded configuration that of the beginning.
-pub fn first(scenario: &str) -> &'static str {
-    of(scenario).map_or("", |edited| edited.first)
+pub fn first(recording: &str) -> &'static str {
+    of(recording).map_or("", |edited| edited.first)
 }
 
 /// What an edit of the timeline (`condor_config: WORDS`) adds; nothing when its words are not known.
-pub fn added(scenario: &str, action: &str) -> Option<&'static str> {
+pub fn added(recording: &str, action: &str) -> Option<&'static str> {
     let words = action.strip_prefix("condor_config: ")?;
-    of(scenario)?.steps.iter().find(|(known, _)| *known == words).map(|(_, lines)| *lines)
+    of(recording)?.steps.iter().find(|(known, _)| *known == words).map(|(_, lines)| *lines)
 }

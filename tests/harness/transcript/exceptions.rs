@@ -3,6 +3,7 @@
 use serde::Deserialize;
 
 use super::Result;
+use super::subject::Subject;
 
 /// The list itself.
 const LIST: &str = include_str!("exceptions.toml");
@@ -18,6 +19,7 @@ pub struct Exceptions {
 
 /// One exception.
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Exception {
     /// Places it is about: `slot-ad`, `job-ad`, `result-ad`, `machine-ad`, `env`, `fact`, `argv`, each optionally followed
     /// by a dot and the kind of call (`env.FETCH_WORK`, `fact.job`); `calls`, `exit`, `file`, `mode`, `left`.
@@ -35,9 +37,12 @@ pub struct Exception {
     /// Only in these cases of a scenario (prefixes of their names); in all when empty.
     #[serde(default)]
     cases: Vec<String>,
-    /// Only in these scenarios (prefixes); everywhere when empty.
+    /// Only in recordings of these titles; everywhere when empty.
     #[serde(default)]
-    scenarios: Vec<String>,
+    recordings: Vec<String>,
+    /// Only in recordings whose configuration contains this.
+    #[serde(default)]
+    config: String,
 }
 
 /// What may differ.
@@ -61,15 +66,16 @@ impl Exceptions {
     }
 
     /// Whether a difference of this kind is allowed at this place.
-    pub fn allow(&self, (scenario, case): (&str, &str), place: &str, name: &str, wanted: Allow) -> bool {
+    pub fn allow(&self, (subject, case): (&Subject, &str), place: &str, name: &str, wanted: Allow) -> bool {
         self.exception.iter().any(|exception| {
             (exception.allow == wanted || exception.allow == Allow::Anything)
                 && exception
                     .places
                     .iter()
                     .any(|listed| place == listed || place.split('.').next() == Some(listed.as_str()))
-                && (exception.scenarios.is_empty()
-                    || exception.scenarios.iter().any(|prefix| scenario.starts_with(prefix)))
+                && (exception.recordings.is_empty()
+                    || exception.recordings.iter().any(|title| subject.is(title)))
+                && subject.configures(&exception.config)
                 && (self.as_caller || !exception.as_caller)
                 && (exception.cases.is_empty()
                     || exception.cases.iter().any(|prefix| case.starts_with(prefix)))

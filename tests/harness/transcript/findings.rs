@@ -6,17 +6,8 @@ use std::fmt;
 use super::calls::Call;
 use super::exceptions::{Allow, Exceptions};
 use super::normalise;
-
-/// How much was compared.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Counts {
-    /// Calls that had a counterpart.
-    pub calls: usize,
-    /// Attributes, variables and facts.
-    pub values: usize,
-    /// States of slots.
-    pub states: usize,
-}
+use super::outcome::Counts;
+use super::subject::Subject;
 
 /// One difference.
 #[derive(Clone, Debug)]
@@ -51,8 +42,8 @@ pub struct Findings<'a> {
     pub differences: Vec<Difference>,
     /// What may differ.
     pub exceptions: &'a Exceptions,
-    /// Name of the scenario, for exceptions that are only about some.
-    pub scenario: String,
+    /// The recording, for exceptions that are only about some.
+    pub subject: &'a Subject,
     /// Whether the recorded accounts exist here.
     pub own_accounts: bool,
     /// Compare only calls of this type of hook.
@@ -63,7 +54,7 @@ impl<'a> Findings<'a> {
     /// Nothing found yet.
     pub fn new(
         exceptions: &'a Exceptions,
-        scenario: &str,
+        subject: &'a Subject,
         own_accounts: bool,
         only: Option<&'a str>,
     ) -> Self {
@@ -71,7 +62,7 @@ impl<'a> Findings<'a> {
             counts: Counts::default(),
             differences: Vec::new(),
             exceptions,
-            scenario: scenario.to_owned(),
+            subject,
             own_accounts,
             only,
         }
@@ -84,20 +75,24 @@ impl<'a> Findings<'a> {
 
     /// Whether an exception of this scenario allows it.
     pub fn allowed(&self, case: &str, place: &str, name: &str, wanted: Allow) -> bool {
-        self.exceptions.allow((&self.scenario, case), place, name, wanted)
+        self.exceptions.allow((self.subject, case), place, name, wanted)
     }
 
     /// Compares two calls of the same program.
     pub fn call(&mut self, place: &str, recorded: &Call, ours: &Call) {
         let kind = recorded.kind();
         if self.only.is_some_and(|only| only != kind) {
+            self.counts.calls.skipped += 1;
             return;
         }
-        self.counts.calls += 1;
+        self.counts.calls.compared += 1;
         let words = |argv: &[String]| BTreeMap::from([("words".to_owned(), format!("{argv:?}"))]);
         self.maps(place, &format!("argv.{kind}"), &words(&recorded.argv), &words(&ours.argv));
-        if let (Some(then), Some(now)) = (&recorded.stdin, &ours.stdin) {
-            self.input(place, &kind, then, now);
+        match (&recorded.stdin, &ours.stdin) {
+            (Some(then), Some(now)) => self.input(place, &kind, then, now),
+            // Hooks that do not read have no record of it here.
+            (Some(then), None) => self.counts.values.skipped += attributes(then).len(),
+            (None, _) => {}
         }
         if let Some(then) = &recorded.env {
             let now = ours.env.as_deref().unwrap_or_default();
@@ -106,17 +101,15 @@ impl<'a> Findings<'a> {
                     .map(|(name, value)| (name.clone(), normalise::scratch(value)))
                     .collect::<BTreeMap<_, _>>()
             };
-            let mut then = map(then);
+            let (mut then, mut now) = (map(then), map(now));
             if !self.own_accounts {
-                then.remove("HOME");
-            }
-            let mut now = map(now);
-            if !self.own_accounts {
+                self.counts.values.skipped += usize::from(then.remove("HOME").is_some());
                 now.remove("HOME");
             }
             self.maps(place, &format!("env.{kind}"), &then, &now);
         }
-        if let (Some(then), Some(now)) = (&recorded.job_ad, &ours.job_ad) {
+        if let Some(then) = &recorded.job_ad {
+            let now = ours.job_ad.as_deref().unwrap_or_default();
             self.maps(place, "job-ad", &attributes(then), &attributes(now));
         }
         if let Some(then) = &recorded.machine_ad {
@@ -129,7 +122,8 @@ impl<'a> Findings<'a> {
             .map(|(name, value)| (name.clone(), normalise::list(&normalise::scratch(value))))
             .collect();
         if !self.own_accounts {
-            ["uid", "gid", "groups"].iter().for_each(|name| drop(then.remove(*name)));
+            let gone = ["uid", "gid", "groups"].iter().filter(|name| then.remove(**name).is_some());
+            self.counts.values.skipped += gone.count();
         }
         let now: BTreeMap<String, String> = ours
             .meta
@@ -179,23 +173,22 @@ impl<'a> Findings<'a> {
         recorded: &BTreeMap<String, String>,
         ours: &BTreeMap<String, String>,
     ) {
-        let (exceptions, scenario) = (self.exceptions, self.scenario.clone());
-        let allowed = |name: &str, wanted| exceptions.allow((&scenario, place), what, name, wanted);
         for (name, then) in recorded {
-            self.counts.values += 1;
-            match ours.get(name) {
-                Some(now) if now == then => {}
-                Some(now) if !allowed(name, Allow::Value) => {
-                    self.differ(place, &format!("{what} {name}"), Some(then.clone()), Some(now.clone()));
-                }
-                None if !allowed(name, Allow::Missing) => {
-                    self.differ(place, &format!("{what} {name}"), Some(then.clone()), None);
-                }
-                _ => {}
+            let now = ours.get(name);
+            let wanted = if now.is_some() { Allow::Value } else { Allow::Missing };
+            if now != Some(then) && self.allowed(place, what, name, wanted) {
+                self.counts.values.excused += 1;
+                continue;
+            }
+            self.counts.values.compared += 1;
+            if now != Some(then) {
+                self.differ(place, &format!("{what} {name}"), Some(then.clone()), now.cloned());
             }
         }
-        for (name, now) in ours {
-            if !recorded.contains_key(name) && !allowed(name, Allow::Extra) {
+        for (name, now) in ours.iter().filter(|(name, _)| !recorded.contains_key(*name)) {
+            if self.allowed(place, what, name, Allow::Extra) {
+                self.counts.values.excused += 1;
+            } else {
                 self.differ(place, &format!("{what} {name}"), None, Some(now.clone()));
             }
         }

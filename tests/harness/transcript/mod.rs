@@ -14,6 +14,8 @@ mod edits;
 mod exceptions;
 mod findings;
 mod normalise;
+pub mod not_done;
+pub mod outcome;
 mod phase;
 mod play;
 pub mod processes;
@@ -22,13 +24,16 @@ mod router;
 mod scenario;
 mod stage;
 mod states;
+pub mod subject;
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-pub use findings::Difference;
+use subject::Subject;
+
+pub use outcome::{Outcome, report};
 
 /// What the harness says instead of panicking: one sentence with the path it is about.
 pub type Result<T> = std::result::Result<T, String>;
@@ -46,27 +51,6 @@ pub struct Options {
     pub only: Option<String>,
     /// Replay only the cases whose names begin so, where a scenario is made of cases of the starter by hand.
     pub case: Option<String>,
-}
-
-/// What came of one scenario.
-#[derive(Clone, Debug)]
-pub struct Outcome {
-    /// Name of the scenario.
-    pub name: String,
-    /// How many calls, attributes and states were compared.
-    pub compared: findings::Counts,
-    /// Every difference that no exception covers.
-    pub differences: Vec<Difference>,
-    /// Assertions that could not be made here, and why.
-    pub left_out: Vec<String>,
-    /// Why the scenario could not be replayed at all.
-    pub skipped: Option<String>,
-    /// How long it ran.
-    pub took: Duration,
-    /// How often it was replayed.
-    pub attempts: usize,
-    /// Where it ran, when that was kept.
-    pub kept: Option<PathBuf>,
 }
 
 /// Replays these scenario directories; outcomes come in the order of the directories.
@@ -103,12 +87,12 @@ const SHORT: Duration = Duration::from_secs(90);
 fn replay_one(directory: &Path, options: &Options) -> Outcome {
     let mut best = attempt(directory, options, 1);
     for number in 2..=ATTEMPTS {
-        let differs = (1..=RACES).contains(&best.differences.len()) && best.skipped.is_none();
+        let differs = (1..=RACES).contains(&best.differences.len()) && best.fault.is_none();
         if !differs || best.took > SHORT || options.keep || router::is_one(directory) {
             break;
         }
         let next = attempt(directory, options, number);
-        if next.skipped.is_none() && next.differences.len() < best.differences.len() {
+        if next.fault.is_none() && next.differences.len() < best.differences.len() {
             best = next;
         }
         best.attempts = number;
@@ -119,30 +103,38 @@ fn replay_one(directory: &Path, options: &Options) -> Outcome {
 fn attempt(directory: &Path, options: &Options, number: usize) -> Outcome {
     let begun = Instant::now();
     let name = directory.file_name().unwrap_or(directory.as_os_str()).to_string_lossy().into_owned();
-    let mut outcome = Outcome {
-        name,
-        compared: findings::Counts::default(),
-        differences: Vec::new(),
-        left_out: Vec::new(),
-        skipped: None,
-        took: Duration::ZERO,
-        attempts: 1,
-        kept: None,
-    };
+    let mut outcome = Outcome::of(name);
     if let Err(reason) = fill(directory, options, number, &mut outcome) {
-        outcome.skipped = Some(reason);
+        outcome.fault = Some(reason);
     }
     outcome.took = begun.elapsed();
     outcome
 }
 
 fn fill(directory: &Path, options: &Options, number: usize, outcome: &mut Outcome) -> Result<()> {
+    let subject = Subject::of(directory);
     if router::is_one(directory) {
-        return router::fill(directory, outcome);
+        return router::fill(directory, &subject, outcome);
     }
     if alone::is_family(directory) {
-        return alone::replay(directory, options, outcome);
+        return alone::replay(directory, &subject, options, outcome);
     }
+    let list = not_done::List::load()?;
+    if let Err(reason) = execution_point(directory, &subject, options, number, outcome) {
+        outcome.fault = Some(reason);
+    }
+    list.settle(&subject, outcome);
+    Ok(())
+}
+
+/// Plays a recording of slots and their starters.
+fn execution_point(
+    directory: &Path,
+    subject: &Subject,
+    options: &Options,
+    number: usize,
+    outcome: &mut Outcome,
+) -> Result<()> {
     let scenario = scenario::Scenario::read(directory)?;
     if let Some(reason) = scenario.not_ours() {
         return Err(reason);
@@ -155,13 +147,12 @@ fn fill(directory: &Path, options: &Options, number: usize, outcome: &mut Outcom
     exceptions.as_caller = !accounts.own;
     let comparison = compare::Comparison {
         scenario: &scenario,
+        subject,
         accounts: &accounts,
         exceptions: &exceptions,
         only: options.only.as_deref(),
     };
-    let (counts, differences) = comparison.compare(&calls, &played);
-    outcome.compared = counts;
-    outcome.differences = differences;
+    (outcome.counts, outcome.differences) = comparison.compare(&calls, &played);
     if options.keep {
         outcome.kept = Some(stage.keep());
     }
@@ -195,44 +186,11 @@ pub fn main(arguments: &[String]) -> Result<bool> {
     if programs && options.programs.as_os_str().is_empty() {
         options.programs = super::programs::find(&["htc-slot-run", "htc-starter-run"])?;
     }
+    if programs {
+        let given = options.programs.display().to_string();
+        options.programs = std::fs::canonicalize(&options.programs)
+            .map_err(|error| format!("--programs {given}: {error}"))?;
+    }
     let outcomes = replay(&directories, &options);
     Ok(report(&outcomes))
-}
-
-/// Prints what came of the scenarios; true when nothing differed and nothing was skipped for a fault of ours.
-pub fn report(outcomes: &[Outcome]) -> bool {
-    let mut left_out: Vec<&str> = Vec::new();
-    for outcome in outcomes {
-        left_out.extend(outcome.left_out.iter().map(String::as_str));
-        if let Some(kept) = &outcome.kept {
-            println!("{}: ran in {}", outcome.name, kept.display());
-        }
-        for difference in &outcome.differences {
-            println!("{}: {difference}", outcome.name);
-        }
-    }
-    left_out.sort_unstable();
-    left_out.dedup();
-    left_out.iter().for_each(|line| println!("left out: {line}"));
-    let mut total = 0;
-    for outcome in outcomes {
-        match &outcome.skipped {
-            Some(reason) => println!("{:<34} SKIPPED  {reason}", outcome.name),
-            None => println!(
-                "{:<34} {}  {} calls, {} values, {} states compared, {} differences, {:.1} s{}",
-                outcome.name,
-                if outcome.differences.is_empty() { "ok      " } else { "DIFFERS " },
-                outcome.compared.calls,
-                outcome.compared.values,
-                outcome.compared.states,
-                outcome.differences.len(),
-                outcome.took.as_secs_f64(),
-                if outcome.attempts > 1 { format!(", {} attempts", outcome.attempts) } else { String::new() }
-            ),
-        }
-        total += outcome.differences.len();
-    }
-    let skipped = outcomes.iter().filter(|outcome| outcome.skipped.is_some()).count();
-    println!("{} scenarios, {skipped} skipped, {total} differences", outcomes.len());
-    total == 0
 }

@@ -111,7 +111,7 @@ fn slot_runner(
         if !wait_until(&mut child, due)? {
             break;
         }
-        if let Some(lines) = super::edits::added(&scenario.name(), &action.what) {
+        if let Some(lines) = super::edits::added(&scenario.title(), &action.what) {
             append(&stage.local.join("condor_config"), &stage.fill_in(lines.as_bytes()))?;
         }
         stopped |= perform(&action.what, &child, (&program, &socket), played);

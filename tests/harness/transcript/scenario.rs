@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::Result;
 use super::calls::{Call, Meta};
+use super::subject::Subject;
 
 /// One scenario directory.
 pub struct Scenario {
@@ -88,9 +89,9 @@ impl Scenario {
         at.unwrap_or(1.25)
     }
 
-    /// The name of its directory.
-    pub fn name(&self) -> String {
-        self.directory.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+    /// Its title.
+    pub fn title(&self) -> String {
+        Subject::of(&self.directory).title().to_owned()
     }
 
     /// Why the scenario cannot be replayed with the two runners, if so.
@@ -101,7 +102,7 @@ impl Scenario {
         }
         let edits = self.actions.iter().map(|action| action.what.as_str());
         let mut edits = edits.filter(|what| what.starts_with("condor_config: "));
-        if edits.any(|what| super::edits::added(&self.name(), what).is_none()) {
+        if edits.any(|what| super::edits::added(&self.title(), what).is_none()) {
             return Some(
                 "its configuration was edited while it ran; the edits are not in the recording".to_owned(),
             );

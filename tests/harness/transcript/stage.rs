@@ -76,7 +76,7 @@ impl Stage {
             }
         }
         let mut config = read(&scenario.directory.join("condor_config"))?;
-        config.extend_from_slice(super::edits::first(&scenario.name()).as_bytes());
+        config.extend_from_slice(super::edits::first(&scenario.title()).as_bytes());
         if config.windows(7).any(|window| window == b"hook.w/") {
             // World-writable directories with a good hook in them: the path check looks at the directory too.
             make(&stage.local.join("hook.w"))?;

@@ -8,7 +8,6 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde_json::Value;
 
 use super::super::Result;
-use super::super::accounts::Accounts;
 use super::super::calls::{Call, Meta};
 use super::super::scenario::{self, LayoutEntry};
 
@@ -45,8 +44,6 @@ pub struct Case {
     pub files: Vec<(String, Vec<u8>)>,
     /// What was done to the starter meanwhile.
     pub events: String,
-    /// Whether a knob of the configuration was refused, which comes before everything it is about.
-    refused_knob: bool,
     /// How far ahead of the start DeferralTime lay: `now+3`, or `NOW` for an expression over the epoch.
     deferral: Option<String>,
 }
@@ -161,7 +158,6 @@ impl Case {
                 .collect(),
             files,
             events,
-            refused_knob: value.to_string().contains("is not a valid boolean"),
             deferral: deferral(&name, readme),
             directory: at,
             name,
@@ -181,38 +177,6 @@ impl Case {
     pub fn before(&self) -> Option<Vec<LayoutEntry>> {
         let text = fs::read_to_string(self.directory.join("ls.before")).ok()?;
         Some(scenario::layout(&text))
-    }
-
-    /// Why the case cannot be replayed, if so.
-    pub fn not_ours(&self, accounts: &Accounts) -> Option<String> {
-        let name = self.name.split_once('-').map_or("", |(_, name)| name);
-        let done = self.events.contains("chattr") || self.events.contains("mounted");
-        if done || name.starts_with("full-") || name == "recover-file" {
-            return Some(
-                "what the recorder did to EXECUTE before or meanwhile is not in the recording".to_owned(),
-            );
-        }
-        if self.run.exit.starts_with("signalled 11") {
-            return Some("the reference crashes".to_owned());
-        }
-        let config = String::from_utf8_lossy(&self.config).into_owned();
-        let isolation = ["USE_PID_NAMESPACES", "USE_GID_PROCESS_TRACKING", "NO_JOB_NETWORKING"];
-        if let Some(knob) = isolation.iter().find(|knob| config.contains(**knob)) {
-            return Some(format!("{knob} is not supported by this version"));
-        }
-        let runtime = |call: &Call| ["java", "singularity", "docker", "sudo"].contains(&call.name.as_str());
-        // A job of java that does not even get to its program is one as well.
-        let ad = String::from_utf8_lossy(&self.run.stdin).into_owned();
-        let wants = |name: &str| super::super::calls::value(ad.as_bytes(), name);
-        let java = wants("JobUniverse").as_deref() == Some("10");
-        let contained = config.contains("SINGULARITY") && !self.refused_knob;
-        if java || contained || self.calls.iter().any(runtime) {
-            return Some("jobs in containers and java jobs are not supported by this version".to_owned());
-        }
-        if !accounts.own {
-            return Some("needs the recorded accounts".to_owned());
-        }
-        None
     }
 }
 

@@ -15,6 +15,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::accounts::Accounts;
 use super::exceptions::Exceptions;
 use super::findings::Findings;
+use super::not_done::{List, passes};
+use super::outcome::NotDone;
+use super::subject::Subject;
 use super::{Options, Outcome, Result, play, processes, recorded};
 use case::{Case, Family};
 use layout::Ground;
@@ -25,11 +28,15 @@ pub fn is_family(directory: &Path) -> bool {
 }
 
 /// Replays its cases, some at a time, and fills in what came of them.
-pub fn replay(directory: &Path, options: &Options, outcome: &mut Outcome) -> Result<()> {
+pub fn replay(directory: &Path, subject: &Subject, options: &Options, outcome: &mut Outcome) -> Result<()> {
     let family = Family::read(directory)?;
     let accounts = Accounts::probe(&mut outcome.left_out);
-    let mut exceptions = Exceptions::load()?;
-    exceptions.as_caller = !accounts.own;
+    if !accounts.own {
+        outcome.not_here = Some("its cases need the recorded accounts, which root alone can make".to_owned());
+        outcome.counts.calls.skipped += family.cases.iter().map(|case| case.calls.len()).sum::<usize>();
+        return Ok(());
+    }
+    let exceptions = Exceptions::load()?;
     let only = options.case.as_deref();
     let wanted = |case: &&Case| only.is_none_or(|only| case.name.starts_with(only));
     let cases: Vec<&Case> = family.cases.iter().filter(wanted).collect();
@@ -39,7 +46,7 @@ pub fn replay(directory: &Path, options: &Options, outcome: &mut Outcome) -> Res
         for _ in 0..options.parallel.clamp(1, 8) {
             scope.spawn(|| {
                 while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let mut findings = Findings::new(&exceptions, &family.name, accounts.own, None);
+                    let mut findings = Findings::new(&exceptions, subject, accounts.own, None);
                     let kept = one(&family, case, &accounts, options, &mut findings);
                     if let Ok(mut done) = done.lock() {
                         done.push((case.name.clone(), kept, findings));
@@ -50,30 +57,41 @@ pub fn replay(directory: &Path, options: &Options, outcome: &mut Outcome) -> Res
     });
     let mut done = done.into_inner().map_err(|_| "a case ended the harness".to_owned())?;
     done.sort_by(|a, b| a.0.cmp(&b.0));
-    for (name, kept, mut findings) in done {
-        match kept {
-            Ok(Some(reason)) => outcome.left_out.push(format!("{} {name}: {reason}", family.name)),
+    let list = List::load()?;
+    for (name, ran, mut findings) in done {
+        match ran {
             Ok(None) => {}
+            Ok(Some(Kept(place))) => {
+                outcome.left_out.push(format!("{} {name}: kept in {place}", family.name))
+            }
             Err(reason) => findings.differ(&name, "harness", None, Some(reason)),
         }
-        outcome.compared.calls += findings.counts.calls;
-        outcome.compared.values += findings.counts.values;
+        if let Some(reason) = list.reason(subject, &name) {
+            if findings.differences.is_empty() {
+                findings.differences.push(passes(&name, reason));
+            } else {
+                findings.differences.clear();
+                findings.counts = findings.counts.skipped();
+                outcome.not_done.push(NotDone { reason: reason.to_owned(), case: Some(name) });
+            }
+        }
+        outcome.counts += findings.counts;
         outcome.differences.append(&mut findings.differences);
     }
     Ok(())
 }
 
-/// Replays one case; says why, if it cannot be done.
+/// Where a case ran, when that was to be kept.
+struct Kept(String);
+
+/// Replays one case.
 fn one(
     family: &Family,
     case: &Case,
     accounts: &Accounts,
     options: &Options,
     findings: &mut Findings<'_>,
-) -> Result<Option<String>> {
-    if let Some(reason) = case.not_ours(accounts) {
-        return Ok(Some(reason));
-    }
+) -> Result<Option<Kept>> {
     let ground = Ground::lay(family, case, accounts)?;
     let before = ground.listing()?;
     let programs = ground.stage.top().join("programs");
@@ -107,10 +125,8 @@ fn one(
     }
     let calls = recorded::read(&ground.stage)?;
     compare::compare(case, &ground, (&before, &ground.listing()?), (&played, &calls), findings);
-    let name = format!("{} in {}", case.name, ground.stage.top().display());
     if options.keep {
-        drop(ground.stage.keep());
-        return Ok(Some(format!("kept {name}")));
+        return Ok(Some(Kept(ground.stage.keep().display().to_string())));
     }
     Ok(None)
 }

@@ -55,7 +55,7 @@ impl Session<'_> {
         let call = match found {
             Some((number, call)) => {
                 self.called[number] = true;
-                self.counts.calls += 1;
+                self.counts.calls.compared += 1;
                 if let Some(recorded) = &call.stdin {
                     self.input(&format!("job {source} {}", call.label), recorded, &stdin);
                 }

@@ -86,7 +86,7 @@ pub fn compare(recording: &Recording, ours: &[Told], outcome: &mut Outcome) {
         let (recorded, ours) = (of(&recording.events), of(ours));
         for at in 0..recorded.len().max(ours.len()) {
             let pair = (recorded.get(at), ours.get(at));
-            outcome.compared.values += pair.0.map_or(0, |told| told.text.lines().count());
+            outcome.counts.values.compared += pair.0.map_or(0, |told| told.text.lines().count());
             let same = matches!(pair, (Some(a), Some(b)) if a.text == b.text && (a.at - b.at).abs() <= SLACK);
             // What it did in its last seconds nobody may have seen.
             let last = matches!(pair, (None, Some(told)) if told.at > recording.end - SLACK);

@@ -25,18 +25,19 @@ use session::{Session, Stage};
 
 use super::exceptions::Exceptions;
 use super::findings::Difference;
+use super::subject::Subject;
 use super::{Outcome, Result};
 
 /// Replays one recording.
-pub fn fill(directory: &Path, outcome: &mut Outcome) -> Result<()> {
-    replay(directory, 0, outcome)?;
+pub fn fill(directory: &Path, subject: &Subject, outcome: &mut Outcome) -> Result<()> {
+    replay(directory, subject, 0, outcome)?;
     // How often it looked in a long time without any sign is known but for one.
     for extra in [-1, 1] {
         if outcome.differences.is_empty() || !Recording::read(directory, extra)?.has_more_calls {
             break;
         }
         let mut other = Outcome { differences: Vec::new(), ..outcome.clone() };
-        replay(directory, extra, &mut other)?;
+        replay(directory, subject, extra, &mut other)?;
         if other.differences.len() < outcome.differences.len() {
             *outcome = other;
         }
@@ -44,7 +45,7 @@ pub fn fill(directory: &Path, outcome: &mut Outcome) -> Result<()> {
     Ok(())
 }
 
-fn replay(directory: &Path, extra: i32, outcome: &mut Outcome) -> Result<()> {
+fn replay(directory: &Path, subject: &Subject, extra: i32, outcome: &mut Outcome) -> Result<()> {
     let recording = Recording::read(directory, extra)?;
     let place = tempfile::tempdir().map_err(|error| error.to_string())?;
     let local = place.path().display().to_string();
@@ -70,9 +71,8 @@ fn replay(directory: &Path, extra: i32, outcome: &mut Outcome) -> Result<()> {
     let view = config.view(&world);
     let period = htc_hooks::router::Knobs::load(&view, &mut |_| {}).polling_period.as_secs_f64();
     let exceptions = Exceptions::load()?;
-    let name = outcome.name.clone();
     let stage = Stage {
-        name: &name,
+        subject,
         recording: &recording,
         view: &view,
         world: &world,
@@ -86,7 +86,7 @@ fn replay(directory: &Path, extra: i32, outcome: &mut Outcome) -> Result<()> {
         return Ok(());
     }
     let mut session = play(&stage);
-    outcome.compared = session.counts;
+    outcome.counts = session.counts;
     outcome.differences = std::mem::take(&mut session.differences);
     sentences(&recording, &session, outcome);
     events::compare(&recording, &session.events, outcome);
@@ -141,7 +141,7 @@ fn sentences(recording: &Recording, session: &Session<'_>, outcome: &mut Outcome
         let recorded: Vec<&String> = recorded.collect();
         let empty = Vec::new();
         let ours = session.said.get(source).unwrap_or(&empty);
-        outcome.compared.states += recorded.len();
+        outcome.counts.states.compared += recorded.len();
         let same = recorded.iter().zip(ours).take_while(|(a, b)| **a == *b).count();
         let complete = same == recorded.len() && (recording.is_log_cut || same == ours.len());
         if !complete {

@@ -21,7 +21,9 @@ use htc_hooks::time::Now;
 use htc_hooks::world::Frozen;
 
 use super::super::exceptions::Exceptions;
-use super::super::findings::{Counts, Difference};
+use super::super::findings::Difference;
+use super::super::outcome::Counts;
+use super::super::subject::Subject;
 use super::events::Told;
 use super::recording::{Call, Recording, said_in};
 use super::units::{Kind, Unit};
@@ -31,7 +33,7 @@ pub(super) type Printed = RefCell<HashMap<(String, String), Option<Vec<u8>>>>;
 
 /// What does not change during a replay.
 pub struct Stage<'a> {
-    pub name: &'a str,
+    pub subject: &'a Subject,
     pub recording: &'a Recording,
     pub view: &'a View<'a>,
     pub world: &'a RealWorld,
@@ -400,7 +402,7 @@ impl<'a> Session<'a> {
                     && let Some(unit) = self.take(copy, at, "removal", |kind| kind == Kind::Remove)
                 {
                     let told = self.units()[unit].sets.get("removereason").and_then(|(_, text)| text.clone());
-                    self.counts.values += 1;
+                    self.counts.values.compared += 1;
                     if !told.as_deref().is_some_and(|told| told.trim_start_matches('"').starts_with(&reason))
                     {
                         self.differ(format!("job {copy}"), "RemoveReason", told, Some(reason));
@@ -507,7 +509,7 @@ impl<'a> Session<'a> {
             && fits(kind)
         {
             self.done[number] = true;
-            self.counts.states += 1;
+            self.counts.states.compared += 1;
             return Some(number);
         }
         let recorded = unit.zip(kind).map(|(unit, kind)| {

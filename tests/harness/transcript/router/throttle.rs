@@ -68,7 +68,7 @@ pub fn compare(stage: &Stage<'_>, more: &More, outcome: &mut Outcome) {
         Account::of(stage, f64::from(half) / 2000.0).held_against(stage, more, &mut trial);
         trial
     });
-    let agreed = |trial: &Outcome| trial.compared.states + trial.compared.values;
+    let agreed = |trial: &Outcome| trial.counts.states.compared + trial.counts.values.compared;
     let best = accounts.min_by_key(|trial| (trial.differences.len(), usize::MAX - agreed(trial)));
     *outcome = best.unwrap_or_else(|| outcome.clone());
 }
@@ -204,7 +204,7 @@ impl Account {
         let recorded: Vec<(JobId, Kind)> =
             stage.recording.units.iter().filter_map(|unit| unit.router).collect();
         let same = recorded.iter().zip(&self.writes).take_while(|(a, b)| a == b).count();
-        outcome.compared.states += same;
+        outcome.counts.states.compared += same;
         const OF_A_LOOK: usize = 12;
         if same + OF_A_LOOK < recorded.len().max(self.writes.len()) {
             let shown = |all: &[(JobId, Kind)]| Some(format!("{:?} of {}", all.get(same), all.len()));
@@ -232,20 +232,20 @@ impl Account {
                     break;
                 }
             }
-            outcome.compared.values += 1;
+            outcome.counts.values.compared += 1;
         }
         let adjusted: Vec<_> =
             more.0.iter().filter(|(_, line)| line.contains("adjusting throttle")).collect();
         let alike = adjusted.len() == self.said.len()
             && adjusted.iter().zip(&self.said).all(|(a, b)| a.1 == b.1 && (a.0 - b.0).abs() < 4.0);
-        outcome.compared.states += adjusted.len();
+        outcome.counts.states.compared += adjusted.len();
         if !alike {
             differ("throttle", Some(format!("{adjusted:?}")), Some(format!("{:?}", self.said)));
         }
         for call in stage.recording.calls.iter() {
             let (Some(stdin), Some(source)) = (&call.stdin, call.source) else { continue };
-            outcome.compared.calls += 1;
-            outcome.compared.values += stdin.lines().count();
+            outcome.counts.calls.compared += 1;
+            outcome.counts.values.compared += stdin.lines().count();
             let ours = self.inputs.iter().find(|(id, _)| *id == source).map(|(_, text)| text);
             if ours != Some(stdin) {
                 differ(&call.label, Some(stdin.clone()), ours.cloned());

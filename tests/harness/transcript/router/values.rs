@@ -10,8 +10,17 @@ use super::super::exceptions::Allow;
 use super::session::Session;
 
 impl Session<'_> {
-    pub(super) fn allowed(&self, place: &str, name: &str, allow: Allow) -> bool {
-        self.stage.exceptions.allow((self.stage.name, ""), place, name, allow)
+    /// Whether an exception allows a difference, which is counted then.
+    pub(super) fn allowed(&mut self, place: &str, name: &str, allow: Allow) -> bool {
+        let allowed = self.stage.exceptions.allow((self.stage.subject, ""), place, name, allow);
+        if allowed {
+            self.counts.values.excused += 1;
+            if allow != Allow::Extra {
+                // It was taken for compared before.
+                self.counts.values.compared -= 1;
+            }
+        }
+        allowed
     }
 
     pub(super) fn neutral(&self, text: &str) -> String {
@@ -55,7 +64,7 @@ impl Session<'_> {
             }
             let raw = recorded.get(&format!("{}_raw", name.to_lowercase())).map(|(_, raw)| raw);
             let value = raw.unwrap_or(value);
-            self.counts.values += 1;
+            self.counts.values.compared += 1;
             let ours = changes.iter().find(|(ours, _)| ours.eq_ignore_ascii_case(name.as_bytes()));
             let shown = |value: &Option<String>| value.clone().unwrap_or_else(|| "(deleted)".to_owned());
             match (ours, value) {
@@ -103,7 +112,7 @@ impl Session<'_> {
             // What the schedd changed when it was to spool files it keeps as it was beside.
             let kept = recorded.get(&format!("submit_{}", name.to_lowercase()));
             let text = kept.and_then(|(_, text)| text.as_ref()).unwrap_or(text);
-            self.counts.values += 1;
+            self.counts.values.compared += 1;
             match ours.get(name.as_str()) {
                 Some(expr) if self.same_value(text, &expr) => {}
                 Some(expr) => {
@@ -135,7 +144,7 @@ impl Session<'_> {
     /// The standard input of a call, line by line.
     pub(super) fn input(&mut self, place: &str, recorded: &str, ours: &str) {
         if recorded == ours {
-            self.counts.values += recorded.lines().count();
+            self.counts.values.compared += recorded.lines().count();
             return;
         }
         let name = |line: &str| line.split(" = ").next().unwrap_or_default().to_owned();
@@ -154,7 +163,7 @@ impl Session<'_> {
         let (recorded, ours) = (parts(recorded), parts(ours));
         let mut differs = false;
         for (key, line) in &recorded {
-            self.counts.values += 1;
+            self.counts.values.compared += 1;
             let other = ours.get(key);
             if other == Some(line) {
                 continue;

@@ -1,0 +1,129 @@
+//! The written list of recorded cases that our programs do not reproduce: those that need what they do not have yet, and those
+//! that nothing can reproduce. Each is played all the same, and one that does not differ any more has to leave the list.
+
+use serde::Deserialize;
+
+use super::Result;
+use super::findings::Difference;
+use super::outcome::{NotDone, Outcome};
+use super::subject::Subject;
+
+/// The list itself.
+const LIST: &str = include_str!("../../not_done.toml");
+
+/// The list.
+#[derive(Debug, Deserialize)]
+pub struct List {
+    #[serde(default)]
+    not_done: Vec<Entry>,
+    #[serde(default)]
+    cannot: Vec<Entry>,
+}
+
+/// Cases of one recording that lack the same.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Entry {
+    /// What is not done, or why it cannot be.
+    #[serde(alias = "feature")]
+    pub reason: String,
+    /// Title of the recording.
+    pub recording: String,
+    /// Names of its cases, or beginnings of names before a `*`; without them all of the recording.
+    #[serde(default)]
+    pub cases: Vec<String>,
+}
+
+impl Entry {
+    fn is_about(&self, case: Option<&str>) -> bool {
+        let fits = |listed: &String, case: &str| match listed.strip_suffix('*') {
+            Some(beginning) => case.starts_with(beginning),
+            None => case == listed,
+        };
+        self.cases.is_empty() || case.is_some_and(|case| self.cases.iter().any(|listed| fits(listed, case)))
+    }
+}
+
+impl List {
+    /// Reads the list.
+    pub fn load() -> Result<Self> {
+        toml::from_str(LIST).map_err(|error| format!("not_done.toml: {error}"))
+    }
+
+    /// All entries.
+    pub fn entries(&self) -> impl Iterator<Item = &Entry> {
+        self.not_done.iter().chain(&self.cannot)
+    }
+
+    fn of(&self, subject: &Subject) -> impl Iterator<Item = &Entry> {
+        let title = subject.title().to_owned();
+        self.entries().filter(move |entry| entry.recording == title)
+    }
+
+    /// What is listed of a case of the recording.
+    pub fn reason(&self, subject: &Subject, case: &str) -> Option<&str> {
+        self.of(subject).find(|entry| entry.is_about(Some(case))).map(|entry| entry.reason.as_str())
+    }
+
+    /// Settles a recording of an execution point: all of it where it is listed, or single jobs and runs of a starter, whose
+    /// differences are told below their names.
+    pub fn settle(&self, subject: &Subject, outcome: &mut Outcome) {
+        for Entry { reason, cases, .. } in self.of(subject) {
+            let is_listed = |difference: &Difference| {
+                let words: Vec<&str> = difference.place.split(' ').collect();
+                let name = if words[0] == "job" {
+                    words.get(..2).unwrap_or(&words).join(" ")
+                } else {
+                    words[0].to_owned()
+                };
+                cases.is_empty() || cases.contains(&name)
+            };
+            let before = outcome.differences.len();
+            outcome.differences.retain(|difference| !is_listed(difference));
+            let fault = cases.is_empty() && outcome.fault.take().is_some();
+            if before == outcome.differences.len() && !fault {
+                if outcome.fault.is_none() {
+                    outcome.differences.push(passes(&cases.join(", "), reason));
+                }
+                continue;
+            }
+            if cases.is_empty() {
+                outcome.counts = outcome.counts.skipped();
+            }
+            let case = (!cases.is_empty()).then(|| cases.join(", "));
+            outcome.not_done.push(NotDone { reason: reason.clone(), case });
+        }
+    }
+}
+
+/// A case that is listed although nothing of it differs.
+pub fn passes(place: &str, reason: &str) -> Difference {
+    Difference {
+        place: place.to_owned(),
+        what: "not done".to_owned(),
+        recorded: Some(reason.to_owned()),
+        ours: Some("no difference: take it off the list (tests/not_done.toml)".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_listed_case_must_differ_and_one_that_passes_must_leave_the_list() {
+        let list: List = toml::from_str(
+            "[[not_done]]\nfeature = \"flying\"\nrecording = \"\"\n[[not_done]]\nfeature = \"x\"\nrecording = \"y\"\ncases = [\"1-*\"]\n",
+        )
+        .unwrap();
+        let subject = Subject::default();
+        let mut passing = Outcome::of("one".to_owned());
+        list.settle(&subject, &mut passing);
+        assert_eq!((passing.differences.len(), passing.not_done.len()), (1, 0));
+        let mut failing = Outcome { fault: Some("cannot fly".to_owned()), ..Outcome::of("two".to_owned()) };
+        list.settle(&subject, &mut failing);
+        assert_eq!((failing.fault, failing.not_done.len()), (None, 1));
+        assert!(list.not_done[1].is_about(Some("1-one")) && !list.not_done[1].is_about(Some("2-two")));
+        assert!(!list.not_done[1].is_about(None));
+    }
+}
