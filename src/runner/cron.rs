@@ -292,6 +292,7 @@ impl CronRunner {
             ],
             session: Session::Inherit,
             ignore_sigpipe: *quirks == Quirks::Reference,
+            limits: super::hook_limits::default_of_daemon(),
             ancestor: Some(HookCall::marker(now, world.random())),
             left_behind: LeftBehind::Kept,
             ..ChildSpec::new(job.executable.to_path_lossy().into_owned())

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use bstr::{BString, ByteSlice};
 
 use super::hook_environment::HookEnvironment;
+use super::hook_limits;
 use crate::hook::{Caller, HookType};
 use crate::process::{Ancestor, ChildSpec, Identity, LeftBehind, Limit, Session, Stdio};
 use crate::quirks::{Quirk, Quirks};
@@ -50,7 +51,7 @@ pub struct HookCall {
     pub directory: Option<PathBuf>,
     /// The account it runs as; `None` is that of the program.
     pub identity: Option<Identity>,
-    /// Resource limits, where the caller has set any for itself.
+    /// Resource limits that the caller has set for itself.
     pub limits: Vec<Limit>,
     /// How much of stdout and stderr is kept, in bytes (PIPE_BUFFER_MAX). What exceeds it is dropped; with quirk
     /// `hooks-spawned-as-daemons` the pipe is closed at that length.
@@ -84,7 +85,7 @@ impl HookCall {
             environment,
             directory: None,
             identity: None,
-            limits: Vec::new(),
+            limits: hook_limits::default_of_daemon(),
             output_limit: PIPE_BUFFER_MAX,
             complaints: Complaints::default(),
             ancestor: None,

@@ -4,6 +4,7 @@ pub mod cron;
 pub mod events;
 pub mod hook_call;
 pub mod hook_environment;
+pub mod hook_limits;
 pub mod hook_test;
 pub mod journal;
 pub mod router;

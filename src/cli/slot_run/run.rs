@@ -13,6 +13,7 @@ use crate::cli::common::{Problem, Session, Status, standard_error};
 use crate::os::clock;
 use crate::quirks::Quirks;
 use crate::runner::events::EventStream;
+use crate::runner::hook_limits;
 use crate::runner::slot::{
     Measure, Options, Private, check_directories, clean_execute, hook_account, run as run_live,
 };
@@ -85,6 +86,7 @@ pub(super) fn run(cli: &Cli, session: &Session) -> anyhow::Result<Status> {
         starter,
         account,
         log_directory: log,
+        hook_limits: hook_limits::of_daemon(&view),
         control: cli.run.control.clone(),
         hook_timeout: cli.run.hook_timeout,
         timeout: cli.events.timeout,

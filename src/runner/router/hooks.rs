@@ -13,6 +13,7 @@ use crate::quirks::{Quirk, Quirks};
 use crate::router::HookResult;
 use crate::runner::hook_call::HookCall;
 use crate::runner::hook_environment::HookEnvironment;
+use crate::runner::hook_limits;
 use crate::world::World;
 
 /// SIGTERM.
@@ -116,6 +117,7 @@ impl HookRunner<'_> {
         let mut call = HookCall::new(hook, path.clone(), stdin, environment);
         call.directory.clone_from(&self.directory);
         call.identity = self.identity(source)?;
+        call.limits = hook_limits::of_daemon(self.knobs);
         call.ancestor = Some(HookCall::marker(self.world.now(), self.world.random()));
         call.quirks = self.quirks;
         Ok((path, call))

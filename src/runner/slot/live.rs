@@ -309,6 +309,7 @@ impl Live<'_> {
         hook.arguments.clone_from(&call.arguments);
         hook.identity.clone_from(&self.options.account.identity);
         hook.directory.clone_from(&self.options.log_directory);
+        hook.limits.clone_from(&self.options.hook_limits);
         hook.output_limit = call.output_limit.unwrap_or(hook_call::PIPE_BUFFER_MAX);
         hook.ancestor = Some(self.marker());
         hook.quirks = self.options.quirks;

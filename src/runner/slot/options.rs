@@ -7,6 +7,7 @@ use std::time::Duration;
 use bstr::BString;
 
 use super::account::HookAccount;
+use crate::process::Limit;
 use crate::quirks::Quirks;
 use crate::slot::Settings;
 use crate::world::World;
@@ -34,6 +35,8 @@ pub struct Options {
     pub account: HookAccount,
     /// LOG: the working directory of its hooks.
     pub log_directory: Option<PathBuf>,
+    /// The resource limits of hooks.
+    pub hook_limits: Vec<Limit>,
     /// Where requests come in.
     pub control: Option<PathBuf>,
     /// Limits hooks that 25.14 waits for without end.

@@ -8,7 +8,7 @@ use bstr::BString;
 use super::sandbox::Sandbox;
 use super::user_log::UserLog;
 use super::visa::Visa;
-use crate::process::Identity;
+use crate::process::{Identity, Limit};
 use crate::quirks::Quirks;
 use crate::runner::hook_environment::HookEnvironment;
 
@@ -20,6 +20,10 @@ pub struct Job {
     pub identity: Option<Identity>,
     /// The environment of all hooks, to which each call adds.
     pub hook_environment: HookEnvironment,
+    /// The limits of hooks before the job's log is open.
+    pub hook_limits: Vec<Limit>,
+    /// StackSize of the job: the stack of hooks after that, in bytes; `None` for any.
+    pub hook_stack: Option<u64>,
     /// PIPE_BUFFER_MAX: how much of a hook's outputs is kept, in bytes.
     pub output_limit: usize,
     /// Deviations.

@@ -20,6 +20,7 @@ use crate::process::Exit;
 use crate::quirks::{Quirk, Quirks};
 use crate::runner::events::{self, EventStream, Kind};
 use crate::runner::hook_call::HookCall;
+use crate::runner::hook_limits;
 use crate::starter::{
     Action, Call, CallId, Event, FamilyUsage, JobProcess, Notice, Request, Standing, StartFailure, Starter,
     Vacate,
@@ -335,6 +336,8 @@ impl Live<'_> {
             Action::OpenLog => {
                 self.open_log();
                 self.write_visa();
+                self.job.hook_limits =
+                    hook_limits::of_starter(&self.job.sandbox.scratch, self.job.hook_stack);
             }
             Action::WriteFile(file) => self.write_file(&file),
             Action::Call(call) => self.call(now, call),
@@ -416,6 +419,7 @@ impl Live<'_> {
         hook.directory = Some(self.job.hook_directory());
         hook.identity = self.job.identity.clone();
         hook.output_limit = self.job.output_limit;
+        hook.limits.clone_from(&self.job.hook_limits);
         hook.ancestor = Some(HookCall::marker(now, self.world.random()));
         hook.quirks = self.job.quirks;
         self.liken(&mut hook);

@@ -15,13 +15,14 @@ use super::notice;
 use super::sandbox::Sandbox;
 use super::user_log::{Opening, UserLog};
 use super::visa::Visa;
-use crate::classad::ClassAd;
+use crate::classad::{ClassAd, Context};
 use crate::config::{ValueError, View};
 use crate::job::attr;
 use crate::os::{identity, mounts};
 use crate::process::Identity;
 use crate::quirks::{Quirk, Quirks};
 use crate::runner::hook_environment::HookEnvironment;
+use crate::runner::hook_limits;
 use crate::starter::hooks::{self, Found};
 use crate::starter::{JobInfo, Overrides, Refusal, Settings, Setup, Starter, job_info};
 use crate::world::{Account, World};
@@ -184,6 +185,8 @@ pub fn plan<'w>(request: Request<'w>, view: &View<'_>) -> Result<Plan<'w>, Value
         Ok(info) => log_of(&ad, info, &scratch, view, quirks, world)?,
         Err(_) => None,
     };
+    let stack = Context::new(world).my(&ad).int("StackSize");
+    let hook_stack = stack.and_then(|size| u64::try_from(size).ok()).filter(|size| *size > 0);
     let job_plan = Job {
         sandbox: Sandbox {
             top,
@@ -198,6 +201,8 @@ pub fn plan<'w>(request: Request<'w>, view: &View<'_>) -> Result<Plan<'w>, Value
         },
         identity: hook_identity,
         hook_environment: HookEnvironment::of_daemon(own.iter().cloned(), quirks),
+        hook_limits: hook_limits::of_daemon(view),
+        hook_stack,
         output_limit,
         quirks,
         environment: own.clone(),

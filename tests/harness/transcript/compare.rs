@@ -218,7 +218,15 @@ impl Comparison<'_> {
             return;
         }
         let ours = states::ours(&played.events);
-        for (slot, then) in states::recorded(&self.scenario.timeline) {
+        let recorded = states::recorded(&self.scenario.timeline);
+        if recorded.is_empty() {
+            // A configuration of which no slot can be made.
+            findings.counts.states.compared += 1;
+            if !ours.is_empty() {
+                findings.differ("slots", "states", None, Some(format!("{ours:?}")));
+            }
+        }
+        for (slot, then) in recorded {
             let mut then = then;
             let mut now = ours.get(&slot).cloned().unwrap_or_default();
             if findings.allowed("", "states", "no work in between", Allow::Value) {

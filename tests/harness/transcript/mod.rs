@@ -8,6 +8,7 @@
 
 mod accounts;
 mod alone;
+pub mod attempts;
 mod calls;
 mod compare;
 mod edits;
@@ -47,6 +48,8 @@ pub struct Options {
     pub parallel: usize,
     /// Keep the directories that scenarios ran in, and say where they are.
     pub keep: bool,
+    /// Whether more attempts than are written down are a difference.
+    pub counts_attempts: bool,
     /// Compare only calls of this type of hook.
     pub only: Option<String>,
     /// Replay only the cases whose names begin so, where a scenario is made of cases of the starter by hand.
@@ -96,6 +99,12 @@ fn replay_one(directory: &Path, options: &Options) -> Outcome {
             best = next;
         }
         best.attempts = number;
+    }
+    if options.counts_attempts {
+        match attempts::Attempts::load() {
+            Ok(list) => list.check(&Subject::of(directory), &mut best),
+            Err(reason) => best.fault = Some(reason),
+        }
     }
     best
 }
@@ -162,7 +171,14 @@ fn execution_point(
 /// The command line `transcript [--programs DIR] [--parallel N] [--keep] [--only HOOK] [--case NAME] DIR...`: replays and reports.
 /// True when nothing differed.
 pub fn main(arguments: &[String]) -> Result<bool> {
-    let mut options = Options { programs: PathBuf::new(), parallel: 8, keep: false, only: None, case: None };
+    let mut options = Options {
+        programs: PathBuf::new(),
+        parallel: 8,
+        keep: false,
+        counts_attempts: true,
+        only: None,
+        case: None,
+    };
     let mut directories = Vec::new();
     let mut rest = arguments.iter();
     while let Some(argument) = rest.next() {
