@@ -8,7 +8,7 @@ use bstr::{BStr, BString, ByteSlice};
 use super::computed::Computed;
 use super::expr::{Expr, Repr};
 use super::memo::Memo;
-use super::name::{self, AttrName};
+use super::name;
 use super::parser::{Dialect, ParseError};
 use super::tree::{Node, NodeId, Tree};
 use super::value::Value;
@@ -16,12 +16,15 @@ use crate::text::caseless;
 
 mod index;
 mod lines;
+#[cfg(test)]
+mod model;
 mod moves;
 mod plain;
 mod text;
 
 use index::{INDEX_FROM, Index};
 pub use lines::LineError;
+pub(crate) use lines::{exact_line, parts, to_nul};
 pub(crate) use plain::{Plain, plain_literal};
 
 /// An ad: a set of attributes with unevaluated values.
@@ -67,7 +70,16 @@ pub(crate) enum Slot {
     Bool(bool),
     Int(i64),
     Real(f64),
-    Str { start: u32, len: u32 },
+    /// A string that stands somewhere in the text.
+    Str {
+        start: u32,
+        len: u32,
+    },
+    /// A string that stands behind its name in quotes and with a line's end: its line in the long form is finished.
+    Line {
+        start: u32,
+        len: u32,
+    },
     Expr(NodeId, Arc<Tree>),
 }
 
@@ -143,7 +155,9 @@ impl ClassAd {
             Slot::Bool(b) => Repr::Scalar(Value::Bool(*b)),
             Slot::Int(i) => Repr::Scalar(Value::Int(*i)),
             Slot::Real(r) => Repr::Scalar(Value::Real(*r)),
-            Slot::Str { start, len } => Repr::Scalar(Value::Str(self.slot_text(*start, *len).into())),
+            Slot::Str { start, len } | Slot::Line { start, len } => {
+                Repr::Scalar(Value::Str(self.slot_text(*start, *len).into()))
+            }
             Slot::Expr(root, tree) => Repr::Node(Arc::clone(tree), *root),
         })
     }
@@ -157,7 +171,9 @@ impl ClassAd {
             Slot::Bool(b) => Some(Computed::Bool(*b)),
             Slot::Int(i) => Some(Computed::Int(*i)),
             Slot::Real(r) => Some(Computed::Real(*r)),
-            Slot::Str { start, len } => Some(Computed::Str(self.slot_text(*start, *len))),
+            Slot::Str { start, len } | Slot::Line { start, len } => {
+                Some(Computed::Str(self.slot_text(*start, *len)))
+            }
             Slot::Expr(..) => None,
         })
     }
@@ -187,7 +203,9 @@ impl ClassAd {
     pub fn string(&self, name: impl AsRef<[u8]>) -> Option<&BStr> {
         let name = name.as_ref();
         match self.slot(name, name::hash(name)) {
-            Some(Slot::Str { start, len }) => Some(self.slot_text(*start, *len).as_bstr()),
+            Some(Slot::Str { start, len } | Slot::Line { start, len }) => {
+                Some(self.slot_text(*start, *len).as_bstr())
+            }
             Some(_) => None,
             None => self.parent.as_ref()?.string(name),
         }
@@ -242,10 +260,7 @@ impl ClassAd {
     fn put(&mut self, wanted: &[u8], value: Slot) {
         let hash = name::hash(wanted);
         if let Some(at) = self.find(wanted, hash) {
-            if let Slot::Str { len, .. } = self.entries[at].value {
-                self.dead += len as usize;
-            }
-            self.entries[at].value = value;
+            self.replace(at, value);
             return;
         }
         self.put_new(wanted, hash, value);
@@ -367,7 +382,7 @@ impl ClassAd {
                 continue;
             }
             match slot {
-                Slot::Str { start, len } => {
+                Slot::Str { start, len } | Slot::Line { start, len } => {
                     self.put_plain(name, None, Plain::Str(other.slot_text(*start, *len)));
                 }
                 slot => self.put(name, slot.clone()),
@@ -504,6 +519,15 @@ mod tests {
             ad.set("A", i);
             ad.remove("B");
             ad.set("B", "some text");
+        }
+        assert!(ad.text.len() < 40_000);
+        // The least that an attribute can be: mostly what stands around names and strings.
+        for _ in 0..100_000 {
+            ad.remove("A");
+            ad.set("A", 1);
+            ad.rename(b"A", b"C");
+            ad.set("A", "");
+            ad.rename(b"C", b"A");
         }
         assert!(ad.text.len() < 40_000);
     }

@@ -392,7 +392,9 @@ impl<'a> Evaluator<'a> {
         }
         match slot {
             Slot::Int(i) => Ok(Computed::Int(*i)),
-            Slot::Str { start, len } => Ok(Computed::Str(owner.slot_text(*start, *len))),
+            Slot::Str { start, len } | Slot::Line { start, len } => {
+                Ok(Computed::Str(owner.slot_text(*start, *len)))
+            }
             Slot::Bool(b) => Ok(Computed::Bool(*b)),
             Slot::Real(r) => Ok(Computed::Real(*r)),
             Slot::Undefined => Ok(Computed::Undefined),

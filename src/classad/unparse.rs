@@ -449,7 +449,7 @@ pub(crate) fn slot(ad: &ClassAd, slot: &Slot, form: Form, out: &mut Vec<u8>) {
         Slot::Bool(false) => out.extend_from_slice(b"false"),
         Slot::Int(i) => push_int(*i, out),
         Slot::Real(r) => real(*r, form, out),
-        Slot::Str { start, len } => string(ad.slot_text(*start, *len), form, out),
+        Slot::Str { start, len } | Slot::Line { start, len } => string(ad.slot_text(*start, *len), form, out),
         Slot::Expr(root, tree) => {
             let print = || {
                 let mut text = Vec::new();

@@ -178,3 +178,75 @@ fn of_a_broken_assignment_the_value_is_pointed_at() {
     let (_, _, err) = call(&["1 = 2"]);
     assert!(err.contains("expression:1:3:") && err.contains("`==` compares"), "{err}");
 }
+
+#[test]
+fn an_answer_stands_alone_where_no_ad_was_given() {
+    prints(&["1+1"], "2\n");
+    prints(&["1", "A=1", "A"], "1\n[ A = 1 ]\n1\n");
+}
+
+#[test]
+fn an_attribute_that_comes_again_is_printed_once_and_whole() {
+    for (text, out) in [
+        ("A = 1\nA = \"x\"\nA = \"y\"\n", "A = \"y\"\n\n"),
+        ("A = 1\nA = \"x\"\nA = \"yz\"\nB = \"hello\"\n", "A = \"yz\"\nB = \"hello\"\n\n"),
+    ] {
+        assert_eq!(fed(&["-long"], text), (0, out.to_owned(), String::new()));
+    }
+}
+
+#[test]
+fn what_is_filtered_and_what_is_read_whole_is_the_same() {
+    for text in [
+        "A = 1\nB = \"x\0y\"\n\nA = 2\n",
+        "A =\nB = 1\n",
+        "A = \nB = 1\n\nA = 1\nB = 2\n",
+        "\x0b# no comment = 1\nB = 3\n\n # a comment\nB = 4\n",
+        "B = \"C:\\\"\nA = (\n\n--\nB = \x0b5\n",
+        "x\n",
+        "\0\0\0\0",
+    ] {
+        for words in [&["-c", "true"][..], &["-c", "A =!= 1", "-strict-input"]] {
+            let columns = [words, &["-af", "A", "B"]].concat();
+            // An assignment makes the program read all of an ad.
+            let whole = [&columns[..], &["Unheard=1"]].concat();
+            assert_eq!(fed(&columns, text), fed(&whole, text), "{text:?} {words:?}");
+        }
+        let (status, lines, err) = fed(&["-c", "true", "-jsonl", "-attributes", "A,B"], text);
+        let (whole_status, whole_lines, whole_err) = fed(&["-jsonl", "-attributes", "A,B"], text);
+        assert_eq!((status, lines, err), (whole_status, whole_lines, whole_err), "{text:?}");
+    }
+}
+
+#[test]
+fn strict_input_takes_nothing_but_attributes() {
+    let (status, out, err) = fed(&["-strict-input", "-long"], "A = 1\n2026 x [1] y = 2 in 3\n");
+    assert_eq!((status, out.as_str()), (3, ""), "{err}");
+    assert!(err.contains("standard input:2:1") && err.contains("no identifier"), "{err}");
+    let (status, _, err) = fed(&["-strict-input", "-c", "true", "-af", "A"], "A = 2 in 3\n");
+    assert!(status == 3 && err.contains("standard input:1:7"), "{err}");
+    assert_eq!(
+        fed(&["-strict-input", "-af", "A"], "A = \"x\" \nB = 1 + 1\n"),
+        (0, "x\n".to_owned(), String::new())
+    );
+}
+
+#[test]
+fn a_list_of_no_ads_is_read_back_in_every_form() {
+    for form in ["-long", "-json", "-jsonl", "-new", "-xml"] {
+        let (status, empty, err) = fed(&[form], "");
+        assert_eq!((status, err.as_str()), (0, ""), "{form}");
+        assert_eq!(fed(&["-count"], &empty), (0, "0\n".to_owned(), String::new()), "{form}: {empty}");
+    }
+    assert_eq!(fed(&["-count"], "<html></html>").0, 3);
+}
+
+#[test]
+fn what_the_long_form_cannot_say_is_told() {
+    let text = "[ A = \"one\\nB = 2\" ]\n[ C = 1 ]\n";
+    let (status, out, err) = fed(&["-long"], text);
+    assert_eq!((status, out.as_str()), (0, "A = \"one\nB = 2\"\n\nC = 1\n\n"));
+    assert!(err.contains("'A' of ad 1") && err.lines().count() == 2, "{err}");
+    assert_eq!(fed(&["-long", "-q"], text).2, "");
+    assert_eq!(fed(&["-json"], text).2, "");
+}

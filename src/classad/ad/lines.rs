@@ -1,6 +1,10 @@
 //! Attributes from lines of long ads.
 
-use super::*;
+use super::plain;
+use super::{ClassAd, Memo, Plain, Slot, plain_literal};
+use crate::classad::expr::Repr;
+use crate::classad::{AttrName, Dialect, Expr, ParseError, numbers};
+use crate::text::Span;
 
 /// Why a line of a long ad cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -14,6 +18,84 @@ pub enum LineError {
     /// The value does not begin with an expression. Spans count from the start of the line.
     #[error("bad value: {0}")]
     Value(ParseError),
+    /// The name is none that an attribute can be asked for by. Only [`exact_line`] minds.
+    #[error("the name is no identifier; it has letters, digits and `_`")]
+    Name(Span),
+    /// Something stands behind the value. Only [`exact_line`] minds.
+    #[error("the value ends before this")]
+    Rest(Span),
+}
+
+/// A line of a long ad taken apart.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Parts<'l> {
+    /// The name, without the white space around it.
+    pub(crate) name: &'l [u8],
+    /// Where the value begins: behind the `=` and the blanks that follow it.
+    pub(crate) value_at: usize,
+    /// The value, as far as the line goes for the reference, which ends it at a NUL byte.
+    pub(crate) value: &'l [u8],
+}
+
+/// A line as far as it goes for the reference: a NUL byte ends it.
+pub(crate) fn to_nul(line: &[u8]) -> &[u8] {
+    match memchr::memchr(0, line) {
+        Some(end) => &line[..end],
+        None => line,
+    }
+}
+
+/// Takes a line apart (reference: `InsertLongFormAttrValue`, compat_classad.cpp): white space in front is skipped, the name
+/// ends at the first `=`, blanks before and behind that belong to nothing.
+pub(crate) fn parts(line: &[u8]) -> Result<Parts<'_>, LineError> {
+    let line = to_nul(line);
+    let start = line.iter().take_while(|b| numbers::is_space(**b)).count();
+    let equals = start + memchr::memchr(b'=', &line[start..]).ok_or(LineError::NoEquals)?;
+    let blanks = line[start..equals].iter().rev().take_while(|b| **b == b' ').count();
+    let name = &line[start..equals - blanks];
+    if name.is_empty() {
+        return Err(LineError::NoName);
+    }
+    let value_at = equals + 1 + line[equals + 1..].iter().take_while(|b| **b == b' ').count();
+    Ok(Parts { name, value_at, value: &line[value_at..] })
+}
+
+/// Whether a line is an attribute and nothing else: its name an identifier, its value one expression to the end. The reference
+/// takes more.
+pub(crate) fn exact_line(line: &[u8]) -> Result<(), LineError> {
+    let Parts { name, value_at, value } = parts(line)?;
+    let is_identifier =
+        !name[0].is_ascii_digit() && name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
+    if !is_identifier {
+        let start = line.iter().take_while(|b| numbers::is_space(**b)).count();
+        return Err(LineError::Name(Span::new(start, start + name.len())));
+    }
+    let end = match value_end(value) {
+        Ok(end) => value_at + end,
+        Err(error) => return Err(LineError::Value(shifted(error, value_at))),
+    };
+    // Also what a NUL byte hides.
+    let rest = line[end..].iter().take_while(|b| numbers::is_space(**b)).count();
+    if end + rest < line.len() {
+        return Err(LineError::Rest(Span::new(end + rest, line.len())));
+    }
+    Ok(())
+}
+
+/// Where the expression ends that a value begins with.
+fn value_end(value: &[u8]) -> Result<usize, ParseError> {
+    if plain_literal(value).is_some() {
+        return Ok(value.len());
+    }
+    Expr::parse_prefix(value, Dialect::old_syntax()).map(|(_, used)| used)
+}
+
+/// An error of a part of a line, as one of the line.
+fn shifted(mut error: ParseError, by: usize) -> ParseError {
+    let by = u32::try_from(by).unwrap_or(u32::MAX);
+    error.span.start = error.span.start.saturating_add(by);
+    error.span.end = error.span.end.saturating_add(by);
+    error
 }
 
 impl LineError {
@@ -42,26 +124,10 @@ impl ClassAd {
         line: &'l [u8],
         memo: Option<&mut Memo>,
     ) -> Result<&'l [u8], LineError> {
-        let line = match memchr::memchr(0, line) {
-            Some(end) => &line[..end],
-            None => line,
-        };
-        let start = line.iter().take_while(|b| crate::classad::numbers::is_space(**b)).count();
-        let equals = start + memchr::memchr(b'=', &line[start..]).ok_or(LineError::NoEquals)?;
-        let blanks = line[start..equals].iter().rev().take_while(|b| **b == b' ').count();
-        let name = &line[start..equals - blanks];
-        if name.is_empty() {
-            return Err(LineError::NoName);
-        }
-        let value = equals + 1 + line[equals + 1..].iter().take_while(|b| **b == b' ').count();
+        let Parts { name, value_at, value } = parts(line)?;
         let mut memo = memo;
         let new = memo.as_deref_mut().and_then(|memo| memo.hash_of_next(self, name));
-        self.take_old(name, &line[value..], memo, new).map_err(|mut error| {
-            let shift = u32::try_from(value).unwrap_or(u32::MAX);
-            error.span.start = error.span.start.saturating_add(shift);
-            error.span.end = error.span.end.saturating_add(shift);
-            LineError::Value(error)
-        })?;
+        self.take_old(name, value, memo, new).map_err(|error| LineError::Value(shifted(error, value_at)))?;
         Ok(name)
     }
 

@@ -18,13 +18,15 @@ impl ClassAd {
             return true;
         }
         let slot = match (&self.entries[at].value, there) {
-            (Slot::Str { .. }, None) => {
+            (Slot::Str { .. } | Slot::Line { .. }, None) => {
                 self.copy_string(at, to, hash);
                 return true;
             }
-            (Slot::Str { .. }, Some(_)) => {
+            (Slot::Str { .. } | Slot::Line { .. }, Some(_)) => {
                 self.tidy();
-                let Slot::Str { start, len } = self.entries[at].value else { return false };
+                let (Slot::Str { start, len } | Slot::Line { start, len }) = self.entries[at].value else {
+                    return false;
+                };
                 let copy = self.text.len() as u32;
                 self.text.extend_from_within(start as usize..start as usize + len as usize);
                 Slot::Str { start: copy, len }
@@ -32,11 +34,7 @@ impl ClassAd {
             (other, _) => other.clone(),
         };
         match there {
-            Some(there) => {
-                if let Slot::Str { len, .. } = std::mem::replace(&mut self.entries[there].value, slot) {
-                    self.dead += len as usize;
-                }
-            }
+            Some(there) => self.replace(there, slot),
             None => self.put_new(to, hash, slot),
         }
         true
@@ -54,18 +52,13 @@ impl ClassAd {
         let hash = name::hash(to);
         match self.find(to, hash).filter(|&other| other != at) {
             Some(other) => {
+                self.part_line(at);
                 let value = std::mem::replace(&mut self.entries[at].value, Slot::Undefined);
-                let old = std::mem::replace(&mut self.entries[other].value, value);
-                if let Slot::Str { len, .. } = old {
-                    self.dead += len as usize;
-                }
+                self.replace(other, value);
                 self.take_out(at);
             }
             None => {
-                self.tidy();
-                self.dead += self.entries[at].len as usize;
-                self.entries[at].start = self.push_name(to);
-                self.entries[at].len = to.len() as u32;
+                self.put_name(at, to);
                 let old = std::mem::replace(&mut self.hashes[at], hash);
                 if let Some(index) = &mut self.index {
                     index.remove(old, at as u32);
@@ -93,10 +86,7 @@ impl ClassAd {
 
     /// Removes an entry.
     pub(super) fn take_out(&mut self, at: usize) {
-        self.dead += self.entries[at].len as usize;
-        if let Slot::Str { len, .. } = self.entries[at].value {
-            self.dead += len as usize;
-        }
+        self.bury(at);
         let hash = self.hashes.swap_remove(at);
         self.entries.swap_remove(at);
         let last = self.hashes.len();

@@ -1,12 +1,35 @@
 //! The text of an ad: its names and strings.
 //!
-//! A name is followed by ` = `, and a string that was read together with its name stands right behind that in quotes and
-//! with a line's end, so that what a long ad shows of it is one piece of the text.
+//! A name is followed by ` = `. A string that came together with its name stands right behind that in quotes and with a
+//! line's end, so that what a long ad shows of it is one piece of the text: that is a [`Slot::Line`]. Every other string is
+//! a [`Slot::Str`], wherever it happens to stand.
 
 use super::{ClassAd, Entry, Slot};
 
 /// What follows a name.
 const EQUALS: &[u8] = b" = ";
+/// Bytes of a finished line around its string: the quotation marks and the line's end.
+const AROUND: usize = 3;
+
+impl Entry {
+    /// Bytes of the ad's text that are the entry's.
+    fn extent(&self) -> usize {
+        self.len as usize + EQUALS.len() + self.value.extent()
+    }
+}
+
+impl Slot {
+    /// Bytes of the ad's text that the value takes.
+    pub(super) fn extent(&self) -> usize {
+        match self {
+            Slot::Str { len, .. } => *len as usize,
+            Slot::Line { len, .. } => *len as usize + AROUND,
+            Slot::Undefined | Slot::Error | Slot::Bool(_) | Slot::Int(_) | Slot::Real(_) | Slot::Expr(..) => {
+                0
+            }
+        }
+    }
+}
 
 impl ClassAd {
     #[inline]
@@ -24,14 +47,41 @@ impl ClassAd {
     /// The beginning of an attribute's line in the long form, `Name = `, and its value; no value where the line is complete.
     #[inline]
     pub(crate) fn line_of(&self, at: usize) -> (&[u8], Option<&Slot>) {
-        let Entry { start, len, value } = &self.entries[at];
-        let value_start = start + len + EQUALS.len() as u32;
-        match value {
-            Slot::Str { start: text, len } if *text == value_start + 1 => {
-                (&self.text[*start as usize..(text + len) as usize + 2], None)
-            }
-            value => (&self.text[*start as usize..value_start as usize], Some(value)),
+        let entry = &self.entries[at];
+        let start = entry.start as usize;
+        match &entry.value {
+            Slot::Line { .. } => (&self.text[start..start + entry.extent()], None),
+            value => (&self.text[start..start + entry.len as usize + EQUALS.len()], Some(value)),
         }
+    }
+
+    /// Replaces the value of an entry; the text of the old one is given up.
+    #[inline]
+    pub(super) fn replace(&mut self, at: usize, value: Slot) {
+        let old = std::mem::replace(&mut self.entries[at].value, value);
+        self.dead += old.extent();
+    }
+
+    /// Makes a string of its own of one that is a finished line, since another name is about to stand before it.
+    pub(super) fn part_line(&mut self, at: usize) {
+        if let Slot::Line { start, len } = self.entries[at].value {
+            self.entries[at].value = Slot::Str { start, len };
+            self.dead += AROUND;
+        }
+    }
+
+    /// Gives up the text of an entry that is about to go.
+    pub(super) fn bury(&mut self, at: usize) {
+        self.dead += self.entries[at].extent();
+    }
+
+    /// Gives an entry another name.
+    pub(super) fn put_name(&mut self, at: usize, name: &[u8]) {
+        self.part_line(at);
+        self.tidy();
+        self.dead += self.entries[at].len as usize + EQUALS.len();
+        self.entries[at].start = self.push_name(name);
+        self.entries[at].len = name.len() as u32;
     }
 
     #[inline]
@@ -68,7 +118,7 @@ impl ClassAd {
         self.tidy();
         let start = self.push_name(name);
         self.text.push(b'"');
-        let value = Slot::Str { start: self.text.len() as u32, len: string.len() as u32 };
+        let value = Slot::Line { start: self.text.len() as u32, len: string.len() as u32 };
         self.text.extend_from_slice(string);
         self.text.extend_from_slice(b"\"\n");
         self.add(Entry { start, len: name.len() as u32, value }, hash);
@@ -82,41 +132,59 @@ impl ClassAd {
         let start = self.text.len() as u32;
         self.text.extend_from_slice(line);
         let value =
-            Slot::Str { start: start + beginning as u32 + 1, len: (line.len() - beginning) as u32 - 3 };
+            Slot::Line { start: start + beginning as u32 + 1, len: (line.len() - beginning - AROUND) as u32 };
         self.add(Entry { start, len: (beginning - EQUALS.len()) as u32, value }, hash);
     }
 
     /// Adds an attribute that is not there with the string that the one at a place holds.
     pub(super) fn copy_string(&mut self, at: usize, to: &[u8], hash: u32) {
         self.tidy();
-        let is_line = self.line_of(at).1.is_none();
-        let Slot::Str { start, len } = self.entries[at].value else { return };
-        let range = start as usize..start as usize + len as usize;
-        if is_line {
-            let name = self.push_name(to);
-            let value = Slot::Str { start: self.text.len() as u32 + 1, len };
-            self.text.extend_from_within(range.start - 1..range.end + 2);
-            self.add(Entry { start: name, len: to.len() as u32, value }, hash);
-        } else {
-            let value = Slot::Str { start: self.text.len() as u32, len };
-            self.text.extend_from_within(range);
-            self.put_new(to, hash, value);
+        let range = |start: u32, len: u32| start as usize..start as usize + len as usize;
+        match self.entries[at].value {
+            Slot::Line { start, len } => {
+                let name = self.push_name(to);
+                let value = Slot::Line { start: self.text.len() as u32 + 1, len };
+                let string = range(start, len);
+                self.text.extend_from_within(string.start - 1..string.end + 2);
+                self.add(Entry { start: name, len: to.len() as u32, value }, hash);
+            }
+            Slot::Str { start, len } => {
+                let value = Slot::Str { start: self.text.len() as u32, len };
+                self.text.extend_from_within(range(start, len));
+                self.put_new(to, hash, value);
+            }
+            Slot::Undefined | Slot::Error | Slot::Bool(_) | Slot::Int(_) | Slot::Real(_) | Slot::Expr(..) => {
+            }
         }
     }
 
     /// Copies the text that is still used together.
     fn compact(&mut self) {
         let old = std::mem::take(&mut self.text);
-        let mut text = Vec::with_capacity(old.len().saturating_sub(self.dead) + 8 * self.entries.len());
-        let mut keep = |start: &mut u32, len: u32| {
-            let bytes = &old[*start as usize..*start as usize + len as usize];
+        let mut text = Vec::with_capacity(old.len().saturating_sub(self.dead));
+        let mut keep = |start: &mut u32, len: usize| {
+            let bytes = &old[*start as usize..*start as usize + len];
             *start = text.len() as u32;
             text.extend_from_slice(bytes);
         };
         for entry in &mut self.entries {
-            keep(&mut entry.start, entry.len + EQUALS.len() as u32);
-            if let Slot::Str { start, len } = &mut entry.value {
-                keep(start, *len);
+            let before = entry.start;
+            let name = entry.len as usize + EQUALS.len();
+            match &mut entry.value {
+                Slot::Str { start, len } => {
+                    keep(&mut entry.start, name);
+                    keep(start, *len as usize);
+                }
+                Slot::Line { start, len } => {
+                    keep(&mut entry.start, name + *len as usize + AROUND);
+                    *start = *start - before + entry.start;
+                }
+                Slot::Undefined
+                | Slot::Error
+                | Slot::Bool(_)
+                | Slot::Int(_)
+                | Slot::Real(_)
+                | Slot::Expr(..) => keep(&mut entry.start, name),
             }
         }
         self.text = text;
@@ -128,6 +196,24 @@ impl ClassAd {
 mod tests {
     use crate::classad::ClassAd;
     use crate::classad::format::long;
+
+    #[test]
+    fn a_string_that_happens_to_stand_behind_its_name_is_no_finished_line() {
+        for lines in [
+            &["A = 1", "A = \"x\"", "A = \"y\""][..],
+            &["A = 1", "A = \"x\"", "A = \"yz\"", "B = \"hello\""],
+            &["A = 1", "A = \"\"", "A = \"\"", "B = 2", "A = \"\""],
+        ] {
+            let mut ad = ClassAd::new();
+            for line in lines {
+                ad.insert_line(line.as_bytes()).unwrap();
+            }
+            let last = |name: &str| lines.iter().rfind(|line| line.starts_with(name));
+            let expected: String =
+                ["A", "B"].into_iter().filter_map(last).map(|line| format!("{line}\n")).collect();
+            assert_eq!(String::from_utf8(long::print(&ad)).unwrap(), expected);
+        }
+    }
 
     #[test]
     fn lines_print_what_was_put_in_whatever_happened_between() {

@@ -86,7 +86,7 @@ impl Writer<'_> {
             Slot::Bool(false) => self.out.extend_from_slice(b"false"),
             Slot::Int(integer) => unparse::push_int(*integer, self.out),
             Slot::Real(real) => self.real(*real),
-            Slot::Str { start, len } => self.string(ad.slot_text(*start, *len)),
+            Slot::Str { start, len } | Slot::Line { start, len } => self.string(ad.slot_text(*start, *len)),
             Slot::Expr(root, tree) => self.node(tree, *root),
         }
     }

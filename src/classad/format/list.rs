@@ -45,6 +45,8 @@ pub struct ListWriter {
     order: Order,
     only: Option<Vec<AttrName>>,
     brackets_when_empty: bool,
+    notes_misread: bool,
+    misread: Option<(u64, AttrName)>,
     written: u64,
     buffer: Vec<u8>,
     arrangement: long::Arrangement,
@@ -58,6 +60,8 @@ impl ListWriter {
             order,
             only: None,
             brackets_when_empty: false,
+            notes_misread: false,
+            misread: None,
             written: 0,
             buffer: Vec::new(),
             arrangement: long::Arrangement::default(),
@@ -76,6 +80,19 @@ impl ListWriter {
     pub fn brackets_when_empty(mut self, always: bool) -> Self {
         self.brackets_when_empty = always;
         self
+    }
+
+    /// Long ads are looked through for attributes that read back as something else; see [`ListWriter::misread`].
+    #[must_use]
+    pub fn notes_misread(mut self, notes: bool) -> Self {
+        self.notes_misread = notes && self.form == ListForm::Long;
+        self
+    }
+
+    /// The first attribute that reads back as something else, as the long form has no way to write its value, and the number of
+    /// its ad, from 1.
+    pub fn misread(&self) -> Option<&(u64, AttrName)> {
+        self.misread.as_ref()
     }
 
     /// The form.
@@ -117,6 +134,9 @@ impl ListWriter {
             let options =
                 long::PrintOptions { order, only: self.only.clone(), ..long::PrintOptions::default() };
             long::push_arranged(ad, &options, &mut self.arrangement, out);
+            if self.notes_misread && self.misread.is_none() {
+                self.misread = long::misread(ad, &options).map(|name| (self.written + 1, name));
+            }
             if !out.is_empty() {
                 out.push(b'\n');
             }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::cell::Cell;
 
+use crate::classad::ad::Slot;
 use crate::classad::name::ad_order;
 use crate::classad::unparse::{self, Form};
 use crate::classad::{AttrName, ClassAd, LineError, is_private};
@@ -131,20 +132,50 @@ fn whole<'a>(ad: &'a ClassAd, options: &PrintOptions) -> Cow<'a, ClassAd> {
     }
 }
 
+/// Whether an attribute is printed.
+fn is_wanted(name: &[u8], options: &PrintOptions) -> bool {
+    (options.private || !is_private(name))
+        && options.only.as_ref().is_none_or(|only| only.iter().any(|wanted| *wanted == AttrName::from(name)))
+}
+
+/// The first attribute of an ad whose line reads back as something else: the long form has no escapes but that of a quotation
+/// mark, so that a newline ends the line within a string, and a backslash may be taken for part of an escape.
+pub(crate) fn misread(ad: &ClassAd, options: &PrintOptions) -> Option<AttrName> {
+    let ad = whole(ad, options);
+    let mut text = Vec::new();
+    let is_misread = |&at: &usize| {
+        let (line, value) = ad.line_of(at);
+        text.clear();
+        match value {
+            None => text.extend_from_slice(line),
+            Some(value @ (Slot::Str { .. } | Slot::Line { .. } | Slot::Expr(..))) => {
+                text.extend_from_slice(line);
+                unparse::slot(&ad, value, Form::Old, &mut text);
+                text.push(b'\n');
+            }
+            Some(Slot::Undefined | Slot::Error | Slot::Bool(_) | Slot::Int(_) | Slot::Real(_)) => {
+                return false;
+            }
+        }
+        let Some(first) = memchr::memchr3(0, b'\\', b'\n', &text) else { return false };
+        if first + 1 == text.len() {
+            return false;
+        }
+        let (read, errors) = parse(&text);
+        let name = ad.name_of(at);
+        !errors.is_empty() || read.len() != 1 || read.get(name) != ad.get(name)
+    };
+    let at = (0..ad.len()).filter(|at| is_wanted(ad.name_of(*at), options)).find(is_misread);
+    at.map(|at| AttrName::from(ad.name_of(at)))
+}
+
 /// The number of each attribute that is printed, behind what orders it nearly always; in order. Where all attributes of an
 /// ad with as many stood in some order before, they are looked at in that one, which is mostly right.
 fn in_order(ad: &ClassAd, options: &PrintOptions, before: &[u32]) -> Vec<(u64, u32)> {
-    let wanted = |name: &[u8]| {
-        (options.private || !is_private(name))
-            && options
-                .only
-                .as_ref()
-                .is_none_or(|only| only.iter().any(|wanted| *wanted == AttrName::from(name)))
-    };
     let mut order: Vec<(u64, u32)> = Vec::with_capacity(ad.len());
     let add = |at: u32| {
         let name = ad.name_of(at as usize);
-        if wanted(name) {
+        if is_wanted(name, options) {
             order.push((beginning(name), at));
         }
     };
@@ -232,6 +263,7 @@ pub fn parse(text: &[u8]) -> (ClassAd, Vec<LineError>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::classad::{Dialect, Expr};
 
     #[test]
     fn names_that_begin_alike_are_sorted_to_their_ends() {
@@ -260,6 +292,27 @@ mod tests {
             let mut out = Vec::new();
             push_arranged(&ad, &PrintOptions::default(), &mut arrangement, &mut out);
             assert_eq!(String::from_utf8(out).unwrap(), expected);
+        }
+    }
+
+    #[test]
+    fn what_the_long_form_cannot_say_is_known() {
+        let options = PrintOptions::default();
+        for (value, misread) in [
+            ("\"plain \\\"quoted\\\" text\"", false),
+            ("\"C:\\\\dir\\\\\"", false),
+            ("\"two\\nlines\"", true),
+            ("\"two\\nB = 2\"", true),
+            ("strcat(\"C:\\\\\", a)", true),
+            ("strcat(\"a\\tb\", a)", false),
+            ("1 + 1", false),
+            ("2", false),
+        ] {
+            let mut ad = ClassAd::new();
+            ad.insert("A", Expr::parse_with(value.as_bytes(), Dialect::new_syntax()).unwrap());
+            assert_eq!(super::misread(&ad, &options).is_some(), misread, "{value}");
+            let (read, errors) = parse(&print(&ad));
+            assert_eq!(errors.is_empty() && read == ad, !misread, "{value}");
         }
     }
 

@@ -104,10 +104,13 @@ impl AdError {
         let around = Around { line, ..Around::default() };
         match error {
             LineError::Value(error) => Self::of_parse(text, around, error),
-            other => {
+            LineError::Name(span) | LineError::Rest(span) => {
+                Self::within(text, around, *span, error.to_string(), None)
+            }
+            LineError::NoEquals | LineError::NoName => {
                 let start = text.iter().take_while(|byte| numbers::is_space(**byte)).count();
                 let span = Span::new(start, text.len());
-                Self::within(text, around, span, other.to_string(), None)
+                Self::within(text, around, span, error.to_string(), None)
             }
         }
     }

@@ -4,6 +4,8 @@
 //! and reports what it cannot read without losing the rest. [`ReferenceReader`] does to the letter what the condor
 //! tools do, whatever that is.
 
+#[cfg(test)]
+mod agreement;
 mod block;
 mod error;
 mod extent;

@@ -6,9 +6,11 @@ use bstr::{BString, ByteSlice};
 
 use super::block::Window;
 use super::error::AdError;
-use super::{Delimiter, Form, Skim, without_cr};
+use super::skim::Manner;
+use super::{Delimiter, Form, Line, Skim, without_cr};
+use crate::classad::ad::exact_line;
 use crate::classad::memo::Memo;
-use crate::classad::{ClassAd, Dialect, numbers};
+use crate::classad::{ClassAd, Dialect, LineError, numbers};
 
 mod enclosed;
 
@@ -30,6 +32,7 @@ pub struct AdReader<R> {
     window: Window<R>,
     form: Option<Form>,
     delimiter: Delimiter,
+    exact: bool,
     dialect: Dialect,
     memo: Memo,
     /// Bytes of the window that hold whole long ads only.
@@ -60,6 +63,7 @@ impl<R: Read> AdReader<R> {
             window: Window::new(read),
             form,
             delimiter: Delimiter::BlankOrBanner,
+            exact: false,
             dialect: Dialect::new_syntax(),
             memo: Memo::default(),
             region: 0,
@@ -72,6 +76,14 @@ impl<R: Read> AdReader<R> {
     #[must_use]
     pub fn delimiter(mut self, delimiter: Delimiter) -> Self {
         self.delimiter = delimiter;
+        self
+    }
+
+    /// Long ads are read exactly: a line whose name is no identifier, or that goes on behind its value, is an error. The
+    /// reference takes both.
+    #[must_use]
+    pub fn exact(mut self, exact: bool) -> Self {
+        self.exact = exact;
         self
     }
 
@@ -207,13 +219,10 @@ impl<R: Read> AdReader<R> {
                 if self.region == 0 {
                     return Ok(None);
                 }
-                if memchr::memchr(0, self.window.part(0..self.region)).is_some() {
-                    // A NUL byte ends a line for the reference.
-                    return self.long();
-                }
             }
             let text = self.window.part(0..self.region);
-            let found = skim.read(text, &self.delimiter);
+            let manner = Manner { delimiter: &self.delimiter, exact: self.exact, nul: self.window.has_nul() };
+            let found = skim.read(text, manner);
             let line = self.window.line;
             if let Some((first, start)) = found.first {
                 record.line = line + first;
@@ -229,11 +238,11 @@ impl<R: Read> AdReader<R> {
                 }
                 if !complete {
                     // What is wanted has just become more: this ad is read as a whole.
-                    record.ad = whole(&text[start..found.used]);
+                    record.ad = self.attributes(&text[start..found.used]);
                 }
                 for (number, range) in &found.bad {
                     let raw = &text[range.clone()];
-                    if let Err(error) = ClassAd::new().insert_line(raw) {
+                    if let Err(error) = self.check(raw) {
                         record.errors.push(AdError::of_line(raw, line + number, &error));
                     }
                 }
@@ -255,7 +264,27 @@ impl<R: Read> AdReader<R> {
 
     /// The whole of the ad that [`AdReader::next_part`] read last.
     pub(crate) fn whole(&self) -> ClassAd {
-        whole(self.window.behind(self.last))
+        self.attributes(self.window.behind(self.last))
+    }
+
+    /// The lines of a text that are attributes. What is bad has been reported.
+    fn attributes(&self, text: &[u8]) -> ClassAd {
+        let mut ad = ClassAd::new();
+        for line in text.split(|byte| *byte == b'\n').map(without_cr) {
+            let is_good = !self.exact || exact_line(line).is_ok();
+            if is_good && self.delimiter.line(line, true) == Line::Attribute {
+                let _ = ad.insert_line(line);
+            }
+        }
+        ad
+    }
+
+    /// What is wrong with a line that could not be used.
+    fn check(&self, line: &[u8]) -> Result<(), LineError> {
+        if self.exact {
+            return exact_line(line);
+        }
+        ClassAd::new().insert_line(line).map(|_| ())
     }
 
     fn long(&mut self) -> io::Result<Option<AdRecord>> {
@@ -286,21 +315,22 @@ impl<R: Read> AdReader<R> {
                 let raw = without_cr(&text[at..length.map_or(text.len(), |length| at + length)]);
                 at = length.map_or(text.len(), |length| at + length + 1);
                 line += 1;
-                if self.delimiter.is(raw) {
-                    if !raw.is_empty() && !numbers::is_space(raw[0]) {
-                        record.banner = Some(raw.into());
+                match self.delimiter.line(raw, record.line > 0) {
+                    Line::End => {
+                        record.banner = banner(raw).map(BString::from).or(record.banner);
+                        ended = record.line > 0;
+                        continue;
                     }
-                    ended = !record.ad.is_empty() || !record.errors.is_empty();
-                    continue;
-                }
-                if is_comment(raw) || raw.iter().all(|byte| numbers::is_space(*byte)) {
-                    continue;
+                    Line::Nothing => continue,
+                    Line::Attribute => {}
                 }
                 if record.line == 0 {
                     record.line = line - 1;
                     record.banner = None;
                 }
-                if let Err(error) = record.ad.take_line(raw, Some(&mut self.memo)) {
+                let exact = if self.exact { exact_line(raw) } else { Ok(()) };
+                let taken = exact.and_then(|()| record.ad.take_line(raw, Some(&mut self.memo)));
+                if let Err(error) = taken {
                     record.errors.push(AdError::of_line(raw, line - 1, &error));
                 }
             }
@@ -316,21 +346,9 @@ impl<R: Read> AdReader<R> {
     }
 }
 
-/// The lines of a text that are attributes.
-fn whole(text: &[u8]) -> ClassAd {
-    let mut ad = ClassAd::new();
-    for line in text.split(|byte| *byte == b'\n').map(without_cr) {
-        let is_other = line.is_empty() || is_comment(line) || Delimiter::BlankOrBanner.is(line);
-        if !is_other {
-            // What is bad has been reported.
-            let _ = ad.insert_line(line);
-        }
-    }
-    ad
-}
-
-fn is_comment(line: &[u8]) -> bool {
-    line.iter().find(|byte| !matches!(byte, b' ' | b'\t')) == Some(&b'#')
+/// A delimiter line, if it is a banner.
+pub(super) fn banner(line: &[u8]) -> Option<&[u8]> {
+    line.first().is_some_and(|byte| !numbers::is_space(*byte)).then_some(line)
 }
 
 #[cfg(test)]

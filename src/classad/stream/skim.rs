@@ -9,7 +9,9 @@ use std::ops::Range;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{Delimiter, without_cr};
+use super::reader::banner;
+use super::{Delimiter, Line, without_cr};
+use crate::classad::ad::{exact_line, parts, to_nul};
 use crate::classad::{AttrName, Dialect, Expr, numbers};
 
 /// Lines and texts that are remembered at most: ads of a stranger must not fill the memory.
@@ -28,8 +30,18 @@ struct Template {
     wanted: u32,
     /// The template of the line that followed the last time.
     next: u32,
-    /// The expression that stood here the last time and was good.
-    last: Vec<u8>,
+    /// The expression that stood here the last time and was good, if there was one.
+    last: Option<Vec<u8>>,
+}
+
+/// How a reader wants lines to be read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Manner<'a> {
+    pub(super) delimiter: &'a Delimiter,
+    /// Names are identifiers, and values end with their line.
+    pub(super) exact: bool,
+    /// There may be NUL bytes, each of which ends its line.
+    pub(super) nul: bool,
 }
 
 /// Which attributes are wanted, and what is remembered of lines seen.
@@ -38,12 +50,18 @@ pub(crate) struct Skim {
     wanted: Vec<AttrName>,
     templates: Vec<Template>,
     by_prefix: FxHashMap<Box<[u8]>, u32>,
-    good: FxHashSet<Box<[u8]>>,
-    tried: u32,
-    hits: u32,
+    good: Good,
     open: bool,
     /// Where the value of each wanted attribute stands in the ad last read.
     pub(super) values: Vec<Option<Range<usize>>>,
+}
+
+/// Texts that are known to be expressions.
+#[derive(Debug, Default)]
+struct Good {
+    texts: FxHashSet<Box<[u8]>>,
+    tried: u32,
+    hits: u32,
 }
 
 /// What was found in the lines of one ad.
@@ -77,7 +95,8 @@ impl Skim {
     pub(crate) fn want(&mut self, name: AttrName) {
         if !self.wants(&name) {
             for template in &mut self.templates {
-                if template_name(&template.prefix).eq_ignore_ascii_case(name.as_bytes()) {
+                let named = parts(&template.prefix).map(|parts| parts.name);
+                if named.is_ok_and(|named| named.eq_ignore_ascii_case(name.as_bytes())) {
                     template.wanted = self.wanted.len() as u32;
                 }
             }
@@ -118,11 +137,13 @@ impl Skim {
     }
 
     /// Reads the lines of one ad from a text that holds whole ads only.
-    pub(super) fn read(&mut self, text: &[u8], delimiter: &Delimiter) -> Found {
+    pub(super) fn read(&mut self, text: &[u8], manner: Manner<'_>) -> Found {
         self.values.fill(None);
         let mut found = Found::default();
         let mut current = NONE;
         let mut at = 0;
+        // Such a delimiter may begin as an attribute does.
+        let by_prefix = matches!(manner.delimiter, Delimiter::Prefix(_));
         while at < text.len() {
             let length = memchr::memchr(b'\n', &text[at..]);
             let end = length.map_or(text.len(), |length| at + length);
@@ -133,55 +154,58 @@ impl Skim {
             // The line that is expected here.
             let mut this = self.templates.get(current as usize).map_or(0, |template| template.next);
             let expected = self.templates.get(this as usize);
-            if !expected.is_some_and(|template| line.starts_with(&template.prefix)) {
-                if delimiter.is(line) {
-                    if !line.is_empty() && !numbers::is_space(line[0]) {
-                        found.banner = Some(start..start + line.len());
+            let as_expected = !by_prefix && expected.is_some_and(|known| line.starts_with(&known.prefix));
+            if !as_expected {
+                match manner.delimiter.line(line, found.first.is_some()) {
+                    Line::End => {
+                        if banner(line).is_some() {
+                            found.banner = Some(start..start + line.len());
+                        }
+                        if found.first.is_some() {
+                            found.ended = true;
+                            break;
+                        }
+                        continue;
                     }
-                    if found.first.is_some() {
-                        found.ended = true;
-                        break;
-                    }
-                    continue;
+                    Line::Nothing => continue,
+                    Line::Attribute => {}
                 }
-                match line.iter().find(|byte| !numbers::is_space(**byte)) {
-                    None | Some(b'#') => continue,
-                    Some(_) => {}
-                }
-                if found.first.is_none() {
-                    found.first = Some((found.lines - 1, start));
-                    found.banner = None;
-                }
-                this = match self.template(line) {
+            }
+            if found.first.is_none() {
+                found.first = Some((found.lines - 1, start));
+                found.banner = None;
+            }
+            if !as_expected {
+                this = match self.template(line, manner.exact) {
                     Some(this) => this,
                     None => {
-                        self.keep_unknown(line, start, &mut found);
+                        self.keep_unknown(line, start, manner.exact, &mut found);
                         continue;
                     }
                 };
                 if let Some(template) = self.templates.get_mut(current as usize) {
                     template.next = this;
                 }
-            } else if found.first.is_none() {
-                found.first = Some((found.lines - 1, start));
-                found.banner = None;
             }
             current = this;
             let template = &mut self.templates[this as usize];
-            let value = &line[template.prefix.len()..];
-            if !is_plain(value) && template.last != value {
-                if !is_good(value, &mut self.good, &mut self.tried, &mut self.hits) {
+            let from = template.prefix.len();
+            let value = if manner.nul { to_nul(&line[from..]) } else { &line[from..] };
+            // What a NUL byte hides is not there, unless all of a line counts.
+            let whole = !manner.exact || from + value.len() == line.len();
+            if !(is_plain(value) && whole) && template.last.as_deref() != Some(value) {
+                if !whole || !self.good.is(value, manner.exact) {
                     found.bad.push((found.lines - 1, start..start + line.len()));
                     continue;
                 }
                 if value.len() <= LONGEST_TEXT {
-                    template.last.clear();
-                    template.last.extend_from_slice(value);
+                    let last = template.last.get_or_insert_default();
+                    last.clear();
+                    last.extend_from_slice(value);
                 }
             }
             if template.wanted != NONE {
-                let from = start + template.prefix.len();
-                self.values[template.wanted as usize] = Some(from..start + line.len());
+                self.values[template.wanted as usize] = Some(start + from..start + from + value.len());
             }
         }
         found.used = at;
@@ -190,54 +214,48 @@ impl Skim {
 
     /// The template of a line that begins like none that was expected; none where it is no attribute, or where there
     /// are too many templates already.
-    fn template(&mut self, line: &[u8]) -> Option<u32> {
-        let equals = memchr::memchr(b'=', line)?;
-        let blanks = line[equals + 1..].iter().take_while(|byte| **byte == b' ').count();
-        let prefix = &line[..equals + 1 + blanks];
+    fn template(&mut self, line: &[u8], exact: bool) -> Option<u32> {
+        let parts = parts(line).ok()?;
+        let prefix = &line[..parts.value_at];
         if let Some(known) = self.by_prefix.get(prefix) {
             return Some(*known);
         }
-        let name = template_name(prefix);
-        if name.is_empty() || self.templates.len() >= MOST_TEMPLATES {
+        let refused = exact && exact_line(line).is_err();
+        if refused || self.templates.len() >= MOST_TEMPLATES {
             return None;
         }
         let number = self.templates.len() as u32;
-        let wanted = self.wanted.iter().position(|wanted| wanted.as_bytes().eq_ignore_ascii_case(name));
         self.by_prefix.insert(prefix.into(), number);
         self.templates.push(Template {
             prefix: prefix.into(),
-            wanted: wanted.map_or(NONE, |wanted| wanted as u32),
+            wanted: self.number_of(parts.name).map_or(NONE, |wanted| wanted as u32),
             next: NONE,
-            last: Vec::new(),
+            last: None,
         });
         Some(number)
     }
 
+    /// The number of a name, if it is wanted.
+    fn number_of(&self, name: &[u8]) -> Option<usize> {
+        self.wanted.iter().position(|wanted| wanted.as_bytes().eq_ignore_ascii_case(name))
+    }
+
     /// A line that has no template: checked and kept by itself.
-    fn keep_unknown(&mut self, line: &[u8], start: usize, found: &mut Found) {
-        let equals = memchr::memchr(b'=', line);
-        let name = equals.map_or(&[][..], |equals| template_name(&line[..=equals]));
-        let value = equals.map_or(&[][..], |equals| &line[equals + 1..]);
-        let text = value.trim_ascii_start();
-        if name.is_empty() || !is_good(text, &mut self.good, &mut self.tried, &mut self.hits) {
+    fn keep_unknown(&mut self, line: &[u8], start: usize, exact: bool, found: &mut Found) {
+        let good = match parts(line) {
+            Ok(parts) if exact => exact_line(line).is_ok().then_some(parts),
+            Ok(parts) => self.good.is(parts.value, false).then_some(parts),
+            Err(_) => None,
+        };
+        let Some(parts) = good else {
             found.bad.push((found.lines - 1, start..start + line.len()));
             return;
-        }
-        if let Some(wanted) =
-            self.wanted.iter().position(|wanted| wanted.as_bytes().eq_ignore_ascii_case(name))
-        {
-            self.values[wanted] = Some(start + line.len() - text.len()..start + line.len());
+        };
+        if let Some(wanted) = self.number_of(parts.name) {
+            let from = start + parts.value_at;
+            self.values[wanted] = Some(from..from + parts.value.len());
         }
     }
-}
-
-/// The name in front of the `=` that a prefix has.
-fn template_name(prefix: &[u8]) -> &[u8] {
-    let equals = memchr::memchr(b'=', prefix).unwrap_or(prefix.len());
-    let name = &prefix[..equals];
-    let start = name.iter().take_while(|byte| numbers::is_space(**byte)).count();
-    let blanks = name[start..].iter().rev().take_while(|byte| **byte == b' ').count();
-    &name[start..name.len() - blanks]
 }
 
 /// Whether a value is an integer, a plain real, a string that is closed by the last byte of the line, or a truth value:
@@ -259,23 +277,27 @@ fn is_plain(value: &[u8]) -> bool {
     }
 }
 
-/// Whether a value begins with an expression. Texts that were good are remembered as long as that pays.
-fn is_good(value: &[u8], good: &mut FxHashSet<Box<[u8]>>, tried: &mut u32, hits: &mut u32) -> bool {
-    let keeps = value.len() <= LONGEST_TEXT;
-    if keeps && good.contains(value) {
-        *hits += 1;
-        return true;
+impl Good {
+    /// Whether a value begins with an expression; `exact`: and is nothing else. Texts that were good are remembered as long as
+    /// that pays.
+    fn is(&mut self, value: &[u8], exact: bool) -> bool {
+        let keeps = value.len() <= LONGEST_TEXT;
+        if keeps && self.texts.contains(value) {
+            self.hits += 1;
+            return true;
+        }
+        match Expr::parse_prefix(value, Dialect::old_syntax()) {
+            Ok((_, used)) if !exact || value[used..].iter().all(|byte| numbers::is_space(*byte)) => {}
+            _ => return false,
+        }
+        self.tried += 1;
+        // Where every text is another one, remembering them is but a loss.
+        let pays = self.tried < 512 || self.hits > self.tried / 8;
+        if keeps && pays && self.texts.len() < MOST_TEXTS {
+            self.texts.insert(value.into());
+        }
+        true
     }
-    if Expr::parse_prefix(value, Dialect::old_syntax()).is_err() {
-        return false;
-    }
-    *tried += 1;
-    // Where every text is another one, remembering them is but a loss.
-    let pays = *tried < 512 || *hits > *tried / 8;
-    if keeps && pays && good.len() < MOST_TEXTS {
-        good.insert(value.into());
-    }
-    true
 }
 
 #[cfg(test)]
@@ -331,7 +353,8 @@ mod tests {
         let mut seen = Vec::new();
         while at < text.len() {
             let rest = &text[at..];
-            let found = skim.read(rest, &Delimiter::BlankOrBanner);
+            let manner = Manner { delimiter: &Delimiter::BlankOrBanner, exact: false, nul: false };
+            let found = skim.read(rest, manner);
             let value = |number: usize| {
                 let range = skim.values[number].clone();
                 range.map_or_else(String::new, |range| String::from_utf8_lossy(&rest[range]).into_owned())

@@ -6,8 +6,9 @@ pub(super) const MANUAL: Manual = Manual {
     about: "evaluate, explain, filter and match ClassAds",
     description: &[
         "Operands are worked off from left to right. An ad ([A = 1; B = 2]) or an assignment (A = 1) changes the ad \
-         that expressions are evaluated in; an expression is evaluated and its value printed. The ad is printed \
-         before the first value and again after each change, unless --quiet stands before. --my-file and \
+         that expressions are evaluated in; an expression is evaluated and its value printed. The ad, if \
+         there is anything in it, is printed before the first value and again after each change, unless --quiet stands \
+         before. --my-file and \
          --target-file replace the ad and the other ad of a match for the operands behind them.",
         "With --ads, or with any option of a stream, ads are read from a file or standard input in any form: \
          Name = value lines with blank lines, *** or -- banners between the ads, JSON, one JSON object a line, the \

@@ -118,7 +118,8 @@ fn expression(
     }
     if state.changed {
         state.changed = false;
-        if !state.quiet && !question.explain && !cli.output.json && !cli.output.jsonl {
+        let shown = !state.quiet && !state.my.is_empty();
+        if shown && !question.explain && !cli.output.json && !cli.output.jsonl {
             out.write_all(&state.my.unparse())?;
             out.write_all(b"\n")?;
         }
@@ -198,7 +199,7 @@ pub(super) fn first_ad(file: &Path, cli: &Cli, session: &Session) -> anyhow::Res
         }
         Box::new(opened)
     };
-    let mut reader = AdReader::new(read, cli.stream.from);
+    let mut reader = AdReader::new(read, cli.stream.from).exact(cli.input.strict_input);
     let problem = || Problem::unreadable(format!("cannot read '{name}'"));
     let Some(record) = reader.next_ad().with_context(problem)? else {
         return Ok(ClassAd::new());

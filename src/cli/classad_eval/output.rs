@@ -25,7 +25,8 @@ pub(super) fn form(cli: &Cli) -> Option<ListForm> {
 
 /// A list in a form, with the projection that was asked for.
 pub(super) fn writer(cli: &Cli, form: ListForm) -> ListWriter {
-    let writer = ListWriter::new(form, Order::Sorted).brackets_when_empty(true);
+    let writer =
+        ListWriter::new(form, Order::Sorted).brackets_when_empty(true).notes_misread(!cli.output.quiet);
     let names = attributes(cli);
     if names.is_empty() { writer } else { writer.only(names) }
 }

@@ -32,7 +32,8 @@ pub(super) struct Ads<'a, R> {
 impl<'a, R: Read> Ads<'a, R> {
     pub(super) fn new(read: R, name: String, cli: &Cli, dialect: Dialect, session: &'a Session) -> Self {
         let reader = AdReader::new(read, cli.stream.from).dialect(dialect);
-        Ads { reader, name, session, strict: cli.input.strict_input, errors: 0, read: 0 }
+        let strict = cli.input.strict_input;
+        Ads { reader: reader.exact(strict), name, session, strict, errors: 0, read: 0 }
     }
 
     /// The next ad that has anything in it.
@@ -477,6 +478,12 @@ impl Results<'_> {
             }
         }
         self.out.flush()?;
+        if let Some((number, name)) = self.writer.as_ref().and_then(ListWriter::misread) {
+            session.warn(&format!(
+                "'{name}' of ad {number} of the output reads back as something else: the long form cannot say it\n    \
+                 hint: -json, -new and -xml can"
+            ));
+        }
         Ok(match (cli.question.exit_status, &self.last) {
             (false, _) => Status::Done,
             (true, None) => Status::No,

@@ -100,7 +100,7 @@ pub(super) fn read(
 ) -> anyhow::Result<Vec<ClassAd>> {
     let (stdin, _) = pipe_ends();
     let (input, name) = open_input(path, stdin)?;
-    let mut reader = AdReader::new(input, None);
+    let mut reader = AdReader::new(input, None).exact(strict);
     let mut ads = Vec::new();
     while ads.len() < most {
         let record = reader

@@ -215,7 +215,8 @@ impl Run<'_> {
                 Box::new(File::open(path).with_context(problem)?)
             }
         };
-        let mut reader = AdReader::new(BufReader::with_capacity(256 * 1024, read), None);
+        let mut reader = AdReader::new(BufReader::with_capacity(256 * 1024, read), None)
+            .exact(self.arguments.strict_input);
         while let Some(record) =
             reader.next_ad().with_context(|| Problem::unreadable(format!("cannot read '{shown}'")))?
         {

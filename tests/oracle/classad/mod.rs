@@ -1,9 +1,10 @@
-//! Random expressions and ads, asked of the reference's own library through its Python module and of ours.
+//! Random expressions, asked of the reference's own library through its Python module and of ours.
 //!
 //! `HTC_ORACLE_EXPRESSIONS` says how many questions are asked (3,000 without it), `HTC_ORACLE_SEED` where the random
 //! numbers begin, `HTC_PYTHON` which Python has the module `classad2` (the package `htcondor`). Without it nothing is
 //! compared, and the test says so. A difference is shrunk to its smallest form before it is shown.
 
+mod ads;
 mod generate;
 mod ours;
 mod peer;

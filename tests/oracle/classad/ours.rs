@@ -83,6 +83,12 @@ pub(crate) fn answer(question: &Question) -> String {
 }
 
 fn print(ad: &ClassAd) -> String {
+    let texts = printed(ad).map(|text| python_json(&text));
+    format!("[{}]", texts.join(", "))
+}
+
+/// An ad as the module's `repr`, `printOld` and `printJson` print it.
+pub(crate) fn printed(ad: &ClassAd) -> [String; 3] {
     let options = long::PrintOptions {
         order: long::Order::Ad,
         private: true,
@@ -97,9 +103,7 @@ fn print(ad: &ClassAd) -> String {
     let mut out = Vec::new();
     json::push(ad, json::Layout::Indented, &mut out);
     let json = String::from_utf8_lossy(&out).into_owned();
-    let texts = [ad.unparse().to_string(), old, json];
-    let texts: Vec<_> = texts.iter().map(|text| python_json(text)).collect();
-    format!("[{}]", texts.join(", "))
+    [ad.unparse().to_string(), old, json]
 }
 
 /// A string as Python's `json.dumps` writes it: everything outside ASCII escaped.

@@ -4,6 +4,9 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
 use super::Question;
 
 /// In place of an answer that the reference died of.
@@ -12,11 +15,11 @@ pub(crate) const CRASHED: &str = "!crashed";
 const PROGRAM: &str = include_str!("peer.py");
 
 pub(crate) struct Peer {
-    python: PathBuf,
     running: Running,
 }
 
-struct Running {
+/// A Python process that has the module.
+pub(crate) struct Running {
     child: Child,
     stdin: ChildStdin,
     stdout: BufReader<ChildStdout>,
@@ -30,9 +33,11 @@ impl Drop for Running {
 }
 
 impl Running {
-    fn start(python: &PathBuf) -> Option<Self> {
+    /// Starts a program that says the version of the library first.
+    pub(crate) fn start(program: &str) -> Option<Self> {
+        let python = std::env::var_os("HTC_PYTHON").map_or_else(|| PathBuf::from("python3"), PathBuf::from);
         let mut child = Command::new(python)
-            .args(["-c", PROGRAM])
+            .args(["-c", program])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -46,26 +51,29 @@ impl Running {
         version.contains('.').then_some(running)
     }
 
-    fn ask(&mut self, questions: &[Question]) -> Option<Vec<String>> {
-        let records: Vec<_> = questions
-            .iter()
-            .map(|question| (question.kind.word(), &question.my, &question.target, &question.text))
-            .collect();
-        let mut line = serde_json::to_string(&records).ok()?;
+    /// Sends a question and waits for the answer, both a line of JSON.
+    pub(crate) fn exchange<A: DeserializeOwned>(&mut self, question: &impl Serialize) -> Option<A> {
+        let mut line = serde_json::to_string(question).ok()?;
         line.push('\n');
         self.stdin.write_all(line.as_bytes()).ok()?;
         let mut answer = String::new();
         self.stdout.read_line(&mut answer).ok()?;
         serde_json::from_str(&answer).ok()
     }
+
+    fn ask(&mut self, questions: &[Question]) -> Option<Vec<String>> {
+        let records: Vec<_> = questions
+            .iter()
+            .map(|question| (question.kind.word(), &question.my, &question.target, &question.text))
+            .collect();
+        self.exchange(&records)
+    }
 }
 
 impl Peer {
     /// Starts Python; none where there is none or it lacks the module.
     pub(crate) fn start() -> Option<Self> {
-        let python = std::env::var_os("HTC_PYTHON").map_or_else(|| PathBuf::from("python3"), PathBuf::from);
-        let running = Running::start(&python)?;
-        Some(Peer { python, running })
+        Some(Peer { running: Running::start(PROGRAM)? })
     }
 
     /// The answers to all questions. When the process dies of one, it is found and the others are asked again.
@@ -76,7 +84,7 @@ impl Peer {
         if let Some(answers) = self.running.ask(questions) {
             return answers;
         }
-        self.running = Running::start(&self.python).expect("Python started before");
+        self.running = Running::start(PROGRAM).expect("Python started before");
         if questions.len() == 1 {
             return vec![String::from(CRASHED)];
         }

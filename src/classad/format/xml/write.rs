@@ -99,7 +99,7 @@ impl Writer<'_> {
             Slot::Bool(false) => self.text("<b v=\"f\"/>"),
             Slot::Int(integer) => self.integer(*integer),
             Slot::Real(real) => self.real(*real),
-            Slot::Str { start, len } => self.string(ad.slot_text(*start, *len)),
+            Slot::Str { start, len } | Slot::Line { start, len } => self.string(ad.slot_text(*start, *len)),
             Slot::Expr(root, tree) => self.node(tree, *root, indent),
         }
     }

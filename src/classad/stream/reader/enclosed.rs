@@ -160,7 +160,10 @@ impl<R: Read> AdReader<R> {
                     match (read.found, complete) {
                         (true, None) => fail(begin, "the ad is not closed; its end tag </c> is missing"),
                         (true, Some(_)) => used = read.used.max(1),
-                        (false, _) if !self.any => fail(0, "no ad in here; an ad begins with <c>"),
+                        // A list of no ads is one.
+                        (false, _) if !self.any && text.find("<classads>").is_none() => {
+                            fail(0, "no ad in here; an ad begins with <c>")
+                        }
                         (false, _) => {}
                     }
                 }
