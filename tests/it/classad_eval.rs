@@ -209,7 +209,7 @@ fn what_is_filtered_and_what_is_read_whole_is_the_same() {
         for words in [&["-c", "true"][..], &["-c", "A =!= 1", "-strict-input"]] {
             let columns = [words, &["-af", "A", "B"]].concat();
             // An assignment makes the program read all of an ad.
-            let whole = [&columns[..], &["Unheard=1"]].concat();
+            let whole = [&["Unheard=1"], &columns[..]].concat();
             assert_eq!(fed(&columns, text), fed(&whole, text), "{text:?} {words:?}");
         }
         let (status, lines, err) = fed(&["-c", "true", "-jsonl", "-attributes", "A,B"], text);
