@@ -8,7 +8,7 @@
 //! | layer | rooms | what they are |
 //! |---|---|---|
 //! | L0 | [`text`], [`process`], [`world`], [`time`], [`quirks`] | plain data and small text languages |
-//! | L1 | [`classad`], [`os`] | the ClassAd language; the kernel, which knows no slot |
+//! | L1 | [`classad`], [`os`] | the ClassAd language, a crate of its own (`crates/classad`); the kernel, which knows no slot |
 //! | L2 | [`config`], [`job`] | the macro configuration; the field's words |
 //! | L3 | [`transform`], [`hook`], [`queue`], [`user_log`], [`journal`] | ad transforms, the hook protocol, stored ads, job events, records of what is under way |
 //! | L4 | [`router`], [`slot`], [`starter`] | the machines: pure, one step at a time |
@@ -19,7 +19,8 @@
 //! [`world::World`]); evaluation is total; parsing reports every error with its span and never aborts; a machine is
 //! `step(now, event) -> actions`; an attribute nobody knows survives every stage with its spelling; bytes are kept.
 
-pub mod classad;
+pub use htc_classad as classad;
+
 pub mod config;
 pub mod hook;
 pub mod job;

@@ -10,11 +10,14 @@ use std::time::Duration;
 
 use bstr::BString;
 
+use htc_classad::Outside;
+pub use htc_classad::Zone;
+
 use crate::process::Exit;
 use crate::time::Now;
 
-/// The outside world.
-pub trait World {
+/// The outside world. To ClassAds it is their own [`Outside`].
+pub trait World: Outside {
     /// Both clocks.
     fn now(&self) -> Now;
 
@@ -88,17 +91,6 @@ pub struct InterfaceAddress {
     pub address: core::net::IpAddr,
     /// Whether the interface is up.
     pub is_up: bool,
-}
-
-/// The offset of local time at some moment.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Zone {
-    /// Seconds east of Greenwich.
-    pub offset: i32,
-    /// Abbreviation, such as `CET`.
-    pub abbreviation: String,
-    /// Whether daylight saving is in force.
-    pub daylight_saving: bool,
 }
 
 /// What `stat` tells of a file.
@@ -196,6 +188,21 @@ pub struct Frozen<'a> {
     pub world: &'a dyn World,
     /// What the clock shows.
     pub now: Now,
+}
+
+impl Outside for Frozen<'_> {
+    fn epoch(&self) -> i64 {
+        self.now.epoch()
+    }
+    fn local_zone(&self, epoch: i64) -> Zone {
+        self.world.zone(epoch)
+    }
+    fn random_bits(&self) -> u64 {
+        self.world.random()
+    }
+    fn home(&self, user: &[u8]) -> Option<BString> {
+        self.world.home(user)
+    }
 }
 
 impl World for Frozen<'_> {

@@ -12,6 +12,7 @@ use bstr::{BString, ByteSlice};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
+use crate::classad::Outside;
 use crate::process::{ChildSpec, Exit, Session, Stdio};
 use crate::time::{Now, Tick};
 use crate::world::{
@@ -75,10 +76,26 @@ impl RealWorld {
 
 /// The zone of TZ or of the machine at a moment: seconds east of Greenwich, and whether daylight saving is in force.
 pub fn local_time(epoch: i64) -> (i32, bool) {
-    let Ok(timestamp) = jiff::Timestamp::from_second(epoch) else { return (0, false) };
-    let zone = jiff::tz::TimeZone::system();
-    let info = zone.to_offset_info(timestamp);
-    (info.offset().seconds(), info.dst().is_dst())
+    let zone = Zone::local(epoch);
+    (zone.offset, zone.daylight_saving)
+}
+
+impl Outside for RealWorld {
+    fn epoch(&self) -> i64 {
+        self.now().epoch()
+    }
+
+    fn local_zone(&self, epoch: i64) -> Zone {
+        self.zone(epoch)
+    }
+
+    fn random_bits(&self) -> u64 {
+        self.random()
+    }
+
+    fn home(&self, user: &[u8]) -> Option<BString> {
+        self.account_by_name(user).map(|account| account.home)
+    }
 }
 
 impl World for RealWorld {
@@ -87,18 +104,7 @@ impl World for RealWorld {
     }
 
     fn zone(&self, epoch: i64) -> Zone {
-        let utc = || Zone { offset: 0, abbreviation: "UTC".into(), daylight_saving: false };
-        let Ok(timestamp) = jiff::Timestamp::from_second(epoch) else { return utc() };
-        if self.utc {
-            return utc();
-        }
-        let zone = jiff::tz::TimeZone::system();
-        let info = zone.to_offset_info(timestamp);
-        Zone {
-            offset: info.offset().seconds(),
-            abbreviation: info.abbreviation().to_owned(),
-            daylight_saving: info.dst().is_dst(),
-        }
+        if self.utc { Zone::utc() } else { Zone::local(epoch) }
     }
 
     /// SplitMix64 (Steele, Lea, Flood 2014): good enough for load spreading and ids, and repeatable from a seed.

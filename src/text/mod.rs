@@ -1,19 +1,13 @@
-//! Small text tools that every room shares: spans into sources, caseless comparison, list wildcards, quantities,
-//! and the two quoting languages of job arguments and environments.
+//! Small text tools that every room shares: numbers, quantities and printf; and those that ads are read with
+//! ([`htc_classad::text`]): spans into sources, caseless comparison, list wildcards, quoting.
 //!
 //! Text is bytes here. HTCondor never looks at encodings, so nothing is ever re-encoded.
 
-pub mod arguments;
-pub mod calendar;
-pub mod caret;
-pub mod caseless;
-pub mod environment;
-pub mod list;
 pub mod number;
 pub mod printf;
 pub mod quantity;
-pub mod similar;
-pub mod span;
-pub mod strftime;
 
+pub use htc_classad::text::{
+    arguments, calendar, caret, caseless, environment, list, similar, span, strftime,
+};
 pub use span::{LineCounter, Position, Span};

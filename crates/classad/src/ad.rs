@@ -1,0 +1,555 @@
+//! Ads: attributes by name, with the spelling of names kept and an optional chained parent.
+
+use std::fmt;
+use std::sync::Arc;
+
+use bstr::{BStr, BString, ByteSlice};
+
+use super::computed::Computed;
+use super::expr::{Expr, Repr};
+use super::memo::Memo;
+use super::name;
+use super::parser::{Dialect, ParseError};
+use super::tree::{Node, NodeId, Tree};
+use super::value::Value;
+use crate::text::caseless;
+
+mod index;
+mod lines;
+#[cfg(test)]
+mod model;
+mod moves;
+mod plain;
+mod text;
+
+use index::{INDEX_FROM, Index};
+pub use lines::LineError;
+pub(crate) use lines::{exact_line, parts, to_nul};
+pub(crate) use plain::{Plain, plain_literal};
+
+/// An ad: a set of attributes with unevaluated values.
+///
+/// Names compare without case and keep the spelling they were first inserted with. The order of attributes is never
+/// observable: printing sorts them.
+///
+/// ```
+/// use htc_classad::{ClassAd, Value};
+/// let mut ad = ClassAd::new();
+/// ad.set("Owner", "ana");
+/// ad.insert_line(b"RequestCpus = 2 + 2").unwrap();
+/// assert!(ad.contains("OWNER"));
+/// assert_eq!(ad.get("requestcpus").unwrap().unparse(), "2 + 2");
+/// assert_eq!(ad.literal("owner"), Some(Value::from("ana")));
+/// ```
+#[derive(Clone, Default)]
+pub struct ClassAd {
+    /// Names and string literals ([`text`]).
+    text: Vec<u8>,
+    /// Hash of each name, beside the entries so that a search touches little memory.
+    hashes: Vec<u32>,
+    entries: Vec<Entry>,
+    /// From a certain size on, where to find the entry of a hash.
+    index: Option<Box<Index>>,
+    /// Bytes of the text that belong to no entry any more.
+    dead: usize,
+    parent: Option<Arc<ClassAd>>,
+}
+
+#[derive(Clone, Debug)]
+struct Entry {
+    start: u32,
+    len: u32,
+    value: Slot,
+}
+
+/// The value of an attribute: scalars stand in the ad itself, all else in a tree.
+#[derive(Clone, Debug)]
+pub(crate) enum Slot {
+    Undefined,
+    Error,
+    Bool(bool),
+    Int(i64),
+    Real(f64),
+    /// A string that stands somewhere in the text.
+    Str {
+        start: u32,
+        len: u32,
+    },
+    /// A string that stands behind its name in quotes and with a line's end: its line in the long form is finished.
+    Line {
+        start: u32,
+        len: u32,
+    },
+    Expr(NodeId, Arc<Tree>),
+}
+
+impl ClassAd {
+    /// An empty ad.
+    pub fn new() -> Self {
+        ClassAd::default()
+    }
+
+    /// An empty ad with room for as much as another one holds: ads of a stream are much alike.
+    pub(crate) fn sized_as(attributes: usize, bytes: usize) -> Self {
+        ClassAd {
+            text: Vec::with_capacity(bytes),
+            hashes: Vec::with_capacity(attributes),
+            entries: Vec::with_capacity(attributes),
+            ..ClassAd::default()
+        }
+    }
+
+    /// An empty ad with room for what a text of so many bytes usually holds.
+    pub(crate) fn likely_in(bytes: usize) -> Self {
+        ClassAd::sized_as((bytes / 32).min(256), (bytes - bytes / 4).min(1 << 16))
+    }
+
+    /// The hashes of its names, in their order.
+    pub(crate) fn hashes(&self) -> &[u32] {
+        &self.hashes
+    }
+
+    /// How many attributes the ad itself has, and how many bytes their names and texts take.
+    pub(crate) fn extent(&self) -> (usize, usize) {
+        (self.entries.len(), self.text.len())
+    }
+
+    #[inline]
+    fn find(&self, wanted: &[u8], hash: u32) -> Option<usize> {
+        let same = |at: usize| self.hashes[at] == hash && caseless::eq(self.name_of(at), wanted);
+        if let Some(index) = &self.index {
+            return index.candidates(hash).find(|at| same(*at));
+        }
+        // Eight at a time without an exit in between: the compiler makes two vector comparisons of it.
+        let mut base = 0;
+        let mut chunks = self.hashes.chunks_exact(8);
+        for chunk in &mut chunks {
+            if chunk.iter().fold(false, |any, other| any | (*other == hash))
+                && let Some(at) = (base..base + 8).find(|at| same(*at))
+            {
+                return Some(at);
+            }
+            base += 8;
+        }
+        let mut rest = chunks.remainder().iter();
+        while let Some(before) = rest.position(|other| *other == hash) {
+            base += before;
+            if same(base) {
+                return Some(base);
+            }
+            base += 1;
+        }
+        None
+    }
+
+    /// The value of an attribute, with the hash of its name known.
+    #[inline]
+    pub(crate) fn slot(&self, wanted: &[u8], hash: u32) -> Option<&Slot> {
+        self.find(wanted, hash).map(|at| &self.entries[at].value)
+    }
+
+    pub(crate) fn slot_expr(&self, slot: &Slot) -> Expr {
+        Expr(match slot {
+            Slot::Undefined => Repr::Scalar(Value::Undefined),
+            Slot::Error => Repr::Scalar(Value::Error),
+            Slot::Bool(b) => Repr::Scalar(Value::Bool(*b)),
+            Slot::Int(i) => Repr::Scalar(Value::Int(*i)),
+            Slot::Real(r) => Repr::Scalar(Value::Real(*r)),
+            Slot::Str { start, len } | Slot::Line { start, len } => {
+                Repr::Scalar(Value::Str(self.slot_text(*start, *len).into()))
+            }
+            Slot::Expr(root, tree) => Repr::Node(Arc::clone(tree), *root),
+        })
+    }
+
+    /// The value of an attribute of this ad itself if it is a scalar literal: `None` where there is no such attribute,
+    /// `Some(None)` where it has to be evaluated.
+    pub(crate) fn computed(&self, name: &[u8], hash: u32) -> Option<Option<Computed<'_>>> {
+        Some(match self.slot(name, hash)? {
+            Slot::Undefined => Some(Computed::Undefined),
+            Slot::Error => Some(Computed::Error),
+            Slot::Bool(b) => Some(Computed::Bool(*b)),
+            Slot::Int(i) => Some(Computed::Int(*i)),
+            Slot::Real(r) => Some(Computed::Real(*r)),
+            Slot::Str { start, len } | Slot::Line { start, len } => {
+                Some(Computed::Str(self.slot_text(*start, *len)))
+            }
+            Slot::Expr(..) => None,
+        })
+    }
+
+    /// The expression of an attribute; the chained parent is asked where the ad itself has none.
+    pub fn get(&self, name: impl AsRef<[u8]>) -> Option<Expr> {
+        let name = name.as_ref();
+        let hash = name::hash(name);
+        match self.slot(name, hash) {
+            Some(slot) => Some(self.slot_expr(slot)),
+            None => self.parent.as_ref()?.get(name),
+        }
+    }
+
+    /// The expression of an attribute of this ad itself, its chained parent left out.
+    pub fn get_own(&self, name: impl AsRef<[u8]>) -> Option<Expr> {
+        let name = name.as_ref();
+        self.slot(name, name::hash(name)).map(|slot| self.slot_expr(slot))
+    }
+
+    /// The value of an attribute that is written as a literal; nothing is evaluated.
+    pub fn literal(&self, name: impl AsRef<[u8]>) -> Option<Value> {
+        self.get(name)?.as_literal()
+    }
+
+    /// The text of an attribute that is a string literal; nothing is evaluated or copied.
+    pub fn string(&self, name: impl AsRef<[u8]>) -> Option<&BStr> {
+        let name = name.as_ref();
+        match self.slot(name, name::hash(name)) {
+            Some(Slot::Str { start, len } | Slot::Line { start, len }) => {
+                Some(self.slot_text(*start, *len).as_bstr())
+            }
+            Some(_) => None,
+            None => self.parent.as_ref()?.string(name),
+        }
+    }
+
+    /// The expression of an attribute of this ad itself unless it is a literal, which refers to nothing.
+    pub(crate) fn reference_of(&self, name: &[u8]) -> Option<Expr> {
+        match self.slot(name, name::hash(name))? {
+            slot @ Slot::Expr(..) => Some(self.slot_expr(slot)),
+            _ => None,
+        }
+    }
+
+    /// Whether the ad or its chained parent has the attribute.
+    pub fn contains(&self, name: impl AsRef<[u8]>) -> bool {
+        let name = name.as_ref();
+        self.slot(name, name::hash(name)).is_some()
+            || self.parent.as_ref().is_some_and(|parent| parent.contains(name))
+    }
+
+    /// Sets an attribute. A repeated name replaces the value and keeps the old spelling.
+    pub fn insert(&mut self, name: impl AsRef<[u8]>, value: Expr) {
+        match value.0 {
+            Repr::Scalar(value) => self.put_scalar(name.as_ref(), &value),
+            Repr::Node(tree, root) => self.put(name.as_ref(), Slot::Expr(root, tree)),
+        }
+    }
+
+    /// Sets an attribute to a value.
+    pub fn set(&mut self, name: impl AsRef<[u8]>, value: impl Into<Value>) {
+        match value.into() {
+            value @ (Value::List(_) | Value::Ad(_) | Value::AbsTime(_) | Value::RelTime(_)) => {
+                self.insert(name, Expr::literal(value));
+            }
+            scalar => self.put_scalar(name.as_ref(), &scalar),
+        }
+    }
+
+    fn put_scalar(&mut self, name: &[u8], value: &Value) {
+        let plain = match value {
+            Value::Error => return self.put(name, Slot::Error),
+            Value::Bool(truth) => Plain::Bool(*truth),
+            Value::Int(integer) => Plain::Int(*integer),
+            Value::Real(real) => Plain::Real(*real),
+            Value::Str(text) => Plain::Str(text),
+            _ => Plain::Undefined,
+        };
+        self.put_plain(name, None, plain);
+    }
+
+    #[inline]
+    fn put(&mut self, wanted: &[u8], value: Slot) {
+        let hash = name::hash(wanted);
+        if let Some(at) = self.find(wanted, hash) {
+            self.replace(at, value);
+            return;
+        }
+        self.put_new(wanted, hash, value);
+    }
+
+    /// With a hash: the name has it and is not in the ad.
+    #[inline]
+    pub(crate) fn put_known(&mut self, name: &[u8], new: Option<u32>, value: Slot) {
+        match new {
+            Some(hash) => self.put_new(name, hash, value),
+            None => self.put(name, value),
+        }
+    }
+
+    /// Adds an attribute that is not there.
+    fn put_new(&mut self, wanted: &[u8], hash: u32, value: Slot) {
+        // Texts must not be moved where the new value points into them.
+        if !matches!(value, Slot::Str { .. }) {
+            self.tidy();
+        }
+        let start = self.push_name(wanted);
+        self.add(Entry { start, len: wanted.len() as u32, value }, hash);
+    }
+
+    /// Adds an entry whose text is in place. It is made where it will stand: handed over in memory it would be read in
+    /// wider pieces than it was written in, for which a processor waits longer than for all the rest of this.
+    #[inline(always)]
+    fn add(&mut self, entry: Entry, hash: u32) {
+        self.hashes.push(hash);
+        self.entries.push(entry);
+        if self.index.is_some() || self.entries.len() > INDEX_FROM {
+            self.add_to_index(hash);
+        }
+    }
+
+    /// Tells the index of the last entry, or makes one.
+    #[cold]
+    fn add_to_index(&mut self, hash: u32) {
+        let count = self.entries.len();
+        match &mut self.index {
+            Some(index) if count * 2 <= index.slots.len() => index.place(hash, count as u32 - 1),
+            _ => self.index = Some(Box::new(Index::build(&self.hashes))),
+        }
+    }
+
+    /// Removes an attribute and returns its expression. As in the reference, an attribute that the chained parent has
+    /// is then hidden by `undefined` (reference: `ClassAd::Delete`).
+    pub fn remove(&mut self, name: impl AsRef<[u8]>) -> Option<Expr> {
+        let name = name.as_ref();
+        let removed = self.find(name, name::hash(name)).map(|at| {
+            let expr = self.slot_expr(&self.entries[at].value);
+            self.take_out(at);
+            expr
+        });
+        if self.parent.as_ref().is_some_and(|parent| parent.contains(name)) {
+            self.set(name, Value::Undefined);
+        }
+        removed
+    }
+
+    /// Removes all attributes and the chain.
+    pub fn clear(&mut self) {
+        self.text.clear();
+        self.hashes.clear();
+        self.entries.clear();
+        self.index = None;
+        self.dead = 0;
+        self.parent = None;
+    }
+
+    /// How many attributes the ad itself has.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether the ad itself has no attribute.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// The names of the ad's own attributes, in no particular order.
+    pub fn names(&self) -> impl ExactSizeIterator<Item = &BStr> + '_ {
+        (0..self.entries.len()).map(|at| self.name_of(at).as_bstr())
+    }
+
+    /// The ad's own attributes, in no particular order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&BStr, Expr)> + '_ {
+        (0..self.entries.len())
+            .map(|at| (self.name_of(at).as_bstr(), self.slot_expr(&self.entries[at].value)))
+    }
+
+    pub(crate) fn slots(&self) -> impl ExactSizeIterator<Item = (&[u8], &Slot)> + '_ {
+        (0..self.entries.len()).map(|at| (self.name_of(at), &self.entries[at].value))
+    }
+
+    /// The ad's own attributes sorted bytewise by name, upper case first: the order of the "job ad print".
+    pub fn sorted(&self) -> Vec<(&BStr, Expr)> {
+        let mut all: Vec<_> = self.iter().collect();
+        all.sort_unstable_by(|a, b| a.0.cmp(b.0));
+        all
+    }
+
+    /// The ad's own attributes by length of name, then caselessly: the order of the new form.
+    pub fn in_ad_order(&self) -> Vec<(&BStr, Expr)> {
+        let mut all: Vec<_> = self.iter().collect();
+        all.sort_unstable_by(|a, b| name::ad_order(a.0, b.0));
+        all
+    }
+
+    /// Inserts all attributes of another ad itself, its chain left out.
+    pub fn update(&mut self, other: &ClassAd) {
+        self.copy_from(other, |_, _| true);
+    }
+
+    /// Copies the attributes that `wanted` lets through, which is shown the ad as far as it is.
+    fn copy_from(&mut self, other: &ClassAd, wanted: impl Fn(&ClassAd, &[u8]) -> bool) {
+        for (name, slot) in other.slots() {
+            if !wanted(self, name) {
+                continue;
+            }
+            match slot {
+                Slot::Str { start, len } | Slot::Line { start, len } => {
+                    self.put_plain(name, None, Plain::Str(other.slot_text(*start, *len)));
+                }
+                slot => self.put(name, slot.clone()),
+            }
+        }
+    }
+
+    /// Chains the ad to another: what the ad does not have is looked up there. `None` ends the chain.
+    pub fn chain(&mut self, parent: Option<Arc<ClassAd>>) {
+        self.parent = parent;
+    }
+
+    /// The ad that this one is chained to.
+    #[inline]
+    pub fn parent(&self) -> Option<&Arc<ClassAd>> {
+        self.parent.as_ref()
+    }
+
+    /// A copy with the chain resolved: all attributes of the parents that the ad does not have itself. The nearest one
+    /// has its value and its spelling.
+    #[must_use]
+    pub fn flattened_chain(&self) -> ClassAd {
+        let mut all = self.clone();
+        while let Some(parent) = all.parent.take() {
+            all.copy_from(&parent, |ad, name| ad.find(name, name::hash(name)).is_none());
+            all.parent.clone_from(&parent.parent);
+        }
+        all
+    }
+
+    /// The ad of a node of kind ad.
+    pub(crate) fn from_node(tree: &Arc<Tree>, id: NodeId) -> ClassAd {
+        match tree.node(id) {
+            Node::Ad { first, count } => ClassAd::from_fields(tree, first, count),
+            _ => ClassAd::new(),
+        }
+    }
+
+    /// The ad of a range of fields.
+    pub(crate) fn from_fields(tree: &Arc<Tree>, first: u32, count: u32) -> ClassAd {
+        let mut ad = ClassAd::new();
+        for field in tree.fields(first, count) {
+            ad.insert(tree.name_bytes(field.name), Expr::from_tree(tree, field.node));
+        }
+        ad
+    }
+
+    /// Reads an ad of the new form: `[ a = 1; b = 2 ]`. Text behind it is an error.
+    ///
+    /// # Errors
+    /// Says where the text stops being an ad.
+    pub fn parse_new(text: &[u8], dialect: Dialect) -> Result<ClassAd, ParseError> {
+        let (ad, used) = super::format::new::parse_prefix(text, dialect)?;
+        super::format::new::expect_end(text, used, dialect)?;
+        Ok(ad)
+    }
+
+    /// The new form on one line.
+    pub fn unparse(&self) -> BString {
+        let mut out = Vec::new();
+        super::unparse::ad(self, super::unparse::Form::New, &mut out);
+        out.into()
+    }
+}
+
+/// The same attributes with the same expressions; names without case, the chain left out.
+impl PartialEq for ClassAd {
+    fn eq(&self, other: &Self) -> bool {
+        self.len() == other.len()
+            && self.iter().all(|(name, expr)| other.get_own(name).is_some_and(|theirs| theirs == expr))
+    }
+}
+
+impl fmt::Debug for ClassAd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.sorted().iter().map(|(name, expr)| (name, expr))).finish()
+    }
+}
+
+impl<N: AsRef<[u8]>, V: Into<Value>> FromIterator<(N, V)> for ClassAd {
+    fn from_iter<I: IntoIterator<Item = (N, V)>>(attributes: I) -> Self {
+        let mut ad = ClassAd::new();
+        for (name, value) in attributes {
+            ad.set(name, value);
+        }
+        ad
+    }
+}
+
+impl From<&ClassAd> for BString {
+    fn from(ad: &ClassAd) -> Self {
+        ad.unparse()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_line_of_a_name_wins_under_its_first_spelling() {
+        let mut ad = ClassAd::new();
+        ad.insert_line(b"  Foo = 1").unwrap();
+        ad.insert_line(b"FOO = \"x\"").unwrap();
+        assert_eq!(ad.len(), 1);
+        assert_eq!(ad.names().next().unwrap(), "Foo");
+        assert_eq!(ad.string("foo").unwrap(), "x");
+    }
+
+    #[test]
+    fn thousands_of_attributes_are_found_after_removals() {
+        let mut ad = ClassAd::new();
+        for i in 0..3000 {
+            ad.set(format!("Name{i}"), i);
+        }
+        for i in (0..3000).step_by(3) {
+            assert!(ad.remove(format!("nAME{i}")).is_some());
+        }
+        for i in 0..3000 {
+            assert_eq!(ad.contains(format!("NAME{i}")), i % 3 != 0, "{i}");
+        }
+    }
+
+    #[test]
+    fn replaced_strings_do_not_pile_up() {
+        let mut ad = ClassAd::new();
+        for i in 0..100_000 {
+            ad.set("A", format!("some longer text {i}"));
+        }
+        assert!(ad.text.len() < 20_000);
+        assert_eq!(ad.string("a").unwrap(), "some longer text 99999");
+        for i in 0..100_000 {
+            ad.remove("A");
+            ad.set("A", i);
+            ad.remove("B");
+            ad.set("B", "some text");
+        }
+        assert!(ad.text.len() < 40_000);
+        // The least that an attribute can be: mostly what stands around names and strings.
+        for _ in 0..100_000 {
+            ad.remove("A");
+            ad.set("A", 1);
+            ad.rename(b"A", b"C");
+            ad.set("A", "");
+            ad.rename(b"C", b"A");
+        }
+        assert!(ad.text.len() < 40_000);
+    }
+
+    #[test]
+    fn removing_hides_what_the_chained_parent_has() {
+        let mut base = ClassAd::new();
+        base.set("A", 1);
+        let mut ad = ClassAd::new();
+        ad.chain(Some(Arc::new(base)));
+        assert!(ad.contains("a"));
+        assert!(ad.remove("a").is_none());
+        assert_eq!(ad.literal("a"), Some(Value::Undefined));
+    }
+
+    #[test]
+    fn bad_lines_say_why() {
+        let mut ad = ClassAd::new();
+        assert_eq!(ad.insert_line(b"junk"), Err(LineError::NoEquals));
+        assert_eq!(ad.insert_line(b" = 3"), Err(LineError::NoName));
+        assert!(matches!(ad.insert_line(b"A = "), Err(LineError::Value(_))));
+        assert!(ad.insert_line(b"A B = 1 )( junk").is_ok());
+        assert!(ad.is_empty() || ad.contains("a b"));
+    }
+}

@@ -1,0 +1,210 @@
+//! Attributes from lines of long ads.
+
+use super::plain;
+use super::{ClassAd, Memo, Plain, Slot, plain_literal};
+use crate::expr::Repr;
+use crate::text::Span;
+use crate::{AttrName, Dialect, Expr, ParseError, numbers};
+
+/// Why a line of a long ad cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LineError {
+    /// There is no `=`.
+    #[error("no `=` in the line; write `Name = value`")]
+    NoEquals,
+    /// There is nothing before the `=`.
+    #[error("no name before the `=`")]
+    NoName,
+    /// The value does not begin with an expression. Spans count from the start of the line.
+    #[error("bad value: {0}")]
+    Value(ParseError),
+    /// The name is none that an attribute can be asked for by. Only [`exact_line`] minds.
+    #[error("the name is no identifier; it has letters, digits and `_`")]
+    Name(Span),
+    /// Something stands behind the value. Only [`exact_line`] minds.
+    #[error("the value ends before this")]
+    Rest(Span),
+}
+
+/// A line of a long ad taken apart.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Parts<'l> {
+    /// The name, without the white space around it.
+    pub(crate) name: &'l [u8],
+    /// Where the value begins: behind the `=` and the blanks that follow it.
+    pub(crate) value_at: usize,
+    /// The value, as far as the line goes for the reference, which ends it at a NUL byte.
+    pub(crate) value: &'l [u8],
+}
+
+/// A line as far as it goes for the reference: a NUL byte ends it.
+pub(crate) fn to_nul(line: &[u8]) -> &[u8] {
+    match memchr::memchr(0, line) {
+        Some(end) => &line[..end],
+        None => line,
+    }
+}
+
+/// Takes a line apart (reference: `InsertLongFormAttrValue`, compat_classad.cpp): white space in front is skipped, the name
+/// ends at the first `=`, blanks before and behind that belong to nothing.
+pub(crate) fn parts(line: &[u8]) -> Result<Parts<'_>, LineError> {
+    let line = to_nul(line);
+    let start = line.iter().take_while(|b| numbers::is_space(**b)).count();
+    let equals = start + memchr::memchr(b'=', &line[start..]).ok_or(LineError::NoEquals)?;
+    let blanks = line[start..equals].iter().rev().take_while(|b| **b == b' ').count();
+    let name = &line[start..equals - blanks];
+    if name.is_empty() {
+        return Err(LineError::NoName);
+    }
+    let value_at = equals + 1 + line[equals + 1..].iter().take_while(|b| **b == b' ').count();
+    Ok(Parts { name, value_at, value: &line[value_at..] })
+}
+
+/// Whether a line is an attribute and nothing else: its name an identifier, its value one expression to the end. The reference
+/// takes more.
+pub(crate) fn exact_line(line: &[u8]) -> Result<(), LineError> {
+    let Parts { name, value_at, value } = parts(line)?;
+    let is_identifier =
+        !name[0].is_ascii_digit() && name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
+    if !is_identifier {
+        let start = line.iter().take_while(|b| numbers::is_space(**b)).count();
+        return Err(LineError::Name(Span::new(start, start + name.len())));
+    }
+    let end = match value_end(value) {
+        Ok(end) => value_at + end,
+        Err(error) => return Err(LineError::Value(shifted(error, value_at))),
+    };
+    // Also what a NUL byte hides.
+    let rest = line[end..].iter().take_while(|b| numbers::is_space(**b)).count();
+    if end + rest < line.len() {
+        return Err(LineError::Rest(Span::new(end + rest, line.len())));
+    }
+    Ok(())
+}
+
+/// Where the expression ends that a value begins with.
+fn value_end(value: &[u8]) -> Result<usize, ParseError> {
+    if plain_literal(value).is_some() {
+        return Ok(value.len());
+    }
+    Expr::parse_prefix(value, Dialect::old_syntax()).map(|(_, used)| used)
+}
+
+/// An error of a part of a line, as one of the line.
+fn shifted(mut error: ParseError, by: usize) -> ParseError {
+    let by = u32::try_from(by).unwrap_or(u32::MAX);
+    error.span.start = error.span.start.saturating_add(by);
+    error.span.end = error.span.end.saturating_add(by);
+    error
+}
+
+impl LineError {
+    /// The error with the line and a caret where there is a place to point at.
+    pub fn render(&self, line: &[u8]) -> String {
+        match self {
+            LineError::Value(error) => error.render(line),
+            other => other.to_string(),
+        }
+    }
+}
+
+impl ClassAd {
+    /// Takes one line `Name = value` of a long ad (hooks.md 2.5): leading white space is skipped, the name ends at the
+    /// first `=`, any name is taken, text behind a complete expression is ignored.
+    ///
+    /// # Errors
+    /// Says what is wrong; the ad is left as it was.
+    pub fn insert_line(&mut self, line: &[u8]) -> Result<AttrName, LineError> {
+        self.take_line(line, None).map(AttrName::from)
+    }
+
+    /// As [`ClassAd::insert_line`], with a memory of texts that were parsed before.
+    pub(crate) fn take_line<'l>(
+        &mut self,
+        line: &'l [u8],
+        memo: Option<&mut Memo>,
+    ) -> Result<&'l [u8], LineError> {
+        let Parts { name, value_at, value } = parts(line)?;
+        let mut memo = memo;
+        let new = memo.as_deref_mut().and_then(|memo| memo.hash_of_next(self, name));
+        self.take_old(name, value, memo, new).map_err(|error| LineError::Value(shifted(error, value_at)))?;
+        Ok(name)
+    }
+
+    /// Takes the line that a text begins with if that is plain to see to be the attribute which the ad before had at this place,
+    /// with a plain value, or with the expression it had there. Returns the length of the line with its end; `None`
+    /// where [`ClassAd::take_line`] has to look. The text holds no NUL byte.
+    #[inline]
+    pub(crate) fn take_next(&mut self, text: &[u8], memo: &Memo) -> Option<usize> {
+        let at = self.entries.len();
+        let (hash, beginning) = memo.next_line(at)?;
+        let value = text.strip_prefix(beginning)?;
+        let (slot, length) = match *value.first()? {
+            b'"' => {
+                let end = 1 + memchr::memchr2(b'"', b'\n', &value[1..])?;
+                let ends = value[end] == b'"' && value[end - 1] != b'\\';
+                if !ends || value.get(end + 1) != Some(&b'\n') {
+                    return None;
+                }
+                let length = beginning.len() + end + 2;
+                self.put_new_line(beginning.len(), hash, &text[..length]);
+                return Some(length);
+            }
+            b'0'..=b'9' | b'-' => match plain::integer_line(value) {
+                Some((number, length)) => (Slot::Int(number), length),
+                None => plain_line(value)?,
+            },
+            _ => match memo.value_at(at, value) {
+                Some((root, tree, length)) => (Slot::Expr(root, tree), length),
+                None => plain_line(value)?,
+            },
+        };
+        self.put_new(&beginning[..beginning.len() - 3], hash, slot);
+        Some(beginning.len() + length + 1)
+    }
+
+    /// Sets an attribute to the expression that a text of the old syntax begins with; tells whether it is plain to see that
+    /// it is a literal.
+    pub fn insert_old(&mut self, name: &[u8], text: &[u8]) -> Result<bool, ParseError> {
+        self.take_old(name, text, None, None)
+    }
+
+    fn take_old(
+        &mut self,
+        name: &[u8],
+        text: &[u8],
+        mut memo: Option<&mut Memo>,
+        new: Option<u32>,
+    ) -> Result<bool, ParseError> {
+        if let Some(plain) = plain_literal(text) {
+            self.put_plain(name, new, plain);
+            return Ok(true);
+        }
+        if let Some((root, tree)) = memo.as_deref_mut().and_then(|memo| memo.get(text)) {
+            if let (Some(memo), Some(_)) = (memo, new) {
+                memo.keep_at(self.entries.len(), text, root, &tree);
+            }
+            self.put_known(name, new, Slot::Expr(root, tree));
+            return Ok(false);
+        }
+        let (expr, _) = Expr::parse_prefix(text, Dialect::old_syntax())?;
+        if let (Some(memo), Repr::Node(tree, root)) = (memo, &expr.0) {
+            memo.keep(text, *root, tree);
+        }
+        self.insert(name, expr);
+        Ok(false)
+    }
+}
+
+/// The number or truth value that a text begins with if its line ends there, and its length.
+fn plain_line(text: &[u8]) -> Option<(Slot, usize)> {
+    let end = memchr::memchr(b'\n', text)?;
+    let slot = match plain_literal(&text[..end])? {
+        Plain::Int(i) => Slot::Int(i),
+        Plain::Real(r) => Slot::Real(r),
+        Plain::Bool(b) => Slot::Bool(b),
+        Plain::Undefined => Slot::Undefined,
+        Plain::Str(_) => return None,
+    };
+    Some((slot, end))
+}

@@ -1,0 +1,247 @@
+//! The text of an ad: its names and strings.
+//!
+//! A name is followed by ` = `. A string that came together with its name stands right behind that in quotes and with a
+//! line's end, so that what a long ad shows of it is one piece of the text: that is a [`Slot::Line`]. Every other string is
+//! a [`Slot::Str`], wherever it happens to stand.
+
+use super::{ClassAd, Entry, Slot};
+
+/// What follows a name.
+const EQUALS: &[u8] = b" = ";
+/// Bytes of a finished line around its string: the quotation marks and the line's end.
+const AROUND: usize = 3;
+
+impl Entry {
+    /// Bytes of the ad's text that are the entry's.
+    fn extent(&self) -> usize {
+        self.len as usize + EQUALS.len() + self.value.extent()
+    }
+}
+
+impl Slot {
+    /// Bytes of the ad's text that the value takes.
+    pub(super) fn extent(&self) -> usize {
+        match self {
+            Slot::Str { len, .. } => *len as usize,
+            Slot::Line { len, .. } => *len as usize + AROUND,
+            Slot::Undefined | Slot::Error | Slot::Bool(_) | Slot::Int(_) | Slot::Real(_) | Slot::Expr(..) => {
+                0
+            }
+        }
+    }
+}
+
+impl ClassAd {
+    #[inline]
+    pub(crate) fn name_of(&self, at: usize) -> &[u8] {
+        let entry = &self.entries[at];
+        &self.text[entry.start as usize..entry.start as usize + entry.len as usize]
+    }
+
+    /// The text of a string literal.
+    #[inline]
+    pub(crate) fn slot_text(&self, start: u32, len: u32) -> &[u8] {
+        &self.text[start as usize..start as usize + len as usize]
+    }
+
+    /// The beginning of an attribute's line in the long form, `Name = `, and its value; no value where the line is complete.
+    #[inline]
+    pub(crate) fn line_of(&self, at: usize) -> (&[u8], Option<&Slot>) {
+        let entry = &self.entries[at];
+        let start = entry.start as usize;
+        match &entry.value {
+            Slot::Line { .. } => (&self.text[start..start + entry.extent()], None),
+            value => (&self.text[start..start + entry.len as usize + EQUALS.len()], Some(value)),
+        }
+    }
+
+    /// Replaces the value of an entry; the text of the old one is given up.
+    #[inline]
+    pub(super) fn replace(&mut self, at: usize, value: Slot) {
+        let old = std::mem::replace(&mut self.entries[at].value, value);
+        self.dead += old.extent();
+    }
+
+    /// Makes a string of its own of one that is a finished line, since another name is about to stand before it.
+    pub(super) fn part_line(&mut self, at: usize) {
+        if let Slot::Line { start, len } = self.entries[at].value {
+            self.entries[at].value = Slot::Str { start, len };
+            self.dead += AROUND;
+        }
+    }
+
+    /// Gives up the text of an entry that is about to go.
+    pub(super) fn bury(&mut self, at: usize) {
+        self.dead += self.entries[at].extent();
+    }
+
+    /// Gives an entry another name.
+    pub(super) fn put_name(&mut self, at: usize, name: &[u8]) {
+        self.part_line(at);
+        self.tidy();
+        self.dead += self.entries[at].len as usize + EQUALS.len();
+        self.entries[at].start = self.push_name(name);
+        self.entries[at].len = name.len() as u32;
+    }
+
+    #[inline]
+    pub(super) fn push_text(&mut self, bytes: &[u8]) -> (u32, u32) {
+        self.tidy();
+        let start = self.text.len() as u32;
+        self.text.extend_from_slice(bytes);
+        (start, bytes.len() as u32)
+    }
+
+    /// Gives text up that nothing uses any more, once that is most of it.
+    #[inline]
+    pub(super) fn tidy(&mut self) {
+        if self.dead > 4096 && self.dead * 2 > self.text.len() {
+            self.compact();
+        }
+    }
+
+    #[inline]
+    pub(super) fn push_name(&mut self, name: &[u8]) -> u32 {
+        let start = self.text.len() as u32;
+        self.text.extend_from_slice(name);
+        self.text.extend_from_slice(EQUALS);
+        start
+    }
+
+    /// Adds an attribute that is not there and holds a string.
+    #[inline]
+    pub(super) fn put_new_string(&mut self, name: &[u8], hash: u32, string: &[u8]) {
+        if memchr::memchr(b'"', string).is_some() {
+            let (start, len) = self.push_text(string);
+            return self.put_new(name, hash, Slot::Str { start, len });
+        }
+        self.tidy();
+        let start = self.push_name(name);
+        self.text.push(b'"');
+        let value = Slot::Line { start: self.text.len() as u32, len: string.len() as u32 };
+        self.text.extend_from_slice(string);
+        self.text.extend_from_slice(b"\"\n");
+        self.add(Entry { start, len: name.len() as u32, value }, hash);
+    }
+
+    /// Adds an attribute that is not there and holds a string without quotation marks, given as its line in the long form;
+    /// `beginning` is the length of `Name = ` in it.
+    #[inline]
+    pub(super) fn put_new_line(&mut self, beginning: usize, hash: u32, line: &[u8]) {
+        self.tidy();
+        let start = self.text.len() as u32;
+        self.text.extend_from_slice(line);
+        let value =
+            Slot::Line { start: start + beginning as u32 + 1, len: (line.len() - beginning - AROUND) as u32 };
+        self.add(Entry { start, len: (beginning - EQUALS.len()) as u32, value }, hash);
+    }
+
+    /// Adds an attribute that is not there with the string that the one at a place holds.
+    pub(super) fn copy_string(&mut self, at: usize, to: &[u8], hash: u32) {
+        self.tidy();
+        let range = |start: u32, len: u32| start as usize..start as usize + len as usize;
+        match self.entries[at].value {
+            Slot::Line { start, len } => {
+                let name = self.push_name(to);
+                let value = Slot::Line { start: self.text.len() as u32 + 1, len };
+                let string = range(start, len);
+                self.text.extend_from_within(string.start - 1..string.end + 2);
+                self.add(Entry { start: name, len: to.len() as u32, value }, hash);
+            }
+            Slot::Str { start, len } => {
+                let value = Slot::Str { start: self.text.len() as u32, len };
+                self.text.extend_from_within(range(start, len));
+                self.put_new(to, hash, value);
+            }
+            Slot::Undefined | Slot::Error | Slot::Bool(_) | Slot::Int(_) | Slot::Real(_) | Slot::Expr(..) => {
+            }
+        }
+    }
+
+    /// Copies the text that is still used together.
+    fn compact(&mut self) {
+        let old = std::mem::take(&mut self.text);
+        let mut text = Vec::with_capacity(old.len().saturating_sub(self.dead));
+        let mut keep = |start: &mut u32, len: usize| {
+            let bytes = &old[*start as usize..*start as usize + len];
+            *start = text.len() as u32;
+            text.extend_from_slice(bytes);
+        };
+        for entry in &mut self.entries {
+            let before = entry.start;
+            let name = entry.len as usize + EQUALS.len();
+            match &mut entry.value {
+                Slot::Str { start, len } => {
+                    keep(&mut entry.start, name);
+                    keep(start, *len as usize);
+                }
+                Slot::Line { start, len } => {
+                    keep(&mut entry.start, name + *len as usize + AROUND);
+                    *start = *start - before + entry.start;
+                }
+                Slot::Undefined
+                | Slot::Error
+                | Slot::Bool(_)
+                | Slot::Int(_)
+                | Slot::Real(_)
+                | Slot::Expr(..) => keep(&mut entry.start, name),
+            }
+        }
+        self.text = text;
+        self.dead = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::ClassAd;
+    use crate::format::long;
+
+    #[test]
+    fn a_string_that_happens_to_stand_behind_its_name_is_no_finished_line() {
+        for lines in [
+            &["A = 1", "A = \"x\"", "A = \"y\""][..],
+            &["A = 1", "A = \"x\"", "A = \"yz\"", "B = \"hello\""],
+            &["A = 1", "A = \"\"", "A = \"\"", "B = 2", "A = \"\""],
+        ] {
+            let mut ad = ClassAd::new();
+            for line in lines {
+                ad.insert_line(line.as_bytes()).unwrap();
+            }
+            let last = |name: &str| lines.iter().rfind(|line| line.starts_with(name));
+            let expected: String =
+                ["A", "B"].into_iter().filter_map(last).map(|line| format!("{line}\n")).collect();
+            assert_eq!(String::from_utf8(long::print(&ad)).unwrap(), expected);
+        }
+    }
+
+    #[test]
+    fn lines_print_what_was_put_in_whatever_happened_between() {
+        let mut ad = ClassAd::new();
+        let mut lines: Vec<String> = Vec::new();
+        for (name, value) in [
+            ("A", "\"x\""),
+            ("B", "\"say \\\"x\\\"\""),
+            ("C", "1"),
+            ("D", "\"\""),
+            ("E", "a + 1"),
+            ("F", "\"back\\slash\""),
+        ] {
+            lines.push(format!("{name} = {value}"));
+            ad.insert_line(format!("{name} = {value}").as_bytes()).unwrap();
+        }
+        assert_eq!(long::print(&ad), (lines.join("\n") + "\n").as_bytes());
+        // Replaced, with all texts moved together on the way, and put back.
+        ad.set("C", "a string now");
+        for turn in 0..3000 {
+            ad.set("A", format!("long enough to fill the text {turn}"));
+        }
+        lines[0] = String::from("A = \"long enough to fill the text 2999\"");
+        lines[2] = String::from("C = \"a string now\"");
+        assert_eq!(long::print(&ad), (lines.join("\n") + "\n").as_bytes());
+        ad.remove("B");
+        ad.set("B", "one \" in it");
+        lines[1] = String::from("B = \"one \\\" in it\"");
+        assert_eq!(long::print(&ad.clone()), (lines.join("\n") + "\n").as_bytes());
+    }
+}

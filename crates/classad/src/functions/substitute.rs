@@ -1,0 +1,98 @@
+//! `regexps()`, `replace()` and `replaceAll()` (reference: fnCall.cpp, regexp_helper).
+
+use bstr::BString;
+
+use crate::regex::{Captures, Regex, Search};
+
+/// What the result of a substitution consists of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Extent {
+    /// The whole subject with replacements in place (`f`), not the replacements alone.
+    pub(crate) full: bool,
+    /// All matches that do not overlap (`g`), not the first alone.
+    pub(crate) all: bool,
+}
+
+/// The result of a substitution; `None` is the error value.
+pub(crate) fn substitute(regex: &Regex, subject: &[u8], template: &[u8], extent: Extent) -> Option<BString> {
+    let mut output = Vec::new();
+    let mut at = 0;
+    let mut after_empty = false;
+    loop {
+        let search = Search { start: at, anchored_not_empty: after_empty, not_empty: false };
+        match regex.captures(subject, search).ok()? {
+            None if after_empty => {
+                // An empty match is stepped over byte by byte. Stepping beyond the end fails in the next round, so
+                // that replaceAll("x*", ...) is an error in the reference as well.
+                output.extend(subject.get(at));
+                at += 1;
+                after_empty = false;
+                if !extent.all {
+                    break;
+                }
+            }
+            None => break,
+            Some(found) => {
+                let whole = found.whole();
+                if extent.full {
+                    output.extend_from_slice(subject.get(at..whole.start).unwrap_or_default());
+                }
+                fill(template, subject, &found, &mut output)?;
+                at = whole.end;
+                // The reference never takes this back before the step above, even after a match that is not empty.
+                after_empty |= whole.is_empty();
+                if !extent.all {
+                    break;
+                }
+            }
+        }
+    }
+    if extent.full {
+        output.extend_from_slice(subject.get(at..).unwrap_or_default());
+    }
+    Some(output.into())
+}
+
+/// Writes the template with `\0` to `\9` replaced; `None` where it names a group beyond the last that took part.
+fn fill(template: &[u8], subject: &[u8], found: &Captures, output: &mut Vec<u8>) -> Option<()> {
+    let mut bytes = template.iter().peekable();
+    while let Some(byte) = bytes.next() {
+        match bytes.peek() {
+            Some(digit) if *byte == b'\\' && digit.is_ascii_digit() => {
+                let number = usize::from(**digit - b'0');
+                bytes.next();
+                if number >= found.len() {
+                    return None;
+                }
+                output.extend_from_slice(found.group(number).map_or(&[][..], |range| &subject[range]));
+            }
+            _ => output.push(*byte),
+        }
+    }
+    Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::regex::Options;
+
+    fn run(pattern: &str, subject: &str, template: &str, letters: &str) -> Option<String> {
+        let regex = Regex::compile(pattern.as_bytes(), Options::NONE).expect("a good pattern");
+        let extent = Extent { full: letters.contains('f'), all: letters.contains('g') };
+        let result = substitute(&regex, subject.as_bytes(), template.as_bytes(), extent)?;
+        Some(String::from_utf8(result.into()).expect("UTF-8"))
+    }
+
+    #[test]
+    fn substitution_follows_the_reference_around_empty_matches() {
+        assert_eq!(run("b", "abcb", "-", "fg").as_deref(), Some("a-c-"));
+        assert_eq!(run("(b)(c)?", "ab", r"<\1>", "").as_deref(), Some("<b>"));
+        assert_eq!(run("(b)(c)?", "ab", r"\2", ""), None);
+        assert_eq!(run("x", "abc", "-", "").as_deref(), Some(""));
+        assert_eq!(run("x", "abc", "-", "f").as_deref(), Some("abc"));
+        assert_eq!(run("x*", "abc", "-", "fg"), None);
+        assert_eq!(run("^", "abc", "!", "fg").as_deref(), Some("!abc"));
+        assert_eq!(run("b", "abcb", r"\x\", "fg").as_deref(), Some(r"a\x\c\x\"));
+    }
+}

@@ -1,0 +1,359 @@
+//! The two languages in which a job's arguments are written, `V1` and `V2`, and joining them again.
+//!
+//! * V1 raw: words between white space; nothing quotes (attribute `Args`).
+//! * V2 raw: `'...'` groups and `''` inside a group is one `'`; double quotes and backslashes are themselves
+//!   (attribute `Arguments`).
+//! * V2 quoted: V2 raw between double quotes, `""` for one of them (configuration and submit files).
+//!
+//! Reference: `condor_arglist.cpp`; recordings c01 and c13. Errors print the reference's own words.
+
+use bstr::{BStr, BString, ByteSlice};
+use thiserror::Error;
+
+use super::Span;
+
+/// Why a text is no list of arguments. The printed form is the reference's.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ArgumentError {
+    /// A single quote is never closed.
+    #[error("Unbalanced quote starting here: {rest}")]
+    UnbalancedQuote {
+        /// From the opening quote to the end of the text.
+        span: Span,
+        /// The text of the span.
+        rest: BString,
+    },
+    /// The double quote that opens a V2 quoted text is never closed.
+    #[error("Unterminated double-quote.")]
+    UnterminatedDoubleQuote {
+        /// The opening quote.
+        span: Span,
+    },
+    /// Something follows the double quote that closes a V2 quoted text.
+    #[error(
+        "Unexpected characters following double-quote.  Did you forget to escape the double-quote by repeating it?  \
+         Here is the quote and trailing characters: {rest}"
+    )]
+    AfterDoubleQuote {
+        /// From the closing quote to the end of the text.
+        span: Span,
+        /// The text of the span.
+        rest: BString,
+    },
+    /// A V2 quoted text was wanted and there is no double quote.
+    #[error("Expecting double-quoted input string (V2 format).")]
+    NotQuoted,
+    /// A double quote without a backslash in a V1 text of a submit file.
+    #[error("Found illegal unescaped double-quote: {rest}")]
+    UnescapedDoubleQuote {
+        /// From the quote to the end of the text.
+        span: Span,
+        /// The text of the span.
+        rest: BString,
+    },
+    /// A word that V1 cannot express, since it holds white space.
+    #[error("Cannot represent '{word}' in V1 arguments syntax.")]
+    NotInV1 {
+        /// The word.
+        word: BString,
+    },
+}
+
+impl ArgumentError {
+    /// Where in the text the mistake is; `None` where the whole text is meant.
+    pub fn span(&self) -> Option<Span> {
+        match self {
+            ArgumentError::UnbalancedQuote { span, .. }
+            | ArgumentError::UnterminatedDoubleQuote { span }
+            | ArgumentError::AfterDoubleQuote { span, .. }
+            | ArgumentError::UnescapedDoubleQuote { span, .. } => Some(*span),
+            ArgumentError::NotQuoted | ArgumentError::NotInV1 { .. } => None,
+        }
+    }
+}
+
+/// Whether the byte separates arguments in both languages.
+fn separates(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
+}
+
+/// C's `isspace`.
+fn is_space(byte: u8) -> bool {
+    byte.is_ascii_whitespace() || byte == 0x0b
+}
+
+/// Splits a V1 raw text; it cannot fail.
+///
+/// ```
+/// use htc_classad::text::arguments;
+/// assert_eq!(arguments::parse_v1_raw(b" a 'b  c' "), ["a", "'b", "c'"]);
+/// ```
+pub fn parse_v1_raw(text: &[u8]) -> Vec<BString> {
+    text.split(|&byte| separates(byte)).filter(|word| !word.is_empty()).map(BString::from).collect()
+}
+
+/// Splits a V2 raw text.
+///
+/// # Errors
+/// An unbalanced single quote.
+///
+/// ```
+/// use htc_classad::text::arguments;
+/// assert_eq!(arguments::parse_v2_raw(b"a'b c'd '' 'it''s'").unwrap(), ["ab cd", "", "it's"]);
+/// ```
+pub fn parse_v2_raw(text: &[u8]) -> Result<Vec<BString>, ArgumentError> {
+    let mut words = Vec::new();
+    let mut word: Option<Vec<u8>> = None;
+    let mut at = 0;
+    while let Some(&byte) = text.get(at) {
+        if byte == b'\'' {
+            at = read_group(text, at, word.get_or_insert_default())?;
+        } else {
+            if separates(byte) {
+                words.extend(word.take().map(BString::from));
+            } else {
+                word.get_or_insert_default().push(byte);
+            }
+            at += 1;
+        }
+    }
+    words.extend(word.map(BString::from));
+    Ok(words)
+}
+
+/// Reads the group whose opening quote stands at `open` into `word` and returns the offset after it.
+fn read_group(text: &[u8], open: usize, word: &mut Vec<u8>) -> Result<usize, ArgumentError> {
+    let mut at = open + 1;
+    loop {
+        let Some(length) = text.get(at..).and_then(|rest| rest.find_byte(b'\'')) else {
+            let span = Span::new(open, text.len());
+            return Err(ArgumentError::UnbalancedQuote { span, rest: text[open..].into() });
+        };
+        word.extend_from_slice(&text[at..at + length]);
+        at += length + 1;
+        if text.get(at) != Some(&b'\'') {
+            return Ok(at);
+        }
+        word.push(b'\'');
+        at += 1;
+    }
+}
+
+/// Whether a text in a place that takes both is V2 quoted: its first byte that is no blank is a double quote.
+pub fn is_v2_quoted(text: &[u8]) -> bool {
+    text.iter().find(|&&byte| !is_space(byte)) == Some(&b'"')
+}
+
+/// Takes the double quotes off a V2 quoted text.
+///
+/// # Errors
+/// No opening quote, no closing quote, or text after it.
+pub fn v2_quoted_to_raw(text: &[u8]) -> Result<BString, ArgumentError> {
+    let open = text.iter().position(|&byte| !is_space(byte)).unwrap_or(text.len());
+    if text.get(open) != Some(&b'"') {
+        return Err(ArgumentError::NotQuoted);
+    }
+    let mut raw = Vec::with_capacity(text.len());
+    let mut at = open + 1;
+    loop {
+        let Some(length) = text[at..].find_byte(b'"') else {
+            return Err(ArgumentError::UnterminatedDoubleQuote { span: Span::new(open, open + 1) });
+        };
+        raw.extend_from_slice(&text[at..at + length]);
+        let close = at + length;
+        at = close + 1;
+        if text.get(at) == Some(&b'"') {
+            raw.push(b'"');
+            at += 1;
+        } else if text[at..].iter().all(|&byte| is_space(byte)) {
+            return Ok(raw.into());
+        } else {
+            let span = Span::new(close, text.len());
+            return Err(ArgumentError::AfterDoubleQuote { span, rest: text[close..].into() });
+        }
+    }
+}
+
+/// Where the byte at `offset` of the raw text stands in the V2 quoted text it was made from.
+fn raw_to_quoted_offset(quoted: &[u8], offset: usize) -> usize {
+    let open = quoted.iter().position(|&byte| byte == b'"').unwrap_or(0);
+    let mut at = open + 1;
+    for _ in 0..offset {
+        at += if quoted.get(at) == Some(&b'"') { 2 } else { 1 };
+    }
+    at.min(quoted.len())
+}
+
+/// Moves the span of an error within raw text into the quoted text it came from.
+pub fn error_in_quoted(error: ArgumentError, quoted: &[u8]) -> ArgumentError {
+    match error {
+        ArgumentError::UnbalancedQuote { span, rest } => {
+            let start = raw_to_quoted_offset(quoted, span.start as usize);
+            let end = raw_to_quoted_offset(quoted, span.end as usize);
+            ArgumentError::UnbalancedQuote { span: Span::new(start, end), rest }
+        }
+        other => other,
+    }
+}
+
+/// Splits a V2 quoted text.
+///
+/// # Errors
+/// Those of [`v2_quoted_to_raw`] and [`parse_v2_raw`]; spans are those of the quoted text.
+pub fn parse_v2_quoted(text: &[u8]) -> Result<Vec<BString>, ArgumentError> {
+    parse_v2_raw(&v2_quoted_to_raw(text)?).map_err(|error| error_in_quoted(error, text))
+}
+
+/// Splits a text that is V2 quoted if it begins with a double quote, else V1 raw: `STARTER_JOB_ENVIRONMENT`,
+/// `<KEYWORD>_HOOK_PREPARE_JOB_ARGS` and their like.
+///
+/// # Errors
+/// Those of [`parse_v2_quoted`].
+pub fn parse_v1_raw_or_v2_quoted(text: &[u8]) -> Result<Vec<BString>, ArgumentError> {
+    if is_v2_quoted(text) { parse_v2_quoted(text) } else { Ok(parse_v1_raw(text)) }
+}
+
+/// Splits the value of `arguments` in a submit file: V2 quoted, or V1 in which `\"` is a double quote.
+///
+/// # Errors
+/// Those of [`parse_v2_quoted`], and a bare double quote in V1.
+pub fn parse_v1_wacked_or_v2_quoted(text: &[u8]) -> Result<Vec<BString>, ArgumentError> {
+    if is_v2_quoted(text) {
+        return parse_v2_quoted(text);
+    }
+    let mut raw = Vec::with_capacity(text.len());
+    let mut at = 0;
+    while let Some(&byte) = text.get(at) {
+        match byte {
+            b'"' => {
+                let span = Span::new(at, text.len());
+                return Err(ArgumentError::UnescapedDoubleQuote { span, rest: text[at..].into() });
+            }
+            b'\\' if text.get(at + 1) == Some(&b'"') => {
+                raw.push(b'"');
+                at += 2;
+            }
+            _ => {
+                raw.push(byte);
+                at += 1;
+            }
+        }
+    }
+    Ok(parse_v1_raw(&raw))
+}
+
+/// Joins words to V2 raw. Only the bytes that need it are quoted, as in the reference: `it's` becomes `it''''s`.
+///
+/// ```
+/// use htc_classad::text::arguments;
+/// assert_eq!(arguments::join_v2_raw(["a b", "", "c"]), "a' 'b '' c");
+/// ```
+pub fn join_v2_raw<W: AsRef<[u8]>>(words: impl IntoIterator<Item = W>) -> BString {
+    let mut text = Vec::new();
+    for word in words {
+        if !text.is_empty() {
+            text.push(b' ');
+        }
+        let word = word.as_ref();
+        if word.is_empty() {
+            text.extend_from_slice(b"''");
+        }
+        for &byte in word {
+            if !separates(byte) && byte != b'\'' {
+                text.push(byte);
+                continue;
+            }
+            // Two groups side by side would read as an escaped quote: the one before is opened again.
+            if text.last() == Some(&b'\'') {
+                text.pop();
+            } else {
+                text.push(b'\'');
+            }
+            if byte == b'\'' {
+                text.push(b'\'');
+            }
+            text.extend_from_slice(&[byte, b'\'']);
+        }
+    }
+    text.into()
+}
+
+/// Joins words to V2 quoted.
+pub fn join_v2_quoted<W: AsRef<[u8]>>(words: impl IntoIterator<Item = W>) -> BString {
+    v2_raw_to_quoted(join_v2_raw(words).as_bstr())
+}
+
+/// Puts V2 raw text between double quotes.
+pub fn v2_raw_to_quoted(raw: &BStr) -> BString {
+    let mut text = raw.replace(b"\"", b"\"\"");
+    text.insert(0, b'"');
+    text.push(b'"');
+    text.into()
+}
+
+/// Joins words to V1 raw.
+///
+/// # Errors
+/// A word that holds white space.
+pub fn join_v1_raw<W: AsRef<[u8]>>(words: impl IntoIterator<Item = W>) -> Result<BString, ArgumentError> {
+    let mut text = Vec::new();
+    for word in words {
+        let word = word.as_ref();
+        if word.iter().any(|&byte| separates(byte)) {
+            return Err(ArgumentError::NotInV1 { word: word.into() });
+        }
+        if !text.is_empty() {
+            text.push(b' ');
+        }
+        text.extend_from_slice(word);
+    }
+    Ok(text.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn double_quotes_and_backslashes_are_literal_in_v2_raw() {
+        assert_eq!(parse_v2_raw(br#"a"b \' c'"#).unwrap(), [r#"a"b"#, r"\ c"]);
+    }
+
+    #[test]
+    fn a_bad_quote_is_shown_from_where_it_opens() {
+        let error = parse_v2_raw(b"a 'b c").unwrap_err();
+        assert_eq!(error.to_string(), "Unbalanced quote starting here: 'b c");
+        assert_eq!(error.span(), Some(Span::new(2, 6)));
+        // In quoted text the caret must point into what the user wrote.
+        let error = parse_v2_quoted(br#"  "x""y 'z""#).unwrap_err();
+        assert_eq!(error.span(), Some(Span::new(8, 10)));
+    }
+
+    #[test]
+    fn v2_quoted_wants_both_quotes_and_nothing_behind() {
+        assert_eq!(parse_v2_quoted(b" \"a \"\"b\"\" 'c d'\" \t").unwrap(), ["a", "\"b\"", "c d"]);
+        assert_eq!(parse_v2_quoted(b"\"a").unwrap_err().to_string(), "Unterminated double-quote.");
+        let error = parse_v2_quoted(b"\"a\" b").unwrap_err();
+        assert!(error.to_string().ends_with("Here is the quote and trailing characters: \" b"), "{error}");
+        assert_eq!(parse_v2_quoted(b"a"), Err(ArgumentError::NotQuoted));
+    }
+
+    #[test]
+    fn the_first_byte_decides_between_v1_and_v2() {
+        assert_eq!(parse_v1_raw_or_v2_quoted(b"'a b'").unwrap(), ["'a", "b'"]);
+        assert_eq!(parse_v1_raw_or_v2_quoted(b" \"'a b'\"").unwrap(), ["a b"]);
+        assert_eq!(parse_v1_wacked_or_v2_quoted(br#"a\"b c"#).unwrap(), [r#"a"b"#, "c"]);
+        assert!(parse_v1_wacked_or_v2_quoted(br#"a"b"#).is_err());
+    }
+
+    #[test]
+    fn joining_gives_back_the_same_words() {
+        for words in [vec!["a b", "", "it's", "''", "\n\t", "\"q\""], vec!["x"], vec![], vec!["'", " '"]] {
+            assert_eq!(parse_v2_raw(&join_v2_raw(&words)).unwrap(), words);
+            assert_eq!(parse_v2_quoted(&join_v2_quoted(&words)).unwrap(), words);
+        }
+        assert_eq!(join_v2_raw(["it's"]), "it''''s");
+        assert!(join_v1_raw(["a b"]).is_err());
+        assert_eq!(join_v1_raw(["a", "'b"]).unwrap(), "a 'b");
+    }
+}

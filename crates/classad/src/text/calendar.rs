@@ -1,0 +1,109 @@
+//! The proleptic Gregorian calendar and C's broken-down time, without the system's zone tables.
+//!
+//! Years go beyond what any clock shows, since ads hold any 64-bit number of seconds.
+
+/// A broken-down time, like C's `struct tm` without its zone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Civil {
+    /// The year as written (not less 1900).
+    pub year: i64,
+    /// Month from 1.
+    pub month: i64,
+    /// Day of the month from 1.
+    pub day: i64,
+    /// Hour from 0.
+    pub hour: i64,
+    /// Minute from 0.
+    pub minute: i64,
+    /// Second from 0.
+    pub second: i64,
+}
+
+/// Seconds of a day.
+pub const DAY: i64 = 86_400;
+
+impl Civil {
+    /// The civil time of `seconds` since the epoch in a zone `offset` seconds east of Greenwich.
+    pub fn at(seconds: i64, offset: i64) -> Civil {
+        let local = i128::from(seconds) + i128::from(offset);
+        let day = i64::try_from(local.div_euclid(i128::from(DAY))).unwrap_or(0);
+        let rest = i64::try_from(local.rem_euclid(i128::from(DAY))).unwrap_or(0);
+        let (year, month, date) = date_of(day);
+        Civil { year, month, day: date, hour: rest / 3600, minute: rest / 60 % 60, second: rest % 60 }
+    }
+
+    /// Seconds since the epoch of this time read as UTC; parts out of range carry over as in `timegm`.
+    pub fn seconds(&self) -> i64 {
+        let month = self.month - 1;
+        let year = self.year + month.div_euclid(12);
+        let days = days_before(year, month.rem_euclid(12) + 1) + (self.day - 1);
+        let parts = [(days, DAY), (self.hour, 3600), (self.minute, 60), (self.second, 1)];
+        parts.iter().fold(0i64, |sum, (count, unit)| sum.wrapping_add(count.wrapping_mul(*unit)))
+    }
+
+    /// Days since Sunday.
+    pub fn weekday(&self) -> i64 {
+        (days_before(self.year, self.month) + self.day - 1 + 4).rem_euclid(7)
+    }
+
+    /// Days since the first of January.
+    pub fn day_of_year(&self) -> i64 {
+        days_before(self.year, self.month) + self.day - 1 - days_before(self.year, 1)
+    }
+}
+
+/// Whether a year has 366 days.
+pub fn is_leap(year: i64) -> bool {
+    year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
+}
+
+/// Days from the epoch to the first of a month (1 to 12).
+pub fn days_before(year: i64, month: i64) -> i64 {
+    let shifted = if month <= 2 { year - 1 } else { year };
+    let era = shifted.div_euclid(400);
+    let year_of_era = shifted.rem_euclid(400);
+    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5;
+    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
+    era.wrapping_mul(146_097).wrapping_add(day_of_era - 719_468)
+}
+
+/// Year, month and day of the month of a day since the epoch.
+pub fn date_of(days: i64) -> (i64, i64, i64) {
+    let shifted = days + 719_468;
+    let era = shifted.div_euclid(146_097);
+    let day_of_era = shifted.rem_euclid(146_097);
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted_month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
+    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
+    (year_of_era + era * 400 + i64::from(month <= 2), month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_and_dates_are_inverse() {
+        for days in (-800_000..800_000).step_by(37) {
+            let civil = Civil::at(days * DAY + 3661, 0);
+            assert_eq!(civil.seconds(), days * DAY + 3661);
+            assert_eq!((civil.hour, civil.minute, civil.second), (1, 1, 1));
+        }
+    }
+
+    #[test]
+    fn parts_out_of_range_carry_over() {
+        let civil = |year, month, day| Civil { year, month, day, ..Civil::default() }.seconds();
+        assert_eq!(civil(2020, 2, 30), civil(2020, 3, 1));
+        assert_eq!(civil(2020, 1, 0), civil(2019, 12, 31));
+        assert_eq!(civil(2020, 13, 1), civil(2021, 1, 1));
+    }
+
+    #[test]
+    fn weekdays_and_days_of_the_year() {
+        let leap_day = Civil { year: 2024, month: 2, day: 29, ..Civil::default() };
+        assert_eq!((leap_day.weekday(), leap_day.day_of_year()), (4, 59));
+    }
+}

@@ -1,0 +1,110 @@
+//! Lists of names in configuration values and attributes: splitting, membership, and the reference's `*`.
+//!
+//! Reference: `stl_string_utils.cpp` (`StringTokenIterator`, `matches_withwildcard_impl`).
+
+use bstr::ByteSlice;
+
+use super::caseless;
+
+/// Blanks and commas: the separators of nearly every list.
+pub const SEPARATORS: &[u8] = b", \t\r\n";
+
+/// The items of a list separated by blanks and commas; empty items do not exist.
+///
+/// ```
+/// use htc_classad::text::list;
+/// assert_eq!(list::split(b" a,b ,, c").collect::<Vec<_>>(), [&b"a"[..], b"b", b"c"]);
+/// ```
+pub fn split(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    split_by(text, SEPARATORS)
+}
+
+/// The items of a list with separators of its own. White space around items is cut in any case, white space within
+/// them only if it is no separator stays.
+pub fn split_by<'a>(text: &'a [u8], separators: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
+    text.split(|byte| separators.contains(byte))
+        .map(|item| item.trim_with(|c| c.is_ascii_whitespace() || c == '\x0b'))
+        .filter(|item| !item.is_empty())
+}
+
+/// Whether `name` is an item of the list, in any case.
+pub fn contains_caseless(text: &[u8], name: &[u8]) -> bool {
+    split(text).any(|item| caseless::eq(item, name))
+}
+
+/// Whether an item of the list matches `name`, in any case, with `*` as in [`matches_caseless`].
+pub fn contains_match_caseless(text: &[u8], name: &[u8]) -> bool {
+    split(text).any(|item| matches_caseless(item, name))
+}
+
+/// Whether `pattern` matches all of `name`; case counts.
+pub fn matches(pattern: &[u8], name: &[u8]) -> bool {
+    wildcard(pattern, name, |a, b| a == b)
+}
+
+/// Whether `pattern` matches all of `name`, in any case.
+///
+/// The reference knows one `*` anywhere and one more at the end. A further `*` stands for itself, and `?` always does.
+///
+/// ```
+/// use htc_classad::text::list::matches_caseless;
+/// assert!(matches_caseless(b"x*Y", b"XabcY") && matches_caseless(b"a*b*", b"a--b--"));
+/// assert!(!matches_caseless(b"a*b*c", b"a-b-c"));
+/// ```
+pub fn matches_caseless(pattern: &[u8], name: &[u8]) -> bool {
+    wildcard(pattern, name, caseless::eq)
+}
+
+fn wildcard(pattern: &[u8], name: &[u8], eq: fn(&[u8], &[u8]) -> bool) -> bool {
+    let Some(star) = pattern.find_byte(b'*') else {
+        return eq(pattern, name);
+    };
+    let (start, after) = (&pattern[..star], &pattern[star + 1..]);
+    let Some(head) = name.get(..start.len()) else {
+        return false;
+    };
+    if !eq(start, head) {
+        return false;
+    }
+    let tail = &name[start.len()..];
+    match after.strip_suffix(b"*") {
+        // A second star at the very end: the middle may stand anywhere.
+        Some(middle) => middle.is_empty() || tail.windows(middle.len()).any(|window| eq(window, middle)),
+        None => tail.len() >= after.len() && eq(after, &tail[tail.len() - after.len()..]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_star_anywhere_and_one_at_the_end() {
+        for (pattern, name, expected) in [
+            ("*", "", true),
+            ("**", "abc", true),
+            ("", "", true),
+            ("", "a", false),
+            ("ab*", "AB", true),
+            ("ab*", "a", false),
+            ("*ab", "xxAB", true),
+            ("*ab", "abx", false),
+            ("*ab*", "xabx", true),
+            ("a*b", "ab", true),
+            ("a*a", "a", false),
+            ("a*b*c", "axb*c", true),
+            ("a?c", "abc", false),
+        ] {
+            assert_eq!(matches_caseless(pattern.as_bytes(), name.as_bytes()), expected, "{pattern} {name}");
+        }
+        assert!(!matches(b"A*", b"abc"));
+    }
+
+    #[test]
+    fn membership_ignores_case_and_empty_items() {
+        assert!(contains_caseless(b"Cpus,, Memory\tDisk", b"memory"));
+        assert!(!contains_caseless(b"", b""));
+        assert!(contains_match_caseless(b"x, gpu*", b"GPUs"));
+        assert_eq!(split_by(b"a b; c ", b";").collect::<Vec<_>>(), [&b"a b"[..], b"c"]);
+    }
+}
