@@ -58,6 +58,23 @@ fn condor_transform_ads_answers_as_recorded() -> Result<(), String> {
 }
 
 #[test]
+fn one_changed_answer_of_a_corpus_is_the_one_that_fails() -> Result<(), String> {
+    let kind = Kind::named("classad").ok_or("no such kind")?;
+    let mut cases = lines(&kind.copy())?;
+    cases.truncate(500);
+    let flipped =
+        cases.iter().position(|case| case.contains("\"result\": \"true\"")).ok_or("no true case")?;
+    let place = tempfile::tempdir().map_err(|error| error.to_string())?;
+    let file = place.path().join("cases.jsonl");
+    cases[flipped] = cases[flipped].replacen("\"result\": \"true\"", "\"result\": \"false\"", 1);
+    std::fs::write(&file, cases.join("\n") + "\n").map_err(|error| error.to_string())?;
+    let outcome = kind.run(std::slice::from_ref(&file), Path::new(""))?;
+    let failed: Vec<&String> = outcome.failed.iter().map(|(id, _)| id).collect();
+    assert_eq!(failed, [&ids(&file)?[flipped]]);
+    Ok(())
+}
+
+#[test]
 fn every_listed_difference_is_about_a_case_that_there_is() -> Result<(), String> {
     let differences = Differences::load()?;
     for kind in KINDS {

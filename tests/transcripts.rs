@@ -13,54 +13,80 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use harness::transcript::outcome::Standing;
+use harness::transcript::outcome::{Outcome, total};
 use harness::transcript::{Options, processes, replay, report};
 
-/// Recordings of the layout of slots and of their ads, which no clock decides.
-const SLOTS: [&str; 2] = ["s30", "s31"];
-
-/// Recordings of the starter by hand, one small case after the other.
-const STARTER_ALONE: [&str; 23] = [
-    "c01", "c02", "c03", "c04", "c05", "c06", "c07", "c08", "c09", "c10", "c11", "c12", "c13", "c20", "c20b",
-    "c21", "c22", "c23", "c24", "c34", "c40", "c41", "s32",
+/// Recordings that no clock decides: layouts of slots and their ads, the starter by hand, lives of routed jobs.
+const TIMELESS: [&str; 24] = [
+    "s30", "s31", "s32", "c01", "c02", "c03", "c04", "c05", "c06", "c07", "c08", "c09", "c10", "c13", "c20",
+    "c20b", "c21", "c22", "c23", "c24", "c34", "c40", "c41", "r",
 ];
 
-/// Recordings of sessions in which whole seconds decide need a machine that does nothing else; `corpus transcript` plays them.
-const QUIET: &str = "cargo run --example corpus -- transcript ../shared/transcripts/s*";
+/// The others, in which whole seconds decide, need a machine that does nothing else.
+const QUIET: &str = "cargo run --example corpus -- transcript ../shared/transcripts/[cs]*";
+
+/// How many of the recorded attributes may be excused, in hundredths.
+const EXCUSED_PERCENT: f64 = 2.0;
 
 #[test]
-fn recorded_layouts_of_slots_are_reproduced() {
-    println!("not run here, since whole seconds decide in them: sessions of fetch-work and policy ({QUIET})");
-    reproduce(&SLOTS, 16);
-}
-
-#[test]
-fn recorded_runs_of_the_starter_by_hand_are_reproduced() {
-    // Signals are sent at times, so that not too many run at once.
-    reproduce(&STARTER_ALONE, 3);
-}
-
-#[test]
-fn recorded_lives_of_routed_jobs_are_reproduced() {
-    reproduce(&["r"], 4);
-}
-
-/// Replays the recordings whose names begin so, as far as there are any here.
-fn reproduce(prefixes: &[&str], parallel: usize) {
-    let slot = env!("CARGO_BIN_EXE_htc-slot-run");
-    let Some(directories) = recordings(prefixes) else {
+fn recordings_that_no_clock_decides_are_reproduced() {
+    println!(
+        "not run here, since whole seconds decide in them: sessions, signals and deferred jobs ({QUIET})"
+    );
+    let Some(directories) = recordings(&TIMELESS) else {
         println!("not run: no recordings in {} (HTC_SHARED names another place)", shared().display());
         return;
     };
-    let programs = Path::new(slot).parent().map_or_else(PathBuf::new, Path::to_owned);
-    let options = Options { programs, parallel, keep: false, counts_attempts: false, only: None, case: None };
-    let outcomes = replay(&directories, &options);
-    let good = report(&outcomes);
-    if outcomes.iter().all(|outcome| outcome.standing() == Standing::NotHere) {
-        println!("not run: {}", outcomes[0].not_here.as_deref().unwrap_or_default());
-        return;
+    let outcomes = play(&directories);
+    assert!(report(&outcomes), "differences from the recordings, or some could not be played, see above");
+    let excused = total(&outcomes).values.excused_percent();
+    assert!(excused < EXCUSED_PERCENT, "{excused:.2} % of the attributes are excused");
+}
+
+/// A copy of a recording, in a directory of another name.
+fn copy(name: &str, to: &Path) -> Option<PathBuf> {
+    let from = recordings(&[name])?.into_iter().next()?;
+    let copied = Command::new("cp").arg("-r").args([&from, to]).status();
+    assert!(copied.is_ok_and(|status| status.success()), "cp {}", from.display());
+    Some(from)
+}
+
+fn play(directories: &[PathBuf]) -> Vec<Outcome> {
+    let programs =
+        Path::new(env!("CARGO_BIN_EXE_htc-slot-run")).parent().map_or_else(PathBuf::new, Path::to_owned);
+    let options =
+        Options { programs, parallel: 8, keep: false, counts_attempts: false, only: None, case: None };
+    replay(directories, &options)
+}
+
+/// r13 has exceptions of its own, all cases of c24 are listed as not done.
+#[test]
+fn a_recording_gives_the_same_under_another_name() {
+    let place = tempfile::tempdir().expect("a directory");
+    for name in ["r13", "c24"] {
+        let other = place.path().join(format!("x99-{name}-other"));
+        let Some(own) = copy(name, &other) else { return };
+        let outcomes = play(&[own, other]);
+        let shown = |outcome: &Outcome| {
+            format!("{:?} {:?} {:?}", outcome.standing(), outcome.counts, outcome.not_done)
+        };
+        assert!(outcomes[0].standing().is_good(), "{:?}", outcomes[0].differences);
+        assert_eq!(shown(&outcomes[0]), shown(&outcomes[1]));
     }
-    assert!(good, "differences from the recordings, or some could not be played, see above");
+}
+
+#[test]
+fn one_changed_answer_of_a_recording_is_the_one_difference() {
+    let place = tempfile::tempdir().expect("a directory");
+    let other = place.path().join("flipped");
+    let Some(_) = copy("r02", &other) else { return };
+    let stdin = other.join("hooks/002-TRANSLATE_JOB/stdin");
+    let text = std::fs::read_to_string(&stdin).expect("what the hook read");
+    std::fs::write(&stdin, text.replacen("sleep' '4", "sleep' '5", 1)).expect("written");
+    let outcomes = play(&[other]);
+    let told: Vec<String> = outcomes[0].differences.iter().map(ToString::to_string).collect();
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(told[0].contains("002-TRANSLATE_JOB") && told[0].contains("sleep' '5"), "{told:?}");
 }
 
 /// A starter that is killed leaves its job, suspended perhaps: the replay ends and tells it (c12, `suspend-at-exec`).

@@ -33,6 +33,22 @@ fn the_suites_of_the_repository_pass() {
 }
 
 #[test]
+fn one_changed_answer_of_a_suite_is_the_one_that_fails() {
+    let place = tempfile::tempdir().unwrap();
+    let suites = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/suites");
+    let copied = std::process::Command::new("cp").arg("-r").args([&suites, &place.path().join("s")]).status();
+    assert!(copied.unwrap().success());
+    let file = place.path().join("s/good.toml");
+    let suite = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, suite.replacen("subcode = 190", "subcode = 191", 1)).unwrap();
+    let Some(output) = run(place.path(), &["run", "s/good.toml", "--tap"]) else { return };
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    let said = text(&output.stdout);
+    let failed: Vec<&str> = said.lines().filter(|line| line.starts_with("not ok")).collect();
+    assert!(failed.len() == 1 && failed[0].contains("no image means hold"), "{said}");
+}
+
+#[test]
 fn a_failing_case_shows_the_difference_and_status_1() {
     let home = tempfile::tempdir().unwrap();
     write_executable(&home.path().join("h"), b"#!/bin/sh\nexit 3\n");

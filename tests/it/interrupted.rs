@@ -82,8 +82,8 @@ fn a_command_of_the_configuration_ends_with_its_program() {
         let mut command = Command::new(env!("CARGO_BIN_EXE_htc-config-dump"));
         command.args(["--exec", "--config-file"]).arg(&config).arg("X");
         let left = stopped(&mut command, &script, signal);
-        // Nobody can kill the grandchild after SIGKILL.
-        assert_eq!(left.len(), usize::from(signal == Signal::SIGKILL), "{signal}");
+        // Of what SIGKILL orphans, whatever else ends it is the machine's business.
+        assert!(left.len() <= usize::from(signal == Signal::SIGKILL), "{signal}: {left:?}");
     }
 }
 

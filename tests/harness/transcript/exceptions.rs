@@ -1,8 +1,12 @@
 //! The written list of differences that must be, each with its reason.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 
 use super::Result;
+use super::outcome::Tally;
+use super::readings::Reading;
 use super::subject::Subject;
 
 /// The list itself.
@@ -12,6 +16,7 @@ const LIST: &str = include_str!("exceptions.toml");
 #[derive(Debug, Deserialize)]
 pub struct Exceptions {
     exception: Vec<Exception>,
+    reading: Vec<Reading>,
     /// Whether everything runs as the caller, since the recorded accounts do not exist here.
     #[serde(skip)]
     pub as_caller: bool,
@@ -31,6 +36,9 @@ pub struct Exception {
     /// Why it must.
     #[allow(dead_code, reason = "it is there for people; a test sees that it is not empty")]
     reason: String,
+    /// Another daemon did it, so that it was not to be compared at all.
+    #[serde(default)]
+    of_others: bool,
     /// Only where everything runs as the caller.
     #[serde(default)]
     as_caller: bool,
@@ -59,20 +67,40 @@ pub enum Allow {
     Anything,
 }
 
+impl Exception {
+    /// Counts what it allows.
+    pub fn count(&self, values: &mut Tally) {
+        if self.of_others { values.skipped += 1 } else { values.excused += 1 }
+    }
+}
+
 impl Exceptions {
     /// Reads the list.
     pub fn load() -> Result<Self> {
         toml::from_str(LIST).map_err(|error| format!("exceptions.toml: {error}"))
     }
 
-    /// Whether a difference of this kind is allowed at this place.
-    pub fn allow(&self, (subject, case): (&Subject, &str), place: &str, name: &str, wanted: Allow) -> bool {
-        self.exception.iter().any(|exception| {
+    /// Whether two values that differ agree as far as values of this name can.
+    pub fn agree(
+        &self,
+        about: (&str, &str),
+        recorded: &BTreeMap<String, String>,
+        ours: &BTreeMap<String, String>,
+    ) -> bool {
+        self.reading.iter().any(|reading| reading.agrees(about, recorded, ours))
+    }
+
+    /// The exception that allows a difference of this kind at this place.
+    pub fn find(
+        &self,
+        (subject, case): (&Subject, &str),
+        place: &str,
+        name: &str,
+        wanted: Allow,
+    ) -> Option<&Exception> {
+        self.exception.iter().find(|exception| {
             (exception.allow == wanted || exception.allow == Allow::Anything)
-                && exception
-                    .places
-                    .iter()
-                    .any(|listed| place == listed || place.split('.').next() == Some(listed.as_str()))
+                && is_at(&exception.places, place)
                 && (exception.recordings.is_empty()
                     || exception.recordings.iter().any(|title| subject.is(title)))
                 && subject.configures(&exception.config)
@@ -84,7 +112,13 @@ impl Exceptions {
     }
 }
 
-fn matches(pattern: &str, name: &str) -> bool {
+/// Whether a place is listed, by itself or with all kinds of calls.
+pub fn is_at(places: &[String], place: &str) -> bool {
+    places.iter().any(|listed| place == listed || place.split('.').next() == Some(listed.as_str()))
+}
+
+/// Whether a name is that of a pattern, with `*` as wildcard at either end.
+pub fn matches(pattern: &str, name: &str) -> bool {
     match (pattern.strip_prefix('*'), pattern.strip_suffix('*')) {
         _ if pattern == "*" => true,
         (Some(end), None) => name.len() >= end.len() && name.to_lowercase().ends_with(&end.to_lowercase()),

@@ -75,7 +75,7 @@ impl<'a> Findings<'a> {
 
     /// Whether an exception of this scenario allows it.
     pub fn allowed(&self, case: &str, place: &str, name: &str, wanted: Allow) -> bool {
-        self.exceptions.allow((self.subject, case), place, name, wanted)
+        self.exceptions.find((self.subject, case), place, name, wanted).is_some()
     }
 
     /// Compares two calls of the same program.
@@ -97,9 +97,7 @@ impl<'a> Findings<'a> {
         if let Some(then) = &recorded.env {
             let now = ours.env.as_deref().unwrap_or_default();
             let map = |env: &[(String, String)]| {
-                env.iter()
-                    .map(|(name, value)| (name.clone(), normalise::scratch(value)))
-                    .collect::<BTreeMap<_, _>>()
+                env.iter().map(|(name, value)| normalise::variable(name, value)).collect::<BTreeMap<_, _>>()
             };
             let (mut then, mut now) = (map(then), map(now));
             if !self.own_accounts {
@@ -175,21 +173,22 @@ impl<'a> Findings<'a> {
     ) {
         for (name, then) in recorded {
             let now = ours.get(name);
+            if now == Some(then) || self.exceptions.agree((what, name), recorded, ours) {
+                self.counts.values.compared += 1;
+                continue;
+            }
             let wanted = if now.is_some() { Allow::Value } else { Allow::Missing };
-            if now != Some(then) && self.allowed(place, what, name, wanted) {
-                self.counts.values.excused += 1;
+            if let Some(exception) = self.exceptions.find((self.subject, place), what, name, wanted) {
+                exception.count(&mut self.counts.values);
                 continue;
             }
             self.counts.values.compared += 1;
-            if now != Some(then) {
-                self.differ(place, &format!("{what} {name}"), Some(then.clone()), now.cloned());
-            }
+            self.differ(place, &format!("{what} {name}"), Some(then.clone()), now.cloned());
         }
         for (name, now) in ours.iter().filter(|(name, _)| !recorded.contains_key(*name)) {
-            if self.allowed(place, what, name, Allow::Extra) {
-                self.counts.values.excused += 1;
-            } else {
-                self.differ(place, &format!("{what} {name}"), None, Some(now.clone()));
+            match self.exceptions.find((self.subject, place), what, name, Allow::Extra) {
+                Some(exception) => exception.count(&mut self.counts.values),
+                None => self.differ(place, &format!("{what} {name}"), None, Some(now.clone())),
             }
         }
     }

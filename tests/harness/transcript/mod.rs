@@ -20,6 +20,7 @@ pub mod outcome;
 mod phase;
 mod play;
 pub mod processes;
+mod readings;
 mod recorded;
 mod router;
 mod scenario;

@@ -17,6 +17,14 @@ pub fn scratch(text: &str) -> String {
     out + rest
 }
 
+/// A variable of an environment. Marks of the process family have pids in their names, as many as there are daemons above.
+pub fn variable(name: &str, value: &str) -> (String, String) {
+    match name.strip_prefix("_CONDOR_ANCESTOR_") {
+        Some(_) => ("_CONDOR_ANCESTOR_PID".to_owned(), "a mark".to_owned()),
+        None => (name.to_owned(), scratch(value)),
+    }
+}
+
 /// A file that a job or a log wrote: times, addresses and process ids are placeholders.
 pub fn file(text: &str) -> String {
     let mut out = String::with_capacity(text.len());

@@ -12,15 +12,16 @@ use super::session::Session;
 impl Session<'_> {
     /// Whether an exception allows a difference, which is counted then.
     pub(super) fn allowed(&mut self, place: &str, name: &str, allow: Allow) -> bool {
-        let allowed = self.stage.exceptions.allow((self.stage.subject, ""), place, name, allow);
-        if allowed {
-            self.counts.values.excused += 1;
-            if allow != Allow::Extra {
-                // It was taken for compared before.
-                self.counts.values.compared -= 1;
-            }
+        let stage = self.stage;
+        let Some(exception) = stage.exceptions.find((stage.subject, ""), place, name, allow) else {
+            return false;
+        };
+        exception.count(&mut self.counts.values);
+        if allow != Allow::Extra {
+            // It was taken for compared before.
+            self.counts.values.compared -= 1;
         }
-        allowed
+        true
     }
 
     pub(super) fn neutral(&self, text: &str) -> String {

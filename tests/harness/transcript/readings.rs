@@ -1,0 +1,94 @@
+//! Values that are another one on every machine and at every time, and how they are compared all the same: times by their distance
+//! from the ad's own clock, measurements by their kind.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use super::exceptions::{is_at, matches};
+
+/// How far a time may lie from the recorded one, in seconds: a replay begins sooner than daemons do.
+const SLACK: i64 = 20;
+/// What tells the time of an ad.
+const CLOCKS: [&str; 2] = ["MyCurrentTime", "LastHeardFrom"];
+
+/// How some values are compared.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reading {
+    /// Places, as of an exception.
+    places: Vec<String>,
+    /// Names, with `*` as wildcard at either end.
+    names: Vec<String>,
+    /// What must agree.
+    by: By,
+}
+
+/// What must agree of two values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum By {
+    /// The distance from the clock of the ad that they stand in.
+    Time,
+    /// Whether they are integers, reals, truth values or texts.
+    Kind,
+}
+
+/// Attributes of one ad, or variables of one environment.
+type Values = BTreeMap<String, String>;
+
+impl Reading {
+    /// Whether it is about this, and both values agree as far as they can.
+    pub fn agrees(&self, (place, name): (&str, &str), recorded: &Values, ours: &Values) -> bool {
+        let about = is_at(&self.places, place) && self.names.iter().any(|pattern| matches(pattern, name));
+        let (Some(then), Some(now)) = (recorded.get(name), ours.get(name)) else { return false };
+        about
+            && kind(then) == kind(now)
+            && match self.by {
+                By::Kind => true,
+                By::Time => match (since(then, recorded), since(now, ours)) {
+                    (Some(then), Some(now)) => (then - now).abs() <= SLACK,
+                    // An ad without a clock: both are times, or none.
+                    (None, None) => then.len() == now.len(),
+                    _ => false,
+                },
+            }
+    }
+}
+
+fn since(value: &str, ad: &Values) -> Option<i64> {
+    let clock = CLOCKS.iter().find_map(|clock| ad.get(*clock))?;
+    Some(value.parse::<i64>().ok()? - clock.parse::<i64>().ok()?)
+}
+
+fn kind(value: &str) -> &'static str {
+    match value {
+        "true" | "false" => "truth value",
+        "undefined" => "undefined",
+        _ if value.starts_with('"') => "text",
+        _ if value.parse::<i64>().is_ok() => "integer",
+        _ if value.parse::<f64>().is_ok() => "real",
+        _ => "expression",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ad(values: &[(&str, &str)]) -> Values {
+        values.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    }
+
+    #[test]
+    fn times_agree_by_their_distance_from_the_clock_and_measurements_by_their_kind() {
+        let reading = |by| Reading { places: vec!["slot-ad".into()], names: vec!["*".into()], by };
+        let then = ad(&[("MyCurrentTime", "1000000000"), ("T", "1000000005"), ("N", "7")]);
+        let near = ad(&[("MyCurrentTime", "2000000000"), ("T", "2000000007"), ("N", "8.0")]);
+        let far = ad(&[("MyCurrentTime", "2000000000"), ("T", "2000000099"), ("N", "9")]);
+        let agrees = |by, name, now| reading(by).agrees(("slot-ad.FETCH_WORK", name), &then, now);
+        assert!(agrees(By::Time, "T", &near) && !agrees(By::Time, "T", &far));
+        assert!(agrees(By::Kind, "N", &far) && !agrees(By::Kind, "N", &near));
+        assert!(!reading(By::Kind).agrees(("job-ad", "N"), &then, &far));
+    }
+}
