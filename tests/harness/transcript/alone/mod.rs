@@ -101,6 +101,7 @@ fn one(
         .map_err(|error| format!("{}: {error}", starter.display()))?;
     // The directories for temporary files were empty where the recordings were made, and jobs list them.
     let script = "mount --bind \"$1\" \"$2\" && mount -t tmpfs none /tmp && mount -t tmpfs none /var/tmp && \
+                  mount -t tmpfs -o mode=1777 none /dev/shm && \
                   umask \"$0\" && shift 2 && exec \"$@\"";
     let mut command = accounts.command(ground.stage.top(), Path::new("/bin/sh"), None);
     command.args(["-c", script, case.umask.as_deref().unwrap_or("0022")]);
