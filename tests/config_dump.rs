@@ -217,6 +217,182 @@ endif
 }
 
 #[test]
+fn names_of_families_that_nobody_reads_are_found_with_what_was_meant() {
+    let cases = [
+        ("SLOT_TYPE_1_PARTITONABLE = true", "did you mean SLOT_TYPE_1_PARTITIONABLE?"),
+        ("SLOT2_START = false", "SLOT_TYPE_<n>_START for the type of SLOT2"),
+        ("START_SLOT2 = false", "SLOT_TYPE_<n>_START for the type of SLOT2"),
+        ("SLOT_TYPE_1_STARTT = true", "did you mean SLOT_TYPE_1_START?"),
+        ("SLOT_TYPE_1_IS_OWNER = true", "did you mean SLOT_TYPE_1_IsOwner?"),
+        ("SLOT_TYPE_1_UPDATE_INTERVAL = 5", "set UPDATE_INTERVAL"),
+        ("SLOT_TYPE_12 = cpus=1", "set MAX_SLOT_TYPES = 12"),
+        ("SLOT1_USR = x", "did you mean SLOT1_USER?"),
+        ("SLOT1_2_EXECUTE = /x", "did you mean SLOT1_EXECUTE?"),
+        ("NUM_SLOT_TYPE_1 = 2", "did you mean NUM_SLOTS_TYPE_1?"),
+        ("SLOT_TYPE_1 = cpuz=4, disk=10%", "did you mean cpus?"),
+        ("SLOT_TYPE_1 = cpus=4, mem=200%", "200% of the machine's memory is more than there is"),
+        ("STARTD_CRON_JOB_LIST = A", "did you mean STARTD_CRON_JOBLIST?"),
+        ("STARTD_CRON_HEALTH_PERIODE = 5", "did you mean STARTD_CRON_HEALTH_PERIOD?"),
+        ("SCHEDD_CRON_X_PERIOD = 5", "add X to SCHEDD_CRON_JOBLIST"),
+        ("STARTD_CORN_JOBLIST = A", "did you mean STARTD_CRON_JOBLIST?"),
+        ("STARTD_ATTRS = IsHealty\nIsHealthy = true", "did you mean IsHealthy?"),
+        ("DAEMON_LIST = MASTER STARTDD", "did you mean STARTD?"),
+        ("STARTDD.START = true", "did you mean STARTD?"),
+        ("STRT = true", "did you mean START?"),
+        ("ALLOW_WRIT = *", "did you mean ALLOW_WRITE?"),
+        ("SEC_DEFALT_ENCRYPTION = REQUIRED", "did you mean SEC_DEFAULT_ENCRYPTION?"),
+        ("MAX_STARTDD_LOG = 1", "did you mean MAX_STARTD_LOG?"),
+        ("AUTO_USE_FEATURE_GPU = true", "did you mean AUTO_USE_FEATURE_GPUs?"),
+        ("MACHINE_RESOURCE_INVENTROY_X = /x", "did you mean MACHINE_RESOURCE_INVENTORY_X?"),
+        ("JOB_TRANSFORM_NAME = a", "did you mean JOB_TRANSFORM_NAMES?"),
+        ("HOSTALLOW_READ = *", "write ALLOW_ in place of HOSTALLOW_"),
+    ];
+    for (config, wanted) in cases {
+        let (out, err, status) = Place::new(&format!("{config}\n")).run(["lint"]);
+        assert!(status == 1 && out.contains(wanted), "{config}: {wanted} in {out}{err}");
+    }
+    let read = "STARTD_SLOT_EXPRS = State\nSLOT_TYPE_1 = cpus=1 gpus=1\nSLOT_TYPE_1_START = true\nNUM_SLOTS_TYPE_1 = 1\n\
+                SLOT1_1_USER = alice\nSTARTD_ATTRS = Colour\nSLOT_TYPE_1_Colour = \"red\"\nSLOT1_Colour = \"blue\"\n\
+                JOB_ROUTER_SCHEDD2_SPOOL = /s\nALLOW_WRITE_COLLECTOR = *\nSEC_CLIENT_ENCRYPTION = REQUIRED\n\
+                MASTER_STARTD_BACKOFF_FACTOR = 2\nSTARTD_CRON_JOBLIST = A\nSTARTD_CRON_A_EXECUTABLE = /bin/true\n\
+                STARTD_CRON_A_RECONFIG_RERUN = true\nSCHEDD2 = $(SCHEDD)\nSCHEDD2_ARGS = -local-name two\n\
+                TWO.SPOOL = /two\nDAEMON_LIST = MASTER SCHEDD2\n";
+    assert_eq!(findings(read), Vec::<String>::new());
+}
+
+#[test]
+fn the_story_of_a_name_says_that_nobody_reads_it() {
+    let place = Place::new("SLOT2_START = false\nSTRT = 1\nOWN = 1\nX = $(OWN)\nHOSTALLOW_READ = *\n");
+    for (name, wanted) in [
+        ("SLOT2_START", "nothing reads it: no slot has a START of its own"),
+        ("STRT", "did you mean START?"),
+        ("OWN", "no such parameter; other values refer to it"),
+        ("HOSTALLOW_READ", "reads it no more"),
+    ] {
+        let (out, _, _) = place.run(["--why", name]);
+        assert!(out.contains(wanted), "{wanted} in {out}");
+    }
+    let (out, _, status) = place.run(["--why", "--json", "SLOT2_START", "START"]);
+    let all: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(
+        (all[0]["read_by"].as_str(), all[1]["read_by"].as_str(), status),
+        (Some("nobody"), Some("daemons"), 0)
+    );
+    assert_eq!(all[0]["definitions"][0]["raw"], "false");
+}
+
+#[test]
+fn json_is_an_array_or_refused() {
+    let place = Place::new("STARTD_JOB_HOOK_KEYWORD = KW\nKW_HOOK_FETCH_WORK = /bin/true\nA = 1\n");
+    for words in [
+        &["--summary"][..],
+        &["--sources"],
+        &["--macro", "$(A)"],
+        &["use", "FEATURE"],
+        &["--trace", "A"],
+        &["--check-if", "true"],
+    ] {
+        let (out, err, status) = place.run(words.iter().chain(&["--json"]));
+        assert_eq!((out.as_str(), status), ("", 2), "{words:?} {err}");
+        assert!(err.contains("--json cannot be had with"), "{err}");
+    }
+    for words in [&["--why", "A"][..], &["--hooks"], &["A"], &["--dump", "^A$"], &["lint"]] {
+        let (out, err, _) = place.run(words.iter().chain(&["--json"]));
+        let all: serde_json::Value =
+            serde_json::from_str(&out).unwrap_or_else(|_| panic!("{words:?} {out}{err}"));
+        assert!(all.is_array(), "{words:?} {out}");
+    }
+    let (out, _, _) = place.run(["--hooks", "--jsonl"]);
+    assert!(out.lines().all(|line| line.starts_with('{') && line.ends_with('}')), "{out}");
+}
+
+#[test]
+fn lint_of_a_file_follows_what_it_names_or_says_so() {
+    let place = Place::new(
+        "LOCAL_CONFIG_DIR = parts\nLOCAL_CONFIG_FILE = /bin/echo START = true |\ninclude : missing\n",
+    );
+    fs::create_dir(place.path().join("parts")).unwrap();
+    place.write("parts/10", "STARDT_DEBUG = D_ALWAYS\ninclude command : /bin/echo A = 1\n");
+    let (out, err, status) = place.run(["lint", "condor_config"]);
+    assert_eq!(status, 1, "{err}");
+    for wanted in [
+        "parts/10:1:1: HTCondor has no parameter STARDT_DEBUG",
+        "parts/10:2:1: '/bin/echo A = 1' was not run",
+        "condor_config:2:21: '/bin/echo START = true' was not run",
+        "condor_config:3:1: the file missing was not looked at",
+    ] {
+        assert!(out.contains(wanted), "{wanted} in {out}");
+    }
+    assert!(
+        err.ends_with("4 findings (3 not-read, 1 unknown-parameter); 2 sources and 3 settings read\n"),
+        "{err}"
+    );
+    // What a part of a configuration refers to may stand in another.
+    place.write("50-part", "START = $(SET_ELSEWHERE)\nSTARTD_ATTRS = Colour\n");
+    let (out, err, status) = place.run(["lint", "50-part"]);
+    assert!(status == 0 && out.is_empty() && err.contains("taken for a part"), "{out}{err}");
+    // Nothing wrong, and not all seen.
+    place.write("piped", "LOCAL_CONFIG_FILE = /bin/echo START = (true |\n");
+    let (_, err, status) = place.run(["lint", "piped"]);
+    assert_eq!((err.as_str(), status), ("1 finding (1 not-read); 1 source and 1 setting read\n", 4));
+    let (out, _, status) = place.run(["lint", "--exec", "piped"]);
+    assert!(status == 1 && out.contains("[bad-expression]"), "{out}");
+    // What a command would write is not made.
+    place.write("into", "include command into cache : /bin/echo A = 1\n");
+    assert_eq!(place.run(["lint", "into"]).2, 4);
+    assert!(!place.path().join("cache").exists());
+    // What is not read may define what is used.
+    place.write("piped", "LOCAL_CONFIG_FILE = /bin/echo X = 1 |\nSTART = $(SOMETHING_ELSE)\n");
+    let (out, _, status) = place.run(["lint", "piped"]);
+    assert!(status == 4 && !out.contains("[undefined]"), "{out}");
+    place.write("sound", "START = false\nDAEMON_LIST = MASTER STARTD\n");
+    let (out, err, status) = place.run(["lint", "sound"]);
+    assert_eq!((out.as_str(), err.as_str(), status), ("", "no findings; 1 source and 2 settings read\n", 0));
+}
+
+#[test]
+fn a_syntax_error_hides_no_other_finding() {
+    let config = "STARDT_DEBUG = 1\nno statement\nif A == B\nSTARRT = 1\nendif\nbad-name @=end\n not a statement\n@end\nRNAK = 1\n";
+    let all = findings(config);
+    assert_eq!(
+        all,
+        [
+            "unknown-parameter:1:1",
+            "syntax:2:13",
+            "syntax:3:4",
+            "unknown-parameter:4:1",
+            "syntax:6:4",
+            "unknown-parameter:9:1"
+        ]
+    );
+    let many = Place::new(&"no statement\n".repeat(5000));
+    let (out, err, status) = many.run(["lint"]);
+    assert!(status == 1 && out.contains("reading stops here") && out.len() < 50_000, "{} {err}", out.len());
+}
+
+#[test]
+fn what_is_the_sites_own_is_never_told_to_be_removed() {
+    let (out, _, _) = Place::new("MY_SCRIPT_READS_THIS = 1\nQUILL_NAME = x\n").run(["lint"]);
+    assert!(out.contains("condor_config_val MY_SCRIPT_READS_THIS"), "{out}");
+    assert!(!out.contains("remove it"), "{out}");
+    assert!(out.contains("[unused-macro]") && out.contains("[removed-parameter]"), "{out}");
+}
+
+#[test]
+fn a_policy_that_is_no_expression_is_told_to_never_fire() {
+    let place = Place::new(
+        "SYSTEM_PERIODIC_HOLD = $(JobStatus != 3) && true\nSYSTEM_PERIODIC_REMOVE = (a\nX = a is null\nSTART = $(X)\n",
+    );
+    let (out, _, _) = place.run(["lint"]);
+    assert!(
+        out.contains("no job is ever held by it") && out.contains("no job is ever removed by it"),
+        "{out}"
+    );
+    // What is odd is shown where it is written.
+    assert!(out.contains("condor_config:3:") && out.contains("START: null"), "{out}");
+}
+
+#[test]
 fn the_ad_of_a_fetched_job_is_looked_at() {
     let place = Place::new("");
     place.write("good.ad", "Cmd = \"/bin/true\"\nJobUniverse = 5\nOwner = \"alice\"\nIwd = \"/tmp\"\n");
@@ -262,6 +438,9 @@ fn the_recorded_configurations_show_only_what_is_wrong_in_them() {
         "unknown-parameter",
         "old-syntax",
         "unquoted-string",
+        "named-not-defined",
+        "slot-type",
+        "removed-parameter",
     ];
     let place = Place::new("");
     let mut clean = 0;

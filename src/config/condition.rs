@@ -149,6 +149,11 @@ impl IfStack {
         self.levels.is_empty()
     }
 
+    /// Opens an `if` whose condition cannot be told, as if it held.
+    pub(crate) fn assume(&mut self) {
+        self.levels.push(Level { taken: true, any_taken: true, in_else: false });
+    }
+
     /// Deals with a line if it is one of the four keywords; `None` if it is not.
     pub fn line(
         &mut self,

@@ -48,6 +48,9 @@ pub struct LoadOptions {
     pub local_files: bool,
     /// Whether the user's own file (`~/.condor/user_config`) is read.
     pub user_file: bool,
+    /// Whether reading goes on behind what stops daemons, for those who want to know all that is wrong:
+    /// [`Attempt::stops`] and [`Config::not_read`] tell.
+    pub go_on: bool,
 }
 
 impl Default for LoadOptions {
@@ -67,6 +70,7 @@ impl Default for LoadOptions {
             more_files: Vec::new(),
             local_files: true,
             user_file: true,
+            go_on: false,
         }
     }
 }
@@ -186,6 +190,32 @@ pub struct Config {
     pub local_sources: Vec<BString>,
     /// Definitions that conditions left out, if texts are kept.
     pub skipped: Vec<Skipped>,
+    /// Sources that it names and that were not read, if reading goes on behind them.
+    pub not_read: Vec<NotRead>,
+}
+
+/// A source that was not read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotRead {
+    /// What it is.
+    pub kind: NotReadKind,
+    /// Its name, or the command line.
+    pub name: BString,
+    /// The source that names it in an `include`, and the line.
+    pub from: Option<(SourceId, u32)>,
+    /// Why it could not be read.
+    pub reason: String,
+}
+
+/// What was not read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotReadKind {
+    /// A command, which was not run.
+    Command,
+    /// A file that has to be there.
+    File,
+    /// A directory of LOCAL_CONFIG_DIR, which need not be there.
+    Directory,
 }
 
 /// What came of an attempt: as much of the configuration as could be read, all that was said, and why it stopped.
@@ -195,6 +225,8 @@ pub struct Attempt {
     pub config: Config,
     /// What was said and did not stop it, in order.
     pub warnings: Vec<Warning>,
+    /// What would have stopped it, had it not been told to go on.
+    pub stops: Vec<ConfigError>,
     /// What stopped it.
     pub error: Option<ConfigError>,
 }
@@ -211,7 +243,7 @@ impl Config {
         who: &Who,
         options: &LoadOptions,
     ) -> Result<(Config, Vec<Warning>), ConfigError> {
-        let Attempt { config, warnings, error } = Config::attempt(world, who, options);
+        let Attempt { config, warnings, error, .. } = Config::attempt(world, who, options);
         match error {
             Some(error) => Err(error),
             None => Ok((config, warnings)),
@@ -224,8 +256,8 @@ impl Config {
         mode::set_strict(false);
         let mut loader = Loader::new(world, who, options);
         let result = loader.read_all();
-        let Loader { set, who, messages, root, local_sources, skipped, .. } = loader;
-        let config = Config { set, who, root, local_sources, skipped };
+        let Loader { set, who, messages, root, local_sources, skipped, not_read, stops, .. } = loader;
+        let config = Config { set, who, root, local_sources, skipped, not_read };
         let warnings = messages.iter().filter(|said| !said.is_error);
         let warnings: Vec<Warning> = warnings.map(|said| Warning { text: said.text.clone() }).collect();
         let error = result.err().map(|failure| ConfigError {
@@ -235,7 +267,7 @@ impl Config {
             hint: failure.hint,
             status: failure.status,
         });
-        Attempt { config, warnings, error }
+        Attempt { config, warnings, stops, error }
     }
 
     /// The values as the subsystem for which it was read sees them. What expansion asks of the outside (time, chance,
@@ -318,7 +350,12 @@ pub(crate) struct Loader<'a> {
     pub(crate) root: Option<BString>,
     pub(crate) local_sources: Vec<BString>,
     pub(crate) skipped: Vec<Skipped>,
+    pub(crate) not_read: Vec<NotRead>,
+    stops: Vec<ConfigError>,
 }
+
+/// After so many errors a text is none of this language.
+const MAX_STOPS: usize = 100;
 
 impl<'a> Loader<'a> {
     fn new(world: &'a dyn World, who: &Who, options: &'a LoadOptions) -> Self {
@@ -339,7 +376,32 @@ impl<'a> Loader<'a> {
             root: None,
             local_sources: Vec::new(),
             skipped: Vec::new(),
+            not_read: Vec::new(),
+            stops: Vec::new(),
         }
+    }
+
+    /// Whether the reading goes on behind an error: then it is noted, with the error lines said since `before`.
+    ///
+    /// # Errors
+    /// The error itself, where it does not.
+    pub(crate) fn go_on(&mut self, before: usize, stop: Stop) -> Result<(), Stop> {
+        if !self.options.go_on || self.stops.len() >= MAX_STOPS {
+            return Err(stop);
+        }
+        let said = self.messages.split_off(before);
+        let (errors, warnings): (Vec<Said>, Vec<Said>) = said.into_iter().partition(|said| said.is_error);
+        self.messages.extend(warnings);
+        let mut lines: Vec<BString> = errors.into_iter().map(|said| said.text).collect();
+        lines.extend(Some(stop.reason).filter(|reason| !reason.is_empty()));
+        self.stops.push(ConfigError {
+            lines,
+            warnings: 0,
+            place: stop.place,
+            hint: stop.hint,
+            status: stop.status,
+        });
+        Ok(())
     }
 
     /// Something to say that does not stop the reading.

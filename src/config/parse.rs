@@ -82,6 +82,8 @@ struct Block {
     offset: u32,
     /// Whether a line was added; an empty first line would not count as one.
     opened_at: Span,
+    /// Whether what it would define cannot be defined: its lines are no statements all the same.
+    is_void: bool,
 }
 
 impl Loader<'_> {
@@ -137,9 +139,12 @@ impl Loader<'_> {
                 if text.strip_prefix(b"@") == Some(&open.tag[..]) {
                     let place = frame.place(at, open.offset);
                     let (name, text) = (open.name.clone(), std::mem::take(&mut open.text));
+                    let is_void = open.is_void;
                     block = None;
-                    self.define(&name, &text, place)
-                        .map_err(|error| self.stop_expansion(&frame, &line, error))?;
+                    if !is_void && let Err(error) = self.define(&name, &text, place) {
+                        let stop = self.stop_expansion(&frame, &line, error);
+                        self.go_on(self.messages.len(), stop)?;
+                    }
                     continue;
                 }
                 if !open.text.is_empty() {
@@ -148,8 +153,13 @@ impl Loader<'_> {
                 open.text.extend_from_slice(text);
                 continue;
             }
-            self.statement(&mut frame, &line, &mut block)?;
+            let before = self.messages.len();
+            if let Err(stop) = self.statement(&mut frame, &line, &mut block) {
+                self.go_on(before, stop)?;
+                self.step_over(&mut frame, &line, &mut block);
+            }
         }
+        let before = self.messages.len();
         self.last_line = lines.line();
         let name = self.source_name(source);
         let mut stop = None;
@@ -176,8 +186,30 @@ impl Loader<'_> {
             stop = Some(unended.reason("endif(s) not found before end-of-file"));
         }
         match stop {
-            Some(stop) => Err(stop),
+            Some(stop) => self.go_on(before, stop),
             None => Ok(()),
+        }
+    }
+
+    /// Goes on behind a statement that is wrong: what it opens is open all the same.
+    fn step_over<'t>(&self, frame: &mut Frame<'t>, line: &LogicalLine<'t>, block: &mut Option<Block>) {
+        let text: &[u8] = &line.text;
+        if let Some(("if", _)) = if_keyword(text.strip_prefix(b":").unwrap_or(text)) {
+            frame.ifs.assume();
+            frame.conditions.push((text.into(), line.line));
+            return;
+        }
+        if let Ok(split) = statement::split(text)
+            && split.operator == Operator::Here
+        {
+            *block = Some(Block {
+                name: split.name.into(),
+                tag: split.value.into(),
+                text: Vec::new(),
+                offset: 0,
+                opened_at: line.locate(0, text.len()),
+                is_void: true,
+            });
         }
     }
 
@@ -360,7 +392,14 @@ impl Loader<'_> {
         let offset = line.locate(0, 0).start;
         if split.operator == Operator::Here {
             let opened_at = line.locate(0, line.text.len());
-            *block = Some(Block { name, tag: split.value.into(), text: Vec::new(), offset, opened_at });
+            *block = Some(Block {
+                name,
+                tag: split.value.into(),
+                text: Vec::new(),
+                offset,
+                opened_at,
+                is_void: false,
+            });
             return Ok(());
         }
         let value = self.appended(&name, split.operator, split.value);

@@ -8,11 +8,11 @@ use std::path::Path;
 use bstr::{BStr, BString, ByteSlice};
 
 use crate::classad::regex::{Options as RegexOptions, Regex};
-use crate::config::command::{self, Target, ends_in_bar};
+use crate::config::command::{self, CommandPolicy, Target, ends_in_bar};
 use crate::config::condition;
 use crate::config::defaults;
 use crate::config::evaluate;
-use crate::config::load::{Loader, Stop};
+use crate::config::load::{Loader, NotRead, NotReadKind, Stop};
 use crate::config::macro_set::{Found, Place, Source, SourceId, SourceKind};
 use crate::config::template::{self, is_space};
 use crate::config::use_counts::Reading;
@@ -227,6 +227,11 @@ impl Loader<'_> {
             if !required {
                 return Ok(());
             }
+            if self.options.go_on && depth > 0 {
+                let (name, reason) = (name.to_owned(), why.to_string());
+                self.not_read.push(NotRead { kind: NotReadKind::File, name, from: None, reason });
+                return Ok(());
+            }
             self.error_line(format!("ERROR: Can't read {kind} {name}"));
             return Err(Stop::new(0).hint(why.to_string()));
         }
@@ -307,6 +312,7 @@ impl Loader<'_> {
                 return Err("not a valid command, | must be at the end\n".into());
             }
             Some(line) => {
+                self.note_command(line, included_from);
                 let ran = command::run(line, self.options.commands, self.world);
                 let (text, exit) = ran.map_err(|error| BString::from(error.to_string()))?;
                 (text, Some(exit))
@@ -314,6 +320,14 @@ impl Loader<'_> {
         };
         self.keep_text(source, &text);
         Ok(Opened { source, text, exit })
+    }
+
+    /// Notes a command that is passed over.
+    fn note_command(&mut self, line: &BString, from: Option<(SourceId, u32)>) {
+        if self.options.commands == CommandPolicy::Skipped {
+            let (name, reason) = (line.clone(), "commands are not run".to_owned());
+            self.not_read.push(NotRead { kind: NotReadKind::Command, name, from, reason });
+        }
     }
 
     /// Opens the target of an `include`.
@@ -343,6 +357,13 @@ impl Loader<'_> {
             None => self.read_text(target.as_ref()).map_err(|_| BString::from("can't open input file"))?,
             Some(_) if !ends_in_bar(from.shown.as_ref()) => {
                 return Err("not a valid command, | must be at the end\n".into());
+            }
+            // Nothing came of it that could be kept in the file.
+            Some(line) if self.options.commands == CommandPolicy::Skipped => {
+                self.note_command(line, included_from);
+                let source =
+                    self.set.add_source(Source { name: from.shown.clone(), kind, included_from, text: None });
+                return Ok((source, Vec::new()));
             }
             Some(line) => {
                 let ran = command::run(line, self.options.commands, self.world);
@@ -397,7 +418,13 @@ impl Loader<'_> {
             },
         };
         let mut files = Vec::new();
-        for name in self.world.list_dir(path(directory)).unwrap_or_default() {
+        let names = self.world.list_dir(path(directory)).unwrap_or_else(|error| {
+            let (name, reason) = (directory.to_owned(), command::system_words(&error));
+            let kind = NotReadKind::Directory;
+            self.not_read.push(NotRead { kind, name, from: None, reason });
+            Vec::new()
+        });
+        for name in names {
             let name = name.into_vec();
             let separator: &[u8] = if directory.ends_with(b"/") { b"" } else { b"/" };
             let file: BString = [directory, separator, &name].concat().into();

@@ -1,5 +1,6 @@
 //! Carries out what the machines ask for: slots, starters, routers and single hooks, live or simulated.
 
+pub mod config_lint;
 pub mod cron;
 pub mod events;
 pub mod hook_call;

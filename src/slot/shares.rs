@@ -177,6 +177,25 @@ impl Shares {
         Ok(shares)
     }
 
+    /// The places of the items of a list.
+    pub fn items(text: &str) -> Vec<Range<usize>> {
+        items(text)
+    }
+
+    /// The items of a list that 25.14 ignores: a part of a resource that the machine does not have; each with the name.
+    pub fn ignored(text: &str, tags: &[String]) -> Vec<(Range<usize>, String)> {
+        let of = |span: Range<usize>| {
+            let (name, value) = text[span.clone()].split_once('=')?;
+            let name = name.trim();
+            let is_known = NAMES.iter().any(|known| known.starts_with(&name.to_ascii_lowercase()))
+                || tags.iter().any(|tag| tag.eq_ignore_ascii_case(name));
+            let is_part =
+                !matches!(value_of(value, None, Quirks::None), Ok(Share::Amount(number)) if number > 0.0);
+            (!is_known && is_part && !value.trim().is_empty()).then(|| (span, name.to_owned()))
+        };
+        items(text).into_iter().filter_map(of).collect()
+    }
+
     /// The share of a custom resource.
     pub fn custom(&self, tag: &str) -> Share {
         self.custom.iter().find(|custom| custom.tag == tag).map_or(self.default, |custom| custom.share)

@@ -10,12 +10,13 @@ use bstr::{BStr, BString, ByteSlice};
 
 use super::entries::{self, Kind, Row};
 use super::request::{Asked, Request};
-use super::{redact, use_template, write_config};
+use super::{use_template, write_config};
 use crate::classad::regex::{Options as RegexOptions, Regex};
 use crate::config::defaults::{self, Parameter, ParameterType};
 use crate::config::macro_set::{Found, Replacement, SourceId};
+use crate::config::redact;
 use crate::config::use_counts::{Reading, Uses};
-use crate::config::{Config, LoadOptions, View, Who, condition, descriptions, evaluate, expand, view};
+use crate::config::{Config, LoadOptions, View, Who, condition, descriptions, evaluate, expand, story, view};
 use crate::text::caseless;
 use crate::world::World;
 
@@ -326,7 +327,7 @@ impl<'a> Answer<'a> {
                 }
                 return;
             }
-            None => super::why::hints(name.as_ref(), &self.config, &mut text),
+            None => super::why::hints(&story::hints(name.as_ref(), &self.config), &mut text),
         }
         output.err.extend_from_slice(text.as_bytes());
     }

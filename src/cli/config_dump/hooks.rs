@@ -11,6 +11,7 @@ use crate::config::{Config, ConfigError, LoadOptions, View, Who};
 use crate::hook::keyword::{self, Lookup};
 use crate::hook::{Caller, HookType, path_check};
 use crate::quirks::Quirks;
+use crate::runner::config_lint;
 use crate::text::caseless;
 use crate::world::World;
 
@@ -35,15 +36,25 @@ pub(super) struct Row {
 }
 
 /// One caller with the way it came to its keyword.
-#[derive(Debug, Serialize)]
+#[derive(Debug)]
 pub(super) struct Who1 {
     caller: String,
     keyword: Option<String>,
     story: Vec<String>,
 }
 
+/// One caller for programs.
+#[derive(Debug, Serialize)]
+pub(super) struct CallerRecord {
+    /// Missing for a keyword that nobody uses.
+    caller: Option<String>,
+    keyword: Option<String>,
+    story: Vec<String>,
+    hooks: Vec<Row>,
+}
+
 /// Everything `--hooks` tells.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default)]
 pub(super) struct Report {
     callers: Vec<Who1>,
     hooks: Vec<Row>,
@@ -95,31 +106,12 @@ pub(super) fn report(
     report.add("router", Caller::Router, &lookup, &view, world);
     used.extend(lookup.keyword);
 
-    for keyword in keywords(&startd) {
+    for keyword in config_lint::keywords(&startd) {
         if !used.iter().any(|known| caseless::eq(known, &keyword)) {
             report.unused_keywords.push(shown(&keyword));
         }
     }
     Ok(report)
-}
-
-/// The keywords for which any knob of a hook is set.
-pub(super) fn keywords(config: &Config) -> Vec<BString> {
-    let mut found: Vec<BString> = Vec::new();
-    for entry in config.set.entries().filter(|entry| !entry.raw().is_empty()) {
-        let name = entry.name.rsplit(|&b| b == b'.').next().unwrap_or_default();
-        let hook = HookType::TABLE.iter().find_map(|hook| {
-            let end = format!("_HOOK_{hook}");
-            let split = name.len().checked_sub(end.len()).filter(|&at| at > 0)?;
-            caseless::eq(&name[split..], end.as_bytes()).then(|| BString::from(&name[..split]))
-        });
-        if let Some(keyword) = hook
-            && !found.iter().any(|known| caseless::eq(known, &keyword))
-        {
-            found.push(keyword);
-        }
-    }
-    found
 }
 
 /// Slots of one type that have the same keyword.
@@ -224,6 +216,24 @@ impl Report {
     /// Whether a configured hook is refused.
     pub(super) fn any_refused(&self) -> bool {
         self.hooks.iter().any(|row| row.path.is_some() && !row.accepted)
+    }
+
+    /// The report for programs: one record a caller with its hooks, one for each keyword that nobody uses.
+    pub(super) fn records(self) -> Vec<CallerRecord> {
+        let Report { callers, mut hooks, unused_keywords } = self;
+        let mut records = Vec::new();
+        for Who1 { caller, keyword, story } in callers {
+            let (own, others) = hooks.into_iter().partition(|row: &Row| row.caller == caller);
+            hooks = others;
+            records.push(CallerRecord { caller: Some(caller), keyword, story, hooks: own });
+        }
+        records.extend(unused_keywords.into_iter().map(|keyword| CallerRecord {
+            caller: None,
+            keyword: Some(keyword),
+            story: vec!["no knob names this keyword".to_owned()],
+            hooks: Vec::new(),
+        }));
+        records
     }
 
     /// The report for people.

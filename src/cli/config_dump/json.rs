@@ -4,8 +4,8 @@ use bstr::{BStr, ByteSlice};
 use serde::Serialize;
 
 use super::entries::{Kind, Row};
-use super::redact;
 use crate::config::macro_set::{Entry, Place};
+use crate::config::redact;
 use crate::config::{Config, View, defaults};
 
 /// One parameter.

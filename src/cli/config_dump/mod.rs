@@ -4,12 +4,10 @@
 mod answer;
 mod entries;
 mod hooks;
-mod job_ad;
 mod json;
 mod lint;
 mod native;
 mod reads_back;
-mod redact;
 mod request;
 mod tool;
 mod use_template;
@@ -44,7 +42,8 @@ const MANUAL: Manual = Manual {
         "Commands that a configuration names (include command, 'prog |') are run only with --exec; called as \
          condor_config_val they are, as that tool does. They are killed after two minutes or 64 MiB of output.",
         "The verb lint finds mistakes that HTCondor passes over in silence: parameters nobody reads, hooks that are \
-         refused, values that are no expression, references that can never expand.",
+         refused, values that are no expression, references that can never expand. It reads all that the configuration \
+         names; commands only with --exec. What it did not read it names, and ends with 4 if it found nothing else.",
     ],
     examples: &[
         Example {

@@ -5,17 +5,21 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
 use anyhow::Context;
-use bstr::{BStr, BString, ByteSlice};
+use bstr::{BString, ByteSlice};
 use clap::{ArgMatches, Args, FromArgMatches, Parser, Subcommand};
+use serde::Serialize;
 use std::io::Write;
 
 use super::answer::{Answer, Output};
 use super::entries::{self, Row};
 use super::request::{Asked, Filter, Request};
-use super::{hooks, json, lint, reads_back, redact, why};
+use super::{hooks, json, lint, reads_back, why};
 use crate::classad::regex::{Options as RegexOptions, Regex};
 use crate::cli::common::{AdFormat, ConfigOptions, OutputOptions, Painter, Problem, Session, Status};
+use crate::config::lint::Subject;
 use crate::config::load::Warning;
+use crate::config::redact;
+use crate::config::story::{self, Story};
 use crate::config::{CommandPolicy, Config, ConfigError, LoadOptions, SourceId, Who, print};
 use crate::os::RealWorld;
 use crate::text::caret::LineCaret;
@@ -42,9 +46,11 @@ pub(super) struct Cli {
 
 #[derive(Subcommand, Debug)]
 enum Verb {
-    /// Find mistakes that HTCondor passes over in silence (exit status 1 if there are any)
+    /// Find mistakes that HTCondor passes over in silence (exit status 1 if there are any, 4 if there is none but not
+    /// all could be looked at)
     Lint {
-        /// Files that are the configuration, in order; paths that they name are not looked at
+        /// Files that are the configuration, in order, with the files and directories that they name; --exec runs the
+        /// commands that they name, too
         #[arg(value_name = "FILE")]
         files: Vec<PathBuf>,
         /// Look at the ad of a fetched job in place of the configuration; '-' is standard input
@@ -226,6 +232,7 @@ pub(super) fn run(matches: &ArgMatches, session: &Session) -> anyhow::Result<Sta
         };
         return lint::run(&request, &world, session);
     }
+    refuse_records(&cli)?;
     if let Some(Verb::Use { templates }) = &cli.verb {
         return templates_of(templates, &request, session);
     }
@@ -240,6 +247,28 @@ pub(super) fn run(matches: &ArgMatches, session: &Session) -> anyhow::Result<Sta
         return listing(&cli, &world, session);
     }
     values(&request, &world, session, cli.show.redact)
+}
+
+/// Refuses `--json` and `--jsonl` where what is asked for is text by its nature.
+fn refuse_records(cli: &Cli) -> anyhow::Result<()> {
+    if !(cli.output.json || cli.output.jsonl) {
+        return Ok(());
+    }
+    let option = if cli.output.json { "--json" } else { "--jsonl" };
+    let asked = [
+        (matches!(cli.verb, Some(Verb::Use { .. })), "use"),
+        (cli.show.summary, "--summary"),
+        (cli.show.sources, "--sources"),
+        (cli.show.trace, "--trace"),
+        (cli.show.expand, "--macro"),
+        (cli.show.check_if.is_some(), "--check-if"),
+    ];
+    match asked.into_iter().find(|(is_asked, _)| *is_asked) {
+        Some((_, what)) => {
+            Err(Problem::usage(format!("{option} cannot be had with {what}, which prints text")).into())
+        }
+        None => Ok(()),
+    }
 }
 
 fn templates_of(templates: &[OsString], request: &Request, session: &Session) -> anyhow::Result<Status> {
@@ -279,18 +308,20 @@ fn hooks_of(cli: &Cli, world: &dyn World) -> anyhow::Result<Status> {
     };
     let report = hooks::report(world, &cli.load_options(), local_name.as_ref(), &mut learn)
         .map_err(|error| problem(&error))?;
-    let mut out = if cli.output.format().is_some() {
-        let mut out = serde_json::to_vec_pretty(&report)?;
-        out.push(b'\n');
-        out
-    } else {
-        report.text(Painter::stdout(cli.output.color)).into_bytes()
+    let any_refused = report.any_refused();
+    let mut out = match cli.output.format().filter(|format| *format != AdFormat::Long) {
+        Some(format) => {
+            let mut out = Vec::new();
+            records_as(format, &report.records(), &mut out)?;
+            out
+        }
+        None => report.text(Painter::stdout(cli.output.color)).into_bytes(),
     };
     if cli.show.redact {
         out = secrets.sweep(&out).into();
     }
     std::io::stdout().write_all(&out)?;
-    Ok(if report.any_refused() { Status::No } else { Status::Done })
+    Ok(if any_refused { Status::No } else { Status::Done })
 }
 
 /// Values by the tool's own rules, with hints about what is not defined.
@@ -368,14 +399,7 @@ fn listing(cli: &Cli, world: &dyn World, session: &Session) -> anyhow::Result<St
         if cli.names.is_empty() {
             return Err(Problem::usage("--why needs the name of a parameter").into());
         }
-        let mut text = String::new();
-        let mut all = true;
-        for name in &cli.names {
-            let name: &BStr = name.as_bytes().as_bstr();
-            all &= why::tell(name, &config, &view, world, redacting, &mut text);
-        }
-        std::io::stdout().write_all(text.as_bytes())?;
-        return Ok(if all { Status::Done } else { Status::Undefined });
+        return stories(cli, &Subject::new(&config, world));
     }
     let rows = entries::merged(&config.set, world, false);
     let mut missing = Vec::new();
@@ -412,17 +436,10 @@ fn listing(cli: &Cli, world: &dyn World, session: &Session) -> anyhow::Result<St
     };
     let mut out = Vec::new();
     match cli.output.format() {
-        Some(AdFormat::Json) => {
+        Some(format @ (AdFormat::Json | AdFormat::Jsonl)) => {
             let all: Vec<_> =
                 chosen.iter().map(|row| json::parameter(row, &config, &view, redacting)).collect();
-            serde_json::to_writer_pretty(&mut out, &all)?;
-            out.push(b'\n');
-        }
-        Some(AdFormat::Jsonl) => {
-            for row in &chosen {
-                serde_json::to_writer(&mut out, &json::parameter(row, &config, &view, redacting))?;
-                out.push(b'\n');
-            }
+            records_as(format, &all, &mut out)?;
         }
         Some(AdFormat::Long) | None => {
             let is_whole = cli.names.is_empty() && !cli.show.dump;
@@ -451,10 +468,52 @@ fn listing(cli: &Cli, world: &dyn World, session: &Session) -> anyhow::Result<St
     for name in &missing {
         session.tell(&format!("Not defined: {name}\n"));
         let mut text = String::new();
-        why::hints(name.as_ref(), &config, &mut text);
+        why::hints(&story::hints(name.as_ref(), &config), &mut text);
         session.tell(&text);
     }
     Ok(if missing.is_empty() { Status::Done } else { Status::Undefined })
+}
+
+/// `--why`.
+fn stories(cli: &Cli, subject: &Subject<'_>) -> anyhow::Result<Status> {
+    let redacting = cli.show.redact;
+    let stories: Vec<Story> =
+        cli.names.iter().map(|name| Story::of(name.as_bytes().as_bstr(), subject)).collect();
+    let mut out = Vec::new();
+    match cli.output.format().filter(|format| *format != AdFormat::Long) {
+        Some(format) => {
+            let records: Vec<_> = stories.iter().map(|story| why::record(story, redacting)).collect();
+            records_as(format, &records, &mut out)?;
+        }
+        None => {
+            let mut text = String::new();
+            stories.iter().for_each(|story| why::tell(story, redacting, &mut text));
+            out = text.into_bytes();
+        }
+    }
+    std::io::stdout().write_all(&out)?;
+    Ok(if stories.iter().all(Story::has_value) { Status::Done } else { Status::Undefined })
+}
+
+/// Records as one array or a line each.
+fn records_as<Record: Serialize>(
+    format: AdFormat,
+    records: &[Record],
+    out: &mut Vec<u8>,
+) -> anyhow::Result<()> {
+    match format {
+        AdFormat::Jsonl => {
+            for record in records {
+                serde_json::to_writer(&mut *out, record)?;
+                out.push(b'\n');
+            }
+        }
+        AdFormat::Json | AdFormat::Long => {
+            serde_json::to_writer_pretty(&mut *out, records)?;
+            out.push(b'\n');
+        }
+    }
+    Ok(())
 }
 
 /// Whether a source set it, in contrast to what was detected or compiled in.

@@ -7,8 +7,8 @@ use bstr::ByteSlice;
 
 use super::entries::{self, Kind, Row};
 use super::native::is_set;
-use super::redact;
 use crate::classad::mode;
+use crate::config::redact;
 use crate::config::sources::user_file;
 use crate::config::{CommandPolicy, Config, LoadOptions, Who, defaults, print};
 use crate::text::caseless;

@@ -1,200 +1,296 @@
-//! `--why NAME`: the story of one value, from every place that set it to every step of its expansion.
+//! `--why NAME`: the story of one value as text and as JSON.
 
 use std::fmt::Write;
 
-use bstr::{BStr, BString, ByteSlice};
+use bstr::{BStr, ByteSlice};
+use serde::Serialize;
 
-use super::redact;
-use crate::config::expand::{self, Step};
-use crate::config::macro_set::Found;
-use crate::config::{Config, View, defaults, descriptions};
-use crate::text::caseless;
-use crate::text::similar;
-use crate::world::World;
+use crate::config::lint::usage::Use;
+use crate::config::redact;
+use crate::config::story::{Comes, Story, Told};
 
-/// Tells the story; `false` if the name has no value.
-pub(super) fn tell(
-    name: &BStr,
-    config: &Config,
-    view: &View<'_>,
-    world: &dyn World,
+/// A value as it is shown: masked where that is wanted.
+struct Shown<'a> {
+    name: &'a BStr,
     redacting: bool,
-    out: &mut String,
-) -> bool {
-    let shown = |value: &[u8]| -> String {
-        let value = if redacting { redact::masked(name, value) } else { value.into() };
-        value.to_str_lossy().replace('\n', "\n      | ")
+}
+
+impl Shown<'_> {
+    fn text(&self, value: &[u8]) -> String {
+        match self.redacting {
+            true => redact::masked(self.name, value).to_str_lossy().into_owned(),
+            false => value.to_str_lossy().into_owned(),
+        }
+    }
+
+    fn lines(&self, value: &[u8]) -> String {
+        self.text(value).replace('\n', "\n      | ")
+    }
+}
+
+/// Tells the story.
+pub(super) fn tell(story: &Story, redacting: bool, out: &mut String) {
+    let shown = Shown { name: story.name.as_ref(), redacting };
+    let mut line = |text: String| {
+        out.push_str(&text);
+        out.push('\n');
     };
-    let found = config.set.find(name, &config.who, world);
-    let _ = writeln!(out, "{name}");
-    looked_up(name, config, world, out);
-    match &found {
-        Some(Found::Set(entry)) => {
-            let all = entry.replaced.iter().chain(std::iter::once(&entry.current));
-            let count = entry.replaced.len() + 1;
-            let _ = writeln!(out, "  set {count} time{}:", if count == 1 { "" } else { "s" });
-            for (n, definition) in all.enumerate() {
-                let place = config.set.describe(&definition.place);
+    line(story.name.to_string());
+    for look_up in &story.looked_up {
+        let kind = if look_up.kind.is_empty() { String::new() } else { format!(" ({})", look_up.kind) };
+        line(format!("  {}{kind} {}", look_up.name, look_up.verdict));
+    }
+    readers(story, &mut line);
+    origin(story, &shown, &mut line);
+    for told in &story.in_vain {
+        line(format!("  {} sets it in vain: it is always detected", told.place));
+        line(format!("      = {}", shown.lines(&told.raw)));
+    }
+    for left_out in &story.left_out {
+        let (condition, number) = &left_out.condition;
+        line(format!("  {} is left out: '{condition}' of line {number} does not hold", left_out.place));
+        line(format!("      = {}", shown.lines(&left_out.raw)));
+    }
+    if let Some(meaning) = story.meaning {
+        line(format!("  meaning: {meaning}"));
+    }
+    if let Some(entered) = &story.entered {
+        let default = match entered.default.is_empty() {
+            true => "none".to_owned(),
+            false => shown.lines(&entered.default),
+        };
+        let range = entered.range.as_ref().map(|(min, max)| format!(", {min} to {max}")).unwrap_or_default();
+        line(format!("  default: {default}   (type {}{range})", entered.kind.to_lowercase()));
+    }
+    for hint in &story.hints {
+        line(format!("  {hint}"));
+    }
+    expansion(story, &shown, &mut line);
+}
+
+/// Who reads it, where that is not plain.
+fn readers(story: &Story, line: &mut dyn FnMut(String)) {
+    let is_set = !story.definitions.is_empty();
+    match &story.usage {
+        Use::Read => {}
+        Use::ReferredTo => line("  HTCondor has no such parameter; other values refer to it".to_owned()),
+        Use::Unread(unread) => {
+            line(format!("  nothing reads it: {}", unread.why));
+            line(format!("  {}", unread.fix));
+        }
+        Use::Removed(instead) => {
+            line("  HTCondor reads it no more, earlier versions did".to_owned());
+            line(format!("  {instead}"));
+        }
+        // Of a name that nothing sets more is said below.
+        Use::Misspelled(_) | Use::Own if !is_set => {}
+        Use::Misspelled(near) => {
+            line("  HTCondor has no such parameter, and nothing refers to it".to_owned());
+            line(format!("  did you mean {near}?"));
+        }
+        Use::Own => {
+            line("  HTCondor has no such parameter, and nothing that was read refers to it".to_owned())
+        }
+    }
+}
+
+fn origin(story: &Story, shown: &Shown<'_>, line: &mut dyn FnMut(String)) {
+    match &story.comes {
+        Comes::Set => {
+            let count = story.definitions.len();
+            line(format!("  set {count} time{}:", if count == 1 { "" } else { "s" }));
+            for (n, told) in story.definitions.iter().enumerate() {
                 let counts = if n + 1 == count { "   <- this one counts" } else { "" };
-                let _ = writeln!(out, "    {place}{counts}");
-                let _ = writeln!(out, "      = {}", shown(&definition.raw));
-                for (file, line) in included_from(config, definition.place.source) {
-                    let _ = writeln!(out, "      included from {file}, line {line}");
+                line(format!("    {}{counts}", told.place));
+                line(format!("      = {}", shown.lines(&told.raw)));
+                for (file, number) in &told.included_from {
+                    line(format!("      included from {file}, line {number}"));
                 }
             }
-            if entry.current.raw.is_empty() {
-                let _ = writeln!(
-                    out,
+            if story.raw.as_ref().is_some_and(|raw| raw.is_empty()) {
+                line(
                     "  it is set to nothing: readers see it as undefined, and its default is hidden"
+                        .to_owned(),
                 );
             }
         }
-        Some(Found::Detected { value, .. }) => {
-            let _ = writeln!(out, "  detected: {}", shown(value));
-        }
-        Some(Found::Default(parameter)) => {
-            let _ = writeln!(out, "  set by no source; the default counts");
-            if let Some(subsystem) = parameter.subsystem() {
-                let _ = writeln!(
-                    out,
-                    "  the default is that of subsystem {}, which goes before plain settings",
-                    BStr::new(subsystem)
-                );
+        Comes::Detected(value) => line(format!("  detected: {}", shown.lines(value))),
+        Comes::Default(subsystem) => {
+            line("  set by no source; the default counts".to_owned());
+            if let Some(subsystem) = subsystem {
+                line(format!(
+                    "  the default is that of subsystem {subsystem}, which goes before plain settings"
+                ));
             }
         }
-        None => {
-            let known = descriptions::find(name).is_some();
-            let more = if known { "it has no default" } else { "HTCondor has no such parameter" };
-            let _ = writeln!(out, "  set by no source, and {more}");
-        }
-    }
-    for entry in config.set.displaced().filter(|entry| caseless::eq(&entry.name, name)) {
-        let place = config.set.describe(&entry.current.place);
-        let _ = writeln!(out, "  {place} sets it in vain: it is always detected");
-        let _ = writeln!(out, "      = {}", shown(&entry.current.raw));
-    }
-    for skipped in config.skipped.iter().filter(|skipped| caseless::eq(&skipped.name, name)) {
-        let place = config.set.describe(&skipped.place);
-        let (condition, line) = &skipped.condition;
-        let _ = writeln!(out, "  {place} is left out: '{condition}' of line {line} does not hold");
-        let _ = writeln!(out, "      = {}", shown(&skipped.value));
-    }
-    if let Some(description) = descriptions::find(name) {
-        let _ = writeln!(out, "  meaning: {}", description.text);
-    }
-    if let Some(parameter) = defaults::find(name) {
-        let default = parameter.default();
-        let default = if default.is_empty() { "none".to_owned() } else { shown(&default) };
-        let range = parameter.range().map(|(min, max)| format!(", {} to {}", BStr::new(min), BStr::new(max)));
-        let _ = writeln!(
-            out,
-            "  default: {default}   (type {}{})",
-            parameter.kind().name().to_lowercase(),
-            range.unwrap_or_default()
-        );
-    }
-    let Some(found) = found else {
-        hints(name, config, out);
-        return false;
-    };
-    let raw = BString::from(found.raw().into_owned());
-    let mut steps: Vec<Step> = Vec::new();
-    let mut messages = Vec::new();
-    let value = expand::expand_steps(name, &raw, view, world, &mut |m| messages.push(m), &mut steps);
-    if !steps.is_empty() {
-        let _ = writeln!(out, "  expansion of {}", shown(&raw));
-        for step in &steps {
-            let indent = "  ".repeat(step.depth.min(20));
-            let origin = reference_origin(&step.reference, config, view, world);
-            let _ = writeln!(out, "  {indent}{} -> {}{origin}", step.reference, shown(&step.value));
-        }
-    }
-    for message in messages {
-        let _ = writeln!(out, "  function failed: {}", message.text);
-    }
-    match value {
-        Ok(value) if value.is_empty() => {
-            let _ = writeln!(out, "  value: none; what it expands to is empty, which reads as undefined");
-            false
-        }
-        Ok(value) => {
-            let _ = writeln!(out, "  value: {}", shown(&value));
-            true
-        }
-        Err(error) => {
-            let _ = writeln!(out, "  value: none; {error}");
-            false
+        Comes::Nowhere => {
+            let is_known = story.meaning.is_some() || story.usage == Use::Read;
+            let more = if is_known { "it has no default" } else { "HTCondor has no such parameter" };
+            line(format!("  set by no source, and {more}"));
         }
     }
 }
 
-/// The names that are tried and which one there is.
-fn looked_up(name: &BStr, config: &Config, world: &dyn World, out: &mut String) {
-    let who = &config.who;
-    let prefixes = [("local name", &who.local_name), ("subsystem", &who.subsystem)];
-    for (kind, prefix) in prefixes.into_iter().filter(|(_, prefix)| !prefix.is_empty()) {
-        let set = config.set.prefixed(prefix, name).is_some();
-        let default = defaults::find_in_subsystem(prefix, name).is_some();
-        let verdict = match (set, default) {
-            (true, _) => "is set: it counts",
-            (false, true) => "is not set, but has a default of its own: that counts",
-            (false, false) => "is not set",
+fn expansion(story: &Story, shown: &Shown<'_>, line: &mut dyn FnMut(String)) {
+    if let Some(raw) = story.raw.as_ref().filter(|_| !story.steps.is_empty()) {
+        line(format!("  expansion of {}", shown.lines(raw)));
+    }
+    for step in &story.steps {
+        let indent = "  ".repeat(step.depth.min(20));
+        let origin = match step.origin.is_empty() {
+            true => String::new(),
+            false => format!("   ({})", step.origin),
         };
-        let _ = writeln!(out, "  {prefix}.{name} ({kind}) {verdict}");
-        if set || default {
-            return;
+        line(format!("  {indent}{} -> {}{origin}", step.reference, shown.lines(&step.value)));
+    }
+    for message in &story.messages {
+        line(format!("  function failed: {message}"));
+    }
+    match &story.value {
+        None => {}
+        Some(Ok(value)) if value.is_empty() => {
+            line("  value: none; what it expands to is empty, which reads as undefined".to_owned());
         }
-    }
-    if matches!(config.set.find(name, who, world), Some(Found::Set(_))) {
-        let _ = writeln!(out, "  {name} is set: it counts");
+        Some(Ok(value)) => line(format!("  value: {}", shown.lines(value))),
+        Some(Err(error)) => line(format!("  value: none; {error}")),
     }
 }
 
-/// Which files included a source, innermost first.
-fn included_from(config: &Config, source: crate::config::SourceId) -> Vec<(BString, u32)> {
-    let mut chain = Vec::new();
-    let mut at = config.set.source(source).included_from;
-    while let Some((includer, line)) = at {
-        let source = config.set.source(includer);
-        chain.push((source.name.clone(), line));
-        at = source.included_from.filter(|_| chain.len() < 64);
-    }
-    chain
+/// A story for programs.
+#[derive(Debug, Serialize)]
+pub(super) struct Record {
+    name: String,
+    /// `set`, `detected`, `default` or `nowhere`.
+    from: &'static str,
+    /// `daemons`, `other values` or `nobody`.
+    read_by: &'static str,
+    /// Why nobody reads it, or what was probably meant.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
+    looked_up: Vec<LookUp>,
+    definitions: Vec<Definition>,
+    in_vain: Vec<Definition>,
+    left_out: Vec<LeftOut>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    meaning: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    default: Option<String>,
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    kind: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    range: Option<[String; 2]>,
+    steps: Vec<Step>,
+    messages: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+    hints: Vec<String>,
 }
 
-/// Where the value of a plain reference stands.
-fn reference_origin(reference: &[u8], config: &Config, view: &View<'_>, world: &dyn World) -> String {
-    let Some(body) = reference.strip_prefix(b"$(").and_then(|rest| rest.strip_suffix(b")")) else {
-        return String::new();
+#[derive(Debug, Serialize)]
+struct LookUp {
+    name: String,
+    verdict: &'static str,
+}
+
+#[derive(Debug, Serialize)]
+struct Definition {
+    place: String,
+    raw: String,
+    included_from: Vec<(String, u32)>,
+}
+
+#[derive(Debug, Serialize)]
+struct LeftOut {
+    place: String,
+    raw: String,
+    condition: String,
+    condition_line: u32,
+}
+
+#[derive(Debug, Serialize)]
+struct Step {
+    depth: usize,
+    reference: String,
+    value: String,
+    origin: String,
+}
+
+/// The story for programs.
+pub(super) fn record(story: &Story, redacting: bool) -> Record {
+    let shown = Shown { name: story.name.as_ref(), redacting };
+    let text = |bytes: &[u8]| bytes.to_str_lossy().into_owned();
+    let definition = |told: &Told| Definition {
+        place: text(&told.place),
+        raw: shown.text(&told.raw),
+        included_from: told.included_from.iter().map(|(file, line)| (text(file), *line)).collect(),
     };
-    let name = body.split(|&b| b == b':').next().unwrap_or_default();
-    match config.set.find(name, &config.who, world) {
-        Some(found) if !found.raw().is_empty() => format!("   ({})", view.origin(&found)),
-        _ if body.contains(&b':') => format!("   ({} is not defined: its default)", BStr::new(name)),
-        _ => format!("   ({} is not defined)", BStr::new(name)),
+    let (read_by, note) = match &story.usage {
+        Use::Read => ("daemons", None),
+        Use::ReferredTo => ("other values", None),
+        Use::Unread(unread) => ("nobody", Some(format!("{}; {}", unread.why, unread.fix))),
+        Use::Removed(instead) => ("nobody", Some((*instead).to_owned())),
+        Use::Misspelled(near) => ("nobody", Some(format!("did you mean {near}?"))),
+        Use::Own => ("nobody", None),
+    };
+    let entered = story.entered.as_ref();
+    let (value, error) = match &story.value {
+        Some(Ok(value)) => (Some(shown.text(value)), None),
+        Some(Err(error)) => (None, Some(error.clone())),
+        None => (None, None),
+    };
+    Record {
+        name: text(&story.name),
+        from: match story.comes {
+            Comes::Set => "set",
+            Comes::Detected(_) => "detected",
+            Comes::Default(_) => "default",
+            Comes::Nowhere => "nowhere",
+        },
+        read_by,
+        note,
+        looked_up: story
+            .looked_up
+            .iter()
+            .map(|one| LookUp { name: text(&one.name), verdict: one.verdict })
+            .collect(),
+        definitions: story.definitions.iter().map(definition).collect(),
+        in_vain: story.in_vain.iter().map(definition).collect(),
+        left_out: story
+            .left_out
+            .iter()
+            .map(|one| LeftOut {
+                place: text(&one.place),
+                raw: shown.text(&one.raw),
+                condition: text(&one.condition.0),
+                condition_line: one.condition.1,
+            })
+            .collect(),
+        meaning: story.meaning,
+        default: entered.map(|entered| shown.text(&entered.default)).filter(|default| !default.is_empty()),
+        kind: entered.map(|entered| entered.kind),
+        range: entered.and_then(|entered| entered.range.as_ref()).map(|(min, max)| [text(min), text(max)]),
+        steps: story
+            .steps
+            .iter()
+            .map(|step| Step {
+                depth: step.depth,
+                reference: text(&step.reference),
+                value: shown.text(&step.value),
+                origin: step.origin.clone(),
+            })
+            .collect(),
+        messages: story.messages.iter().map(|message| text(message)).collect(),
+        value,
+        error,
+        hints: story.hints.clone(),
     }
 }
 
-/// What may have been meant by a name that nobody knows.
-pub(super) fn hints(name: &BStr, config: &Config, out: &mut String) {
-    if name.contains(&b'=') {
-        let _ =
-            writeln!(out, "  names are looked up here; to set one, use --set-knob {}", name.trim().as_bstr());
-        return;
-    }
-    for entry in config.set.entries() {
-        let Some(dot) = memchr::memchr(b'.', &entry.name) else {
-            continue;
-        };
-        if caseless::eq(&entry.name[dot + 1..], name) {
-            let prefix = BStr::new(&entry.name[..dot]);
-            let place = config.set.describe(&entry.current.place);
-            let _ = writeln!(out, "  {} is set at {place}; use --subsystem {prefix}", entry.name);
-        }
-    }
-    let set = config.set.entries().map(|entry| &entry.name[..]);
-    let known = set.chain(defaults::all().map(|parameter| parameter.name()));
-    if let Some(near) = similar::nearest(name, known) {
-        let _ = writeln!(out, "  did you mean {}?", BStr::new(near));
+/// Hints about a name, a line each.
+pub(super) fn hints(hints: &[String], out: &mut String) {
+    for hint in hints {
+        let _ = writeln!(out, "  {hint}");
     }
 }

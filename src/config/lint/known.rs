@@ -6,6 +6,7 @@ use std::cell::OnceCell;
 
 use bstr::{BString, ByteSlice};
 
+use super::families::{self, Site, Unread};
 use crate::config::table::{count_lines, line_starts};
 use crate::config::{Config, View, defaults};
 use crate::text::similar::{self, Names};
@@ -16,7 +17,7 @@ static OTHER_STARTS: [u32; count_lines(include_bytes!("../data/other-names.txt")
     line_starts(include_bytes!("../data/other-names.txt"));
 
 /// Programs that read parameters made from their names.
-const DAEMONS: [&str; 34] = [
+pub(super) const DAEMONS: [&str; 34] = [
     "MASTER",
     "COLLECTOR",
     "NEGOTIATOR",
@@ -53,105 +54,87 @@ const DAEMONS: [&str; 34] = [
     "PLACEMENTD",
 ];
 
-/// What follows the name of a daemon.
-const OF_DAEMONS: [&str; 45] = [
-    "",
-    "_ADDRESS_FILE",
-    "_SUPER_ADDRESS_FILE",
-    "_ADMIN_EMAIL",
-    "_ARGS",
-    "_CONFIG",
-    "_DAEMON_AD_FILE",
-    "_DAEMON_HISTORY",
-    "_DEBUG",
-    "_DEBUG_WAIT",
-    "_ENVIRONMENT",
-    "_FLAG",
-    "_HOST",
-    "_IP_ADDR",
-    "_KILL_CHILDREN_ON_EXIT",
-    "_LOCK",
-    "_LOG",
-    "_LOG_KEEP_OPEN",
-    "_MAX_FILE_DESCRIPTORS",
-    "_NAME",
-    "_NOT_RESPONDING_TIMEOUT",
-    "_TIMEOUT_MULTIPLIER",
-    "_USERID",
-    "_USE_SHARED_PORT",
-    "_WATCH_FILE",
-    "_WAIT_FOR_DEBUGGER",
-    "_ATTRS",
-    "_EXPRS",
-    "_PORT",
-    "_PRE_ENVIRONMENT",
-    "_INTERVAL",
-    "_CLASSAD_USER_MAP_NAMES",
-    "_CRON_JOBLIST",
-    "_CRON_NAME",
-    "_CRON_MAX_JOB_LOAD",
-    "_CRON_LOG_NON_ZERO_EXIT",
-    "_CRON_CONFIG_VAL",
-    "_CRON_AUTOPUBLISH",
-    "_JOB_HOOK_KEYWORD",
-    "_DEFAULT_JOB_HOOK_KEYWORD",
-    "_SHUTDOWN",
-    "_LOCAL_JOBS",
-    "_CRON_JOBS",
-    "_HOOK_KEYWORD",
-    "_USER",
+/// Parameters made from the name of a daemon, which `*` stands for.
+const OF_DAEMONS: [&str; 56] = [
+    "*",
+    "*_ADDRESS_FILE",
+    "*_SUPER_ADDRESS_FILE",
+    "*_ADMIN_EMAIL",
+    "*_ARGS",
+    "*_CONFIG",
+    "*_DAEMON_AD_FILE",
+    "*_DAEMON_HISTORY",
+    "*_DEBUG",
+    "*_DEBUG_WAIT",
+    "*_ENVIRONMENT",
+    "*_FLAG",
+    "*_HOST",
+    "*_IP_ADDR",
+    "*_KILL_CHILDREN_ON_EXIT",
+    "*_LOCK",
+    "*_LOG",
+    "*_LOG_KEEP_OPEN",
+    "*_MAX_FILE_DESCRIPTORS",
+    "*_NAME",
+    "*_NOT_RESPONDING_TIMEOUT",
+    "*_TIMEOUT_MULTIPLIER",
+    "*_USERID",
+    "*_USE_SHARED_PORT",
+    "*_WATCH_FILE",
+    "*_WAIT_FOR_DEBUGGER",
+    "*_ATTRS",
+    "*_EXPRS",
+    "*_PORT",
+    "*_PRE_ENVIRONMENT",
+    "*_INTERVAL",
+    "*_CLASSAD_USER_MAP_NAMES",
+    "*_CRON_JOBLIST",
+    "*_CRON_NAME",
+    "*_CRON_MAX_JOB_LOAD",
+    "*_CRON_LOG_NON_ZERO_EXIT",
+    "*_CRON_CONFIG_VAL",
+    "*_CRON_AUTOPUBLISH",
+    "*_JOB_HOOK_KEYWORD",
+    "*_DEFAULT_JOB_HOOK_KEYWORD",
+    "*_SHUTDOWN",
+    "*_LOCAL_JOBS",
+    "*_HOOK_KEYWORD",
+    "*_USER",
+    "MAX_*_LOG",
+    "MAX_NUM_*_LOG",
+    "TRUNC_*_LOG_ON_OPEN",
+    "MASTER_*_BACKOFF_CONSTANT",
+    "MASTER_*_BACKOFF_CEILING",
+    "MASTER_*_BACKOFF_FACTOR",
+    "MASTER_*_RECOVER_FACTOR",
+    "MASTER_*_CONTROLLER",
+    "HA_*_LOCK_URL",
+    "HA_*_LOCK_HOLD_TIME",
+    "HA_*_POLL_PERIOD",
+    "SYSTEM_*_ATTRS",
 ];
 
 /// Families of names, `*` being any text; case does not count.
 const FAMILIES: &[&str] = &[
-    "ALLOW_*",
-    "DENY_*",
-    "HOSTALLOW_*",
-    "HOSTDENY_*",
-    "SEC_*",
-    "MAX_*_LOG",
-    "MAX_NUM_*_LOG",
-    "TRUNC_*_LOG_ON_OPEN",
+    "GROUP_QUOTA_*",
+    "GROUP_ACCEPT_SURPLUS_*",
+    "GROUP_AUTOREGROUP_*",
+    "GROUP_PRIO_FACTOR_*",
     "*_D_*_LOG",
-    "SLOT_TYPE_*",
-    "NUM_SLOTS_TYPE_*",
-    "SLOT1*_*",
-    "SLOT2*_*",
-    "SLOT3*_*",
-    "SLOT4*_*",
-    "SLOT5*_*",
-    "SLOT6*_*",
-    "SLOT7*_*",
-    "SLOT8*_*",
-    "SLOT9*_*",
     "*_PRINT_FORMAT_FILE",
-    "STARTD_CRON_*",
-    "SCHEDD_CRON_*",
-    "BENCHMARKS_*",
     "JOB_ROUTER_ROUTE_*",
     "JOB_ROUTER_TRANSFORM_*",
-    "JOB_ROUTER_PRE_ROUTE_TRANSFORM*",
-    "JOB_ROUTER_POST_ROUTE_TRANSFORM*",
     "JOB_TRANSFORM_*",
     "SUBMIT_REQUIREMENT_*",
-    "GROUP_*",
     "*_LIMIT",
     "MACHINE_RESOURCE_*",
     "OFFLINE_MACHINE_RESOURCE_*",
-    "CLASSAD_USER_MAP*",
-    "MASTER_*_BACKOFF_*",
-    "MASTER_*_RECOVER_FACTOR",
-    "MASTER_*_CONTROLLER",
-    "MASTER_HA_*",
-    "HA_*",
     "JOB_DEFAULT_REQUEST*",
     "MODIFY_REQUEST_EXPR_*",
     "CONSUMPTION_*",
-    "AUTO_USE_*",
     "SYSTEM_PERIODIC_*",
     "MASTER_SHUTDOWN_*",
     "DOCKER_VOLUME_DIR_*",
-    "CREDMON_*",
     "*_CLIENT_ID",
     "*_CLIENT_SECRET_FILE",
     "*_RETURN_URL_SUFFIX",
@@ -164,23 +147,11 @@ const FAMILIES: &[&str] = &[
     "ENVIRONMENT_FOR_Assigned*",
     "ENVIRONMENT_VALUE_FOR_UnAssigned*",
     "VM_TYPE*",
-    "DC_DAEMON_LIST*",
-    "STATISTICS_TO_PUBLISH*",
     "ADSTASH_*",
     "BLAH_*",
     "FULL_JOB_*",
-    "BOINC_*",
-    "JOB_ROUTER_SCHEDD*",
     "JOB_ROUTER_CREATE_IDTOKEN_*",
-    "JOB_ROUTER_IDTOKEN_*",
-    "*_VANILLA",
-    "START_*",
     "SHARED_MACHINE_RESOURCE_*",
-    "*SLOT_REQUIREMENTS_CLAUSES",
-    "*_BACKFILL",
-    "SCHEDD_BACKOFF_*",
-    "NEGOTIATOR_JOB_CONSTRAINT*",
-    "COLLECTOR_HOST_*",
     "*_GAHP",
     "*_GAHP_LOG",
 ];
@@ -213,64 +184,69 @@ const FOREIGN: &[&str] = &[
 
 /// Names that mean something in one configuration.
 pub struct Known {
-    daemons: Vec<BString>,
-    attributes: Vec<BString>,
+    site: Site,
     names: OnceCell<Names<Cow<'static, [u8]>>>,
 }
 
+/// What a name is to HTCondor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// Some daemon or tool reads it, or may.
+    Read,
+    /// It looks like a name of a family of which nobody reads this one.
+    Unread(Unread),
+    /// HTCondor has no such name: one of the site's own.
+    Own,
+}
+
 impl Known {
-    /// Learns the daemons and advertised attributes that a configuration names itself.
+    /// Learns the daemons, slots, cron jobs and advertised attributes that a configuration names itself.
     pub fn new(config: &Config, view: &View<'_>) -> Self {
-        let mut daemons: Vec<BString> = DAEMONS.iter().map(|&name| name.into()).collect();
-        for knob in ["DAEMON_LIST", "DC_DAEMON_LIST"] {
-            let set = view.list(knob).ok().flatten().map(|setting| setting.value).unwrap_or_default();
-            daemons.extend(set.into_iter().map(|name| name.trim_start_with(|c| c == '+').into()));
-        }
-        let mut attributes = Vec::new();
-        for entry in config.set.entries() {
-            if is_attribute_list(&entry.name) {
-                let name = entry.name.to_str_lossy();
-                let names = view.list(&name).ok().flatten().map(|setting| setting.value);
-                attributes.extend(names.unwrap_or_default());
-            }
-        }
-        Known { daemons, attributes, names: OnceCell::new() }
+        Known { site: Site::new(config, view), names: OnceCell::new() }
     }
 
     /// The names in the lists of attributes that daemons advertise.
     pub fn attributes(&self) -> &[BString] {
-        &self.attributes
+        &self.site.attributes
     }
 
-    /// Whether a name means something, or may: a prefix before a dot is taken off first.
+    /// Whether a name means something, or may.
     pub fn knows(&self, name: &[u8]) -> bool {
-        if is_parameter(name) {
-            return true;
-        }
+        self.standing(name) == Standing::Read
+    }
+
+    /// What a name is; a prefix before a dot is taken off first.
+    pub fn standing(&self, name: &[u8]) -> Standing {
         if let Some(dot) = memchr::memchr(b'.', name) {
-            // The part before the dot may be a subsystem or any local name.
-            return self.knows(&name[dot + 1..]);
+            let (prefix, rest) = (&name[..dot], &name[dot + 1..]);
+            return match self.site.prefix_meant(prefix) {
+                Some(unread) => Standing::Unread(unread),
+                None => self.standing(rest),
+            };
+        }
+        if is_parameter(name) {
+            return Standing::Read;
+        }
+        // Names of families end somewhere; what is longer is none.
+        if name.len() > MAX_NAME {
+            return Standing::Own;
+        }
+        if let Some(standing) = families::standing(name, &self.site) {
+            return standing;
         }
         let foreign = FOREIGN.iter().any(|prefix| caseless::starts_with(name, prefix.as_bytes()));
-        foreign || self.is_of_family(name) || self.is_of_attribute(name)
+        match foreign || self.is_of_family(name) || self.site.is_of_attribute(name) {
+            true => Standing::Read,
+            false => Standing::Own,
+        }
     }
 
     fn is_of_family(&self, name: &[u8]) -> bool {
-        let of_daemon = self.daemons.iter().any(|daemon| {
-            caseless::starts_with(name, daemon)
-                && OF_DAEMONS.iter().any(|end| caseless::eq(&name[daemon.len()..], end.as_bytes()))
-        });
+        let of_daemon = OF_DAEMONS
+            .iter()
+            .any(|pattern| between(pattern, name).is_some_and(|daemon| self.site.is_daemon(daemon)));
         let of_family = || FAMILIES.iter().any(|family| matches(family.as_bytes(), name));
         of_daemon || of_family() || of_keyword(name)
-    }
-
-    fn is_of_attribute(&self, name: &[u8]) -> bool {
-        self.attributes.iter().any(|attribute| {
-            caseless::eq(attribute, name)
-                || name.len() > attribute.len() + 1
-                    && caseless::eq(&name[name.len() - attribute.len()..], attribute)
-                    && name[name.len() - attribute.len() - 1] == b'_'
-        })
     }
 
     /// The known name that was probably meant.
@@ -278,15 +254,24 @@ impl Known {
         let names = self.names.get_or_init(|| {
             let table = defaults::all().map(|parameter| Cow::Borrowed(parameter.name()));
             let others = other_names().map(Cow::Borrowed);
-            let of_daemons = self
-                .daemons
-                .iter()
-                .flat_map(|daemon| OF_DAEMONS.iter().map(move |end| [&daemon[..], end.as_bytes()].concat()))
-                .map(Cow::Owned);
-            Names::new(table.chain(others).chain(of_daemons))
+            let of_daemons = self.site.daemons.iter().flat_map(|daemon| {
+                OF_DAEMONS.iter().map(move |pattern| pattern.as_bytes().replace(b"*", &daemon[..]))
+            });
+            Names::new(table.chain(others).chain(of_daemons.chain(families::closed()).map(Cow::Owned)))
         });
         names.nearest(name, |known| is_a_slip(known, name)).map(|near| BString::from(&near[..]))
     }
+}
+
+/// No parameter of HTCondor has a longer name, whatever a site calls its slots, jobs and daemons.
+const MAX_NAME: usize = 1024;
+
+/// What stands in a name where its pattern has the star.
+fn between<'n>(pattern: &str, name: &'n [u8]) -> Option<&'n [u8]> {
+    let (before, after) = pattern.split_once('*')?;
+    let inner = name.get(before.len()..name.len().checked_sub(after.len())?)?;
+    (caseless::starts_with(name, before.as_bytes()) && caseless::ends_with(name, after.as_bytes()))
+        .then_some(inner)
 }
 
 /// Whether two names differ in more than digits at their ends: `LIST1` is no slip of `LIST2`.
@@ -294,9 +279,15 @@ fn is_a_slip(known: &[u8], name: &[u8]) -> bool {
     let plain = |text: &[u8]| -> Vec<u8> {
         text.iter().filter(|b| !b.is_ascii_digit()).map(u8::to_ascii_lowercase).collect()
     };
-    // Short names are near to much that is not meant: START alone is worth a single slip.
-    let is_long = known.len() >= 6 || known.len() == 5 && similar::distance(known, name, 1).is_some();
-    is_long && name.len() >= 6 && plain(known) != plain(name)
+    // Short names are near to much that is not meant: only a single slip behind the first letter counts.
+    let is_short = known.len() < 6 || name.len() < 6;
+    let is_near = || {
+        known.len() >= 4
+            && name.len() >= 3
+            && known[0].eq_ignore_ascii_case(&name[0])
+            && similar::distance(known, name, 1).is_some()
+    };
+    (!is_short || is_near()) && plain(known) != plain(name)
 }
 
 /// Whether the table or the daemons' sources have a parameter of exactly that name.

@@ -3,7 +3,7 @@
 use bstr::{BStr, BString, ByteSlice};
 
 use super::brackets::unbalanced;
-use super::known::items;
+use super::known::{DAEMONS, is_attribute_list, items};
 use super::{Finding, Subject};
 use crate::config::macro_set::Entry;
 use crate::text::caseless;
@@ -21,7 +21,7 @@ struct Family {
     unnamed: bool,
 }
 
-const FAMILIES: [Family; 10] = [
+const FAMILIES: [Family; 13] = [
     Family {
         lists: &["JOB_ROUTER_ROUTE_NAMES"],
         prefix: "JOB_ROUTER_ROUTE_",
@@ -102,6 +102,30 @@ const FAMILIES: [Family; 10] = [
         what: "schedd cron job",
         unnamed: true,
     },
+    Family {
+        lists: &["JOB_ROUTER_CREATE_IDTOKEN_NAMES"],
+        prefix: "JOB_ROUTER_CREATE_IDTOKEN_",
+        suffix: "",
+        parts: &["NAMES"],
+        what: "identity token",
+        unnamed: true,
+    },
+    Family {
+        lists: &["DOCKER_VOLUMES"],
+        prefix: "DOCKER_VOLUME_DIR_",
+        suffix: "",
+        parts: &["_MOUNT_IF"],
+        what: "docker volume",
+        unnamed: true,
+    },
+    Family {
+        lists: &["SUBMIT_TEMPLATE_NAMES"],
+        prefix: "SUBMIT_TEMPLATE_",
+        suffix: "",
+        parts: &["NAMES"],
+        what: "submit template",
+        unnamed: true,
+    },
 ];
 
 /// Parameters of the old router language, which 24.10.2 took out.
@@ -130,7 +154,74 @@ pub(super) fn lint(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     }
     for entry in subject.written() {
         block(subject, entry, findings);
+        if is_attribute_list(&entry.name) {
+            attributes(subject, entry, findings);
+        }
     }
+    if let Some(entry) =
+        subject.config.set.exact(b"DAEMON_LIST").filter(|entry| super::is_written(&entry.current))
+    {
+        daemons(subject, entry, findings);
+    }
+}
+
+/// The words of a list and where each stands in it as written.
+fn words<'e>(
+    subject: &Subject<'_>,
+    entry: &'e Entry,
+) -> impl Iterator<Item = (BString, Option<(usize, usize)>)> + use<'e> {
+    let raw = &entry.current.raw;
+    let words = items(&subject.view, &entry.name.to_str_lossy());
+    words.into_iter().map(|word| {
+        let part = raw.find(&word[..]).map(|at| (at, at + word.len()));
+        (word, part)
+    })
+}
+
+/// Words of DAEMON_LIST that name no program (`masterDaemon.cpp`, constructor of `daemon`).
+fn daemons(subject: &Subject<'_>, entry: &Entry, findings: &mut Vec<Finding>) {
+    for (word, part) in words(subject, entry) {
+        let word = BStr::new(word.trim_start_with(|c| c == '+'));
+        if word.is_empty() || subject.view.is_defined(&word.to_str_lossy()) {
+            continue;
+        }
+        let known = DAEMONS.iter().filter(|name| subject.view.is_defined(name)).map(|name| name.as_bytes());
+        let message = format!("daemon '{word}' is named here, but no parameter {word} tells its program");
+        let fix = match similar::nearest(word, known) {
+            Some(near) => format!("did you mean {}?", BStr::new(near)),
+            None => format!("set {word} to the path of its program, or remove the name"),
+        };
+        findings.push(subject.finding("named-not-defined", &entry.current, part, message, fix));
+    }
+}
+
+/// Advertised attributes that nothing defines.
+fn attributes(subject: &Subject<'_>, entry: &Entry, findings: &mut Vec<Finding>) {
+    for (word, part) in words(subject, entry) {
+        let is_set = subject.view.raw_bytes(&word).is_some()
+            || subject.is_set_somewhere(&word)
+            || subject.config.set.entries().any(|other| is_behind_prefix(&other.name, &word));
+        if is_set || part.is_none() {
+            continue;
+        }
+        let near = subject
+            .own_names()
+            .nearest(&word, |near| !is_attribute_list(near))
+            .map(|near| BString::from(*near));
+        let message =
+            format!("attribute '{word}' is named here, but no parameter {word} is set: it is not advertised");
+        let fix = match near {
+            Some(near) => format!("did you mean {near}?"),
+            None => format!("set {word}, or remove the name"),
+        };
+        findings.push(subject.finding("named-not-defined", &entry.current, part, message, fix));
+    }
+}
+
+/// Whether a name is `<PREFIX>_<attribute>`, as slots and local names have their own values.
+fn is_behind_prefix(name: &[u8], attribute: &[u8]) -> bool {
+    let before = name.len().checked_sub(attribute.len() + 1);
+    before.is_some_and(|at| at > 0 && name[at] == b'_' && caseless::ends_with(name, attribute))
 }
 
 /// The member's own name in the name of a parameter.
@@ -195,14 +286,27 @@ fn members(subject: &Subject<'_>, family: &Family, findings: &mut Vec<Finding>) 
         if is_named || !super::is_written(&entry.current) || is_offered(subject, family, name) {
             continue;
         }
+        let slip = slip(family, &entry.name, &named);
         findings.push(subject.finding(
             "defined-not-named",
             &entry.current,
             None,
             format!("{} '{}' is in no list: it is never used", family.what, BStr::new(name)),
-            format!("add it to {}", family.lists.join(" or ")),
+            slip.unwrap_or_else(|| format!("add it to {}", family.lists.join(" or "))),
         ));
     }
+}
+
+/// What was probably meant by a member that no list names: the list itself, or a part of a member that one does.
+fn slip(family: &Family, name: &[u8], named: &[BString]) -> Option<String> {
+    let (prefix, suffix) = (family.prefix, family.suffix);
+    let parts = named.iter().flat_map(|member| {
+        let parts = family.parts.iter().filter(|part| part.starts_with('_'));
+        parts.map(move |part| format!("{prefix}{member}{suffix}{part}").into_bytes())
+    });
+    let all: Vec<Vec<u8>> = family.lists.iter().map(|list| list.as_bytes().to_vec()).chain(parts).collect();
+    let near = similar::nearest(name, all.iter().map(|name| &name[..]))?;
+    Some(format!("did you mean {}?", BStr::new(near)))
 }
 
 /// Whether a comment shows how to add the member to its list: it is offered, not forgotten.

@@ -4,12 +4,15 @@
 //! wrong (a name that some script may read) is left alone or told with its reason.
 
 mod brackets;
+mod families;
 mod known;
 mod lists;
 mod names;
 mod place;
 mod references;
+mod removed;
 mod source_index;
+pub mod usage;
 mod values;
 
 use std::cell::OnceCell;
@@ -18,7 +21,8 @@ use bstr::BString;
 use rustc_hash::FxHashSet;
 
 pub use brackets::{Unbalanced, unbalanced};
-pub use known::Known;
+pub use families::Unread;
+pub use known::{Known, Standing};
 pub use place::Spot;
 use source_index::SourceIndex;
 
@@ -54,6 +58,7 @@ pub struct Subject<'a> {
     pub known: Known,
     own: OnceCell<Names<&'a [u8]>>,
     ends: OnceCell<FxHashSet<Vec<u8>>>,
+    referenced: OnceCell<FxHashSet<Vec<u8>>>,
     sources: Vec<OnceCell<SourceIndex>>,
 }
 
@@ -63,12 +68,18 @@ impl<'a> Subject<'a> {
         let view = config.view(world);
         let known = Known::new(config, &view);
         let sources = config.set.sources().iter().map(|_| OnceCell::new()).collect();
-        Subject { config, view, world, known, own: OnceCell::new(), ends: OnceCell::new(), sources }
+        let (own, ends, referenced) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
+        Subject { config, view, world, known, own, ends, referenced, sources }
     }
 
     /// The names that the configuration sets.
     fn own_names(&self) -> &Names<&'a [u8]> {
         self.own.get_or_init(|| Names::new(self.config.set.entries().map(|entry| &entry.name[..])))
+    }
+
+    /// The names that something refers to, in lower case.
+    fn referenced(&self) -> &FxHashSet<Vec<u8>> {
+        self.referenced.get_or_init(|| usage::referenced(self))
     }
 
     /// Whether a name is set at least with some prefix and a dot before it.
@@ -106,10 +117,20 @@ impl<'a> Subject<'a> {
             rule,
             spot: place::spot(self, definition, part),
             name: definition.name.clone(),
-            message: message.into(),
+            message: shortened(message.into()),
             fix: fix.into(),
         }
     }
+}
+
+/// A message that people can read, whatever names and values it holds.
+fn shortened(message: String) -> String {
+    const LONGEST: usize = 2000;
+    if message.len() <= LONGEST {
+        return message;
+    }
+    let at = |limit: usize| message.floor_char_boundary(limit);
+    format!("{}...{}", &message[..at(LONGEST / 2)], &message[at(message.len() - LONGEST / 2)..])
 }
 
 /// Whether a person wrote a definition at its place.

@@ -3,12 +3,12 @@
 use bstr::{BStr, BString, ByteSlice};
 use rustc_hash::FxHashSet;
 
+use super::usage::{self, Use, collect};
 use super::{Finding, Subject, is_written};
 use crate::config::condition::if_keyword;
 use crate::config::defaults;
 use crate::config::lines::LogicalLines;
 use crate::config::macro_set::{Definition, Entry};
-use crate::config::reference::{Function, next_reference};
 use crate::text::caseless;
 use crate::text::similar;
 
@@ -30,12 +30,11 @@ const WITH_TIMEOUT: [&str; 2] = ["JOB_EXIT", "SHADOW_PREPARE_JOB"];
 const WITH_ARGUMENTS: [&str; 2] = ["PREPARE_JOB", "SHADOW_PREPARE_JOB"];
 
 pub(super) fn lint(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
-    let referenced = referenced(subject);
     for entry in subject.written() {
         if let Some(finding) = hook_knob(subject, entry) {
             findings.push(finding);
         } else {
-            unread(subject, entry, &referenced, findings);
+            unread(subject, entry, findings);
         }
         shadowed(subject, entry, findings);
     }
@@ -102,107 +101,31 @@ fn hook_knob(subject: &Subject<'_>, entry: &Entry) -> Option<Finding> {
     )
 }
 
-/// A name that HTCondor does not know and nothing refers to.
-fn unread(
-    subject: &Subject<'_>,
-    entry: &Entry,
-    referenced: &FxHashSet<Vec<u8>>,
-    findings: &mut Vec<Finding>,
-) {
+/// A name that nobody reads and nothing refers to.
+fn unread(subject: &Subject<'_>, entry: &Entry, findings: &mut Vec<Finding>) {
     let name = &entry.name;
-    if subject.known.knows(name) {
-        return;
-    }
-    let bare = name.rsplit(|&b| b == b'.').next().unwrap_or_default();
-    if [&name[..], bare].iter().any(|name| referenced.contains(&name.to_ascii_lowercase())) {
-        return;
-    }
-    // A slip such as LOG_DIR of a local kind is no parameter; a name near to a parameter is one misspelled.
-    let (rule, message, fix) = match subject.known.nearest(bare) {
-        Some(near) => (
+    let (rule, message, fix) = match usage::of(subject, name) {
+        Use::Read | Use::ReferredTo => return,
+        Use::Unread(unread) => {
+            ("unknown-parameter", format!("nothing reads {name}: {}", unread.why), Some(unread.fix))
+        }
+        Use::Misspelled(near) => (
             "unknown-parameter",
             format!("HTCondor has no parameter {name}, and nothing refers to it"),
-            format!("did you mean {near}?"),
+            Some(format!("did you mean {near}?")),
         ),
-        None => (
+        Use::Removed(instead) => (
+            "removed-parameter",
+            format!("HTCondor reads {name} no more, earlier versions did"),
+            Some(instead.to_owned()),
+        ),
+        Use::Own => (
             "unused-macro",
-            format!("HTCondor has no parameter {name}, and nothing refers to it"),
-            "remove it, or refer to it as $(NAME)".to_owned(),
+            format!("{name} is the site's own, and nothing in the files that were read refers to it"),
+            Some(format!("it is needed if a script or a submit file asks for it (condor_config_val {name})")),
         ),
     };
     findings.push(subject.finding(rule, &entry.current, None, message, fix));
-}
-
-/// The names that any value, condition or statement refers to, in lower case.
-fn referenced(subject: &Subject<'_>) -> FxHashSet<Vec<u8>> {
-    let mut names = FxHashSet::default();
-    for entry in subject.config.set.entries() {
-        for definition in entry.replaced.iter().chain([&entry.current]) {
-            collect(&definition.raw, &mut names);
-        }
-    }
-    for parameter in defaults::all() {
-        collect(&parameter.default(), &mut names);
-    }
-    let undefined: Vec<Vec<u8>> = names
-        .iter()
-        .filter(|name| subject.view.raw_bytes(name).is_none() && name.len() >= 6)
-        .cloned()
-        .collect();
-    for name in undefined {
-        // What was meant by a reference that is told as misspelled is used.
-        if let Some(near) = subject.own_names().nearest(&name, |_| true) {
-            names.insert(near.to_ascii_lowercase());
-        }
-    }
-    // Conditions, includes, names made from names, self references that were put in.
-    for source in subject.config.set.sources() {
-        let Some(text) = &source.text else {
-            continue;
-        };
-        let mut lines = LogicalLines::new(text);
-        while let Some(line) = lines.next_line() {
-            if line.text.first() == Some(&b'#') {
-                continue;
-            }
-            collect(&line.text, &mut names);
-            if let Some(("if" | "elif", condition)) = if_keyword(&line.text) {
-                let mut words = condition.split(|b| b" \t!".contains(b)).filter(|word| !word.is_empty());
-                if words.next().is_some_and(|word| caseless::eq(word, b"defined"))
-                    && let Some(name) = words.next()
-                {
-                    names.insert(name.to_ascii_lowercase());
-                }
-            }
-        }
-    }
-    names
-}
-
-fn collect(text: &[u8], names: &mut FxHashSet<Vec<u8>>) {
-    // References that never expand mean something, too.
-    let mut rest = text;
-    while let Some(found) = rest.find(b"$(") {
-        rest = &rest[found + 2..];
-        let end = rest.find_byteset(b"):").unwrap_or(rest.len());
-        names.insert(rest[..end].trim().to_ascii_lowercase());
-    }
-    let mut at = 0;
-    while let Some(found) = next_reference(text, at, &mut None, |_, _| true) {
-        match found.function {
-            Function::Plain => {
-                names.insert(found.name_and_default(text).0.to_ascii_lowercase());
-            }
-            Function::Env => {}
-            _ => {
-                for word in found.body(text).split(|b| !(b.is_ascii_alphanumeric() || b"_./".contains(b))) {
-                    names.insert(word.to_ascii_lowercase());
-                }
-            }
-        }
-        // Defaults hold references of their own.
-        at = found.body;
-    }
 }
 
 /// A definition that the same file replaces further on before anybody could have read it.

@@ -1,8 +1,11 @@
 //! `$(...)` that never expands, and references to names that were probably meant otherwise.
 
-use bstr::{BStr, ByteSlice};
+use bstr::{BStr, BString, ByteSlice};
+use rustc_hash::FxHashMap;
 
 use super::{Finding, Subject};
+use crate::classad::Expr;
+use crate::config::expand::MAX_LENGTH;
 use crate::config::macro_set::Definition;
 use crate::config::reference::{self, Function, next_reference};
 use crate::config::statement::is_name_byte;
@@ -10,19 +13,98 @@ use crate::config::template::trim;
 use crate::text::caseless;
 
 pub(super) fn lint(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
+    let mut lengths = Lengths::default();
     for entry in subject.written() {
         let definition = &entry.current;
         if memchr::memchr(b'$', &definition.raw).is_none() {
             continue;
         }
         never_expanded(subject, definition, findings);
-        if let Err(error) = subject.view.expand_raw(&entry.name, &definition.raw) {
+        if lengths.is_finite(subject, &definition.raw) {
+            // Expanding each of a long chain of values takes the square of its length.
+        } else if let Err(error) = subject.view.expand_raw(&entry.name, &definition.raw) {
             let message = format!("{} cannot be expanded: {error}", entry.name);
             findings.push(subject.finding("endless", definition, None, message, None));
         }
         subject.view.take_messages();
         undefined(subject, definition, findings);
     }
+}
+
+/// How long values become at most, where that can be told without expanding them.
+#[derive(Default)]
+struct Lengths(FxHashMap<Vec<u8>, Length>);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Length {
+    /// Being worked out: a value that refers to itself.
+    Open,
+    /// At most so many bytes.
+    AtMost(usize),
+    /// Not to be told like this.
+    Unknown,
+}
+
+impl Lengths {
+    /// Whether a value surely ends when it is expanded.
+    fn is_finite(&mut self, subject: &Subject<'_>, raw: &[u8]) -> bool {
+        matches!(self.of_value(subject, raw), Length::AtMost(_))
+    }
+
+    /// Works through the names that a value needs, one after the other, without recursion: chains may be long.
+    fn of_value(&mut self, subject: &Subject<'_>, raw: &[u8]) -> Length {
+        let mut waiting: Vec<Vec<u8>> = plain_references(raw).unwrap_or_default();
+        while let Some(name) = waiting.pop() {
+            let known = self.0.get(&name).copied();
+            if matches!(known, Some(Length::AtMost(_) | Length::Unknown)) {
+                continue;
+            }
+            let value = subject.view.raw_bytes(&name).unwrap_or_default();
+            let needed = plain_references(&value);
+            let missing: Vec<Vec<u8>> =
+                needed.iter().flatten().filter(|one| !self.0.contains_key(*one)).cloned().collect();
+            if known.is_none() && !missing.is_empty() {
+                self.0.insert(name.clone(), Length::Open);
+                waiting.push(name);
+                waiting.extend(missing);
+                continue;
+            }
+            let length = self.sum(&value, needed.as_deref());
+            self.0.insert(name, length);
+        }
+        self.sum(raw, plain_references(raw).as_deref())
+    }
+
+    fn sum(&self, value: &[u8], needed: Option<&[Vec<u8>]>) -> Length {
+        let mut total = value.len();
+        for name in needed.into_iter().flatten() {
+            match self.0.get(name) {
+                Some(Length::AtMost(length)) => total = total.saturating_add(*length),
+                _ => return Length::Unknown,
+            }
+        }
+        match needed {
+            Some(_) if total < MAX_LENGTH => Length::AtMost(total),
+            _ => Length::Unknown,
+        }
+    }
+}
+
+/// The names that a value refers to, in lower case; `None` if it does more than that.
+fn plain_references(raw: &[u8]) -> Option<Vec<Vec<u8>>> {
+    let mut names = Vec::new();
+    let mut at = 0;
+    while let Some(found) = next_reference(raw, at, &mut None, |_, _| true) {
+        let (name, default) = found.name_and_default(raw);
+        if found.function != Function::Plain || default.is_some() {
+            return None;
+        }
+        names.push(name.to_ascii_lowercase());
+        at = found.end;
+    }
+    // What one reference leaves may make another.
+    let dollars = memchr::memchr_iter(b'$', raw).count();
+    (dollars == names.len()).then_some(names)
 }
 
 /// Whether a value is read in a language of its own, whose references are not those of the configuration alone:
@@ -66,12 +148,36 @@ struct Dead {
 }
 
 fn never_expanded(subject: &Subject<'_>, definition: &Definition, findings: &mut Vec<Finding>) {
-    for dead in dead_references(&definition.raw) {
+    let found = dead_references(&definition.raw);
+    let effect = consequence(&definition.name).filter(|_| !found.is_empty()).filter(|_| {
+        let value =
+            subject.view.expand_raw(&definition.name, &definition.raw).unwrap_or_else(|_| BString::default());
+        Expr::parse(value.trim()).is_err()
+    });
+    subject.view.take_messages();
+    for dead in found {
         let text = BStr::new(&definition.raw[dead.start..dead.end]);
-        let message = format!("'{text}' is never expanded: {}", dead.why);
+        let mut message = format!("'{text}' is never expanded: {}", dead.why);
+        if let Some(effect) = effect {
+            message.push_str(&format!("; the value is then no expression: {effect}"));
+        }
         let part = Some((dead.start, dead.end));
         findings.push(subject.finding("never-expanded", definition, part, message, dead.fix));
     }
+}
+
+/// What comes of a policy that is no expression (`user_job_policy.cpp`, `UserPolicy::Config`).
+pub(super) fn consequence(name: &[u8]) -> Option<&'static str> {
+    let name = name.rsplit(|&b| b == b'.').next().unwrap_or_default();
+    [
+        ("SYSTEM_PERIODIC_HOLD", "the schedd drops it without a word, no job is ever held by it"),
+        ("SYSTEM_PERIODIC_RELEASE", "the schedd drops it without a word, no job is ever released by it"),
+        ("SYSTEM_PERIODIC_REMOVE", "the schedd drops it without a word, no job is ever removed by it"),
+        ("SYSTEM_PERIODIC_VACATE", "the schedd drops it without a word, no job is ever vacated by it"),
+    ]
+    .into_iter()
+    .find(|(policy, _)| caseless::eq(policy.as_bytes(), name))
+    .map(|(_, effect)| effect)
 }
 
 fn dead_references(raw: &[u8]) -> Vec<Dead> {

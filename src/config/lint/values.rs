@@ -1,14 +1,16 @@
 //! Values that are not what their readers need: numbers, truth values, expressions, strings without quotes.
 
 use bstr::{BStr, BString, ByteSlice};
+use rustc_hash::FxHashSet;
 
 use super::brackets::unbalanced;
 use super::known::is_attribute_list;
-use super::references::has_dead_reference;
+use super::references::{consequence, has_dead_reference};
+use super::usage::collect;
 use super::{Finding, Subject};
 use crate::classad::{Dialect, Expr, traps};
 use crate::config::defaults::{self, ParameterType};
-use crate::config::macro_set::Entry;
+use crate::config::macro_set::{Definition, Entry, Found};
 use crate::config::value_error::ValueProblem;
 use crate::text::caseless;
 
@@ -183,7 +185,7 @@ fn expression_kind(subject: &Subject<'_>, name: &[u8]) -> Option<Kind> {
     advertised.then_some(Kind::Advertised)
 }
 
-fn expression_value(subject: &Subject<'_>, entry: &Entry, kind: Kind, findings: &mut Vec<Finding>) {
+fn expression_value<'a>(subject: &Subject<'a>, entry: &'a Entry, kind: Kind, findings: &mut Vec<Finding>) {
     let raw = &entry.current.raw;
     // What never expands is told as such.
     if has_dead_reference(raw) {
@@ -220,6 +222,9 @@ fn expression_value(subject: &Subject<'_>, entry: &Entry, kind: Kind, findings: 
             match &wrong {
                 Some(wrong) => message.push_str(&wrong.to_string()),
                 None => message.push_str(&error.to_string()),
+            }
+            if let Some(effect) = consequence(&entry.name) {
+                message.push_str(&format!("; {effect}"));
             }
             if !is_same {
                 message.push_str(&format!(" (expanded: {value})"));
@@ -266,7 +271,7 @@ fn expression_value(subject: &Subject<'_>, entry: &Entry, kind: Kind, findings: 
 }
 
 /// What parses and still says something else than it was meant to.
-fn trapped(subject: &Subject<'_>, entry: &Entry, value: &[u8], findings: &mut Vec<Finding>) {
+fn trapped<'a>(subject: &Subject<'a>, entry: &'a Entry, value: &[u8], findings: &mut Vec<Finding>) {
     let raw = &entry.current.raw;
     let has_libraries =
         ["CLASSAD_USER_LIBS", "CLASSAD_USER_PYTHON_MODULES"].iter().any(|name| subject.view.is_defined(name));
@@ -275,19 +280,50 @@ fn trapped(subject: &Subject<'_>, entry: &Entry, value: &[u8], findings: &mut Ve
         if has_libraries && trap.message.starts_with("there is no function") {
             continue;
         }
-        let part = match *raw == value {
-            true => (trap.span.start as usize, trap.span.end as usize),
-            false => (0, raw.len()),
-        };
         let message = format!("{}: {}", entry.name, trap.message);
-        findings.push(subject.finding(
-            "misleading-expression",
-            &entry.current,
-            Some(part),
-            message,
-            trap.hint,
-        ));
+        let span = (trap.span.start as usize, trap.span.end as usize);
+        let (definition, part) = match *raw == value {
+            true => (&entry.current, span),
+            false => written_at(subject, entry, value.get(span.0..span.1).unwrap_or_default())
+                .unwrap_or((&entry.current, (0, raw.len()))),
+        };
+        findings.push(subject.finding("misleading-expression", definition, Some(part), message, trap.hint));
     }
+}
+
+/// Where a piece of an expanded value was written: in the value itself, or in one that it refers to.
+fn written_at<'a>(
+    subject: &Subject<'a>,
+    entry: &'a Entry,
+    piece: &[u8],
+) -> Option<(&'a Definition, (usize, usize))> {
+    if piece.is_empty() {
+        return None;
+    }
+    let is_part = |byte: Option<&u8>| byte.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_');
+    let stands = |raw: &[u8]| {
+        raw.find_iter(piece).find(|&at| {
+            let before = at.checked_sub(1).and_then(|before| raw.get(before));
+            !is_part(before) && !is_part(raw.get(at + piece.len()))
+        })
+    };
+    let mut seen: FxHashSet<Vec<u8>> = FxHashSet::default();
+    let mut waiting = vec![entry];
+    while let Some(entry) = waiting.pop() {
+        if let Some(at) = stands(&entry.current.raw).filter(|_| super::is_written(&entry.current)) {
+            return Some((&entry.current, (at, at + piece.len())));
+        }
+        let mut names = FxHashSet::default();
+        collect(&entry.current.raw, &mut names);
+        for name in names {
+            if let Some(Found::Set(next)) = subject.config.set.find(&name, &subject.config.who, subject.world)
+                && seen.insert(name)
+            {
+                waiting.push(next);
+            }
+        }
+    }
+    None
 }
 
 /// Numbers and truth values of the table.

@@ -1,6 +1,7 @@
 //! `include`: a source, or what a command prints, read in place of the statement.
 
 use super::*;
+use crate::config::load::{NotRead, NotReadKind};
 
 /// How many sources one configuration may be made of. The reference bounds only the depth, so that a dozen files that
 /// include each other many times keep it busy for ever.
@@ -80,6 +81,16 @@ impl Loader<'_> {
                 }
             }
             Err(_) if options.if_exists => Ok(()),
+            Err(reason) if self.options.go_on && !options.command && !is_piped(&target) => {
+                let reason = reason.to_string();
+                self.not_read.push(NotRead {
+                    kind: NotReadKind::File,
+                    name: target.clone(),
+                    from: included_from,
+                    reason,
+                });
+                Ok(())
+            }
             Err(reason) => Err(Stop::new(0).reason(reason)),
         };
         self.last_line = line.line;

@@ -1,4 +1,4 @@
-//! `--redact`: values that are secrets are masked.
+//! Values that are secrets, and masks in their place.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -47,7 +47,7 @@ const HARMLESS: [&str; 22] = [
 ];
 
 /// Whether a parameter of that name holds a secret rather than a place where one is kept.
-pub(super) fn is_secret(name: &[u8]) -> bool {
+pub fn is_secret(name: &[u8]) -> bool {
     let name = name.to_ascii_uppercase();
     let has = |word: &&str| name.windows(word.len()).any(|part| part == word.as_bytes());
     // As parts of other words these are too short to tell anything; PWD by itself is the shell's working directory.
@@ -57,7 +57,7 @@ pub(super) fn is_secret(name: &[u8]) -> bool {
 }
 
 /// Whether a part of a value is masked.
-pub(super) fn is_masked(value: &[u8]) -> bool {
+pub fn is_masked(value: &[u8]) -> bool {
     value.contains_str(MASK)
 }
 
@@ -72,7 +72,7 @@ fn hides(name: &[u8], value: &[u8]) -> bool {
 
 /// The value with secrets masked: all of it if the name says so, passwords in addresses, `password=` words and
 /// secrets of the environment in any.
-pub(super) fn masked<'a>(name: &[u8], value: &'a [u8]) -> Cow<'a, [u8]> {
+pub fn masked<'a>(name: &[u8], value: &'a [u8]) -> Cow<'a, [u8]> {
     if hides(name, value) {
         return Cow::Borrowed(MASK);
     }
@@ -133,14 +133,14 @@ fn parts(text: &[u8]) -> Vec<Range<usize>> {
 
 /// What secrets say, to take it out of texts that were made of them.
 #[derive(Debug, Default)]
-pub(super) struct Secrets(Vec<BString>);
+pub struct Secrets(Vec<BString>);
 
 impl Secrets {
     /// Shorter values stand in too many words to be looked for.
     const SHORTEST: usize = 3;
 
     /// Adds the secrets of a configuration: raw and expanded, whole and by lines.
-    pub(super) fn learn(&mut self, config: &Config, world: &dyn World) {
+    pub fn learn(&mut self, config: &Config, world: &dyn World) {
         let view = config.view(world);
         for entry in config.set.entries().chain(config.set.displaced()) {
             for definition in entry.replaced.iter().chain([&entry.current]) {
@@ -159,7 +159,7 @@ impl Secrets {
     }
 
     /// Adds the secrets in a text of `Name = value` lines, such as a job ad.
-    pub(super) fn learn_lines(&mut self, text: &[u8]) {
+    pub fn learn_lines(&mut self, text: &[u8]) {
         for line in text.lines() {
             for range in parts(line) {
                 self.add(&line[range]);
@@ -183,7 +183,7 @@ impl Secrets {
     }
 
     /// A text without them.
-    pub(super) fn sweep(&self, text: &[u8]) -> BString {
+    pub fn sweep(&self, text: &[u8]) -> BString {
         let mut text = masked(b"", text).into_owned();
         for secret in self.0.iter().filter(|secret| !MASK.contains_str(secret)) {
             if text.contains_str(secret) {
@@ -198,7 +198,7 @@ impl Secrets {
     }
 
     /// A finding without them; `text` is what its source holds.
-    pub(super) fn clean(&self, finding: &mut Finding, text: Option<&[u8]>) {
+    pub fn clean(&self, finding: &mut Finding, text: Option<&[u8]>) {
         if is_secret(&finding.name) {
             finding.message =
                 format!("what is wrong with {} is not shown where secrets are masked", finding.name);
@@ -223,10 +223,10 @@ impl Secrets {
 }
 
 /// Masks every secret that an attempt left: nothing that is asked of it afterwards knows any.
-pub(super) fn attempt(attempt: &mut Attempt, world: &dyn World) {
+pub fn attempt(attempt: &mut Attempt, world: &dyn World) {
     let mut secrets = Secrets::default();
     secrets.learn(&attempt.config, world);
-    if let Some(error) = &mut attempt.error {
+    for error in attempt.stops.iter_mut().chain(&mut attempt.error) {
         if let Some(place) = &mut error.place {
             let shown = source_text(&place.text);
             let same = place.text.iter().zip(&shown).take_while(|(a, b)| a == b).count();
@@ -259,7 +259,7 @@ pub(super) fn attempt(attempt: &mut Attempt, world: &dyn World) {
 }
 
 /// The text of a source, or one line of it, with a star for each character of a secret, so that places stay.
-pub(super) fn source_text(text: &[u8]) -> Vec<u8> {
+pub fn source_text(text: &[u8]) -> Vec<u8> {
     let mut out = text.to_vec();
     for range in parts(text) {
         out[range].fill(b'*');

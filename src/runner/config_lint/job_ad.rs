@@ -1,4 +1,4 @@
-//! `lint --job-ad`: the ad of a fetched job, before a startd is asked to run it.
+//! The ad of a fetched job, before a startd is asked to run it.
 
 use bstr::{BStr, BString, ByteSlice};
 
@@ -60,12 +60,18 @@ const OTHERS: [&str; 18] = [
     "WantIOProxy",
 ];
 
+/// With more findings than this a text is no ad.
+const MOST: usize = 1000;
+
 /// What is wrong with the ad in a text of `Name = value` lines. `name` is that of its file.
-pub(super) fn lint(name: &str, text: &[u8]) -> Vec<Finding> {
+pub fn lint(name: &str, text: &[u8]) -> Vec<Finding> {
     let mut ad = ClassAd::new();
     let mut findings = Vec::new();
     let mut seen: Vec<(BString, u32)> = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
+        if findings.len() > MOST {
+            break;
+        }
         let spot = |start: usize, end: usize| {
             let span = Span::new(start.min(line.len()), end.clamp(start, line.len().max(start)));
             Some(Spot { source: SourceId::OVERLAY, name: name.into(), line: number, text: line.into(), span })

@@ -1,0 +1,275 @@
+//! The story of one value, from every place that set it to every step of its expansion and to who reads it.
+
+use bstr::{BStr, BString};
+
+use crate::config::expand::{self, Step};
+use crate::config::lint::{Subject, usage};
+use crate::config::macro_set::{Found, Place};
+use crate::config::{Config, SourceId, View, defaults, descriptions};
+use crate::text::caseless;
+use crate::text::similar;
+use crate::world::World;
+
+/// One definition.
+#[derive(Clone, Debug)]
+pub struct Told {
+    /// Where it stands, as the tool says it.
+    pub place: BString,
+    /// The value as written.
+    pub raw: BString,
+    /// The files that included its file, and the lines they did it on, innermost first.
+    pub included_from: Vec<(BString, u32)>,
+}
+
+/// A definition that a condition left out.
+#[derive(Clone, Debug)]
+pub struct LeftOut {
+    /// Where it stands.
+    pub place: BString,
+    /// The value as written.
+    pub raw: BString,
+    /// The condition that does not hold, and its line.
+    pub condition: (BString, u32),
+}
+
+/// One name that is tried before the plain one.
+#[derive(Clone, Debug)]
+pub struct LookUp {
+    /// The name with its prefix.
+    pub name: BString,
+    /// What the prefix is: `local name`, `subsystem`; nothing for the plain name.
+    pub kind: &'static str,
+    /// What was found.
+    pub verdict: &'static str,
+}
+
+/// Where the value that counts comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Comes {
+    /// A source set it.
+    Set,
+    /// It is detected.
+    Detected(BString),
+    /// The table's default; the subsystem whose own it is.
+    Default(Option<BString>),
+    /// Nowhere.
+    Nowhere,
+}
+
+/// The table's entry.
+#[derive(Clone, Debug)]
+pub struct Entered {
+    /// The default, before expansion.
+    pub default: BString,
+    /// The type.
+    pub kind: &'static str,
+    /// The least and greatest value, where there are such.
+    pub range: Option<(BString, BString)>,
+}
+
+/// One step of the expansion.
+#[derive(Clone, Debug)]
+pub struct Stepped {
+    /// How deep in references of references.
+    pub depth: usize,
+    /// The reference.
+    pub reference: BString,
+    /// What it becomes.
+    pub value: BString,
+    /// Where that stands; empty for functions.
+    pub origin: String,
+}
+
+/// Everything there is to tell.
+#[derive(Clone, Debug)]
+pub struct Story {
+    /// The name as asked.
+    pub name: BString,
+    /// The names that are tried, up to the one that counts.
+    pub looked_up: Vec<LookUp>,
+    /// Where the value comes from.
+    pub comes: Comes,
+    /// Every definition, the last one counts.
+    pub definitions: Vec<Told>,
+    /// Definitions of a name that is always detected.
+    pub in_vain: Vec<Told>,
+    /// Definitions that conditions left out.
+    pub left_out: Vec<LeftOut>,
+    /// Who reads it.
+    pub usage: usage::Use,
+    /// What the parameter is for.
+    pub meaning: Option<&'static str>,
+    /// What the table says.
+    pub entered: Option<Entered>,
+    /// The value before expansion.
+    pub raw: Option<BString>,
+    /// The steps of the expansion.
+    pub steps: Vec<Stepped>,
+    /// Messages of functions that failed.
+    pub messages: Vec<BString>,
+    /// The value in the end, or why there is none; `None` where nothing sets it.
+    pub value: Option<Result<BString, String>>,
+    /// What may have been meant by a name without a value.
+    pub hints: Vec<String>,
+}
+
+impl Story {
+    /// Collects it.
+    pub fn of(name: &BStr, subject: &Subject<'_>) -> Story {
+        let (config, view, world) = (subject.config, &subject.view, subject.world);
+        let found = config.set.find(name, &config.who, world);
+        let told = |place: &Place, raw: &BString| Told {
+            place: config.set.describe(place),
+            raw: raw.clone(),
+            included_from: included_from(config, place.source),
+        };
+        let (comes, definitions) = match &found {
+            Some(Found::Set(entry)) => {
+                let all = entry.replaced.iter().chain(std::iter::once(&entry.current));
+                (Comes::Set, all.map(|definition| told(&definition.place, &definition.raw)).collect())
+            }
+            Some(Found::Detected { value, .. }) => (Comes::Detected((*value).into()), Vec::new()),
+            Some(Found::Default(parameter)) => {
+                (Comes::Default(parameter.subsystem().map(BString::from)), Vec::new())
+            }
+            None => (Comes::Nowhere, Vec::new()),
+        };
+        let in_vain = config.set.displaced().filter(|entry| caseless::eq(&entry.name, name));
+        let left_out = config.skipped.iter().filter(|skipped| caseless::eq(&skipped.name, name));
+        let mut story = Story {
+            name: name.to_owned(),
+            looked_up: looked_up(name, config, world),
+            comes,
+            definitions,
+            in_vain: in_vain.map(|entry| told(&entry.current.place, &entry.current.raw)).collect(),
+            left_out: left_out
+                .map(|skipped| LeftOut {
+                    place: config.set.describe(&skipped.place),
+                    raw: skipped.value.clone(),
+                    condition: skipped.condition.clone(),
+                })
+                .collect(),
+            usage: usage::of(subject, name),
+            meaning: descriptions::find(name).map(|description| description.text),
+            entered: entered(name),
+            raw: None,
+            steps: Vec::new(),
+            messages: Vec::new(),
+            value: None,
+            hints: Vec::new(),
+        };
+        match &found {
+            Some(found) => story.expand(found, view, world, config),
+            None => story.hints = hints(name, config),
+        }
+        story
+    }
+
+    fn expand(&mut self, found: &Found<'_>, view: &View<'_>, world: &dyn World, config: &Config) {
+        let raw = BString::from(found.raw().into_owned());
+        let mut steps: Vec<Step> = Vec::new();
+        let mut messages = Vec::new();
+        let name: &BStr = self.name.as_ref();
+        let value = expand::expand_steps(name, &raw, view, world, &mut |m| messages.push(m.text), &mut steps);
+        self.steps = steps
+            .into_iter()
+            .map(|step| Stepped {
+                depth: step.depth,
+                origin: reference_origin(&step.reference, config, view, world),
+                reference: step.reference,
+                value: step.value,
+            })
+            .collect();
+        self.messages = messages;
+        self.value = Some(value.map(BString::from).map_err(|error| error.to_string()));
+        self.raw = Some(raw);
+    }
+
+    /// Whether there is a value that readers see.
+    pub fn has_value(&self) -> bool {
+        matches!(&self.value, Some(Ok(value)) if !value.is_empty())
+    }
+}
+
+fn entered(name: &BStr) -> Option<Entered> {
+    let parameter = defaults::find(name)?;
+    Some(Entered {
+        default: parameter.default().into_owned().into(),
+        kind: parameter.kind().name(),
+        range: parameter.range().map(|(min, max)| (min.into(), max.into())),
+    })
+}
+
+/// The names that are tried and which one there is.
+fn looked_up(name: &BStr, config: &Config, world: &dyn World) -> Vec<LookUp> {
+    let who = &config.who;
+    let mut all = Vec::new();
+    let prefixes = [("local name", &who.local_name), ("subsystem", &who.subsystem)];
+    for (kind, prefix) in prefixes.into_iter().filter(|(_, prefix)| !prefix.is_empty()) {
+        let set = config.set.prefixed(prefix, name).is_some();
+        let default = defaults::find_in_subsystem(prefix, name).is_some();
+        let verdict = match (set, default) {
+            (true, _) => "is set: it counts",
+            (false, true) => "is not set, but has a default of its own: that counts",
+            (false, false) => "is not set",
+        };
+        all.push(LookUp { name: format!("{prefix}.{name}").into(), kind, verdict });
+        if set || default {
+            return all;
+        }
+    }
+    if matches!(config.set.find(name, who, world), Some(Found::Set(_))) {
+        all.push(LookUp { name: name.to_owned(), kind: "", verdict: "is set: it counts" });
+    }
+    all
+}
+
+/// Which files included a source, innermost first.
+fn included_from(config: &Config, source: SourceId) -> Vec<(BString, u32)> {
+    let mut chain = Vec::new();
+    let mut at = config.set.source(source).included_from;
+    while let Some((includer, line)) = at {
+        let source = config.set.source(includer);
+        chain.push((source.name.clone(), line));
+        at = source.included_from.filter(|_| chain.len() < 64);
+    }
+    chain
+}
+
+/// Where the value of a plain reference stands.
+fn reference_origin(reference: &[u8], config: &Config, view: &View<'_>, world: &dyn World) -> String {
+    let Some(body) = reference.strip_prefix(b"$(").and_then(|rest| rest.strip_suffix(b")")) else {
+        return String::new();
+    };
+    let name = body.split(|&b| b == b':').next().unwrap_or_default();
+    match config.set.find(name, &config.who, world) {
+        Some(found) if !found.raw().is_empty() => view.origin(&found).to_string(),
+        _ if body.contains(&b':') => format!("{} is not defined: its default", BStr::new(name)),
+        _ => format!("{} is not defined", BStr::new(name)),
+    }
+}
+
+/// What may have been meant by a name that nobody knows.
+pub fn hints(name: &BStr, config: &Config) -> Vec<String> {
+    if name.contains(&b'=') {
+        let name = BStr::new(name.trim_ascii());
+        return vec![format!("names are looked up here; to set one, use --set-knob {name}")];
+    }
+    let mut hints = Vec::new();
+    for entry in config.set.entries() {
+        let Some(dot) = memchr::memchr(b'.', &entry.name) else {
+            continue;
+        };
+        if caseless::eq(&entry.name[dot + 1..], name) {
+            let prefix = BStr::new(&entry.name[..dot]);
+            let place = config.set.describe(&entry.current.place);
+            hints.push(format!("{} is set at {place}; use --subsystem {prefix}", entry.name));
+        }
+    }
+    let set = config.set.entries().map(|entry| &entry.name[..]);
+    let known = set.chain(defaults::all().map(|parameter| parameter.name()));
+    if let Some(near) = similar::nearest(name, known) {
+        hints.push(format!("did you mean {}?", BStr::new(near)));
+    }
+    hints
+}
