@@ -53,7 +53,7 @@ complete -c htc-config-dump -n "__fish_htc_config_dump_needs_command" -l jsonl -
 complete -c htc-config-dump -n "__fish_htc_config_dump_needs_command" -s q -l quiet -d 'Say nothing but results and errors'
 complete -c htc-config-dump -n "__fish_htc_config_dump_needs_command" -l redact -d 'Mask passwords and other secrets'
 complete -c htc-config-dump -n "__fish_htc_config_dump_needs_command" -l no-env -d 'Ignore _CONDOR_* variables of the environment'
-complete -c htc-config-dump -n "__fish_htc_config_dump_needs_command" -a "lint" -d 'Find mistakes that HTCondor passes over in silence (exit status 1 if there are any)'
+complete -c htc-config-dump -n "__fish_htc_config_dump_needs_command" -a "lint" -d 'Find mistakes that HTCondor passes over in silence (exit status 1 if there are any, 4 if there is none but not all could be looked at)'
 complete -c htc-config-dump -n "__fish_htc_config_dump_needs_command" -a "use" -d 'Print the statements of a template, or the templates of a category'
 complete -c htc-config-dump -n "__fish_htc_config_dump_using_subcommand lint" -l job-ad -d 'Look at the ad of a fetched job in place of the configuration; \'-\' is standard input' -r -F
 complete -c htc-config-dump -n "__fish_htc_config_dump_using_subcommand lint" -l subsystem -d 'Read as this daemon' -r
