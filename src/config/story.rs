@@ -181,7 +181,7 @@ impl Story {
             })
             .collect();
         self.messages = messages;
-        self.value = Some(value.map(BString::from).map_err(|error| error.to_string()));
+        self.value = Some(value.map_err(|error| error.to_string()));
         self.raw = Some(raw);
     }
 

@@ -129,7 +129,7 @@ fn shortened(message: String) -> String {
     if message.len() <= LONGEST {
         return message;
     }
-    let at = |limit: usize| message.floor_char_boundary(limit);
+    let at = |limit: usize| (0..=limit).rev().find(|&at| message.is_char_boundary(at)).unwrap_or(0);
     format!("{}...{}", &message[..at(LONGEST / 2)], &message[at(message.len() - LONGEST / 2)..])
 }
 
