@@ -27,6 +27,9 @@ pub trait World: Outside {
     /// The next 64 random bits.
     fn random(&self) -> u64;
 
+    /// Begins the random bits anew from a seed, where that can be done: what is done twice has the same chance.
+    fn reseed(&self, _seed: u64) {}
+
     /// The value of an environment variable.
     fn env(&self, name: &OsStr) -> Option<OsString>;
 
@@ -214,6 +217,9 @@ impl World for Frozen<'_> {
     }
     fn random(&self) -> u64 {
         self.world.random()
+    }
+    fn reseed(&self, seed: u64) {
+        self.world.reseed(seed);
     }
     fn env(&self, name: &OsStr) -> Option<OsString> {
         self.world.env(name)

@@ -84,7 +84,7 @@ complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcomman
 complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand lint" -s h -l help -d 'Print this help; --help-all prints all options'
 complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand lint" -l help-all -d 'Print all options with notes'
 complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand compare" -l ads -d 'Compare on the ads of FILE too; may be repeated' -r -F
-complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand compare" -l generate -d 'How many ads are made from what the rules look at' -r
+complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand compare" -l generate -d 'How many ads are made by chance, beside those that make each condition true and false' -r
 complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand compare" -l seed -d 'Begin making ads with this number' -r
 complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand compare" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
 complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand compare" -l set-knob -d 'Set a knob above all files; may be repeated' -r

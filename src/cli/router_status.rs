@@ -1,6 +1,7 @@
 //! `htc-router-status`: routed jobs in the queue and in history.
 
 mod counts;
+mod forms;
 mod read;
 mod rows;
 
@@ -13,6 +14,7 @@ use bstr::{BString, ByteSlice};
 use clap::{Args, FromArgMatches, Parser, Subcommand};
 use serde_json::json;
 
+use self::forms::{Forms, attributes, columns, objects};
 use self::rows::{Row, Trouble, age_text, letter};
 use super::common::{
     ClockOptions, Column, Compat, ConfigOptions, Example, Manual, OutputOptions, Painter, Problem, Program,
@@ -21,6 +23,7 @@ use super::common::{
 use super::compat::{condor_router_history, condor_router_q};
 use crate::classad::{ClassAd, Context, Expr};
 use crate::config::{Config, Who};
+use crate::job::JobStatus;
 use crate::os::RealWorld;
 use crate::queue::HistoryRecord;
 use crate::router::{Knobs, RouteTable};
@@ -165,6 +168,12 @@ fn run(arguments: &Arguments, session: &Session) -> anyhow::Result<Status> {
         ),
         None => None,
     };
+    let forms = Forms {
+        af: !common.af.is_empty(),
+        json: common.output.json || common.output.jsonl,
+        long: common.output.long,
+    };
+    forms.check(matches!(arguments.verb, Some(Verb::Doctor(_))) && common.by.is_none())?;
     let view = View { common, constraint, columns: columns(&common.af)?, session };
     match &arguments.verb {
         Some(Verb::History(files)) => view.history(&files.files),
@@ -221,9 +230,10 @@ impl View<'_> {
     fn keeps(&self, row: &Row, world: &dyn World) -> bool {
         let common = self.common;
         let any = common.running || common.idle || common.held;
-        let state = (common.running && matches!(row.status, 2 | 6))
-            || (common.idle && row.status == 1)
-            || (common.held && row.status == 5);
+        let state = (common.running
+            && matches!(row.status, JobStatus::RUNNING | JobStatus::TRANSFERRING_OUTPUT))
+            || (common.idle && row.status == JobStatus::IDLE)
+            || (common.held && row.status == JobStatus::HELD);
         (!any || state)
             && common.route.as_ref().is_none_or(|route| row.route == route.as_bytes())
             && self.constraint.as_ref().is_none_or(|expr| Context::new(world).my(&row.ad).holds(expr))
@@ -422,6 +432,10 @@ impl View<'_> {
                 serde_json::from_slice(&text).unwrap_or(serde_json::Value::Null)
             });
             objects(rows, self.common.output.json, &mut out)?;
+        } else if self.common.output.long {
+            ads.iter().for_each(|ad| {
+                out.extend([crate::classad::format::long::print(ad), b"\n".to_vec()].concat())
+            });
         } else {
             out = past(&ads, Painter::stdout(self.common.output.color), &world).into_bytes();
         }
@@ -430,50 +444,6 @@ impl View<'_> {
         stdout.finish()?;
         Ok(Status::Done)
     }
-}
-
-fn objects(rows: impl Iterator<Item = serde_json::Value>, list: bool, out: &mut Vec<u8>) -> io::Result<()> {
-    if list {
-        serde_json::to_writer_pretty(&mut *out, &rows.collect::<Vec<_>>())?;
-        out.push(b'\n');
-        return Ok(());
-    }
-    for row in rows {
-        serde_json::to_writer(&mut *out, &row)?;
-        out.push(b'\n');
-    }
-    Ok(())
-}
-
-/// The expressions that --af names: each word is one, or several with commas between.
-fn columns(words: &[String]) -> anyhow::Result<Vec<Expr>> {
-    let mut columns = Vec::new();
-    for word in words {
-        if let Ok(expr) = Expr::parse(word.as_bytes()) {
-            columns.push(expr);
-            continue;
-        }
-        for part in word.split(',') {
-            let expr = Expr::parse(part.as_bytes());
-            columns.push(expr.map_err(|error| Problem::usage(format!("--af {part}: {error}")))?);
-        }
-    }
-    Ok(columns)
-}
-
-/// The values of expressions on one line, as `-af` prints them.
-fn attributes(ad: &ClassAd, columns: &[Expr], world: &dyn World) -> Vec<u8> {
-    let context = Context::new(world).my(ad);
-    let values: Vec<BString> = columns
-        .iter()
-        .map(|column| {
-            let value = context.eval(column);
-            value.as_str().map_or_else(|| value.unparse(), BString::from)
-        })
-        .collect();
-    let mut line = bstr::join(" ", values);
-    line.push(b'\n');
-    line
 }
 
 fn json_row(row: &Row) -> serde_json::Value {

@@ -42,6 +42,21 @@ impl JobStatus {
         JobStatus::Preparing,
     ];
 
+    /// The number of [`JobStatus::Idle`], to compare with.
+    pub const IDLE: i64 = JobStatus::Idle as i64;
+    /// That of [`JobStatus::Running`].
+    pub const RUNNING: i64 = JobStatus::Running as i64;
+    /// That of [`JobStatus::Removed`].
+    pub const REMOVED: i64 = JobStatus::Removed as i64;
+    /// That of [`JobStatus::Completed`].
+    pub const COMPLETED: i64 = JobStatus::Completed as i64;
+    /// That of [`JobStatus::Held`].
+    pub const HELD: i64 = JobStatus::Held as i64;
+    /// That of [`JobStatus::TransferringOutput`].
+    pub const TRANSFERRING_OUTPUT: i64 = JobStatus::TransferringOutput as i64;
+    /// That of [`JobStatus::Suspended`].
+    pub const SUSPENDED: i64 = JobStatus::Suspended as i64;
+
     /// The value of `JobStatus`.
     pub fn number(self) -> i64 {
         self as i64

@@ -116,6 +116,10 @@ impl World for RealWorld {
         mixed ^ (mixed >> 31)
     }
 
+    fn reseed(&self, seed: u64) {
+        self.random.set(seed);
+    }
+
     fn env(&self, name: &OsStr) -> Option<OsString> {
         std::env::var_os(name)
     }

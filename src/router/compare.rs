@@ -1,26 +1,66 @@
 //! Whether two routers do the same with a job: the same route, the same copy. The limits of routes are compared as they
 //! stand, since one job alone meets none.
 
+mod asked;
+mod limits;
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+
 use bstr::{BString, ByteSlice};
 
-use super::translate::Unwatched;
-use super::{Choice, Chooser, Knobs, Route, RouteState, RouteTable, Translator};
-use crate::classad::{ClassAd, Expr, mode};
-use crate::config::{MacroSource, expand};
-use crate::hook::HookType;
+use super::translate::{Part, Stage, Watcher};
+use super::{Choice, Chooser, Knobs, RouteState, RouteTable, Translator};
+use crate::classad::{ClassAd, mode};
+use crate::config::MacroSource;
 use crate::quirks::Quirks;
-use crate::text::caseless;
-use crate::transform::compare::{Random, Vocabulary, same, shrink};
+use crate::transform::compare::{same, shrink};
+use crate::transform::cover::{Cover, Seen};
+use crate::transform::{Observer, Transform};
 use crate::world::World;
 
 /// A router that is compared.
 pub struct Side<'a> {
+    /// What it is called in messages.
+    pub name: &'a str,
     /// Its routes and transforms.
     pub table: &'a RouteTable,
     /// Its parameters.
     pub knobs: &'a Knobs,
     /// Its configuration.
     pub config: &'a dyn MacroSource,
+    /// What it did so far.
+    pub met: RefCell<Met>,
+}
+
+/// What a router did with all jobs together.
+#[derive(Debug, Default)]
+pub struct Met {
+    /// Numbers of the routes that were chosen.
+    chosen: BTreeSet<usize>,
+    /// By name whether a transform was applied, and whether it was left out.
+    transforms: BTreeMap<BString, [bool; 2]>,
+    /// What ran meanwhile.
+    seen: Seen,
+}
+
+impl Watcher for Met {
+    fn stage(&mut self, part: Part, transform: &Transform, stage: Stage) {
+        match stage {
+            Stage::Begins => {
+                self.seen.begins(&transform.name);
+            }
+            Stage::Skipped | Stage::Ended => {}
+        }
+        if part != Part::Route && stage != Stage::Ended {
+            let seen = self.transforms.entry(transform.name.clone()).or_default();
+            seen[usize::from(stage == Stage::Skipped)] = true;
+        }
+    }
+
+    fn observer(&mut self) -> &mut dyn Observer {
+        &mut self.seen
+    }
 }
 
 /// What a router does with a job.
@@ -70,6 +110,7 @@ impl Comparison<'_> {
     /// What one of the two does with a job, all its routes being empty.
     pub fn outcome(&self, side: &Side<'_>, job: &ClassAd) -> Outcome {
         mode::set_strict(side.knobs.strict);
+        self.world.reseed(1);
         let mut states = vec![RouteState::new(self.world.now().epoch()); side.table.routes.len()];
         let mut chooser = Chooser::new(side.table, side.knobs, None, self.world);
         let umbrella = match chooser.umbrella(&states) {
@@ -88,7 +129,8 @@ impl Comparison<'_> {
             quirks: self.quirks,
         };
         let mut ad = job.clone();
-        let watcher = &mut Unwatched::default();
+        let watcher = &mut *side.met.borrow_mut();
+        watcher.chosen.insert(at);
         let made = if route.edit_job_in_place.truth(job, self.world) {
             translator.apply(route, &mut ad, watcher).map(|()| Outcome::Edited(route.name.clone(), ad))
         } else {
@@ -143,119 +185,44 @@ impl Comparison<'_> {
         shrink(&ad, found, &|ad| self.difference(ad).filter(|found| may_fail || !fails(found)))
     }
 
-    /// Makes jobs out of what both routers look at: idle ones that nobody manages, and `seeds`, with changes.
-    pub fn generate(
-        &self,
-        seeds: &[ClassAd],
-        count: usize,
-        seed: u64,
-    ) -> impl Iterator<Item = ClassAd> + use<> {
-        let mut words = Vocabulary::default();
-        for side in [&self.left, &self.right] {
-            let transforms = side.table.pre.iter().chain(&side.table.post);
-            transforms.for_each(|transform| words.collect(transform));
-            for route in &side.table.routes {
-                words.collect(&route.transform);
-                let steers = [
-                    &route.edit_job_in_place,
-                    &route.job_should_be_sandboxed,
-                    &route.use_shared_proxy,
-                    &route.shared_proxy,
-                    &route.send_tokens,
-                ];
-                steers.iter().filter_map(|steer| steer.expr.as_ref()).for_each(|expr| words.expression(expr));
-            }
-            let constraint = side.knobs.constraint.as_ref().and_then(|text| Expr::parse(text).ok());
-            constraint.iter().for_each(|expr| words.expression(expr));
-        }
+    /// What both routers ask of a job, to make jobs of: idle ones that nobody manages.
+    pub fn cover(&self) -> Cover<'_> {
+        mode::set_strict(self.left.knobs.strict);
         let mut base = ClassAd::new();
         for (name, value) in [("ClusterId", 1), ("ProcId", 0), ("JobStatus", 1), ("JobUniverse", 5)] {
             base.set(name, value);
         }
         base.set("Owner", "user");
-        let (seeds, mut random) = (seeds.to_vec(), Random(seed | 1));
-        (0..count).map(move |_| words.ad(&base, &seeds, &mut random))
+        let mut cover = Cover::new(base, self.world);
+        [&self.left, &self.right].into_iter().for_each(|side| side.ask(&mut cover));
+        cover
     }
 
-    /// What differs beside the making of copies: limits of routes of the same name, routes that only one of the two has, limits,
-    /// hooks and queues of the routers. One line each.
-    pub fn limits(&self) -> Vec<String> {
-        let mut lines = Vec::new();
-        let find = |side: &Side<'_>, name: &BString| {
-            side.table.routes.iter().find(|route| alike(&route.name, name)).cloned()
-        };
-        for route in &self.left.table.routes {
-            match find(&self.right, &route.name) {
-                Some(other) => limits(route, &other, &mut lines),
-                None => lines.push(format!("route {}: only the first has it", route.name)),
+    /// What was evaluated meanwhile, with its macros expanded: more to make jobs of.
+    pub fn evaluated(&self, cover: &mut Cover<'_>) {
+        for side in [&self.left, &self.right] {
+            let met = side.met.borrow();
+            let first = side.ways().next().map(|(_, _, within)| within).unwrap_or_default();
+            for transform in side.table.pre.iter().chain(&side.table.post) {
+                met.seen.conditions(
+                    &transform.name,
+                    &side.called("transform", &transform.name),
+                    &first,
+                    cover,
+                );
+            }
+            for (_, route, within) in side.ways() {
+                met.seen.conditions(&route.name, &side.called("route", &route.name), &within, cover);
             }
         }
-        for route in &self.right.table.routes {
-            if find(&self.left, &route.name).is_none() {
-                lines.push(format!("route {}: only the second has it", route.name));
-            }
-        }
-        let (left, right) = (self.left.knobs, self.right.knobs);
-        if left.max_jobs != right.max_jobs {
-            lines.push(format!("JOB_ROUTER_MAX_JOBS: {} and {}", left.max_jobs, right.max_jobs));
-        }
-        if left.round_robin != right.round_robin {
-            let (left, right) = (left.round_robin, right.round_robin);
-            lines.push(format!("JOB_ROUTER_ROUND_ROBIN_SELECTION: {left} and {right}"));
-        }
-        self.surroundings(&mut lines);
+    }
+
+    /// What no job was found for, by name: a difference there was not looked for.
+    pub fn unreached(&self, cover: &Cover<'_>) -> Vec<String> {
+        let mut lines = cover.unreached();
+        [&self.left, &self.right].into_iter().for_each(|side| side.unreached(&mut lines));
+        lines.dedup();
         lines
-    }
-
-    /// What the two do beside choosing routes and making copies: where copies go, what hooks there are, who is given back how.
-    fn surroundings(&self, lines: &mut Vec<String>) {
-        let mut line = |what: &str, left: String, right: String| {
-            if left != right {
-                lines.push(format!("{what}: {left} and {right}"));
-            }
-        };
-        let (left, right) = (self.left.knobs, self.right.knobs);
-        let shown = |text: Option<&[u8]>| match text {
-            None | Some(b"") => "(none)".to_owned(),
-            Some(text) => text.to_str_lossy().into_owned(),
-        };
-        let schedd = |(name, pool): &(BString, BString)| [shown(Some(name)), shown(Some(pool))];
-        for (number, left, right) in [
-            (1, schedd(&left.source_schedd), schedd(&right.source_schedd)),
-            (2, schedd(&left.destination_schedd), schedd(&right.destination_schedd)),
-        ] {
-            for ((what, left), right) in ["NAME", "POOL"].into_iter().zip(left).zip(right) {
-                line(&format!("JOB_ROUTER_SCHEDD{number}_{what}"), left, right);
-            }
-        }
-        let release = (left.release_on_hold, right.release_on_hold);
-        line("JOB_ROUTER_RELEASE_ON_HOLD", release.0.to_string(), release.1.to_string());
-        let keyword = |knobs: &Knobs| shown(knobs.hook_keyword.as_ref().map(|keyword| keyword.as_slice()));
-        let one = match (&left.hook_keyword, &right.hook_keyword) {
-            (Some(left), Some(right)) => caseless::eq(left, right),
-            (left, right) => left == right,
-        };
-        if !one {
-            line("JOB_ROUTER_HOOK_KEYWORD", keyword(left), keyword(right));
-        }
-        if let Some(keyword) = left.hook_keyword.as_ref().filter(|_| one) {
-            let hooks = [
-                HookType::TranslateJob,
-                HookType::RouterUpdateJobInfo,
-                HookType::JobFinalize,
-                HookType::JobCleanup,
-            ];
-            let knobs = hooks.map(|hook| hook.knob(keyword)).into_iter();
-            for knob in knobs.chain([[keyword.as_slice(), b"_ATTRS_TO_COPY"].concat().into()]) {
-                let value = |side: &Side<'_>| {
-                    let raw = side.config.raw(&knob)?.into_owned();
-                    let value = expand::expand_value(&knob, &raw, side.config, self.world, &mut |_| {});
-                    Some(value.unwrap_or_else(|_| raw.into()))
-                };
-                let value = |side: &Side<'_>| shown(value(side).as_ref().map(|value| value.as_slice()));
-                line(&knob.to_str_lossy(), value(&self.left), value(&self.right));
-            }
-        }
     }
 }
 
@@ -263,22 +230,4 @@ impl Comparison<'_> {
 fn alike(left: &[u8], right: &[u8]) -> bool {
     let plain = |byte: &u8| if byte.is_ascii_alphanumeric() { *byte } else { b'_' };
     left.len() == right.len() && left.iter().map(plain).eq(right.iter().map(plain))
-}
-
-fn limits(left: &Route, right: &Route, lines: &mut Vec<String>) {
-    let name = &left.name;
-    let mut line = |what: &str, a: String, b: String| {
-        if a != b {
-            lines.push(format!("route {name}: {what} {a} and {b}"));
-        }
-    };
-    line("MaxJobs", left.max_jobs.to_string(), right.max_jobs.to_string());
-    line("MaxIdleJobs", left.max_idle_jobs.to_string(), right.max_idle_jobs.to_string());
-    let thresholds = (left.failure_rate_threshold, right.failure_rate_threshold);
-    line("FailureRateThreshold", thresholds.0.to_string(), thresholds.1.to_string());
-    let test = |route: &Route| {
-        let text = route.job_failure_test.expr.as_ref().map(|expr| expr.unparse().to_string());
-        text.unwrap_or_else(|| "(none)".to_owned())
-    };
-    line("JobFailureTest", test(left), test(right));
 }

@@ -5,9 +5,10 @@ use std::time::Duration;
 use bstr::{BString, ByteSlice};
 
 use super::knobs;
-use crate::classad::{ClassAd, Context};
+use crate::classad::{ClassAd, Context, ParseError};
 use crate::config::View;
-use crate::text::arguments;
+use crate::text::caret::Caret;
+use crate::text::{Span, arguments, caseless};
 use crate::transform::legacy::{self, Converted, Options, Routes};
 use crate::world::{Command, World};
 
@@ -25,9 +26,13 @@ pub struct OldRoute {
     pub overrides: Option<bool>,
     /// What its comments say, a line each.
     pub comments: Vec<BString>,
-    /// The result, or what is wrong with it.
+    /// The result, or what is wrong with it: with file, line and caret where they are known.
     pub converted: Result<Converted, String>,
 }
+
+/// How the routes are converted here: what is written is loaded.
+pub(super) const LOADABLE: Options =
+    Options { drop_input_rsl: false, fix_eval_set: false, old_ce: false, loadable: true };
 
 /// The attributes underneath all routes.
 pub fn defaults(view: &View<'_>) -> (ClassAd, Option<String>) {
@@ -48,8 +53,8 @@ pub fn routes(
     let (under, error) = defaults(view);
     error.into_iter().for_each(&mut *note);
     let mut found = Vec::new();
-    let mut add = |source: &'static str, text: &[u8]| {
-        let mut routes = Routes::new(text);
+    let mut add = |source: &'static str, text: &[u8], written: Option<&Written>| {
+        let mut routes = Routes::going_on(text);
         let mut number = 0;
         loop {
             let start = routes.offset();
@@ -62,28 +67,113 @@ pub fn routes(
                 Context::new(world).my(&whole).boolean("OverrideRoutingEntry")
             });
             let converted = match route {
-                Ok(route) => Ok(legacy::convert(&route, b"", &under, Options::default(), world)),
-                Err(error) => Err(error.to_string()),
+                Ok(route) => Ok(legacy::convert(&route, b"", &under, LOADABLE, world)),
+                Err(error) => Err(shown(&error, text, written)),
             };
             found.push(OldRoute { source, number, overrides, comments, converted });
         }
     };
     if let Some(path) = knobs::text(view, "JOB_ROUTER_ENTRIES_FILE") {
         match world.read_file(&path.to_path_lossy(), Some(LIMIT as u64)) {
-            Ok(text) => add("JOB_ROUTER_ENTRIES_FILE", &text),
+            Ok(text) => {
+                let written = Written { name: path.to_string(), text: text.clone(), value_at: 0 };
+                add("JOB_ROUTER_ENTRIES_FILE", &text, Some(&written));
+            }
             Err(error) => note(format!("JOB_ROUTER_ENTRIES_FILE: cannot read '{path}': {error}")),
         }
     }
     if let Some(command) = knobs::text(view, "JOB_ROUTER_ENTRIES_CMD") {
         match run(&command, world, commands) {
-            Ok(text) => add("JOB_ROUTER_ENTRIES_CMD", &text),
+            Ok(text) => {
+                let written = Written { name: format!("<{command}>"), text: text.clone(), value_at: 0 };
+                add("JOB_ROUTER_ENTRIES_CMD", &text, Some(&written));
+            }
             Err(error) => note(format!("JOB_ROUTER_ENTRIES_CMD: {error}")),
         }
     }
     if let Some(text) = knobs::text(view, "JOB_ROUTER_ENTRIES") {
-        add("JOB_ROUTER_ENTRIES", &text);
+        add("JOB_ROUTER_ENTRIES", &text, Written::of("JOB_ROUTER_ENTRIES", view, world).as_ref());
     }
     found
+}
+
+/// A text as it stands in a file, around the value that was read from it.
+struct Written {
+    name: String,
+    text: Vec<u8>,
+    /// Where the value begins.
+    value_at: usize,
+}
+
+impl Written {
+    /// The file that sets a parameter.
+    fn of(knob: &str, view: &View<'_>, world: &dyn World) -> Option<Self> {
+        let origin = view.raw(knob)?.origin;
+        let text = world.read_file(&origin.source.to_path_lossy(), Some(LIMIT as u64)).ok()?;
+        // The reference counts the last line of a statement that goes on over several.
+        let lines = text.lines_with_terminator().take(origin.line? as usize);
+        let (mut at, mut value_at) = (0, None);
+        for line in lines {
+            let start = line.len() - line.trim_start().len();
+            if caseless::starts_with(&line[start..], knob.as_bytes())
+                && let Some(sign) = line.find_byte(b'=')
+            {
+                // Behind `@=tag` the value begins on the next line.
+                value_at = Some(at + if line[..sign].ends_with(b"@") { line.len() } else { sign + 1 });
+            }
+            at += line.len();
+        }
+        Some(Written { name: origin.source.to_string(), value_at: value_at?, text })
+    }
+
+    /// The place in the file of a place in the value: both are read side by side, blanks, line continuations and comments of the
+    /// file left out. `None` where macros make the two differ.
+    fn place(&self, value: &[u8], at: usize) -> Option<usize> {
+        let mut here = self.value_at;
+        let mut line_begins = true;
+        for (number, &byte) in value.iter().enumerate() {
+            if byte.is_ascii_whitespace() {
+                continue;
+            }
+            loop {
+                let found = *self.text.get(here)?;
+                if found == byte && !(line_begins && found == b'#') {
+                    break;
+                }
+                match found {
+                    b'\n' => line_begins = true,
+                    b'#' if line_begins => here += self.text[here..].find_byte(b'\n')?.saturating_sub(1),
+                    b'\\' | b' ' | b'\t' | b'\r' => {}
+                    _ => return None,
+                }
+                here += 1;
+            }
+            if number >= at {
+                return Some(here);
+            }
+            line_begins = false;
+            here += 1;
+        }
+        Some(self.text[..here].trim_end().len())
+    }
+}
+
+/// What is wrong with a route, with its place where that can be known.
+fn shown(error: &ParseError, text: &[u8], written: Option<&Written>) -> String {
+    let (start, end) = (error.span.start as usize, error.span.end as usize);
+    let message = match error.help() {
+        Some(help) => format!("{error} ({help})"),
+        None => error.to_string(),
+    };
+    let place = written.and_then(|written| Some((written, written.place(text, start)?)));
+    match place {
+        Some((written, from)) => {
+            let span = Span::new(from, from + end.saturating_sub(start));
+            let text = &written.text[..];
+            Caret { source: &written.name, text, span }.render(&message)
+        }
+        None => Caret { source: "the value", text, span: Span::new(start, end) }.render(&message),
+    }
 }
 
 /// The lines of the comments in the text of an ad (`// to the end of the line`, `/* up to */`).
@@ -140,6 +230,16 @@ fn run(command: &[u8], world: &dyn World, allowed: bool) -> Result<Vec<u8>, Stri
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_place_in_a_value_is_found_in_its_file() {
+        let text = b"A = 1\nE = \\\n # no\n  [ x = 1; \\\n  y ! 2; ]\n".to_vec();
+        let written = Written { name: "f".into(), value_at: text.find("= \\").unwrap() + 1, text };
+        let value = b"[ x = 1;   y ! 2; ]";
+        let at = written.place(value, value.find("!").unwrap()).unwrap();
+        assert_eq!(&written.text[at..at + 3], b"! 2");
+        assert_eq!(written.place(b"[ z = 1; ]", 3), None);
+    }
 
     #[test]
     fn comments_are_found_outside_strings() {

@@ -27,18 +27,11 @@ use super::{
 use crate::classad::{ClassAd, Context, Expr};
 use crate::config::MacroSource;
 use crate::hook::{HookType, Knobs as HookKnobs, keyword, path_check};
-use crate::job::JobId;
+use crate::job::{JobId, JobStatus};
 use crate::quirks::{Quirk, Quirks};
 use crate::time::Now;
 use crate::user_log::{Body, Ending, Share, Terminated, UsageTime};
 use crate::world::World;
-
-const IDLE: i64 = 1;
-const RUNNING: i64 = 2;
-const REMOVED: i64 = 3;
-const COMPLETED: i64 = 4;
-const HELD: i64 = 5;
-const TRANSFERRING_OUTPUT: i64 = 6;
 
 /// After so many failures of a cleanup hook its job is released all the same.
 const CLEANUP_TRIES: u32 = 5;
@@ -97,8 +90,19 @@ pub enum Event {
     NotRemoved(JobId),
     /// An answer to [`Action::Finalize`].
     Finalized(JobId, Result<(), String>),
-    /// An answer to [`Action::Yield`]; an error with false need not be tried again.
-    Yielded(JobId, Result<(), bool>),
+    /// An answer to [`Action::Yield`].
+    Yielded(JobId, Result<(), YieldError>),
+}
+
+/// Why a source was not given back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum YieldError {
+    /// It is gone, or somebody else's: there is nothing to give back.
+    #[error("the source is not ours")]
+    NotOurs,
+    /// It could not be written just now.
+    #[error("the source could not be written")]
+    Unwritten,
 }
 
 /// Why an answer does not stand in a copy.
@@ -335,10 +339,10 @@ impl Router {
                     step.log(job, &format!("yielded job (done={})", u8::from(job.done)));
                     router.clean(job, step);
                 }
-                Err(again) => {
+                Err(error) => {
                     step.log(job, "failed to yield job");
                     // Tried again at the next poll while the source is there.
-                    if again && step.around.queue.job(job.source_id).is_some() {
+                    if error == YieldError::Unwritten && step.around.queue.job(job.source_id).is_some() {
                         step.parked = true;
                     } else {
                         job.claimed = false;

@@ -3,6 +3,7 @@
 use bstr::{BString, ByteSlice};
 
 use crate::classad::{ClassAd, Context, Expr};
+use crate::job::JobStatus;
 use crate::text::{caseless, list};
 use crate::world::World;
 
@@ -44,13 +45,6 @@ const COPIED: [&str; 35] = [
     "CpusProvisioned",
     "DiskProvisioned",
 ];
-
-const IDLE: i64 = 1;
-const RUNNING: i64 = 2;
-const REMOVED: i64 = 3;
-const COMPLETED: i64 = 4;
-const HELD: i64 = 5;
-const TRANSFERRING_OUTPUT: i64 = 6;
 
 /// What is written to the source's user log because of a change of state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,24 +136,32 @@ pub fn mirror(
     let old = Context::new(world).my(queued).int("JobStatus").ok_or(MirrorError::Source)?;
     let new = Context::new(world).my(routed).int("JobStatus").ok_or(MirrorError::Copy)?;
     let copied_hold = is_hold_copied(queued, world);
-    let own = Context::new(world).my(source).int("JobStatus").unwrap_or(IDLE);
+    let own = Context::new(world).my(source).int("JobStatus").unwrap_or(JobStatus::IDLE);
     let mut changes = Changes { ad: source, made: Mirrored::default() };
     // Some schedds do not know the mark and leave it behind.
-    if old != HELD && copied_hold {
+    if old != JobStatus::HELD && copied_hold {
         changes.value("HoldCopiedFromTargetJob", false);
     }
     if old != new {
         match new {
-            IDLE if simple(&mut changes, old, IDLE, copied_hold, now) => {
-                changes.made.told = (own == RUNNING).then_some(Told::Evict);
+            JobStatus::IDLE if simple(&mut changes, old, JobStatus::IDLE, copied_hold, now) => {
+                changes.made.told = (own == JobStatus::RUNNING).then_some(Told::Evict);
             }
-            RUNNING | TRANSFERRING_OUTPUT if simple(&mut changes, old, RUNNING, copied_hold, now) => {
-                changes.made.told = (own == IDLE).then_some(Told::Execute);
+            JobStatus::RUNNING | JobStatus::TRANSFERRING_OUTPUT
+                if simple(&mut changes, old, JobStatus::RUNNING, copied_hold, now) =>
+            {
+                changes.made.told = (own == JobStatus::IDLE).then_some(Told::Execute);
             }
-            HELD if ![HELD, REMOVED, COMPLETED].contains(&old) => {
+            JobStatus::HELD
+                if ![JobStatus::HELD, JobStatus::REMOVED, JobStatus::COMPLETED].contains(&old) =>
+            {
                 hold(&mut changes, queued, routed, now, world);
             }
-            IDLE | RUNNING | TRANSFERRING_OUTPUT | HELD | REMOVED => {}
+            JobStatus::IDLE
+            | JobStatus::RUNNING
+            | JobStatus::TRANSFERRING_OUTPUT
+            | JobStatus::HELD
+            | JobStatus::REMOVED => {}
             _ => changes.value("JobStatus", new),
         }
     }
@@ -180,7 +182,7 @@ pub fn mirror(
 
 /// Idle or running; false when the source's own state forbids it.
 fn simple(changes: &mut Changes<'_>, old: i64, new: i64, copied_hold: bool, now: i64) -> bool {
-    if (old == HELD && !copied_hold) || old == new || old == REMOVED {
+    if (old == JobStatus::HELD && !copied_hold) || old == new || old == JobStatus::REMOVED {
         return false;
     }
     changes.value("JobStatus", new);
@@ -197,7 +199,7 @@ fn hold(changes: &mut Changes<'_>, queued: &ClassAd, routed: &ClassAd, now: i64,
     let code = context.int("HoldReasonCode").unwrap_or(0);
     // Without a reason there is no subcode either.
     let subcode = reason.as_ref().and_then(|_| context.int("HoldReasonSubCode")).unwrap_or(0);
-    changes.value("JobStatus", HELD);
+    changes.value("JobStatus", JobStatus::HELD);
     changes.value("EnteredCurrentStatus", now);
     changes.value("HoldReason", reason.unwrap_or_default());
     changes.value("HoldReasonCode", code);

@@ -39,7 +39,7 @@ pub use choose::{Choice, Chooser, Looked};
 pub use hook_verdict::{HookAnswer, HookDecision, HookVerdict, hook_verdict};
 pub use knobs::{Complaint, DEPRECATED, Knobs, When};
 pub use limits::{Full, RouteState};
-pub use machine::{Action, CopyError, Event, HookResult, Queue, Router, Surroundings};
+pub use machine::{Action, CopyError, Event, HookResult, Queue, Router, Surroundings, YieldError};
 pub use route::Route;
 pub use routed_job::{Phase, RoutedJob};
 pub use table::{Note, RouteTable, Subject};

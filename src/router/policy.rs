@@ -5,15 +5,9 @@ use bstr::BString;
 
 use crate::classad::{ClassAd, Context, Expr};
 use crate::hook::Knobs;
-use crate::job::HoldCode;
+use crate::job::{HoldCode, JobStatus};
 use crate::text::{caseless, list};
 use crate::world::World;
-
-const RUNNING: i64 = 2;
-const REMOVED: i64 = 3;
-const COMPLETED: i64 = 4;
-const HELD: i64 = 5;
-const SUSPENDED: i64 = 7;
 
 /// What has to be done with a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,10 +33,10 @@ pub fn periodic(job: &ClassAd, knobs: &dyn Knobs, world: &dyn World) -> Option<F
     let Some(status) = context.int("JobStatus") else {
         return hold("Unknown user policy expression".into(), HoldCode::Unspecified);
     };
-    if status == REMOVED {
+    if status == JobStatus::REMOVED {
         return None;
     }
-    if status == RUNNING || status == SUSPENDED {
+    if status == JobStatus::RUNNING || status == JobStatus::SUSPENDED {
         let born = context.int("ShadowBday");
         if let (Some(allowed), Some(born)) = (context.int("AllowedJobDuration"), born)
             && now - born >= allowed
@@ -77,7 +71,7 @@ pub fn periodic(job: &ClassAd, knobs: &dyn Knobs, world: &dyn World) -> Option<F
     let kinds =
         [("PeriodicHold", "SYSTEM_PERIODIC_HOLD", true), ("PeriodicRemove", "SYSTEM_PERIODIC_REMOVE", false)];
     for (attribute, knob, holds) in kinds {
-        if holds && (status == HELD || status == COMPLETED) {
+        if holds && (status == JobStatus::HELD || status == JobStatus::COMPLETED) {
             continue;
         }
         let fired = |reason: BString, code, subcode| match holds {

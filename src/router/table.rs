@@ -5,14 +5,14 @@ use bstr::{BString, ByteSlice};
 use rustc_hash::FxHashMap;
 
 use super::Knobs;
-use super::deprecated::OldRoute;
+use super::deprecated::{LOADABLE, OldRoute};
 use super::knobs;
 use super::route::{Route, RouteError};
 use crate::classad::ClassAd;
 use crate::config::View;
 use crate::quirks::{Quirk, Quirks};
 use crate::text::{caseless, list};
-use crate::transform::legacy::{self, Options, Routes};
+use crate::transform::legacy::{self, Routes};
 use crate::transform::{LoadError, Transform};
 use crate::world::World;
 
@@ -201,7 +201,7 @@ impl RouteTable {
             && !quirks.has(Quirk::OldRoutesRefused)
             && let Some(Ok(route)) = Routes::new(&text.clone()).next()
         {
-            let converted = legacy::convert(&route, name, &ClassAd::new(), Options::default(), world);
+            let converted = legacy::convert(&route, name, &ClassAd::new(), LOADABLE, world);
             text = converted.text;
             let warning = format!(
                 "JOB_ROUTER_ROUTE_{shown} holds a route of the old syntax, which 25.14 refuses; it is converted here\n"
@@ -255,7 +255,12 @@ impl RouteTable {
         }
     }
 
-    /// Makes a table of routes of the old syntax, over which the transforms of `self` stay.
+    /// Tries routes in the order of a list of names.
+    pub fn reorder(&mut self, names: &[u8]) {
+        self.order = list::split(names).filter_map(|name| self.find(name)).collect();
+    }
+
+    /// Takes in routes of the old syntax; what `self` has stays.
     pub fn take_old(
         &mut self,
         routes: &[OldRoute],

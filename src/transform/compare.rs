@@ -2,27 +2,25 @@
 //! they differ.
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use bstr::{BString, ByteSlice};
 
-use super::command::{Attribute, Keyword};
+use super::cover::{Condition, Cover, Goal, Names, Seen, Want, spoken_of};
 use super::include::IncludeError;
-use super::observe::{Failure, Reason, Silent};
+use super::observe::{Failure, Reason};
 use super::program::Transform;
 use super::session::Session;
-use super::statement::Statement;
 use super::turns::Plan;
-use crate::classad::{AttrName, ClassAd, Dialect, Expr, references};
-use crate::config::reference::{Function, next_reference};
-use crate::text::caseless;
+use crate::classad::{AttrName, ClassAd, Expr};
+use crate::world::World;
 
 /// A rule set and what it sees.
 pub struct Side<'a> {
     transforms: &'a [Transform],
     session: RefCell<Session<'a>>,
     plan: Option<Plan>,
+    seen: RefCell<Seen>,
 }
 
 impl<'a> Side<'a> {
@@ -31,7 +29,7 @@ impl<'a> Side<'a> {
     pub fn new(transforms: &'a [Transform], mut session: Session<'a>, plan: Option<Plan>) -> Self {
         session.included = Some(Rc::default());
         session.macros.commit();
-        Side { transforms, session: RefCell::new(session), plan }
+        Side { transforms, session: RefCell::new(session), plan, seen: RefCell::default() }
     }
 
     /// Applies the rule set to a copy of the ad.
@@ -42,7 +40,8 @@ impl<'a> Side<'a> {
         let session = &mut *self.session.borrow_mut();
         let mut ads = Vec::new();
         let mut failed = None;
-        let mut once = |session: &mut Session<'a>| match apply(self.transforms, session, ad) {
+        session.world.reseed(1);
+        let mut once = |session: &mut Session<'a>| match self.apply(session, ad) {
             Ok(ad) => {
                 ads.push(ad);
                 ads.len() < MOST_TURNS
@@ -70,24 +69,25 @@ impl<'a> Side<'a> {
             Some(Stopped { transform, failure }) => Ok(Outcome::Failed(format!("{transform}: {failure}"))),
         }
     }
+
+    fn apply(&self, session: &mut Session<'a>, ad: &ClassAd) -> Result<ClassAd, Stopped> {
+        let mut ad = ad.clone();
+        let seen = &mut *self.seen.borrow_mut();
+        for transform in self.transforms {
+            if session.matches(transform, &ad) {
+                session
+                    .apply(transform, &mut ad, seen.begins(&transform.name))
+                    .map_err(|failure| Stopped { transform: transform.name.clone(), failure })?;
+            }
+        }
+        Ok(ad)
+    }
 }
 
 /// A transform that failed.
 struct Stopped {
     transform: BString,
     failure: Failure,
-}
-
-fn apply(transforms: &[Transform], session: &mut Session<'_>, ad: &ClassAd) -> Result<ClassAd, Stopped> {
-    let mut ad = ad.clone();
-    for transform in transforms {
-        if session.matches(transform, &ad) {
-            session
-                .apply(transform, &mut ad, &mut Silent)
-                .map_err(|failure| Stopped { transform: transform.name.clone(), failure })?;
-        }
-    }
-    Ok(ad)
 }
 
 /// Two rule sets.
@@ -121,7 +121,7 @@ pub struct Difference {
 /// Of a rule set that iterates so many turns are looked at for each ad.
 const MOST_TURNS: usize = 1000;
 
-impl Comparison<'_> {
+impl<'a> Comparison<'a> {
     /// How many turns the two make of each ad, where that is not the same number.
     pub fn turns(&self) -> Option<(u64, u64)> {
         let turns = |side: &Side<'_>| side.plan.as_ref().map_or(1, Plan::turns);
@@ -151,16 +151,43 @@ impl Comparison<'_> {
         shrink(&ad, found, &|ad| self.difference(ad).ok().flatten())
     }
 
-    /// Makes ads out of what both rule sets look at, each different; `seeds` are changed as well.
-    pub fn generate(&self, seeds: &[ClassAd], count: usize, seed: u64) -> impl Iterator<Item = ClassAd> {
-        let mut words = Vocabulary::default();
-        self.left
-            .transforms
-            .iter()
-            .chain(self.right.transforms)
-            .for_each(|transform| words.collect(transform));
-        let (empty, mut random) = (ClassAd::new(), Random(seed | 1));
-        (0..count).map(move |_| words.ad(&empty, seeds, &mut random))
+    /// What both rule sets ask of an ad, to make ads of. `names` are what they are called in messages.
+    pub fn cover(&self, names: [&str; 2], world: &'a dyn World) -> Cover<'a> {
+        let mut cover = Cover::new(ClassAd::new(), world);
+        for (side, name) in [&self.left, &self.right].into_iter().zip(names) {
+            for transform in side.transforms {
+                let requirements = transform.envelope.requirements.as_ref();
+                if let Some(requirements) = requirements {
+                    cover.condition(Condition {
+                        name: format!("{name}: REQUIREMENTS"),
+                        expr: requirements.expr.clone(),
+                        is_condition: true,
+                        within: Vec::new(),
+                    });
+                }
+                let within = requirements.map(|requirements| Goal::new(&requirements.expr, Want::True));
+                let within = Vec::from_iter(within);
+                cover.names(Names { names: spoken_of(transform), within });
+            }
+        }
+        cover
+    }
+
+    /// What was evaluated meanwhile, with its macros expanded: more to make ads of.
+    pub fn evaluated(&self, names: [&str; 2], cover: &mut Cover<'_>) {
+        for (side, name) in [&self.left, &self.right].into_iter().zip(names) {
+            for transform in side.transforms {
+                let requirements = transform.envelope.requirements.as_ref();
+                let within = requirements.map(|requirements| Goal::new(&requirements.expr, Want::True));
+                side.seen.borrow().conditions(&transform.name, name, &Vec::from_iter(within), cover);
+            }
+        }
+    }
+
+    /// Conditions of `if` that were never true, or never false, by name.
+    pub fn unreached(&self, names: [&str; 2]) -> Vec<String> {
+        let sides = [&self.left, &self.right].into_iter().zip(names);
+        sides.flat_map(|(side, name)| side.seen.borrow().unreached(name)).collect()
     }
 }
 
@@ -201,137 +228,4 @@ pub fn same(left: &ClassAd, right: &ClassAd) -> bool {
         && left.iter().all(|(name, expr)| {
             right.get(name.as_bytes()).is_some_and(|other| other.unparse() == expr.unparse())
         })
-}
-
-/// Names of attributes and texts of values that rules speak of: what ads to try them on are made of.
-#[derive(Default)]
-pub struct Vocabulary {
-    names: BTreeSet<BString>,
-    values: BTreeSet<BString>,
-}
-
-impl Vocabulary {
-    /// An ad of these words: `base`, or one of `seeds` two times of three, with some attributes changed or gone.
-    pub fn ad(&self, base: &ClassAd, seeds: &[ClassAd], random: &mut Random) -> ClassAd {
-        let names: Vec<&BString> = self.names.iter().collect();
-        let values: Vec<Expr> = self.values.iter().filter_map(|text| Expr::parse(text).ok()).collect();
-        let mut ad = match seeds.len() {
-            0 => base.clone(),
-            length if random.below(3) > 0 => seeds[random.below(length)].clone(),
-            _ => base.clone(),
-        };
-        if !names.is_empty() {
-            for _ in 0..=random.below(names.len().min(12) + 1) {
-                let name = names[random.below(names.len())];
-                if random.below(4) == 0 || values.is_empty() {
-                    ad.remove(name);
-                } else {
-                    ad.insert(name, values[random.below(values.len())].clone());
-                }
-            }
-        }
-        ad
-    }
-
-    /// Takes in what a transform speaks of.
-    pub fn collect(&mut self, transform: &Transform) {
-        for text in ["0", "1", "-1", "2.5", "\"\"", "\"a\"", "true", "false", "undefined", "{ 1,2 }"] {
-            self.values.insert(text.into());
-        }
-        if let Some(requirements) = &transform.envelope.requirements {
-            self.expression(&requirements.expr);
-        }
-        for (line, statement) in transform.statements() {
-            self.macros(&line.text);
-            match statement {
-                Statement::Command(Ok(command)) => {
-                    match &command.attribute {
-                        Some(Attribute::Name { name, .. }) if command.keyword != Keyword::EvalMacro => {
-                            self.name(name);
-                        }
-                        Some(Attribute::Pattern(pattern)) => self.pattern(&pattern.regex),
-                        _ => {}
-                    }
-                    if matches!(command.keyword, Keyword::Copy | Keyword::Rename) {
-                        self.name(&command.value);
-                    } else if let Ok((expr, _)) = Expr::parse_prefix(&command.value, Dialect::new_syntax()) {
-                        self.expression(&expr);
-                    }
-                }
-                Statement::Condition => {
-                    let condition = line.text.splitn_str(2, b" ").nth(1).unwrap_or_default();
-                    if let Ok((expr, _)) = Expr::parse_prefix(condition, Dialect::new_syntax()) {
-                        self.expression(&expr);
-                    }
-                }
-                Statement::Assign(assignment) => {
-                    if let Ok(expr) = Expr::parse(&assignment.value) {
-                        self.expression(&expr);
-                    }
-                }
-                _ => {}
-            }
-        }
-    }
-
-    /// Takes in the names and values of an expression.
-    pub fn expression(&mut self, expr: &Expr) {
-        for name in references::of(expr) {
-            self.name(name.as_bytes());
-        }
-        for literal in references::literals(expr) {
-            let text = literal.unparse();
-            if let Some(number) = text.to_str().ok().and_then(|text| text.parse::<i64>().ok()) {
-                self.values.insert(number.saturating_add(1).to_string().into());
-                self.values.insert(number.saturating_sub(1).to_string().into());
-            }
-            self.values.insert(text);
-        }
-    }
-
-    fn macros(&mut self, text: &[u8]) {
-        let mut at = 0;
-        while let Some(found) = next_reference(text, at, &mut None, |_, _| true) {
-            at = found.dollar + 2;
-            if found.function == Function::Plain {
-                let name = found.name_and_default(text).0;
-                if caseless::starts_with(name, b"MY.") {
-                    self.name(&name[3..]);
-                }
-            }
-        }
-    }
-
-    fn name(&mut self, name: &[u8]) {
-        let name = name.split(|&b| b == b'.').next_back().unwrap_or_default();
-        if super::pattern::is_attribute_name(name)
-            && !self.names.iter().any(|known| caseless::eq(known, name))
-        {
-            self.names.insert(name.into());
-        }
-    }
-
-    /// Names that a pattern may match: its runs of letters, alone and with something around.
-    fn pattern(&mut self, regex: &[u8]) {
-        for run in regex.split(|b| !(b.is_ascii_alphanumeric() || *b == b'_')).filter(|run| !run.is_empty()) {
-            self.name(run);
-            self.name(&[run, b"X1"].concat());
-            self.name(&[b"Y", run].concat());
-        }
-        self.name(b"Z");
-    }
-}
-
-/// A small generator of numbers (xorshift64*): the same seed gives the same ads.
-pub struct Random(pub u64);
-
-impl Random {
-    /// A number below `end`, 0 for an `end` of 0.
-    pub fn below(&mut self, end: usize) -> usize {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        let high = self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33;
-        usize::try_from(high).unwrap_or_default() % end.max(1)
-    }
 }

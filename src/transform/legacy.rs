@@ -6,9 +6,10 @@ use std::collections::BTreeMap;
 use bstr::{BString, ByteSlice};
 
 use super::envelope::LoadError;
+pub use super::old_routes::{Routes, defaults};
 use super::pattern::is_attribute_name;
 use super::program::Transform;
-use super::rules::is_space;
+use super::statement::Statement;
 use crate::classad::flatten::{self, Flat};
 use crate::classad::format::new;
 use crate::classad::{AttrName, ClassAd, Dialect, Expr, Value, references};
@@ -24,12 +25,20 @@ pub struct Options {
     pub fix_eval_set: bool,
     /// Bit 4: a plain name makes no NAME line, it stands in the knob's name.
     pub old_ce: bool,
+    /// What 25.14 writes and would not load (`queue = x`, texts of several lines) is written so that it does. No bit of the
+    /// reference's.
+    pub loadable: bool,
 }
 
 impl Options {
     /// The options that are bits of a number.
     pub fn from_bits(bits: u32) -> Self {
-        Options { drop_input_rsl: bits & 1 != 0, fix_eval_set: bits & 2 != 0, old_ce: bits & 4 != 0 }
+        Options {
+            drop_input_rsl: bits & 1 != 0,
+            fix_eval_set: bits & 2 != 0,
+            old_ce: bits & 4 != 0,
+            loadable: false,
+        }
     }
 }
 
@@ -40,6 +49,8 @@ pub struct Converted {
     pub name: BString,
     /// The text of the transform, NAME, UNIVERSE and REQUIREMENTS among its lines.
     pub text: BString,
+    /// With [`Options::loadable`]: attributes of the route that no statement can name.
+    pub left_out: Vec<BString>,
 }
 
 impl Converted {
@@ -80,110 +91,6 @@ impl Converted {
 fn is_envelope(line: &[u8]) -> bool {
     let is = |keyword| super::rules::envelope_arguments(line, keyword).is_some();
     is(b"name") || is(b"universe") || is(b"requirements") || is(b"transform")
-}
-
-/// Routes one after the other in a text, as JOB_ROUTER_ENTRIES holds them.
-pub struct Routes<'a> {
-    text: &'a [u8],
-    offset: usize,
-}
-
-impl<'a> Routes<'a> {
-    /// All routes of a text.
-    pub fn new(text: &'a [u8]) -> Self {
-        Routes { text, offset: 0 }
-    }
-
-    /// How much of the text has been read.
-    pub fn offset(&self) -> usize {
-        self.offset
-    }
-}
-
-impl Iterator for Routes<'_> {
-    /// The route, or what is wrong with it; the error's span counts from the start of the whole text.
-    type Item = Result<ClassAd, crate::classad::ParseError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        if self.offset >= self.text.len() {
-            return None;
-        }
-        let start = self.offset;
-        let (ad, used) = match new::parse_prefix(&self.text[start..], Dialect::new_syntax()) {
-            Ok((ad, used)) => (Ok(ad), used),
-            Err(mut error) => {
-                let rest = &self.text[start..];
-                let used = resume(rest, error.span.start as usize, error.span.end as usize);
-                let shift = u32::try_from(start).unwrap_or(u32::MAX);
-                error.span.start = error.span.start.saturating_add(shift);
-                error.span.end = error.span.end.saturating_add(shift);
-                (Err(error), used)
-            }
-        };
-        // Something is read even of a text that is no ad, or this would never end.
-        self.offset = (start + used.max(1)).min(self.text.len());
-        Some(ad)
-    }
-}
-
-/// Where the reference reads on behind a token it has no use for: of most it has looked at what stands behind them, and what
-/// it has looked at is lost (`classad::Lexer`).
-fn resume(text: &[u8], start: usize, end: usize) -> usize {
-    let (Some(token), Some(behind)) = (text.get(start..end), text.get(end..)) else { return text.len() };
-    let blanks = behind.iter().take_while(|&&b| is_space(b)).count();
-    let looked = match token {
-        [b'"' | b'\'' | b'?', ..] => blanks + 1,
-        [b'=' | b'!' | b'&' | b'|' | b'<' | b'>' | b'/' | b'-' | b'.'] | b">>" => 1,
-        [first, ..] if first.is_ascii_alphanumeric() || matches!(first, b'_' | b'.') => 1,
-        _ => 0,
-    };
-    (end + looked).min(text.len())
-}
-
-/// Reads JOB_ROUTER_DEFAULTS: one ad, in brackets or not; with `merge` several, each over those before. What follows a
-/// mistake is left out.
-///
-/// # Errors
-/// Returns what could be read, and what was wrong with the rest.
-pub fn defaults(text: &[u8], merge: bool) -> (ClassAd, Option<crate::classad::ParseError>) {
-    let mut merge = merge;
-    let mut wrapped = Vec::new();
-    let mut text = text;
-    if text.is_empty() {
-        return (ClassAd::new(), None);
-    }
-    let shift = if text[0] == b'[' {
-        0
-    } else {
-        wrapped.extend_from_slice(b"[ ");
-        wrapped.extend_from_slice(text);
-        wrapped.extend_from_slice(b" ]");
-        text = &wrapped;
-        merge = false;
-        2
-    };
-    let mut all = ClassAd::new();
-    let mut routes = Routes::new(text);
-    loop {
-        match routes.next() {
-            Some(Ok(ad)) => all.update(&ad),
-            Some(Err(mut error)) => {
-                error.span.start = error.span.start.saturating_sub(shift);
-                error.span.end = error.span.end.saturating_sub(shift);
-                return (all, Some(error));
-            }
-            None => return (all, None),
-        }
-        if !merge {
-            return (all, None);
-        }
-        let rest = &text[routes.offset..];
-        let skipped = rest.iter().take_while(|&&b| is_space(b) || b == b']').count();
-        if skipped == rest.len() {
-            return (all, None);
-        }
-        routes.offset += skipped;
-    }
 }
 
 /// Converts one route. `name` is what it is called where it does not say so itself; `defaults` is what its attributes are
@@ -246,6 +153,7 @@ struct Converter<'a> {
     eval_references: BTreeMap<AttrName, ()>,
     default_hold: bool,
     minimum_wall_time: bool,
+    left_out: Vec<BString>,
 }
 
 /// Attributes that are flattened, with `TARGET.` turned into `MY.`.
@@ -288,6 +196,7 @@ impl<'a> Converter<'a> {
             eval_references: BTreeMap::new(),
             default_hold: false,
             minimum_wall_time: false,
+            left_out: Vec::new(),
         }
     }
 
@@ -304,13 +213,36 @@ impl<'a> Converter<'a> {
             self.deletes.insert(of.into(), Vec::new());
         } else if let Some(of) = after_prefix(name, b"set_") {
             if !(self.options.drop_input_rsl && caseless::eq(of, b"InputRSL")) {
-                self.sets.insert(of.into(), expr.unparse_old().into());
+                self.set(name, of, expr);
             }
         } else if let Some(of) = after_prefix(name, b"eval_set_") {
             self.eval_set(name, of, expr);
         } else {
             self.plain(name, expr);
         }
+    }
+
+    /// `set_X = e`. SET reads the old syntax, in which some strings cannot be said; as a literal EVALSET says them.
+    fn set(&mut self, name: &[u8], of: &[u8], expr: &Expr) {
+        let text = expr.unparse_old();
+        let is_read_back = || Expr::parse_with(&text, Dialect::old_syntax()).is_ok_and(|read| read == *expr);
+        if !self.options.loadable || (is_one_line(&text) && is_read_back()) {
+            self.sets.insert(of.into(), text.into());
+        } else if expr.as_literal().is_some() {
+            self.eval_sets.insert(of.into(), expr.unparse().into());
+        } else {
+            self.left_out.push(name.into());
+        }
+    }
+
+    /// The text of an expression for EVALSET, which reads the new syntax although 25.14's conversion writes the old one.
+    fn evaluated(&self, expr: &Expr) -> Vec<u8> {
+        let text = expr.unparse_old();
+        let is_read_back = || Expr::parse(&text).is_ok_and(|read| read == *expr);
+        if !self.options.loadable || (is_one_line(&text) && is_read_back()) {
+            return text.into();
+        }
+        expr.unparse().into()
     }
 
     /// `eval_set_X = e`: what the route itself knows is worked out now, since the job will not know it.
@@ -334,13 +266,12 @@ impl<'a> Converter<'a> {
                 return;
             }
         }
-        let mut text: Vec<u8> = expr.unparse_old().into();
+        let mut text: Vec<u8> = self.evaluated(expr);
         let mut own = self.own_references(expr);
         if !own.is_empty() {
-            text = self.flattened(expr, Scope::My);
-            own = Expr::parse_with(&text, Dialect::old_syntax())
-                .map(|expr| self.own_references(&expr))
-                .unwrap_or_default();
+            text = self.evaluated(&self.inlined(expr, Scope::My));
+            let dialect = if self.options.loadable { Dialect::new_syntax() } else { Dialect::old_syntax() };
+            own = Expr::parse_with(&text, dialect).map(|expr| self.own_references(&expr)).unwrap_or_default();
         }
         self.eval_sets.insert(of.into(), text);
         self.eval_references.extend(own.into_iter().map(|name| (name, ())));
@@ -392,23 +323,49 @@ impl<'a> Converter<'a> {
         }
     }
 
-    /// The expression with the route's own attributes worked in, and TARGET renamed or dropped (`unparse_special`).
+    /// The text of the expression with the route's own attributes worked in.
     fn flattened(&self, expr: &Expr, scope: Scope) -> Vec<u8> {
+        self.inlined(expr, scope).unparse_old().into()
+    }
+
+    /// The expression with the route's own attributes worked in, and TARGET renamed or dropped (`unparse_special`).
+    fn inlined(&self, expr: &Expr, scope: Scope) -> Expr {
         let rescoped = |expr: &Expr| {
             let target = match scope {
                 Scope::My => Some(&b"MY"[..]),
                 Scope::None => None,
             };
-            expr.rescope(b"TARGET", target).unparse_old().into()
+            expr.rescope(b"TARGET", target)
         };
         match flatten::inline(expr, self.context()) {
-            Some(Flat::Value(value)) => Expr::literal(value).unparse_old().into(),
+            Some(Flat::Value(value)) => Expr::literal(value),
             Some(Flat::Expr(flat)) => rescoped(&flat),
             None => rescoped(expr),
         }
     }
 
+    /// Takes out what no statement can name.
+    fn leave_out(&mut self) -> Vec<BString> {
+        let mut left_out = std::mem::take(&mut self.left_out);
+        let mut keep = |prefix: &str, texts: &mut Texts, is_name: fn(&[u8]) -> bool| {
+            texts.retain(|name, _| {
+                let keeps = is_name(name.as_bytes());
+                if !keeps {
+                    left_out.push([prefix.as_bytes(), name.as_bytes()].concat().into());
+                }
+                keeps
+            });
+        };
+        keep("", &mut self.assignments, super::statement::is_macro_name);
+        keep("copy_", &mut self.copies, is_attribute_name);
+        keep("delete_", &mut self.deletes, is_attribute_name);
+        keep("set_", &mut self.sets, is_attribute_name);
+        keep("eval_set_", &mut self.eval_sets, is_attribute_name);
+        left_out
+    }
+
     fn finish(mut self) -> Converted {
+        let left_out = if self.options.loadable { self.leave_out() } else { Vec::new() };
         let new_hold = self.default_hold && self.options.fix_eval_set;
         if new_hold {
             for name in HOLD {
@@ -433,7 +390,12 @@ impl<'a> Converter<'a> {
         }
         out.line(&[]);
         for (name, text) in &self.assignments {
-            out.line(&[name.as_bytes(), b" = ", text]);
+            if !self.options.loadable || is_assignable(name.as_bytes(), text) {
+                out.line(&[name.as_bytes(), b" = ", text]);
+            } else {
+                let text = Expr::literal(BString::from(text.as_slice())).unparse();
+                out.line(&[b"EVALMACRO ", name.as_bytes(), b" ", &text]);
+            }
         }
         out.group(b"# copy_* rules", b"COPY ", &self.copies);
         out.group(b"# delete_* rules", b"DELETE ", &self.deletes);
@@ -452,6 +414,15 @@ impl<'a> Converter<'a> {
             out.line(&[b"# temporarily SET attrs because eval_set_ rules refer to them"]);
         }
         for name in &temporary {
+            let text = self.assignments.get(*name).map(Vec::as_slice).unwrap_or_default();
+            if self.options.loadable
+                && self.strings.contains_key(*name)
+                && text.iter().any(|b| b"\"\\\n\r".contains(b))
+            {
+                let text = Expr::literal(BString::from(text)).unparse();
+                out.line(&[b"EVALSET ", name.as_bytes(), b" ", &text]);
+                continue;
+            }
             let quote: &[u8] = if self.strings.contains_key(*name) { b"\"" } else { b"" };
             let name = name.as_bytes();
             out.line(&[b"SET ", name, b" ", quote, b"$(", name, b")", quote]);
@@ -464,8 +435,21 @@ impl<'a> Converter<'a> {
         for name in temporary {
             out.line(&[b"DELETE ", name.as_bytes()]);
         }
-        Converted { name: self.name, text: out.text.into() }
+        Converted { name: self.name, text: out.text.into(), left_out }
     }
+}
+
+fn is_one_line(text: &[u8]) -> bool {
+    !text.iter().any(|byte| matches!(byte, b'\n' | b'\r'))
+}
+
+/// Whether `name = text` is a line that gives the macro just this text.
+fn is_assignable(name: &[u8], text: &[u8]) -> bool {
+    let line = [name, b" = ", text].concat();
+    let is_one_line = is_one_line(text) && !text.ends_with(b"\\");
+    let is_statement = !is_envelope(&line)
+        && matches!(super::statement::split(&line), Statement::Assign(assigned) if assigned.value == text);
+    is_one_line && is_statement && text.trim() == text
 }
 
 /// What becomes of `TARGET.`.

@@ -11,6 +11,7 @@ use super::macros::{BuiltIn, Macros, Scope};
 use super::program::Transform;
 use super::rules::{Line, trim};
 use super::statement::{self, Assignment, Directive, Statement};
+use crate::classad::{Dialect, Expr};
 use crate::config::{MacroSource, condition};
 use crate::text::caseless;
 use crate::text::similar::nearest;
@@ -90,6 +91,16 @@ pub fn lint(
     lint.findings.dedup();
     lint.findings
 }
+
+/// Macros of a route that are expressions.
+const STEERS: [&str; 6] = [
+    "JobFailureTest",
+    "JobShouldBeSandboxed",
+    "EditJobInPlace",
+    "UseSharedX509UserProxy",
+    "SharedX509UserProxy",
+    "SendIDTokens",
+];
 
 /// The state of one look through a transform.
 pub(super) struct Lint<'a> {
@@ -260,6 +271,9 @@ impl Lint<'_> {
             );
             self.add(("statement-assigned", Severity::Warning), line, (0, name_end), message, fix);
         }
+        if self.runner == Runner::Router && STEERS.iter().any(|steer| is(steer)) {
+            self.steer(line, assignment);
+        }
         let plain = !assignment.name.contains(&b'$');
         let signed = matches!(assignment.name.first(), Some(b'+' | b'-'));
         if signed {
@@ -278,6 +292,28 @@ impl Lint<'_> {
                 "use letters, digits, '_', '.' and '/'"
             };
             self.add(("macro-name", Severity::Error), line, (0, name_end), message, fix);
+        }
+    }
+
+    /// An expression that the router evaluates in the source job alone (`JobRoute::EvalSharedX509UserProxy` and its like).
+    fn steer(&mut self, line: &Line, assignment: &Assignment) {
+        let (name, text, at) = (&assignment.name, &assignment.value, assignment.value_at);
+        if let Some(offset) = find_scope(text, "target") {
+            let message = format!("TARGET. is undefined in {name}, which sees the source job alone");
+            let place = (at + offset, at + offset + "target.".len());
+            let fix = "write the attribute's name without 'TARGET.', or with 'MY.'";
+            self.add(("scope", Severity::Warning), line, place, message, fix);
+        }
+        if !text.contains(&b'$')
+            && !text.is_empty()
+            && let Err(error) = Expr::parse_with(text, Dialect::old_syntax())
+        {
+            let message = format!("{name} is no expression and counts as absent: {error}");
+            let place = (
+                at + error.span.start as usize,
+                at + (error.span.end as usize).max(error.span.start as usize + 1),
+            );
+            self.add(("expression", Severity::Warning), line, place, message, "correct the expression");
         }
     }
 

@@ -5,7 +5,9 @@ use bstr::{BString, ByteSlice};
 use super::lint::{Lint, Runner, Severity, find_scope};
 use super::pattern;
 use super::program::Transform;
+use super::rules::Line;
 use crate::classad::{ClassAd, Context, Dialect, Expr, Value, explain, references};
+use crate::job::Universe;
 use crate::text::caseless;
 use crate::world::World;
 
@@ -27,6 +29,7 @@ impl Lint<'_> {
                 self.add(("scope", Severity::Warning), line, place, message, fix);
             }
         }
+        self.universes(line, &requirements.expr, (at, end));
         if references::of(&requirements.expr).is_empty() {
             if !may_be_true(&requirements.expr, self.world) {
                 let message = "these requirements can never be true, the transform is never applied";
@@ -36,6 +39,27 @@ impl Lint<'_> {
         } else if let Some(reason) = never(&requirements.expr, self.world) {
             let message = format!("these requirements can never be true: {reason}");
             self.add(("never", Severity::Warning), line, (at, end), message, "correct the condition");
+        }
+    }
+
+    /// `Universe is vanilla`: two names that no job has, which is true where both are missing.
+    fn universes(&mut self, line: &Line, expr: &Expr, (start, end): (usize, usize)) {
+        let names = references::of(expr);
+        let words = names.iter().filter(|name| Universe::from_name(name.as_bytes()).is_some());
+        let universe = names.iter().filter(|name| caseless::eq(name.as_bytes(), b"Universe"));
+        for name in words.chain(universe) {
+            let text = &line.text[start.min(line.text.len())..end.min(line.text.len())];
+            let found = find_word(text, name.as_bytes())
+                .map_or((start, end), |at| (start + at, start + at + name.as_bytes().len()));
+            let message =
+                format!("{name} is the name of an attribute that jobs do not have, it is undefined");
+            let fix = match Universe::from_name(name.as_bytes()) {
+                Some(universe) => {
+                    format!("the universe is a number: write JobUniverse == {}", universe.number())
+                }
+                None => "the attribute is called JobUniverse".to_owned(),
+            };
+            self.add(("universe", Severity::Warning), line, found, message, fix);
         }
     }
 
@@ -51,6 +75,15 @@ impl Lint<'_> {
             }
         }
     }
+}
+
+/// Where a word stands in a text, whatever its case.
+fn find_word(text: &[u8], word: &[u8]) -> Option<usize> {
+    let is_part = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
+    (0..text.len().saturating_sub(word.len() - 1)).find(|&at| {
+        let end = at + word.len();
+        caseless::eq(&text[at..end], word) && !is_part(text[..at].last()) && !is_part(text.get(end))
+    })
 }
 
 /// Whether an expression without references counts as true.

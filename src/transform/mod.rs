@@ -21,11 +21,13 @@
 //! | `include` | texts taken in by `include` |
 //! | `lint`, `lint_commands`, `lint_conditions`, `lint_macros`, `lint_requirements` | mistakes that 25.14 passes over in silence |
 //! | `compare` | whether two rule sets do the same |
-//! | `legacy` | old ClassAd routes turned into transforms |
+//! | `cover` | ads that make each part of each condition true and not true |
+//! | `legacy`, `old_routes` | old ClassAd routes read and turned into transforms |
 //! | `observe` | what happened while applying, for traces, messages and differences |
 
 mod command;
 pub mod compare;
+pub mod cover;
 mod envelope;
 mod execute;
 mod glob;
@@ -40,6 +42,7 @@ mod lint_requirements;
 mod macros;
 mod memo;
 pub mod observe;
+mod old_routes;
 mod pattern;
 mod program;
 mod rules;

@@ -75,7 +75,7 @@ impl Line {
     }
 }
 
-/// The lines of a rules text, in order, comments and blank lines included.
+/// The lines of a rules text, in order, comments included.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Rules {
     /// What was read.
@@ -124,7 +124,10 @@ impl Rules {
         let mut lines = Vec::new();
         while let Some(line) = reader.next_line() {
             let last = envelope_arguments(&line.text, b"transform").is_some();
-            lines.push(Line::new(&source, line));
+            // Of blank lines nothing is ever asked, and there may be millions.
+            if !trim(&line.text).is_empty() {
+                lines.push(Line::new(&source, line));
+            }
             if last {
                 break;
             }
@@ -137,7 +140,13 @@ impl Rules {
     pub(super) fn from_include(name: &str, text: &[u8]) -> Vec<Line> {
         let source = Arc::new(SourceText { name: name.into(), text: text.into() });
         let mut reader = LogicalLines::new(text);
-        std::iter::from_fn(|| Some(Line::new(&source, reader.next_line()?))).collect()
+        let mut lines = Vec::new();
+        while let Some(line) = reader.next_line() {
+            if !trim(&line.text).is_empty() {
+                lines.push(Line::new(&source, line));
+            }
+        }
+        lines
     }
 
     /// Reads the value of a knob: split at line ends, nothing trimmed or joined.
@@ -173,6 +182,13 @@ mod tests {
     #[test]
     fn continuations_join_trimmed_lines() {
         assert_eq!(texts("a\\\n   b\nc  \\  \n d\n"), ["ab", "c  d"]);
+    }
+
+    #[test]
+    fn blank_lines_are_counted_and_not_kept() {
+        let rules = Rules::from_file("rules", b"\n\n SET A 1\n  \n\nSET B 2\n");
+        assert_eq!(rules.lines.iter().map(|line| line.number).collect::<Vec<_>>(), [3, 6]);
+        assert_eq!(Rules::from_include("rules", &b"\n".repeat(1000)).len(), 0);
     }
 
     #[test]

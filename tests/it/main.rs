@@ -29,6 +29,7 @@ mod place;
 mod point;
 mod reactor;
 #[cfg(feature = "cli")]
+mod router_compare;
 mod router_info;
 mod router_info_messages;
 mod router_live;

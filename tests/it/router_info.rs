@@ -193,7 +193,7 @@ fn a_queue_log_may_end_within_its_first_word() {
 #[test]
 fn convert_keeps_the_comments_of_a_route() {
     let place = tempfile::tempdir().unwrap();
-    let entries = "LOCAL_DIR = .\nJOB_ROUTER_ENTRIES @=e\n/* first \\\\ */\n[ name = \"A\"; // the cloud\n  set_B = \"/* no */\"; ]\n\
+    let entries = "LOCAL_DIR = .\nJOB_ROUTER_SOURCE_JOB_CONSTRAINT = true\nJOB_ROUTER_ENTRIES @=e\n/* first \\\\ */\n[ name = \"A\"; // the cloud\n  set_B = \"/* no */\"; ]\n\
         [ name = \"C\"; ]\n@e\n";
     fs::write(place.path().join("condor_config"), entries).unwrap();
     let program = env!("CARGO_BIN_EXE_htc-router-translate");

@@ -13,7 +13,7 @@ use htc_hooks::process::Exit;
 use htc_hooks::quirks::Quirks;
 use htc_hooks::router::{
     Action, CopyError, Event, HookAnswer, HookResult, Knobs, Queue, RouteTable, Router, Surroundings,
-    hook_verdict,
+    YieldError, hook_verdict,
 };
 use htc_hooks::time::Now;
 
@@ -191,7 +191,7 @@ fn an_answer_that_the_queue_does_not_take_ends_the_routing() {
         if failed {
             assert!(machine.step(Event::NotRemoved(COPY)).is_empty());
         }
-        machine.step(Event::Yielded(SOURCE, Err(true)));
+        machine.step(Event::Yielded(SOURCE, Err(YieldError::Unwritten)));
         cleanup(&machine.poll());
         removed(&asked)
     };

@@ -49,14 +49,18 @@ fn rules_that_iterate_are_compared_turn_by_turn() {
     assert!(out.contains("turn 2:\n") && out.contains("X = 2") && out.contains("X = 2 + 0"), "{out}");
     fs::write(place.path().join("other"), "N = $(Step)\nSET X $(N)\nTRANSFORM 3\n").unwrap();
     let (status, out, said) = compare(place.path(), &[]);
-    assert_eq!((status, out.as_str()), (0, "no difference on 1 given and 50 generated ads\n"), "{said}");
+    assert_eq!(status, 0, "{out}{said}");
+    assert!(
+        out.starts_with("no difference found in ") && out.ends_with(" ads; no condition depends on them\n"),
+        "{out}"
+    );
     fs::write(place.path().join("other"), "SET X $(Step)\nTRANSFORM 4\n").unwrap();
     let (status, out, said) = compare(place.path(), &[]);
     assert_eq!(status, 1, "{said}");
     assert!(out.contains("of each ad the first makes 3, the second 4"), "{out}");
     let (_, json, _) = compare(place.path(), &["--json"]);
     let record: serde_json::Value = serde_json::from_str(&json).unwrap();
-    assert_eq!(record["left"]["ads"].as_array().unwrap().len(), 3, "{json}");
+    assert_eq!(record[0]["left"]["ads"].as_array().unwrap().len(), 3, "{json}");
 }
 
 #[test]

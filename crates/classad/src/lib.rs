@@ -25,6 +25,7 @@ pub mod regex;
 mod rescope;
 mod scope;
 mod screen;
+mod shape;
 pub mod stream;
 pub mod text;
 mod times;
@@ -47,6 +48,7 @@ pub use observer::{Observer, Part, Place};
 pub use outside::{Outside, System, Zone};
 pub use parser::{Dialect, ParseError, ParseErrorKind};
 pub use screen::{Guards, Loaded, Role, Screen, Truth};
+pub use shape::Shape;
 pub use times::{LocalTime, set_local_time};
 #[cfg(feature = "serde")]
 pub use typed::{FieldError, from_ad, to_ad};

@@ -6,10 +6,12 @@ use std::io;
 use bstr::{BString, ByteSlice};
 use serde_json::json;
 
+use super::Common;
+use super::forms::{attributes, objects};
 use super::rows::Row;
-use super::{Common, attributes, objects};
 use crate::classad::{ClassAd, Expr};
 use crate::cli::common::{Column, Painter, table};
+use crate::job::JobStatus;
 use crate::world::World;
 
 /// How many jobs there are of each name: all, then by state.
@@ -28,10 +30,10 @@ fn counts(rows: &[Row], by: &str) -> Counts {
         };
         let counts = counts.entry(key).or_default();
         let place = match row.status {
-            1 => 1,
-            2 | 6 => 2,
-            5 => 3,
-            4 => 4,
+            JobStatus::IDLE => 1,
+            JobStatus::RUNNING | JobStatus::TRANSFERRING_OUTPUT => 2,
+            JobStatus::HELD => 3,
+            JobStatus::COMPLETED => 4,
             _ => 5,
         };
         counts[0] += 1;

@@ -4,7 +4,7 @@ use bstr::BString;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::classad::{ClassAd, Context};
-use crate::job::JobId;
+use crate::job::{JobId, JobStatus};
 use crate::world::World;
 
 /// Something that is not as it should be.
@@ -131,21 +131,21 @@ pub(super) fn rows(
             let released = ad.literal("LeaveJobInQueue").is_some();
             let (state, trouble) = match status {
                 _ if source.is_some() && !known => ("orphan", Some(Trouble::Orphan)),
-                1 => ("idle", None),
-                2 => ("running", None),
-                3 => ("removed", None),
-                4 if released => ("finalized", None),
-                4 => ("finished", waited.then_some(Trouble::NotFinalized)),
-                5 => ("held", Some(Trouble::Held)),
-                6 => ("output", None),
-                7 => ("suspended", None),
+                JobStatus::IDLE => ("idle", None),
+                JobStatus::RUNNING => ("running", None),
+                JobStatus::REMOVED => ("removed", None),
+                JobStatus::COMPLETED if released => ("finalized", None),
+                JobStatus::COMPLETED => ("finished", waited.then_some(Trouble::NotFinalized)),
+                JobStatus::HELD => ("held", Some(Trouble::Held)),
+                JobStatus::TRANSFERRING_OUTPUT => ("output", None),
+                JobStatus::SUSPENDED => ("suspended", None),
                 _ => ("unknown", None),
             };
             rows.push(common(Some(id), source, state, trouble, ad));
         } else if is_source && string(&ad, "Managed") == "External" && !copied.contains_key(&id) {
             let named = JobId::parse_key(&string(&ad, "RoutedToJobId"));
             let (state, trouble) = match (named, status) {
-                (_, 4) => ("finished", None),
+                (_, JobStatus::COMPLETED) => ("finished", None),
                 (Some(_), _) => ("copy gone", Some(Trouble::CopyGone)),
                 (None, _) => ("claimed", waited.then_some(Trouble::Stuck)),
             };

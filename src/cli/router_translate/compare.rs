@@ -18,7 +18,9 @@ use crate::cli::transform_report as report;
 use crate::config::{CommandPolicy, MacroSource};
 use crate::os::RealWorld;
 use crate::transform::compare::{Comparison, Difference, Outcome, Side};
+use crate::transform::cover::{Cover, Random};
 use crate::transform::{Session, Transform};
+use crate::world::World as _;
 
 /// Options of the verb.
 #[derive(Args, Debug)]
@@ -39,7 +41,7 @@ pub(super) struct Arguments {
     /// Run the commands that rules name ('include command', TRANSFORM from 'prog |'), each once
     #[arg(long, hide_short_help = true)]
     exec: bool,
-    /// How many ads are made from what the rules look at
+    /// How many ads are made by chance, beside those that make each condition true and false
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     pub(super) generate: usize,
     /// Begin making ads with this number
@@ -68,7 +70,7 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
     {
         return compare_routers::run(arguments, program);
     }
-    let world = RealWorld::new();
+    let world = still_world();
     let config = rules::load_config(&arguments.config, &RulesOptions::default(), &world, program)?;
     let view = config.as_ref().map(|config| config.view(&world));
     let knobs = view.as_ref().map(|view| view as &dyn MacroSource);
@@ -76,26 +78,104 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
     let side = |rules| side(rules, arguments, (&world, knobs), program);
     let comparison = Comparison { left: side(&left)?, right: side(&right)? };
     let turns = comparison.turns();
-    let find = |ad: &ClassAd| {
+    let difference = |ad: &ClassAd| {
         comparison.difference(ad).map_err(|failure| report::failure(&failure, Status::Unreadable))
     };
-    let Given { given, seeds, mut found } = Given::read(arguments, find)?;
-    for ad in comparison.generate(&seeds, arguments.generate, arguments.seed) {
-        if found.is_some() {
-            break;
-        }
-        found = find(&ad)?;
-    }
-    if let Some(found) = found {
+    let names = [arguments.left.display().to_string(), arguments.right.display().to_string()];
+    let names = [names[0].as_str(), names[1].as_str()];
+    let mut cover = comparison.cover(names, &world);
+    let looked = Looked::all(arguments, &mut cover, difference, |cover| comparison.evaluated(names, cover))?;
+    if let Some(found) = looked.found {
         return tell(arguments, turns, comparison.shrink(found));
     }
-    let made = arguments.generate;
-    if arguments.output.json || arguments.output.jsonl {
-        println(&serde_json::json!({ "same": true, "given": given, "generated": made }).to_string())?;
-    } else if !arguments.output.quiet {
-        println(&format!("no difference on {given} given and {made} generated ads"))?;
+    let unreached = [cover.unreached(), comparison.unreached(names)].concat();
+    looked.tell_none("ad", &unreached, &cover, arguments, &[])
+}
+
+/// The world with its clock stopped: both sides see one time.
+pub(super) fn still_world() -> RealWorld {
+    let world = RealWorld::new();
+    let now = world.now();
+    world.at(now)
+}
+
+/// What was looked at.
+pub(super) struct Looked<D> {
+    pub(super) given: u64,
+    pub(super) made: u64,
+    /// The first difference.
+    pub(super) found: Option<D>,
+}
+
+impl<D> Looked<D> {
+    /// Looks for a difference on the given ads, on those that make each condition true and false, and on some made by chance, until
+    /// there is one. `evaluated` adds what was met meanwhile.
+    pub(super) fn all(
+        arguments: &Arguments,
+        cover: &mut Cover<'_>,
+        difference: impl Fn(&ClassAd) -> anyhow::Result<Option<D>>,
+        evaluated: impl Fn(&mut Cover<'_>),
+    ) -> anyhow::Result<Self> {
+        let Given { given, seeds, found } = Given::read(arguments, &difference)?;
+        let mut looked = Looked { given, made: 0, found };
+        seeds.iter().for_each(|ad| cover.tried(ad));
+        let look_further = looked.found.is_none();
+        let mut failed = None;
+        let mut look = |ad: &ClassAd| {
+            looked.made += 1;
+            match difference(ad) {
+                Ok(found) => looked.found = found,
+                Err(error) => failed = Some(error),
+            }
+            looked.found.is_none() && failed.is_none()
+        };
+        if look_further {
+            let mut random = Random(arguments.seed | 1);
+            cover.search((&seeds, arguments.generate), &mut random, &mut look, &evaluated);
+        }
+        failed.map_or(Ok(looked), Err)
     }
-    Ok(Status::Done)
+
+    /// Says that there was no difference, and whether that means something.
+    pub(super) fn tell_none(
+        &self,
+        what: &str,
+        unreached: &[String],
+        cover: &Cover<'_>,
+        arguments: &Arguments,
+        routes: &[String],
+    ) -> anyhow::Result<Status> {
+        let (given, made) = (self.given, self.made);
+        if arguments.output.json || arguments.output.jsonl {
+            let mut answer = serde_json::json!({
+                "same": unreached.is_empty(), "given": given, "generated": made, "unreached": unreached,
+            });
+            if !routes.is_empty() {
+                answer["routes"] = serde_json::json!(routes);
+            }
+            print_json(&answer.to_string(), arguments)?;
+        } else if !arguments.output.quiet {
+            unreached.iter().try_for_each(|line| println(line))?;
+            println(&format!("no difference found in {}; {}", self.count(what), reached(unreached, cover)))?;
+        }
+        Ok(if unreached.is_empty() { Status::Done } else { Status::Undefined })
+    }
+
+    /// How many ads were looked at, in words.
+    pub(super) fn count(&self, what: &str) -> String {
+        let number = self.given + self.made;
+        format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+    }
+}
+
+/// What a search that found nothing is worth.
+fn reached(unreached: &[String], cover: &Cover<'_>) -> String {
+    match (unreached.len(), cover.conditions()) {
+        (0, 0) => "no condition depends on them".into(),
+        (0, _) => "every condition was made true and false".into(),
+        (1, _) => "one condition could not be reached".into(),
+        (number, _) => format!("{number} conditions could not be reached"),
+    }
 }
 
 /// What came of the given ads.
@@ -146,6 +226,11 @@ fn is_configuration(path: &std::path::Path) -> bool {
     })
 }
 
+/// One JSON value: with --json in an array.
+pub(super) fn print_json(object: &str, arguments: &Arguments) -> anyhow::Result<()> {
+    if arguments.output.jsonl { println(object) } else { println(&format!("[\n{object}\n]")) }
+}
+
 pub(super) fn println(text: &str) -> anyhow::Result<()> {
     writeln!(std::io::stdout().lock(), "{text}").map_err(Into::into)
 }
@@ -183,12 +268,13 @@ fn tell(arguments: &Arguments, turns: Option<(u64, u64)>, found: Difference) -> 
             },
             Outcome::Failed(reason) => serde_json::json!({ "failed": reason }).to_string(),
         };
-        println(&format!(
+        let object = format!(
             "{{\"same\":false,\"ad\":{},\"left\":{},\"right\":{}}}",
             lossy(&report::json_line(&found.ad)),
             side(&found.left),
             side(&found.right)
-        ))?;
+        );
+        print_json(&object, arguments)?;
     } else {
         let mut text =
             format!("the rule sets differ; the smallest ad found on which they do:\n\n{}", shown(&found.ad));

@@ -2,53 +2,75 @@
 
 use std::path::Path;
 
-use super::compare::{Arguments, Given, lossy, print_text, println, shown};
+use super::compare::{Arguments, Looked, lossy, print_json, print_text, println, shown, still_world};
 use super::router::Setup;
+use crate::classad::ClassAd;
 use crate::cli::common::{ConfigOptions, Session as Program, Status};
 use crate::cli::transform_report as report;
-use crate::os::RealWorld;
 use crate::quirks::Quirks;
 use crate::router::compare::{Comparison, Difference, Outcome, Side};
 
 /// Carries it out: 0 when no difference was found, 1 with the smallest job otherwise.
 pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<Status> {
-    let world = RealWorld::new();
+    let world = still_world();
     let load = |path: &Path| {
         let options = ConfigOptions { config_file: Some(path.to_owned()), ..arguments.config.clone() };
         Setup::load(&options, Quirks::None, &world, program)
     };
     let (left, right) = (load(&arguments.left)?, load(&arguments.right)?);
     let (left_view, right_view) = (left.config.view(&world), right.config.view(&world));
+    let names = [arguments.left.display().to_string(), arguments.right.display().to_string()];
     let comparison = Comparison {
-        left: Side { table: &left.table, knobs: &left.knobs, config: &left_view },
-        right: Side { table: &right.table, knobs: &right.knobs, config: &right_view },
+        left: Side::new(&names[0], &left.table, &left.knobs, &left_view),
+        right: Side::new(&names[1], &right.table, &right.knobs, &right_view),
         world: &world,
         quirks: Quirks::None,
     };
+    let is_text = !arguments.output.json && !arguments.output.jsonl && !arguments.output.quiet;
+    let routes = [comparison.left.routes(), comparison.right.routes()].concat();
+    if is_text {
+        routes.iter().try_for_each(|line| println(line))?;
+    }
     let limits = comparison.limits();
-    let Given { given, seeds, mut found } = Given::read(arguments, |ad| Ok(comparison.difference(ad)))?;
-    if found.is_none() {
-        let mut made = comparison.generate(&seeds, arguments.generate, arguments.seed);
-        found = made.find_map(|ad| comparison.difference(&ad));
+    let mut cover = comparison.cover();
+    let difference = |ad: &ClassAd| Ok(comparison.difference(ad));
+    let looked = Looked::all(arguments, &mut cover, difference, |cover| comparison.evaluated(cover))?;
+    if let Some(found) = looked.found {
+        return tell(arguments, (&routes, &limits), comparison.shrink(found));
     }
-    if let Some(found) = found {
-        return tell(arguments, &limits, comparison.shrink(found));
-    }
-    let made = arguments.generate;
-    if arguments.output.json || arguments.output.jsonl {
-        let same = limits.is_empty();
-        let answer = serde_json::json!({ "same": same, "limits": limits, "given": given, "generated": made });
-        println(&answer.to_string())?;
-    } else if !arguments.output.quiet {
-        for line in &limits {
-            println(line)?;
+    let mut unreached = comparison.unreached(&cover);
+    if !comparison.left.is_usable() && !comparison.right.is_usable() {
+        unreached =
+            vec!["neither of the two has a route that a job may get: there is nothing to compare".into()];
+        if is_text && limits.is_empty() {
+            unreached.iter().try_for_each(|line| println(line))?;
+            return Ok(Status::Undefined);
         }
-        println(&format!("jobs are routed alike: no difference on {given} given and {made} generated jobs"))?;
     }
-    Ok(if limits.is_empty() { Status::Done } else { Status::No })
+    if limits.is_empty() {
+        return looked.tell_none("job", &unreached, &cover, arguments, &routes);
+    }
+    if is_text {
+        limits.iter().chain(&unreached).try_for_each(|line| println(line))?;
+        let jobs = looked.count("job");
+        println(&format!(
+            "the routers differ as told above; no difference in what they do with each of {jobs}"
+        ))?;
+    } else if !arguments.output.quiet {
+        let answer = serde_json::json!({
+            "same": false, "routes": routes, "limits": limits, "given": looked.given, "generated": looked.made,
+            "unreached": unreached,
+        });
+        print_json(&answer.to_string(), arguments)?;
+    }
+    Ok(Status::No)
 }
 
-fn tell(arguments: &Arguments, limits: &[String], found: Difference) -> anyhow::Result<Status> {
+fn tell(
+    arguments: &Arguments,
+    (routes, limits): (&[String], &[String]),
+    found: Difference,
+) -> anyhow::Result<Status> {
     if arguments.output.json || arguments.output.jsonl {
         let side = |outcome: &Outcome| {
             let ad = match outcome {
@@ -66,14 +88,15 @@ fn tell(arguments: &Arguments, limits: &[String], found: Difference) -> anyhow::
             let facts = serde_json::json!({ "outcome": what, "route": route, "reason": failed }).to_string();
             format!("{},\"ad\":{ad}}}", facts.trim_end_matches('}'))
         };
-        return println(&format!(
-            "{{\"same\":false,\"limits\":{},\"job\":{},\"left\":{},\"right\":{}}}",
+        let object = format!(
+            "{{\"same\":false,\"routes\":{},\"limits\":{},\"job\":{},\"left\":{},\"right\":{}}}",
+            serde_json::json!(routes),
             serde_json::json!(limits),
             lossy(&report::json_line(&found.ad)),
             side(&found.left),
             side(&found.right)
-        ))
-        .map(|()| Status::No);
+        );
+        return print_json(&object, arguments).map(|()| Status::No);
     }
     let mut text = limits.iter().map(|line| format!("{line}\n")).collect::<String>();
     text.push_str(&format!(

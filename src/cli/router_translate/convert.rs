@@ -7,9 +7,13 @@ use bstr::{BString, ByteSlice};
 use clap::Args;
 
 use crate::cli::common::{ConfigOptions, Problem, Session as Program, Status, pipe_ends};
-use crate::config::{CommandPolicy, Config, Who};
+use crate::config::{CommandPolicy, Config, View, Who};
 use crate::os::RealWorld;
-use crate::router::deprecated;
+use crate::quirks::Quirks;
+use crate::router::deprecated::{self, OldRoute};
+use crate::router::route::RouteError;
+use crate::router::{Knobs, Route, Subject};
+use crate::transform::lint::{Runner, lint};
 
 /// Options of the verb.
 #[derive(Args, Debug)]
@@ -37,9 +41,10 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
         .with_context(|| Problem::unreadable("cannot read the configuration"))?;
     warnings.iter().for_each(|warning| program.warn(&warning.to_string()));
     let view = config.view(&world);
-    let mut failed = 0;
+    let mut writer =
+        Writer { view: &view, world: &world, program, out: Vec::new(), names: Vec::new(), failed: 0 };
     let routes = deprecated::routes(&view, &world, true, &mut |text| {
-        failed += 1;
+        writer.failed += 1;
         program.warn(&text);
     });
     if routes.is_empty() {
@@ -48,52 +53,94 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
         );
         return Ok(Status::No);
     }
-    let mut out = Vec::new();
-    let mut names: Vec<String> = Vec::new();
-    for route in routes {
+    routes.iter().for_each(|route| writer.route(route));
+    if !writer.names.is_empty() {
+        writer.line(&[b"JOB_ROUTER_ROUTE_NAMES = ", writer.names.join(" ").as_bytes()]);
+    }
+    let mut stdout = pipe_ends().1;
+    stdout.write_all(&writer.out)?;
+    stdout.finish()?;
+    Ok(if writer.failed > 0 { Status::No } else { Status::Done })
+}
+
+/// The new configuration while it is written.
+struct Writer<'a> {
+    view: &'a View<'a>,
+    world: &'a RealWorld,
+    program: &'a Program,
+    out: Vec<u8>,
+    names: Vec<String>,
+    failed: usize,
+}
+
+impl Writer<'_> {
+    fn line(&mut self, parts: &[&[u8]]) {
+        self.out.extend(parts.concat());
+        self.out.push(b'\n');
+    }
+
+    /// Something is lost.
+    fn fail(&mut self, text: &str) {
+        self.failed += 1;
+        self.program.warn(text);
+    }
+
+    /// Writes a route that routers load, or says why there is none.
+    fn route(&mut self, route: &OldRoute) {
         let place = format!("{} [{}]", route.source, route.number);
         let converted = match &route.converted {
             Ok(converted) => converted,
-            Err(error) => {
-                failed += 1;
-                program.warn(&format!("{place}: {error}"));
-                continue;
-            }
+            Err(error) => return self.fail(&format!("{place}: {error}")),
         };
-        if let Err(error) = converted.transform() {
-            failed += 1;
-            program.warn(&format!("{place}: {error}"));
-            continue;
+        for name in &converted.left_out {
+            self.fail(&format!("{place}: '{name}' is left out: no statement can name it"));
         }
-        let mut name = knob_name(&converted.name, names.len() + 1);
-        if let Some(at) = names.iter().position(|known| known.eq_ignore_ascii_case(&name)) {
-            program.warn(&format!(
+        let mut name = knob_name(&converted.name, self.names.len() + 1);
+        if self.names.iter().any(|known| known.eq_ignore_ascii_case(&name)) {
+            self.program.warn(&format!(
                 "{place}: a second route {name}; routers took the {}, here it gets a name of its own",
                 if route.overrides == Some(false) { "first one" } else { "last one" }
             ));
-            name = format!("{name}_{}", names.len() + 1);
-            debug_assert!(at < names.len());
+            name = format!("{name}_{}", self.names.len() + 1);
         }
-        out.extend_from_slice(format!("# from {place}\n").as_bytes());
+        let knobs = Knobs::load(self.view, &mut |_| {});
+        let mut say = |subject: Subject, _: BString| {
+            if let Subject::Complaint(text) = subject {
+                self.program.warn(&format!("{place}: {text}"));
+            }
+        };
+        let (view, world) = (self.view, self.world);
+        if let Err(error) =
+            Route::load(name.as_bytes(), &converted.text, &knobs, view, world, Quirks::None, &mut say)
+        {
+            let hint = match error {
+                RouteError::NoRequirements => "; give it some, or set JOB_ROUTER_SOURCE_JOB_CONSTRAINT",
+                _ => "",
+            };
+            let error = error.to_string();
+            let text =
+                format!("{place}: route {name} is left out, no router loads it: {}{hint}", error.trim_end());
+            return self.fail(&text);
+        }
+        if let Ok(transform) = converted.transform() {
+            let findings = lint(&transform, Runner::Router, Some(view), world);
+            for finding in findings.iter().filter(|finding| finding.rule == "universe") {
+                self.program.warn(&format!("{place}: {}; {}", finding.message, finding.fix));
+            }
+        }
+        self.line(&[b"# from ", place.as_bytes()]);
         for comment in &route.comments {
             // A backslash at the end would draw the next line into the comment.
             let comment = comment.trim_end_with(|character| character == '\\').trim_end();
-            out.extend_from_slice(&[b"# ", comment, b"\n"].concat());
+            self.line(&[b"# ", comment]);
         }
-        out.extend_from_slice(format!("JOB_ROUTER_ROUTE_{name} @=route\n").as_bytes());
+        self.line(&[format!("JOB_ROUTER_ROUTE_{name} @=route").as_bytes()]);
         for line in lines(&converted.text) {
-            out.extend_from_slice(b"   ");
-            out.extend_from_slice(&line);
-            out.push(b'\n');
+            self.line(&[b"   ", &line]);
         }
-        out.extend_from_slice(b"@route\n\n");
-        names.push(name);
+        self.line(&[b"@route\n"]);
+        self.names.push(name);
     }
-    out.extend_from_slice(format!("JOB_ROUTER_ROUTE_NAMES = {}\n", names.join(" ")).as_bytes());
-    let mut stdout = pipe_ends().1;
-    stdout.write_all(&out)?;
-    stdout.finish()?;
-    Ok(if failed > 0 { Status::No } else { Status::Done })
 }
 
 /// The lines of a converted route without its name, which the parameter's says.

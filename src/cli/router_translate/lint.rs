@@ -28,7 +28,7 @@ pub(super) struct Arguments {
     files: Vec<std::path::PathBuf>,
 }
 
-/// Carries it out: 0 when nothing was found, 1 otherwise.
+/// Carries it out: 0 when nothing was found, 1 otherwise, 3 when there are transforms that do not load.
 pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<Status> {
     let world = RealWorld::new();
     let config = rules::load_config(&arguments.config, &arguments.rules, &world, program)?;
@@ -37,7 +37,7 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
     named.rules.extend(arguments.files.iter().cloned());
     // A configuration alone: its whole router.
     let named = named.or_whole_router(view.as_ref());
-    let transforms = rules::load(&named, view.as_ref(), &world, program)?;
+    let transforms = rules::load_what_can_be(&named, view.as_ref(), &world, program)?;
     let knobs = view.as_ref().map(|view| view as &dyn MacroSource);
     let mut findings = Vec::new();
     for (transform, runner) in &transforms.transforms {
@@ -73,7 +73,11 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
             rules::plural(findings.len())
         ));
     }
-    Ok(if findings.is_empty() { Status::Done } else { Status::No })
+    Ok(match (transforms.broken, findings.len()) {
+        (0, 0) => Status::Done,
+        (0, _) => Status::No,
+        _ => Status::Unreadable,
+    })
 }
 
 /// The number of the line of each finding.

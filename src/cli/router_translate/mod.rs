@@ -50,6 +50,14 @@ const MANUAL: Manual = Manual {
          many seconds: signed with SEC_TOKEN_POOL_SIGNING_KEY_FILE or a key of SEC_PASSWORD_DIRECTORY, which nobody else may read. Where \
          none is made their files have to be there (condor_token_create makes them), else the jobs they are sent with are given \
          back.",
+        "compare makes ads from the conditions of both sides: each part of each condition is true in one and not in another while the \
+         rest lets it decide, with texts that patterns match, numbers and times at, below and above what they are compared with, and \
+         what else is given or left to chance. It tells which routes each side loads. Exit status 0: no difference was found and every \
+         condition was made true and false; 1: they differ, with the smallest ad that shows it; 4: none was found, but some condition \
+         could not be reached, which is named.",
+        "convert writes what routers load: where 25.14's own conversion would write a line that it refuses ('queue = x', texts of several \
+         lines) EVALMACRO sets the macro. What is wrong with an old route is told with its place, and the next one is read. Where \
+         JOB_ROUTER_ROUTE_NAMES stands beside JOB_ROUTER_ENTRIES, the routes that it names and nothing else defines are converted.",
         "With JOB_ROUTER_SCHEDD2_* copies belong into another queue: '--copies DIR2' is its directory, where they get cluster numbers \
          of their own and whose other jobs are left alone. Source and copy may then have the same number.",
         "transform, lint and compare run commands that rules name ('include command', TRANSFORM from 'prog |') only with --exec. \

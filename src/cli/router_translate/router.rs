@@ -12,9 +12,10 @@ use rustc_hash::FxHashMap;
 use crate::classad::{ClassAd, Context as Eval};
 use crate::cli::common::{ConfigOptions, OutputOptions, Problem, Session as Program};
 use crate::config::{Config, View, Who};
+use crate::job::JobStatus;
 use crate::queue::QueueLogReader;
 use crate::quirks::Quirks;
-use crate::router::{Knobs, RouteState, RouteTable, Subject, deprecated};
+use crate::router::{Knobs, Note, RouteState, RouteTable, Subject, deprecated};
 use crate::text::caseless;
 use crate::world::World;
 
@@ -104,7 +105,7 @@ fn count(reader: &QueueLogReader, table: &RouteTable, states: &mut [RouteState],
         let context = Eval::new(world).my(&ad);
         let Some(at) = context.string("RouteName").and_then(|name| table.find(&name)) else { continue };
         states[at].jobs += 1;
-        if matches!(context.int("JobStatus"), Some(2 | 6)) {
+        if matches!(context.int("JobStatus"), Some(JobStatus::RUNNING | JobStatus::TRANSFERRING_OUTPUT)) {
             states[at].running += 1;
         }
     }
@@ -120,15 +121,8 @@ fn tables(
     let mut told = Vec::new();
     let mut table = RouteTable::load(view, knobs, world, quirks, &mut |note| told.push(note));
     let old = knobs.deprecated.iter().any(|name| name.starts_with("JOB_ROUTER_ENTRIES"));
-    let names = view.is_defined("JOB_ROUTER_ROUTE_NAMES");
-    if old && !names && !quirks.has(crate::quirks::Quirk::OldRoutesRefused) {
-        program.warn(
-            "routes of the old syntax (JOB_ROUTER_ENTRIES) are converted here; 25.14 ignores them, see \
-             'htc-router-translate convert'",
-        );
-        told.clear();
-        let routes = deprecated::routes(view, world, true, &mut |text| program.warn(&text));
-        table.take_old(&routes, knobs, view, world, quirks, &mut |note| told.push(note));
+    if old && !quirks.has(crate::quirks::Quirk::OldRoutesRefused) {
+        take_old(&mut table, (view, knobs, world, quirks), &mut told, program);
     }
     // A route that was left out is not in the table, but it is defined.
     let refused: Vec<BString> = told
@@ -164,6 +158,56 @@ fn tables(
         }
     }
     table
+}
+
+/// Converts routes of the old syntax: all of them, or where JOB_ROUTER_ROUTE_NAMES is set those that it names and nothing else
+/// defines, as routers did that read both.
+fn take_old(
+    table: &mut RouteTable,
+    (view, knobs, world, quirks): (&View<'_>, &Knobs, &dyn World, Quirks),
+    told: &mut Vec<Note>,
+    program: &Program,
+) {
+    let mut routes = deprecated::routes(view, world, true, &mut |text| program.warn(&text));
+    let names = view.string("JOB_ROUTER_ROUTE_NAMES").ok().flatten().map(|setting| setting.value);
+    if let Some(names) = &names {
+        let is_missing = |name: &[u8]| {
+            told.iter()
+                .any(|note| matches!(&note.subject, Subject::NotFound(other) if caseless::eq(other, name)))
+        };
+        let mut left_out = Vec::new();
+        routes.retain(|route| match &route.converted {
+            Ok(converted) if is_missing(&converted.name) => true,
+            Ok(converted) => {
+                left_out.push(converted.name.clone());
+                false
+            }
+            Err(_) => true,
+        });
+        let is_taken = |name: &[u8]| {
+            routes.iter().any(|route| matches!(&route.converted, Ok(one) if caseless::eq(&one.name, name)))
+        };
+        told.retain(|note| !matches!(&note.subject, Subject::NotFound(name) if is_taken(name)));
+        told.retain(|note| note.subject != Subject::Warning);
+        program.warn(
+            "routes of the old syntax (JOB_ROUTER_ENTRIES) that JOB_ROUTER_ROUTE_NAMES names are converted here; 25.14 ignores \
+             them, see 'htc-router-translate convert'",
+        );
+        for name in left_out {
+            program.warn(&format!(
+                "route {name} of JOB_ROUTER_ENTRIES is not taken: JOB_ROUTER_ROUTE_NAMES leaves it out"
+            ));
+        }
+        table.take_old(&routes, knobs, view, world, quirks, &mut |note| told.push(note));
+        table.reorder(names);
+        return;
+    }
+    program.warn(
+        "routes of the old syntax (JOB_ROUTER_ENTRIES) are converted here; 25.14 ignores them, see \
+         'htc-router-translate convert'",
+    );
+    told.clear();
+    table.take_old(&routes, knobs, view, world, quirks, &mut |note| told.push(note));
 }
 
 /// The id of a job for messages; `?` where the ad has none.

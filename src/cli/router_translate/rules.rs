@@ -67,6 +67,8 @@ pub(super) struct Loaded {
     pub transforms: Vec<(Transform, Runner)>,
     /// What stood on standard input behind the rules that were read from there.
     pub stdin: Option<Vec<u8>>,
+    /// How many could not be read.
+    pub broken: usize,
 }
 
 /// Loads the configuration; without a file and without knobs to look up, a missing one is an empty one.
@@ -90,8 +92,25 @@ pub(super) fn load_config(
     }
 }
 
-/// Reads the transforms.
+/// Reads the transforms, all of which have to be right.
 pub(super) fn load(
+    options: &RulesOptions,
+    view: Option<&View<'_>>,
+    world: &dyn World,
+    program: &Program,
+) -> anyhow::Result<Loaded> {
+    let loaded = load_what_can_be(options, view, world, program)?;
+    let broken = loaded.broken;
+    if broken > 0 {
+        return Err(
+            Problem::unreadable(format!("{broken} transform{} could not be loaded", plural(broken))).into()
+        );
+    }
+    Ok(loaded)
+}
+
+/// Reads the transforms; what is wrong with others is told.
+pub(super) fn load_what_can_be(
     options: &RulesOptions,
     view: Option<&View<'_>>,
     world: &dyn World,
@@ -138,7 +157,9 @@ pub(super) fn load(
             else {
                 let problem = Problem::unreadable(format!("{knob} is not defined"));
                 let hint = format!("htc-config-dump --dump '{prefix}' lists what is");
-                return Err(problem.hint(hint).into());
+                program.report(&problem.hint(hint).into());
+                broken += 1;
+                continue;
             };
             let text = text.trim_start();
             let transform = if text.starts_with(b"[") {
@@ -162,11 +183,6 @@ pub(super) fn load(
             }
         }
     }
-    if broken > 0 {
-        return Err(
-            Problem::unreadable(format!("{broken} transform{} could not be loaded", plural(broken))).into()
-        );
-    }
     if options.wants_config() {
         // A file that was given to define knobs is no transform of its own. What hides behind an include that cannot be
         // had is not known, so the file stays and fails.
@@ -180,11 +196,11 @@ pub(super) fn load(
             checked.commands > 0 || !included
         });
     }
-    if found.is_empty() {
+    if found.is_empty() && broken == 0 {
         let problem = Problem::usage("no transform was named");
         return Err(problem.hint("give --rules FILE, --job-transforms NAMES or --route NAME").into());
     }
-    Ok(Loaded { transforms: found, stdin })
+    Ok(Loaded { transforms: found, stdin, broken })
 }
 
 /// What messages call the text of a knob: its name, and where the configuration sets it.

@@ -68,6 +68,9 @@ pub(super) struct Arguments {
     files: Vec<PathBuf>,
 }
 
+/// So many ads of one are hardly meant.
+const MANY_TURNS: u64 = 1_000_000;
+
 /// Carries it out: 0 when every transform of every ad went well, 1 when one failed.
 pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<Status> {
     arguments.keep_inputs()?;
@@ -86,6 +89,9 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
     session.macros.commit();
     let mut observer = Watch::new(arguments, program);
     let plan = iteration::plan(&mut session, &transforms, loaded.stdin.as_mut(), &mut observer)?;
+    if let Some(turns) = plan.as_ref().map(Plan::turns).filter(|turns| *turns >= MANY_TURNS) {
+        program.warn(&format!("TRANSFORM makes {turns} ads of each"));
+    }
     if let Some(items) = plan.as_ref().and_then(Plan::item_file) {
         arguments.keep(Path::new(OsStr::from_bytes(items)))?;
     }

@@ -19,8 +19,11 @@ impl Router {
 
     pub(super) fn claimed(&mut self, job: &mut RoutedJob, step: &mut Step<'_>) {
         // A source that is removed meanwhile is let go.
-        let removed =
-            step.around.queue.job(job.source_id).is_none_or(|ad| step.int(&ad, "JobStatus") == Some(REMOVED));
+        let removed = step
+            .around
+            .queue
+            .job(job.source_id)
+            .is_none_or(|ad| step.int(&ad, "JobStatus") == Some(JobStatus::REMOVED));
         if removed && !self.quirks.has(Quirk::SourceRemovalUnseen) {
             job.interrupted = true;
             job.phase = Phase::Cleanup;

@@ -61,7 +61,8 @@ impl Router {
             step.log(&job, "found orphan with no routed destination job; yielding management of it.");
             // Nothing is managed here: should it fail, the next look for orphans finds the job again.
             step.actions.push(Action::Yield(id, false));
-            if matches!(step.int(&ad, "JobStatus"), Some(RUNNING | TRANSFERRING_OUTPUT)) {
+            if matches!(step.int(&ad, "JobStatus"), Some(JobStatus::RUNNING | JobStatus::TRANSFERRING_OUTPUT))
+            {
                 step.evicts(&job);
             }
         }
@@ -84,7 +85,7 @@ impl Router {
             let held = match fired {
                 None => continue,
                 Some(Fired::Remove(reason)) => {
-                    set("JobStatus", Expr::literal(REMOVED));
+                    set("JobStatus", Expr::literal(JobStatus::REMOVED));
                     set("EnteredCurrentStatus", Expr::literal(step.now));
                     set("RemoveReason", Expr::literal(reason));
                     None
@@ -93,10 +94,12 @@ impl Router {
                     let context = Context::new(step.around.world).my(&job.source);
                     // Without a status nothing can be done.
                     let status = context.int("JobStatus");
-                    if status.is_none_or(|status| [HELD, REMOVED, COMPLETED].contains(&status)) {
+                    if status.is_none_or(|status| {
+                        [JobStatus::HELD, JobStatus::REMOVED, JobStatus::COMPLETED].contains(&status)
+                    }) {
                         continue;
                     }
-                    set("JobStatus", Expr::literal(HELD));
+                    set("JobStatus", Expr::literal(JobStatus::HELD));
                     set("EnteredCurrentStatus", Expr::literal(step.now));
                     set("HoldReason", Expr::literal(reason.clone()));
                     set("HoldReasonCode", Expr::literal(code.number()));

@@ -55,15 +55,15 @@ impl Step<'_> {
     }
 
     pub(super) fn set_idle(&mut self, job: &mut RoutedJob) {
-        let old = self.int(&job.source, "JobStatus").unwrap_or(IDLE);
-        if old == IDLE {
+        let old = self.int(&job.source, "JobStatus").unwrap_or(JobStatus::IDLE);
+        if old == JobStatus::IDLE {
             return;
         }
-        if old == RUNNING || old == TRANSFERRING_OUTPUT {
+        if old == JobStatus::RUNNING || old == JobStatus::TRANSFERRING_OUTPUT {
             self.evicts(job);
         }
-        job.source.set("JobStatus", IDLE);
-        let changes = vec![("JobStatus".into(), Some(Expr::literal(IDLE)))];
+        job.source.set("JobStatus", JobStatus::IDLE);
+        let changes = vec![("JobStatus".into(), Some(Expr::literal(JobStatus::IDLE)))];
         self.actions.push(Action::Update(job.source_id, changes));
     }
 

@@ -45,7 +45,7 @@ pub(super) fn submitted(job: &mut RoutedJob, id: Option<JobId>, step: &Step<'_>)
     copy.set("QDate", step.now);
     copy.set("EnteredCurrentStatus", step.now);
     if job.sandboxed {
-        copy.set("JobStatus", HELD);
+        copy.set("JobStatus", JobStatus::HELD);
         copy.set("HoldReason", "Spooling input data files");
         copy.set("HoldReasonCode", HoldCode::SpoolingInput.number());
     }

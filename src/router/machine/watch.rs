@@ -18,7 +18,7 @@ impl Router {
         let status = step.int(&queued, "JobStatus");
         let stop = match status {
             None => Some("cannot evaluate JobStatus in src job"),
-            Some(REMOVED) => {
+            Some(JobStatus::REMOVED) => {
                 step.actions.push(Action::UserLog(
                     job.source_id,
                     Box::new(queued.clone()),
@@ -26,7 +26,9 @@ impl Router {
                 ));
                 Some("found src job marked for removal")
             }
-            Some(HELD) if !is_hold_copied(&queued, step.around.world) => Some("found src job on hold"),
+            Some(JobStatus::HELD) if !is_hold_copied(&queued, step.around.world) => {
+                Some("found src job on hold")
+            }
             _ => None,
         };
         if let Some(text) = stop {
@@ -89,8 +91,8 @@ impl Router {
             job.phase = Phase::Cleanup;
             return;
         };
-        job.running = status == RUNNING || status == TRANSFERRING_OUTPUT;
-        if status == COMPLETED && step.int(&job.copy, "JobFinishedHookDone").unwrap_or(0) != 0 {
+        job.running = status == JobStatus::RUNNING || status == JobStatus::TRANSFERRING_OUTPUT;
+        if status == JobStatus::COMPLETED && step.int(&job.copy, "JobFinishedHookDone").unwrap_or(0) != 0 {
             step.log(job, "found target job finished");
             job.phase = Phase::Finished;
         } else {
@@ -136,9 +138,12 @@ impl Router {
             step.actions.push(Action::Remove(copy, "JobRouter aborted job".into()));
         }
         if job.claimed {
-            if matches!(step.int(&job.source, "JobStatus"), Some(RUNNING | TRANSFERRING_OUTPUT)) {
+            if matches!(
+                step.int(&job.source, "JobStatus"),
+                Some(JobStatus::RUNNING | JobStatus::TRANSFERRING_OUTPUT)
+            ) {
                 step.evicts(job);
-                job.source.set("JobStatus", IDLE);
+                job.source.set("JobStatus", JobStatus::IDLE);
             }
             step.ask(job, Action::Yield(job.source_id, job.done));
             return;

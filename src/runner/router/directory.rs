@@ -15,9 +15,9 @@ use bstr::{BString, ByteSlice};
 use super::submission;
 use crate::classad::format::long::{self, PrintOptions};
 use crate::classad::{ClassAd, Context, Expr, Value};
-use crate::job::{HoldCode, JobId};
+use crate::job::{HoldCode, JobId, JobStatus};
 use crate::os::files::open_regular;
-use crate::router::Queue;
+use crate::router::{Queue, YieldError};
 use crate::text::caseless;
 use crate::world::World;
 
@@ -36,10 +36,6 @@ const TAIL: u64 = 1 << 20;
 /// Attributes that a schedd lets nobody take from a job (recording r12).
 const KEPT: [&str; 8] =
     ["ClusterId", "ProcId", "MyType", "TargetType", "Owner", "User", "JobUniverse", "TotalSubmitProcs"];
-
-const REMOVED: i64 = 3;
-const COMPLETED: i64 = 4;
-const HELD: i64 = 5;
 
 struct Entry {
     ad: ClassAd,
@@ -135,7 +131,7 @@ fn shown(id: JobId, mut ad: ClassAd) -> ClassAd {
     ad.set("ClusterId", i64::from(id.cluster));
     ad.set("ProcId", i64::from(id.proc));
     // A schedd notes when the hooks of a finished job are done; whoever writes files need not know that.
-    let done = ad.literal("JobStatus").and_then(|status| status.as_int()) == Some(COMPLETED);
+    let done = ad.literal("JobStatus").and_then(|status| status.as_int()) == Some(JobStatus::COMPLETED);
     if done && !ad.contains("JobFinishedHookDone") {
         ad.set("JobFinishedHookDone", 1);
     }
@@ -377,7 +373,9 @@ impl Directory {
         let mut ad = self.fresh(id)?;
         let status = Context::new(world).my(&ad).int("JobStatus");
         for (name, expr) in changes {
-            if name.eq_ignore_ascii_case(b"JobStatus") && matches!(status, Some(REMOVED | COMPLETED)) {
+            if name.eq_ignore_ascii_case(b"JobStatus")
+                && matches!(status, Some(JobStatus::REMOVED | JobStatus::COMPLETED))
+            {
                 continue;
             }
             note(&mut ad, name, expr.as_ref(), world);
@@ -501,39 +499,40 @@ impl Directory {
         release_on_hold: bool,
         now: i64,
         world: &dyn World,
-    ) -> Result<(), bool> {
+    ) -> Result<(), YieldError> {
         let mut ad = match self.fresh(id) {
             Ok(ad) => ad,
-            Err(error) => return Err(error.kind() != io::ErrorKind::NotFound),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(YieldError::NotOurs),
+            Err(_) => return Err(YieldError::Unwritten),
         };
         let context = Context::new(world).my(&ad);
         let is = |name: &str, wanted: &[u8]| context.string(name).is_some_and(|text| text == wanted);
         if !is("Managed", b"External") || !is("ManagedManager", manager) {
-            return Err(false);
+            return Err(YieldError::NotOurs);
         }
         let status = context.int("JobStatus");
         let idle = |ad: &mut ClassAd| {
-            note(ad, b"JobStatus", Some(&Expr::literal(1)), world);
-            ad.set("JobStatus", 1);
+            note(ad, b"JobStatus", Some(&Expr::literal(JobStatus::IDLE)), world);
+            ad.set("JobStatus", JobStatus::IDLE);
         };
         let copied = context.boolean("HoldCopiedFromTargetJob").unwrap_or(false);
         let managed = if done { "ScheddDone" } else { "Schedd" };
         // What is removed or completed leaves at once, in one go: killed in between, it is found managed as before.
-        if matches!(status, Some(REMOVED | COMPLETED)) {
+        if matches!(status, Some(JobStatus::REMOVED | JobStatus::COMPLETED)) {
             let mark = [("Managed", Expr::literal(managed)), ("ManagedManager", Expr::literal(""))];
-            return self.leave(id, &mark, now).map_err(|_| true);
+            return self.leave(id, &mark, now).map_err(|_| YieldError::Unwritten);
         }
         ad.set("Managed", managed);
         ad.set("ManagedManager", "");
         match status {
-            Some(HELD) if copied && release_on_hold => {
+            Some(JobStatus::HELD) if copied && release_on_hold => {
                 ad.remove("HoldCopiedFromTargetJob");
                 idle(&mut ad);
             }
-            Some(1 | HELD) => {}
+            Some(JobStatus::IDLE | JobStatus::HELD) => {}
             _ => idle(&mut ad),
         }
-        self.store(id, &ad).map_err(|_| true)?;
+        self.store(id, &ad).map_err(|_| YieldError::Unwritten)?;
         Ok(())
     }
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use bstr::BString;
+use nix::libc;
 
 use crate::classad::ClassAd;
 use crate::hook::{HookType, Knobs, input, keyword, path_check};
@@ -16,10 +17,6 @@ use crate::runner::hook_environment::HookEnvironment;
 use crate::runner::hook_limits;
 use crate::world::World;
 
-/// SIGTERM.
-const TERM: i32 = 15;
-/// SIGKILL.
-const KILL: i32 = 9;
 /// How long a hook has between the two.
 const GRACE: Duration = Duration::from_secs(5);
 
@@ -151,7 +148,7 @@ impl HookRunner<'_> {
         let spec = call.child_spec().map_err(|error| NoHook::Failed(error.to_string()))?;
         let child = reactor.spawn(spec).map_err(|error| NoHook::Failed(error.to_string()))?;
         let mut deadline = self.limit.map(|limit| clock::tick().plus(limit));
-        let (mut timed_out, mut signal) = (false, TERM);
+        let (mut timed_out, mut signal) = (false, libc::SIGTERM);
         loop {
             match reactor.next(deadline).map_err(|error| NoHook::Failed(error.to_string()))? {
                 os::Event::Exited { child: ended, exit, stdout, stderr, .. } if ended == child => {
@@ -168,7 +165,7 @@ impl HookRunner<'_> {
                 os::Event::Timeout => {
                     timed_out = true;
                     reactor.kill(child, signal, os::Whom::Family);
-                    signal = KILL;
+                    signal = libc::SIGKILL;
                     deadline = Some(clock::tick().plus(GRACE));
                 }
                 os::Event::Signal(number) => {

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use bstr::{BString, ByteSlice};
 use nix::fcntl::{Flock, FlockArg};
+use nix::libc;
 use rustc_hash::FxHashMap;
 
 use super::directory::Directory;
@@ -21,7 +22,7 @@ use super::tokens::Tokens;
 use crate::classad::{ClassAd, Context, Expr};
 use crate::config::View;
 use crate::hook::HookType;
-use crate::job::JobId;
+use crate::job::{JobId, JobStatus};
 use crate::os::files::open_regular;
 use crate::os::{self, ChildId, Reactor, clock};
 use crate::process::{ChildSpec, Exit};
@@ -30,12 +31,8 @@ use crate::router::{Action, CopyError, Event, HookAnswer, HookResult, Router, Su
 use crate::time::Tick;
 use crate::world::{Frozen, World};
 
-/// SIGINT, SIGTERM, SIGHUP.
-const SIGNALS: [i32; 3] = [2, 15, 1];
-/// SIGKILL.
-const KILL: i32 = 9;
-/// SIGTERM.
-const TERM: i32 = 15;
+/// What ends the run.
+const SIGNALS: [i32; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 /// How long a submit command has between the two.
 const GRACE: Duration = Duration::from_secs(5);
 /// How often jobs are settled at the end of a run of one poll.
@@ -276,7 +273,7 @@ impl Live<'_> {
                                 running.killed = true;
                                 running.deadline = None;
                             }
-                            self.reactor.kill(child, KILL, os::Whom::Family);
+                            self.reactor.kill(child, libc::SIGKILL, os::Whom::Family);
                         }
                         if now >= next_poll && !until.once {
                             break;
@@ -384,7 +381,7 @@ impl Live<'_> {
             Action::Finalize(source, copy) => return self.fetch(source, copy, now),
             Action::Remove(copy, reason) => {
                 let changes = [
-                    ("JobStatus", Expr::literal(3)),
+                    ("JobStatus", Expr::literal(JobStatus::REMOVED)),
                     ("RemoveReason", Expr::literal(reason.as_str())),
                     ("EnteredCurrentStatus", Expr::literal(now)),
                 ];
@@ -518,7 +515,7 @@ impl Live<'_> {
     fn end_late_submissions(&mut self, now: Tick) {
         for (child, submission) in &mut self.submissions {
             if submission.deadline.is_some_and(|deadline| deadline <= now) {
-                let signal = if submission.told { KILL } else { TERM };
+                let signal = if submission.told { libc::SIGKILL } else { libc::SIGTERM };
                 submission.told = true;
                 submission.deadline = Some(now.plus(GRACE));
                 self.reactor.kill(*child, signal, os::Whom::Family);

@@ -187,7 +187,7 @@ impl Live<'_> {
         for (child, copying) in &mut self.copying {
             if copying.deadline.is_some_and(|deadline| deadline <= now) {
                 (copying.late, copying.deadline) = (true, None);
-                self.reactor.kill(*child, KILL, os::Whom::Family);
+                self.reactor.kill(*child, libc::SIGKILL, os::Whom::Family);
             }
         }
     }

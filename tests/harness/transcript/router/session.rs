@@ -15,7 +15,7 @@ use htc_hooks::queue::QueueLogReader;
 use htc_hooks::quirks::Quirks;
 use htc_hooks::router::{
     Action, CopyError, Event, HookAnswer, HookResult, Knobs, Queue, RouteTable, Router, Surroundings,
-    hook_verdict,
+    YieldError, hook_verdict,
 };
 use htc_hooks::time::Now;
 use htc_hooks::world::Frozen;
@@ -412,10 +412,10 @@ impl<'a> Session<'a> {
             Action::Yield(id, done) => {
                 // A job that was adopted by mistake is not ours to give back.
                 if !self.is_managed(id) {
-                    return Some(Event::Yielded(id, Err(false)));
+                    return Some(Event::Yielded(id, Err(YieldError::NotOurs)));
                 }
                 let given = self.take(id, at, "release", |kind| kind == Kind::Yield { done }).is_some();
-                return Some(Event::Yielded(id, given.then_some(()).ok_or(true)));
+                return Some(Event::Yielded(id, given.then_some(()).ok_or(YieldError::Unwritten)));
             }
             Action::UserLog(id, ad, body) => {
                 if ad.string("UserLog").is_some_and(|log| log != "/dev/null") {

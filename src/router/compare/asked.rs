@@ -1,0 +1,162 @@
+//! What a router asks of a job, in the order in which it asks: what jobs are made of that tell two routers apart.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+
+use bstr::ByteSlice;
+
+use super::Side;
+use crate::classad::Expr;
+use crate::config::MacroSource;
+use crate::router::{Knobs, Route, RouteTable};
+use crate::transform::cover::{Condition, Cover, Goal, Names, Want, spoken_of};
+
+impl Side<'_> {
+    /// A router that has done nothing yet.
+    pub fn new<'a>(
+        name: &'a str,
+        table: &'a RouteTable,
+        knobs: &'a Knobs,
+        config: &'a dyn MacroSource,
+    ) -> Side<'a> {
+        Side { name, table, knobs, config, met: RefCell::default() }
+    }
+
+    /// Whether it has a route that a job may get.
+    pub fn is_usable(&self) -> bool {
+        let can = |route: &Route| {
+            route.requirements().and_then(Expr::as_literal).is_none_or(|value| value.truth() == Some(true))
+        };
+        self.ways().any(|(_, route, _)| can(route))
+    }
+
+    pub(super) fn called(&self, what: &str, name: &[u8]) -> String {
+        format!("{}: {what} {}", self.name, name.as_bstr())
+    }
+
+    fn constraint(&self) -> Option<Expr> {
+        self.knobs.constraint.as_ref().and_then(|text| Expr::parse(text).ok())
+    }
+
+    /// The routes in the order in which they are tried, each with what must hold for a job to get it. A route behind one
+    /// that takes every job is left out.
+    pub(super) fn ways(&self) -> impl Iterator<Item = (usize, &Route, Vec<Goal>)> {
+        let mut around: Vec<Goal> =
+            self.constraint().iter().map(|expr| Goal::new(expr, Want::True)).collect();
+        let mut is_open = self.table.enabled;
+        self.table.in_order().map_while(move |(at, route)| {
+            if !is_open {
+                return None;
+            }
+            let mut within = around.clone();
+            match route.requirements() {
+                Some(expr) => {
+                    within.push(Goal::new(expr, Want::True));
+                    around.push(Goal::new(expr, Want::NotTrue));
+                    is_open = expr.as_literal().is_none_or(|value| value.truth() != Some(true));
+                }
+                None => is_open = false,
+            }
+            Some((at, route, within))
+        })
+    }
+
+    /// Hands everything that this router asks of a job to `cover`.
+    pub(super) fn ask(&self, cover: &mut Cover<'_>) {
+        let mut ask = |name: String, expr: &Expr, is_condition, within: &[Goal]| {
+            cover.condition(Condition { name, expr: expr.clone(), is_condition, within: within.to_vec() });
+        };
+        if let Some(constraint) = self.constraint() {
+            ask(format!("{}: JOB_ROUTER_SOURCE_JOB_CONSTRAINT", self.name), &constraint, true, &[]);
+        }
+        for (_, route, within) in self.ways() {
+            let name = self.called("route", &route.name);
+            if let Some((expr, around)) = route.requirements().zip(within.split_last()) {
+                ask(format!("{name}: REQUIREMENTS"), expr, true, around.1);
+            }
+            for (what, steer, is_condition) in [
+                ("EditJobInPlace", &route.edit_job_in_place, true),
+                ("JobShouldBeSandboxed", &route.job_should_be_sandboxed, true),
+                ("UseSharedX509UserProxy", &route.use_shared_proxy, true),
+                ("SharedX509UserProxy", &route.shared_proxy, false),
+                ("SendIDTokens", &route.send_tokens, false),
+            ] {
+                if let Some(expr) = &steer.expr {
+                    ask(format!("{name}: {what}"), expr, is_condition, &within);
+                }
+            }
+        }
+        let first = self.ways().next().map(|(_, _, within)| within).unwrap_or_default();
+        let around = self.table.pre.iter().chain(&self.table.post);
+        for transform in around.clone() {
+            if let Some(requirements) = &transform.envelope.requirements {
+                let name = format!("{}: REQUIREMENTS", self.called("transform", &transform.name));
+                // It sees the copy: whether it was applied is noted where that is made.
+                ask(name, &requirements.expr, false, &first);
+            }
+        }
+        let around: BTreeSet<_> = around.flat_map(spoken_of).collect();
+        for (_, route, within) in self.ways() {
+            cover.names(Names { names: &spoken_of(&route.transform) | &around, within });
+        }
+    }
+
+    /// Routes that no job got, and transforms that were always applied or never.
+    pub(super) fn unreached(&self, lines: &mut Vec<String>) {
+        let met = self.met.borrow();
+        lines.extend(met.seen.unreached(self.name));
+        for (at, route, _) in self.ways() {
+            let never = route
+                .requirements()
+                .and_then(Expr::as_literal)
+                .is_some_and(|value| value.truth() != Some(true));
+            if !met.chosen.contains(&at) && !never {
+                lines.push(format!("{}: no job was found that gets it", self.called("route", &route.name)));
+            }
+        }
+        for transform in self.table.pre.iter().chain(&self.table.post) {
+            let seen = met.transforms.get(&transform.name).copied().unwrap_or_default();
+            let asked =
+                transform.envelope.requirements.as_ref().is_some_and(|it| it.expr.as_literal().is_none());
+            let missing = match (seen, asked) {
+                ([true, true], _) | (_, false) => continue,
+                ([false, _], true) => "true",
+                ([true, false], true) => "anything but true",
+            };
+            let name = self.called("transform", &transform.name);
+            lines.push(format!("{name}: REQUIREMENTS: no job was found for which it is {missing}"));
+        }
+    }
+
+    /// The routes that are loaded, and of those that no job can get the reason.
+    pub fn routes(&self) -> Vec<String> {
+        let names: Vec<&[u8]> = self.table.in_order().map(|(_, route)| route.name.as_slice()).collect();
+        if names.is_empty() || !self.table.enabled {
+            return vec![format!("{}: no route is loaded", self.name)];
+        }
+        let shown = bstr::join(", ", &names);
+        let mut lines = vec![format!("{}: {} {}", self.name, plural(names.len(), "route"), shown.as_bstr())];
+        let reached: Vec<usize> = self.ways().map(|(at, ..)| at).collect();
+        let last = reached.last().map(|at| self.table.routes[*at].name.as_bstr());
+        for (at, route) in self.table.in_order() {
+            if let Some(last) = last.filter(|_| !reached.contains(&at)) {
+                lines.push(format!(
+                    "{}: no job gets it, {last} before it takes them all",
+                    self.called("route", &route.name)
+                ));
+            } else if let Some(value) = route.requirements().and_then(Expr::as_literal)
+                && value.truth() != Some(true)
+            {
+                lines.push(format!(
+                    "{}: no job gets it, its REQUIREMENTS are {value}",
+                    self.called("route", &route.name)
+                ));
+            }
+        }
+        lines
+    }
+}
+
+fn plural(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}

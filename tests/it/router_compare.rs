@@ -1,0 +1,451 @@
+//! `htc-router-translate compare` and `convert`: routers that differ are told apart, and what is said of others is true.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use htc_hooks::classad::ClassAd;
+use htc_hooks::config::{Config, LoadOptions, Who};
+use htc_hooks::os::RealWorld;
+use htc_hooks::quirks::Quirks;
+use htc_hooks::router::compare::{Comparison, Side};
+use htc_hooks::router::{Knobs, RouteTable};
+use htc_hooks::time::Now;
+use htc_hooks::transform::cover::Random;
+
+/// Status, standard output and standard error of the program in a directory with these files.
+fn called(words: &[&str], files: &[(&str, &str)]) -> (i32, String, String) {
+    let place = tempfile::tempdir().unwrap();
+    for (name, text) in files {
+        fs::write(place.path().join(name), text).unwrap();
+    }
+    call(words, place.path())
+}
+
+fn call(words: &[&str], place: &Path) -> (i32, String, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_htc-router-translate"))
+        .args(words)
+        .current_dir(place)
+        .env_clear()
+        .env("TZ", "UTC")
+        .output()
+        .unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code().unwrap_or(-1), text(&output.stdout), text(&output.stderr))
+}
+
+fn one_route(requirements: &str) -> String {
+    format!(
+        "JOB_ROUTER_ROUTE_NAMES = R\nJOB_ROUTER_ROUTE_R @=r\nUNIVERSE VANILLA\nREQUIREMENTS {requirements}\n@r\n"
+    )
+}
+
+fn compared(left: &str, right: &str) -> (i32, String) {
+    let words = ["compare", "--no-env", "a", "b", "--generate", "100"];
+    let (status, out, said) = called(&words, &[("a", left), ("b", right)]);
+    (status, out + &said)
+}
+
+#[test]
+fn routers_whose_conditions_chance_does_not_meet_are_told_apart() {
+    for (left, right) in [
+        ("regexp(\"^usatlas\", Owner)", "false"),
+        ("regexp(\"^us(atlas|cms)[0-9]+$\", Owner)", "regexp(\"^us(atlas|cms)[0-9]{2,}$\", Owner)"),
+        ("time() - QDate > 3600", "time() - QDate > 7200"),
+        (
+            "WantX && RequestMemory > 4000 && Group =!= undefined",
+            "WantX && RequestMemory > 4001 && Group =!= undefined",
+        ),
+        (
+            "regexp(\"/Role=pilot\", x509) && RequestMemory > 4000",
+            "regexp(\"/Role=pilot\", x509) && RequestMemory >= 4000",
+        ),
+        ("stringListMember(Owner, \"ana,ben\")", "stringListMember(Owner, \"ana,bob\")"),
+        ("member(Owner, { \"ana\", \"ben\" })", "member(Owner, { \"ana\" })"),
+        ("Owner == \"ana\"", "Owner =?= \"ana\""),
+        ("isUndefined(A) || A > 3", "A > 3"),
+        ("substr(Owner, 0, 3) == \"lhc\"", "substr(Owner, 0, 3) == \"lhb\""),
+        ("RequestMemory / RequestCpus > 2048", "RequestMemory / RequestCpus > 2049"),
+        ("split(Owner, \"@\")[1] == \"here\"", "split(Owner, \"@\")[1] == \"there\""),
+        ("A == B + 17", "A == B + 18"),
+        ("ifThenElse(WantX, Cpus > 4, Cpus > 8)", "ifThenElse(WantX, Cpus > 4, Cpus > 9)"),
+    ] {
+        let (status, out) = compared(&one_route(left), &one_route(right));
+        assert_eq!(status, 1, "{left} and {right}: {out}");
+        assert!(out.contains("the routers differ"), "{out}");
+        let (status, out) = compared(&one_route(left), &one_route(left));
+        assert_eq!(status, 0, "{left}: {out}");
+        assert!(out.ends_with("jobs; every condition was made true and false\n"), "{out}");
+    }
+}
+
+#[test]
+fn a_condition_that_no_job_was_found_for_is_named() {
+    let text = one_route("regexp(\"^a(?=b)c\", Owner) && Cpus > 1");
+    let (status, out) = compared(&text, &text);
+    assert_eq!(status, 4, "{out}");
+    assert!(
+        out.contains(
+            "a: route R: REQUIREMENTS: `regexp(\"^a(?=b)c\",Owner)`: no job was found for which it is true"
+        ),
+        "{out}"
+    );
+    assert!(out.contains("no difference found in ") && out.contains("could not be reached\n"), "{out}");
+}
+
+#[test]
+fn routers_without_a_usable_route_are_not_called_alike() {
+    let none = "JOB_ROUTER_MAX_JOBS = 5\n";
+    let (status, out) = compared(none, none);
+    assert_eq!(status, 4, "{out}");
+    assert!(out.contains("a: no route is loaded\nb: no route is loaded\n"), "{out}");
+    assert!(out.contains("there is nothing to compare"), "{out}");
+    let (status, out) = compared(&one_route("Owner == \"a\""), "");
+    assert_eq!(status, 1, "{out}");
+    assert!(out.starts_with("a: 1 route R\nb: no route is loaded\n"), "{out}");
+    assert!(!out.contains("alike"), "{out}");
+    // A route more that no job gets.
+    let more = one_route("Owner == \"a\"").replace("= R\n", "= R S\n")
+        + "JOB_ROUTER_ROUTE_S @=s\nREQUIREMENTS false\n@s\n";
+    let (status, out) = compared(&one_route("Owner == \"a\""), &more);
+    assert_eq!(status, 1, "{out}");
+    assert!(out.contains("b: route S: no job gets it, its REQUIREMENTS are false"), "{out}");
+    assert!(out.contains("route S: only the second has it") && !out.contains("alike"), "{out}");
+}
+
+#[test]
+fn routes_of_the_old_syntax_beside_a_list_of_names_are_those_that_it_names() {
+    let old = "JOB_ROUTER_ROUTE_NAMES = B A\nJOB_ROUTER_ENTRIES @=e\n\
+        [ name = \"A\"; TargetUniverse = 5; Requirements = target.WantA ]\n\
+        [ name = \"C\"; TargetUniverse = 5; Requirements = target.WantC ]\n@e\n\
+        JOB_ROUTER_ROUTE_B @=r\nREQUIREMENTS WantB\nUNIVERSE VANILLA\n@r\n";
+    let new = "JOB_ROUTER_ROUTE_NAMES = B A\nJOB_ROUTER_ROUTE_A @=r\nREQUIREMENTS WantA\nUNIVERSE VANILLA\n@r\n\
+        JOB_ROUTER_ROUTE_B @=r\nREQUIREMENTS WantB\nUNIVERSE VANILLA\n@r\n";
+    let (status, out) = compared(old, new);
+    assert_eq!(status, 0, "{out}");
+    assert!(out.starts_with("a: 2 routes B, A\nb: 2 routes B, A\n"), "{out}");
+    assert!(
+        out.contains("route C of JOB_ROUTER_ENTRIES is not taken: JOB_ROUTER_ROUTE_NAMES leaves it out"),
+        "{out}"
+    );
+    let (status, out) = compared(old, &new.replace("WantA", "WantD"));
+    assert_eq!(status, 1, "{out}");
+}
+
+#[test]
+fn conditions_in_statements_and_transforms_are_tried_too() {
+    let with = |statement: &str, requirements: &str| {
+        format!(
+            "{}JOB_ROUTER_POST_ROUTE_TRANSFORM_NAMES = T\nJOB_ROUTER_TRANSFORM_T @=t\nREQUIREMENTS {requirements}\nSET T 1\n@t\n",
+            one_route("Owner == \"ana\"").replace("@r\n", &format!("lots = 4000\n{statement}\n@r\n"))
+        )
+    };
+    let plain = with("EVALSET Queue ifThenElse(RequestMemory > $(lots), \"big\", \"small\")", "Cpus > 8");
+    assert_eq!(compared(&plain, &plain).0, 0);
+    for other in [
+        plain.replace("4000", "4001"),
+        plain.replace("Cpus > 8", "Cpus > 9"),
+        with("EVALSET Queue ifThenElse(RequestMemory > 4000, \"big\", \"tiny\")", "Cpus > 8"),
+    ] {
+        let (status, out) = compared(&plain, &other);
+        assert_eq!(status, 1, "{other}{out}");
+    }
+    let (left, right) = ("if defined MY.A\nSET X 1\nendif", "if defined MY.A\nSET X 2\nendif");
+    assert_eq!(compared(&with(left, "Cpus > 8"), &with(right, "Cpus > 8")).0, 1);
+    // What chance decides is the same chance for both.
+    let chance = one_route("random() < 0.5");
+    let (_, out) = compared(&chance, &chance);
+    assert!(!out.contains("the routers differ"), "{out}");
+}
+
+#[test]
+fn rule_sets_that_chance_does_not_tell_apart_are_told_apart() {
+    let compared = |left: &str, right: &str| {
+        let words = ["compare", "--no-env", "a.xfm", "b.xfm", "--generate", "100"];
+        called(&words, &[("a.xfm", left), ("b.xfm", right), ("condor_config", "")])
+    };
+    let rules = "REQUIREMENTS regexp(\"^usatlas[0-9]+$\", Owner) && time() - QDate > 3600\n\
+        EVALSET M RequestMemory > 4000 && WantX ? 1 : 2\n";
+    let (status, out, said) = compared(rules, rules);
+    assert_eq!((status, said.as_str()), (0, ""), "{out}");
+    for (from, to) in [("usatlas", "uscms"), ("3600", "3601"), ("4000", "4001"), ("? 1", "? 3")] {
+        let (status, out, _) = compared(rules, &rules.replace(from, to));
+        assert_eq!(status, 1, "{from} {to}: {out}");
+    }
+}
+
+/// A condition about one attribute, and the same with another literal.
+fn atom(name: &str, random: &mut Random) -> (String, String) {
+    let number = 3 + random.below(9000);
+    let other = number + 1 + random.below(3);
+    let words = ["ana", "ben", "usatlas", "cms", "/Role=pilot", "x-y"];
+    let at = random.below(words.len());
+    let (word, another) = (words[at], words[(at + 1) % words.len()]);
+    let with = |form: &dyn Fn(&str) -> String, a: &str, b: &str| (form(a), form(b));
+    let (number, other) = (number.to_string(), other.to_string());
+    match random.below(10) {
+        0 => with(&|n| format!("{name} > {n}"), &number, &other),
+        1 => with(&|n| format!("{name} <= {n}"), &number, &other),
+        2 => with(&|n| format!("{name} == {n}"), &number, &other),
+        3 => with(&|w| format!("{name} == \"{w}\""), word, another),
+        4 => with(&|w| format!("{name} =!= \"{w}\""), word, another),
+        5 => with(&|w| format!("regexp(\"^{w}[0-9]*$\", {name})"), word, another),
+        6 => with(&|n| format!("time() - {name} > {n}"), &number, &other),
+        7 => with(&|w| format!("stringListIMember(\"{w}\", {name})"), word, another),
+        8 => with(&|w| format!("member({name}, {{ \"{w}\", \"zoe\" }})"), word, another),
+        _ => with(&|n| format!("({name} =!= undefined && {name} * 2 + 1 >= {n}0)"), &number, &other),
+    }
+}
+
+/// Atoms joined by `&&`, `||` and `!`, each with an attribute of its own, so that each decides in some job.
+fn condition(prefix: &str, random: &mut Random) -> Vec<(String, String)> {
+    let count = 1 + random.below(4);
+    let mut pieces = Vec::new();
+    for number in 0..count {
+        let (one, other) = atom(&format!("{prefix}{number}"), random);
+        if number > 0 {
+            let sign = [" && ", " || "][random.below(2)];
+            pieces.push((sign.to_owned(), sign.to_owned()));
+        }
+        let shell = |text: String| match number % 3 {
+            1 => format!("!({text})"),
+            _ => text,
+        };
+        pieces.push((shell(one), shell(other)));
+    }
+    pieces
+}
+
+#[test]
+fn two_random_routers_that_differ_in_one_literal_are_told_apart() {
+    let world = RealWorld::new().at(Now::at_epoch(1_795_000_000)).in_utc();
+    let mut random = Random(20_261_122);
+    for round in 0..60 {
+        let routes: Vec<Vec<(String, String)>> =
+            (0..1 + random.below(3)).map(|route| condition(&format!("A{route}x"), &mut random)).collect();
+        let all: usize = routes.iter().map(Vec::len).sum();
+        let atoms: Vec<usize> = (0..all)
+            .filter(|at| routes.iter().flatten().nth(*at).is_some_and(|(one, other)| one != other))
+            .collect();
+        let changed = atoms[random.below(atoms.len())];
+        let text = |change: Option<usize>| {
+            let mut at = 0;
+            let mut text = String::from(
+                "JOB_ROUTER_SOURCE_JOB_CONSTRAINT = WantRoute =?= true\nJOB_ROUTER_ROUTE_NAMES = R0 R1 R2\n",
+            );
+            for (number, route) in routes.iter().enumerate() {
+                let mut requirements = String::new();
+                for (one, other) in route {
+                    requirements += if Some(at) == change { other } else { one };
+                    at += 1;
+                }
+                text += &format!(
+                    "JOB_ROUTER_ROUTE_R{number} @=r\nUNIVERSE VANILLA\nREQUIREMENTS {requirements}\nSET N {number}\n@r\n"
+                );
+            }
+            text
+        };
+        let (left, right) = (text(None), text(Some(changed)));
+        let found = difference(&left, &right, &world);
+        assert!(found.0, "round {round}: not told apart:\n{left}\n{right}");
+        let found = difference(&left, &left, &world);
+        assert!(!found.0, "round {round}: differs from itself:\n{left}");
+        assert!(found.1.is_empty(), "round {round}: {:?}\n{left}", found.1);
+    }
+}
+
+/// Whether two configurations are told apart, and what could not be reached.
+fn difference(left: &str, right: &str, world: &RealWorld) -> (bool, Vec<String>) {
+    let place = tempfile::tempdir().unwrap();
+    let load = |text: &str| {
+        let file = place.path().join("config");
+        fs::write(&file, text).unwrap();
+        let who = Who { subsystem: "JOB_ROUTER".into(), ..Who::default() };
+        let options = LoadOptions { file: Some(file), ..LoadOptions::default() };
+        Config::load(world, &who, &options).unwrap().0
+    };
+    let (left, right) = (load(left), load(right));
+    let (left, right) = (left.view(world), right.view(world));
+    let loaded = [&left, &right].map(|view| {
+        let knobs = Knobs::load(view, &mut |_| {});
+        let table = RouteTable::load(view, &knobs, world, Quirks::None, &mut |_| {});
+        (knobs, table)
+    });
+    let comparison = Comparison {
+        left: Side::new("a", &loaded[0].1, &loaded[0].0, &left),
+        right: Side::new("b", &loaded[1].1, &loaded[1].0, &right),
+        world,
+        quirks: Quirks::None,
+    };
+    let mut cover = comparison.cover();
+    let mut found = false;
+    let mut look = |ad: &ClassAd| {
+        found |= comparison.difference(ad).is_some();
+        !found
+    };
+    cover.search((&[], 0), &mut Random(1), &mut look, &|cover| comparison.evaluated(cover));
+    (found, comparison.unreached(&cover))
+}
+
+const ENTRIES: &str = "JOB_ROUTER_ENTRIES @=e\n\
+    [ name = \"A\"; TargetUniverse = 5; Requirements = target.WantA; set_x = 1;\n\
+    [ name = \"B\"; TargetUniverse = 5; Requirements = target.WantB; ]\n\
+    # a comment\n\
+    [ name = \"C\"; TargetUniverse = 5;\n  Requirements = target.WantC = 1; ]\n\
+    [ name = \"D\"; TargetUniverse = 5; Requirements = target.WantD; ]\n@e\n";
+
+#[test]
+fn a_missing_bracket_is_told_once_with_its_place_and_the_other_routes_are_converted() {
+    let (status, out, said) = called(&["convert", "--no-env", "--config-file", "old"], &[("old", ENTRIES)]);
+    assert_eq!(status, 1, "{out}{said}");
+    assert!(out.ends_with("JOB_ROUTER_ROUTE_NAMES = B D\n"), "{out}");
+    assert_eq!(said.matches("warning:").count(), 2, "{said}");
+    assert!(said.contains("old:3:1: expected") && said.contains("\n    [ name = \"B\""), "{said}");
+    assert!(
+        said.contains("old:6:31: ") && said.contains("    Requirements = target.WantC = 1; ]\n"),
+        "{said}"
+    );
+    let file =
+        &ENTRIES["JOB_ROUTER_ENTRIES @=e\n".len()..ENTRIES.len() - "@e\n".len()].replace("# a comment\n", "");
+    let files = [("old", "JOB_ROUTER_ENTRIES_FILE = entries\n"), ("entries", file.as_str())];
+    let (status, _, said) = called(&["convert", "--no-env", "--config-file", "old"], &files);
+    assert_eq!(status, 1, "{said}");
+    assert!(said.contains("entries:2:1: expected") && said.contains("entries:4:31: "), "{said}");
+}
+
+#[test]
+fn entries_that_end_in_a_newline_or_a_comment_are_converted_without_a_complaint() {
+    for end in ["\n", "\n\n// done\n", "\n /* done */ \n"] {
+        let entries = format!("[ name = \"A\"; TargetUniverse = 5; Requirements = true ]{end}");
+        let files = [("old", "JOB_ROUTER_ENTRIES_FILE = entries\n"), ("entries", entries.as_str())];
+        let (status, out, said) = called(&["convert", "--no-env", "--config-file", "old"], &files);
+        assert_eq!((status, said.as_str()), (0, ""), "{end:?}{out}");
+    }
+}
+
+#[test]
+fn a_universe_that_is_written_as_a_word_is_pointed_out() {
+    let entries = "JOB_ROUTER_ENTRIES = [ name = \"A\"; TargetUniverse = 5; Requirements = target.Universe is vanilla ]\n";
+    let (status, _, said) = called(&["convert", "--no-env", "--config-file", "old"], &[("old", entries)]);
+    assert_eq!(status, 0, "{said}");
+    assert!(
+        said.contains("vanilla is the name of an attribute") && said.contains("JobUniverse == 5"),
+        "{said}"
+    );
+    let (status, out, _) =
+        called(&["lint", "--no-env", "--config-file", "new"], &[("new", &one_route("Universe is vanilla"))]);
+    assert_eq!(status, 1, "{out}");
+    assert_eq!(out.matches("[universe]").count(), 2, "{out}");
+}
+
+#[test]
+fn target_in_a_macro_that_steers_the_router_is_pointed_out() {
+    let text = one_route("true").replace(
+        "@r\n",
+        "JobShouldBeSandboxed = regexp(\"/Role=pilot\", TARGET.x509UserProxyFirstFQAN)\nEditJobInPlace = A +\n@r\n",
+    );
+    let (status, out, _) = called(&["lint", "--no-env", "--config-file", "new"], &[("new", &text)]);
+    assert_eq!(status, 1, "{out}");
+    assert!(out.contains("TARGET. is undefined in JobShouldBeSandboxed") && out.contains("[scope]"), "{out}");
+    assert!(out.contains("EditJobInPlace is no expression"), "{out}");
+}
+
+#[test]
+fn lint_lists_what_is_wrong_with_all_transforms_whatever_one_of_them_is() {
+    let text = "JOB_ROUTER_ROUTE_NAMES = A B C\nJOB_ROUTER_ROUTE_A @=r\nREQUIREMENTS Owner ==\n@r\n\
+        JOB_ROUTER_ROUTE_C @=r\nREQUIREMENTS TARGET.Owner == \"a\"\nSETT X 1\n@r\n";
+    let (status, out, said) = called(&["lint", "--no-env", "--config-file", "new"], &[("new", text)]);
+    assert_eq!(status, 3, "{out}{said}");
+    assert!(
+        said.contains("JOB_ROUTER_ROUTE_A") && said.contains("JOB_ROUTER_ROUTE_B is not defined"),
+        "{said}"
+    );
+    assert!(out.contains("[scope]") && out.contains("SETT"), "{out}");
+}
+
+/// The value of an attribute of an old route.
+fn old_value(random: &mut Random) -> String {
+    const VALUES: [&str; 16] = [
+        "\"osg\"",
+        "\"two words\"",
+        "\" blanks \"",
+        "\"\"",
+        "\"a\\nb\"",
+        "\"say \\\"hi\\\"\"",
+        "\"ends in \\\\\"",
+        "5",
+        "-2.5",
+        "true",
+        "undefined",
+        "{ 1,\"b\" }",
+        "RequestMemory * 2",
+        "ifThenElse(WantX, \"big\", \"small\")",
+        "target.Owner",
+        "strcat(Name, \"-\", queue)",
+    ];
+    VALUES[random.below(VALUES.len())].to_owned()
+}
+
+#[test]
+fn whatever_convert_writes_is_loaded_without_a_complaint_and_routes_as_the_original() {
+    const NAMES: [&str; 20] = [
+        "queue",
+        "Queue",
+        "if",
+        "else",
+        "universe",
+        "transform",
+        "SET",
+        "copy",
+        "use",
+        "include",
+        "warning",
+        "osg",
+        "maxMemory",
+        "MaxJobs",
+        "EditJobInPlace",
+        "JobShouldBeSandboxed",
+        "GridResource",
+        "'a b'",
+        "xcount",
+        "InputRSL",
+    ];
+    const PREFIXES: [&str; 4] = ["set_", "eval_set_", "copy_", "delete_"];
+    const ATTRIBUTES: [&str; 6] =
+        ["remote_queue", "RequestMemory", "OnExitHold", "Requirements", "Env", "x509"];
+    let mut random = Random(77);
+    for round in 0..25 {
+        let mut text = String::from("JOB_ROUTER_ENTRIES @=e\n");
+        for route in 0..1 + random.below(3) {
+            text += &format!(
+                "[ name = \"R{route}\"; TargetUniverse = 5;\n  Requirements = target.W{route} && target.M{route} > 3;\n"
+            );
+            for _ in 0..random.below(6) {
+                let name = NAMES[random.below(NAMES.len())];
+                // Of what 25.14 lets the evaluation of a statement see, only a plain value is asked for here.
+                text += &format!("  {name} = {};\n", old_value(&mut random));
+            }
+            for _ in 0..random.below(5) {
+                let (prefix, name) = (PREFIXES[random.below(4)], ATTRIBUTES[random.below(6)]);
+                let value = if prefix == "copy_" { "\"old_value\"".into() } else { old_value(&mut random) };
+                text += &format!("  {prefix}{name} = {value};\n");
+            }
+            text += "]\n";
+        }
+        text += "@e\n";
+        let place = tempfile::tempdir().unwrap();
+        let place = place.path();
+        fs::write(place.join("old"), &text).unwrap();
+        let (status, new, said) = call(&["convert", "--no-env", "--config-file", "old"], place);
+        // A name with a blank cannot be said by any statement: that is told.
+        let odd = text.contains("'a b'");
+        assert_eq!(status, i32::from(odd), "round {round}\n{text}{new}{said}");
+        assert!(said.lines().all(|line| line.contains("'a b' is left out")), "round {round}\n{text}{said}");
+        fs::write(place.join("new"), &new).unwrap();
+        fs::write(place.join("none"), "").unwrap();
+        let (status, out, said) = call(&["match", "--no-env", "--config-file", "new", "none"], place);
+        assert_eq!((status, said.as_str()), (0, ""), "round {round}\n{text}{new}{out}");
+        let (status, out, said) = call(&["compare", "--no-env", "old", "new", "--generate", "50"], place);
+        assert_ne!(status, 1, "round {round}\n{text}{new}{out}{said}");
+    }
+}
