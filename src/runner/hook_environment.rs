@@ -1,4 +1,9 @@
-//! The environment of hooks: that of the daemon which calls them, with a few additions.
+//! What the daemon that a program stands for hands to whatever it starts: hooks, cron jobs, starters, jobs.
+//!
+//! A daemon's own variables are decided here, and here alone: those of the program, or, for a test of a single hook, those that
+//! an ordinary system gives its daemons; and with either the way to the configuration that the program itself has read, so that
+//! a `condor_config_val` in a hook answers what its caller has read. A daemon's `-config FILE` sets CONDOR_CONFIG
+//! (`daemon_core_main.cpp`, dc_main), as `--config-file` does here; `_CONDOR_NAME` stands above all files, as `--set-knob`.
 //!
 //! Reference: `daemon_core.cpp` (Create_Process), `HookClientMgr.cpp`. Variables with addresses and keys of daemons
 //! (`CONDOR_INHERIT`, `CONDOR_PARENT_ID`, `CONDOR_PROCD_ADDRESS`, `CONDOR_PRIVATE_*`) are not made up here: there are no
@@ -6,12 +11,15 @@
 //! (quirk `hooks-spawned-as-daemons`).
 
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::PathBuf;
 
-use bstr::BString;
+use bstr::{BString, ByteSlice};
 
 use crate::quirks::{Quirk, Quirks};
+use crate::text::caseless;
 use crate::text::environment::Environment;
+use crate::world::{Account, World};
 
 /// Marks of the process families that a process belongs to; they come first, oldest first.
 const MARKER: &[u8] = b"_CONDOR_ANCESTOR_";
@@ -19,8 +27,100 @@ const MARKER: &[u8] = b"_CONDOR_ANCESTOR_";
 const OURS: &[u8] = b"_HTC_";
 /// Keys of daemons.
 const PRIVATE: &[u8] = b"CONDOR_PRIVATE_";
+/// Where the configuration begins.
+const CONFIG: &[u8] = b"CONDOR_CONFIG";
+/// Variables that are knobs.
+const KNOB: &[u8] = b"_CONDOR_";
 /// The zone file, named so that the C library does not look for it at every call; daemons set it where it is unset.
 const ZONE: (&[u8], &[u8]) = (b"TZ", b":/etc/localtime");
+/// The search path of a daemon that an ordinary system has started.
+const PATH: &[u8] = b"/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// Which configuration a program was told to read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ConfigChoice {
+    /// `--config-file`; else what CONDOR_CONFIG names.
+    pub file: Option<PathBuf>,
+    /// `--set-knob`: knobs above all files.
+    pub knobs: Vec<(BString, BString)>,
+    /// `--no-env`: `_CONDOR_*` variables are ignored.
+    pub no_env: bool,
+}
+
+/// The variables that a daemon was itself started with, in their order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DaemonEnvironment(Vec<(BString, BString)>);
+
+impl DaemonEnvironment {
+    /// Those of this program.
+    pub fn of_program(world: &dyn World, choice: &ConfigChoice) -> Self {
+        let mut made = DaemonEnvironment(own(world).collect());
+        if choice.no_env {
+            made.0.retain(|(name, _)| !is_knob(name));
+        }
+        made.configured(world, choice)
+    }
+
+    /// Those of a daemon whose master an ordinary system has started: nothing of the user's shell but what it says of the
+    /// configuration. `account` is that of the daemons.
+    pub fn of_system(account: Option<&Account>, world: &dyn World, choice: &ConfigChoice) -> Self {
+        let name: &[u8] = account.map_or(b"root", |account| &account.name);
+        let home: &[u8] = account.map_or(b"/root", |account| &account.home);
+        let usual: [(&[u8], &[u8]); 4] =
+            [(b"HOME", home), (b"LOGNAME", name), (b"PATH", PATH), (b"USER", name)];
+        let mut made =
+            DaemonEnvironment(usual.map(|(name, value)| (name.into(), value.into())).into());
+        made.0.extend(own(world).filter(|(name, _)| name == CONFIG || is_knob(name) && !choice.no_env));
+        made.configured(world, choice)
+    }
+
+    /// With what the command line says of the configuration. The file is named so that it is found from everywhere: hooks begin
+    /// in other directories than their caller was started in.
+    fn configured(mut self, world: &dyn World, choice: &ConfigChoice) -> Self {
+        if let Some(file) = &choice.file {
+            self.set(CONFIG.into(), file.as_os_str().as_bytes().into());
+        }
+        if let (Some((_, file)), Ok(here)) =
+            (self.0.iter_mut().find(|(name, _)| name == CONFIG), world.current_dir())
+        {
+            let no_path = file.is_empty() || file.trim_end().ends_with(b"|") || caseless::eq(file, b"ONLY_ENV");
+            if !no_path && !file.starts_with(b"/") {
+                *file = here.join(file.to_path_lossy()).into_os_string().into_vec().into();
+            }
+        }
+        for (name, value) in &choice.knobs {
+            self.set([KNOB, name].concat().into(), value.clone());
+        }
+        self
+    }
+
+    fn set(&mut self, name: BString, value: BString) {
+        self.0.retain(|(known, _)| *known != name);
+        self.0.push((name, value));
+    }
+
+    /// Names and values.
+    pub fn variables(&self) -> &[(BString, BString)] {
+        &self.0
+    }
+
+    /// What every hook of the daemon gets.
+    pub fn for_hooks(&self, quirks: Quirks) -> HookEnvironment {
+        HookEnvironment::of_daemon(self.0.iter().cloned(), quirks)
+    }
+}
+
+/// Our own variables, without what our programs tell one another.
+fn own(world: &dyn World) -> impl Iterator<Item = (BString, BString)> {
+    let bytes = |text: OsString| BString::from(text.into_vec());
+    let all = world.environment().into_iter().map(move |(name, value)| (bytes(name), bytes(value)));
+    all.filter(|(name, _)| !name.starts_with(OURS))
+}
+
+/// Whether a variable is read as a knob: names of `_CONDOR_` variables have no case (`condor_config.cpp`, real_config).
+fn is_knob(name: &[u8]) -> bool {
+    caseless::starts_with(name, KNOB) && !name.starts_with(MARKER)
+}
 
 /// An environment in the making.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -45,13 +145,6 @@ impl HookEnvironment {
             }
         }
         made
-    }
-
-    /// The same out of the environment of this program, as [`crate::world::World::environment`] gives it.
-    pub fn of_program(environment: Vec<(OsString, OsString)>, quirks: Quirks) -> Self {
-        let bytes = |text: OsString| BString::from(text.into_vec());
-        let own = environment.into_iter().map(|(name, value)| (bytes(name), bytes(value)));
-        HookEnvironment::of_daemon(own, quirks)
     }
 
     /// Sets variables over those that are there: what the starter publishes of its job, `_CONDOR_CREDS` of the shadow, a

@@ -14,6 +14,8 @@ mod cron;
 mod cron_faults;
 #[cfg(feature = "cli")]
 mod event_schema;
+#[cfg(feature = "cli")]
+mod hook_configuration;
 mod hook_input;
 mod hook_test;
 mod hook_test_cron;

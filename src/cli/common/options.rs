@@ -14,6 +14,7 @@ use crate::config::{CommandPolicy, LoadOptions};
 use crate::os::Outlet;
 use crate::os::RealWorld;
 use crate::quirks::Quirks;
+use crate::runner::hook_environment::ConfigChoice;
 use crate::time::Now;
 
 /// Where the configuration comes from.
@@ -32,6 +33,12 @@ pub struct ConfigOptions {
 }
 
 impl ConfigOptions {
+    /// What hooks and whatever else is started are told of it.
+    pub fn choice(&self) -> ConfigChoice {
+        let knobs = self.set_knob.iter().map(|(name, value)| (name.as_str().into(), value.as_str().into()));
+        ConfigChoice { file: self.config_file.clone(), knobs: knobs.collect(), no_env: self.no_env }
+    }
+
     /// How the configuration is to be loaded: the options' share, all else as usual. `commands` says whether commands that it
     /// names are run.
     pub fn load_options(&self, commands: CommandPolicy) -> LoadOptions {

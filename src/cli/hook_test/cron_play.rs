@@ -15,7 +15,7 @@ use crate::hook::cron_job::{CronJob, CronManager, CronMode};
 use crate::os::{Event, Reactor, RealWorld, clock, identity};
 use crate::quirks::{Quirk, Quirks};
 use crate::runner::cron::{CronRunner, CronSurroundings, CronTold};
-use crate::runner::hook_test::{CronHeard, caller_environment};
+use crate::runner::hook_test::CronHeard;
 use crate::slot::cron_ads::CronAds;
 use crate::slot::cron_schedule::{CronEvent, CronNote};
 use crate::time::{Now, Tick};
@@ -96,8 +96,7 @@ impl<'a> Play<'a> {
         let quirks = manner.quirks;
         let daemon = identity::by_uid(identity::effective_uid());
         // Cron jobs get no keys of daemons, in the reference neither.
-        let mut environment =
-            caller_environment(daemon.as_ref(), cli.config.config_file.as_deref(), Quirks::None);
+        let mut environment = setup::caller_environment(world, &cli.config.choice(), Quirks::None);
         variables::put(&mut environment, &variables::pairs(&args.env)?, &args.path_prepend);
         let account = setup::account(args.user.as_deref())?;
         let switches = args.user.is_some() && account != daemon;

@@ -20,9 +20,9 @@ use crate::os::{RealWorld, identity};
 use crate::process::Exit;
 use crate::quirks::Quirks;
 use crate::runner::hook_call::HookCall;
-use crate::runner::hook_environment::HookEnvironment;
+use crate::runner::hook_environment::{ConfigChoice, HookEnvironment};
 use crate::runner::hook_test::pool::{Job, run_many};
-use crate::runner::hook_test::{Around, Case, Place, caller_environment, samples};
+use crate::runner::hook_test::{Around, Case, Place, samples};
 use crate::slot::policy_of;
 use crate::starter::Settings;
 use crate::world::World;
@@ -177,8 +177,8 @@ fn fill(args: &QueueArgs, ground: &Ground) -> anyhow::Result<()> {
 /// Drives one round until nothing is left to do; the signal that interrupted it, if one did.
 fn play(cli: &Cli, drive: &mut Drive<'_>) -> anyhow::Result<Option<i32>> {
     let (hooks, world, round) = (drive.hooks, drive.world, drive.round);
-    let account = identity::by_uid(identity::effective_uid());
-    let daemon = caller_environment(account.as_ref(), Some(&drive.ground.config_file), cli.quirks.quirks);
+    let choice = ConfigChoice { file: Some(drive.ground.config_file.clone()), ..cli.config.choice() };
+    let daemon = setup::caller_environment(world, &choice, cli.quirks.quirks);
     let log = tempfile::Builder::new().prefix("htc-hook-log.").tempdir()?;
     let slots: Vec<ClassAd> = (0..round.slots)
         .map(|number| {

@@ -17,7 +17,7 @@ use crate::os::{Reactor, RealWorld};
 use crate::process::Exit;
 use crate::runner::hook_environment::HookEnvironment;
 use crate::runner::hook_test::record::{Record, read_all};
-use crate::runner::hook_test::{Change, Ending, Outcome, Verdict, call, caller_environment, replay, verdict};
+use crate::runner::hook_test::{Change, Ending, Outcome, Verdict, call, replay, verdict};
 use crate::starter::Settings;
 
 /// Options of `replay`.
@@ -191,7 +191,7 @@ fn setup_of(
 ) -> Setup {
     let quirks = cli.quirks.quirks;
     let account = crate::os::identity::by_uid(crate::os::identity::effective_uid());
-    let mut daemon: HookEnvironment = caller_environment(account.as_ref(), None, quirks);
+    let mut daemon: HookEnvironment = setup::caller_environment(&**world, &cli.config.choice(), quirks);
     // What the site's environment gave the hook is part of the recording; addresses and scratch directories are not.
     for entry in &record.env {
         let Some(at) = memchr::memchr(b'=', entry) else { continue };

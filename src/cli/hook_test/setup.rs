@@ -18,8 +18,8 @@ use crate::process::{ChildSpec, Identity};
 use crate::quirks::{Quirk, Quirks};
 use crate::router::{self, RouteTable};
 use crate::runner::hook_call::{Complaints, HookCall};
-use crate::runner::hook_environment::HookEnvironment;
-use crate::runner::hook_test::{Around, Case, Place, Protocol, caller_environment};
+use crate::runner::hook_environment::{ConfigChoice, DaemonEnvironment, HookEnvironment};
+use crate::runner::hook_test::{Around, Case, Place, Protocol};
 use crate::slot;
 use crate::starter::{Refusal, Settings, hooks};
 use crate::text::arguments;
@@ -126,9 +126,7 @@ impl Setup {
         let wanted =
             one.hook.is_none() || cli.config.config_file.is_some() || !cli.config.set_knob.is_empty();
         let (hook, world) = (self.case.hook, Rc::clone(&self.world));
-        let config_path = cli.config.config_file.clone();
-        let daemons = identity::by_uid(identity::effective_uid());
-        self.daemon = caller_environment(daemons.as_ref(), config_path.as_deref(), self.quirks);
+        self.daemon = caller_environment(&*world, &cli.config.choice(), self.quirks);
         let who = Who { subsystem: hook.caller().subsystem().into(), local_name: "".into() };
         if wanted {
             let options = cli.config.load_options(CommandPolicy::BOUNDED);
@@ -437,6 +435,16 @@ pub(super) fn patience(caller_waits: Option<Duration>, limit: Option<Duration>) 
         (Some(waits), None) => waits,
         (None, limit) => limit.unwrap_or(PATIENCE),
     }
+}
+
+/// What a daemon of this machine hands to its hooks; it runs as this program does.
+pub(super) fn caller_environment(
+    world: &dyn World,
+    choice: &ConfigChoice,
+    quirks: Quirks,
+) -> HookEnvironment {
+    let account = identity::by_uid(identity::effective_uid());
+    DaemonEnvironment::of_system(account.as_ref(), world, choice).for_hooks(quirks)
 }
 
 /// The slot that is meant; a mere number is that of a slot with an ordinary name.

@@ -76,7 +76,7 @@ pub(super) fn prepare(
     let hook = HookType::from_name(kind.as_bytes())
         .ok_or_else(|| Problem::unreadable(format!("there is no type '{kind}'")))?;
     suite_cron::is_for_hooks(&laid.text)?;
-    call(laid, hook, &case.base, world, spare).map(Made::Hook)
+    call(cli, laid, hook, (case, world), spare).map(Made::Hook)
 }
 
 /// Lays a case out; why it is skipped, where it is.
@@ -145,16 +145,17 @@ fn lay_out(cli: &Cli, case: &SuiteCase) -> anyhow::Result<Result<Laid, String>> 
 
 /// The call of a hook.
 fn call(
+    cli: &Cli,
     laid: Laid,
     hook: HookType,
-    base: &Path,
-    world: &Rc<RealWorld>,
+    (case, world): (&SuiteCase, &Rc<RealWorld>),
     spare: Option<Place>,
 ) -> anyhow::Result<Ready> {
+    let base = case.base.as_path();
     let Laid { text, path, files, timeout, quirks, wanted } = laid;
     let built = build(&text, hook, base)?;
     let account = crate::os::identity::by_uid(crate::os::identity::effective_uid());
-    let daemon = crate::runner::hook_test::caller_environment(account.as_ref(), None, quirks);
+    let daemon = setup::caller_environment(&**world, &cli.config.choice(), quirks);
     let path: BString = path.as_os_str().as_bytes().into();
     let refusal = path_check::check(&**world, &path).err().map(|error| error.to_string());
     let patience = setup::patience(built.caller_waits, timeout);

@@ -19,6 +19,7 @@ use crate::router::translate::{Part, Stage, Watcher, difference};
 use crate::router::{
     Choice, Chooser, HookAnswer, HookDecision, Route, TranslateError, Translator, hook_verdict,
 };
+use crate::runner::hook_environment::DaemonEnvironment;
 use crate::runner::router::{HookRunner, NoHook};
 use crate::transform::{Event, Line, Observer, Transform};
 
@@ -169,6 +170,7 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
         hooks: HookRunner {
             knobs: &view,
             world: &world,
+            environment: DaemonEnvironment::of_program(&world, &arguments.config.choice()).for_hooks(quirks),
             limit: Some(arguments.hook_limit),
             directory: None,
             quirks,

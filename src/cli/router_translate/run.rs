@@ -10,6 +10,7 @@ use super::router::Setup;
 use crate::cli::common::{ConfigOptions, Problem, QuirksOptions, Session as Program, Status, seconds};
 use crate::os::RealWorld;
 use crate::router::Router;
+use crate::runner::hook_environment::DaemonEnvironment;
 use crate::runner::router::{self, Options, RunError, Until};
 use crate::world::World;
 
@@ -80,6 +81,7 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
     let options = Options {
         view: &view,
         world: &world,
+        environment: DaemonEnvironment::of_program(&world, &arguments.config.choice()),
         quirks,
         hook_limit: Some(arguments.hook_limit),
         copies: arguments.copies.as_deref(),

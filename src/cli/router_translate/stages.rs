@@ -17,6 +17,7 @@ use crate::os::Reactor;
 use crate::quirks::Quirks;
 use crate::router::mirror::{Extra, mirror};
 use crate::router::{HookAnswer, HookDecision, HookVerdict, hook_verdict};
+use crate::runner::hook_environment::DaemonEnvironment;
 use crate::runner::router::{HookRunner, NoHook};
 use crate::world::World;
 
@@ -184,8 +185,14 @@ fn carry_out(hook: HookType, route: Option<&str>, asked: &Call, program: &Progra
         },
         _ => BString::default(),
     };
-    let hooks =
-        HookRunner { knobs: &view, world: &world, limit: Some(asked.hook_limit), directory: None, quirks };
+    let hooks = HookRunner {
+        knobs: &view,
+        world: &world,
+        environment: DaemonEnvironment::of_program(&world, &arguments.config.choice()).for_hooks(quirks),
+        limit: Some(asked.hook_limit),
+        directory: None,
+        quirks,
+    };
     let mut stage = Stage { program, asked, hooks, reactor: None, world: &world, quirks, failed: 0 };
     let (stdin, stdout) = pipe_ends();
     let mut ads = Ads::new(&arguments.output, stdout);

@@ -13,6 +13,7 @@ use crate::cli::common::{Problem, Session, Status, standard_error};
 use crate::os::clock;
 use crate::quirks::Quirks;
 use crate::runner::events::EventStream;
+use crate::runner::hook_environment::DaemonEnvironment;
 use crate::runner::hook_limits;
 use crate::runner::slot::{
     Measure, Options, Private, check_directories, clean_execute, hook_account, run as run_live,
@@ -57,11 +58,6 @@ pub(super) fn run(cli: &Cli, session: &Session) -> anyhow::Result<Status> {
     load::warn(session, &warnings);
 
     let private = Private::new(&std::env::temp_dir()).context("cannot make a directory for the run")?;
-    let mut environment = Vec::new();
-    if let Some(file) = &cli.config.config_file {
-        let file = std::path::absolute(file).unwrap_or_else(|_| file.clone());
-        environment.push((BString::from("CONDOR_CONFIG"), bytes(&file)));
-    }
     let devices = view.list("CONSOLE_DEVICES").ok().flatten();
     let devices =
         devices.map(|list| list.value.iter().map(ToString::to_string).collect()).unwrap_or_default();
@@ -90,7 +86,7 @@ pub(super) fn run(cli: &Cli, session: &Session) -> anyhow::Result<Status> {
         control: cli.run.control.clone(),
         hook_timeout: cli.run.hook_timeout,
         timeout: cli.events.timeout,
-        environment,
+        environment: DaemonEnvironment::of_program(world_of_config, &cli.config.choice()),
         starter_options: starter_options(cli),
         relays_events: cli.events.is_descriptor(),
         quirks: cli.quirks.quirks,
@@ -139,11 +135,12 @@ fn starter_options(cli: &Cli) -> BString {
         let file = std::path::absolute(file).unwrap_or_else(|_| file.clone());
         add("--config-file", Some(bytes(&file)));
     }
-    for (name, value) in &cli.config.set_knob {
-        add("--set-knob", Some(format!("{name}={value}").into()));
-    }
+    // Else they come with the environment, and `X = $(X) more` must not be done twice.
     if cli.config.no_env {
         add("--no-env", None);
+        for (name, value) in &cli.config.set_knob {
+            add("--set-knob", Some(format!("{name}={value}").into()));
+        }
     }
     if cli.output.quiet {
         add("--quiet", None);

@@ -19,6 +19,7 @@ use crate::os::Reactor;
 use crate::process::Exit;
 use crate::quirks::Quirks;
 use crate::runner::events::EventStream;
+use crate::runner::hook_environment::DaemonEnvironment;
 use crate::runner::starter::{Finished, Plan, Request, SIGNALS, Script, plan, rehearse, slot_of_log};
 use crate::starter::{EXCEPTION, Overrides, Standing, job_source};
 use crate::world::World;
@@ -132,6 +133,7 @@ impl Run<'_> {
         let request = Request {
             world: &world,
             quirks: self.quirks(),
+            environment: DaemonEnvironment::of_program(&world, &cli.config.choice()),
             ad,
             machine: self.machine(private.as_deref(), session)?,
             overrides,

@@ -28,6 +28,6 @@ pub use cron_heard::CronHeard;
 pub use facts::facts;
 pub use find::find;
 pub use finding::{Finding, Rule};
-pub use place::{Place, caller_environment};
+pub use place::Place;
 pub use sent::Around;
 pub use verdict::{Verdict, verdict};

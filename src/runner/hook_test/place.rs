@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use bstr::{BStr, BString, ByteSlice};
+use bstr::{BStr, ByteSlice};
 use tempfile::TempDir;
 
 use super::case::Case;
@@ -19,31 +19,9 @@ use crate::starter::environment::Publication;
 use crate::starter::{Overrides, job_info, process};
 use crate::world::Account;
 
-/// The search path of a daemon that an ordinary system has started.
-const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-
 /// The files that a starter writes into the scratch directory.
 const JOB_AD: &str = ".job.ad";
 const MACHINE_AD: &str = ".machine.ad";
-
-/// The environment of a daemon that was started by a master which an ordinary system has started: nothing of the user's
-/// shell. `account` is that of the daemons.
-pub fn caller_environment(
-    account: Option<&Account>,
-    config: Option<&Path>,
-    quirks: Quirks,
-) -> HookEnvironment {
-    use std::os::unix::ffi::OsStrExt;
-    let pair = |name: &str, value: &[u8]| (BString::from(name), BString::from(value));
-    let name: &[u8] = account.map_or(b"root", |account| &account.name);
-    let home: &[u8] = account.map_or(b"/root", |account| &account.home);
-    let mut own =
-        vec![pair("HOME", home), pair("LOGNAME", name), pair("PATH", PATH.as_bytes()), pair("USER", name)];
-    if let Some(config) = config {
-        own.push(pair("CONDOR_CONFIG", config.as_os_str().as_bytes()));
-    }
-    HookEnvironment::of_daemon(own, quirks)
-}
 
 /// The directories of one call; they are removed when it is dropped.
 #[derive(Debug)]

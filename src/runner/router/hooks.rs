@@ -26,6 +26,8 @@ pub struct HookRunner<'a> {
     pub knobs: &'a dyn Knobs,
     /// What is outside.
     pub world: &'a dyn World,
+    /// What hooks inherit.
+    pub environment: HookEnvironment,
     /// How long a hook may take; the reference waits for ever.
     pub limit: Option<Duration>,
     /// The daemon's log directory, in which hooks start; `None` is that of the program.
@@ -110,8 +112,7 @@ impl HookRunner<'_> {
         stdin: Vec<u8>,
     ) -> Result<(BString, HookCall), NoHook> {
         let path = self.path(hook, source)?;
-        let environment = HookEnvironment::of_program(self.world.environment(), self.quirks);
-        let mut call = HookCall::new(hook, path.clone(), stdin, environment);
+        let mut call = HookCall::new(hook, path.clone(), stdin, self.environment.clone());
         call.directory.clone_from(&self.directory);
         call.identity = self.identity(source)?;
         call.limits = hook_limits::of_daemon(self.knobs);

@@ -27,6 +27,7 @@ use crate::os::files::open_regular;
 use crate::os::{self, ChildId, Reactor, clock};
 use crate::process::{ChildSpec, Exit};
 use crate::quirks::Quirks;
+use crate::runner::hook_environment::DaemonEnvironment;
 use crate::router::{Action, CopyError, Event, HookAnswer, HookResult, Router, Surroundings, hook_verdict};
 use crate::time::Tick;
 use crate::world::{Frozen, World};
@@ -53,6 +54,8 @@ pub struct Options<'a> {
     pub view: &'a View<'a>,
     /// What is outside.
     pub world: &'a dyn World,
+    /// What hooks and submit commands inherit.
+    pub environment: DaemonEnvironment,
     /// Deviations.
     pub quirks: Quirks,
     /// How long a hook or a submit command may take.
@@ -416,6 +419,7 @@ impl Live<'_> {
         HookRunner {
             knobs: self.options.view,
             world: self.options.world,
+            environment: self.options.environment.for_hooks(self.options.quirks),
             limit: self.options.hook_limit,
             directory: None,
             quirks: self.options.quirks,
@@ -468,7 +472,7 @@ impl Live<'_> {
                 return Some(Event::Unprepared(source, reason));
             }
         };
-        let spec = submission::child_spec(argv, &ad, self.options.world);
+        let spec = submission::child_spec(argv, &ad, self.options);
         match self.reactor.spawn(spec) {
             Ok(child) => {
                 // Until the outcome is known nobody else may take it for a job of a former run.

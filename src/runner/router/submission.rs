@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 
 use bstr::{BString, ByteSlice};
 
+use super::live::Options;
 use crate::classad::ClassAd;
 use crate::classad::format::long;
 use crate::job::JobId;
 use crate::process::{ChildSpec, Exit, LeftBehind, Session, Stdio};
 use crate::runner::hook_call::HookCall;
 use crate::time::Tick;
-use crate::world::World;
 
 /// How much of the command's output is kept, in bytes.
 const OUTPUT: usize = 64 << 10;
@@ -56,16 +56,13 @@ pub(super) fn noted(name: &str) -> Option<JobId> {
 }
 
 /// The child that a command is.
-pub(super) fn child_spec(argv: &[BString], ad: &ClassAd, world: &dyn World) -> ChildSpec {
-    use std::os::unix::ffi::OsStringExt;
+pub(super) fn child_spec(argv: &[BString], ad: &ClassAd, options: &Options<'_>) -> ChildSpec {
+    let world = options.world;
     let mut spec =
         ChildSpec::new(argv.first().map(|name| name.to_path_lossy().into_owned()).unwrap_or_default());
     spec.argv = argv.to_vec();
-    let entries = world.environment().into_iter().map(|(name, value)| {
-        let text = [name.into_vec(), value.into_vec()].join(&b'=');
-        BString::from(text)
-    });
-    spec.env = entries.collect();
+    let entry = |(name, value): &(BString, BString)| [name.as_slice(), value].join(&b'=').into();
+    spec.env = options.environment.variables().iter().map(entry).collect();
     let captured = Stdio::Capture { limit: OUTPUT };
     spec.stdio = [Stdio::Bytes(long::print(ad)), captured.clone(), captured];
     spec.session = Session::Own;

@@ -86,10 +86,9 @@ pub fn run(
         })?),
         None => None,
     };
-    let own = HookEnvironment::of_program(options.world.environment(), options.quirks);
     let cron = CronRunner::new(CronSurroundings {
         manager: CronManager::Startd,
-        environment: own.with(options.environment.iter().cloned()),
+        environment: options.environment.for_hooks(options.quirks),
         directory: options.log_directory.clone().unwrap_or_else(|| ".".into()),
         identity: options.account.identity.clone(),
         quirks: options.quirks,
@@ -256,10 +255,9 @@ impl Live<'_> {
         notices::slot_name(&self.machine, key)
     }
 
-    /// Our environment with what the options add.
+    /// What hooks and starters inherit.
     fn environment(&self) -> HookEnvironment {
-        let own = self.options.world.environment();
-        HookEnvironment::of_program(own, self.options.quirks).with(self.options.environment.iter().cloned())
+        self.options.environment.for_hooks(self.options.quirks)
     }
 
     fn run_hook(&mut self, call: HookCall) {

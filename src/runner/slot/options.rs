@@ -9,6 +9,7 @@ use bstr::BString;
 use super::account::HookAccount;
 use crate::process::Limit;
 use crate::quirks::Quirks;
+use crate::runner::hook_environment::DaemonEnvironment;
 use crate::slot::Settings;
 use crate::world::World;
 
@@ -43,8 +44,8 @@ pub struct Options {
     pub hook_timeout: Option<Duration>,
     /// Ends everything after this time.
     pub timeout: Option<Duration>,
-    /// Added to the environment of hooks and starters, or taking the place of a variable.
-    pub environment: Vec<(BString, BString)>,
+    /// What hooks, cron jobs and starters inherit.
+    pub environment: DaemonEnvironment,
     /// Options for the sibling starter: a V2 raw argument text.
     pub starter_options: BString,
     /// Whether starters tell their events to us, to be passed on; else their options say where.

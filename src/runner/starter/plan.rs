@@ -21,7 +21,7 @@ use crate::job::attr;
 use crate::os::{identity, mounts};
 use crate::process::Identity;
 use crate::quirks::{Quirk, Quirks};
-use crate::runner::hook_environment::HookEnvironment;
+use crate::runner::hook_environment::DaemonEnvironment;
 use crate::runner::hook_limits;
 use crate::starter::hooks::{self, Found};
 use crate::starter::{JobInfo, Overrides, Refusal, Settings, Setup, Starter, job_info};
@@ -35,6 +35,8 @@ pub struct Request<'w> {
     pub quirks: Quirks,
     /// The job's ad as it was read, completed from the configuration where a keyword was given.
     pub ad: ClassAd,
+    /// What the starter was itself started with.
+    pub environment: DaemonEnvironment,
     /// The slot's ad the job was accepted with.
     pub machine: Option<ClassAd>,
     /// Ids and standard files of the command line.
@@ -97,7 +99,7 @@ pub fn plan<'w>(request: Request<'w>, view: &View<'_>) -> Result<Plan<'w>, Value
     };
     let mut warnings = Vec::new();
     warnings.extend(not_isolated(view, request.private.as_deref()));
-    let own = own_environment(world);
+    let own = request.environment.variables().to_vec();
     let root = world.effective_uid() == 0;
 
     let Found { mut hooks, lookup, refusal } = hooks::find(&ad, view, world, quirks);
@@ -200,7 +202,7 @@ pub fn plan<'w>(request: Request<'w>, view: &View<'_>) -> Result<Plan<'w>, Value
             keeps_modes: !quirks.has(Quirk::UnremovableScratchSilent),
         },
         identity: hook_identity,
-        hook_environment: HookEnvironment::of_daemon(own.iter().cloned(), quirks),
+        hook_environment: request.environment.for_hooks(quirks),
         hook_limits: hook_limits::of_daemon(view),
         hook_stack,
         output_limit,
@@ -300,13 +302,6 @@ fn not_isolated(view: &View<'_>, private: Option<&Path>) -> Vec<String> {
     let wanted = |knob: &str| view.boolean(knob).map_or(true, |set| set.is_some_and(|setting| setting.value));
     let untold = knobs.iter().filter(|(knob, _)| wanted(knob) && notice::is_news(private, knob));
     untold.map(|(knob, what)| format!("{knob} has no effect in this version: jobs have {what}")).collect()
-}
-
-/// Our own environment as it is handed on: without what our programs tell one another.
-fn own_environment(world: &dyn World) -> Vec<(BString, BString)> {
-    let bytes = |text: OsString| BString::from(text.into_vec());
-    let own = world.environment().into_iter().map(|(name, value)| (bytes(name), bytes(value)));
-    own.filter(|(name, _)| !name.starts_with(b"_HTC_")).collect()
 }
 
 /// EXECUTE, where some source sets it or its directory is there; else a directory of ours.

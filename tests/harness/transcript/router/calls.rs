@@ -6,6 +6,7 @@ use htc_hooks::job::JobId;
 use htc_hooks::process::Exit;
 use htc_hooks::quirks::Quirks;
 use htc_hooks::router::Event;
+use htc_hooks::runner::hook_environment::HookEnvironment;
 use htc_hooks::runner::router::HookRunner;
 
 use super::recording::Call;
@@ -27,6 +28,7 @@ impl Session<'_> {
         let runner = HookRunner {
             knobs: self.stage.view,
             world: self.stage.world,
+            environment: HookEnvironment::default(),
             limit: None,
             directory: None,
             quirks: Quirks::Reference,
