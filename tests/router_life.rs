@@ -10,6 +10,7 @@ use htc_hooks::config::{CommandPolicy, Config, LoadOptions, Who};
 use htc_hooks::os::RealWorld;
 use htc_hooks::quirks::Quirks;
 use htc_hooks::router::{Knobs, RouteTable, Router};
+use htc_hooks::runner::hook_environment::{ConfigChoice, DaemonEnvironment};
 use htc_hooks::runner::router::{Options, Point, Scenario, Until, run, simulate};
 use htc_hooks::time::Now;
 use htc_hooks::world::World;
@@ -45,6 +46,7 @@ fn poll(queue: &Path, config: &Config) -> Vec<String> {
     let options = Options {
         view: &config.view(&world),
         world: &world,
+        environment: DaemonEnvironment::of_program(&world, &ConfigChoice::default()),
         quirks: Quirks::None,
         hook_limit: None,
         copies: None,

@@ -137,7 +137,7 @@ fn run(matches: &ArgMatches, session: &Session) -> anyhow::Result<Status> {
         let hint = "leave it away, or call one hook, such as 'htc-hook-test prepare HOOK --events FILE'";
         return Err(Problem::usage("--events tells of the calls of one hook").hint(hint).into());
     }
-    let one = |hook, one: &One| one::run(&cli, hook, one, session);
+    let one = |hook, one: &One| one::run(&cli, hook, &one.reading(setup::told(hook)), session);
     match &cli.verb {
         Verb::Fetch(options) => one(HookType::FetchWork, options),
         Verb::Reply(options) => one(HookType::ReplyFetch, options),

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Seek, SeekFrom, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
@@ -25,7 +25,9 @@ const OWN: i32 = libc::O_NONBLOCK | libc::O_NOCTTY;
 /// How it is written to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
-    /// A regular file, or an open file of our own that does not block.
+    /// A regular file, whose disk may be full for a while.
+    Disk,
+    /// An open file of our own that does not block.
     Write,
     /// A socket, which can be told for one call not to wait.
     Send,
@@ -44,6 +46,8 @@ pub struct Outlet {
     begun: usize,
     held: usize,
     lost: u64,
+    /// Whether the disk is full.
+    full: bool,
 }
 
 impl Outlet {
@@ -63,6 +67,7 @@ impl Outlet {
         };
         let way = match file.metadata()?.file_type() {
             kind if kind.is_socket() => Way::Send,
+            kind if kind.is_file() => Way::Disk,
             _ => Way::Write,
         };
         Ok(Outlet::new(file, way))
@@ -80,7 +85,7 @@ impl Outlet {
         }
         let kind = file.metadata()?.file_type();
         if kind.is_file() {
-            return Ok(Outlet::new(file, Way::Write));
+            return Ok(Outlet::new(file, Way::Disk));
         }
         if kind.is_socket() {
             return Ok(Outlet::new(file, Way::Send));
@@ -103,13 +108,13 @@ impl Outlet {
     }
 
     fn new(file: File, way: Way) -> Self {
-        Outlet { file, way, lines: VecDeque::new(), begun: 0, held: 0, lost: 0 }
+        Outlet { file, way, lines: VecDeque::new(), begun: 0, held: 0, lost: 0, full: false }
     }
 
     /// Writes a line as far as there is room, and holds the rest. With too much held already it is lost.
     ///
     /// # Errors
-    /// Nobody will ever read it: the reader is gone, the disk is full.
+    /// Nobody will ever read it: the reader is gone.
     pub fn write(&mut self, line: Vec<u8>) -> io::Result<()> {
         self.flush()?;
         if !self.lines.is_empty() && self.held + line.len() > HELD {
@@ -132,6 +137,7 @@ impl Outlet {
             match self.some(&line[self.begun..]) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Ok(written) => {
+                    self.full = false;
                     self.begun += written;
                     self.held -= written;
                     if self.begun == line.len() {
@@ -141,15 +147,42 @@ impl Outlet {
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if self.way == Way::Disk && is_full(&error) => {
+                    self.full = true;
+                    self.take_back();
+                    return Ok(());
+                }
                 Err(error) => return Err(error),
             }
         }
         Ok(())
     }
 
+    /// A disk that is full keeps no half of a line: it is taken back, unless somebody else has written behind it, and written
+    /// again as a whole when there is room.
+    fn take_back(&mut self) {
+        let begun = self.begun as u64;
+        let at_end = |file: &mut File| {
+            let end = file.stream_position()?;
+            let whole = end == file.metadata()?.len() && end >= begun;
+            whole
+                .then(|| file.set_len(end - begun).and_then(|()| file.seek(SeekFrom::Start(end - begun))))
+                .transpose()
+        };
+        if begun > 0 && at_end(&mut self.file).is_ok_and(|done| done.is_some()) {
+            self.held += self.begun;
+            self.begun = 0;
+        }
+    }
+
+    /// Whether it waits for room on a full disk.
+    pub fn is_full(&self) -> bool {
+        self.full
+    }
+
     fn some(&self, bytes: &[u8]) -> io::Result<usize> {
         match self.way {
-            Way::Write => (&self.file).write(bytes),
+            Way::Disk | Way::Write => (&self.file).write(bytes),
             Way::Send => {
                 let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
                 Ok(send(self.file.as_raw_fd(), bytes, flags)?)
@@ -181,7 +214,7 @@ impl Outlet {
     /// For the end: writes what is held, waiting up to `patience` for a reader that goes on, and not much longer in all.
     pub fn finish(&mut self, patience: Duration) {
         let last = clock::tick().plus(patience * 4);
-        while self.flush().is_ok() && self.is_stalled() && clock::tick() < last {
+        while self.flush().is_ok() && self.is_stalled() && !self.full && clock::tick() < last {
             let held = self.held;
             if !self.has_room(patience).unwrap_or(false) || self.flush().is_err() {
                 return;
@@ -193,10 +226,52 @@ impl Outlet {
     }
 }
 
+/// Whether a disk, or what an account may use of it, is full.
+fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::io::Read;
+
+    use nix::mount::{MsFlags, mount, umount};
+
+    /// Needs root, for a file system that is soon full.
+    #[test]
+    fn on_a_full_disk_no_line_is_torn_and_writing_goes_on_when_there_is_room() {
+        let home = tempfile::tempdir().unwrap();
+        let place = home.path();
+        let disk = Some("tmpfs");
+        if let Err(errno) = mount(disk, place, disk, MsFlags::empty(), Some("size=16k")) {
+            println!("skipped: no file system can be mounted: {errno}");
+            return;
+        }
+        std::fs::write(place.join("filler"), [0; 4096]).unwrap();
+        let mut outlet = Outlet::open(&place.join("events")).unwrap();
+        let line = |number: usize| format!("{number:03} {}\n", "x".repeat(995)).into_bytes();
+        let whole = |count: usize| {
+            let text = std::fs::read(place.join("events")).unwrap();
+            assert_eq!(text, (0..count).flat_map(line).collect::<Vec<u8>>());
+        };
+        for number in 0..20 {
+            outlet.write(line(number)).unwrap();
+        }
+        assert!(outlet.is_full() && outlet.is_stalled());
+        let written = 20 - outlet.lines.len();
+        whole(written);
+        std::fs::remove_file(place.join("filler")).unwrap();
+        outlet.flush().unwrap();
+        let more = 20 - outlet.lines.len();
+        assert!(more > written, "{more} {written}");
+        whole(more);
+        let begun = clock::tick();
+        outlet.finish(Duration::from_secs(60));
+        assert!(clock::tick().since(begun) < Duration::from_secs(30), "nobody waits for a disk");
+        drop(outlet);
+        umount(place).unwrap();
+    }
 
     /// Writes more than pipe and memory hold to somebody who does not read; then he does.
     fn is_never_waited_for(mut outlet: Outlet, mut reader: impl Read + Send + 'static) {

@@ -10,12 +10,14 @@
 //! | `state` | slot state activity reason | the slot changed into this state and activity |
 //! | `hook-start` | slot hook pid job | a hook was started; a starter's hooks name the job |
 //! | `hook-end` | slot hook pid job exit reason | it ended |
-//! | `hook-failed` | slot hook pid job reason | it could not be started, ran too long, or what it wrote to stderr |
+//! | `hook-failed` | slot hook pid job reason | it could not be started, or ran too long |
+//! | `hook-stderr` | slot hook pid job reason | what it wrote to stderr, whatever became of it |
 //! | `verdict` | slot hook job verdict reason | what an answer was taken for |
 //! | `claim` | slot verdict reason | a claim `begins` or is `given up`; its public id and why, never its secret |
 //! | `cron-start` | cron pid | a cron job was started |
 //! | `cron-end` | cron pid exit | it ended |
-//! | `cron-failed` | cron reason | it could not be started, or what it wrote to stderr |
+//! | `cron-failed` | cron reason | it could not be started, or what it printed cannot be used |
+//! | `cron-stderr` | cron reason | what it wrote to stderr |
 //! | `cron-published` | cron reason | what it printed has changed what the slots publish |
 //! | `starter` | slot job pid exit | a starter was spawned (no exit), or ended |
 //! | `job` | slot job pid exit verdict reason | from the starter: the job runs (`started` and pid), is over or was not started; from the slot runner: `succeeded` or `failed`, with `exited N`, `signalled N`, `not started`, or `lost with its starter` |
@@ -42,8 +44,10 @@ pub enum Kind {
     HookStart,
     /// A hook ended.
     HookEnd,
-    /// A hook could not be started, ran too long or complained.
+    /// A hook could not be started or ran too long.
     HookFailed,
+    /// What a hook wrote to its standard error.
+    HookStderr,
     /// What a hook's answer was taken for.
     Verdict,
     /// A claim begins or is given up.
@@ -52,8 +56,10 @@ pub enum Kind {
     CronStart,
     /// A cron job ended.
     CronEnd,
-    /// A cron job could not be started, or complained.
+    /// A cron job could not be started, or printed what cannot be used.
     CronFailed,
+    /// What a cron job wrote to its standard error.
+    CronStderr,
     /// What a cron job printed has changed what the slots publish.
     CronPublished,
     /// A starter was spawned or ended.
@@ -73,11 +79,13 @@ impl Kind {
             Kind::HookStart => "hook started",
             Kind::HookEnd => "hook ended",
             Kind::HookFailed => "hook failed",
+            Kind::HookStderr => "hook stderr",
             Kind::Verdict => "verdict",
             Kind::Claim => "claim",
             Kind::CronStart => "cron job started",
             Kind::CronEnd => "cron job ended",
             Kind::CronFailed => "cron job failed",
+            Kind::CronStderr => "cron job stderr",
             Kind::CronPublished => "cron job published",
             Kind::Starter => "starter",
             Kind::Job => "job",
@@ -241,12 +249,14 @@ pub struct EventStream {
     prefix: String,
     /// Whether it was told that JSON lines are held back.
     behind: bool,
+    /// Whether it was told that their disk is full.
+    full: bool,
 }
 
 impl EventStream {
     /// A stream to these places. `prefix` stands before each readable line (`htc-slot-run: `).
     pub fn new(prefix: &str, readable: Option<Outlet>, json: Option<Outlet>) -> Self {
-        EventStream { readable, json, prefix: prefix.to_owned(), behind: false }
+        EventStream { readable, json, prefix: prefix.to_owned(), behind: false, full: false }
     }
 
     /// Tells one event.
@@ -265,11 +275,17 @@ impl EventStream {
     pub fn flush(&mut self) {
         self.write_json(Vec::new());
         let lost = self.json.as_mut().map_or(0, Outlet::take_lost);
+        let why = if self.full { FULL } else { SLOW };
         if lost > 0 {
             let now = crate::os::clock::now();
             self.json(
-                &Event::new(now, Kind::Warning).reason(format!("{lost} events are missing here: {SLOW}")),
+                &Event::new(now, Kind::Warning).reason(format!("{lost} events are missing here: {why}")),
             );
+        }
+        if self.full && self.json.as_ref().is_some_and(|outlet| !outlet.is_full()) {
+            self.full = false;
+            let lost = if lost > 0 { format!(", but for {lost}") } else { String::new() };
+            self.line(&format!("warning: there is room for --events again: what was held is written{lost}"));
         }
         self.write_readable(Vec::new());
         let lost = self.readable.as_mut().map_or(0, Outlet::take_lost);
@@ -291,7 +307,11 @@ impl EventStream {
         let Ok(mut line) = serde_json::to_vec(event) else { return };
         line.push(b'\n');
         self.write_json(line);
-        if !self.behind && self.json.as_ref().is_some_and(Outlet::is_stalled) {
+        if self.json.as_ref().is_some_and(Outlet::is_full) {
+            if !std::mem::replace(&mut self.full, true) {
+                self.line("warning: the disk of --events is full: events are held, and lost when there are too many");
+            }
+        } else if !self.behind && self.json.as_ref().is_some_and(Outlet::is_stalled) {
             self.behind = true;
             self.line("warning: the reader of --events does not keep up: events are held, and lost when there are too many");
         }
@@ -321,6 +341,7 @@ impl EventStream {
 
 /// Why events are missing.
 const SLOW: &str = "nobody read them in time";
+const FULL: &str = "the disk was full";
 
 impl Drop for EventStream {
     fn drop(&mut self) {

@@ -68,8 +68,7 @@ impl DaemonEnvironment {
         let home: &[u8] = account.map_or(b"/root", |account| &account.home);
         let usual: [(&[u8], &[u8]); 4] =
             [(b"HOME", home), (b"LOGNAME", name), (b"PATH", PATH), (b"USER", name)];
-        let mut made =
-            DaemonEnvironment(usual.map(|(name, value)| (name.into(), value.into())).into());
+        let mut made = DaemonEnvironment(usual.map(|(name, value)| (name.into(), value.into())).into());
         made.0.extend(own(world).filter(|(name, _)| name == CONFIG || is_knob(name) && !choice.no_env));
         made.configured(world, choice)
     }
@@ -83,7 +82,8 @@ impl DaemonEnvironment {
         if let (Some((_, file)), Ok(here)) =
             (self.0.iter_mut().find(|(name, _)| name == CONFIG), world.current_dir())
         {
-            let no_path = file.is_empty() || file.trim_end().ends_with(b"|") || caseless::eq(file, b"ONLY_ENV");
+            let no_path =
+                file.is_empty() || file.trim_end().ends_with(b"|") || caseless::eq(file, b"ONLY_ENV");
             if !no_path && !file.starts_with(b"/") {
                 *file = here.join(file.to_path_lossy()).into_os_string().into_vec().into();
             }

@@ -1,6 +1,6 @@
 //! When a slot asks for work, and what its answer means (`Resource::tryFetchWork`, `StartdHookMgr.cpp`; hooks.md 4).
 
-use super::claim::Kind;
+use super::claim::{Claim, Kind};
 use super::core::Core;
 use super::execution_point::ExecutionPoint;
 use super::fetch_verdict::{Fetched, add_requests, read_fetched};
@@ -9,8 +9,9 @@ use super::settings::SlotKind;
 use super::single::Slot;
 use super::state::{Activity, State};
 use super::text;
-use crate::classad::{ClassAd, Context, Value};
+use crate::classad::{ClassAd, Context, Expr, Value};
 use crate::quirks::{Quirk, Quirks};
+use crate::text::caseless;
 use crate::world::Frozen;
 
 /// FetchWorkDelay when it is no number, in seconds.
@@ -183,6 +184,15 @@ impl Slot {
     }
 }
 
+/// Whether two jobs are one by their ads, what they request aside: that may have been changed for the slot.
+fn same_job(one: &ClassAd, other: &ClassAd) -> bool {
+    let told = |ad: &ClassAd| {
+        let kept = |(name, _): &(&bstr::BStr, Expr)| !caseless::starts_with(name, b"Request");
+        ad.sorted().into_iter().filter(kept).map(|(name, value)| (name.to_owned(), value)).collect::<Vec<_>>()
+    };
+    told(one) == told(other)
+}
+
 impl ExecutionPoint {
     /// A fetch hook has ended.
     pub(super) fn fetch_ended(&mut self, key: SlotKey, stdout: &[u8], cut: bool) {
@@ -348,6 +358,17 @@ impl ExecutionPoint {
             }
         };
         core.jobs_accepted += 1;
+        // A dynamic slot gets what is left of the machine, so that what was asked for may differ.
+        let same = |claim: &Claim| {
+            claim.is_active() && claim.job.as_ref().is_some_and(|other| same_job(other, &job))
+        };
+        if let Some(other) = slots.values().find(|slot| slot.current.as_ref().is_some_and(same)) {
+            let text = format!(
+                "the same ad runs in {} already, word for word: does FETCH_WORK hand a job out twice when two slots ask at once?",
+                other.id
+            );
+            core.warn(Some(key), text);
+        }
         let Some(slot) = slots.get_mut(&runs_in) else { return };
         let idle = slot.has_idle_fetched_claim();
         let told = (!replied).then(|| job.clone());

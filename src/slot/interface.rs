@@ -9,8 +9,9 @@ use super::cron_ads::CronAds;
 use super::drain::DrainRequest;
 use super::settings::Settings;
 use super::state::{Activity, State};
-use crate::classad::{ClassAd, Context, Value};
+use crate::classad::{ClassAd, Context};
 use crate::hook::HookType;
+use crate::job::attr;
 use crate::process::Exit;
 use crate::quirks::Quirk;
 use crate::time::Now;
@@ -357,20 +358,9 @@ impl fmt::Display for SlotHook {
     }
 }
 
-/// `cluster.proc` of a job ad, as far as it has any; else its command, for want of a better name.
+/// `cluster.proc` of a job ad, as its starter names it (`JICLocal::initJobInfo`): what is missing is 1 and 0.
 pub fn job_id(ad: &ClassAd, world: &dyn World) -> String {
     let context = Context::new(world).my(ad);
-    let number = |name: &str| match context.eval_attr(name) {
-        Value::Undefined | Value::Error => None,
-        value => Some(value.to_string()),
-    };
-    match (number("ClusterId"), number("ProcId")) {
-        (None, None) => {
-            let command = context.string("Cmd").map(|command| command.to_string()).unwrap_or_default();
-            command.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or("?").to_owned()
-        }
-        (cluster, proc) => {
-            format!("{}.{}", cluster.as_deref().unwrap_or("?"), proc.as_deref().unwrap_or("?"))
-        }
-    }
+    let number = |name: &str, default: i64| context.int(name).unwrap_or(default);
+    format!("{}.{}", number(attr::CLUSTER_ID, 1), number(attr::PROC_ID, 0))
 }

@@ -209,6 +209,7 @@ fn share_rest(left: &mut Pool, slots: &mut [(&SlotType, LaidOut)]) -> Option<Str
         .first()
         .map(|(_, slot)| slot.amounts.custom.iter().map(|custom| custom.tag.clone()).collect())
         .unwrap_or_default();
+    let begun = left.custom.clone();
     let mut waiting: Vec<f64> = tags.iter().map(|tag| count(slots, &|shares| shares.custom(tag))).collect();
     let mut failed = None;
     for (kind, slot) in slots {
@@ -235,13 +236,14 @@ fn share_rest(left: &mut Pool, slots: &mut [(&SlotType, LaidOut)]) -> Option<Str
                 short.push("Not enough Disk (1 short)".into());
             }
         }
-        for ((custom, left), waiting) in
-            slot.amounts.custom.iter_mut().zip(&mut left.custom).zip(&mut waiting)
+        for (((custom, left), begun), waiting) in
+            slot.amounts.custom.iter_mut().zip(&mut left.custom).zip(&begun).zip(&mut waiting)
         {
             if shares.custom(&custom.tag) == Share::Auto && *waiting > 0.0 {
-                // The surplus goes to the first slots.
+                // The surplus goes to the first slots. A part of one that a fraction has left is a whole one for the last of
+                // them: what counts is whether there was one when sharing began (`AvailAttributes::computeAutoShares`).
                 let part = (*left / *waiting).ceil().max(0.0);
-                custom.quantity = if *left < 1.0 { 0.0 } else { part };
+                custom.quantity = if *begun < 1.0 { 0.0 } else { part };
                 *left -= custom.quantity;
                 *waiting -= 1.0;
             }
@@ -309,6 +311,25 @@ mod tests {
             lay_out(&machine(), &[kind(1, "auto", 3)], FailureMode::Continue).unwrap_or_default().slots;
         let cogs: Vec<f64> = slots.iter().map(|slot| slot.amounts.custom[0].quantity).collect();
         assert_eq!(cogs, [2.0, 2.0, 1.0]);
+    }
+
+    /// Recording s31e: 25 % of 10 leaves 7.5, of which three slots get 3, 3 and 2.
+    #[test]
+    fn what_a_fraction_of_a_custom_resource_leaves_is_whole_for_the_others() {
+        let cogs = |quantity: f64, types: &[SlotType]| {
+            let custom = vec![Custom { tag: "Cogs".into(), quantity, ..Custom::default() }];
+            let layout = lay_out(&Amounts { custom, ..machine() }, types, FailureMode::Continue);
+            let slots = layout.unwrap_or_default().slots;
+            slots.iter().map(|slot| slot.amounts.custom[0].quantity).collect::<Vec<_>>()
+        };
+        let auto = |count| kind(2, "cpus=1", count);
+        assert_eq!(cogs(10.0, &[kind(1, "cpus=1, cogs=25%", 1), auto(3)]), [2.5, 3.0, 3.0, 2.0]);
+        assert_eq!(cogs(5.0, &[kind(1, "cpus=1, cogs=5%", 1), auto(5)]), [0.25, 1.0, 1.0, 1.0, 1.0, 1.0]);
+        assert_eq!(
+            cogs(1.0, &[kind(1, "cpus=1, cogs=5%", 1), auto(1)]),
+            [0.05, 0.0],
+            "less than one is none"
+        );
     }
 
     #[test]

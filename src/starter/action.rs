@@ -205,12 +205,19 @@ pub enum Notice {
         /// How.
         exit: Exit,
     },
-    /// A hook failed, ran too long, or complained.
+    /// A hook failed or ran too long.
     HookFailed {
         /// Type.
         hook: &'static str,
         /// Why.
         reason: String,
+    },
+    /// A hook wrote to its standard error.
+    HookStderr {
+        /// Type.
+        hook: &'static str,
+        /// What; the end of it.
+        text: String,
     },
     /// What the answer of a hook was taken for.
     Verdict {

@@ -448,11 +448,7 @@ impl<'w> Starter<'w> {
         if complaint.is_empty() {
             return;
         }
-        let reason = format!("wrote to standard error: {}", excerpt(complaint));
-        out.push(Action::Tell(match exit {
-            Exit::Code(0) => Notice::Warning(format!("{hook} {reason}")),
-            _ => Notice::HookFailed { hook, reason },
-        }));
+        out.push(Action::Tell(Notice::HookStderr { hook, text: excerpt(complaint) }));
     }
 
     /// Says that a real pool would have done otherwise. Only called where the quirk is decided against.

@@ -38,7 +38,7 @@ fn what_a_cron_job_prints_is_in_the_ads_and_in_policy() {
     }
     assert_eq!(run.count(&[("event", "cron-start"), ("cron", "TEMP")]), 1);
     assert_eq!(run.count(&[("event", "cron-end"), ("exit", "exited 3")]), 1);
-    assert_eq!(run.count(&[("event", "cron-failed"), ("reason", "stderr: out of cheese")]), 1);
+    assert_eq!(run.count(&[("event", "cron-stderr"), ("reason", "out of cheese")]), 1);
     assert_eq!(run.count(&[("event", "cron-published"), ("reason", "TEMP.second: 3 attributes")]), 1);
     let wanted = "Can't insert 'this is bad' into 'TEMP' ClassAd";
     assert_eq!(run.count(&[("event", "cron-failed"), ("reason", wanted)]), 1, "{}", run.stderr);

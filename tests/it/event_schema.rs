@@ -28,6 +28,7 @@ fn point() -> Point {
     Point::new()
         .job("1", &job(1))
         .job("2", &format!("{}Cmd = \"/no/such\"\n", job(2)))
+        .hook("reply", "#!/no/such/interpreter\n")
         .hook("evict", "#!/bin/sh\nexec sleep 600\n")
         .hook("exit", complains)
         .hook("cron", "#!/bin/sh\necho A = 1\necho oops >&2\n")

@@ -20,7 +20,7 @@ const CALLS: [(&str, &[&str]); 9] = [
     (env!("CARGO_BIN_EXE_htc-hook-test"), &["startd-cron", "--runs", "1", "--quiet"]),
     (env!("CARGO_BIN_EXE_htc-hook-test"), &["run", "suite.toml", "--quiet"]),
     (env!("CARGO_BIN_EXE_htc-router-translate"), &["translate", "--route", "r", "--quiet", "job.ad"]),
-    (env!("CARGO_BIN_EXE_htc-router-translate"), &["route", "--hooks", "job.ad"]),
+    (env!("CARGO_BIN_EXE_htc-router-translate"), &["route", "job.ad"]),
     (env!("CARGO_BIN_EXE_htc-router-translate"), &["run", "--queue", "q", "--once", "--quiet"]),
 ];
 
@@ -50,11 +50,10 @@ fn lay_out(home: &Path) {
         "MARK = file\nLOG = {home_name}/log\nEXECUTE = {home_name}/execute\nNUM_CPUS = 1\nMEMORY = 1024\n\
          STARTD_JOB_HOOK_KEYWORD = T\nSTARTER_DEFAULT_JOB_HOOK_KEYWORD = T\nJOB_ROUTER_HOOK_KEYWORD = T\n{hooks}\
          STARTD_CRON_JOBLIST = C\nSTARTD_CRON_C_EXECUTABLE = {home_name}/hook\nSTARTD_CRON_C_PERIOD = 1h\n\
-         JOB_ROUTER_ROUTE_NAMES = r\nJOB_ROUTER_ROUTE_r @=end\nUNIVERSE = vanilla\n@end\n"
+         JOB_ROUTER_ROUTE_NAMES = r\nJOB_ROUTER_ROUTE_r @=end\nREQUIREMENTS True\nUNIVERSE vanilla\n@end\n"
     );
     fs::write(home.join("config"), config).unwrap();
     fs::write(home.join("job.ad"), JOB).unwrap();
-    fs::write(home.join("q/1.0.ad"), JOB).unwrap();
     let suite = format!("[[case]]\nname = \"c\"\ntype = \"fetch\"\nhook = \"{home_name}/hook\"\n");
     fs::write(home.join("suite.toml"), suite).unwrap();
 }
@@ -95,6 +94,10 @@ fn every_program_tells_its_hooks_where_the_configuration_is() {
             let replaced = |word: &str| word.replace("HOME", &text);
             let said = home.path().join("out/said");
             let _ = fs::remove_file(&said);
+            // A router remembers whom it has tried.
+            fs::remove_dir_all(home.path().join("q")).unwrap();
+            fs::create_dir(home.path().join("q")).unwrap();
+            fs::write(home.path().join("q/1.0.ad"), JOB).unwrap();
             let output = Command::new(program)
                 .env_clear()
                 .env("PATH", "/usr/bin:/bin")

@@ -163,7 +163,11 @@ fn a_built_in_slot_has_the_start_of_the_configuration() {
     let home = home();
     let hook = "#!/bin/sh\ncat >/dev/null\nprintf 'Cmd = \"/x\"\\nIwd = \"/\"\\nRequestMemory = 128\\n'\n";
     crate::sandbox::write_executable(&home.path().join("fetch"), hook.as_bytes());
-    std::fs::write(home.path().join("conf"), "START = TARGET.RequestMemory <= 64\nRANK = 3\n").unwrap();
+    std::fs::write(
+        home.path().join("conf"),
+        "START = TARGET.RequestMemory <= 64\nRANK = 3\nNUM_SLOTS_TYPE_1 = 1\n",
+    )
+    .unwrap();
     std::fs::write(home.path().join("slot"), "State = \"Unclaimed\"\nRequirements = Start\nStart = true\n")
         .unwrap();
     let words = ["fetch", "./fetch", "--config-file", "conf"];
@@ -244,7 +248,7 @@ fn one_bad_path_of_a_starter_hook_refuses_the_job() {
         let words = [words, &["--config-file", "conf", "--sample-job", "vanilla", "--json"]].concat();
         let output = run(home.path(), &words)?;
         let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-        let said = format!("{} {}", told["verdict"]["decision"], told["verdict"]["reason"]);
+        let said = format!("{} {}", told[0]["verdict"]["decision"], told[0]["verdict"]["reason"]);
         Some((output.status.code(), said, text(&output.stderr)))
     };
     let Some((status, said, _)) = verdict(&["prepare"]) else { return };
@@ -344,7 +348,7 @@ fn places_and_messages_are_those_of_what_was_given() {
     write_executable(&home.path().join("h"), utf);
     let Some(output) = run(home.path(), &["prepare", "h", "--json"]) else { return };
     let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    let bad = told["findings"].as_array().unwrap().iter().find(|one| one["rule"] == "bad-line").unwrap();
+    let bad = told[0]["findings"].as_array().unwrap().iter().find(|one| one["rule"] == "bad-line").unwrap();
     assert_eq!((bad["line"].as_u64(), bad["column"].as_u64()), (Some(3), Some(1)), "{bad}");
 
     std::fs::write(

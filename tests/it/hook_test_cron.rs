@@ -29,6 +29,7 @@ fn cases_of_cron_jobs_are_judged_told_and_updated() {
     assert!(junit.contains("tests=\"4\" failures=\"2\"") && junit.contains("name=\"wrong\""), "{junit}");
     let (_, out, _) = told(home.path(), &["run", "s.toml", "--json", "--filter", "slot"]).unwrap();
     let line: serde_json::Value = serde_json::from_str(out.trim()).unwrap();
+    let line = &line[0];
     assert_eq!((&line["verdict"], &line["ok"]), (&"published".into(), &true.into()), "{out}");
     let (_, out, _) = told(home.path(), &["run", "s.toml", "--list"]).unwrap();
     assert_eq!(out, "s: slot\ns: wrong\ns: hook\ns: attribute\n");

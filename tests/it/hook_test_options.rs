@@ -134,7 +134,7 @@ fn options_that_would_be_passed_over_are_refused_and_json_is_json() {
         assert_eq!(status, 2, "{words:?}");
     }
     for (words, key) in
-        [(&["--time", "2"][..], "/milliseconds/median"), (&["--fuzz", "3", "--seed", "1"], "/found")]
+        [(&["--time", "2"][..], "/0/milliseconds/median"), (&["--fuzz", "3", "--seed", "1"], "/0/found")]
     {
         let words: Vec<&str> =
             ["prepare", "h", "--sample-job", "vanilla", "--json"].iter().chain(words).copied().collect();
@@ -198,4 +198,50 @@ fn a_job_exit_hook_that_is_told_hold_hears_that_a_real_pool_says_evict() {
     // What a starter asks of itself is told as it is.
     let Some((_, _, stderr)) = told(home.path(), &["exit", "./h", "evict"]) else { return };
     assert!(!stderr.contains("25.14"), "{stderr}");
+}
+
+/// Seen on 8b17ada: the word was taken for the path of the hook.
+#[test]
+fn a_word_alone_is_what_the_configured_hook_is_told() {
+    let home = home("#!/bin/sh\ncat >/dev/null\necho told \"$1\" >&2\n");
+    let config = format!(
+        "STARTD_JOB_HOOK_KEYWORD = T\nSTARTER_DEFAULT_JOB_HOOK_KEYWORD = T\nT_HOOK_REPLY_FETCH = {0}/h\n\
+         T_HOOK_JOB_EXIT = {0}/h\n",
+        home.path().display()
+    );
+    std::fs::write(home.path().join("c"), config).unwrap();
+    for (words, wanted) in [
+        (&["reply", "reject"][..], "told reject"),
+        (&["reply"], "told accept"),
+        (&["exit", "evict"], "told evict"),
+        (&["exit", "./h", "hold"], "told hold"),
+        (&["reply", "h", "reject"], "told reject"),
+    ] {
+        let words: Vec<&str> = words.iter().chain(&["--config-file", "c"]).copied().collect();
+        let Some((status, _, err)) = told(home.path(), &words) else { return };
+        assert_eq!(status, 0, "{words:?}: {err}");
+        assert!(err.contains(wanted), "{words:?}: {err}");
+    }
+}
+
+/// `ArgList::AppendArgsFromClassAd` looks at Args only where there is no Arguments.
+#[test]
+fn arguments_in_the_form_that_is_not_read_are_told() {
+    let home = home("#!/bin/sh\ncat >/dev/null\necho 'Args = \"a b\"'\n");
+    let job = ["--sample-job", "vanilla", "--set"];
+    for (set, is_told) in [("Arguments=\"x y\"", true), ("Arguments=undefined", false)] {
+        let words: Vec<&str> = ["prepare", "h"].iter().chain(&job).chain(&[set]).copied().collect();
+        let Some((_, _, err)) = told(home.path(), &words) else { return };
+        assert_eq!(err.contains("Args has no effect: the job has Arguments"), is_told, "{set}: {err}");
+    }
+}
+
+#[test]
+fn what_a_hook_would_get_is_there_as_json() {
+    let home = home("#!/bin/sh\n");
+    let words = ["prepare", "h", "--sample-job", "vanilla", "--show-input", "--json"];
+    let Some((status, out, err)) = told(home.path(), &words) else { return };
+    let rows: serde_json::Value = serde_json::from_str(&out).unwrap_or_else(|_| panic!("{out}{err}"));
+    assert_eq!((status, rows[0]["hook"].as_str()), (0, Some("PREPARE_JOB")), "{out}");
+    assert!(rows[0]["stdin"].as_str().unwrap().contains("Cmd = "), "{out}");
 }

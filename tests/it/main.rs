@@ -10,6 +10,8 @@ mod classad_eval;
 #[cfg(feature = "cli")]
 mod config_val;
 #[cfg(feature = "cli")]
+mod control;
+#[cfg(feature = "cli")]
 mod cron;
 mod cron_faults;
 #[cfg(feature = "cli")]
@@ -45,6 +47,8 @@ mod sandbox;
 mod simulate;
 #[cfg(feature = "cli")]
 mod slot_ads;
+#[cfg(feature = "cli")]
+mod slot_plan;
 #[cfg(feature = "cli")]
 mod slot_run;
 #[cfg(feature = "cli")]

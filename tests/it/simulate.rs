@@ -226,3 +226,33 @@ fn the_next_job_of_a_dynamic_slot_runs_in_another_in_the_reference_alone() {
         assert_eq!(ended == 8, splits, "{quirks}: {lines:#?}");
     }
 }
+
+#[test]
+fn times_that_are_none_are_refused_with_their_place() {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("s.toml");
+    for (text, line) in [
+        ("until = nan\n", 1),
+        ("until = -1\n", 1),
+        ("until = inf\n", 1),
+        ("until = 1e300\n", 1),
+        ("until = 5\nfetch_takes = -0.5\n", 2),
+        ("until = 5\nstart = 9223372036854775807\n", 2),
+        ("until = 5\n[[job]]\nad = \"A = 1\"\nruns = nan\n", 4),
+        ("until = 5\n[[event]]\nat = -inf\n", 3),
+    ] {
+        std::fs::write(&path, text).unwrap();
+        let output = Command::new(env!("CARGO_BIN_EXE_htc-slot-run"))
+            .env_clear()
+            .args(["simulate", "--config-file", "/dev/null"])
+            .arg(&path)
+            .output()
+            .unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(3), "{text}: {stderr}");
+        assert!(
+            stderr.contains(&format!("s.toml:{line}:")) && stderr.contains("expected seconds"),
+            "{text}: {stderr}"
+        );
+    }
+}

@@ -142,7 +142,7 @@ fn bad_fetch_hooks_are_told_and_nothing_else_suffers() {
         ("closes its output", "#!/bin/sh\nexec >&-\nexit 7\n", "no work"),
         ("does not read", "#!/bin/sh\nexec <&-\nexit 0\n", "no work"),
         ("blank", "#!/bin/sh\necho; echo '   '\n", "only white space"),
-        ("complains", "#!/bin/sh\necho 'out of cheese' >&2\n", "stderr: out of cheese"),
+        ("complains", "#!/bin/sh\necho 'out of cheese' >&2\n", ": out of cheese"),
     ];
     for (name, text, said) in cases {
         let point = Point::new()
@@ -383,7 +383,7 @@ fn a_running_execution_point_is_asked_and_told_through_its_socket() {
     let mut child = point.start();
     wait_until_busy(&point, &mut child);
     let status = point.ask(["status", "--json"]);
-    assert!(String::from_utf8_lossy(&status.stdout).contains("\"activity\":\"Busy\""), "{status:?}");
+    assert!(String::from_utf8_lossy(&status.stdout).contains("\"activity\": \"Busy\""), "{status:?}");
     assert!(point.ask(["vacate", "slot1"]).status.success());
     point.wait_for(&mut child, &[("state", "Owner"), ("reason", "no claim is waiting")]);
     assert!(point.ask(["drain", "--fast"]).status.success());
@@ -707,4 +707,45 @@ fn attributes_shared_by_all_slots_stand_in_the_ad_of_the_fetch_hook_too() {
     let run = point.run();
     let ad = std::fs::read_to_string(point.path("out/ad")).unwrap();
     assert!(ad.lines().any(|line| line == "slot1_Site = \"north\""), "{ad}\n{}", run.stderr);
+}
+
+/// Seen on 8b17ada: each line of stderr was "hook failed", after `exited 0`, too.
+#[test]
+fn what_a_hook_writes_to_stderr_is_no_failure() {
+    let point = Point::new().job("1", JOB).hook("reply", "#!/bin/sh\ncat > /dev/null\necho fine >&2\n");
+    let run = point.run();
+    assert_eq!(run.count(&[("event", "hook-failed")]), 0, "{}", run.stderr);
+    assert_eq!(run.count(&[("event", "hook-stderr"), ("hook", "REPLY_FETCH"), ("reason", "fine")]), 1);
+    assert!(run.stderr.contains(": hook stderr REPLY_FETCH pid "), "{}", run.stderr);
+}
+
+#[test]
+fn a_slot_and_its_starter_name_one_job_alike() {
+    let job = "Cmd = \"/bin/true\"\nOwner = \"nobody\"\nUser = \"nobody@x\"\nIwd = \"/tmp\"\n";
+    let mut point = Point::new().job("1", job);
+    point.arguments =
+        ["--once", "--starter", env!("CARGO_BIN_EXE_htc-starter-run")].map(str::to_owned).to_vec();
+    let run = point.run();
+    let names: Vec<_> = run.events.iter().filter_map(|event| event.get("job")?.as_str()).collect();
+    assert!(names.len() > 3 && names.iter().all(|name| *name == "1.0"), "{names:?} {}", run.stderr);
+}
+
+#[test]
+fn a_job_that_two_slots_take_at_once_is_told() {
+    // Each slot gets the same job; the starters end when both run.
+    let fetch = format!("#!/bin/sh\ncat <<end\n{JOB}end\n");
+    let starter = "#!/bin/sh\ncat > /dev/null\n: > \"$HOME/out/job.$$\"\nuntil [ $(ls \"$HOME\"/out/job.* | wc -l) -ge 2 ]; \
+                   do sleep 0.05; done\n";
+    let point = Point::new()
+        .knob("NUM_SLOTS_TYPE_1 = 2\nSLOT_TYPE_1 = 50%")
+        .hook("fetch", &fetch)
+        .hook("starter", starter)
+        .arguments(["--max-jobs", "2"]);
+    let run = point.run();
+    assert_eq!(
+        run.count(&[("event", "warning"), ("reason", "the same ad runs in slot")]),
+        1,
+        "{}",
+        run.stderr
+    );
 }

@@ -91,7 +91,7 @@ fn a_prepare_hook_that_is_given_up_leaves_what_it_had_to_say_and_no_process() {
     let ran = place.run("Cmd = \"/bin/true\"");
     assert_eq!((ran.status, ran.calls.as_str()), (1, "exit evict\n"), "{}", ran.told);
     assert!(ran.told.contains("it had printed: HookStatusMessage=\"no image\""), "{}", ran.told);
-    assert!(ran.told.contains("wrote to standard error: waiting"), "{}", ran.told);
+    assert!(ran.told.contains("hook stderr PREPARE_JOB job 7.1: waiting"), "{}", ran.told);
     clean(&place, &ran);
 }
 
@@ -100,7 +100,7 @@ fn a_hook_that_succeeds_and_talks_has_not_failed() {
     let place = hooks("echo note >&2", "exit 0", "exit 0");
     let ran = place.run("Cmd = \"/bin/true\"");
     assert_eq!(ran.status, 0);
-    assert!(ran.told.contains("warning job 7.1: PREPARE_JOB wrote to standard error: note"), "{}", ran.told);
+    assert!(ran.told.contains("hook stderr PREPARE_JOB job 7.1: note"), "{}", ran.told);
     assert!(!ran.told.contains("hook failed"), "{}", ran.told);
 }
 

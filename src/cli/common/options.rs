@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::Args;
+use serde::Serialize;
 
 use super::values::{self, EventsTo};
 use super::{Input, Problem, When};
@@ -142,6 +143,21 @@ pub struct OutputOptions {
 }
 
 impl OutputOptions {
+    /// Rows as `--json` and `--jsonl` promise them: one array, or one object a line; nothing where neither is asked for.
+    ///
+    /// # Errors
+    /// A row has no form in JSON.
+    pub fn rows<Row: Serialize>(&self, rows: &[Row]) -> anyhow::Result<Option<String>> {
+        if self.jsonl {
+            let lines: Vec<String> = rows.iter().map(serde_json::to_string).collect::<Result<_, _>>()?;
+            return Ok(Some(lines.iter().map(|line| format!("{line}\n")).collect()));
+        }
+        Ok(match self.json {
+            true => Some(serde_json::to_string_pretty(rows)? + "\n"),
+            false => None,
+        })
+    }
+
     /// The form asked for, if any was.
     pub fn format(&self) -> Option<AdFormat> {
         match self {

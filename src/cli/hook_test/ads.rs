@@ -123,6 +123,22 @@ pub(super) fn read(
     Ok(ads)
 }
 
+/// Puts the slot of a configuration in the place of a built-in one. Options change it as they have changed that.
+pub(super) fn put_slot(case: &mut Case, slot: ClassAd, ads: &AdOptions) -> anyhow::Result<()> {
+    case.slot = slot;
+    let of_subject = case.hook == HookType::FetchWork;
+    for name in ads.delete.iter().filter(|_| of_subject) {
+        case.slot.remove(name);
+    }
+    for line in ads.set.iter().filter(|_| of_subject) {
+        set(&mut case.slot, "--set", line)?;
+    }
+    for line in &ads.set_slot {
+        set(&mut case.slot, "--set-slot", line)?;
+    }
+    Ok(())
+}
+
 fn change(case: &mut Case, ads: &AdOptions) -> anyhow::Result<()> {
     let subject = match case.hook {
         HookType::FetchWork => &mut case.slot,

@@ -148,17 +148,11 @@ pub(super) fn run(
         }
     }
     let mut bad = play.bad();
-    let mut out = Vec::new();
-    for (at, slot) in slots.iter().enumerate() {
-        if cli.output.json || cli.output.jsonl {
-            out.extend_from_slice(format!("{}\n", report::ad(slot)?).as_bytes());
-        } else {
-            if at > 0 {
-                out.push(b'\n');
-            }
-            out.extend_from_slice(&long::print(slot));
-        }
-    }
+    let ads: Vec<serde_json::Value> = slots.iter().map(report::ad).collect::<Result<_, _>>()?;
+    let out = match cli.output.rows(&ads)? {
+        Some(text) => text.into_bytes(),
+        None => slots.iter().map(long::print).collect::<Vec<_>>().join(&b'\n'),
+    };
     std::io::stdout().write_all(&out)?;
     for (slot, before) in slots.iter().zip(&before) {
         for failure in one::unmet(&expectations, slot, before, &world) {

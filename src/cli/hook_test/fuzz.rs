@@ -122,7 +122,6 @@ pub(super) fn run(
         return Ok(Status::Relayed(Exit::Signal { number, core_dumped: false }));
     }
     let painter = Painter::stderr(cli.output.color);
-    let as_json = cli.output.json || cli.output.jsonl;
     let mut listed = Vec::new();
     for (what, (case, mutations, count)) in &found {
         let words: Vec<String> =
@@ -176,9 +175,9 @@ pub(super) fn run(
     if let Some(always) = &always {
         session.tell(&format!("with the unchanged ad as well, and not counted: {always}\n"));
     }
-    if as_json {
-        let all = serde_json::json!({ "calls": times, "seed": seed, "found": listed });
-        std::io::Write::write_all(&mut std::io::stdout(), format!("{all}\n").as_bytes())?;
+    let all = serde_json::json!({ "calls": times, "seed": seed, "found": listed });
+    if let Some(text) = cli.output.rows(&[all])? {
+        std::io::Write::write_all(&mut std::io::stdout(), text.as_bytes())?;
     }
     session.tell(&format!("{times} calls with seed {seed}: {} kinds of trouble\n", found.len()));
     Ok(if found.is_empty() { Status::Done } else { Status::No })

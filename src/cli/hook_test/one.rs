@@ -50,7 +50,7 @@ pub(super) fn run(cli: &Cli, hook: HookType, one: &One, session: &Session) -> an
         }
     }
     if one.also.show_input {
-        return screen::show_input(&setup, session);
+        return screen::show_input(&setup, &cli.output, session);
     }
     if cli.events.is_asked() && (one.also.time.is_some() || one.also.fuzz.is_some()) {
         return Err(Problem::usage("--events is not written by --time and --fuzz").into());
@@ -93,7 +93,7 @@ pub(super) fn run(cli: &Cli, hook: HookType, one: &One, session: &Session) -> an
     let wanted = one.also.expect_verdict.as_deref();
     let report = Report { setup: &setup, shown: &shown, failed: &failed };
     if cli.output.json || cli.output.jsonl {
-        let text = report.json(cli.output.json)?;
+        let text = cli.output.rows(&[report.json()?])?.unwrap_or_default();
         std::io::stdout().write_all(text.as_bytes())?;
     } else {
         if !cli.output.quiet || !shown.verdict.good || !failed.is_empty() {

@@ -26,6 +26,21 @@ pub(super) struct One {
     pub also: AlsoOptions,
 }
 
+impl One {
+    /// Where a hook is told a word of a few, one of them alone is that word, and the hook is the configured one: a file of that
+    /// name would be `./reject`.
+    pub(super) fn reading(&self, told: Option<&[&str]>) -> One {
+        let mut one = self.clone();
+        if let (Some(told), Some(first)) = (told, self.hook.as_ref().and_then(|hook| hook.to_str()))
+            && told.contains(&first)
+        {
+            one.hook = None;
+            one.words.insert(0, first.to_owned());
+        }
+        one
+    }
+}
+
 /// Which ads, and what is changed in them.
 #[derive(Args, Clone, Debug, Default)]
 pub(super) struct AdOptions {

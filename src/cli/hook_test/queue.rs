@@ -140,9 +140,8 @@ pub(super) fn run(cli: &Cli, args: &QueueArgs, session: &Session) -> anyhow::Res
         broken = true;
         remarks.push("no JOB_EXIT is configured: no accepted job has an exit record".to_owned());
     }
-    if cli.output.json || cli.output.jsonl {
-        let text = json(&told, &remarks, broken, interrupted, seed);
-        std::io::stdout().write_all(format!("{text}\n").as_bytes())?;
+    if let Some(text) = cli.output.rows(&[json(&told, &remarks, broken, interrupted, seed)])? {
+        std::io::stdout().write_all(text.as_bytes())?;
     } else {
         tell(cli, &told, &remarks, seed, session);
         if !cli.output.quiet {

@@ -163,11 +163,6 @@ pub(super) fn probe(
     Ok(interrupted.map_or(Ok(()), Err))
 }
 
-fn println_json(value: &serde_json::Value) -> anyhow::Result<()> {
-    use std::io::Write;
-    Ok(std::io::stdout().write_all(format!("{value}\n").as_bytes())?)
-}
-
 /// Calls the hook so many times and prints how long it took.
 pub(super) fn time(
     setup: &Setup,
@@ -247,7 +242,8 @@ pub(super) fn time(
             },
             "ends": ends,
         });
-        println_json(&all)?;
+        use std::io::Write;
+        std::io::stdout().write_all(cli.output.rows(&[all])?.unwrap_or_default().as_bytes())?;
     } else {
         session.tell("milliseconds a call\n");
         use std::io::Write;

@@ -52,7 +52,7 @@ pub(super) fn run(cli: &Cli, args: &ReplayArgs, session: &Session) -> anyhow::Re
     let mut reactor = one::reactor()?;
     let (mut calls, mut differ) = (0, 0);
     let mut left_out = LeftOut::default();
-    let mut told = Vec::new();
+    let (mut told, mut rows) = (Vec::new(), Vec::new());
     let painter = Painter::stderr(cli.output.color);
     for directory in &args.directories {
         let records = read_all(directory).with_context(|| {
@@ -106,14 +106,13 @@ pub(super) fn run(cli: &Cli, args: &ReplayArgs, session: &Session) -> anyhow::Re
                 });
             }
             if cli.output.json || cli.output.jsonl {
-                let line = serde_json::json!({
+                rows.push(serde_json::json!({
                     "record": record.name,
                     "hook": hook.name(),
                     "recorded": words(&before),
                     "now": after.as_ref().map(words),
                     "changed": changed,
-                });
-                std::io::stdout().write_all(format!("{line}\n").as_bytes())?;
+                }));
             } else if let Some(after) = &after {
                 if changed {
                     session.tell(&format!(
@@ -130,6 +129,9 @@ pub(super) fn run(cli: &Cli, args: &ReplayArgs, session: &Session) -> anyhow::Re
                     .write_all(format!("{} {}{reason}\n", record.name, before.decision).as_bytes())?;
             }
         }
+    }
+    if let Some(text) = cli.output.rows(&rows)? {
+        std::io::stdout().write_all(text.as_bytes())?;
     }
     if let Some(file) = &args.junit {
         suite_report::write_junit(file, &told)?;

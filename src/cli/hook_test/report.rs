@@ -87,8 +87,8 @@ impl Report<'_> {
             || mine.changes != other.changes
     }
 
-    /// The whole report as one JSON object; over several lines when `pretty`.
-    pub(super) fn json(&self, pretty: bool) -> anyhow::Result<String> {
+    /// The whole report as JSON.
+    pub(super) fn json(&self) -> anyhow::Result<Value> {
         let (setup, shown) = (self.setup, self.shown);
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let (mut exit, mut stdout, mut stderr) = (None, String::new(), String::new());
@@ -118,12 +118,7 @@ impl Report<'_> {
             stderr,
             result: shown.verdict.result.iter().map(ad).collect::<anyhow::Result<_>>()?,
         };
-        let mut text = match pretty {
-            true => serde_json::to_string_pretty(&call)?,
-            false => serde_json::to_string(&call)?,
-        };
-        text.push('\n');
-        Ok(text)
+        Ok(serde_json::to_value(&call)?)
     }
 }
 

@@ -2,11 +2,13 @@
 
 use std::io::Write;
 
+use bstr::BString;
+
 use super::report::{self, Report};
 use super::setup::Setup;
-use crate::cli::common::{Painter, Session, Status};
+use crate::cli::common::{OutputOptions, Painter, Session, Status};
 use crate::process::{ChildSpec, Session as ProcessSession, Stdio};
-use crate::runner::hook_test::{Change, Ending, Verdict};
+use crate::runner::hook_test::{Change, Ending, Verdict, facts};
 
 /// Attributes of a difference that are shown; the rest is counted.
 const MOST_CHANGES: usize = 20;
@@ -97,10 +99,25 @@ fn changes(verdict: &Verdict, painter: Painter) -> String {
 }
 
 /// Tells how the hook would be called on standard error, and writes what it would read to standard output.
-pub(super) fn show_input(setup: &Setup, session: &Session) -> anyhow::Result<Status> {
+/// With `--json` and `--jsonl` all of it goes there.
+pub(super) fn show_input(setup: &Setup, output: &OutputOptions, session: &Session) -> anyhow::Result<Status> {
     let place = setup.place()?;
     let environment = setup.environment(&place);
     let spec = setup.child(&place, environment)?;
+    let status = if setup.refusal.is_some() { Status::No } else { Status::Done };
+    let words = |all: &[BString]| all.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let mut row = facts(&spec);
+    row.extend([
+        ("hook".to_owned(), setup.case.hook.name().into()),
+        ("refused".to_owned(), setup.refusal.clone().into()),
+        ("argv".to_owned(), words(&spec.argv).into()),
+        ("env".to_owned(), words(&spec.env).into()),
+        ("stdin".to_owned(), String::from_utf8_lossy(&place.case().input(setup.quirks)).into()),
+    ]);
+    if let Some(text) = output.rows(&[row])? {
+        std::io::stdout().write_all(text.as_bytes())?;
+        return Ok(status);
+    }
     let mut text = String::new();
     if let Some(reason) = &setup.refusal {
         text += &format!("refused: {reason}\n");
@@ -114,7 +131,7 @@ pub(super) fn show_input(setup: &Setup, session: &Session) -> anyhow::Result<Sta
     text += &call(&spec);
     session.tell(&text);
     std::io::stdout().write_all(&place.case().input(setup.quirks))?;
-    Ok(if setup.refusal.is_some() { Status::No } else { Status::Done })
+    Ok(status)
 }
 
 /// How a program is called: words, directory, umask, session, signals, descriptors, environment.

@@ -20,7 +20,8 @@ use crate::router::{self, RouteTable};
 use crate::runner::hook_call::{Complaints, HookCall};
 use crate::runner::hook_environment::{ConfigChoice, DaemonEnvironment, HookEnvironment};
 use crate::runner::hook_test::{Around, Case, Place, Protocol};
-use crate::slot;
+use crate::runner::slot::{at_rest, surroundings_of};
+use crate::slot::{self, Limits};
 use crate::starter::{Refusal, Settings, hooks};
 use crate::text::arguments;
 use crate::time::Now;
@@ -140,7 +141,8 @@ impl Setup {
                 self.settings = settings;
             }
             self.policy(&config, one)?;
-            if built_in_slot {
+            let of_configuration = hook == HookType::FetchWork && one.ads.sample_slot.is_none();
+            if built_in_slot && !(of_configuration && self.configured_slot(&config, one, session)?) {
                 self.slot_of(&config, one)?;
             }
             self.find(&view, one)?;
@@ -176,6 +178,45 @@ impl Setup {
     /// Whether the hook reads the slot's internal ad.
     fn sees_policy(&self) -> bool {
         matches!(self.case.hook, HookType::ReplyFetch | HookType::EvictClaim)
+    }
+
+    /// Judges by the slot of the configuration, as the slot runner makes it. Whether it could be made: a configuration of
+    /// another machine may ask for what this one does not have.
+    fn configured_slot(&mut self, config: &Config, one: &One, session: &Session) -> anyhow::Result<bool> {
+        let mut around = surroundings_of(config, &*self.world);
+        // No job is run here.
+        around.no_execute = None;
+        let configured = match slot::configure(config, &*self.world, &around, self.quirks, Limits::default())
+        {
+            Ok(configured) => configured,
+            Err(error) => {
+                session.warn(&format!(
+                    "the slots of the configuration cannot be made here, a built-in static slot stands for them: {error}"
+                ));
+                return Ok(false);
+            }
+        };
+        let machine = at_rest(configured.settings, Rc::clone(&self.world) as Rc<dyn World>);
+        let wanted = slot_name(one);
+        let all: Vec<_> = machine.slots().map(|(key, id, ..)| (key, id.to_owned())).collect();
+        let found = all.iter().find(|(_, id)| id.eq_ignore_ascii_case(&wanted));
+        // Slots may have another prefix than the default of --slot.
+        let Some((key, id)) = found.or_else(|| all.first().filter(|_| wanted == "slot1")) else {
+            // Dynamic slots are made for jobs; all others would be there.
+            if !wanted.contains('_') {
+                let names: Vec<&str> = all.iter().map(|(_, id)| id.as_str()).collect();
+                session.warn(&format!(
+                    "the configuration makes no slot '{wanted}' here, only {}: a built-in static slot stands for it",
+                    names.join(", ")
+                ));
+            }
+            return Ok(false);
+        };
+        if let Some(ad) = machine.sent_ad(*key) {
+            self.story.push(format!("{id} is as the configuration makes it on this machine"));
+            ads::put_slot(&mut self.case, ad, &one.ads)?;
+        }
+        Ok(true)
     }
 
     /// Gives a built-in slot the START and RANK of the configuration, which decide about a fetched job. Options win.

@@ -31,20 +31,20 @@ pub(super) fn tell(cli: &Cli, args: &RunArgs, done: &[Done], session: &Session) 
         let told: Vec<Told> = done.iter().map(Told::of).collect();
         write_junit(file, &told)?;
     }
-    if cli.output.json || cli.output.jsonl {
-        for one in done {
-            let line = serde_json::json!({
-                "case": one.name,
-                "ok": one.failures.is_empty(),
-                "skipped": one.skipped,
-                "seconds": one.seconds,
-                "verdict": one.verdict.as_ref().map(|verdict| verdict.decision),
-                "reason": one.verdict.as_ref().map(|verdict| verdict.reason.clone()),
-                "findings": one.findings,
-                "failures": one.failures,
-            });
-            std::io::stdout().write_all(format!("{line}\n").as_bytes())?;
-        }
+    let row = |one: &Done| {
+        serde_json::json!({
+            "case": one.name,
+            "ok": one.failures.is_empty(),
+            "skipped": one.skipped,
+            "seconds": one.seconds,
+            "verdict": one.verdict.as_ref().map(|verdict| verdict.decision),
+            "reason": one.verdict.as_ref().map(|verdict| verdict.reason.clone()),
+            "findings": one.findings,
+            "failures": one.failures,
+        })
+    };
+    if let Some(text) = cli.output.rows(&done.iter().map(row).collect::<Vec<_>>())? {
+        std::io::stdout().write_all(text.as_bytes())?;
     }
     for one in done {
         if !one.failures.is_empty() {

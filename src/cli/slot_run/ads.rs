@@ -1,31 +1,21 @@
 //! The slots as they would be: their ads, or a table of them.
 
+use std::io::{self, Write};
+use std::path::PathBuf;
+
 use anyhow::Context;
+use serde::Serialize;
 
 use super::Cli;
-use super::load::{self, Loaded};
+use super::load;
+use crate::classad::ClassAd;
+use crate::classad::format::list::{ListForm, ListWriter, Order};
 use crate::classad::format::long;
-use crate::cli::common::{Column, Painter, Problem, Session, Status, pipe_ends, table as render};
-use crate::os::clock;
-use crate::runner::slot::Measure;
-use crate::slot::{Event, ExecutionPoint, SlotKey};
-use std::io::Write;
-
-/// An execution point that has begun, without hooks: nothing is run.
-pub(super) fn at_rest(loaded: Loaded) -> ExecutionPoint {
-    let Loaded { mut settings, world, .. } = loaded;
-    for slot in &mut settings.slots {
-        slot.hooks = None;
-    }
-    let now = clock::now();
-    let mut machine = ExecutionPoint::new(settings, world, now);
-    if let Some(measured) = Measure::new(Vec::new()).take() {
-        machine.step(now, Event::Measured(Box::new(measured)));
-    }
-    machine.step(now, Event::Start);
-    machine.step(now, Event::Refresh);
-    machine
-}
+use crate::cli::common::{
+    AdFormat, Column, Output, Painter, Problem, Session, Status, pipe_ends, table as render,
+};
+use crate::runner::slot::at_rest;
+use crate::slot::{ExecutionPoint, SlotKey, SlotPlan};
 
 /// The slots that were named; all of them without names.
 pub(super) fn chosen(machine: &ExecutionPoint, names: &[String]) -> anyhow::Result<Vec<SlotKey>> {
@@ -45,20 +35,81 @@ pub(super) fn chosen(machine: &ExecutionPoint, names: &[String]) -> anyhow::Resu
 pub(super) fn print(cli: &Cli, session: &Session, names: &[String]) -> anyhow::Result<Status> {
     let loaded = load::load(cli)?;
     load::warn(session, &loaded.warnings);
-    let machine = at_rest(loaded);
+    let machine = at_rest(loaded.settings, loaded.world);
     let (_, mut output) = pipe_ends();
-    for (index, key) in chosen(&machine, names)?.into_iter().enumerate() {
-        let Some(ad) = machine.sent_ad(key) else { continue };
-        if index > 0 {
-            output.write_all(b"\n").context("standard output")?;
-        }
-        output.write_all(&long::print(&ad)).context("standard output")?;
-    }
-    output.flush().context("standard output")?;
+    let keys = chosen(&machine, names)?;
+    let ads = keys.into_iter().filter_map(|key| machine.sent_ad(key));
+    write(&mut output, cli, ads).context("standard output")?;
     Ok(Status::Done)
 }
 
-/// `--dry-run`: one line a slot.
+fn write(output: &mut Output, cli: &Cli, ads: impl Iterator<Item = ClassAd>) -> io::Result<()> {
+    let form = match cli.output.format() {
+        Some(AdFormat::Json) => ListForm::Json,
+        Some(AdFormat::Jsonl) => ListForm::JsonLines,
+        Some(AdFormat::Long) | None => {
+            for (index, ad) in ads.enumerate() {
+                if index > 0 {
+                    output.write_all(b"\n")?;
+                }
+                output.write_all(&long::print(&ad))?;
+            }
+            return output.flush();
+        }
+    };
+    let mut list = ListWriter::new(form, Order::Sorted);
+    for ad in ads {
+        list.write(&ad, output)?;
+    }
+    list.finish(output)?;
+    output.flush()
+}
+
+/// A slot as `--dry-run` shows it.
+#[derive(Serialize)]
+struct Planned {
+    slot: String,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    cpus: f64,
+    memory: i64,
+    disk: i64,
+    keyword: Option<String>,
+    fetch_work: Option<PathBuf>,
+    broken: Option<String>,
+}
+
+impl Planned {
+    fn of(slot: &SlotPlan) -> Self {
+        let hooks = slot.hooks.as_ref();
+        Planned {
+            slot: slot.id.clone(),
+            kind: slot.kind.name(),
+            cpus: slot.amounts.cpus,
+            memory: slot.amounts.memory,
+            disk: slot.amounts.disk,
+            keyword: hooks.map(|hooks| hooks.keyword.clone()),
+            fetch_work: hooks.and_then(|hooks| hooks.fetch.clone()),
+            broken: slot.broken.as_ref().map(|broken| broken.reason.clone()),
+        }
+    }
+
+    fn cells(self) -> Vec<String> {
+        let cpus = self.cpus;
+        vec![
+            self.slot,
+            self.kind.to_owned(),
+            if cpus.fract() == 0.0 { format!("{cpus:.0}") } else { format!("{cpus:.2}") },
+            self.memory.to_string(),
+            self.disk.to_string(),
+            self.keyword.unwrap_or_default(),
+            self.fetch_work.map_or_else(|| "none".to_owned(), |path| path.display().to_string()),
+            self.broken.map_or_else(String::new, |broken| format!("broken: {broken}")),
+        ]
+    }
+}
+
+/// `--dry-run`: one line a slot. Exit status 0: each can be used.
 pub(super) fn table(cli: &Cli, session: &Session) -> anyhow::Result<Status> {
     let loaded = load::load(cli)?;
     load::warn(session, &loaded.warnings);
@@ -72,31 +123,17 @@ pub(super) fn table(cli: &Cli, session: &Session) -> anyhow::Result<Status> {
         Column::left("FETCH_WORK"),
         Column::left("NOTE"),
     ];
-    let rows: Vec<Vec<String>> = loaded
-        .settings
-        .slots
-        .iter()
-        .map(|slot| {
-            let hooks = slot.hooks.as_ref();
-            let cpus = slot.amounts.cpus;
-            vec![
-                slot.id.clone(),
-                slot.kind.name().to_owned(),
-                if cpus.fract() == 0.0 { format!("{cpus:.0}") } else { format!("{cpus:.2}") },
-                slot.amounts.memory.to_string(),
-                slot.amounts.disk.to_string(),
-                hooks.map_or_else(String::new, |hooks| hooks.keyword.clone()),
-                hooks
-                    .and_then(|hooks| hooks.fetch.as_ref())
-                    .map_or_else(|| "none".to_owned(), |path| path.display().to_string()),
-                slot.broken.as_ref().map_or_else(String::new, |broken| format!("broken: {}", broken.reason)),
-            ]
-        })
-        .collect();
+    let slots: Vec<Planned> = loaded.settings.slots.iter().map(Planned::of).collect();
+    let broken = slots.iter().any(|slot| slot.broken.is_some());
     let (_, mut output) = pipe_ends();
-    output
-        .write_all(render(&columns, rows, Painter::stdout(cli.output.color)).as_bytes())
-        .context("standard output")?;
+    let text = match cli.output.rows(&slots)? {
+        Some(text) => text,
+        None => {
+            let painter = Painter::stdout(cli.output.color);
+            render(&columns, slots.into_iter().map(Planned::cells), painter)
+        }
+    };
+    output.write_all(text.as_bytes()).context("standard output")?;
     output.flush().context("standard output")?;
-    Ok(Status::Done)
+    Ok(if broken { Status::No } else { Status::Done })
 }

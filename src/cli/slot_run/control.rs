@@ -6,6 +6,7 @@ use std::path::Path;
 use anyhow::Context;
 
 use super::{Cli, ControlOptions, DrainOptions};
+
 use crate::cli::common::{Column, Painter, Problem, Status, pipe_ends, table};
 use crate::runner::slot::{Answer, Request, ask};
 
@@ -57,13 +58,13 @@ pub(super) fn drain(options: &DrainOptions) -> anyhow::Result<Status> {
 
 /// The slots as a table, or as JSON.
 pub(super) fn status(cli: &Cli, options: &ControlOptions) -> anyhow::Result<Status> {
-    let request = Request { command: "status".to_owned(), ..Request::default() };
+    let request = Request { command: "status".to_owned(), slot: options.slot.clone(), ..Request::default() };
     let answer = send(&options.control, &request)?;
     let wanted = |id: &str| options.slot.as_ref().is_none_or(|slot| slot.eq_ignore_ascii_case(id));
     let slots: Vec<_> = answer.slots.into_iter().filter(|slot| wanted(&slot.slot)).collect();
     let (_, mut output) = pipe_ends();
-    let text = if cli.output.json || cli.output.jsonl {
-        serde_json::to_string(&slots)? + "\n"
+    let text = if let Some(rows) = cli.output.rows(&slots)? {
+        rows
     } else {
         let columns = [
             Column::left("SLOT"),

@@ -3,11 +3,23 @@
 use std::io::Write;
 
 use anyhow::Context;
+use serde::Serialize;
 
 use super::load::{self};
 use super::{Cli, ads};
 use crate::classad::format::long;
 use crate::cli::common::{InputOptions, Problem, Session, Status, pipe_ends};
+use crate::runner::slot::at_rest;
+
+/// What one slot would say to one job.
+#[derive(Serialize)]
+struct Considered {
+    slot: String,
+    job: String,
+    accepted: bool,
+    reason: String,
+    details: Vec<String>,
+}
 
 /// Exit status 0: every job is taken by some slot.
 pub(super) fn explain(
@@ -19,7 +31,7 @@ pub(super) fn explain(
     let loaded = load::load(cli)?;
     let world = loaded.world.clone();
     load::warn(session, &loaded.warnings);
-    let machine = ads::at_rest(loaded);
+    let machine = at_rest(loaded.settings, loaded.world);
     let slots = ads::chosen(&machine, names)?;
     let (stdin, mut output) = pipe_ends();
     let (reader, name) = input.open(stdin)?;
@@ -29,6 +41,8 @@ pub(super) fn explain(
         return Err(Problem::unreadable(format!("{name}: there is no ad")).into());
     }
     let mut all_taken = true;
+    let mut offers = Vec::new();
+    let as_rows = cli.output.json || cli.output.jsonl;
     for (number, job) in (1..).zip(jobs) {
         let (ad, errors) = long::parse(job);
         if let Some(error) = errors.first() {
@@ -44,6 +58,11 @@ pub(super) fn explain(
             taken |= offer.accepted;
             let slot = machine.slot_id(*key).unwrap_or("?");
             let job = crate::slot::job_id(&ad, &*world);
+            if as_rows {
+                let crate::slot::Offer { accepted, reason, details } = offer;
+                offers.push(Considered { slot: slot.to_owned(), job, accepted, reason, details });
+                continue;
+            }
             let word = if offer.accepted { "accepts" } else { "refuses" };
             writeln!(output, "{slot} {word} job {job}: {}", offer.reason).context("standard output")?;
             for line in &offer.details {
@@ -51,6 +70,9 @@ pub(super) fn explain(
             }
         }
         all_taken &= taken;
+    }
+    if let Some(text) = cli.output.rows(&offers)? {
+        output.write_all(text.as_bytes()).context("standard output")?;
     }
     output.flush().context("standard output")?;
     Ok(if all_taken { Status::Done } else { Status::No })

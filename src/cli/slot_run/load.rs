@@ -10,7 +10,7 @@ use super::{Cli, Verb, starter_program};
 use crate::cli::common::{ConfigOptions, Problem, Session};
 use crate::config::{CommandPolicy, Config, LoadOptions, Who};
 use crate::os::RealWorld;
-use crate::runner::slot::surroundings;
+use crate::runner::slot::surroundings_of;
 use crate::slot::{ConfigureError, Limits, Settings, Surroundings, configure};
 use crate::world::World;
 
@@ -34,17 +34,10 @@ pub(super) fn load_with(cli: &Cli, knobs: &BTreeMap<String, String>) -> anyhow::
     let mut options = cli.config.clone();
     options.set_knob = knobs.clone().into_iter().chain(options.set_knob).collect();
     let (config, mut warnings) = read(&options, cli.local_name.as_deref(), &*world)?;
-    let execute = directory(&config, &*world, "EXECUTE");
-    let text = |name: &str| {
-        config.view(&*world).string(name).ok().flatten().map(|setting| setting.value.to_string())
-    };
-    // NETWORK_INTERFACE may be a pattern or the name of an interface; nothing listens, so only an address is looked at.
-    let address = text("NETWORK_INTERFACE").filter(|text| text.parse::<std::net::IpAddr>().is_ok());
-    let address = address.or_else(|| text("IP_ADDRESS")).unwrap_or_else(|| world.machine().ip_address);
-    let mut around = surroundings(&address, execute.as_deref());
-    if !matches!(cli.verb, Some(Verb::Simulate { .. }))
-        && let Ok(starter) = starter_program::find(cli, &config, &*world)
-    {
+    let mut around = surroundings_of(&config, &*world);
+    if matches!(cli.verb, Some(Verb::Simulate { .. })) {
+        around.no_execute = None;
+    } else if let Ok(starter) = starter_program::find(cli, &config, &*world) {
         let (abilities, warning) = starter_program::abilities(&starter, &*world);
         around.abilities = abilities;
         warnings.extend(warning);
@@ -80,7 +73,8 @@ pub(super) fn problem(error: ConfigureError) -> anyhow::Error {
     let mut message = error.to_string();
     if let ConfigureError::Knob { origin, excerpt, .. } = &error {
         if let Some(origin) = origin {
-            message = format!("{origin}: {message}");
+            // The words of the reference for what stands above all files.
+            message = format!("{}: {message}", origin.to_string().replace("<Over>", "--set-knob"));
         }
         if let Some(excerpt) = excerpt {
             // What is wrong is said already.

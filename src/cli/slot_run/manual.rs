@@ -24,7 +24,8 @@ pub(super) const MANUAL: Manual = Manual {
         "With --control SOCKET a running execution point takes requests: 'htc-slot-run VERB --control SOCKET [SLOT]' with \
          the verbs status, vacate, suspend, continue, drain (--quick, --fast, --resume, --reason), undrain, reconfig and \
          off (--peaceful); vacate and off know --fast. The verb ads prints the slot ads, explain says which slots would \
-         take a job and why the others would not, simulate plays a scenario, and --dry-run shows the slots.",
+         take a job and why the others would not, simulate plays a scenario, and --dry-run shows the slots and \
+         ends with 1 where one is broken. With --json these write one array, with --jsonl one object a line.",
     ],
     examples: &[
         Example {

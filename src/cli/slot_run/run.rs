@@ -16,7 +16,7 @@ use crate::runner::events::EventStream;
 use crate::runner::hook_environment::DaemonEnvironment;
 use crate::runner::hook_limits;
 use crate::runner::slot::{
-    Measure, Options, Private, check_directories, clean_execute, hook_account, run as run_live,
+    Measure, Options, Private, check_directories, check_room, clean_execute, hook_account, run as run_live,
 };
 use crate::slot::{ExecutionPoint, configure};
 use crate::text::arguments::join_v2_raw;
@@ -57,7 +57,9 @@ pub(super) fn run(cli: &Cli, session: &Session) -> anyhow::Result<Status> {
     }
     load::warn(session, &warnings);
 
-    let private = Private::new(&std::env::temp_dir()).context("cannot make a directory for the run")?;
+    let made = Private::new(&std::env::temp_dir()).context("cannot make a directory for the run")?;
+    let (private, lost) = made;
+    load::warn(session, &lost);
     let devices = view.list("CONSOLE_DEVICES").ok().flatten();
     let devices =
         devices.map(|list| list.value.iter().map(ToString::to_string).collect()).unwrap_or_default();
@@ -91,7 +93,12 @@ pub(super) fn run(cli: &Cli, session: &Session) -> anyhow::Result<Status> {
         relays_events: cli.events.is_descriptor(),
         quirks: cli.quirks.quirks,
         reload,
-        check: Box::new(move || if checks { of_starters.check() } else { Ok(()) }),
+        check: Box::new(move || match (checks, &execute) {
+            (false, _) => Ok(()),
+            (true, execute) => {
+                of_starters.check().and_then(|()| execute.as_deref().map_or(Ok(()), check_room))
+            }
+        }),
         world: world.clone(),
         private: private.path().to_owned(),
     };

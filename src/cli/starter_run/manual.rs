@@ -17,7 +17,8 @@ pub(super) const MANUAL: Manual = Manual {
          Otherwise everything runs as the caller, whatever the ad says.",
         "Signals: SIGTERM and SIGINT end the job with its KillSig, a second one or SIGQUIT at once; SIGUSR1 removes it \
          (RemoveKillSig); SIGTSTP and SIGCONT suspend and continue it. In every case JOB_EXIT is called and nothing is \
-         left behind: no process, no scratch directory.",
+         left behind: no process, no scratch directory. As root, of a job that names no account of this machine, JOB_EXIT is \
+         told as CONDOR_IDS, else as the account condor; where there is neither it is not called, which is said.",
         "Without EXECUTE in a configuration the scratch directory is made in $TMPDIR or /tmp. Called as condor_starter \
          it takes that daemon's command line and gives its exit statuses.",
     ],

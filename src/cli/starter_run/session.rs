@@ -20,6 +20,7 @@ use crate::process::Exit;
 use crate::quirks::Quirks;
 use crate::runner::events::EventStream;
 use crate::runner::hook_environment::DaemonEnvironment;
+use crate::runner::slot::JOB_NOTE;
 use crate::runner::starter::{Finished, Plan, Request, SIGNALS, Script, plan, rehearse, slot_of_log};
 use crate::starter::{EXCEPTION, Overrides, Standing, job_source};
 use crate::world::World;
@@ -162,16 +163,20 @@ impl Run<'_> {
         }
         if job.dry_run {
             let rehearsed = rehearse(machine, &carrier, &Script::default(), world.now());
-            let mut stdout = std::io::stdout().lock();
-            for line in &rehearsed.lines {
-                writeln!(stdout, "{line}")?;
-            }
             let runs = matches!(rehearsed.standing, Standing::Ran(_));
+            let row = serde_json::json!({ "runs": runs, "steps": rehearsed.lines });
+            let lines = || rehearsed.lines.iter().map(|line| format!("{line}\n")).collect();
+            let text: String = cli.output.rows(&[row])?.unwrap_or_else(lines);
+            std::io::stdout().write_all(text.as_bytes())?;
             return Ok(if runs { Status::Done } else { Status::No });
         }
         let mut reactor = Reactor::new(SIGNALS).context("cannot set up signals and children")?;
         let finished = crate::runner::starter::run(machine, carrier, &world, &mut reactor, &mut stream)
             .context("cannot wait for children")?;
+        if let Some(private) = std::env::var_os(PRIVATE) {
+            // From here on the slot runner loses nothing that somebody has not been told.
+            drop(std::fs::remove_file(Path::new(&private).join(JOB_NOTE)));
+        }
         if let Some(reason) = finished.not_started.as_ref().filter(|_| !self.is_heard()) {
             session.report(&anyhow::anyhow!("the job was not started: {reason}"));
         }

@@ -76,6 +76,7 @@ pub(super) fn output(case: &Case, ended: &Ended, verdict: &Verdict, found: &mut 
             .at(Span::new(at, at + 1)),
         );
     }
+    older_forms(text, verdict, found);
     if case.hook == HookType::FetchWork
         && let Some(job) = verdict.result.first()
     {
@@ -92,6 +93,35 @@ pub(super) fn output(case: &Case, ended: &Ended, verdict: &Verdict, found: &mut 
                     format!("print {name} as well"),
                 ));
             }
+        }
+    }
+}
+
+/// The old form of arguments and environment is not looked at where the new one stands (`ArgList::AppendArgsFromClassAd`,
+/// `Env::MergeFrom`).
+fn older_forms(text: &[u8], verdict: &Verdict, found: &mut Vec<Finding>) {
+    let Some(job) = verdict.result.last() else { return };
+    for (old, new, what) in [("Args", "Arguments", "arguments"), ("Env", "Environment", "environment")] {
+        let name_of =
+            |line: &[u8]| line.split(|&byte| byte == b'=').next().unwrap_or_default().trim().to_owned();
+        let printed = |wanted: &str| {
+            reply::lines(text)
+                .find(|(_, at)| {
+                    caseless::eq(&name_of(&text[at.start as usize..at.end as usize]), wanted.as_bytes())
+                })
+                .map(|(_, at)| at)
+        };
+        if let Some(place) = printed(old)
+            && job.string(new).is_some()
+        {
+            found.push(
+                Finding::new(
+                    Rule::IgnoredOutput,
+                    format!("{old} has no effect: the job has {new}, which is its {what}"),
+                    format!("print {new} in its place; it is written another way than {old}"),
+                )
+                .at(place),
+            );
         }
     }
 }

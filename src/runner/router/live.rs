@@ -27,8 +27,8 @@ use crate::os::files::open_regular;
 use crate::os::{self, ChildId, Reactor, clock};
 use crate::process::{ChildSpec, Exit};
 use crate::quirks::Quirks;
-use crate::runner::hook_environment::DaemonEnvironment;
 use crate::router::{Action, CopyError, Event, HookAnswer, HookResult, Router, Surroundings, hook_verdict};
+use crate::runner::hook_environment::DaemonEnvironment;
 use crate::time::Tick;
 use crate::world::{Frozen, World};
 

@@ -14,13 +14,19 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::os::{Interest, Reactor, Token};
+use crate::os::{Interest, Reactor, Token, clock};
 use crate::slot::{DrainRequest, DrainSpeed, Event, Shutdown};
+use crate::text::similar::nearest;
+use crate::time::Tick;
 
 /// A request is no longer than this.
 const LONGEST: usize = 4096;
-/// More clients than this at a time are sent away.
+/// So many clients are served at a time; others wait in the socket's own queue.
 const MOST_CLIENTS: usize = 16;
+/// How long a client may take to say what it wants: others wait for its place.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// When nobody can be let in (no descriptor is free), it is tried again after this.
+const AGAIN: Duration = Duration::from_secs(1);
 
 /// What a client asks for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,6 +74,10 @@ pub struct SlotStatus {
     pub job_seconds: Option<i64>,
 }
 
+/// The words of requests.
+const COMMANDS: [&str; 8] =
+    ["vacate", "suspend", "continue", "drain", "undrain", "off", "reconfig", "status"];
+
 /// What a request means.
 #[derive(Debug)]
 pub(super) enum Meaning {
@@ -77,6 +87,23 @@ pub(super) enum Meaning {
 }
 
 impl Request {
+    /// Why the slot that it names cannot be meant, where it names one; `known` are those there are.
+    pub(super) fn check_slot(&self, known: &[&str]) -> Result<(), String> {
+        let Some(slot) = &self.slot else { return Ok(()) };
+        if known.iter().any(|id| id.eq_ignore_ascii_case(slot)) {
+            return Ok(());
+        }
+        let mut message = format!("there is no slot '{slot}'");
+        if COMMANDS.contains(&slot.as_str()) {
+            message += &format!("; {slot} is a verb, which comes first");
+        } else if let Some(near) = nearest(slot.to_ascii_lowercase(), known.iter().copied()) {
+            message += &format!("; did you mean {near}?");
+        } else {
+            message += &format!("; there are {}", known.join(", "));
+        }
+        Err(message)
+    }
+
     /// What is to be done.
     pub(super) fn meaning(self) -> Result<Meaning, String> {
         let how = self.how.as_deref().unwrap_or("graceful");
@@ -108,11 +135,7 @@ impl Request {
             },
             "reconfig" => return Ok(Meaning::Reconfigure),
             "status" => return Ok(Meaning::Status),
-            other => {
-                return Err(format!(
-                    "there is no command '{other}': vacate, suspend, continue, drain, undrain, off, reconfig, status"
-                ));
-            }
+            other => return Err(format!("there is no command '{other}': {}", COMMANDS.join(", "))),
         };
         Ok(Meaning::Event(Box::new(event)))
     }
@@ -136,9 +159,19 @@ pub fn ask(socket: &Path, request: &Request) -> io::Result<Answer> {
 /// The listening end.
 pub(super) struct Control {
     listener: UnixListener,
-    token: Token,
+    /// While it is listened to; not while all places are taken.
+    token: Option<Token>,
+    /// When it is listened to again at the latest, where it is not.
+    again: Option<Tick>,
     path: PathBuf,
-    clients: BTreeMap<Token, (UnixStream, Vec<u8>)>,
+    clients: BTreeMap<Token, Client>,
+}
+
+/// Somebody who has not said all yet.
+struct Client {
+    stream: UnixStream,
+    said: Vec<u8>,
+    until: Tick,
 }
 
 impl Control {
@@ -158,8 +191,8 @@ impl Control {
         // Who may speak to it may kill jobs.
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
         listener.set_nonblocking(true)?;
-        let token = reactor.watch(listener.as_fd(), Interest::Read)?;
-        Ok(Control { listener, token, path: path.to_owned(), clients: BTreeMap::new() })
+        let token = Some(reactor.watch(listener.as_fd(), Interest::Read)?);
+        Ok(Control { listener, token, again: None, path: path.to_owned(), clients: BTreeMap::new() })
     }
 
     /// Something can be read: the whole request of a client, if it is complete now.
@@ -168,11 +201,11 @@ impl Control {
         token: Token,
         reactor: &mut Reactor,
     ) -> Option<(Token, Result<Request, String>)> {
-        if token == self.token {
+        if Some(token) == self.token {
             self.accept(reactor);
             return None;
         }
-        let (stream, text) = self.clients.get_mut(&token)?;
+        let Client { stream, said: text, .. } = self.clients.get_mut(&token)?;
         let mut buffer = [0; 1024];
         match stream.read(&mut buffer) {
             Ok(0) => {}
@@ -194,18 +227,61 @@ impl Control {
         Some((token, request.map_err(|error| format!("a request is one JSON object on a line: {error}"))))
     }
 
+    /// Lets in who waits, as far as there are places.
     fn accept(&mut self, reactor: &mut Reactor) {
-        while let Ok((stream, _)) = self.listener.accept() {
-            let ready = stream.set_nonblocking(true).is_ok() && self.clients.len() < MOST_CLIENTS;
-            if let (true, Ok(token)) = (ready, reactor.watch(stream.as_fd(), Interest::Read)) {
-                self.clients.insert(token, (stream, Vec::new()));
+        while self.clients.len() < MOST_CLIENTS {
+            let accepted = self.listener.accept().and_then(|(stream, _)| {
+                stream.set_nonblocking(true)?;
+                let token = reactor.watch(stream.as_fd(), Interest::Read)?;
+                let until = clock::tick().plus(PATIENCE);
+                Ok((token, Client { stream, said: Vec::new(), until }))
+            });
+            match accepted {
+                Ok((token, client)) => drop(self.clients.insert(token, client)),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
+                // He still waits: looking at once would never end.
+                Err(_) => {
+                    self.again = Some(clock::tick().plus(AGAIN));
+                    break;
+                }
+            }
+        }
+        if let Some(token) = self.token.take() {
+            reactor.unwatch(token);
+        }
+    }
+
+    /// When [`Control::look`] is to be called next.
+    pub(super) fn next_look(&self) -> Option<Tick> {
+        self.clients.values().map(|client| client.until).chain(self.again).min()
+    }
+
+    /// Hangs up on those who have taken too long, and lets others in.
+    pub(super) fn look(&mut self, now: Tick, reactor: &mut Reactor) {
+        let late = |(token, client): (&Token, &Client)| (client.until <= now).then_some(*token);
+        let late: Vec<Token> = self.clients.iter().filter_map(late).collect();
+        for token in late {
+            self.drop_client(token, reactor);
+        }
+        if self.again.is_some_and(|again| again <= now) {
+            self.again = None;
+            self.listen(reactor);
+        }
+    }
+
+    fn listen(&mut self, reactor: &mut Reactor) {
+        if self.token.is_none() && self.again.is_none() && self.clients.len() < MOST_CLIENTS {
+            self.token = reactor.watch(self.listener.as_fd(), Interest::Read).ok();
+            if self.token.is_none() {
+                self.again = Some(clock::tick().plus(AGAIN));
             }
         }
     }
 
     /// Answers and hangs up.
     pub(super) fn answer(&mut self, token: Token, answer: &Answer, reactor: &mut Reactor) {
-        if let Some((stream, _)) = self.clients.get_mut(&token)
+        if let Some(Client { stream, .. }) = self.clients.get_mut(&token)
             && let Ok(mut line) = serde_json::to_vec(answer)
         {
             line.push(b'\n');
@@ -218,6 +294,7 @@ impl Control {
     fn drop_client(&mut self, token: Token, reactor: &mut Reactor) {
         reactor.unwatch(token);
         self.clients.remove(&token);
+        self.listen(reactor);
     }
 }
 
@@ -245,5 +322,20 @@ mod tests {
         assert_eq!(meaning(r#"{"command":"off"}"#).unwrap(), "Event(Shutdown(Graceful))");
         assert!(meaning(r#"{"command":"off","how":"quick"}"#).unwrap_err().contains("peaceful"));
         assert!(meaning(r#"{"command":"dance"}"#).is_err());
+    }
+
+    #[test]
+    fn a_slot_that_is_not_there_is_told_with_the_one_that_was_meant() {
+        let check = |slot: &str| {
+            let request = Request { slot: Some(slot.into()), ..Request::default() };
+            request.check_slot(&["slot1", "slot2_1"])
+        };
+        assert_eq!(check("SLOT1"), Ok(()));
+        assert_eq!(check("slto2_1").unwrap_err(), "there is no slot 'slto2_1'; did you mean slot2_1?");
+        assert_eq!(
+            check("drain").unwrap_err(),
+            "there is no slot 'drain'; drain is a verb, which comes first"
+        );
+        assert_eq!(check("machine").unwrap_err(), "there is no slot 'machine'; there are slot1, slot2_1");
     }
 }

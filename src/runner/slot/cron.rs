@@ -118,7 +118,7 @@ impl Live<'_> {
                     self.tell(event(Kind::CronEnd, &name).exit(exit_words(exit)));
                     let said = stderr[..stderr.len().min(STDERR_SHOWN)].to_str_lossy();
                     for line in said.lines().filter(|line| !line.trim().is_empty()) {
-                        self.tell(event(Kind::CronFailed, &name).reason(format!("stderr: {line}")));
+                        self.tell(event(Kind::CronStderr, &name).reason(line));
                     }
                 }
                 CronTold::Dropped { name } => {

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use nix::sys::statvfs::statvfs;
+
 use crate::os::{process_table, tree};
 use crate::quirks::{Quirk, Quirks};
 
@@ -21,6 +23,34 @@ pub fn check_directories(execute: Option<&Path>, log: Option<&Path>) -> Result<(
                 return Err(format!("{knob}: '{}': {error}; make that directory", path.display()));
             }
         }
+    }
+    Ok(())
+}
+
+/// What a starter needs for the directory of a job and the files in it, in bytes.
+const LEAST_ROOM: u64 = 256 * 1024;
+
+/// Whether a starter can make the directory of a job in EXECUTE. On a full disk each job that is fetched would be lost at once,
+/// until the queue is empty, which is what 25.14 does.
+///
+/// # Errors
+/// One sentence: what is in the way.
+pub fn check_room(execute: &Path) -> Result<(), String> {
+    check_room_of(execute, LEAST_ROOM)
+}
+
+fn check_room_of(execute: &Path, least: u64) -> Result<(), String> {
+    let name = execute.display();
+    let status = statvfs(execute).map_err(|errno| format!("EXECUTE: '{name}': {errno}"))?;
+    let root = nix::unistd::geteuid().is_root();
+    let blocks = if root { status.blocks_free() } else { status.blocks_available() };
+    let free = blocks.saturating_mul(status.fragment_size().max(1));
+    if free < least {
+        return Err(format!("EXECUTE: '{name}' is full: {free} bytes are free, a starter needs {least}"));
+    }
+    // Some file systems do not count their files.
+    if status.files() > 0 && status.files_free() == 0 {
+        return Err(format!("EXECUTE: '{name}' is full: its file system can hold no more files"));
     }
     Ok(())
 }
@@ -106,6 +136,16 @@ mod tests {
         ] {
             assert_eq!(starter_of(name), pid, "{name}");
         }
+    }
+
+    #[test]
+    fn a_full_execute_directory_is_noticed_before_a_job_is_fetched() {
+        let execute = tempfile::tempdir().unwrap();
+        assert_eq!(check_room_of(execute.path(), 0), Ok(()));
+        let full = check_room_of(execute.path(), u64::MAX).unwrap_err();
+        assert!(full.contains("is full: "), "{full}");
+        let gone = check_room(&execute.path().join("no")).unwrap_err();
+        assert!(gone.contains("No such file"), "{gone}");
     }
 
     #[test]

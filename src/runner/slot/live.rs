@@ -7,11 +7,12 @@ use std::time::Duration;
 use bstr::BString;
 use nix::libc;
 
-use super::control::{self, Answer, Control, Meaning, SlotStatus};
+use super::control::{Answer, Control, Meaning, SlotStatus};
 use super::execute::remove_left_by;
 use super::measure::Measure;
 use super::notices;
 use super::options::Options;
+use super::private;
 use super::relay::Relay;
 use super::running_hooks::{REMIND, RunningHook, STDERR_SHOWN};
 use super::starters::{self, Ended, Running};
@@ -24,7 +25,8 @@ use crate::runner::events::{Event as Told, EventStream, Kind};
 use crate::runner::hook_call;
 use crate::runner::hook_environment::HookEnvironment;
 use crate::slot::{
-    Action, Activity, Event, ExecutionPoint, HookCall, Shutdown, SlotKey, StarterCall, StarterSignal, State,
+    Action, Activity, Event, ExecutionPoint, HookCall, Shutdown, SlotHook, SlotKey, StarterCall,
+    StarterSignal, State,
 };
 use crate::text::arguments::join_v2_raw;
 
@@ -127,8 +129,16 @@ impl Live<'_> {
             let end = end.filter(|_| !end_asked);
             let flush = self.events.next_flush(clock::tick());
             let again = self.unable.as_ref().map(|_| clock::tick().plus(LOOK_AGAIN));
-            let wakes =
-                [self.machine.next_wake(), end, self.next_look(), self.cron.next_wake(), flush, again];
+            let control = self.control.as_ref().and_then(Control::next_look);
+            let wakes = [
+                self.machine.next_wake(),
+                end,
+                self.next_look(),
+                self.cron.next_wake(),
+                flush,
+                again,
+                control,
+            ];
             let event = self.reactor.next(wakes.into_iter().flatten().min())?;
             self.events.flush();
             if end.is_some_and(|end| clock::tick() >= end) && !end_asked {
@@ -141,6 +151,9 @@ impl Live<'_> {
                 self.handle(event);
             }
             self.look_at_hooks();
+            if let Some(control) = &mut self.control {
+                control.look(clock::tick(), &mut self.reactor);
+            }
             if self.unable.is_some() && (self.options.check)().is_ok() {
                 self.unable = None;
                 self.step(Event::Unable(None));
@@ -270,6 +283,9 @@ impl Live<'_> {
         };
         match spawned {
             Ok(child) => {
+                if call.hook == SlotHook::FetchWork {
+                    private::note_fetch(&self.options.private, call.run, &slot);
+                }
                 let pid = self.reactor.pid(child).and_then(|pid| u32::try_from(pid).ok()).unwrap_or(0);
                 let tick = now.tick();
                 self.tell(Told::new(now, Kind::HookStart).slot(&slot).hook(name).pid(pid));
@@ -323,7 +339,7 @@ impl Live<'_> {
         let slot_name = self.slot_name(call.slot);
         let starter = call.starter;
         let failed = |reason: String| Event::StarterFailed { starter, reason };
-        let directory = match starters::prepare(&self.options.private, &call) {
+        let directory = match starters::prepare(&self.options.private, &call, &slot_name) {
             Ok(directory) => directory,
             Err(error) => {
                 self.outcome.jobs += 1;
@@ -470,7 +486,11 @@ impl Live<'_> {
     fn requested(&mut self, token: Token) {
         let Some(control) = &mut self.control else { return };
         let Some((client, request)) = control.readable(token, &mut self.reactor) else { return };
-        let answer = match request.and_then(control::Request::meaning) {
+        let meaning = request.and_then(|request| {
+            request.check_slot(&self.machine.slots().map(|(_, id, ..)| id).collect::<Vec<_>>())?;
+            request.meaning()
+        });
+        let answer = match meaning {
             Err(error) => Answer { error: Some(error), ..Answer::default() },
             Ok(Meaning::Status) => Answer { ok: true, slots: self.status(), ..Answer::default() },
             Ok(Meaning::Reconfigure) => match self.reload() {

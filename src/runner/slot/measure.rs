@@ -5,19 +5,28 @@ use std::path::Path;
 
 use nix::sys::statvfs::statvfs;
 
-use crate::os::{clock, process_table};
+use crate::os::{clock, process_table, strerror};
 use crate::slot::{Measured, Surroundings};
 use crate::time::Tick;
 
-/// What is measured once. `address` is that of the machine.
-pub fn surroundings(address: &str, execute: Option<&Path>) -> Surroundings {
+/// What is measured once. `address` is that of the machine. Where EXECUTE is not there, the disk is that which it would be made on.
+pub(super) fn surroundings(address: &str, execute: Option<&Path>) -> Surroundings {
     let port = 9618;
-    let (free, total) = execute.and_then(disk).unwrap_or((0, 0));
-    let device = execute.and_then(|path| {
+    let there = execute.and_then(|path| path.ancestors().find(|path| path.is_dir()));
+    let (free, total) = there.and_then(disk).unwrap_or((0, 0));
+    let device = there.and_then(|path| {
         use std::os::unix::fs::MetadataExt;
         fs::metadata(path).ok().map(|metadata| metadata.dev())
     });
     Surroundings {
+        no_execute: execute.and_then(|path| {
+            let errno = fs::metadata(path).err()?.raw_os_error().unwrap_or(0);
+            Some(format!(
+                "Error accessing execute directory {} specified in the configuration setting EXECUTE: (errno={errno}) {}",
+                path.display(),
+                strerror(errno)
+            ))
+        }),
         address: format!("<{address}:{port}?addrs={address}-{port}>"),
         disk_free: free,
         disk_total: total,

@@ -4,6 +4,7 @@
 //! doing becomes an event for the machine.
 
 mod account;
+mod at_rest;
 mod control;
 mod cron;
 mod execute;
@@ -18,10 +19,11 @@ mod simulate;
 mod starters;
 
 pub use account::{HookAccount, hook_account};
+pub use at_rest::{at_rest, surroundings_of};
 pub use control::{Answer, Request, SlotStatus, ask};
-pub use execute::{check_directories, clean_execute};
+pub use execute::{check_directories, check_room, clean_execute};
 pub use live::{Outcome, run};
-pub use measure::{Measure, surroundings};
+pub use measure::Measure;
 pub use options::{Check, Options, Reload, StarterProgram};
-pub use private::Private;
+pub use private::{JOB_NOTE, Private};
 pub use simulate::{Done, Job, Scenario, Simulation};

@@ -6,6 +6,7 @@ use bstr::ByteSlice;
 use nix::libc;
 
 use super::live::{Live, exit_words};
+use super::private;
 use crate::hook::HookType;
 use crate::os::{Captured, Whom, clock};
 use crate::process::Exit;
@@ -45,10 +46,8 @@ impl Live<'_> {
         let said = if stderr.bytes.is_empty() { &hook.stderr } else { &stderr.bytes };
         let said = said[..said.len().min(STDERR_SHOWN)].to_str_lossy();
         for line in said.lines().filter(|line| !line.trim().is_empty()) {
-            let text = format!("stderr: {line}");
-            self.tell(
-                Told::new(now, Kind::HookFailed).slot(&hook.slot).hook(hook.name).pid(hook.pid).reason(text),
-            );
+            let event = Told::new(now, Kind::HookStderr).slot(&hook.slot).hook(hook.name).pid(hook.pid);
+            self.tell(event.reason(line));
         }
         if hook.too_long {
             let seconds = self.options.hook_timeout.unwrap_or_default().as_secs_f64();
@@ -57,6 +56,9 @@ impl Live<'_> {
             self.step(Event::HookTimedOut { run: hook.run, reason });
         } else {
             self.step(Event::HookEnded { run: hook.run, stdout: stdout.bytes, cut: stdout.cut });
+        }
+        if hook.hook == SlotHook::FetchWork {
+            private::forget_fetch(&self.options.private, hook.run);
         }
     }
 

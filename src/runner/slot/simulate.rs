@@ -8,17 +8,21 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
 
-use serde::Deserialize;
+use bstr::BStr;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
 
 use super::control::{Meaning, Request};
 use super::notices;
+use crate::classad::Expr;
 use crate::classad::format::long;
 use crate::process::Exit;
 use crate::runner::events::{Event as Told, Kind};
 use crate::slot::{
     Action, Event, ExecutionPoint, HookCall, Measured, Settings, SlotHook, SlotHooks, StarterCall, StarterId,
-    StarterSignal, job_id,
+    StarterSignal,
 };
+use crate::text::caseless;
 use crate::time::{Now, Tick};
 use crate::world::World;
 
@@ -27,15 +31,16 @@ use crate::world::World;
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
     /// How many seconds are simulated.
+    #[serde(deserialize_with = "a_while")]
     pub until: f64,
     /// What the clock shows at the start, in seconds since the epoch.
-    #[serde(default = "first_second")]
+    #[serde(default = "first_second", deserialize_with = "a_date")]
     pub start: i64,
     /// Knobs above the configuration.
     #[serde(default)]
     pub knobs: BTreeMap<String, String>,
     /// How long FETCH_WORK takes, in seconds.
-    #[serde(default = "moment")]
+    #[serde(default = "moment", deserialize_with = "a_while")]
     pub fetch_takes: f64,
     /// The jobs that FETCH_WORK brings, in this order.
     #[serde(default, rename = "job")]
@@ -52,13 +57,13 @@ pub struct Job {
     /// What FETCH_WORK prints.
     pub ad: String,
     /// How long it runs when it is left alone, in seconds.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "a_while")]
     pub runs: f64,
     /// How long it takes to leave when it is asked to, in seconds.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "a_while")]
     pub leaves: f64,
     /// When it is there to be fetched, in seconds since the start.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "a_while")]
     pub at: f64,
     /// Its exit status.
     #[serde(default)]
@@ -69,6 +74,7 @@ pub struct Job {
 #[derive(Clone, Debug, Deserialize)]
 pub struct Done {
     /// When, in seconds since the start.
+    #[serde(deserialize_with = "a_while")]
     pub at: f64,
     /// Load average of the machine from now on.
     #[serde(default)]
@@ -79,6 +85,29 @@ pub struct Done {
     /// What is asked for, as at the control socket.
     #[serde(flatten)]
     pub request: Option<Request>,
+}
+
+/// A hundred years.
+const LONGEST: f64 = 3_155_760_000.0;
+
+/// Reads a number of seconds.
+fn a_while<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    let seconds = f64::deserialize(deserializer)?;
+    match seconds {
+        0.0..=LONGEST => Ok(seconds),
+        _ => {
+            Err(D::Error::custom(format!("expected seconds from 0 to {LONGEST}, which are a hundred years")))
+        }
+    }
+}
+
+/// Reads a point of time in seconds since the epoch.
+fn a_date<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> {
+    let seconds = i64::deserialize(deserializer)?;
+    match (0..=100_000_000_000).contains(&seconds) {
+        true => Ok(seconds),
+        false => Err(D::Error::custom("expected seconds since 1970, up to 100000000000")),
+    }
 }
 
 fn first_second() -> i64 {
@@ -101,7 +130,6 @@ struct Simulated {
 /// One simulation under way.
 pub struct Simulation {
     machine: ExecutionPoint,
-    world: Rc<dyn World>,
     now: Now,
     begun: Now,
     jobs: VecDeque<Job>,
@@ -140,8 +168,7 @@ impl Simulation {
         let mut done = scenario.events.clone();
         done.sort_by(|a, b| a.at.total_cmp(&b.at));
         Simulation {
-            machine: ExecutionPoint::new(settings, world.clone(), begun),
-            world,
+            machine: ExecutionPoint::new(settings, world, begun),
             now: begun,
             begun,
             jobs: jobs.into(),
@@ -306,9 +333,12 @@ impl Simulation {
     fn spawn(&mut self, call: StarterCall) -> Event {
         self.next_pid += 1;
         let (starter, pid) = (call.starter, self.next_pid);
-        let id = |ad: &[u8]| job_id(&long::parse(ad).0, &*self.world);
-        let wanted = id(&call.stdin);
-        let same = |job: &Job| id(job.ad.as_bytes()) == wanted;
+        // What the slot asks for in its place may be another thing than what the job said.
+        let started = long::parse(&call.stdin).0;
+        let kept = |(name, value): (&BStr, Expr)| {
+            caseless::starts_with(name, b"Request") || started.get(name).is_some_and(|now| now == value)
+        };
+        let same = |job: &Job| long::parse(job.ad.as_bytes()).0.iter().all(kept);
         let at = self.running.iter().position(same);
         let job = match at {
             Some(at) => self.running.remove(at),

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use bstr::{BString, ByteSlice};
 
 use super::options::StarterProgram;
+use super::private::JOB_NOTE;
 use super::relay::Relay;
 use crate::classad::{ClassAd, Value, format};
 use crate::process::{Ancestor, ChildSpec, Exit, LeftBehind, Stdio};
@@ -62,9 +63,10 @@ impl std::fmt::Display for Ended {
 }
 
 /// Makes the private directory of a starter.
-pub(super) fn prepare(private: &Path, call: &StarterCall) -> io::Result<PathBuf> {
+pub(super) fn prepare(private: &Path, call: &StarterCall, slot: &str) -> io::Result<PathBuf> {
     let directory = private.join(call.starter.0.to_string());
     fs::DirBuilder::new().mode(0o700).create(&directory)?;
+    fs::write(directory.join(JOB_NOTE), format!("job {} in {slot}", call.job))?;
     if let Some(ad) = &call.machine_ad {
         fs::write(directory.join("machine.ad"), ad)?;
     }

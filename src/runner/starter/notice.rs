@@ -32,6 +32,7 @@ pub(super) fn event(event: Event, notice: Notice) -> Event {
         Notice::HookStarted { hook, pid } => kind(Kind::HookStart).hook(hook).pid(pid),
         Notice::HookEnded { hook, exit } => kind(Kind::HookEnd).hook(hook).exit(exit_words(exit)),
         Notice::HookFailed { hook, reason } => kind(Kind::HookFailed).hook(hook).reason(reason),
+        Notice::HookStderr { hook, text } => kind(Kind::HookStderr).hook(hook).reason(text),
         Notice::Verdict { hook, verdict, reason } => {
             kind(Kind::Verdict).hook(hook).verdict(verdict).reason(reason)
         }

@@ -159,6 +159,13 @@ pub fn plan<'w>(request: Request<'w>, view: &View<'_>) -> Result<Plan<'w>, Value
         (None, true) => {
             // Nobody to run it as: never root.
             if condor.is_none() {
+                if hooks.exit.is_some() {
+                    warnings.push(
+                        "JOB_EXIT is not called for this job, as hooks do not run as root: the job has no account here, and \
+                         there is no account 'condor'; set CONDOR_IDS = UID.GID"
+                            .to_owned(),
+                    );
+                }
                 hooks = Default::default();
             }
             condor.clone()

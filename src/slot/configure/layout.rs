@@ -4,7 +4,7 @@ use super::knobs::{ConfigureError, Knobs};
 use crate::quirks::Quirks;
 use crate::slot::layout::{FailureMode, LaidOut, SlotType, lay_out};
 use crate::slot::resources::Amounts;
-use crate::slot::settings::SlotKind;
+use crate::slot::settings::{Broken, SlotKind};
 use crate::slot::shares::Shares;
 
 /// A slot as it was laid out, with what its type says of it.
@@ -15,10 +15,14 @@ pub(super) struct Planned {
     pub prefix: String,
 }
 
-/// Lays the slots out on a machine that has `machine`.
+/// SlotBrokenCode of a slot that has no directory for its jobs (BROKEN_CODE_NO_EXEC_DIR).
+const NO_EXECUTE: i32 = 3;
+
+/// Lays the slots out on a machine that has `machine`. `no_execute` says why there is no directory for jobs, if there is none.
 pub(super) fn plan(
     knobs: &Knobs<'_>,
     machine: &Amounts,
+    no_execute: Option<&str>,
     quirks: Quirks,
 ) -> Result<Vec<Planned>, ConfigureError> {
     let mode = failure_mode(knobs);
@@ -60,8 +64,17 @@ pub(super) fn plan(
             types.push(SlotType { id: 0, shares: Shares::default(), count: at_most(count) });
         }
     }
-    let layout = lay_out(machine, &types, mode).map_err(ConfigureError::Layout)?;
+    if let (Some(reason), FailureMode::Abort) = (no_execute, mode) {
+        return Err(ConfigureError::Layout(reason.to_owned()));
+    }
+    let mut layout = lay_out(machine, &types, mode).map_err(ConfigureError::Layout)?;
     layout.warnings.iter().for_each(|warning| knobs.warn(warning));
+    if let Some(reason) = no_execute {
+        knobs.warn(format!("no slot can be used: {reason}; make that directory"));
+        for slot in &mut layout.slots {
+            slot.broken = Some(Broken { code: NO_EXECUTE, reason: reason.to_owned() });
+        }
+    }
     Ok(layout
         .slots
         .into_iter()

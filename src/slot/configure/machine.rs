@@ -13,6 +13,8 @@ use crate::world::World;
 pub struct Surroundings {
     /// The execution point's address as it stands in ads and claim ids.
     pub address: String,
+    /// Why EXECUTE cannot be used, if it cannot: the SlotBrokenReason of all slots.
+    pub no_execute: Option<String>,
     /// Free space of the file system of EXECUTE in KiB.
     pub disk_free: i64,
     /// Its whole size in KiB.

@@ -41,7 +41,7 @@ pub fn configure(
     let names: Vec<String> = config.view(world).names().map(|name| name.to_string()).collect();
     let totals = resources::totals(&global, &names, world, around, quirks)?;
     let tags: Vec<String> = totals.amounts.custom.iter().map(|custom| custom.tag.clone()).collect();
-    let planned = layout::plan(&global, &totals.amounts, quirks)?;
+    let planned = layout::plan(&global, &totals.amounts, around.no_execute.as_deref(), quirks)?;
 
     let mut common = ClassAd::new();
     machine::publish(&global, world, around, &mut common);

@@ -1,0 +1,39 @@
+//! The slots of a configuration without a process: their ads as FETCH_WORK would get them, and what they say to a job.
+
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use bstr::ByteSlice;
+
+use super::measure::{Measure, surroundings};
+use crate::config::Config;
+use crate::os::clock;
+use crate::slot::{Event, ExecutionPoint, Settings, Surroundings};
+use crate::world::World;
+
+/// What is around the slots of a configuration on this machine.
+pub fn surroundings_of(config: &Config, world: &dyn World) -> Surroundings {
+    let text = |name: &str| config.view(world).string(name).ok().flatten().map(|setting| setting.value);
+    // NETWORK_INTERFACE may be a pattern or the name of an interface; nothing listens, so only an address is looked at.
+    let is_address = |text: &String| text.parse::<IpAddr>().is_ok();
+    let address = text("NETWORK_INTERFACE").map(|text| text.to_string()).filter(is_address);
+    let address = address.or_else(|| text("IP_ADDRESS").map(|text| text.to_string()));
+    let execute: Option<PathBuf> = text("EXECUTE").map(|path| Path::new(&*path.to_os_str_lossy()).to_owned());
+    surroundings(&address.unwrap_or_else(|| world.machine().ip_address), execute.as_deref())
+}
+
+/// An execution point that has begun, without hooks: nothing is run.
+pub fn at_rest(mut settings: Settings, world: Rc<dyn World>) -> ExecutionPoint {
+    for slot in &mut settings.slots {
+        slot.hooks = None;
+    }
+    let now = clock::now();
+    let mut machine = ExecutionPoint::new(settings, world, now);
+    if let Some(measured) = Measure::new(Vec::new()).take() {
+        machine.step(now, Event::Measured(Box::new(measured)));
+    }
+    machine.step(now, Event::Start);
+    machine.step(now, Event::Refresh);
+    machine
+}
