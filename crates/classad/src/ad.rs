@@ -3,15 +3,12 @@
 use std::fmt;
 use std::sync::Arc;
 
-use bstr::{BStr, BString, ByteSlice};
+use bstr::{BStr, ByteSlice};
 
-use super::computed::Computed;
-use super::expr::{Expr, Repr};
-use super::memo::Memo;
-use super::name;
-use super::parser::{Dialect, ParseError};
-use super::tree::{Node, NodeId, Tree};
-use super::value::Value;
+use crate::syntax::expr::{Expr, Repr};
+use crate::syntax::name;
+use crate::syntax::tree::{Node, NodeId, Tree};
+use crate::syntax::value::Value;
 use crate::text::caseless;
 
 mod index;
@@ -21,11 +18,12 @@ mod model;
 mod moves;
 mod plain;
 mod text;
+pub mod unparse;
 
+use crate::syntax::literal::Plain;
 use index::{INDEX_FROM, Index};
 pub use lines::LineError;
-pub(crate) use lines::{exact_line, parts, to_nul};
-pub(crate) use plain::{Plain, plain_literal};
+pub(crate) use lines::{Parts, exact_line, parts, shifted, to_nul};
 
 /// An ad: a set of attributes with unevaluated values.
 ///
@@ -162,22 +160,6 @@ impl ClassAd {
         })
     }
 
-    /// The value of an attribute of this ad itself if it is a scalar literal: `None` where there is no such attribute,
-    /// `Some(None)` where it has to be evaluated.
-    pub(crate) fn computed(&self, name: &[u8], hash: u32) -> Option<Option<Computed<'_>>> {
-        Some(match self.slot(name, hash)? {
-            Slot::Undefined => Some(Computed::Undefined),
-            Slot::Error => Some(Computed::Error),
-            Slot::Bool(b) => Some(Computed::Bool(*b)),
-            Slot::Int(i) => Some(Computed::Int(*i)),
-            Slot::Real(r) => Some(Computed::Real(*r)),
-            Slot::Str { start, len } | Slot::Line { start, len } => {
-                Some(Computed::Str(self.slot_text(*start, *len)))
-            }
-            Slot::Expr(..) => None,
-        })
-    }
-
     /// The expression of an attribute; the chained parent is asked where the ad itself has none.
     pub fn get(&self, name: impl AsRef<[u8]>) -> Option<Expr> {
         let name = name.as_ref();
@@ -276,7 +258,7 @@ impl ClassAd {
     }
 
     /// Adds an attribute that is not there.
-    fn put_new(&mut self, wanted: &[u8], hash: u32, value: Slot) {
+    pub(crate) fn put_new(&mut self, wanted: &[u8], hash: u32, value: Slot) {
         // Texts must not be moved where the new value points into them.
         if !matches!(value, Slot::Str { .. }) {
             self.tidy();
@@ -429,23 +411,6 @@ impl ClassAd {
         }
         ad
     }
-
-    /// Reads an ad of the new form: `[ a = 1; b = 2 ]`. Text behind it is an error.
-    ///
-    /// # Errors
-    /// Says where the text stops being an ad.
-    pub fn parse_new(text: &[u8], dialect: Dialect) -> Result<ClassAd, ParseError> {
-        let (ad, used) = super::format::new::parse_prefix(text, dialect)?;
-        super::format::new::expect_end(text, used, dialect)?;
-        Ok(ad)
-    }
-
-    /// The new form on one line.
-    pub fn unparse(&self) -> BString {
-        let mut out = Vec::new();
-        super::unparse::ad(self, super::unparse::Form::New, &mut out);
-        out.into()
-    }
 }
 
 /// The same attributes with the same expressions; names without case, the chain left out.
@@ -469,12 +434,6 @@ impl<N: AsRef<[u8]>, V: Into<Value>> FromIterator<(N, V)> for ClassAd {
             ad.set(name, value);
         }
         ad
-    }
-}
-
-impl From<&ClassAd> for BString {
-    fn from(ad: &ClassAd) -> Self {
-        ad.unparse()
     }
 }
 

@@ -1,58 +1,27 @@
 //! The ClassAd language: values, expressions, ads, evaluation, matching, and every form ads are written in.
+//!
+//! Three floors, of which each knows those below it: [`syntax`] (what texts are), [`ad`] and [`read`] (ads, and streams of them),
+//! [`eval`] (what they mean). Below them stand [`text`], [`regex`] and [`Outside`]. The names that matter are here at the top.
 
-mod ad;
-mod arena;
-mod computed;
-mod context;
-mod evaluator;
-pub mod explain;
-mod expr;
-pub mod flatten;
-pub mod format;
-mod functions;
-mod lexer;
-mod matching;
-mod memo;
-pub mod mode;
-mod name;
-mod numbers;
-mod observer;
-mod operators;
+pub mod ad;
+pub mod eval;
 mod outside;
-mod parser;
-pub mod references;
+pub mod read;
 pub mod regex;
-mod rescope;
-mod scope;
-mod screen;
-mod shape;
-pub mod stream;
+pub mod syntax;
 pub mod text;
-mod times;
-pub mod traps;
-mod tree;
-#[cfg(feature = "serde")]
-mod typed;
-pub mod unparse;
-mod value;
 
-pub use ad::{ClassAd, LineError};
-pub use context::Context;
-pub use expr::Expr;
-pub use functions::function_names;
-pub use lexer::BadToken;
-pub use matching::MatchAd;
-pub use name::hash as hash_of_name;
-pub use name::{AttrName, is_private};
-pub use observer::{Observer, Part, Place};
-pub use outside::{Outside, System, Zone};
-pub use parser::{Dialect, ParseError, ParseErrorKind};
-pub use screen::{Guards, Loaded, Role, Screen, Truth};
-pub use shape::Shape;
-pub use times::{LocalTime, set_local_time};
+pub use ad::{ClassAd, LineError, unparse};
+pub use eval::{Context, MatchAd, Observer, Part, Place, explain, flatten, references};
 #[cfg(feature = "serde")]
-pub use typed::{FieldError, from_ad, to_ad};
-pub use value::{AbsTime, List, Value};
+pub use eval::{FieldError, from_ad, to_ad};
+pub use eval::{Guards, Loaded, Role, Screen, Truth};
+pub use outside::{Outside, System, Zone};
+pub use read::{format, stream};
+pub use syntax::{
+    AbsTime, AttrName, BadToken, Dialect, Expr, List, LocalTime, ParseError, ParseErrorKind, Shape, Value,
+    function_names, hash_of_name, is_private, mode, set_local_time, traps,
+};
 
 /// The examples of the README.
 #[cfg(all(doctest, feature = "serde"))]

@@ -1,10 +1,9 @@
 //! Attributes from lines of long ads.
 
-use super::plain;
-use super::{ClassAd, Memo, Plain, Slot, plain_literal};
-use crate::expr::Repr;
+use super::ClassAd;
+use crate::syntax::literal::plain_literal;
+use crate::syntax::{AttrName, Dialect, Expr, ParseError, numbers};
 use crate::text::Span;
-use crate::{AttrName, Dialect, Expr, ParseError, numbers};
 
 /// Why a line of a long ad cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -91,7 +90,7 @@ fn value_end(value: &[u8]) -> Result<usize, ParseError> {
 }
 
 /// An error of a part of a line, as one of the line.
-fn shifted(mut error: ParseError, by: usize) -> ParseError {
+pub(crate) fn shifted(mut error: ParseError, by: usize) -> ParseError {
     let by = u32::try_from(by).unwrap_or(u32::MAX);
     error.span.start = error.span.start.saturating_add(by);
     error.span.end = error.span.end.saturating_add(by);
@@ -115,96 +114,23 @@ impl ClassAd {
     /// # Errors
     /// Says what is wrong; the ad is left as it was.
     pub fn insert_line(&mut self, line: &[u8]) -> Result<AttrName, LineError> {
-        self.take_line(line, None).map(AttrName::from)
-    }
-
-    /// As [`ClassAd::insert_line`], with a memory of texts that were parsed before.
-    pub(crate) fn take_line<'l>(
-        &mut self,
-        line: &'l [u8],
-        memo: Option<&mut Memo>,
-    ) -> Result<&'l [u8], LineError> {
         let Parts { name, value_at, value } = parts(line)?;
-        let mut memo = memo;
-        let new = memo.as_deref_mut().and_then(|memo| memo.hash_of_next(self, name));
-        self.take_old(name, value, memo, new).map_err(|error| LineError::Value(shifted(error, value_at)))?;
-        Ok(name)
-    }
-
-    /// Takes the line that a text begins with if that is plain to see to be the attribute which the ad before had at this place,
-    /// with a plain value, or with the expression it had there. Returns the length of the line with its end; `None`
-    /// where [`ClassAd::take_line`] has to look. The text holds no NUL byte.
-    #[inline]
-    pub(crate) fn take_next(&mut self, text: &[u8], memo: &Memo) -> Option<usize> {
-        let at = self.entries.len();
-        let (hash, beginning) = memo.next_line(at)?;
-        let value = text.strip_prefix(beginning)?;
-        let (slot, length) = match *value.first()? {
-            b'"' => {
-                let end = 1 + memchr::memchr2(b'"', b'\n', &value[1..])?;
-                let ends = value[end] == b'"' && value[end - 1] != b'\\';
-                if !ends || value.get(end + 1) != Some(&b'\n') {
-                    return None;
-                }
-                let length = beginning.len() + end + 2;
-                self.put_new_line(beginning.len(), hash, &text[..length]);
-                return Some(length);
-            }
-            b'0'..=b'9' | b'-' => match plain::integer_line(value) {
-                Some((number, length)) => (Slot::Int(number), length),
-                None => plain_line(value)?,
-            },
-            _ => match memo.value_at(at, value) {
-                Some((root, tree, length)) => (Slot::Expr(root, tree), length),
-                None => plain_line(value)?,
-            },
-        };
-        self.put_new(&beginning[..beginning.len() - 3], hash, slot);
-        Some(beginning.len() + length + 1)
+        self.insert_old(name, value).map_err(|error| LineError::Value(shifted(error, value_at)))?;
+        Ok(AttrName::from(name))
     }
 
     /// Sets an attribute to the expression that a text of the old syntax begins with; tells whether it is plain to see that
     /// it is a literal.
+    ///
+    /// # Errors
+    /// Says where the text stops being an expression; the ad is left as it was.
     pub fn insert_old(&mut self, name: &[u8], text: &[u8]) -> Result<bool, ParseError> {
-        self.take_old(name, text, None, None)
-    }
-
-    fn take_old(
-        &mut self,
-        name: &[u8],
-        text: &[u8],
-        mut memo: Option<&mut Memo>,
-        new: Option<u32>,
-    ) -> Result<bool, ParseError> {
         if let Some(plain) = plain_literal(text) {
-            self.put_plain(name, new, plain);
+            self.put_plain(name, None, plain);
             return Ok(true);
         }
-        if let Some((root, tree)) = memo.as_deref_mut().and_then(|memo| memo.get(text)) {
-            if let (Some(memo), Some(_)) = (memo, new) {
-                memo.keep_at(self.entries.len(), text, root, &tree);
-            }
-            self.put_known(name, new, Slot::Expr(root, tree));
-            return Ok(false);
-        }
         let (expr, _) = Expr::parse_prefix(text, Dialect::old_syntax())?;
-        if let (Some(memo), Repr::Node(tree, root)) = (memo, &expr.0) {
-            memo.keep(text, *root, tree);
-        }
         self.insert(name, expr);
         Ok(false)
     }
-}
-
-/// The number or truth value that a text begins with if its line ends there, and its length.
-fn plain_line(text: &[u8]) -> Option<(Slot, usize)> {
-    let end = memchr::memchr(b'\n', text)?;
-    let slot = match plain_literal(&text[..end])? {
-        Plain::Int(i) => Slot::Int(i),
-        Plain::Real(r) => Slot::Real(r),
-        Plain::Bool(b) => Slot::Bool(b),
-        Plain::Undefined => Slot::Undefined,
-        Plain::Str(_) => return None,
-    };
-    Some((slot, end))
 }

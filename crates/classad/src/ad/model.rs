@@ -8,8 +8,8 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::ClassAd;
-use crate::format::{json, long, xml};
-use crate::{Dialect, Expr};
+use crate::read::format::{json, long, xml};
+use crate::syntax::{Dialect, Expr};
 
 /// Things that are done in each case: 40 where none fails.
 const STEPS: std::ops::Range<usize> = 1..80;

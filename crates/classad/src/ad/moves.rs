@@ -1,7 +1,7 @@
 //! Attributes copied, renamed and dropped within an ad: their values stay in the ad and no expression is made of them.
 
 use super::{ClassAd, Index, Slot};
-use crate::name;
+use crate::syntax::name;
 
 impl ClassAd {
     /// Gives the attribute `to` the value of `from`, which may be the chained parent's; whether there was one. As with
@@ -107,7 +107,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::format::long;
+    use crate::read::format::long;
 
     /// Does the same with expressions taken out and put in again.
     fn slowly(ad: &mut ClassAd, what: &str, from: &str, to: &str) -> bool {

@@ -127,7 +127,7 @@ impl ClassAd {
     /// Adds an attribute that is not there and holds a string without quotation marks, given as its line in the long form;
     /// `beginning` is the length of `Name = ` in it.
     #[inline]
-    pub(super) fn put_new_line(&mut self, beginning: usize, hash: u32, line: &[u8]) {
+    pub(crate) fn put_new_line(&mut self, beginning: usize, hash: u32, line: &[u8]) {
         self.tidy();
         let start = self.text.len() as u32;
         self.text.extend_from_slice(line);
@@ -194,8 +194,8 @@ impl ClassAd {
 
 #[cfg(test)]
 mod tests {
-    use crate::ClassAd;
-    use crate::format::long;
+    use crate::ad::ClassAd;
+    use crate::read::format::long;
 
     #[test]
     fn a_string_that_happens_to_stand_behind_its_name_is_no_finished_line() {

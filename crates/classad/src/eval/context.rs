@@ -1,0 +1,234 @@
+//! What an evaluation sees, and the ways to ask for a value.
+
+use bstr::BString;
+
+use crate::ad::ClassAd;
+use crate::eval::arena::Arena;
+use crate::eval::computed::Computed;
+use crate::eval::evaluator::{At, Evaluator, LEFT_CONTEXT, MATCH_SCOPE, RIGHT_CONTEXT, Setting};
+use crate::eval::observer::Observer;
+use crate::eval::scope::{AdRef, Scope};
+use crate::outside::Outside;
+use crate::syntax::{Expr, Value};
+
+/// The surroundings of an evaluation: the ad it is made for (MY), the other ad of a match (TARGET), and the world.
+///
+/// Evaluation never panics and always ends. Where the reference fails to find a value at all (classad.md 8.3), the
+/// value is `error`, as its tools print it; [`Context::try_eval`] tells the difference.
+///
+/// ```
+/// use htc_classad::{ClassAd, Context, Expr, Value};
+/// use htc_classad::System;
+/// let mut job = ClassAd::new();
+/// job.set("RequestCpus", 2);
+/// job.insert_line(b"Requirements = TARGET.Cpus >= RequestCpus").unwrap();
+/// let mut slot = ClassAd::new();
+/// slot.set("Cpus", 4);
+///
+/// let world = System;
+/// let context = Context::new(&world).my(&job).target(&slot);
+/// assert_eq!(context.eval_attr("Requirements"), Value::Bool(true));
+/// assert_eq!(context.eval(&Expr::parse(b"RequestCpus * 2.5").unwrap()), Value::Real(5.0));
+/// assert_eq!(context.int("RequestCpus"), Some(2));
+/// ```
+#[derive(Clone, Copy)]
+pub struct Context<'a> {
+    world: &'a dyn Outside,
+    my: Option<&'a ClassAd>,
+    target: Option<&'a ClassAd>,
+    strict: bool,
+    alone: bool,
+    observer: Option<&'a dyn Observer>,
+}
+
+impl<'a> Context<'a> {
+    /// A context without ads, in the [mode](crate::syntax::mode) that is set.
+    pub fn new(world: &'a dyn Outside) -> Self {
+        Context {
+            world,
+            my: None,
+            target: None,
+            strict: crate::syntax::mode::is_strict(),
+            alone: false,
+            observer: None,
+        }
+    }
+
+    /// The ad that names are looked up in.
+    #[must_use]
+    pub fn my(mut self, ad: &'a ClassAd) -> Self {
+        self.my = Some(ad);
+        self
+    }
+
+    /// The other ad of a match.
+    #[must_use]
+    pub fn target(mut self, ad: &'a ClassAd) -> Self {
+        self.target = Some(ad);
+        self
+    }
+
+    /// Strict mode (`STRICT_CLASSAD_EVALUATION`) or condor mode, whatever mode is set: classad.md 1.
+    #[must_use]
+    pub fn strict(mut self, strict: bool) -> Self {
+        self.strict = strict;
+        self
+    }
+
+    /// Expressions are evaluated as texts of their own that stand in no ad, as `ClassAd::EvaluateExpr` does in transforms and
+    /// routes: names in them are found in the ad, but not from within an ad or list that is written in them.
+    #[must_use]
+    pub fn alone(mut self) -> Self {
+        self.alone = true;
+        self
+    }
+
+    /// Who is told about each step.
+    #[must_use]
+    pub fn observer(mut self, observer: &'a dyn Observer) -> Self {
+        self.observer = Some(observer);
+        self
+    }
+
+    /// The world that evaluation sees.
+    pub fn world(&self) -> &'a dyn Outside {
+        self.world
+    }
+
+    /// Whether it is strict mode.
+    pub fn is_strict(&self) -> bool {
+        self.strict
+    }
+
+    /// The ad that names are looked up in, where there is one.
+    pub fn my_ad(&self) -> Option<&'a ClassAd> {
+        self.my
+    }
+
+    /// The value of an expression.
+    pub fn eval(&self, expr: &Expr) -> Value {
+        self.try_eval(expr).unwrap_or(Value::Error)
+    }
+
+    /// The value of an expression; `None` when the evaluation failed: a limit was reached or a function refused
+    /// (classad.md 8.3).
+    pub fn try_eval(&self, expr: &Expr) -> Option<Value> {
+        // Literals need no evaluator.
+        if let (crate::syntax::expr::Repr::Scalar(value), None) = (&expr.0, self.observer) {
+            return Some(Computed::of_scalar(value).to_value());
+        }
+        self.run(Question::Expr(expr), |value| value.to_value()).flatten()
+    }
+
+    /// Whether a constraint holds: the expression is true or a number other than zero.
+    pub fn holds(&self, expr: &Expr) -> bool {
+        self.run(Question::Constraint(expr), |value| value.truth()).flatten().flatten() == Some(true)
+    }
+
+    /// The value of an attribute: MY's if it has it, else TARGET's, evaluated there (reference: `EvalAttr`). Undefined
+    /// where neither has it.
+    pub fn eval_attr(&self, name: impl AsRef<[u8]>) -> Value {
+        match self.attribute(name.as_ref(), |value| value.to_value()) {
+            None => Value::Undefined,
+            Some(value) => value.unwrap_or(Value::Error),
+        }
+    }
+
+    /// As [`Context::eval_attr`]; `None` where neither ad has the attribute, `Some(None)` where its evaluation failed.
+    pub fn try_eval_attr(&self, name: impl AsRef<[u8]>) -> Option<Option<Value>> {
+        self.attribute(name.as_ref(), |value| value.to_value())
+    }
+
+    /// An integer as `EvalInteger` sees it: reals are cut off, booleans are 0 and 1, all else is none.
+    pub fn int(&self, name: impl AsRef<[u8]>) -> Option<i64> {
+        self.attribute(name.as_ref(), |value| match value {
+            Computed::Int(i) => Some(i),
+            Computed::Real(r) => Some(crate::syntax::numbers::truncate(r)),
+            Computed::Bool(b) => Some(i64::from(b)),
+            _ => None,
+        })
+        .flatten()
+        .flatten()
+    }
+
+    /// A truth value as `EvalBool` sees it: numbers other than zero are true.
+    pub fn boolean(&self, name: impl AsRef<[u8]>) -> Option<bool> {
+        self.attribute(name.as_ref(), |value| value.truth()).flatten().flatten()
+    }
+
+    /// A number as `EvalFloat` sees it: booleans are 0 and 1.
+    pub fn real(&self, name: impl AsRef<[u8]>) -> Option<f64> {
+        self.attribute(name.as_ref(), |value| match value {
+            Computed::Int(i) => Some(i as f64),
+            Computed::Real(r) => Some(r),
+            Computed::Bool(b) => Some(f64::from(u8::from(b))),
+            _ => None,
+        })
+        .flatten()
+        .flatten()
+    }
+
+    /// A string as `EvalString` sees it; nothing is converted.
+    pub fn string(&self, name: impl AsRef<[u8]>) -> Option<BString> {
+        self.attribute(name.as_ref(), |value| match value {
+            Computed::Str(text) => Some(BString::from(text)),
+            _ => None,
+        })
+        .flatten()
+        .flatten()
+    }
+
+    fn attribute<T>(&self, name: &[u8], convert: impl FnOnce(Computed<'_>) -> T) -> Option<Option<T>> {
+        self.run(Question::Attribute(name), convert)
+    }
+
+    /// Runs an evaluation. `None` where the question is about something that is not there; `Some(None)` where the
+    /// evaluation failed.
+    pub(crate) fn run<T>(
+        &self,
+        question: Question<'_>,
+        convert: impl FnOnce(Computed<'_>) -> T,
+    ) -> Option<Option<T>> {
+        let empty = ClassAd::new();
+        let my = self.my.or(self.target.map(|_| &empty));
+        let matching = self.target.is_some();
+        let left = my.map(|ad| Scope { ad: AdRef::Own(ad), parent: matching.then_some(&LEFT_CONTEXT) });
+        let right = self.target.map(|ad| Scope { ad: AdRef::Own(ad), parent: Some(&RIGHT_CONTEXT) });
+        let (left, right) = (left.as_ref(), right.as_ref());
+        let arena = Arena::default();
+        let mut evaluator = Evaluator::new(Setting {
+            world: self.world,
+            arena: &arena,
+            strict: self.strict,
+            left: if matching { left } else { None },
+            right,
+            observer: self.observer,
+        });
+        let result = match question {
+            Question::Expr(expr) => {
+                let written = if self.alone { None } else { left };
+                evaluator.top(expr, At { current: left, written })
+            }
+            Question::Constraint(expr) => Ok(Computed::Bool(evaluator.holds(expr, left))),
+            // An attribute of the other ad is evaluated there, with the roles exchanged.
+            Question::Attribute(name) => left
+                .and_then(|left| evaluator.attribute(left, name))
+                .or_else(|| right.and_then(|right| evaluator.attribute(right, name)))?,
+            Question::Match(name) => evaluator.attribute(&MATCH_SCOPE, name)?,
+        };
+        Some(result.ok().map(|value| convert(evaluator.finished(value))))
+    }
+}
+
+/// What can be asked of a context.
+#[derive(Clone, Copy)]
+pub(crate) enum Question<'q> {
+    /// The value of an expression.
+    Expr(&'q Expr),
+    /// Whether an expression is true.
+    Constraint(&'q Expr),
+    /// The value of an attribute.
+    Attribute(&'q [u8]),
+    /// The value of an attribute of the match ad.
+    Match(&'q [u8]),
+}

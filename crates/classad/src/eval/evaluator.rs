@@ -1,0 +1,515 @@
+//! Evaluation of expressions (classad.md 5, 7, 8; reference: exprTree.cpp, attrrefs.cpp, operators.cpp, exprList.cpp).
+//!
+//! It always ends: operators and references nest as deep as the reference lets them ([`MAX_DEPTH`]), an evaluation
+//! takes so many steps ([`MAX_STEPS`]), and where the reference starts afresh without any bound, ours has one of its
+//! own ([`MAX_FRESH`], [`MAX_TOTAL_STEPS`], [`MAX_STACK`]).
+
+mod active;
+mod logic;
+mod lookup;
+mod select;
+
+use std::sync::{Arc, LazyLock};
+
+use bstr::ByteSlice;
+
+use crate::ad::ClassAd;
+use crate::ad::Slot;
+use crate::eval::arena::Arena;
+use crate::eval::computed::{Computed, ComputedList, Evaluated, Failure, Items};
+use crate::eval::observer::{Observer, Part};
+use crate::eval::scope::{AdRef, Bound, MATCH_EXPRESSIONS, Scope, Side, Wanted};
+use crate::eval::{Context, functions, operators};
+use crate::outside::Outside;
+use crate::syntax::Dialect;
+use crate::syntax::expr::{Expr, Repr};
+use crate::syntax::tree::{ABSOLUTE, Node, NodeId, Special, Tree, UnaryOp};
+
+use active::Active;
+pub(crate) use logic::{conjunction, disjunction};
+
+/// Operators and references that may be under way at once.
+pub(crate) const MAX_DEPTH: i32 = 400;
+/// Nodes that one evaluation may visit.
+pub(crate) const MAX_STEPS: i64 = 10_000_000;
+/// Nodes that an evaluation and those that it starts afresh may visit together.
+const MAX_TOTAL_STEPS: i64 = 4 * MAX_STEPS;
+/// Evaluations that may be started afresh within one another.
+const MAX_FRESH: u32 = 100;
+/// Bytes of the machine's stack that one evaluation may use, half of what threads usually have. The reference does not
+/// count calls of functions and overflows its stack instead.
+const MAX_STACK: usize = 1 << 20;
+
+/// Where an expression is evaluated.
+#[derive(Clone, Copy)]
+pub(crate) struct At<'a> {
+    /// The ad that plain names are looked up from.
+    pub(crate) current: Option<&'a Scope<'a>>,
+    /// The ad that the expression is written in; it differs where a function evaluates an argument in another ad, and
+    /// for attributes of a chained parent.
+    pub(crate) written: Option<&'a Scope<'a>>,
+}
+
+impl<'a> At<'a> {
+    pub(crate) fn scope(scope: Option<&'a Scope<'a>>) -> Self {
+        At { current: scope, written: scope }
+    }
+}
+
+/// One evaluation under way.
+pub(crate) struct Evaluator<'a> {
+    pub(crate) world: &'a dyn Outside,
+    pub(crate) arena: &'a Arena<'a>,
+    pub(crate) strict: bool,
+    /// The two sides of a match.
+    left: Option<&'a Scope<'a>>,
+    right: Option<&'a Scope<'a>>,
+    /// The ad that `evalInEachContext()` evaluates in, and the side that unscoped names of it fall back to.
+    each: Option<(&'a Scope<'a>, Option<&'a Scope<'a>>)>,
+    root: Option<&'a Scope<'a>>,
+    depth: i32,
+    steps: i64,
+    total_steps: i64,
+    fresh: u32,
+    /// Attributes whose expressions are under way.
+    active: Active,
+    observer: Option<&'a dyn Observer>,
+    /// Where plain names are looked up instead of the current ad, after a function that has left the reference elsewhere.
+    strayed: Option<&'a Scope<'a>>,
+    /// Whether the left and the right ad lack an attribute named `target`, once that is known.
+    plain_targets: [Option<bool>; 2],
+}
+
+/// What an evaluator needs to know at its start.
+pub(crate) struct Setting<'a> {
+    pub(crate) world: &'a dyn Outside,
+    pub(crate) arena: &'a Arena<'a>,
+    pub(crate) strict: bool,
+    pub(crate) left: Option<&'a Scope<'a>>,
+    pub(crate) right: Option<&'a Scope<'a>>,
+    pub(crate) observer: Option<&'a dyn Observer>,
+}
+
+impl<'a> Setting<'a> {
+    /// For a walk through an expression that is no part of a match and that nobody observes.
+    pub(crate) fn alone(context: Context<'a>, arena: &'a Arena<'a>) -> Self {
+        let (world, strict) = (context.world(), context.is_strict());
+        Setting { world, arena, strict, left: None, right: None, observer: None }
+    }
+}
+
+/// The ad that both context ads of a match stand in.
+pub(crate) static MATCH_SCOPE: Scope<'static> = Scope { ad: AdRef::Match, parent: None };
+/// The ad that the left ad of a match stands in.
+pub(crate) static LEFT_CONTEXT: Scope<'static> =
+    Scope { ad: AdRef::Context(Side::Left), parent: Some(&MATCH_SCOPE) };
+/// The ad that the right ad of a match stands in.
+pub(crate) static RIGHT_CONTEXT: Scope<'static> =
+    Scope { ad: AdRef::Context(Side::Right), parent: Some(&MATCH_SCOPE) };
+
+/// [`MATCH_EXPRESSIONS`], parsed.
+static MATCH_PARSED: LazyLock<Vec<Expr>> = LazyLock::new(|| {
+    MATCH_EXPRESSIONS.iter().filter_map(|(_, text)| Expr::parse(text.as_bytes()).ok()).collect()
+});
+
+#[inline]
+fn same(a: Option<&Scope<'_>>, b: &Scope<'_>) -> bool {
+    a.is_some_and(|a| std::ptr::eq(std::ptr::from_ref(a).cast::<()>(), std::ptr::from_ref(b).cast::<()>()))
+}
+
+impl<'a> Evaluator<'a> {
+    pub(crate) fn new(setting: Setting<'a>) -> Self {
+        Evaluator {
+            world: setting.world,
+            arena: setting.arena,
+            strict: setting.strict,
+            left: setting.left,
+            right: setting.right,
+            each: None,
+            root: None,
+            depth: MAX_DEPTH,
+            steps: MAX_STEPS,
+            total_steps: MAX_TOTAL_STEPS,
+            fresh: 0,
+            active: Active::default(),
+            observer: setting.observer,
+            strayed: None,
+            plain_targets: [None; 2],
+        }
+    }
+
+    /// Evaluates an expression from an ad, with budgets of its own.
+    pub(crate) fn top(&mut self, expr: &'a Expr, at: At<'a>) -> Evaluated<'a> {
+        self.fresh(at.current, |this| match &expr.0 {
+            Repr::Scalar(value) => Ok(Computed::of_scalar(value)),
+            Repr::Node(tree, root) => this.eval(tree, *root, at),
+        })
+    }
+
+    /// A result as it leaves the evaluation: the ad of both sides of a match, which is only answered for, is made.
+    pub(crate) fn finished(&self, value: Computed<'a>) -> Computed<'a> {
+        let Computed::Ad(Scope { ad: AdRef::Match, .. }) = value else { return value };
+        let mut ad = crate::eval::scope::match_ad();
+        for (name, side) in [("LEFT", self.left), ("RIGHT", self.right)] {
+            if let Some(side) = side {
+                ad.set(name, side.to_ad());
+            }
+        }
+        let made = self.arena.ad(ad).map(|ad| Scope { ad: AdRef::Own(ad), parent: None });
+        made.and_then(|scope| self.arena.scope(scope)).map_or(value, Computed::Ad)
+    }
+
+    /// Evaluates an attribute that `scope` itself has, with budgets of its own; `None` where it has not.
+    pub(crate) fn attribute(&mut self, scope: &'a Scope<'a>, name: &[u8]) -> Option<Evaluated<'a>> {
+        let bound = self.find_here(scope, Wanted::new(name))?;
+        Some(self.fresh(Some(scope), |this| this.eval_bound_fresh(bound, scope)))
+    }
+
+    /// Runs an evaluation with fresh budgets within this one, as the reference does for `ad["name"]`,
+    /// `evalInEachContext()` and `countMatches()`.
+    pub(crate) fn fresh<T>(
+        &mut self,
+        scope: Option<&'a Scope<'a>>,
+        run: impl FnOnce(&mut Self) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        if self.fresh >= MAX_FRESH {
+            return Err(Failure);
+        }
+        self.fresh += 1;
+        let root = self.root;
+        let (depth, steps) = (self.depth, self.steps);
+        let active = self.active.begin();
+        let strayed = self.strayed.take();
+        self.root = scope.map(Self::outermost);
+        self.depth = MAX_DEPTH;
+        self.steps = MAX_STEPS.min(self.total_steps);
+        let granted = self.steps;
+        let result = self.nested(run);
+        self.total_steps -= granted - self.steps.max(0);
+        self.root = root;
+        self.depth = depth;
+        self.steps = steps.min(self.total_steps);
+        self.active.end(active);
+        self.strayed = strayed;
+        self.fresh -= 1;
+        result
+    }
+
+    /// The ad that absolute names are looked up from.
+    pub(crate) fn root(&self) -> Option<&'a Scope<'a>> {
+        self.root
+    }
+
+    fn outermost(scope: &'a Scope<'a>) -> &'a Scope<'a> {
+        let mut scope = scope;
+        while let Some(parent) = scope.parent {
+            scope = parent;
+        }
+        scope
+    }
+
+    /// Goes on if there is stack enough.
+    #[inline]
+    pub(crate) fn nested<T>(
+        &mut self,
+        run: impl FnOnce(&mut Self) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        self.enter()?;
+        run(self)
+    }
+
+    /// Looks whether there is stack enough. The evaluator stands on the stack itself, where the evaluation began.
+    #[inline]
+    pub(crate) fn enter(&self) -> Result<(), Failure> {
+        let here = 0u8;
+        let used = std::ptr::from_ref(self).addr().abs_diff(std::ptr::from_ref(&here).addr());
+        if used > MAX_STACK { Err(Failure) } else { Ok(()) }
+    }
+
+    /// Whether the reference would go no deeper.
+    pub(crate) fn is_deepest(&self) -> bool {
+        self.depth <= 0
+    }
+
+    /// Counts a level of the reference's depth around an evaluation.
+    pub(crate) fn deeper<T>(
+        &mut self,
+        run: impl FnOnce(&mut Self) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        if self.depth <= 0 {
+            return Err(Failure);
+        }
+        self.depth -= 1;
+        let result = run(self);
+        self.depth += 1;
+        result
+    }
+
+    /// Counts a step of work that is no evaluation of a node.
+    pub(crate) fn step(&mut self) -> Result<(), Failure> {
+        self.steps -= 1;
+        if self.steps < 0 { Err(Failure) } else { Ok(()) }
+    }
+
+    /// Evaluates a node. Scalars and names are answered here, all else below.
+    #[inline]
+    pub(crate) fn eval(&mut self, tree: &'a Arc<Tree>, id: NodeId, at: At<'a>) -> Evaluated<'a> {
+        self.steps -= 1;
+        if self.steps < 0 {
+            return Err(Failure);
+        }
+        if let Some(observer) = self.observer {
+            return self.observed(observer, tree, id, at);
+        }
+        self.eval_node(tree, id, at)
+    }
+
+    #[cold]
+    fn observed(
+        &mut self,
+        observer: &'a dyn Observer,
+        tree: &'a Arc<Tree>,
+        id: NodeId,
+        at: At<'a>,
+    ) -> Evaluated<'a> {
+        let part = Part { tree, id };
+        observer.enter(&part);
+        let result = self.eval_node(tree, id, at);
+        observer.leave(&part, result.ok().map(Computed::to_value).as_ref());
+        result
+    }
+
+    fn eval_node(&mut self, tree: &'a Arc<Tree>, id: NodeId, at: At<'a>) -> Evaluated<'a> {
+        Ok(match tree.node(id) {
+            Node::Int(i) => Computed::Int(i),
+            Node::Str(text) => Computed::Str(tree.bytes(text)),
+            Node::Bool(b) => Computed::Bool(b),
+            Node::Real(r) => Computed::Real(r),
+            Node::Undefined => Computed::Undefined,
+            Node::Error => Computed::Error,
+            Node::AbsTime(time) => Computed::AbsTime(tree.times[time as usize]),
+            Node::RelTime(seconds) => Computed::Real(seconds),
+            Node::Name { text, hash, special, .. } => {
+                return self.name(Wanted { bytes: tree.bytes(text), hash, special }, at);
+            }
+            Node::Binary(op, left, right) => return self.binary(tree, op, left, right, at),
+            Node::Unary(op, operand) => return self.unary(tree, op, operand, at),
+            Node::Call { name, first, count } => {
+                return self.call(tree, name, tree.links(first, count), at);
+            }
+            Node::Attr { base, name } => return self.selection(tree, base, Wanted::of(tree, name), at),
+            Node::Ternary { condition, branches } => {
+                return self.conditional(tree, condition, tree.links(branches, 2), at);
+            }
+            Node::List { first, count } => {
+                let items = Items::Nodes(tree, tree.links(first, count));
+                let list = ComputedList { items, scope: at.written, shared: false };
+                Computed::List(self.arena.list(list).ok_or(Failure)?)
+            }
+            Node::Ad { first, count } => {
+                let ad = AdRef::Literal { tree, first, count };
+                Computed::Ad(self.arena.scope(Scope { ad, parent: at.written }).ok_or(Failure)?)
+            }
+        })
+    }
+
+    fn unary(&mut self, tree: &'a Arc<Tree>, op: UnaryOp, operand: NodeId, at: At<'a>) -> Evaluated<'a> {
+        self.depth -= 1;
+        if self.depth < 0 {
+            self.depth += 1;
+            return Err(Failure);
+        }
+        let operand = self.eval(tree, operand, at);
+        self.depth += 1;
+        match (op, &operand) {
+            (UnaryOp::Parentheses, _) | (_, Err(_)) => operand,
+            (_, Ok(operand)) => Ok(operators::unary(op, *operand)),
+        }
+    }
+
+    fn conditional(
+        &mut self,
+        tree: &'a Arc<Tree>,
+        condition: NodeId,
+        branches: &'a [NodeId],
+        at: At<'a>,
+    ) -> Evaluated<'a> {
+        self.depth -= 1;
+        let result = if self.depth < 0 {
+            Err(Failure)
+        } else {
+            self.eval(tree, condition, at).and_then(|condition| match condition.truth() {
+                Some(truth) => self.eval(tree, branches[usize::from(!truth)], at),
+                None if condition.is_undefined() => Ok(Computed::Undefined),
+                None if condition.is_error() => Ok(Computed::Error),
+                // The reference evaluates both branches here before it finds the condition unusable.
+                None => self
+                    .eval(tree, branches[0], at)
+                    .and_then(|_| self.eval(tree, branches[1], at))
+                    .map(|_| Computed::Error),
+            })
+        };
+        self.depth += 1;
+        result
+    }
+
+    #[inline]
+    fn name(&mut self, wanted: Wanted<'_>, at: At<'a>) -> Evaluated<'a> {
+        if self.observer.is_none()
+            && let Some(current) = self.current(at)
+        {
+            if wanted.special == Special::Target
+                && self.depth > 1
+                && let Some(target) = self.plain_target(current)
+            {
+                // As below, in the three steps of the reference: TARGET, `.RIGHT`, the ad.
+                self.steps -= 2;
+                return if self.steps < 0 { Err(Failure) } else { Ok(Computed::Ad(target)) };
+            }
+            if let AdRef::Own(ad) = current.ad
+                && let Some(slot) = ad.slot(wanted.bytes, wanted.hash)
+            {
+                return self.eval_slot(ad, slot, current);
+            }
+        }
+        let found = self.resolve(wanted, at)?;
+        if let Some(observer) = self.observer {
+            observer.found(wanted.bytes.as_bstr(), self.place(found.map(|(_, scope)| scope)));
+        }
+        match found {
+            Some((bound, scope)) => self.eval_bound(bound, scope),
+            None => Ok(Computed::Undefined),
+        }
+    }
+
+    /// The value of an attribute that an ad itself has.
+    #[inline]
+    fn eval_slot(&mut self, owner: &'a ClassAd, slot: &'a Slot, scope: &'a Scope<'a>) -> Evaluated<'a> {
+        if self.depth <= 0 {
+            return Err(Failure);
+        }
+        self.steps -= 1;
+        if self.steps < 0 {
+            return Err(Failure);
+        }
+        match slot {
+            Slot::Int(i) => Ok(Computed::Int(*i)),
+            Slot::Str { start, len } | Slot::Line { start, len } => {
+                Ok(Computed::Str(owner.slot_text(*start, *len)))
+            }
+            Slot::Bool(b) => Ok(Computed::Bool(*b)),
+            Slot::Real(r) => Ok(Computed::Real(*r)),
+            Slot::Undefined => Ok(Computed::Undefined),
+            Slot::Error => Ok(Computed::Error),
+            Slot::Expr(root, tree) => {
+                let at = self.written_in(owner, scope, tree)?;
+                self.under_way(std::ptr::from_ref(slot).addr(), tree, *root, at)
+            }
+        }
+    }
+
+    /// Evaluates what a name is bound to, in the ad where it was found.
+    #[inline]
+    pub(crate) fn eval_bound(&mut self, bound: Bound<'a>, scope: &'a Scope<'a>) -> Evaluated<'a> {
+        if let Bound::Slot { owner, slot } = bound {
+            return self.eval_slot(owner, slot, scope);
+        }
+        if self.depth <= 0 {
+            return Err(Failure);
+        }
+        self.steps -= 1;
+        if self.steps < 0 {
+            return Err(Failure);
+        }
+        match bound {
+            Bound::Slot { .. } => Err(Failure),
+            Bound::Node { tree, id, key } => {
+                // Ads that share a tree, as copies do, are told apart by the outermost ad.
+                let key = key ^ std::ptr::from_ref(Self::outermost(scope)).addr().rotate_left(17);
+                self.under_way(key, tree, id, At::scope(Some(scope)))
+            }
+            Bound::Ad(ad) => Ok(Computed::Ad(ad)),
+            Bound::MatchSide(side) => {
+                // `.LEFT` or `.RIGHT`, looked up from the match ad.
+                if self.depth <= 1 {
+                    return Err(Failure);
+                }
+                self.steps -= 1;
+                let ad = if side == Side::Left { self.left } else { self.right };
+                Ok(ad.map_or(Computed::Undefined, Computed::Ad))
+            }
+            Bound::MatchExpression(number) => self.match_expression(number),
+            Bound::Time => Ok(Computed::Int(self.world.epoch())),
+            Bound::Value(value) => Ok(value),
+        }
+    }
+
+    /// Evaluates what a name is bound to as the start of an evaluation: it is not yet counted as under way.
+    pub(crate) fn eval_bound_fresh(&mut self, bound: Bound<'a>, scope: &'a Scope<'a>) -> Evaluated<'a> {
+        match bound {
+            Bound::Slot { owner, slot: Slot::Expr(root, tree) } => {
+                let at = self.written_in(owner, scope, tree)?;
+                self.eval(tree, *root, at)
+            }
+            Bound::Node { tree, id, .. } => self.eval(tree, id, At::scope(Some(scope))),
+            other => self.eval_bound(other, scope),
+        }
+    }
+
+    /// Lists and ads in an attribute of a chained parent are written in that parent.
+    fn written_in(
+        &mut self,
+        owner: &'a ClassAd,
+        scope: &'a Scope<'a>,
+        tree: &'a Arc<Tree>,
+    ) -> Result<At<'a>, Failure> {
+        let own = matches!(scope.ad, AdRef::Own(ad) if std::ptr::eq(ad, owner));
+        if own || !tree.has_scopes {
+            return Ok(At::scope(Some(scope)));
+        }
+        let written = self.arena.scope(Scope { ad: AdRef::Own(owner), parent: None }).ok_or(Failure)?;
+        Ok(At { current: Some(scope), written: Some(written) })
+    }
+
+    /// Evaluates an attribute's expression unless it is being evaluated already, which is undefined (classad.md 8.1).
+    fn under_way(&mut self, key: usize, tree: &'a Arc<Tree>, id: NodeId, at: At<'a>) -> Evaluated<'a> {
+        if self.active.contains(key) {
+            return Ok(Computed::Undefined);
+        }
+        self.active.push(key);
+        self.depth -= 1;
+        // The step has been counted.
+        self.steps += 1;
+        let strayed = self.strayed.take();
+        let result = self.eval(tree, id, at);
+        self.strayed = strayed;
+        self.depth += 1;
+        self.active.pop();
+        result
+    }
+
+    fn match_expression(&mut self, number: usize) -> Evaluated<'a> {
+        let Some(Expr(Repr::Node(tree, root))) = MATCH_PARSED.get(number) else { return Err(Failure) };
+        let root = *root;
+        let key = MATCH_EXPRESSIONS.as_ptr().wrapping_add(number).addr();
+        self.under_way(key, tree, root, At::scope(Some(&MATCH_SCOPE)))
+    }
+
+    fn call(
+        &mut self,
+        tree: &'a Arc<Tree>,
+        name: NodeId,
+        arguments: &'a [NodeId],
+        at: At<'a>,
+    ) -> Evaluated<'a> {
+        let Some(function) = functions::implementation(tree.name(name).function) else {
+            return Ok(Computed::Error);
+        };
+        self.nested(|evaluator| function(&mut functions::Call { evaluator, tree, arguments, at }))
+    }
+
+    /// The dialect of texts that are parsed on the way.
+    pub(crate) fn dialect(&self) -> Dialect {
+        Dialect::new_syntax().strict(self.strict)
+    }
+}

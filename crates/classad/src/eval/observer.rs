@@ -1,0 +1,85 @@
+//! Watching an evaluation: what explanations, references and traces are made from.
+
+use std::sync::Arc;
+
+use bstr::{BStr, BString};
+
+use crate::ad::unparse::{self, Form};
+use crate::syntax::expr::Expr;
+use crate::syntax::tree::{NodeId, Tree};
+use crate::syntax::value::Value;
+
+/// Is told what an evaluation does, while it does it. The evaluation itself is the same with and without.
+///
+/// ```
+/// use std::cell::RefCell;
+/// use bstr::BStr;
+/// use htc_classad::{ClassAd, Context, Expr, Observer, Place};
+/// # use htc_classad::System;
+///
+/// #[derive(Default)]
+/// struct Names(RefCell<Vec<String>>);
+/// impl Observer for Names {
+///     fn found(&self, name: &BStr, place: Place) {
+///         self.0.borrow_mut().push(format!("{name} {place:?}"));
+///     }
+/// }
+///
+/// let mut ad = ClassAd::new();
+/// ad.set("Cpus", 4);
+/// let names = Names::default();
+/// let world = System;
+/// let context = Context::new(&world).my(&ad).observer(&names);
+/// context.eval(&Expr::parse(b"Cpus > 2 && Owner == \"ana\"").unwrap());
+/// assert_eq!(names.0.into_inner(), ["Cpus My", "Owner Nowhere"]);
+/// ```
+pub trait Observer {
+    /// The evaluation of a part of an expression begins.
+    fn enter(&self, _part: &Part<'_>) {}
+
+    /// A name was looked up.
+    fn found(&self, _name: &BStr, _place: Place) {}
+
+    /// The evaluation of a part has ended with this value; `None` when it failed (a limit was reached).
+    fn leave(&self, _part: &Part<'_>, _value: Option<&Value>) {}
+}
+
+/// Where a name was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Place {
+    /// In the ad that the expression is evaluated for.
+    My,
+    /// In the other ad.
+    Target,
+    /// In an ad written within one of them, or within the expression.
+    Nested,
+    /// It is one of the names that a match itself has: `other`, `LEFT` ...
+    Match,
+    /// Nowhere: the reference is undefined.
+    Nowhere,
+}
+
+/// A part of an expression: an operator with its operands, a call, a reference, a literal.
+pub struct Part<'a> {
+    pub(crate) tree: &'a Arc<Tree>,
+    pub(crate) id: NodeId,
+}
+
+impl Part<'_> {
+    /// The part as an expression of its own.
+    pub fn expr(&self) -> Expr {
+        Expr::from_tree(self.tree, self.id)
+    }
+
+    /// Its text in the new form.
+    pub fn text(&self) -> BString {
+        let mut out = Vec::new();
+        unparse::node(self.tree, self.id, Form::New, &mut out);
+        out.into()
+    }
+
+    /// Whether it is a literal, the value of which is plain to see.
+    pub fn is_literal(&self) -> bool {
+        crate::syntax::expr::scalar(self.tree, self.id).is_some()
+    }
+}

@@ -1,0 +1,247 @@
+//! Lists of ads as the condor tools print them: brackets around, separators between, in any of the forms
+//! (classad.md 12; reference: `CondorClassAdListWriter`, compat_classad.cpp).
+
+use std::borrow::Cow;
+use std::io::{self, Write};
+
+use super::{json, long, xml};
+use crate::ad::ClassAd;
+use crate::ad::unparse;
+use crate::syntax::name::ad_order;
+use crate::syntax::{AttrName, is_private};
+use crate::text::caseless;
+
+/// The forms a list is written in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ListForm {
+    /// `Name = value` lines and a blank line behind each ad.
+    #[default]
+    Long,
+    /// A JSON array of objects.
+    Json,
+    /// A JSON object a line.
+    JsonLines,
+    /// A list in the new syntax: `{`, ads with commas between, `}`.
+    New,
+    /// An ad in the new syntax a line.
+    NewLines,
+    /// XML with header and footer, which are there even without any ad.
+    Xml,
+}
+
+/// The order of attributes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    /// By name without regard to case, secrets left out.
+    #[default]
+    Sorted,
+    /// As the ad itself has them, secrets included; the long form is sorted by bytes then, without secrets.
+    Internal,
+}
+
+/// Writes ads as one list.
+#[derive(Clone, Debug)]
+pub struct ListWriter {
+    form: ListForm,
+    order: Order,
+    only: Option<Vec<AttrName>>,
+    brackets_when_empty: bool,
+    notes_misread: bool,
+    misread: Option<(u64, AttrName)>,
+    written: u64,
+    buffer: Vec<u8>,
+    arrangement: long::Arrangement,
+}
+
+impl ListWriter {
+    /// A list with nothing in it yet.
+    pub fn new(form: ListForm, order: Order) -> Self {
+        ListWriter {
+            form,
+            order,
+            only: None,
+            brackets_when_empty: false,
+            notes_misread: false,
+            misread: None,
+            written: 0,
+            buffer: Vec::new(),
+            arrangement: long::Arrangement::default(),
+        }
+    }
+
+    /// Only these attributes, where an ad has them. They are sorted whatever the order.
+    #[must_use]
+    pub fn only(mut self, names: impl IntoIterator<Item = AttrName>) -> Self {
+        self.only = Some(names.into_iter().collect());
+        self
+    }
+
+    /// The brackets of a JSON or new list are printed even if no ad is. The condor tools print nothing then.
+    #[must_use]
+    pub fn brackets_when_empty(mut self, always: bool) -> Self {
+        self.brackets_when_empty = always;
+        self
+    }
+
+    /// Long ads are looked through for attributes that read back as something else; see [`ListWriter::misread`].
+    #[must_use]
+    pub fn notes_misread(mut self, notes: bool) -> Self {
+        self.notes_misread = notes && self.form == ListForm::Long;
+        self
+    }
+
+    /// The first attribute that reads back as something else, as the long form has no way to write its value, and the number of
+    /// its ad, from 1.
+    pub fn misread(&self) -> Option<&(u64, AttrName)> {
+        self.misread.as_ref()
+    }
+
+    /// The form.
+    pub fn form(&self) -> ListForm {
+        self.form
+    }
+
+    /// How many ads were printed.
+    pub fn written(&self) -> u64 {
+        self.written
+    }
+
+    /// Writes an ad; tells whether anything was printed, which is not so for empty ads.
+    ///
+    /// # Errors
+    /// Those of the output.
+    pub fn write(&mut self, ad: &ClassAd, out: &mut dyn Write) -> io::Result<bool> {
+        let text = self.text(ad);
+        out.write_all(text)?;
+        Ok(!text.is_empty())
+    }
+
+    /// What [`ListWriter::write`] would write for the next ad, which counts as written.
+    pub fn text(&mut self, ad: &ClassAd) -> &[u8] {
+        self.buffer.clear();
+        if !ad.is_empty() {
+            self.push(ad);
+        }
+        self.written += u64::from(!self.buffer.is_empty());
+        &self.buffer
+    }
+
+    fn push(&mut self, ad: &ClassAd) {
+        let first = self.written == 0;
+        let out = &mut self.buffer;
+        let sorted = self.order == Order::Sorted || self.only.is_some();
+        if self.form == ListForm::Long {
+            let order = if sorted { long::Order::Caseless } else { long::Order::Bytes };
+            let options =
+                long::PrintOptions { order, only: self.only.clone(), ..long::PrintOptions::default() };
+            long::push_arranged(ad, &options, &mut self.arrangement, out);
+            if self.notes_misread && self.misread.is_none() {
+                self.misread = long::misread(ad, &options).map(|name| (self.written + 1, name));
+            }
+            if !out.is_empty() {
+                out.push(b'\n');
+            }
+            return;
+        }
+        let ad = match ad.parent() {
+            Some(_) if sorted => Cow::Owned(ad.flattened_chain()),
+            _ => Cow::Borrowed(ad),
+        };
+        let mut slots: Vec<_> = ad.slots().collect();
+        if sorted {
+            let wanted = |name: &[u8]| match &self.only {
+                Some(only) => only.iter().any(|wanted| caseless::eq(wanted.as_bytes(), name)),
+                None => true,
+            };
+            slots.retain(|(name, _)| !is_private(name) && wanted(name));
+            slots.sort_unstable_by(|a, b| caseless::cmp(a.0, b.0));
+        } else {
+            slots.sort_unstable_by(|a, b| ad_order(a.0, b.0));
+        }
+        let slots = slots.into_iter();
+        match self.form {
+            ListForm::Json => {
+                out.extend_from_slice(if first { b"[\n" } else { b",\n" });
+                json::push_attributes(&ad, slots, json::Layout::Indented, out);
+                out.push(b'\n');
+            }
+            ListForm::JsonLines => {
+                json::push_attributes(&ad, slots, json::Layout::OneLine, out);
+                // An ad without attributes is `{}` here, which the reference takes for nothing.
+                if out.len() > 2 { out.push(b'\n') } else { out.clear() }
+            }
+            ListForm::New | ListForm::NewLines => {
+                if self.form == ListForm::New {
+                    out.extend_from_slice(if first { b"{\n" } else { b",\n" });
+                }
+                out.extend_from_slice(b"[ ");
+                for (at, (name, slot)) in slots.enumerate() {
+                    if at > 0 {
+                        out.extend_from_slice(b"; ");
+                    }
+                    unparse::name(name, unparse::Form::New, out);
+                    out.extend_from_slice(b" = ");
+                    unparse::slot(&ad, slot, unparse::Form::New, out);
+                }
+                out.extend_from_slice(b" ]\n");
+            }
+            ListForm::Xml => {
+                if first {
+                    out.extend_from_slice(xml::HEADER.as_bytes());
+                }
+                xml::push_attributes(&ad, slots, xml::Layout::Spaced, out);
+            }
+            ListForm::Long => {}
+        }
+    }
+
+    /// Ends the list.
+    ///
+    /// # Errors
+    /// Those of the output.
+    pub fn finish(&mut self, out: &mut dyn Write) -> io::Result<()> {
+        let empty = self.written == 0;
+        let text = match self.form {
+            ListForm::Xml if empty => format!("{}{}", xml::HEADER, xml::FOOTER),
+            ListForm::Xml => xml::FOOTER.to_owned(),
+            ListForm::Json if !empty => "]\n".to_owned(),
+            ListForm::New if !empty => "}\n".to_owned(),
+            ListForm::Json if self.brackets_when_empty => "[\n]\n".to_owned(),
+            ListForm::New if self.brackets_when_empty => "{\n}\n".to_owned(),
+            _ => return Ok(()),
+        };
+        out.write_all(text.as_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn list(form: ListForm, order: Order) -> String {
+        let mut writer = ListWriter::new(form, order);
+        let mut out = Vec::new();
+        for text in ["bb = 1\nA = \"x\"\nClaimId = \"s\"\n", "", "C = 2 + 2\n"] {
+            let (ad, _) = long::parse(text.as_bytes());
+            writer.write(&ad, &mut out).expect("memory");
+        }
+        writer.finish(&mut out).expect("memory");
+        String::from_utf8(out).expect("UTF-8")
+    }
+
+    #[test]
+    fn lists_have_brackets_and_separators() {
+        assert_eq!(list(ListForm::Long, Order::Sorted), "A = \"x\"\nbb = 1\n\nC = 2 + 2\n\n");
+        assert_eq!(
+            list(ListForm::New, Order::Internal),
+            "{\n[ A = \"x\"; bb = 1; ClaimId = \"s\" ]\n,\n[ C = 2 + 2 ]\n}\n"
+        );
+        assert_eq!(
+            list(ListForm::JsonLines, Order::Sorted),
+            "{\"A\": \"x\",\"bb\": 1}\n{\"C\": \"\\/Expr(2 + 2)\\/\"}\n"
+        );
+        let mut out = Vec::new();
+        ListWriter::new(ListForm::Json, Order::Sorted).finish(&mut out).expect("memory");
+        assert!(out.is_empty());
+    }
+}

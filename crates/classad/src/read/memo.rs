@@ -1,0 +1,292 @@
+//! What the reader of a stream remembers: texts of expressions that were parsed already, and the names of the ad before. The
+//! ads of a queue repeat most of theirs.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use crate::ad::ClassAd;
+use crate::syntax::tree::{NodeId, Tree};
+
+/// Texts kept at most.
+const KEPT: usize = 1024;
+/// Texts longer than this are parsed each time.
+const LONGEST: usize = 4096;
+/// So many texts are looked up before their hits are counted; where fewer than one in eight is found, nothing more is kept.
+const TRIAL: u32 = 4096;
+
+/// A bounded memory of texts and what they were parsed into. It belongs to the reader of a stream.
+#[derive(Debug, Default)]
+pub(crate) struct Memo {
+    known: FxHashMap<Box<[u8]>, (NodeId, Arc<Tree>)>,
+    tried: u32,
+    found: u32,
+    names: Names,
+    /// Whether the names of the present ad have been the first of those so far.
+    alike: bool,
+    /// How much text the ad before held.
+    text: usize,
+    /// An ad nobody needs any more, for its memory.
+    spare: Option<ClassAd>,
+}
+
+/// The names of an ad in the order in which they came.
+#[derive(Debug, Default)]
+struct Names {
+    hashes: Vec<u32>,
+    /// What a line with each begins with, `Name = `, one behind the other.
+    text: Vec<u8>,
+    ends: Vec<u32>,
+    /// The expression that stood at each place last, if it had been met before, with its text.
+    values: Vec<Option<Repeated>>,
+}
+
+/// A text and what it was parsed into.
+type Repeated = (Vec<u8>, NodeId, Arc<Tree>);
+
+/// What stands between a name and its value.
+const EQUALS: &[u8] = b" = ";
+/// Of an ad that is larger the memory is not kept.
+const SPARE: usize = 1 << 20;
+/// Room for what is added to an ad after it has been read: attributes and bytes.
+const MORE: (usize, usize) = (16, 512);
+
+impl Memo {
+    /// What a text was parsed into before.
+    pub(crate) fn get(&mut self, text: &[u8]) -> Option<(NodeId, Arc<Tree>)> {
+        if text.len() > LONGEST || self.is_useless() {
+            return None;
+        }
+        self.tried = self.tried.saturating_add(1);
+        let (root, tree) = self.known.get(text)?;
+        self.found = self.found.saturating_add(1);
+        Some((*root, Arc::clone(tree)))
+    }
+
+    /// Remembers a text.
+    pub(crate) fn keep(&mut self, text: &[u8], root: NodeId, tree: &Arc<Tree>) {
+        if text.len() > LONGEST || self.is_useless() {
+            return;
+        }
+        if self.known.len() >= KEPT {
+            self.known.clear();
+        }
+        self.known.insert(text.into(), (root, Arc::clone(tree)));
+    }
+
+    /// An empty ad with room for as much as the one before. From now on its names are compared with those of that one.
+    pub(crate) fn begin(&mut self) -> ClassAd {
+        self.alike = true;
+        self.spare.take().unwrap_or_else(|| {
+            let attributes = self.names.hashes.len().min(256);
+            ClassAd::sized_as(attributes + MORE.0, self.text.min(1 << 16) + MORE.1)
+        })
+    }
+
+    /// Takes back an ad that is done with: its memory becomes that of the next.
+    pub(crate) fn reuse(&mut self, mut ad: ClassAd) {
+        if ad.extent().1 <= SPARE {
+            ad.clear();
+            self.spare = Some(ad);
+        }
+    }
+
+    /// The ad is complete.
+    pub(crate) fn end(&mut self, ad: &ClassAd) {
+        self.alike = false;
+        self.text = ad.extent().1;
+        if ad.hashes() != self.names.hashes {
+            let names = &mut self.names;
+            names.hashes.clear();
+            names.hashes.extend_from_slice(ad.hashes());
+            names.text.clear();
+            names.ends.clear();
+            names.values.clear();
+            for name in ad.names() {
+                names.text.extend_from_slice(name);
+                names.text.extend_from_slice(EQUALS);
+                names.ends.push(u32::try_from(names.text.len()).unwrap_or(u32::MAX));
+                names.values.push(None);
+            }
+        }
+    }
+
+    /// The hash of a name that is to be the ad's next, if it cannot be one of those before: all of them are those of the ad
+    /// before, and so is this.
+    pub(crate) fn hash_of_next(&mut self, ad: &ClassAd, name: &[u8]) -> Option<u32> {
+        let at = ad.len();
+        let hash = self.names.is_at(at, name).then(|| self.names.hashes[at]).filter(|_| self.alike);
+        self.alike = hash.is_some();
+        hash
+    }
+
+    /// What the next line of an ad begins with if it has the name that the ad before had at this place, and the hash of that
+    /// name. Only where a line that begins so can be nothing but an attribute.
+    #[inline]
+    pub(crate) fn next_line(&self, at: usize) -> Option<(u32, &[u8])> {
+        let line = self.names.line_at(at).filter(|_| self.alike)?;
+        (line[0].is_ascii_alphabetic() || line[0] == b'_').then(|| (self.names.hashes[at], line))
+    }
+
+    /// The expression that stood at this place of an ad last, if a text begins with it and the line ends there; with the length
+    /// of its text.
+    #[inline]
+    pub(crate) fn value_at(&self, at: usize, text: &[u8]) -> Option<(NodeId, Arc<Tree>, usize)> {
+        let (known, root, tree) = self.names.values.get(at)?.as_ref()?;
+        let same = text.get(known.len()) == Some(&b'\n') && text.starts_with(known);
+        same.then(|| (*root, Arc::clone(tree), known.len()))
+    }
+
+    /// An expression that has been met before stands at this place.
+    pub(crate) fn keep_at(&mut self, at: usize, text: &[u8], root: NodeId, tree: &Arc<Tree>) {
+        match self.names.values.get_mut(at) {
+            Some(Some((known, old_root, old_tree))) => {
+                known.clear();
+                known.extend_from_slice(text);
+                (*old_root, *old_tree) = (root, Arc::clone(tree));
+            }
+            Some(none) => *none = Some((text.to_vec(), root, Arc::clone(tree))),
+            None => {}
+        }
+    }
+
+    fn is_useless(&self) -> bool {
+        self.tried > TRIAL && self.found < self.tried / 8
+    }
+}
+
+impl Names {
+    #[inline]
+    fn line_at(&self, at: usize) -> Option<&[u8]> {
+        let end = *self.ends.get(at)? as usize;
+        let start = at.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
+        self.text.get(start..end)
+    }
+
+    fn is_at(&self, at: usize, name: &[u8]) -> bool {
+        self.line_at(at).is_some_and(|line| line[..line.len() - EQUALS.len()] == *name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ad::ClassAd;
+
+    #[test]
+    fn repeated_texts_share_their_tree_and_unique_ones_are_given_up() {
+        let mut memo = Memo::default();
+        let mut ad = ClassAd::new();
+        for round in 0..2 {
+            ad.take_line(b"A = B + 1", &mut memo).unwrap();
+            assert_eq!(memo.found, round);
+        }
+        assert_eq!(ad.get("a").unwrap().unparse(), "B + 1");
+        for unique in 0..10_000 {
+            ad.take_line(format!("A = B + {unique}").as_bytes(), &mut memo).unwrap();
+            assert_eq!(ad.get("a").unwrap().unparse(), format!("B + {unique}"));
+        }
+        assert!(memo.is_useless() && memo.known.len() <= KEPT);
+    }
+    #[test]
+    fn ads_with_the_names_of_the_ad_before_and_others_are_what_they_are() {
+        let mut memo = Memo::default();
+        let texts = [
+            "A = 1\nB = 2\nC = 3",
+            "A = 4\nB = 5\nC = 6",
+            "A = 1\nA = 2\nB = 3",
+            "A = 7\nb = 8\nB = 9\nC = 1",
+            "A = 1",
+        ];
+        for text in texts.iter().chain(&texts) {
+            let mut ad = memo.begin();
+            let mut plain = ClassAd::new();
+            for line in text.lines() {
+                ad.take_line(line.as_bytes(), &mut memo).unwrap();
+                plain.insert_line(line.as_bytes()).unwrap();
+            }
+            memo.end(&ad);
+            assert_eq!(ad.unparse(), plain.unparse());
+            assert!(ad.names().all(|name| ad.contains(name)), "{text}");
+            memo.reuse(ad);
+        }
+    }
+
+    #[test]
+    fn lines_that_are_taken_at_a_glance_are_what_they_are() {
+        let values = [
+            "1",
+            "-12",
+            "0",
+            "-0",
+            "007",
+            "123456789012345678",
+            "1234567890123456789",
+            "-",
+            "1.5",
+            "-0.25",
+            "1.",
+            "1e3",
+            "1 + 1",
+            "true",
+            "FALSE",
+            "truex",
+            "undefined",
+            "\"\"",
+            "\"a b\"",
+            "\"a\\\"b\"",
+            "\"a\\\\\"",
+            "\"a\" + \"b\"",
+            "\"open",
+            " 5",
+            "\"a\" ",
+            "\"a\"\r",
+            "5\r",
+            "B + 1",
+            "B + 1 ",
+            "B + 12",
+            "\t7",
+            "",
+        ];
+        let mut memo = Memo::default();
+        let mut glances = 0;
+        // Each value thrice in a row, so that it is met behind itself as well as behind others.
+        for value in values.iter().flat_map(|value| [value; 3]) {
+            let text = format!("A = {value}\nB = 2\n");
+            let (mut ad, mut plain) = (memo.begin(), ClassAd::new());
+            let mut rest = text.as_bytes();
+            while let Some(end) = memchr::memchr(b'\n', rest) {
+                let line = rest[..end].strip_suffix(b"\r").unwrap_or(&rest[..end]);
+                let expected = plain.insert_line(line);
+                match ad.take_next(rest, &memo) {
+                    Some(used) => {
+                        glances += 1;
+                        assert_eq!(used, end + 1, "{text}");
+                        assert!(expected.is_ok(), "{text}");
+                    }
+                    None => {
+                        let taken = ad.take_line(line, &mut memo).map(|_| ());
+                        assert_eq!(taken, expected.map(|_| ()), "{text}");
+                    }
+                }
+                rest = &rest[end + 1..];
+            }
+            memo.end(&ad);
+            assert_eq!(ad.unparse(), plain.unparse(), "{text}");
+            memo.reuse(ad);
+        }
+        assert!(glances > values.len(), "{glances}");
+    }
+
+    #[test]
+    fn nothing_but_an_attribute_is_taken_at_a_glance() {
+        let mut memo = Memo::default();
+        for line in [&b" --x = 1"[..], b" *** = 1", b" #a = 1", b" ...b = 1"] {
+            let mut ad = memo.begin();
+            ad.take_line(line, &mut memo).unwrap();
+            memo.end(&ad);
+            let mut next = memo.begin();
+            assert_eq!(next.take_next(&[&line[1..], b"\n"].concat(), &memo), None);
+        }
+    }
+}

@@ -1,0 +1,6 @@
+//! Ads read and written: every form, streams of them, and the memory of what was read before.
+
+pub mod format;
+mod lines;
+pub(crate) mod memo;
+pub mod stream;

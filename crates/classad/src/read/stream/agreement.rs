@@ -1,0 +1,274 @@
+//! All ways to read long ads agree: filtered, whole, streamed in pieces, across the ends of the buffer.
+//!
+//! A small run is part of the tests; `PROPTEST_CASES=100000 cargo test -p htc-classad --lib stream::agreement` does more.
+
+use std::io::{self, Read};
+
+use proptest::prelude::*;
+
+use super::{AdError, AdReader, AdRecord, Delimiter, ReferenceReader, Skim};
+use crate::ad::ClassAd;
+use crate::read::format::long;
+
+/// Names that are asked for.
+const WANTED: [&str; 3] = ["A", "B", "Name"];
+
+/// Gives so many bytes at a time, as a pipe does.
+struct Pieces<'a>(&'a [u8], usize);
+
+impl Read for Pieces<'_> {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        let length = to.len().min(self.1);
+        self.0.read(&mut to[..length])
+    }
+}
+
+/// What is seen of an ad: its long form, line, banner and errors.
+type Seen = (String, u64, Option<String>, Vec<AdError>);
+
+fn seen(record: &AdRecord, ad: &ClassAd) -> Seen {
+    let all = long::PrintOptions { private: true, ..long::PrintOptions::default() };
+    let text = String::from_utf8_lossy(&long::print_with(ad, &all)).into_owned();
+    (text, record.line, record.banner.as_ref().map(ToString::to_string), record.errors.clone())
+}
+
+fn whole(read: impl Read, exact: bool) -> Vec<Seen> {
+    let mut reader = AdReader::new(read, Some(super::Form::Long)).exact(exact);
+    let mut all = Vec::new();
+    while let Some(record) = reader.next_ad().expect("memory") {
+        all.push(seen(&record, &record.ad));
+        reader.reuse(record.ad);
+    }
+    all
+}
+
+/// The whole ads of a reader that is asked for some attributes, and those attributes.
+fn filtered(read: impl Read, exact: bool) -> (Vec<Seen>, Vec<String>) {
+    let mut skim = Skim::default();
+    WANTED.into_iter().for_each(|name| skim.want(name.into()));
+    let mut reader = AdReader::new(read, Some(super::Form::Long)).exact(exact);
+    let (mut all, mut parts) = (Vec::new(), Vec::new());
+    let mut used = AdRecord::default();
+    while let Some(record) = reader.next_part(&mut skim, used).expect("memory") {
+        let ad = reader.whole();
+        all.push(seen(&record, &ad));
+        parts.push(wanted(&record.ad));
+        used = record;
+    }
+    (all, parts)
+}
+
+/// What an ad has of the names that are asked for.
+fn wanted(ad: &ClassAd) -> String {
+    let value =
+        |name: &str| ad.get(name).map_or_else(|| String::from("-"), |expr| expr.unparse().to_string());
+    WANTED.map(value).join("|")
+}
+
+fn check(text: &[u8], piece: usize, exact: bool) {
+    let expected = whole(text, exact);
+    assert_eq!(whole(Pieces(text, piece), exact), expected, "in pieces of {piece}");
+    let values: Vec<String> = {
+        let mut reader = AdReader::new(text, Some(super::Form::Long)).exact(exact);
+        std::iter::from_fn(|| reader.next_ad().expect("memory")).map(|record| wanted(&record.ad)).collect()
+    };
+    for (all, parts) in [filtered(text, exact), filtered(Pieces(text, piece), exact)] {
+        assert_eq!(all, expected, "filtered");
+        assert_eq!(parts, values, "filtered");
+    }
+    for delimiter in [Delimiter::Blank, Delimiter::Queue, Delimiter::Prefix(b"***".to_vec())] {
+        let steps = |read: &mut dyn Read| {
+            let mut reader = ReferenceReader::new(read, None, delimiter.clone());
+            let mut steps = Vec::new();
+            // An error at the very end is told for ever.
+            for _ in 0..text.len() + 2 {
+                let step = reader.step().expect("memory");
+                steps.push((step.ad.unparse(), step.status, step.failed, step.banner, step.end));
+                if step.end {
+                    break;
+                }
+            }
+            steps
+        };
+        assert_eq!(steps(&mut Pieces(text, piece)), steps(&mut &text[..]), "as the reference, {delimiter:?}");
+    }
+}
+
+/// A line, good or bad, or what ends an ad.
+fn line() -> impl Strategy<Value = Vec<u8>> {
+    let name = prop::sample::select(vec![
+        "A",
+        "a",
+        "B",
+        "Name",
+        "C",
+        " A",
+        "\tB",
+        "\x0bA",
+        "--x",
+        " --x",
+        "***",
+        "x y",
+        "2026 x [1] y",
+        "",
+        "#A",
+        " #",
+        "\x0b#A",
+        "A\0",
+        "\u{e9}",
+        "MyAd.A",
+    ]);
+    let equals = prop::sample::select(vec![
+        " = ", " = ", " = ", " = ", "=", " =", "= ", "  =  ", " =\t", " \t= ", " ",
+    ]);
+    let value = prop::sample::select(vec![
+        "1",
+        "-1",
+        "007",
+        "1.5",
+        "-0",
+        "1.",
+        "",
+        " ",
+        "true",
+        "TRUE",
+        "undefined",
+        "error",
+        "\"\"",
+        "\"x\"",
+        "\"yz\"",
+        "\"say \\\"x\\\"\"",
+        "\"C:\\\"",
+        "\"open",
+        "\"x\0y\"",
+        "1\0junk",
+        "\0",
+        "B + 1",
+        "B + 1 ",
+        "(",
+        "2 in 3",
+        "\"a\" \"b\"",
+        "\"a\"x",
+        "[ a = 1 ]",
+        "{ 1, 2",
+        "1 + ",
+        "99999999999999999999",
+        "\x0b5",
+        "5\t",
+        "A = 1",
+    ]);
+    let attribute =
+        (name, equals, value).prop_map(|(name, equals, value)| format!("{name}{equals}{value}").into_bytes());
+    let other = prop::sample::select(vec![
+        "",
+        "",
+        "",
+        " ",
+        "\t",
+        "\x0b",
+        "# c",
+        " # c = 1",
+        "*** x = 1",
+        "***",
+        "-- Schedd: x",
+        "--",
+        "...",
+        "junk",
+        "\0",
+        "\0\0\0\0",
+        "A",
+        "= 3",
+        "\u{feff}A = 1",
+    ]);
+    prop_oneof![5 => attribute, 2 => other.prop_map(|text| text.as_bytes().to_vec())]
+}
+
+/// Lines with one of the ends that lines have.
+fn text() -> impl Strategy<Value = Vec<u8>> {
+    let end = prop::sample::select(vec!["\n", "\n", "\n", "\n", "\r\n", "\r\r\n", " \n"]);
+    let last = prop::sample::select(vec!["", "\n", "\r"]);
+    (prop::collection::vec((line(), end), 0..24), 1_usize..4, line(), last).prop_map(
+        |(lines, times, line, last)| {
+            let lines: Vec<Vec<u8>> =
+                lines.into_iter().map(|(line, end)| [&line, end.as_bytes()].concat()).collect();
+            // Ads that repeat are those that memories are made for.
+            [lines.concat().repeat(times), line, last.into()].concat()
+        },
+    )
+}
+
+/// A few bytes of a text replaced, removed or doubled.
+fn mutated() -> impl Strategy<Value = Vec<u8>> {
+    let bytes = prop::sample::select(b"\n\n\r\0= \"\\#*-A1(\x0b\t.".to_vec());
+    let change = (any::<prop::sample::Index>(), 0..3, bytes);
+    (text(), prop::collection::vec(change, 1..6)).prop_map(|(mut text, changes)| {
+        for (at, how, byte) in changes {
+            if text.is_empty() {
+                break;
+            }
+            let at = at.index(text.len());
+            match how {
+                0 => text[at] = byte,
+                1 => drop(text.remove(at)),
+                _ => text.insert(at, byte),
+            }
+        }
+        text
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn all_readers_agree(text in text(), piece in 1_usize..40, exact: bool) {
+        check(&text, piece, exact);
+    }
+
+    #[test]
+    fn all_readers_agree_on_damaged_text(text in mutated(), piece in 1_usize..40, exact: bool) {
+        check(&text, piece, exact);
+    }
+}
+
+proptest! {
+    // A buffer is large: fewer cases.
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 24, ..ProptestConfig::default() })]
+
+    #[test]
+    fn all_readers_agree_across_the_end_of_a_buffer(
+        text in mutated(),
+        before in 0_usize..600,
+        blocks in 1_usize..3,
+        piece in prop::sample::select(vec![1 << 10, 1 << 16, 1 << 20]),
+    ) {
+        let ad = b"Name = \"x\"\nA = 1\n\n";
+        let length = (blocks * (128 << 10)).saturating_sub(before);
+        let mut long = ad.repeat(length / ad.len());
+        long.resize(length, b'\n');
+        long.extend_from_slice(&text);
+        let (expected, parts) = (whole(&long[..], false), filtered(&long[..], false));
+        prop_assert_eq!(&parts.0, &expected);
+        prop_assert_eq!(whole(Pieces(&long, piece), false), expected);
+        prop_assert_eq!(filtered(Pieces(&long, piece), false), parts);
+    }
+}
+
+#[test]
+fn a_line_without_a_value_is_bad_for_all_readers() {
+    for text in
+        ["A =\nB = 1\n", "A = \nB = 1\n", "A = x\nB = 1\n\nA = \nB = 2\n", "A = \"x\0y\"\nB = 1\n\nB = 2\n"]
+    {
+        check(text.as_bytes(), 3, false);
+    }
+    assert_eq!(whole(&b"A =\nB = 1\n"[..], false)[0].3.len(), 1);
+}
+
+#[test]
+fn exact_reading_refuses_what_only_the_reference_takes() {
+    let text = b"2026 x [1] y = 2 in 3\nA = 2 in 3\nB = 1 \nC = \"a\" b\nD = 1\0x\n";
+    let errors: Vec<_> =
+        whole(&text[..], true)[0].3.iter().map(|error| (error.line, error.column())).collect();
+    assert_eq!(errors, [(1, 1), (2, 7), (4, 9), (5, 6)]);
+    assert_eq!(whole(&text[..], false)[0].3, []);
+}

@@ -1,0 +1,440 @@
+//! Reading a stream for people: nothing is lost without a word, and one bad line costs no more than itself.
+
+use std::io::{self, Read};
+
+use bstr::{BString, ByteSlice};
+
+use super::block::Window;
+use super::error::AdError;
+use super::skim::Manner;
+use super::{Delimiter, Form, Line, Skim, without_cr};
+use crate::ad::exact_line;
+use crate::ad::{ClassAd, LineError};
+use crate::read::memo::Memo;
+use crate::syntax::{Dialect, numbers};
+
+mod enclosed;
+
+/// A stream of ads.
+///
+/// ```
+/// use htc_classad::stream::AdReader;
+/// let text = b"Owner = \"ana\"\n*** Offset = 0\nOwner = \"bob\"\nbad line\n*** Offset = 20\n";
+/// let mut reader = AdReader::new(&text[..], None);
+/// let first = reader.next_ad().unwrap().unwrap();
+/// assert_eq!(first.ad.string("owner").unwrap(), "ana");
+/// assert_eq!(first.banner.unwrap(), "*** Offset = 0");
+/// let second = reader.next_ad().unwrap().unwrap();
+/// assert_eq!((second.ad.len(), second.errors[0].line), (1, 4));
+/// assert!(reader.next_ad().unwrap().is_none());
+/// ```
+#[derive(Debug)]
+pub struct AdReader<R> {
+    window: Window<R>,
+    form: Option<Form>,
+    delimiter: Delimiter,
+    exact: bool,
+    dialect: Dialect,
+    memo: Memo,
+    /// Bytes of the window that hold whole long ads only.
+    region: usize,
+    /// An XML ad was read or refused already.
+    any: bool,
+    /// Bytes before the window's start in which the ad stands that [`AdReader::next_part`] read.
+    last: usize,
+}
+
+/// One ad of a stream.
+#[derive(Clone, Debug, Default)]
+pub struct AdRecord {
+    /// The ad, without what could not be read of it.
+    pub ad: ClassAd,
+    /// The line on which it begins, from 1.
+    pub line: u64,
+    /// The banner or trailer line that ended it.
+    pub banner: Option<BString>,
+    /// What could not be read.
+    pub errors: Vec<AdError>,
+}
+
+impl<R: Read> AdReader<R> {
+    /// Reads ads of a form, or finds the form out. Long ads end at blank lines and at banners.
+    pub fn new(read: R, form: Option<Form>) -> Self {
+        AdReader {
+            window: Window::new(read),
+            form,
+            delimiter: Delimiter::BlankOrBanner,
+            exact: false,
+            dialect: Dialect::new_syntax(),
+            memo: Memo::default(),
+            region: 0,
+            any: false,
+            last: 0,
+        }
+    }
+
+    /// Other delimiters of long ads.
+    #[must_use]
+    pub fn delimiter(mut self, delimiter: Delimiter) -> Self {
+        self.delimiter = delimiter;
+        self
+    }
+
+    /// Long ads are read exactly: a line whose name is no identifier, or that goes on behind its value, is an error. The
+    /// reference takes both.
+    #[must_use]
+    pub fn exact(mut self, exact: bool) -> Self {
+        self.exact = exact;
+        self
+    }
+
+    /// Another dialect of the expressions, such as strict mode.
+    #[must_use]
+    pub fn dialect(mut self, dialect: Dialect) -> Self {
+        self.dialect = dialect;
+        self
+    }
+
+    /// The form; long as long as nothing is known.
+    pub fn form(&self) -> Form {
+        self.form.unwrap_or(Form::Long)
+    }
+
+    /// Finds the form out, if that has not been done, by looking at the first bytes.
+    ///
+    /// # Errors
+    /// Those of the input.
+    pub fn detect(&mut self) -> io::Result<Form> {
+        if let Some(form) = self.form {
+            return Ok(form);
+        }
+        let form = self.look()?;
+        self.form = Some(form);
+        Ok(form)
+    }
+
+    /// The next ad; none at the end. Ads without any attribute are passed over.
+    ///
+    /// # Errors
+    /// Those of the input. What cannot be read of the ads stands in [`AdRecord::errors`].
+    pub fn next_ad(&mut self) -> io::Result<Option<AdRecord>> {
+        match self.detect()? {
+            Form::Long => self.long(),
+            Form::Xml => self.xml(),
+            Form::Json | Form::JsonLines => self.bracketed(true),
+            Form::New | Form::NewLines => self.bracketed(false),
+        }
+    }
+
+    fn look(&mut self) -> io::Result<Form> {
+        let mut at = 0;
+        let first = loop {
+            match self.window.byte(at)? {
+                None => return Ok(Form::Long),
+                Some(byte) if numbers::is_space(byte) => at += 1,
+                // A byte order mark, as some editors leave it.
+                Some(0xef) if at == 0 && self.window.byte(2)? == Some(0xbf) => self.window.skip(3),
+                Some(b'#') => at = self.behind_line(at)?,
+                Some(b'/') if self.window.byte(at + 1)? == Some(b'/') => at = self.behind_line(at)?,
+                Some(byte) => break byte,
+            }
+        };
+        let mut next = at + 1;
+        let second = loop {
+            match self.window.byte(next)? {
+                Some(byte) if numbers::is_space(byte) => next += 1,
+                byte => break byte.unwrap_or(0),
+            }
+        };
+        let one_line = |reader: &mut Self, close: u8| -> io::Result<bool> {
+            let end = reader.behind_line(at)?;
+            let line = reader.window.part(at..end.min(reader.window.rest().len()));
+            Ok(line.trim_end().last() == Some(&close))
+        };
+        Ok(match (first, second) {
+            (b'<', _) => Form::Xml,
+            (b'{', b'[') | (b'[', b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'\'' | b';' | b'/') => {
+                if first == b'[' && one_line(self, b']')? { Form::NewLines } else { Form::New }
+            }
+            (b'{', _) if one_line(self, b'}')? => Form::JsonLines,
+            (b'{', _) | (b'[', b'{' | b']') => Form::Json,
+            (b'[', _) => Form::New,
+            _ => Form::Long,
+        })
+    }
+
+    /// The offset behind the line that stands at an offset.
+    fn behind_line(&mut self, at: usize) -> io::Result<usize> {
+        let mut searched = at;
+        loop {
+            let rest = self.window.rest();
+            if let Some(length) = memchr::memchr(b'\n', &rest[searched..]) {
+                return Ok(searched + length + 1);
+            }
+            searched = rest.len();
+            if !self.window.more()? {
+                return Ok(searched);
+            }
+        }
+    }
+
+    /// Makes sure that the window begins with a whole long ad, or with all that is left.
+    fn fill_region(&mut self) -> io::Result<()> {
+        let mut searched = 0;
+        while self.region == 0 {
+            let rest = self.window.rest();
+            // The last delimiter line that is complete.
+            let mut end = memchr::memrchr(b'\n', rest).map_or(0, |newline| newline + 1);
+            while end > searched {
+                let start = memchr::memrchr(b'\n', &rest[..end - 1]).map_or(0, |newline| newline + 1);
+                if self.delimiter.is(without_cr(&rest[start..end - 1])) {
+                    self.region = end;
+                    return Ok(());
+                }
+                end = start;
+            }
+            searched = memchr::memrchr(b'\n', rest).map_or(0, |newline| newline + 1);
+            if !self.window.more()? {
+                self.region = self.window.rest().len();
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// The next long ad with none but the attributes that are wanted; those that their values refer to become wanted
+    /// as well. Everything else is as with [`AdReader::next_ad`], except that an ad may be empty. The memory of an earlier
+    /// record is used again.
+    pub fn next_part(&mut self, skim: &mut Skim, mut record: AdRecord) -> io::Result<Option<AdRecord>> {
+        record.ad.clear();
+        record.line = 0;
+        record.banner = None;
+        record.errors.clear();
+        loop {
+            if self.region == 0 {
+                self.fill_region()?;
+                if self.region == 0 {
+                    return Ok(None);
+                }
+            }
+            let text = self.window.part(0..self.region);
+            let manner = Manner { delimiter: &self.delimiter, exact: self.exact, nul: self.window.has_nul() };
+            let found = skim.read(text, manner);
+            let line = self.window.line;
+            if let Some((first, start)) = found.first {
+                record.line = line + first;
+                record.banner = found.banner.map(|range| text[range].into());
+                let mut complete = true;
+                for number in 0..skim.names().len() {
+                    let Some(range) = skim.values[number].clone() else { continue };
+                    let name = skim.names()[number].as_bytes();
+                    let Ok(is_literal) = record.ad.insert_old(name, &text[range]) else { continue };
+                    if !is_literal && let Some(expr) = record.ad.reference_of(name) {
+                        complete &= skim.follow(&expr);
+                    }
+                }
+                if !complete {
+                    // What is wanted has just become more: this ad is read as a whole.
+                    record.ad = self.attributes(&text[start..found.used]);
+                }
+                for (number, range) in &found.bad {
+                    let raw = &text[range.clone()];
+                    if let Err(error) = self.check(raw) {
+                        record.errors.push(AdError::of_line(raw, line + number, &error));
+                    }
+                }
+                self.last = found.used - start;
+            }
+            self.window.skip(found.used);
+            self.window.line += found.lines;
+            self.region -= found.used;
+            if record.line > 0 {
+                return Ok(Some(record));
+            }
+        }
+    }
+
+    /// Takes back an ad that is done with: its memory becomes that of the next.
+    pub fn reuse(&mut self, ad: ClassAd) {
+        self.memo.reuse(ad);
+    }
+
+    /// The whole of the ad that [`AdReader::next_part`] read last.
+    pub fn whole(&self) -> ClassAd {
+        self.attributes(self.window.behind(self.last))
+    }
+
+    /// The lines of a text that are attributes. What is bad has been reported.
+    fn attributes(&self, text: &[u8]) -> ClassAd {
+        let mut ad = ClassAd::new();
+        for line in text.split(|byte| *byte == b'\n').map(without_cr) {
+            let is_good = !self.exact || exact_line(line).is_ok();
+            if is_good && self.delimiter.line(line, true) == Line::Attribute {
+                let _ = ad.insert_line(line);
+            }
+        }
+        ad
+    }
+
+    /// What is wrong with a line that could not be used.
+    fn check(&self, line: &[u8]) -> Result<(), LineError> {
+        if self.exact {
+            return exact_line(line);
+        }
+        ClassAd::new().insert_line(line).map(|_| ())
+    }
+
+    fn long(&mut self) -> io::Result<Option<AdRecord>> {
+        let mut record = AdRecord { ad: self.memo.begin(), ..AdRecord::default() };
+        loop {
+            if self.region == 0 {
+                self.fill_region()?;
+                if self.region == 0 {
+                    break;
+                }
+            }
+            let text = self.window.part(0..self.region);
+            let mut at = 0;
+            let mut line = self.window.line;
+            let mut ended = false;
+            let glance = !self.window.has_nul() && !matches!(self.delimiter, Delimiter::Prefix(_));
+            while at < text.len() && !ended {
+                if let Some(length) = glance.then(|| record.ad.take_next(&text[at..], &self.memo)).flatten() {
+                    at += length;
+                    line += 1;
+                    if record.line == 0 {
+                        record.line = line - 1;
+                        record.banner = None;
+                    }
+                    continue;
+                }
+                let length = memchr::memchr(b'\n', &text[at..]);
+                let raw = without_cr(&text[at..length.map_or(text.len(), |length| at + length)]);
+                at = length.map_or(text.len(), |length| at + length + 1);
+                line += 1;
+                match self.delimiter.line(raw, record.line > 0) {
+                    Line::End => {
+                        record.banner = banner(raw).map(BString::from).or(record.banner);
+                        ended = record.line > 0;
+                        continue;
+                    }
+                    Line::Nothing => continue,
+                    Line::Attribute => {}
+                }
+                if record.line == 0 {
+                    record.line = line - 1;
+                    record.banner = None;
+                }
+                let exact = if self.exact { exact_line(raw) } else { Ok(()) };
+                let taken = exact.and_then(|()| record.ad.take_line(raw, &mut self.memo));
+                if let Err(error) = taken {
+                    record.errors.push(AdError::of_line(raw, line - 1, &error));
+                }
+            }
+            self.window.skip(at);
+            self.window.line = line;
+            self.region -= at;
+            if ended {
+                self.memo.end(&record.ad);
+                return Ok(Some(record));
+            }
+        }
+        Ok((record.line > 0).then_some(record))
+    }
+}
+
+/// A delimiter line, if it is a banner.
+pub(super) fn banner(line: &[u8]) -> Option<&[u8]> {
+    line.first().is_some_and(|byte| !numbers::is_space(*byte)).then_some(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::block::CONTEXT;
+    use super::*;
+
+    /// Gives a byte at a time, as a slow pipe does.
+    struct Slow<'a>(&'a [u8]);
+
+    impl Read for Slow<'_> {
+        fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+            self.0.read(&mut to[..1])
+        }
+    }
+
+    fn all(read: impl Read) -> Vec<String> {
+        let mut reader = AdReader::new(read, None);
+        let mut out = Vec::new();
+        while let Some(record) = reader.next_ad().expect("memory") {
+            let ad = crate::syntax::Value::from(record.ad).unparse();
+            let errors: Vec<String> =
+                record.errors.iter().map(|e| format!(" !{}:{}", e.line, e.column())).collect();
+            out.push(format!("{}:{ad}{}", record.line, errors.concat()));
+        }
+        out
+    }
+
+    #[test]
+    fn all_forms_are_found_out_and_read_from_any_pipe() {
+        for (text, ads) in [
+            ("", &[][..]),
+            ("\n# c\nA = 1\r\n\r\n\nB = 2", &["3:[ A = 1 ]", "6:[ B = 2 ]"]),
+            (
+                "-- Schedd: x : <1.2.3.4:9618?a=b>\nA = 1\n\n-- Schedd: y\nB = 2\n",
+                &["2:[ A = 1 ]", "5:[ B = 2 ]"],
+            ),
+            ("A = 1\nB = \n = 3\nC = 4 4\n***\nD = 1\n", &["1:[ A = 1; C = 4 ] !2:5 !3:2", "6:[ D = 1 ]"]),
+            ("[{\"A\":1},{\"B\":2}]", &["1:[ A = 1 ]", "1:[ B = 2 ]"]),
+            ("[\n{\"A\":1}\n,\n{\"B\":}\n,\n{\"C\":3}\n]\n", &["2:[ A = 1 ]", "4:[  ] !4:6", "6:[ C = 3 ]"]),
+            (
+                "{\"A\":1}\nbad\nworse\n{\"B\":\"x}\n{\"C\":3}\n",
+                &["1:[ A = 1 ]", "2:[  ] !2:1", "4:[  ] !5:3", "5:[ C = 3 ]"],
+            ),
+            ("{[A=1],[],[B=2]}", &["1:[ A = 1 ]", "1:[ B = 2 ]"]),
+            ("[A=1]\n[B=\n2] // x\n/* [C */ [ D = 4 ]", &["1:[ A = 1 ]", "2:[ B = 2 ]", "4:[ D = 4 ]"]),
+            (
+                "<?xml version=\"1.0\"?>\n<classads>\n<c><a n=\"A\"><i>1</i></a></c>\n<c>\n<a n=\"B\"></a></c><c></c>\n</classads>\n",
+                &["3:[ A = 1 ]", "4:[  ] !5:10"],
+            ),
+            ("<html>", &["1:[  ] !1:1"]),
+        ] {
+            assert_eq!(all(text.as_bytes()), ads, "{text}");
+            assert_eq!(all(Slow(text.as_bytes())), ads, "{text} byte by byte");
+        }
+    }
+
+    #[test]
+    fn a_place_on_a_line_of_many_ads_is_that_of_the_line() {
+        let many = |ad: &str, count: usize| ad.repeat(count);
+        for (text, line, column) in [
+            (r#"[{"A":1,"B":"x"},{"A":2,"B":"y"#.to_owned(), 1, 29),
+            ("[A=1][A=2][A=".to_owned(), 1, 14),
+            ("[A=1]\n[A=2] [A=3 4] [A=5]\n".to_owned(), 2, 12),
+            ("<classads><c><a n=\"A\"><i>1</i></a></c><c><a n=\"B\"></a></c></classads>".to_owned(), 1, 51),
+            (format!("{}[A=", many("[A=1]", 1000)), 1, 5004),
+            (format!("{}[A=", many("[A=1]", 200_000)), 1, 1_000_004),
+            (format!("[A=1]\n{}[A=", many("[A=1]", 200_000)), 2, 1_000_004),
+        ] {
+            let mut reader = AdReader::new(text.as_bytes(), None);
+            let mut errors = Vec::new();
+            while let Some(record) = reader.next_ad().expect("memory") {
+                errors.extend(record.errors);
+            }
+            let start = &text[..text.len().min(80)];
+            assert_eq!((errors.len(), errors[0].line, errors[0].column()), (1, line, column), "{start}");
+            let error = &errors[0];
+            let whole = text.lines().nth(usize::try_from(line).expect("small") - 1).expect("that line");
+            let shown = &whole.as_bytes()[error.cut..];
+            assert!(shown.starts_with(&error.text) && error.text.len() <= 1300, "{start}: {}", error.text);
+            assert!(error.cut == 0 || column - 1 - error.cut >= CONTEXT, "{start}");
+            assert_eq!(error.caret("f").to_string(), format!("f:{line}:{column}"));
+        }
+    }
+
+    #[test]
+    fn a_missing_end_costs_one_ad() {
+        assert_eq!(all(&b"{\"A\": 1\n{\"B\": 2}\n"[..]), ["1:[  ] !2:1", "2:[ B = 2 ]"]);
+        assert_eq!(all(&b"<c><a n=\"A\"><i>1</i></a>"[..]), ["1:[ A = 1 ] !1:1"]);
+        assert_eq!(all(&b"[A = \"x ]"[..]), ["1:[  ] !1:6"]);
+    }
+}

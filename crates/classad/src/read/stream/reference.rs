@@ -1,0 +1,458 @@
+//! Reading a stream exactly as the condor tools do (reference: `InsertFromStream`, `CondorClassAdFileParseHelper` and
+//! `CondorClassAdFileIterator`, compat_classad.cpp; `Parser` of the Python bindings).
+
+use std::io::{self, Read};
+
+use bstr::{BString, ByteSlice};
+
+use super::block::Window;
+use super::extent::{Brackets, Elements};
+use super::{Delimiter, Form, Line, without_cr};
+use crate::ad::ClassAd;
+use crate::read::format::{json, new, xml};
+use crate::read::memo::Memo;
+use crate::syntax::{Dialect, ParseError, numbers};
+
+/// What one call of the reference's reader yields.
+#[derive(Clone, Debug, Default)]
+pub struct Step {
+    /// The ad, or what was read of it.
+    pub ad: ClassAd,
+    /// Number of attribute lines or attributes read; 0 for an empty ad or the end; negative for an error.
+    pub status: i32,
+    /// Whether something could not be read; the ad may have attributes all the same.
+    pub failed: bool,
+    /// The delimiter line that ended it, with delimiters other than blank lines.
+    pub banner: BString,
+    /// Whether the input is at its end.
+    pub end: bool,
+}
+
+/// A reader with all the habits of the reference's.
+#[derive(Debug)]
+pub struct ReferenceReader<R> {
+    window: Window<R>,
+    form: Option<Form>,
+    delimiter: Delimiter,
+    inside_list: bool,
+    banner: BString,
+    end: bool,
+    would_abort: bool,
+    dialect: Dialect,
+    memo: Memo,
+}
+
+/// What a parser of another form than the long one says.
+enum Parsed {
+    /// So many attributes.
+    Attributes(usize),
+    /// The input has ended.
+    End,
+    Error,
+    /// It is the long form; this is its first line, if one was read already.
+    Long(Option<Vec<u8>>),
+}
+
+impl<R: Read> ReferenceReader<R> {
+    /// Reads ads of a form, or finds the form out.
+    pub fn new(read: R, form: Option<Form>, delimiter: Delimiter) -> Self {
+        ReferenceReader {
+            window: Window::new(read),
+            form,
+            delimiter,
+            inside_list: false,
+            banner: BString::default(),
+            end: false,
+            would_abort: false,
+            dialect: Dialect::new_syntax(),
+            memo: Memo::default(),
+        }
+    }
+
+    /// The form, once it is known.
+    pub fn form(&self) -> Option<Form> {
+        self.form
+    }
+
+    /// What was taken from the input and belongs to no ad yet.
+    pub fn unread(&self) -> &[u8] {
+        self.window.rest()
+    }
+
+    /// The next ad, in the words of `CondorClassAdFileIterator::next`.
+    ///
+    /// # Errors
+    /// Those of the input.
+    pub fn step(&mut self) -> io::Result<Step> {
+        if self.end {
+            return Ok(Step { end: true, banner: self.banner.clone(), ..Step::default() });
+        }
+        let mut ad = ClassAd::new();
+        let (attributes, error) = self.insert(&mut ad)?;
+        let status = match (attributes, error) {
+            (1.., _) => attributes,
+            _ if self.end => 0,
+            (_, ..0) => error,
+            _ => 0,
+        };
+        if status < 0 {
+            ad.clear();
+        }
+        Ok(Step { ad, status, failed: error < 0, banner: self.banner.clone(), end: self.end })
+    }
+
+    /// The next ad that has attributes and was read without an error; none at the end or behind an error.
+    ///
+    /// # Errors
+    /// Those of the input.
+    pub fn next_ad(&mut self) -> io::Result<Option<ClassAd>> {
+        while !self.end {
+            let mut ad = self.memo.begin();
+            let (attributes, error) = self.insert(&mut ad)?;
+            if error < 0 {
+                return Ok(None);
+            }
+            if attributes > 0 {
+                self.memo.end(&ad);
+                return Ok(Some(ad));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Takes back an ad that is done with: its memory becomes that of the next.
+    pub fn reuse(&mut self, ad: ClassAd) {
+        self.memo.reuse(ad);
+    }
+
+    /// Whether the reference ends with a failed assertion when it is done with this input: its first line looked like a whole
+    /// ad in JSON or the new form and was none.
+    pub fn would_abort(&self) -> bool {
+        self.would_abort
+    }
+
+    /// `InsertFromStream`: number of attributes and error.
+    fn insert(&mut self, ad: &mut ClassAd) -> io::Result<(i32, i32)> {
+        let mut line = match self.other_forms(ad)? {
+            Parsed::Attributes(0) => None,
+            Parsed::Attributes(count) => return Ok((i32::try_from(count).unwrap_or(i32::MAX), 0)),
+            Parsed::End => {
+                self.end = true;
+                return Ok((0, 0));
+            }
+            Parsed::Error => {
+                self.end = self.window.is_at_end()?;
+                return Ok((-1, -1));
+            }
+            Parsed::Long(first) => first,
+        };
+        let mut attributes: i32 = 0;
+        loop {
+            let text = match line.take() {
+                Some(first) => first,
+                None => {
+                    let good = self.good_lines(ad)?;
+                    if good > 0 {
+                        attributes = attributes.saturating_add(good);
+                        continue;
+                    }
+                    let Some(text) = self.line()? else {
+                        self.end = true;
+                        return Ok((attributes, 0));
+                    };
+                    match self.classify(&text, !ad.is_empty()) {
+                        Line::End => {
+                            self.end = self.window.is_at_end()?;
+                            return Ok((attributes, 0));
+                        }
+                        Line::Nothing => continue,
+                        Line::Attribute => text,
+                    }
+                }
+            };
+            if ad.take_line(&text, &mut self.memo).is_ok() {
+                attributes = attributes.saturating_add(1);
+                continue;
+            }
+            if self.delimiter == Delimiter::Queue {
+                if self.behind_bad_line(&text, !ad.is_empty())? {
+                    self.end = self.window.is_at_end()?;
+                    return Ok((attributes, 0));
+                }
+                continue;
+            }
+            if self.form == Some(Form::Long) {
+                while let Some(text) = self.line()? {
+                    if self.classify(&text, false) == Line::End {
+                        break;
+                    }
+                }
+            }
+            self.end = self.window.is_at_end()?;
+            return Ok((attributes, -1));
+        }
+    }
+
+    /// Takes the next lines where they stand as long as they are good attributes, as nearly all are; how many.
+    fn good_lines(&mut self, ad: &mut ClassAd) -> io::Result<i32> {
+        if matches!(self.delimiter, Delimiter::Prefix(_)) {
+            return Ok(0);
+        }
+        if !self.window.has_nul() {
+            let text = self.window.rest();
+            let (mut used, mut count) = (0, 0);
+            while let Some(length) = ad.take_next(&text[used..], &self.memo) {
+                used += length;
+                count += 1;
+            }
+            if count > 0 {
+                self.window.skip(used);
+                return Ok(count);
+            }
+        }
+        let Some((length, whole)) = self.window.peek_line()? else { return Ok(0) };
+        let text = without_cr(self.window.part(0..length));
+        let good = self.delimiter.line(text, !ad.is_empty()) == Line::Attribute
+            && ad.take_line(text, &mut self.memo).is_ok();
+        if good {
+            self.window.skip(whole);
+        }
+        Ok(i32::from(good))
+    }
+
+    /// The next line without its end.
+    fn line(&mut self) -> io::Result<Option<Vec<u8>>> {
+        let Some((length, whole)) = self.window.peek_line()? else { return Ok(None) };
+        let text = without_cr(self.window.part(0..length)).to_vec();
+        self.window.skip(whole);
+        Ok(Some(text))
+    }
+
+    fn classify(&mut self, line: &[u8], started: bool) -> Line {
+        let kind = self.delimiter.line(line, started);
+        if matches!(self.delimiter, Delimiter::Prefix(_)) {
+            self.banner = if kind == Line::End { line.into() } else { BString::default() };
+        }
+        kind
+    }
+
+    /// What `condor_q` does behind a bad line: it skips attributes until something else is met, and goes on if that is
+    /// no delimiter. Tells whether the ad has ended.
+    fn behind_bad_line(&mut self, line: &[u8], started: bool) -> io::Result<bool> {
+        let mut kind = self.classify(line, started);
+        while kind == Line::Attribute {
+            let Some(line) = self.line()? else { return Ok(true) };
+            kind = self.classify(&line, started);
+        }
+        Ok(kind == Line::End)
+    }
+
+    /// `NewParser`: the forms that are not line by line.
+    fn other_forms(&mut self, ad: &mut ClassAd) -> io::Result<Parsed> {
+        match self.form {
+            Some(Form::Long) => Ok(Parsed::Long(None)),
+            Some(Form::Xml) => self.xml(ad),
+            Some(Form::Json) => self.bracketed(ad, true),
+            Some(Form::New) => self.bracketed(ad, false),
+            Some(Form::JsonLines) => self.json_line(ad),
+            Some(Form::NewLines) => self.bracketed(ad, false),
+            None => self.detect(ad),
+        }
+    }
+
+    fn xml(&mut self, ad: &mut ClassAd) -> io::Result<Parsed> {
+        let mut extent = Elements::default();
+        let length = loop {
+            if let Some(end) = extent.end(self.window.rest()) {
+                break end;
+            }
+            if !self.window.more()? {
+                break self.window.rest().len();
+            }
+        };
+        let read = xml::parse_prefix(self.window.part(0..length), self.dialect);
+        let parsed = match read {
+            Ok(read) => {
+                self.window.skip(read.used);
+                *ad = read.ad;
+                read.found
+            }
+            Err(_) => {
+                self.window.skip(length);
+                false
+            }
+        };
+        Ok(match parsed {
+            true => Parsed::Attributes(ad.len()),
+            false if self.window.is_at_end()? => Parsed::End,
+            false => Parsed::Error,
+        })
+    }
+
+    fn json_line(&mut self, ad: &mut ClassAd) -> io::Result<Parsed> {
+        let Some(line) = self.line()? else { return Ok(Parsed::End) };
+        match json::parse_prefix(&line, self.dialect) {
+            Ok((read, _)) => {
+                *ad = read;
+                Ok(Parsed::Attributes(ad.len()))
+            }
+            Err(_) if self.window.is_at_end()? => Ok(Parsed::End),
+            Err(_) => Ok(Parsed::Error),
+        }
+    }
+
+    /// Ads in brackets, in a list or not. The brackets of the list and the commas between are seen only when an ad was
+    /// expected.
+    fn bracketed(&mut self, ad: &mut ClassAd, is_json: bool) -> io::Result<Parsed> {
+        let (own, list_open, list_close) = if is_json { (b'{', b'[', b']') } else { (b'[', b'{', b'}') };
+        for attempt in 0..2 {
+            let Some(byte) = self.token()? else { return Ok(Parsed::End) };
+            if byte == own {
+                return self.one_bracketed(ad, is_json);
+            }
+            let goes_on = match byte {
+                b',' => self.inside_list,
+                byte if byte == list_close && self.inside_list => {
+                    self.inside_list = false;
+                    true
+                }
+                byte if byte == list_open && !self.inside_list => {
+                    self.inside_list = true;
+                    true
+                }
+                _ => false,
+            };
+            self.skip_token(byte)?;
+            if !goes_on || attempt > 0 {
+                break;
+            }
+        }
+        Ok(if self.window.is_at_end()? { Parsed::End } else { Parsed::Error })
+    }
+
+    /// The first byte of the next token; blanks and comments are skipped. None at the end of the input.
+    fn token(&mut self) -> io::Result<Option<u8>> {
+        loop {
+            match self.window.byte(0)? {
+                None | Some(0) => return Ok(None),
+                Some(byte) if numbers::is_space(byte) => self.window.skip(1),
+                Some(b'/') => match self.window.byte(1)? {
+                    Some(b'/') => {
+                        let (length, _) = self.window.peek_line()?.unwrap_or_default();
+                        self.window.skip(length);
+                    }
+                    Some(b'*') => {
+                        self.window.skip(2);
+                        let mut last = 0;
+                        loop {
+                            let Some(byte) = self.window.byte(0)? else { return Ok(None) };
+                            self.window.skip(1);
+                            if last == b'*' && byte == b'/' {
+                                break;
+                            }
+                            last = byte;
+                        }
+                    }
+                    _ => return Ok(Some(b'/')),
+                },
+                Some(byte) => return Ok(Some(byte)),
+            }
+        }
+    }
+
+    /// Steps over a token that was of no use: a word or number, or else one byte.
+    fn skip_token(&mut self, first: u8) -> io::Result<()> {
+        self.window.skip(1);
+        if first.is_ascii_alphanumeric() || first == b'_' {
+            while self.window.byte(0)?.is_some_and(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
+                self.window.skip(1);
+            }
+        }
+        Ok(())
+    }
+
+    fn one_bracketed(&mut self, ad: &mut ClassAd, is_json: bool) -> io::Result<Parsed> {
+        let mut extent = Brackets::default();
+        let length = loop {
+            if let Some(end) = extent.end(self.window.rest()) {
+                break end;
+            }
+            if !self.window.more()? {
+                break self.window.rest().len();
+            }
+        };
+        let text = self.window.part(0..length);
+        let read = if is_json {
+            json::parse_prefix(text, self.dialect)
+        } else {
+            new::parse_prefix(text, self.dialect)
+        };
+        match read {
+            Ok((read, used)) => {
+                *ad = read;
+                self.window.skip(used);
+                Ok(Parsed::Attributes(ad.len()))
+            }
+            Err(error) => {
+                self.window.skip(stopped(&error, length));
+                Ok(if self.window.is_at_end()? { Parsed::End } else { Parsed::Error })
+            }
+        }
+    }
+
+    fn detect(&mut self, ad: &mut ClassAd) -> io::Result<Parsed> {
+        loop {
+            let Some(line) = self.line()? else { return Ok(Parsed::End) };
+            let mut line = line.trim_with(|c| c.is_ascii() && numbers::is_space(c as u8)).to_vec();
+            if self.classify(&line, false) != Line::Attribute {
+                continue;
+            }
+            let (first, last) = (line.first().copied(), line.last().copied());
+            if line == b"<?xml version=\"1.0\"?>" {
+                self.form = Some(Form::Xml);
+                return self.xml(ad);
+            }
+            if line == b"[" || line == b"{" {
+                let next = self.window.byte(0)?;
+                match (first, next) {
+                    (Some(b'{'), Some(b'[')) => {
+                        self.inside_list = true;
+                        self.form = Some(Form::New);
+                        return self.bracketed(ad, false);
+                    }
+                    (Some(b'['), Some(b'{')) => {
+                        self.inside_list = true;
+                        self.form = Some(Form::Json);
+                        return self.bracketed(ad, true);
+                    }
+                    _ => {
+                        // The byte that was looked at is lost.
+                        self.window.skip(1);
+                        line.extend(self.line()?.unwrap_or_default());
+                    }
+                }
+            } else if line.len() > 2 && first == Some(b'{') && last == Some(b'}') {
+                if let Ok((read, _)) = json::parse_prefix(&line, self.dialect) {
+                    *ad = read;
+                    self.form = Some(Form::JsonLines);
+                    return Ok(Parsed::Attributes(ad.len()));
+                }
+                self.would_abort = true;
+            } else if line.len() > 2 && first == Some(b'[') && last == Some(b']') {
+                if let Ok((read, _)) = new::parse_prefix(&line, self.dialect) {
+                    *ad = read;
+                    self.form = Some(Form::NewLines);
+                    return Ok(Parsed::Attributes(ad.len()));
+                }
+                self.would_abort = true;
+            }
+            self.form = Some(Form::Long);
+            return Ok(Parsed::Long(Some(line)));
+        }
+    }
+}
+
+/// Where the reference's cursor stands after an error: behind the token that was wrong.
+fn stopped(error: &ParseError, length: usize) -> usize {
+    (error.span.end as usize).clamp(1, length.max(1))
+}

@@ -1,0 +1,115 @@
+//! Why a text is not an expression, and how that is shown.
+
+use std::fmt;
+
+use crate::syntax::lexer::BadToken;
+use crate::text::Span;
+
+/// Why a text is not an expression.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParseError {
+    /// Where it stops being one.
+    pub span: Span,
+    /// What went wrong.
+    pub kind: ParseErrorKind,
+    /// What would have been accepted at that place.
+    pub expected: &'static str,
+    /// What stands there: a few bytes of the text, empty at its end.
+    pub found: String,
+}
+
+/// The ways in which parsing fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ParseErrorKind {
+    /// Another token was expected.
+    Unexpected,
+    /// No token begins like that.
+    BadToken(BadToken),
+    /// `=` where a comparison was wanted.
+    Assignment,
+    /// The expression nests deeper than the reference admits.
+    TooDeep,
+    /// Arrays and objects of JSON nest deeper than can be kept.
+    TooDeepJson,
+    /// The text is larger than 2 GiB.
+    TooLong,
+    /// The text of an `absTime` or `relTime` literal is no time.
+    BadTime,
+    /// An attribute of an ad has an empty name.
+    EmptyName,
+}
+
+impl ParseError {
+    /// Advice on how to mend it, where there is some.
+    pub fn help(&self) -> Option<&'static str> {
+        match self.kind {
+            ParseErrorKind::Assignment => Some("`==` compares, `=?=` compares and is never undefined"),
+            ParseErrorKind::BadToken(BadToken::Number) => {
+                Some("a number has no leading zero, and digits behind its point and exponent")
+            }
+            ParseErrorKind::BadToken(BadToken::Unterminated) => {
+                Some("close the string with the quote it began with")
+            }
+            ParseErrorKind::BadToken(BadToken::Comment) => Some("close the comment with */"),
+            ParseErrorKind::TooDeep => Some("at most 165 nested parentheses are allowed"),
+            ParseErrorKind::TooDeepJson => {
+                Some("at most 5000 arrays and objects may stand within one another")
+            }
+            _ => None,
+        }
+    }
+
+    /// The error as the user should see it: the message, the line of the text, and a caret under the place.
+    pub fn render(&self, source: &[u8]) -> String {
+        let start = (self.span.start as usize).min(source.len());
+        let line_start = memchr::memrchr(b'\n', &source[..start]).map_or(0, |newline| newline + 1);
+        let line_end =
+            memchr::memchr(b'\n', &source[start..]).map_or(source.len(), |newline| start + newline);
+        // A very long line is shown around the place only.
+        let from = if start - line_start > 100 { start - 60 } else { line_start };
+        let to = line_end.min(start + 60);
+        let width = (self.span.end as usize).clamp(start + 1, to.max(start + 1)) - start;
+        let clean = |bytes: &[u8]| String::from_utf8_lossy(bytes).replace(|c: char| c.is_control(), " ");
+        let before = clean(&source[from..start]);
+        format!(
+            "{self}\n  {}{}{}{}\n  {}{}{}",
+            if from > line_start { "..." } else { "" },
+            before,
+            clean(&source[start..to]),
+            if to < line_end { "..." } else { "" },
+            " ".repeat(before.chars().count() + if from > line_start { 3 } else { 0 }),
+            "^".repeat(width),
+            self.help().map(|help| format!("\n  {help}")).unwrap_or_default(),
+        )
+    }
+}
+
+impl fmt::Display for ParseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.kind {
+            ParseErrorKind::BadToken(BadToken::Unterminated) => return write!(f, "the string is not closed"),
+            ParseErrorKind::BadToken(BadToken::Comment) => return write!(f, "the comment is not closed"),
+            ParseErrorKind::BadToken(BadToken::Nul) => {
+                return write!(f, "the string has an escape that is not allowed (a NUL byte)");
+            }
+            ParseErrorKind::BadToken(BadToken::Number) => {
+                return write!(f, "`{}` is not a number", self.found);
+            }
+            ParseErrorKind::TooDeep => return write!(f, "the expression is nested too deeply"),
+            ParseErrorKind::TooDeepJson => {
+                return write!(f, "the arrays and objects are nested too deeply");
+            }
+            ParseErrorKind::TooLong => return write!(f, "the text is too long for an expression"),
+            ParseErrorKind::BadTime => return write!(f, "`{}` is not a time", self.found),
+            ParseErrorKind::EmptyName => return write!(f, "an attribute has an empty name"),
+            _ => {}
+        }
+        if self.found.is_empty() {
+            write!(f, "expected {}, but the text ends", self.expected)
+        } else {
+            write!(f, "expected {}, found `{}`", self.expected, self.found)
+        }
+    }
+}
+
+impl std::error::Error for ParseError {}

@@ -1,0 +1,156 @@
+//! The names of the functions, as data: parsing and printing know which names are functions, and nothing of what they do.
+
+use std::sync::LazyLock;
+
+use crate::syntax::name;
+
+/// In the spelling of the manual, sorted by bytes. The number of a function is its place.
+const NAMES: &[&str] = &[
+    "absTime",
+    "allCompare",
+    "anyCompare",
+    "argsToList",
+    "avg",
+    "ceil",
+    "ceiling",
+    "countMatches",
+    "currentTime",
+    "dayTime",
+    "debug",
+    "envV1ToV2",
+    "eval",
+    "evalInEachContext",
+    "floor",
+    "formatTime",
+    "getDayOfMonth",
+    "getDayOfWeek",
+    "getDayOfYear",
+    "getDays",
+    "getHours",
+    "getMinutes",
+    "getMonth",
+    "getSeconds",
+    "getYear",
+    "identicalMember",
+    "ifThenElse",
+    "isAbstime",
+    "isBoolean",
+    "isClassAd",
+    "isError",
+    "isInteger",
+    "isList",
+    "isReal",
+    "isReltime",
+    "isString",
+    "isUndefined",
+    "join",
+    "listToArgs",
+    "max",
+    "member",
+    "mergeEnvironment",
+    "min",
+    "pow",
+    "quantize",
+    "random",
+    "regexp",
+    "regexpMember",
+    "regexps",
+    "relTime",
+    "replace",
+    "replaceAll",
+    "round",
+    "size",
+    "split",
+    "splitSlotName",
+    "splitTime",
+    "splitUserName",
+    "strcat",
+    "strcmp",
+    "stricmp",
+    "stringListAvg",
+    "stringListIMember",
+    "stringListISubsetMatch",
+    "stringListMax",
+    "stringListMember",
+    "stringListMin",
+    "stringListSize",
+    "stringListSubsetMatch",
+    "stringListSum",
+    "stringList_regexpMember",
+    "stringListsIntersect",
+    "substr",
+    "sum",
+    "time",
+    "timeZoneOffset",
+    "toLower",
+    "toUpper",
+    "unparse",
+    "unresolved",
+    "userHome",
+    "userMap",
+    "versionEQ",
+    "versionGE",
+    "versionGT",
+    "versionLE",
+    "versionLT",
+    "version_in_range",
+    "versioncmp",
+];
+
+/// The number of names that no function has.
+pub(crate) const UNKNOWN: u16 = u16::MAX;
+
+/// How many functions there are.
+pub(crate) const COUNT: usize = NAMES.len();
+
+/// Where the numbers stand: open addressing by the hash of the name, at most a quarter full.
+static PLACES: LazyLock<Vec<u16>> = LazyLock::new(|| {
+    let mut places = vec![UNKNOWN; (NAMES.len() * 4).next_power_of_two()];
+    let mask = places.len() - 1;
+    for (number, name) in NAMES.iter().enumerate() {
+        let mut at = name::hash(name.as_bytes()) as usize & mask;
+        while places[at] != UNKNOWN {
+            at = (at + 1) & mask;
+        }
+        places[at] = number as u16;
+    }
+    places
+});
+
+/// The number of the function of that name, [`UNKNOWN`] where there is none; case does not matter.
+pub(crate) fn number(name: &[u8]) -> u16 {
+    number_hashed(name, name::hash(name))
+}
+
+/// As [`number`], with the hash of the name known.
+pub(crate) fn number_hashed(name: &[u8], hash: u32) -> u16 {
+    let places = &*PLACES;
+    let mask = places.len() - 1;
+    let mut at = hash as usize & mask;
+    loop {
+        match places[at] {
+            UNKNOWN => return UNKNOWN,
+            number if NAMES[number as usize].as_bytes().eq_ignore_ascii_case(name) => return number,
+            _ => at = (at + 1) & mask,
+        }
+    }
+}
+
+/// The names of all functions, in the spelling of the manual, sorted.
+pub fn function_names() -> Vec<&'static str> {
+    NAMES.to_vec()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_are_found_in_any_case() {
+        assert!(NAMES.is_sorted());
+        for (at, name) in NAMES.iter().enumerate() {
+            assert_eq!(number(name.to_uppercase().as_bytes()), at as u16, "{name}");
+        }
+        assert_eq!(number(b"nosuch"), UNKNOWN);
+    }
+}

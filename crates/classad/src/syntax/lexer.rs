@@ -1,0 +1,525 @@
+//! Bytes into tokens (classad.md 3; reference: lexer.cpp).
+
+use crate::syntax::Dialect;
+use crate::syntax::numbers::{is_space, strtod};
+use crate::syntax::tree::Text;
+
+mod escapes;
+mod strings;
+mod token;
+
+pub(crate) use escapes::{unescape, unescape_json};
+pub use token::BadToken;
+pub(crate) use token::{Kind, Token};
+
+/// What a byte begins.
+#[derive(Clone, Copy)]
+enum First {
+    Blank,
+    /// A name.
+    Letter,
+    /// A name or a reserved word.
+    Reserved,
+    Digit,
+    Quote,
+    /// A token of its own, whatever follows.
+    Alone(Kind),
+    /// Twice it is this operator.
+    Twice(Kind),
+    /// An operator that others begin with.
+    Operator,
+    /// Numbers and selections, signs and comments, and what begins no token.
+    Other,
+}
+
+const FIRST: [First; 256] = {
+    let mut table = [First::Other; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        table[byte] = match byte as u8 {
+            b' ' | b'\t'..=b'\r' => First::Blank,
+            b'i' | b'I' | b't' | b'T' | b'n' | b'N' | b'f' | b'F' | b'e' | b'E' | b'u' | b'U' => {
+                First::Reserved
+            }
+            b'a'..=b'z' | b'A'..=b'Z' | b'_' => First::Letter,
+            b'0'..=b'9' => First::Digit,
+            b'"' | b'\'' => First::Quote,
+            b'(' => First::Alone(Kind::OpenParenthesis),
+            b')' => First::Alone(Kind::CloseParenthesis),
+            b'[' => First::Alone(Kind::OpenBox),
+            b']' => First::Alone(Kind::CloseBox),
+            b'{' => First::Alone(Kind::OpenBrace),
+            b'}' => First::Alone(Kind::CloseBrace),
+            b',' => First::Alone(Kind::Comma),
+            b':' => First::Alone(Kind::Colon),
+            b';' => First::Alone(Kind::Semicolon),
+            b'+' => First::Alone(Kind::Plus),
+            b'*' => First::Alone(Kind::Multiply),
+            b'%' => First::Alone(Kind::Modulus),
+            b'^' => First::Alone(Kind::BitXor),
+            b'~' => First::Alone(Kind::BitNot),
+            b'&' => First::Twice(Kind::And),
+            b'|' => First::Twice(Kind::Or),
+            b'<' | b'>' | b'=' | b'!' | b'?' => First::Operator,
+            _ => First::Other,
+        };
+        byte += 1;
+    }
+    table
+};
+
+/// The bytes that names and words are made of.
+const WORD: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        table[byte] = matches!(FIRST[byte], First::Letter | First::Reserved | First::Digit);
+        byte += 1;
+    }
+    table
+};
+
+/// The lengths of the reserved words, a bit for each.
+const LENGTHS: u32 = 1 << 2 | 1 << 4 | 1 << 5 | 1 << 9;
+
+/// The cursor over one text.
+#[derive(Debug)]
+pub(crate) struct Lexer<'s> {
+    source: &'s [u8],
+    at: usize,
+    dialect: Dialect,
+    pub(crate) token: Token,
+    /// Texts that differ from how they were written (escapes, joined strings); they stand behind the source.
+    pub(crate) extra: Vec<u8>,
+}
+
+impl<'s> Lexer<'s> {
+    /// Starts at the first token. A NUL byte ends the text.
+    pub(crate) fn new(source: &'s [u8], dialect: Dialect) -> Self {
+        let source = match memchr::memchr(0, source) {
+            Some(end) => &source[..end],
+            None => source,
+        };
+        // What is left in place when the text begins with a comment that never ends.
+        let token = Token {
+            kind: Kind::Bad,
+            start: 0,
+            text: Text { start: 0, len: 0 },
+            integer: 0,
+            real: 0.0,
+            boolean: false,
+            quoted_expression: false,
+            bad: BadToken::Byte,
+        };
+        let mut lexer = Lexer { source, at: 0, dialect, token, extra: Vec::new() };
+        lexer.advance();
+        lexer
+    }
+
+    #[inline]
+    pub(crate) fn source(&self) -> &'s [u8] {
+        self.source
+    }
+
+    /// The text of an identifier or string.
+    #[inline]
+    pub(crate) fn bytes(&self, text: Text) -> &[u8] {
+        let (start, len) = (text.start as usize, text.len as usize);
+        match start.checked_sub(self.source.len()) {
+            None => &self.source[start..start + len],
+            Some(_) if len == 0 => &[],
+            Some(start) => &self.extra[start..start + len],
+        }
+    }
+
+    /// The text of an identifier or string, where it stands in the source as it is meant.
+    #[inline]
+    pub(crate) fn in_source(&self, text: Text) -> Option<&'s [u8]> {
+        let start = text.start as usize;
+        self.source.get(start..start + text.len as usize)
+    }
+
+    /// Where the token ends.
+    #[inline]
+    pub(crate) fn end(&self) -> usize {
+        self.at
+    }
+
+    #[inline]
+    fn peek(&self, ahead: usize) -> u8 {
+        self.source.get(self.at + ahead).copied().unwrap_or(0)
+    }
+
+    /// Moves to the next token. It calls nothing but what the token's first byte chooses, and that last, so that the commonest
+    /// tokens cost little.
+    pub(crate) fn advance(&mut self) {
+        let mut at = self.at;
+        loop {
+            let Some(byte) = self.source.get(at) else {
+                return self.take(at, 0, Kind::End);
+            };
+            if *byte == b' ' {
+                at += 1;
+                continue;
+            }
+            return match FIRST[usize::from(*byte)] {
+                First::Blank => {
+                    at += 1;
+                    continue;
+                }
+                First::Letter => self.word(at),
+                First::Reserved => self.word_or_reserved(at),
+                First::Digit => self.digits(at),
+                First::Quote => self.quoted(at),
+                First::Alone(kind) => self.take(at, 1, kind),
+                First::Twice(kind) if self.source.get(at + 1) == Some(byte) => self.take(at, 2, kind),
+                First::Twice(Kind::And) => self.take(at, 1, Kind::BitAnd),
+                First::Twice(_) => self.take(at, 1, Kind::BitOr),
+                First::Operator => self.operator(at),
+                First::Other => self.other(at),
+            };
+        }
+    }
+
+    /// Sets the token to so many bytes.
+    #[inline(always)]
+    fn take(&mut self, at: usize, length: usize, kind: Kind) {
+        self.at = at + length;
+        self.token.start = at;
+        self.token.kind = kind;
+    }
+
+    /// Numbers with a dot or a sign in front, selections, signs, division and comments.
+    #[inline(never)]
+    fn other(&mut self, at: usize) {
+        match self.source[at] {
+            b'/' if self.is_comment(at) => self.behind_comments(at),
+            b'/' => self.take(at, 1, Kind::Divide),
+            b'-' if self.token.kind.ends_operand() => self.take(at, 1, Kind::Minus),
+            b'-' | b'.' => self.long_number(at),
+            _ => {
+                self.token.bad = BadToken::Byte;
+                self.take(at, 1, Kind::Bad);
+            }
+        }
+    }
+
+    fn is_comment(&self, at: usize) -> bool {
+        matches!(self.source.get(at..at + 2), Some(b"//" | b"/*"))
+    }
+
+    /// Moves to the token behind comments; one that never ends is a bad token.
+    #[cold]
+    #[inline(never)]
+    fn behind_comments(&mut self, mut at: usize) {
+        while self.is_comment(at) {
+            let rest = &self.source[at..];
+            let length = match rest[1] {
+                b'/' => memchr::memchr(b'\n', rest).unwrap_or(rest.len()),
+                _ => match memchr::memmem::find(&rest[2..], b"*/") {
+                    Some(length) => length + 4,
+                    None => {
+                        // The reference marks the error but leaves the token before in place (lexer.cpp LoadToken), so
+                        // that a repeated closing parenthesis may even complete a call.
+                        self.at = self.source.len();
+                        self.token.start = at;
+                        self.token.bad = BadToken::Comment;
+                        return;
+                    }
+                },
+            };
+            at += length;
+            while is_space(self.source.get(at).copied().unwrap_or(0)) {
+                at += 1;
+            }
+        }
+        self.at = at;
+        self.advance();
+    }
+
+    #[inline]
+    fn bad(&mut self, bad: BadToken) -> Kind {
+        self.token.bad = bad;
+        Kind::Bad
+    }
+
+    /// Takes a word as a name.
+    #[inline(never)]
+    fn word(&mut self, start: usize) {
+        let length = word_length(&self.source[start..]);
+        self.token.text = Text { start: start as u32, len: length as u32 };
+        self.take(start, length, Kind::Identifier);
+    }
+
+    #[inline(never)]
+    fn word_or_reserved(&mut self, start: usize) {
+        self.word(start);
+        let length = self.at - start;
+        if LENGTHS >> length.min(31) & 1 == 1 {
+            self.token.kind = self.reserved(start, length);
+        }
+    }
+
+    /// The kind of a word as long as one that is reserved.
+    fn reserved(&mut self, start: usize, length: usize) -> Kind {
+        let word = &self.source[start..start + length];
+        let is = |reserved: &[u8]| word.eq_ignore_ascii_case(reserved);
+        match (length, word[0] | 0x20) {
+            (2, b'i') if is(b"is") => Kind::Is,
+            (4, b't') if is(b"true") => {
+                self.token.boolean = true;
+                Kind::Boolean
+            }
+            (4, b'i') if is(b"isnt") => Kind::Isnt,
+            (4, b'n') if self.dialect.json && is(b"null") => Kind::Undefined,
+            (5, b'f') if is(b"false") => {
+                self.token.boolean = false;
+                Kind::Boolean
+            }
+            (5, b'e') if is(b"error") => Kind::Error,
+            (9, b'u') if !self.dialect.json && is(b"undefined") => Kind::Undefined,
+            _ => Kind::Identifier,
+        }
+    }
+
+    /// A number that begins with a digit. The commonest are decimal integers that fit.
+    #[inline(never)]
+    fn digits(&mut self, start: usize) {
+        let (mut value, mut at) = (0i64, start);
+        while let Some(digit @ b'0'..=b'9') = self.source.get(at) {
+            value = value.wrapping_mul(10).wrapping_add(i64::from(digit - b'0'));
+            at += 1;
+        }
+        let length = at - start;
+        let plain = !matches!(self.source.get(at), Some(b'.' | b'e' | b'E' | b'x' | b'X')) && length <= 18;
+        if plain && (self.source[start] != b'0' || length == 1) {
+            self.token.integer = value;
+            return self.take(start, length, Kind::Integer);
+        }
+        self.long_number(start);
+    }
+
+    #[inline(never)]
+    fn long_number(&mut self, start: usize) {
+        self.at = start;
+        self.token.start = start;
+        self.token.kind = self.number(start);
+    }
+
+    #[inline(never)]
+    fn quoted(&mut self, start: usize) {
+        self.at = start;
+        self.token.start = start;
+        self.token.kind = self.string(self.source[start]);
+    }
+
+    /// Numbers, and the dot of a selection (reference: tokenizeNumber).
+    #[inline(never)]
+    fn number(&mut self, start: usize) -> Kind {
+        let mut first = self.peek(0);
+        self.at += 1;
+        if first == b'-' {
+            match self.peek(0) {
+                digit @ b'0'..=b'9' => {
+                    first = digit;
+                    self.at += 1;
+                }
+                b'.' if self.peek(1).is_ascii_digit() => {}
+                _ => return Kind::Minus,
+            }
+        }
+        let mut real = false;
+        let mut number = true;
+        if first == b'0' {
+            if matches!(self.peek(0), b'x' | b'X') {
+                self.at += 1;
+                if !self.peek(0).is_ascii_hexdigit() {
+                    return self.bad(BadToken::Number);
+                }
+                while self.peek(0).is_ascii_hexdigit() {
+                    self.at += 1;
+                }
+            } else {
+                let mut decimal_only = false;
+                while self.peek(0).is_ascii_digit() {
+                    decimal_only |= self.peek(0) > b'7';
+                    self.at += 1;
+                }
+                if matches!(self.peek(0), b'.' | b'e' | b'E') {
+                    real = true;
+                } else if decimal_only {
+                    return self.bad(BadToken::Number);
+                }
+            }
+        } else if first.is_ascii_digit() {
+            while self.peek(0).is_ascii_digit() {
+                self.at += 1;
+            }
+            real = matches!(self.peek(0), b'.' | b'e' | b'E');
+        } else {
+            number = false;
+        }
+        if first == b'.' || self.peek(0) == b'.' {
+            if self.peek(0) == b'.' {
+                self.at += 1;
+            }
+            if self.peek(0).is_ascii_digit() {
+                real = true;
+                while self.peek(0).is_ascii_digit() {
+                    self.at += 1;
+                }
+            } else if number {
+                return self.bad(BadToken::Number);
+            } else {
+                return Kind::Selection;
+            }
+        }
+        if real && matches!(self.peek(0), b'e' | b'E') {
+            self.at += 1;
+            if matches!(self.peek(0), b'+' | b'-') {
+                self.at += 1;
+            }
+            if !self.peek(0).is_ascii_digit() {
+                return self.bad(BadToken::Number);
+            }
+            while self.peek(0).is_ascii_digit() {
+                self.at += 1;
+            }
+        }
+        let text = &self.source[start..self.at];
+        if real {
+            self.token.real = strtod(text).0;
+            return Kind::Real;
+        }
+        if (self.dialect.condor || self.dialect.json) && text[0] == b'0' && text.len() > 1 {
+            return self.bad(BadToken::Number);
+        }
+        self.token.integer = integer(text);
+        Kind::Integer
+    }
+
+    /// Operators that others begin with.
+    #[inline(never)]
+    fn operator(&mut self, at: usize) {
+        let byte = |ahead: usize| self.source.get(at + ahead).copied().unwrap_or(0);
+        let (kind, length) = match (byte(0), byte(1)) {
+            (b'<', b'=') => (Kind::LessEqual, 2),
+            (b'<', b'<') => (Kind::ShiftLeft, 2),
+            (b'<', _) => (Kind::Less, 1),
+            (b'>', b'=') => (Kind::GreaterEqual, 2),
+            (b'>', b'>') if byte(2) == b'>' => (Kind::ShiftRightZero, 3),
+            (b'>', b'>') => (Kind::ShiftRight, 2),
+            (b'>', _) => (Kind::Greater, 1),
+            (b'=', b'=') => (Kind::Equal, 2),
+            (b'=', b'?') if byte(2) == b'=' => (Kind::Is, 3),
+            (b'=', b'?') => {
+                self.token.bad = BadToken::Operator;
+                (Kind::Bad, 2)
+            }
+            (b'=', b'!') if byte(2) == b'=' => (Kind::Isnt, 3),
+            (b'=', _) => (Kind::Bound, 1),
+            (b'!', b'=') => (Kind::NotEqual, 2),
+            (b'!', _) => (Kind::Not, 1),
+            _ => {
+                let mut length = 1;
+                while is_space(byte(length)) {
+                    length += 1;
+                }
+                if byte(length) == b':' { (Kind::Elvis, length + 1) } else { (Kind::Question, 1) }
+            }
+        };
+        self.take(at, length, kind);
+    }
+}
+
+/// How many bytes of a word a text begins with. Sixteen are looked at without a test for the end in between.
+#[inline]
+fn word_length(text: &[u8]) -> usize {
+    let mut length = 0;
+    let mut rest = text;
+    while let Some((chunk, behind)) = rest.split_first_chunk::<16>() {
+        for byte in chunk {
+            if !WORD[usize::from(*byte)] {
+                return length;
+            }
+            length += 1;
+        }
+        rest = behind;
+    }
+    length + rest.iter().position(|byte| !WORD[usize::from(*byte)]).unwrap_or(rest.len())
+}
+
+/// The decimal digits that a text begins with, as `std::from_chars` reads them: 0 where they do not fit.
+pub(crate) fn integer(text: &[u8]) -> i64 {
+    let (negative, digits) = match text.first() {
+        Some(b'-') => (true, &text[1..]),
+        _ => (false, text),
+    };
+    let mut value: i64 = 0;
+    for digit in digits.iter().take_while(|b| b.is_ascii_digit()) {
+        let digit = i64::from(digit - b'0');
+        let next = value
+            .checked_mul(10)
+            .and_then(|v| if negative { v.checked_sub(digit) } else { v.checked_add(digit) });
+        match next {
+            Some(next) => value = next,
+            None => return 0,
+        }
+    }
+    value
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The kinds of all tokens with their places.
+    fn tokens(text: &[u8]) -> Vec<(Kind, usize, usize)> {
+        let mut lexer = Lexer::new(text, Dialect::new_syntax());
+        let mut tokens = Vec::new();
+        while !matches!(lexer.token.kind, Kind::End | Kind::Bad) {
+            tokens.push((lexer.token.kind, lexer.token.start, lexer.end()));
+            lexer.advance();
+        }
+        tokens.push((lexer.token.kind, lexer.token.start, lexer.end()));
+        tokens
+    }
+
+    #[test]
+    fn any_number_of_comments_is_passed_over() {
+        let comments = "/**/ //\n/* // */\t".repeat(200_000);
+        let text = format!("a{comments}b{comments}");
+        let behind = 1 + comments.len();
+        let end = text.len();
+        let expected =
+            [(Kind::Identifier, 0, 1), (Kind::Identifier, behind, behind + 1), (Kind::End, end, end)];
+        assert_eq!(tokens(text.as_bytes()), expected);
+    }
+
+    #[test]
+    fn operators_take_as_many_bytes_as_belong_to_them() {
+        let text = b"< <= << > >= >> >>> = == =?= =!= ! != ? ?: ? : & && | || - / ~ ^";
+        let words = text.split(|byte| *byte == b' ').collect::<Vec<_>>();
+        let mut at = 0;
+        let mut expected: Vec<(usize, usize)> = Vec::new();
+        for word in &words {
+            expected.push((at, at + word.len()));
+            at += word.len() + 1;
+        }
+        // A question mark and a colon are one operator, whatever stands between them.
+        let lonely = words.iter().rposition(|word| *word == b"?").unwrap();
+        expected[lonely].1 = expected.remove(lonely + 1).1;
+        let found: Vec<_> = tokens(text).into_iter().map(|(_, start, end)| (start, end)).collect();
+        assert_eq!(found[..found.len() - 1], expected);
+    }
+
+    #[test]
+    fn words_of_any_length_end_where_they_end() {
+        for length in 1..50 {
+            for end in [&b""[..], b" ", b"(", b"\xe4", b"."] {
+                let text = [&b"i".repeat(length)[..], end].concat();
+                assert_eq!(tokens(&text)[0], (Kind::Identifier, 0, length), "{length} {end:?}");
+            }
+        }
+    }
+}

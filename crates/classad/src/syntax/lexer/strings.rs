@@ -1,0 +1,117 @@
+//! String literals and quoted names: in the new syntax and JSON escapes are read and neighbours joined, in the old syntax a
+//! backslash is an ordinary byte unless a quote follows. A text that stands in the source as it is meant is not copied.
+
+use super::{BadToken, Kind, Lexer, unescape, unescape_json};
+use crate::syntax::numbers::is_space;
+use crate::syntax::tree::Text;
+
+impl Lexer<'_> {
+    /// A string or a quoted name, whose first quote is under the cursor.
+    pub(super) fn string(&mut self, quote: u8) -> Kind {
+        self.at += 1;
+        let complete = if self.dialect.old_strings { self.old_string(quote) } else { self.new_string(quote) };
+        match complete {
+            Some(_) if quote == b'"' => Kind::String,
+            Some(_) => Kind::Identifier,
+            None => Kind::Bad,
+        }
+    }
+
+    /// A string of the new syntax: escapes, and adjacent literals joined.
+    fn new_string(&mut self, quote: u8) -> Option<()> {
+        let start = self.at;
+        let mut raw: Option<Vec<u8>> = None;
+        let mut escapes = false;
+        let mut piece = start;
+        loop {
+            let rest = &self.source[self.at..];
+            let Some(stop) = memchr::memchr2(quote, b'\\', rest) else {
+                self.at = self.source.len();
+                self.token.bad = BadToken::Unterminated;
+                return None;
+            };
+            self.at += stop;
+            if rest[stop] == b'\\' {
+                escapes = true;
+                self.at = (self.at + 2).min(self.source.len());
+                continue;
+            }
+            let end = self.at;
+            self.at += 1;
+            let mut next = self.at;
+            while is_space(self.source.get(next).copied().unwrap_or(0)) {
+                next += 1;
+            }
+            if self.source.get(next) == Some(&quote) {
+                raw.get_or_insert_default().extend_from_slice(&self.source[piece..end]);
+                self.at = next + 1;
+                piece = self.at;
+                continue;
+            }
+            if raw.is_none() && !escapes {
+                self.token.quoted_expression = false;
+                self.token.text = Text { start: start as u32, len: (end - start) as u32 };
+                return Some(());
+            }
+            let last = &self.source[piece..end];
+            let raw = match &mut raw {
+                Some(raw) => {
+                    raw.extend_from_slice(last);
+                    &raw[..]
+                }
+                None => last,
+            };
+            let from = self.extra.len();
+            if self.dialect.json {
+                self.token.quoted_expression =
+                    raw.len() >= 4 && raw.starts_with(b"\\/") && raw.ends_with(b"\\/");
+                if !unescape_json(raw, &mut self.extra) {
+                    self.token.bad = BadToken::Nul;
+                    return None;
+                }
+            } else if !unescape(raw, &mut self.extra) {
+                self.token.bad = BadToken::Nul;
+                return None;
+            }
+            self.token.text =
+                Text { start: (self.source.len() + from) as u32, len: (self.extra.len() - from) as u32 };
+            return Some(());
+        }
+    }
+
+    /// A string of the old syntax: a backslash is special only before a quote that does not end the line.
+    fn old_string(&mut self, quote: u8) -> Option<()> {
+        let start = self.at;
+        let mut piece = start;
+        let mut own: Option<usize> = None;
+        // A quote directly behind an escaped quote closes the string even if a backslash came before.
+        let mut fresh = start;
+        loop {
+            let Some(stop) = memchr::memchr(quote, &self.source[self.at..]) else {
+                self.at = self.source.len();
+                self.token.bad = BadToken::Unterminated;
+                return None;
+            };
+            let end = self.at + stop;
+            let escaped = end > fresh && self.source[end - 1] == b'\\';
+            let more = !matches!(self.source.get(end + 1), None | Some(b'\n'));
+            self.at = end + 1;
+            if escaped && more {
+                own.get_or_insert(self.extra.len());
+                self.extra.extend_from_slice(&self.source[piece..end - 1]);
+                self.extra.push(quote);
+                piece = end + 1;
+                fresh = end + 1;
+                continue;
+            }
+            self.token.text = match own {
+                None => Text { start: start as u32, len: (end - start) as u32 },
+                Some(from) => {
+                    self.extra.extend_from_slice(&self.source[piece..end]);
+                    Text { start: (self.source.len() + from) as u32, len: (self.extra.len() - from) as u32 }
+                }
+            };
+            return Some(());
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! The kinds of token, and what is known of the one under the cursor.
+
+use crate::syntax::tree::Text;
+
+/// The kinds of token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Kind {
+    End,
+    Bad,
+    Identifier,
+    Undefined,
+    Error,
+    Boolean,
+    Integer,
+    Real,
+    String,
+    Selection,
+    Multiply,
+    Divide,
+    Modulus,
+    Plus,
+    Minus,
+    BitNot,
+    Not,
+    BitXor,
+    BitAnd,
+    BitOr,
+    And,
+    Or,
+    Less,
+    LessEqual,
+    Greater,
+    GreaterEqual,
+    ShiftLeft,
+    ShiftRight,
+    ShiftRightZero,
+    Bound,
+    Equal,
+    NotEqual,
+    Is,
+    Isnt,
+    Question,
+    Colon,
+    Elvis,
+    Semicolon,
+    Comma,
+    OpenBox,
+    CloseBox,
+    OpenParenthesis,
+    CloseParenthesis,
+    OpenBrace,
+    CloseBrace,
+}
+
+impl Kind {
+    pub(crate) const COUNT: usize = Kind::CloseBrace as usize + 1;
+
+    /// Whether a value may end with it, so that a minus sign behind it subtracts.
+    #[inline]
+    pub(super) fn ends_operand(self) -> bool {
+        matches!(
+            self,
+            Kind::Integer
+                | Kind::Real
+                | Kind::Boolean
+                | Kind::String
+                | Kind::Undefined
+                | Kind::Error
+                | Kind::Identifier
+                | Kind::Selection
+                | Kind::CloseBox
+                | Kind::CloseParenthesis
+                | Kind::CloseBrace
+        )
+    }
+}
+
+/// What is wrong with a token of kind `Kind::Bad`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BadToken {
+    /// A byte that begins no token.
+    Byte,
+    /// A string or quoted name without its closing quote.
+    Unterminated,
+    /// A comment without its end.
+    Comment,
+    /// An escape that would put a NUL byte into a string.
+    Nul,
+    /// A number with a leading zero, or one that ends too soon (`1.`, `1e`).
+    Number,
+    /// `=?` without `=`.
+    Operator,
+}
+
+/// The token under the cursor. Which fields mean something depends on the kind.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Token {
+    pub(crate) kind: Kind,
+    /// Where it begins in the source.
+    pub(crate) start: usize,
+    /// Text of identifiers and strings: offset into source followed by `extra`.
+    pub(crate) text: Text,
+    pub(crate) integer: i64,
+    pub(crate) real: f64,
+    pub(crate) boolean: bool,
+    /// A JSON string that was written between escaped slashes.
+    pub(crate) quoted_expression: bool,
+    pub(crate) bad: BadToken,
+}

@@ -1,0 +1,340 @@
+//! Numbers as the C library reads and prints them: `strtod`, `%.15E`, `%.16G`, and casts that never trap.
+
+/// A double cut off to an integer as an x86-64 does: what does not fit becomes the smallest integer.
+pub(crate) fn truncate(real: f64) -> i64 {
+    // 2^63 as a double; NaN fails both comparisons.
+    if (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&real) {
+        real as i64
+    } else {
+        i64::MIN
+    }
+}
+
+/// A double cut off to 32 bits as an x86-64 does.
+pub(crate) fn truncate32(real: f64) -> i32 {
+    if real > -2_147_483_649.0 && real < 2_147_483_648.0 { real as i32 } else { i32::MIN }
+}
+
+/// C's `strtod` in the C locale: leading blanks, sign, decimal or hexadecimal digits, `inf`, `infinity`, `nan`,
+/// `nan(...)`. Returns the number and how many bytes were used; none used means that there was no number.
+pub(crate) fn strtod(text: &[u8]) -> (f64, usize) {
+    let mut at = text.iter().take_while(|b| is_space(**b)).count();
+    let negative = match text.get(at) {
+        Some(b'-') => {
+            at += 1;
+            true
+        }
+        Some(b'+') => {
+            at += 1;
+            false
+        }
+        _ => false,
+    };
+    let rest = &text[at..];
+    let sign = |value: f64| if negative { -value } else { value };
+    let starts = |word: &[u8]| rest.len() >= word.len() && rest[..word.len()].eq_ignore_ascii_case(word);
+    if starts(b"infinity") {
+        return (sign(f64::INFINITY), at + 8);
+    }
+    if starts(b"inf") {
+        return (sign(f64::INFINITY), at + 3);
+    }
+    if starts(b"nan") {
+        let mut used = 3;
+        let mut payload = 0;
+        if rest.get(3) == Some(&b'(') {
+            let inside = rest[4..].iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
+            if rest.get(4 + inside) == Some(&b')') {
+                used = 5 + inside;
+                payload = nan_payload(&rest[4..4 + inside]);
+            }
+        }
+        return (sign(f64::from_bits(QUIET_NAN | payload)), at + used);
+    }
+    if starts(b"0x")
+        && let Some((value, used)) = hexadecimal(&rest[2..])
+    {
+        return (sign(value), at + 2 + used);
+    }
+    let digits = |from: usize| rest[from..].iter().take_while(|b| b.is_ascii_digit()).count();
+    let whole = digits(0);
+    let mut end = whole;
+    let mut fraction = 0;
+    if rest.get(end) == Some(&b'.') {
+        fraction = digits(end + 1);
+        if whole + fraction > 0 {
+            end += 1 + fraction;
+        }
+    }
+    if whole + fraction == 0 {
+        return (0.0, 0);
+    }
+    if matches!(rest.get(end), Some(b'e' | b'E')) {
+        let signed = usize::from(matches!(rest.get(end + 1), Some(b'+' | b'-')));
+        let exponent = digits((end + 1 + signed).min(rest.len()));
+        if exponent > 0 {
+            end += 1 + signed + exponent;
+        }
+    }
+    let value = std::str::from_utf8(&rest[..end]).ok().and_then(|s| s.parse::<f64>().ok()).unwrap_or(0.0);
+    (sign(value), at + end)
+}
+
+const QUIET_NAN: u64 = 0x7ff8_0000_0000_0000;
+
+/// What glibc makes of the text in `nan(...)`: a number as `strtoull` reads it becomes the lower bits.
+fn nan_payload(text: &[u8]) -> u64 {
+    let (digits, base) = match text {
+        [b'0', b'x' | b'X', digits @ ..] if !digits.is_empty() => (digits, 16),
+        [b'0', digits @ ..] => (digits, 8),
+        digits => (digits, 10),
+    };
+    let number = digits.iter().try_fold(0u64, |sum, digit| {
+        let digit = u64::from((*digit as char).to_digit(base)?);
+        Some(sum.saturating_mul(u64::from(base)).saturating_add(digit))
+    });
+    number.unwrap_or(0) & 0x0007_ffff_ffff_ffff
+}
+
+/// Hexadecimal digits behind `0x`, with an optional point and binary exponent, rounded to nearest even.
+fn hexadecimal(text: &[u8]) -> Option<(f64, usize)> {
+    let mut mantissa: u64 = 0;
+    let mut sticky = false;
+    let mut exponent: i64 = 0;
+    let mut digits = 0usize;
+    let mut point = false;
+    let mut at = 0;
+    while let Some(&byte) = text.get(at) {
+        if byte == b'.' && !point {
+            point = true;
+            at += 1;
+            continue;
+        }
+        let Some(digit) = (byte as char).to_digit(16) else { break };
+        digits += 1;
+        if mantissa >> 60 == 0 {
+            mantissa = mantissa << 4 | u64::from(digit);
+            exponent -= if point { 4 } else { 0 };
+        } else {
+            sticky |= digit != 0;
+            exponent += if point { 0 } else { 4 };
+        }
+        at += 1;
+    }
+    if digits == 0 {
+        return None;
+    }
+    if matches!(text.get(at), Some(b'p' | b'P')) {
+        let negative = text.get(at + 1) == Some(&b'-');
+        let signed = usize::from(matches!(text.get(at + 1), Some(b'+' | b'-')));
+        let start = at + 1 + signed;
+        let count = text.get(start..).unwrap_or_default().iter().take_while(|b| b.is_ascii_digit()).count();
+        if count > 0 {
+            let power = text[start..start + count]
+                .iter()
+                .fold(0i64, |sum, b| (sum * 10 + i64::from(b - b'0')).min(1_000_000));
+            exponent += if negative { -power } else { power };
+            at = start + count;
+        }
+    }
+    Some((scale(mantissa, exponent, sticky), at))
+}
+
+/// `mantissa * 2^exponent`, correctly rounded; `sticky` says that lower bits were lost.
+fn scale(mantissa: u64, exponent: i64, sticky: bool) -> f64 {
+    if mantissa == 0 {
+        return 0.0;
+    }
+    let shift = i64::from(mantissa.leading_zeros());
+    let mantissa = mantissa << shift;
+    let exponent = exponent - shift;
+    // The value is mantissa * 2^exponent with the top bit set: its leading bit has weight exponent + 63.
+    let top = exponent + 63;
+    if top > 1023 {
+        return f64::INFINITY;
+    }
+    let keep = if top >= -1022 { 53 } else { 53 - (-1022 - top) };
+    if keep < 0 {
+        return 0.0;
+    }
+    let drop = 64 - keep;
+    let (kept, half, rest) = if drop == 64 {
+        (0, mantissa >> 63 == 1, mantissa << 1 != 0)
+    } else {
+        (mantissa >> drop, mantissa >> (drop - 1) & 1 == 1, mantissa << (65 - drop) != 0 && drop > 1)
+    };
+    let up = half && (rest || sticky || kept & 1 == 1);
+    let kept = kept + u64::from(up);
+    let mut value = kept as f64;
+    let mut power = exponent + drop;
+    while power > 0 {
+        let step = power.min(1000);
+        value *= 2f64.powi(step as i32);
+        power -= step;
+    }
+    while power < 0 {
+        let step = (-power).min(1000);
+        value /= 2f64.powi(step as i32);
+        power += step;
+    }
+    value
+}
+
+/// C's `isspace` in the C locale.
+#[inline]
+pub(crate) fn is_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t'..=b'\r')
+}
+
+/// C's `%1.15E`: the new form of a finite real that is not zero.
+pub(crate) fn push_e15(real: f64, out: &mut Vec<u8>) {
+    push_exponent_form(&format!("{real:.15E}"), out);
+}
+
+/// Rewrites Rust's `1.5E3` as C's `1.5E+03`.
+fn push_exponent_form(text: &str, out: &mut Vec<u8>) {
+    let (digits, exponent) = text.split_once('E').unwrap_or((text, "0"));
+    out.extend_from_slice(digits.as_bytes());
+    out.push(b'E');
+    let (sign, exponent) = match exponent.strip_prefix('-') {
+        Some(rest) => (b'-', rest),
+        None => (b'+', exponent),
+    };
+    out.push(sign);
+    if exponent.len() < 2 {
+        out.push(b'0');
+    }
+    out.extend_from_slice(exponent.as_bytes());
+}
+
+/// C's `%.16G` of a finite real, with `.0` where the text has no point and no exponent: the old form.
+pub(crate) fn push_g16(real: f64, out: &mut Vec<u8>) {
+    let before = out.len();
+    push_general(real, 16, out);
+    if !out[before..].iter().any(|b| matches!(b, b'.' | b'E' | b'e' | b'N' | b'I')) {
+        out.extend_from_slice(b".0");
+    }
+}
+
+/// C's `%.<precision>G` of a finite real: the shorter of fixed and exponent form, without trailing zeros.
+pub(crate) fn push_general(real: f64, precision: usize, out: &mut Vec<u8>) {
+    if !real.is_finite() {
+        let text: &[u8] = if real.is_nan() {
+            if real.is_sign_negative() { b"-NAN" } else { b"NAN" }
+        } else if real < 0.0 {
+            b"-INF"
+        } else {
+            b"INF"
+        };
+        out.extend_from_slice(text);
+        return;
+    }
+    // Whole numbers of moderate size are what ads hold; they need no digits generated.
+    if real == real.trunc()
+        && real.abs() < 1e15
+        && precision >= 16
+        && !(real == 0.0 && real.is_sign_negative())
+    {
+        push_int(real as i64, out);
+        return;
+    }
+    let scientific = format!("{real:.*E}", precision.max(1) - 1);
+    let (digits, exponent) = scientific.split_once('E').unwrap_or((&scientific, "0"));
+    let power: i32 = exponent.parse().unwrap_or(0);
+    let trim = |text: &str| -> usize {
+        if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').len() } else { text.len() }
+    };
+    if power < -4 || power >= precision.max(1) as i32 {
+        push_exponent_form(&format!("{}E{exponent}", &digits[..trim(digits)]), out);
+        return;
+    }
+    let negative = digits.starts_with('-');
+    let plain: Vec<u8> = digits.bytes().filter(u8::is_ascii_digit).collect();
+    let mut fixed = String::new();
+    if negative {
+        fixed.push('-');
+    }
+    if power < 0 {
+        fixed.push_str("0.");
+        fixed.extend(std::iter::repeat_n('0', (-power - 1) as usize));
+        fixed.extend(plain.iter().map(|b| *b as char));
+    } else {
+        let whole = power as usize + 1;
+        fixed.extend(plain[..whole.min(plain.len())].iter().map(|b| *b as char));
+        if plain.len() > whole {
+            fixed.push('.');
+            fixed.extend(plain[whole..].iter().map(|b| *b as char));
+        }
+    }
+    out.extend_from_slice(&fixed.as_bytes()[..trim(&fixed)]);
+}
+
+/// An integer in decimal.
+pub(crate) fn push_int(value: i64, out: &mut Vec<u8>) {
+    let mut digits = [0u8; 20];
+    let mut at = digits.len();
+    let mut rest = value.unsigned_abs();
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    if value < 0 {
+        out.push(b'-');
+    }
+    out.extend_from_slice(&digits[at..]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn g16(real: f64) -> String {
+        let mut out = Vec::new();
+        push_g16(real, &mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn old_reals_are_percent_16_g() {
+        for (real, text) in [
+            (1.5, "1.5"),
+            (100.0, "100.0"),
+            (1e20, "1E+20"),
+            (0.1, "0.1"),
+            (1e-5, "1E-05"),
+            (10.0 / 3.0, "3.333333333333333"),
+            (123456789.125, "123456789.125"),
+            (1e16, "1E+16"),
+            (1e15, "1000000000000000.0"),
+            (-0.00012345, "-0.00012345"),
+        ] {
+            assert_eq!(g16(real), text);
+        }
+    }
+
+    #[test]
+    fn strtod_reads_what_c_reads() {
+        for (text, value, used) in [
+            ("12.9", 12.9, 4),
+            ("7abc", 7.0, 1),
+            ("0x10", 16.0, 4),
+            (" 7", 7.0, 2),
+            ("1e3", 1000.0, 3),
+            ("1e", 1.0, 1),
+            (".5.", 0.5, 2),
+            ("0x1.8p1", 3.0, 7),
+            ("0x", 0.0, 1),
+            ("-inf", f64::NEG_INFINITY, 4),
+            ("abc", 0.0, 0),
+            ("1.", 1.0, 2),
+            ("0x1p-1074", 5e-324, 9),
+        ] {
+            assert_eq!(strtod(text.as_bytes()), (value, used), "{text}");
+        }
+        assert!(strtod(b"nan(12)").0.is_nan());
+    }
+}

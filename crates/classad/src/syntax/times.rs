@@ -1,0 +1,358 @@
+//! Times as text, and the calendar (classad.md 9.6, 10.5, 10.6; reference: literals.cpp, util.cpp).
+
+use std::sync::OnceLock;
+
+use crate::syntax::numbers::{self, is_space};
+use crate::text::calendar;
+
+/// A point of time with the offset of the zone it is written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct AbsTime {
+    /// Seconds since the Unix epoch.
+    pub seconds: i64,
+    /// Seconds east of Greenwich.
+    pub offset: i32,
+}
+
+/// The local zone as a rule: for a moment in seconds since the epoch, seconds east of Greenwich and whether daylight
+/// saving is in force.
+pub type LocalTime = fn(i64) -> (i32, bool);
+
+static LOCAL: OnceLock<LocalTime> = OnceLock::new();
+
+/// Sets the zone of times in texts that name none, `absTime("2026-07-01T12:00:00")`, for all texts that this process
+/// reads; it is that of Greenwich until then. As with C's `localtime`, which the reference asks, there is one for the
+/// process: the first call counts.
+pub fn set_local_time(rule: LocalTime) {
+    let _ = LOCAL.set(rule);
+}
+
+/// What [`set_local_time`] has set.
+pub(crate) fn local_time(seconds: i64) -> (i32, bool) {
+    LOCAL.get().map_or((0, false), |rule| rule(seconds))
+}
+
+/// What C's `mktime` makes of civil time that is said to be standard time (`tm_isdst` 0). `civil` is that time in
+/// seconds, as if it were that of Greenwich. In summer the offset of the nearest winter counts; glibc looks as far.
+pub(crate) fn standard_seconds(civil: i64, local: impl Fn(i64) -> (i32, bool)) -> i64 {
+    const STRIDE: i64 = 601_200;
+    const FARTHEST: i64 = 536_454_000 / 2 + STRIDE;
+    let less = |offset: i32| civil.saturating_sub(i64::from(offset));
+    let first = less(local(less(local(civil).0)).0);
+    let (offset, daylight) = local(first);
+    if !daylight {
+        return less(offset);
+    }
+    let mut distance = STRIDE;
+    while distance < FARTHEST {
+        for near in [first.saturating_sub(distance), first.saturating_add(distance)] {
+            let (offset, daylight) = local(near);
+            if !daylight {
+                return less(offset);
+            }
+        }
+        distance += STRIDE;
+    }
+    less(offset).saturating_add(3600)
+}
+
+/// A point of civil time in the proleptic Gregorian calendar.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Civil {
+    pub(crate) year: i64,
+    /// 1 to 12.
+    pub(crate) month: u32,
+    /// 1 to 31.
+    pub(crate) day: u32,
+    pub(crate) hour: u32,
+    pub(crate) minute: u32,
+    pub(crate) second: u32,
+    /// 0 is Sunday.
+    pub(crate) weekday: u32,
+    /// 0 is the first of January.
+    pub(crate) yearday: u32,
+}
+
+/// Days since the epoch of a day; month and day may lie outside their ranges.
+pub(crate) fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
+    let year = year + (month - 1).div_euclid(12);
+    let month = (month - 1).rem_euclid(12) + 1;
+    calendar::days_before(year, month) + day - 1
+}
+
+/// Breaks seconds since the epoch down, without any zone.
+pub(crate) fn civil(seconds: i64) -> Civil {
+    let days = seconds.div_euclid(86_400);
+    let rest = seconds.rem_euclid(86_400) as u32;
+    let (year, month, day) = calendar::date_of(days);
+    Civil {
+        year,
+        month: month as u32,
+        day: day as u32,
+        hour: rest / 3600,
+        minute: rest / 60 % 60,
+        second: rest % 60,
+        weekday: (days + 4).rem_euclid(7) as u32,
+        yearday: (days - days_from_civil(year, 1, 1)) as u32,
+    }
+}
+
+/// Reads the text of an `absTime`. `local` tells local time, for texts without a zone.
+pub(crate) fn parse_abs(text: &[u8], local: impl Fn(i64) -> (i32, bool)) -> Option<AbsTime> {
+    let mut text = text.to_vec();
+    let mut zone: Option<i32> = None;
+    let length = text.len();
+    let last = text.iter().rposition(|b| !is_space(*b));
+    let sign_at =
+        |text: &[u8], back: usize| text.len() > back && matches!(text[text.len() - back], b'+' | b'-');
+    match last {
+        Some(at) if at > 0 && matches!(text[at], b'z' | b'Z') => {
+            text.remove(at);
+            zone = Some(0);
+        }
+        _ if sign_at(&text, 5) => zone = take_zone(&mut text),
+        _ if sign_at(&text, 6) && text[length - 3] == b':' => {
+            text.remove(length - 3);
+            zone = take_zone(&mut text);
+        }
+        _ => {}
+    }
+    let mut at = 0;
+    let skip = |at: &mut usize| {
+        while *at < text.len() && !text[*at].is_ascii_digit() {
+            *at += 1;
+        }
+    };
+    skip(&mut at);
+    if at + 4 > text.len() {
+        return None;
+    }
+    let year = number(&text[at..at + 4]);
+    at += 4;
+    let mut parts = [1i64, 0, 0, 0, 0];
+    // A missing month counts as January (tm_mon 0), a missing day as day 0.
+    for part in &mut parts {
+        skip(&mut at);
+        if at + 2 <= text.len() {
+            *part = number(&text[at..at + 2]);
+            at += 2;
+        }
+    }
+    skip(&mut at);
+    if at < text.len() {
+        return None;
+    }
+    let [month, day, hour, minute, second] = parts;
+    let seconds = days_from_civil(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second;
+    // The reference goes through `mktime`, takes the offset found there, and corrects what it has by standard time.
+    let instant = standard_seconds(seconds, &local);
+    if instant == -1 {
+        return None;
+    }
+    let (there, daylight) = local(instant);
+    let offset = zone.unwrap_or(there);
+    if offset == -1 {
+        return None;
+    }
+    let standard = i64::from(there) - if daylight { 3600 } else { 0 };
+    Some(AbsTime { seconds: instant + standard - i64::from(offset), offset })
+}
+
+/// Cuts `±hhmm` off the end; nothing where it is not four digits.
+fn take_zone(text: &mut Vec<u8>) -> Option<i32> {
+    let start = text.len().checked_sub(5)?;
+    if !matches!(text[start], b'+' | b'-') || !text[start + 1..].iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    let zone = text.split_off(start);
+    let seconds = (number(&zone[1..3]) * 3600 + number(&zone[3..5]) * 60) as i32;
+    Some(if zone[0] == b'-' { -seconds } else { seconds })
+}
+
+/// C's `atoi` of a few bytes.
+fn number(text: &[u8]) -> i64 {
+    let start = text.iter().take_while(|b| is_space(**b)).count();
+    let (negative, start) = match text.get(start) {
+        Some(b'-') => (true, start + 1),
+        Some(b'+') => (false, start + 1),
+        _ => (false, start),
+    };
+    let value = text[start..]
+        .iter()
+        .take_while(|b| b.is_ascii_digit())
+        .fold(0i64, |sum, b| sum * 10 + i64::from(b - b'0'));
+    if negative { -value } else { value }
+}
+
+/// Reads the text of a `relTime` from its end: `[-] [[[days(d|+)] hours(h|:)] minutes(m|:)] seconds[s]`.
+pub(crate) fn parse_rel(text: &[u8]) -> Option<f64> {
+    let mut end = text.len();
+    let blanks = |end: &mut usize| {
+        while *end > 0 && is_space(text[*end - 1]) {
+            *end -= 1;
+        }
+    };
+    let digits = |end: &mut usize| {
+        while *end > 0 && text[*end - 1].is_ascii_digit() {
+            *end -= 1;
+        }
+    };
+    blanks(&mut end);
+    let mut seconds = 0.0;
+    if end > 0 && (matches!(text[end - 1], b's' | b'S') || text[end - 1].is_ascii_digit()) {
+        if matches!(text[end - 1], b's' | b'S') {
+            end -= 1;
+        }
+        blanks(&mut end);
+        let stop = end;
+        digits(&mut end);
+        if end > 0 && text[end - 1] == b'.' {
+            end -= 1;
+            digits(&mut end);
+        }
+        seconds = numbers::strtod(&text[end..stop]).0;
+    }
+    let mut part = |marks: [u8; 3]| -> i32 {
+        blanks(&mut end);
+        if end == 0 || !marks.contains(&text[end - 1]) {
+            return 0;
+        }
+        end -= 1;
+        blanks(&mut end);
+        let stop = end;
+        digits(&mut end);
+        std::str::from_utf8(&text[end..stop]).ok().and_then(|digits| digits.parse().ok()).unwrap_or(0)
+    };
+    let minutes = part(*b"mM:");
+    let hours = part(*b"hH:");
+    let days = part(*b"dD+");
+    blanks(&mut end);
+    let negative = end > 0 && text[end - 1] == b'-';
+    if negative {
+        end -= 1;
+    }
+    blanks(&mut end);
+    if end > 0 {
+        return None;
+    }
+    let whole = days
+        .wrapping_mul(86_400)
+        .wrapping_add(hours.wrapping_mul(3600))
+        .wrapping_add(minutes.wrapping_mul(60));
+    let total = f64::from(whole) + seconds;
+    Some(if negative { -total } else { total })
+}
+
+/// Writes a point of time without the call around it: `2020-01-02T03:04:05-00:00`.
+pub(crate) fn push_abs(time: AbsTime, out: &mut Vec<u8>) {
+    let local = civil(time.seconds.saturating_add(i64::from(time.offset)));
+    let offset = time.offset.unsigned_abs();
+    let text = format!(
+        "{}-{:02}-{:02}T{:02}:{:02}:{:02}{}{:02}:{:02}",
+        local.year,
+        local.month,
+        local.day,
+        local.hour,
+        local.minute,
+        local.second,
+        if time.offset > 0 { '+' } else { '-' },
+        offset / 3600,
+        offset / 60 % 60
+    );
+    out.extend_from_slice(text.as_bytes());
+}
+
+/// Writes a span of time without the call around it: `1+02:03:04`.
+pub(crate) fn push_rel(seconds: f64, out: &mut Vec<u8>) {
+    let mut rest = seconds;
+    if rest < 0.0 {
+        out.push(b'-');
+        rest = -rest;
+    }
+    let fraction = rest - rest.floor();
+    // The reference casts to int; what does not fit prints as an x86-64 makes it (classad.md 10.6).
+    let whole = numbers::truncate32(rest);
+    let (days, of_day) = (whole / 86_400, whole % 86_400);
+    let (hours, of_hour) = (of_day / 3600, of_day % 3600);
+    let minutes = of_hour / 60;
+    let second = f64::from(of_hour % 60) + fraction;
+    let two = |number: i32| if number < 0 { format!("{number}") } else { format!("{number:02}") };
+    let mut text = String::new();
+    if days != 0 {
+        text.push_str(&format!("{days}+{}:{}:", two(hours), two(minutes)));
+    } else if hours != 0 {
+        text.push_str(&format!("{}:{}:", two(hours), two(minutes)));
+    } else if minutes != 0 {
+        text.push_str(&format!("{}:", two(minutes)));
+    }
+    out.extend_from_slice(text.as_bytes());
+    if fraction == 0.0 {
+        out.extend_from_slice(two(numbers::truncate32(second)).as_bytes());
+    } else {
+        let mut digits = Vec::new();
+        numbers::push_general(second, 6, &mut digits);
+        // `%02g` prints its exponent in lower case.
+        digits.make_ascii_lowercase();
+        if digits.len() < 2 {
+            out.push(b'0');
+        }
+        out.extend_from_slice(&digits);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_calendar_goes_both_ways() {
+        for day in (-800_000..800_000).step_by(37) {
+            let date = civil(day * 86_400);
+            assert_eq!(days_from_civil(date.year, i64::from(date.month), i64::from(date.day)), day);
+        }
+        assert_eq!(civil(0).weekday, 4);
+        assert_eq!(civil(86_399).second, 59);
+    }
+
+    /// Two hours east in the summer half of each year (from its 90th to its 300th day), one hour else.
+    fn summer_time(seconds: i64) -> (i32, bool) {
+        let summer = (90..300).contains(&civil(seconds).yearday);
+        (if summer { 7200 } else { 3600 }, summer)
+    }
+
+    #[test]
+    fn a_time_without_a_zone_has_the_offset_of_its_own_day() {
+        for (text, seconds, offset) in [
+            ("2020-01-02T03:04:05", 1_577_930_645, 3600),
+            ("2020-07-02T03:04:05", 1_593_651_845, 7200),
+            ("2020-07-02T03:04:05Z", 1_593_659_045, 0),
+            ("2020-07-02T03:04:05-04:00", 1_593_673_445, -14_400),
+        ] {
+            assert_eq!(parse_abs(text.as_bytes(), summer_time), Some(AbsTime { seconds, offset }), "{text}");
+        }
+    }
+
+    #[test]
+    fn civil_time_of_the_summer_is_read_as_standard_time() {
+        // 1593659045 is 2020-07-02T03:04:05Z.
+        assert_eq!(standard_seconds(1_593_659_045, summer_time), 1_593_659_045 - 3600);
+        assert_eq!(standard_seconds(1_577_934_245, summer_time), 1_577_934_245 - 3600);
+        // Where it is always summer an hour is assumed.
+        assert_eq!(standard_seconds(1_000_000_000, |_| (7200, true)), 1_000_000_000 - 3600);
+    }
+
+    #[test]
+    fn relative_times_read_from_the_right() {
+        for (text, seconds) in [
+            ("1d2", 86402.0),
+            ("2m3", 123.0),
+            ("1+02:03:04", 93784.0),
+            ("", 0.0),
+            ("-4.5s", -4.5),
+            ("01:02", 62.0),
+        ] {
+            assert_eq!(parse_rel(text.as_bytes()), Some(seconds), "{text}");
+        }
+        assert_eq!(parse_rel(b"x1"), None);
+    }
+}

@@ -1,0 +1,250 @@
+//! What an evaluation yields.
+
+use std::sync::Arc;
+
+use bstr::{BStr, BString, ByteSlice};
+
+use crate::ad::ClassAd;
+use crate::syntax::AbsTime;
+use crate::syntax::Expr;
+
+/// A value of the ClassAd language. Strings are bytes and never re-encoded.
+///
+/// A list holds unevaluated expressions and an ad unevaluated attributes, as they do in the reference.
+#[derive(Clone, Debug, Default)]
+pub enum Value {
+    /// Nothing is known: an attribute is missing.
+    #[default]
+    Undefined,
+    /// An operation met operands it is not made for.
+    Error,
+    /// A truth value.
+    Bool(bool),
+    /// A signed integer of 64 bits.
+    Int(i64),
+    /// A double, NaN and infinities included.
+    Real(f64),
+    /// Text.
+    Str(BString),
+    /// A point of time.
+    AbsTime(AbsTime),
+    /// A span of time in seconds.
+    RelTime(f64),
+    /// A list.
+    List(List),
+    /// A nested ad, detached from the ads around it.
+    Ad(Arc<ClassAd>),
+}
+
+/// A list of unevaluated expressions.
+#[derive(Clone, Debug, Default)]
+pub struct List {
+    items: Arc<[Expr]>,
+    shared: bool,
+}
+
+impl List {
+    /// A list of these expressions.
+    pub fn new(items: impl Into<Arc<[Expr]>>) -> Self {
+        List { items: items.into(), shared: false }
+    }
+
+    /// The same list with the hidden flavour that functions such as `split` give theirs. It shows in `=?=` alone.
+    pub(crate) fn with_flavour(mut self, shared: bool) -> Self {
+        self.shared = shared;
+        self
+    }
+
+    /// The elements.
+    pub fn items(&self) -> &[Expr] {
+        &self.items
+    }
+}
+
+impl<T: Into<Value>> FromIterator<T> for List {
+    fn from_iter<I: IntoIterator<Item = T>>(items: I) -> Self {
+        List::new(items.into_iter().map(|item| Expr::literal(item.into())).collect::<Vec<_>>())
+    }
+}
+
+impl Value {
+    /// The truth value of a boolean or number; `None` for everything else ("boolean-equivalent").
+    pub fn truth(&self) -> Option<bool> {
+        match *self {
+            Value::Bool(b) => Some(b),
+            Value::Int(i) => Some(i != 0),
+            Value::Real(r) => Some(r != 0.0),
+            _ => None,
+        }
+    }
+
+    /// The number as an integer the way `EvalInteger` sees it: reals are cut off, booleans are 0 and 1.
+    pub fn as_int(&self) -> Option<i64> {
+        match *self {
+            Value::Bool(b) => Some(i64::from(b)),
+            Value::Int(i) => Some(i),
+            Value::Real(r) => Some(crate::syntax::numbers::truncate(r)),
+            _ => None,
+        }
+    }
+
+    /// The number as a real the way `EvalFloat` sees it.
+    pub fn as_real(&self) -> Option<f64> {
+        match *self {
+            Value::Bool(b) => Some(f64::from(u8::from(b))),
+            Value::Int(i) => Some(i as f64),
+            Value::Real(r) => Some(r),
+            _ => None,
+        }
+    }
+
+    /// The text of a string.
+    pub fn as_str(&self) -> Option<&BStr> {
+        match self {
+            Value::Str(text) => Some(text.as_bstr()),
+            _ => None,
+        }
+    }
+
+    /// The elements of a list.
+    pub fn as_list(&self) -> Option<&[Expr]> {
+        match self {
+            Value::List(list) => Some(list.items()),
+            _ => None,
+        }
+    }
+
+    /// The ad.
+    pub fn as_ad(&self) -> Option<&Arc<ClassAd>> {
+        match self {
+            Value::Ad(ad) => Some(ad),
+            _ => None,
+        }
+    }
+
+    /// Whether nothing is known.
+    pub fn is_undefined(&self) -> bool {
+        matches!(self, Value::Undefined)
+    }
+
+    /// Whether it is the error value.
+    pub fn is_error(&self) -> bool {
+        matches!(self, Value::Error)
+    }
+
+    /// The name of the type, as messages give it.
+    pub fn type_name(&self) -> &'static str {
+        match self {
+            Value::Undefined => "undefined",
+            Value::Error => "error",
+            Value::Bool(_) => "boolean",
+            Value::Int(_) => "integer",
+            Value::Real(_) => "real",
+            Value::Str(_) => "string",
+            Value::AbsTime(_) => "abstime",
+            Value::RelTime(_) => "reltime",
+            Value::List(_) => "list",
+            Value::Ad(_) => "classad",
+        }
+    }
+}
+
+/// Equal in type and content, as `=?=` sees scalars (strings with case, NaN unlike itself); lists and ads by structure.
+impl PartialEq for Value {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Value::Undefined, Value::Undefined) | (Value::Error, Value::Error) => true,
+            (Value::Bool(a), Value::Bool(b)) => a == b,
+            (Value::Int(a), Value::Int(b)) => a == b,
+            (Value::Real(a), Value::Real(b)) | (Value::RelTime(a), Value::RelTime(b)) => a == b,
+            (Value::Str(a), Value::Str(b)) => a == b,
+            (Value::AbsTime(a), Value::AbsTime(b)) => a == b,
+            (Value::List(a), Value::List(b)) => a.items() == b.items(),
+            (Value::Ad(a), Value::Ad(b)) => a == b,
+            _ => false,
+        }
+    }
+}
+
+impl From<bool> for Value {
+    fn from(value: bool) -> Self {
+        Value::Bool(value)
+    }
+}
+
+impl From<f64> for Value {
+    fn from(value: f64) -> Self {
+        Value::Real(value)
+    }
+}
+
+macro_rules! from_integers {
+    ($($t:ty),*) => { $(
+        impl From<$t> for Value {
+            fn from(value: $t) -> Self {
+                Value::Int(i64::from(value))
+            }
+        }
+    )* };
+}
+from_integers!(i8, i16, i32, i64, u8, u16, u32);
+
+impl From<&str> for Value {
+    fn from(value: &str) -> Self {
+        Value::Str(value.into())
+    }
+}
+
+impl From<String> for Value {
+    fn from(value: String) -> Self {
+        Value::Str(value.into())
+    }
+}
+
+impl From<&[u8]> for Value {
+    fn from(value: &[u8]) -> Self {
+        Value::Str(value.into())
+    }
+}
+
+impl From<&BStr> for Value {
+    fn from(value: &BStr) -> Self {
+        Value::Str(value.to_owned())
+    }
+}
+
+impl From<Vec<u8>> for Value {
+    fn from(value: Vec<u8>) -> Self {
+        Value::Str(value.into())
+    }
+}
+
+impl From<BString> for Value {
+    fn from(value: BString) -> Self {
+        Value::Str(value)
+    }
+}
+
+impl From<AbsTime> for Value {
+    fn from(value: AbsTime) -> Self {
+        Value::AbsTime(value)
+    }
+}
+
+impl From<List> for Value {
+    fn from(value: List) -> Self {
+        Value::List(value)
+    }
+}
+
+impl From<ClassAd> for Value {
+    fn from(value: ClassAd) -> Self {
+        Value::Ad(Arc::new(value))
+    }
+}
+
+impl From<Arc<ClassAd>> for Value {
+    fn from(value: Arc<ClassAd>) -> Self {
+        Value::Ad(value)
+    }
+}

@@ -1,0 +1,209 @@
+//! The floors of the house, read off the sources: each knows those below it, and modules go round in no circle but those that
+//! are written down here.
+
+#![allow(clippy::expect_used, reason = "a test fails by panicking")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Floors from below.
+const FLOORS: [(&str, u32); 7] =
+    [("text", 0), ("regex", 0), ("outside", 0), ("syntax", 1), ("ad", 2), ("read", 3), ("eval", 4)];
+
+/// Floors whose modules are told apart.
+const WITH_MODULES: [&str; 3] = ["syntax", "read", "eval"];
+
+/// What may look up: values and expressions hold ads, as ads hold expressions.
+const UPWARD: [(&str, &str); 2] = [("syntax/expr", "ad"), ("syntax/value", "ad")];
+
+/// Modules that know one another by their nature.
+const KNOTS: [&[&str]; 3] = [
+    &["ad", "syntax/expr", "syntax/value"],
+    // A list or ad that was computed knows where its names are looked up, which may be a computed ad.
+    &["eval/computed", "eval/scope"],
+    // Functions evaluate their arguments.
+    &["eval/context", "eval/evaluator", "eval/functions", "eval/references"],
+];
+
+fn height(floor: &str) -> Option<u32> {
+    FLOORS.iter().find(|(name, _)| *name == floor).map(|(_, height)| *height)
+}
+
+/// The module that a path below the root stands in: `syntax/tree`, or a floor as a whole.
+fn module(path: &[&str]) -> Option<String> {
+    let first = path.first()?;
+    match path.get(1) {
+        Some(second) if WITH_MODULES.contains(first) => Some(format!("{first}/{second}")),
+        _ if WITH_MODULES.contains(first) => None,
+        _ => Some((*first).to_owned()),
+    }
+}
+
+/// The code of a source without comments and without its tests, which stand last.
+fn code(source: &str) -> String {
+    let code = source.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
+    code.lines().map(|line| line.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join("\n")
+}
+
+/// All paths that begin with `crate::`, those of lists one by one.
+fn paths(code: &str) -> Vec<Vec<String>> {
+    let mut paths = Vec::new();
+    for (at, start) in code.match_indices("crate::") {
+        let rest = &code[at + start.len()..];
+        let path = rest.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == ':')).unwrap_or(rest.len());
+        let end = if rest[path..].starts_with('{') { closing(rest, path) } else { path };
+        collect(&[], &rest[..end], &mut paths);
+    }
+    paths
+}
+
+/// The offset behind the brace that closes the one at an offset.
+fn closing(text: &str, open: usize) -> usize {
+    let mut depth = 0;
+    for (at, c) in text.char_indices().skip_while(|(at, _)| *at < open) {
+        match c {
+            '{' => depth += 1,
+            '}' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return at + 1;
+        }
+    }
+    text.len()
+}
+
+/// The paths of one import, which may hold lists.
+fn collect(base: &[String], text: &str, paths: &mut Vec<Vec<String>>) {
+    let parts = |text: &str| -> Vec<String> {
+        text.split("::").map(str::trim).filter(|part| !part.is_empty()).map(str::to_owned).collect()
+    };
+    let Some((before, list)) = text.split_once('{') else {
+        paths.push([base, &parts(text)].concat());
+        return;
+    };
+    let base = [base, &parts(before)].concat();
+    let list = list.trim().strip_suffix('}').unwrap_or(list);
+    let (mut depth, mut from) = (0, 0);
+    for (at, c) in list.char_indices().chain([(list.len(), ',')]) {
+        match c {
+            '{' => depth += 1,
+            '}' => depth -= 1,
+            ',' if depth == 0 => {
+                if !list[from..at].trim().is_empty() {
+                    collect(&base, &list[from..at], paths);
+                }
+                from = at + 1;
+            }
+            _ => {}
+        }
+    }
+}
+
+fn sources(directory: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(directory).expect("the sources").flatten() {
+        if entry.path().is_dir() {
+            sources(&entry.path(), found);
+        } else if entry.path().extension().is_some_and(|extension| extension == "rs") {
+            found.push(entry.path());
+        }
+    }
+}
+
+/// The names that the `mod.rs` of a floor hands on, and the module that each comes from.
+fn handed_on(root: &Path) -> BTreeMap<(String, String), String> {
+    let mut names = BTreeMap::new();
+    for floor in WITH_MODULES {
+        let text = fs::read_to_string(root.join(floor).join("mod.rs")).expect("a floor");
+        for line in text.split("pub use ").skip(1) {
+            let mut paths = Vec::new();
+            collect(&[], line.split(';').next().unwrap_or_default(), &mut paths);
+            for path in paths {
+                if let [module, .., name] = &path[..] {
+                    let name = name.split(" as ").last().unwrap_or(name).to_owned();
+                    names.insert((floor.to_owned(), name), module.clone());
+                }
+            }
+        }
+    }
+    names
+}
+
+/// Which module names which, and what is wrong with that.
+fn look() -> (BTreeMap<String, BTreeSet<String>>, Vec<String>) {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut files = Vec::new();
+    sources(&root, &mut files);
+    let names = handed_on(&root);
+    let mut graph: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let mut wrong = Vec::new();
+    for file in files {
+        let inside = file.strip_prefix(&root).expect("below the root").to_string_lossy().into_owned();
+        let parts: Vec<&str> = inside.trim_end_matches(".rs").trim_end_matches("/mod").split('/').collect();
+        // Tests in files of their own may name everything.
+        if matches!(parts.last(), Some(&"lib" | &"model" | &"agreement")) {
+            continue;
+        }
+        let Some(own) = module(&parts) else { continue };
+        for path in paths(&code(&fs::read_to_string(&file).expect("a source"))) {
+            let floor = path[0].as_str();
+            let Some(other_height) = height(floor) else {
+                wrong.push(format!("{inside}: `crate::{}` hides the floor it comes from", path.join("::")));
+                continue;
+            };
+            let origin = |name: &String| names.get(&(floor.to_owned(), name.clone())).unwrap_or(name).clone();
+            let second = path.get(1).map(origin);
+            let whole: Vec<&str> = std::iter::once(floor).chain(second.as_deref()).collect();
+            let Some(other) = module(&whole).filter(|other| *other != own) else { continue };
+            if Some(other_height) > height(parts[0]) && !UPWARD.contains(&(own.as_str(), other.as_str())) {
+                wrong.push(format!("{inside}: {own} looks up to {other}"));
+            }
+            graph.entry(own.clone()).or_default().insert(other);
+        }
+    }
+    (graph, wrong)
+}
+
+/// All that can be reached from a module.
+fn reach<'g>(graph: &'g BTreeMap<String, BTreeSet<String>>, from: &str) -> BTreeSet<&'g str> {
+    let mut seen = BTreeSet::new();
+    let mut todo = vec![from];
+    while let Some(module) = todo.pop() {
+        for next in graph.get(module).into_iter().flatten() {
+            if seen.insert(next.as_str()) {
+                todo.push(next);
+            }
+        }
+    }
+    seen
+}
+
+#[test]
+fn each_floor_knows_only_those_below_it() {
+    let (graph, wrong) = look();
+    assert!(graph.len() > 25, "the sources were not found: {graph:?}");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn modules_go_round_in_no_circle_that_is_not_written_down() {
+    let (graph, _) = look();
+    let mut circles = BTreeSet::new();
+    for module in graph.keys() {
+        let reached = reach(&graph, module);
+        if reached.contains(module.as_str()) {
+            let circle = reached.into_iter().filter(|other| reach(&graph, other).contains(module.as_str()));
+            circles.insert(circle.collect::<Vec<_>>());
+        }
+    }
+    let known: BTreeSet<Vec<&str>> = KNOTS.iter().map(|knot| knot.to_vec()).collect();
+    assert_eq!(circles, known);
+}
+
+#[test]
+fn lists_of_imports_are_read_name_by_name() {
+    let found = paths("use crate::a::{self, b::{C, D}, e};\nlet x = crate::f::g(crate::h::I);");
+    let shown: Vec<String> = found.iter().map(|path| path.join("::")).collect();
+    assert_eq!(shown, ["a::self", "a::b::C", "a::b::D", "a::e", "f::g", "h::I"]);
+}
