@@ -20,7 +20,7 @@ mod plain;
 mod text;
 pub mod unparse;
 
-use crate::syntax::literal::Plain;
+use crate::syntax::scalar::Scalar;
 use index::{INDEX_FROM, Index};
 pub use lines::LineError;
 pub(crate) use lines::{Parts, exact_line, parts, shifted, to_nul};
@@ -146,17 +146,24 @@ impl ClassAd {
         self.find(wanted, hash).map(|at| &self.entries[at].value)
     }
 
+    /// The scalar that the value of an attribute is; none where it is an expression.
+    #[inline]
+    pub(crate) fn scalar(&self, slot: &Slot) -> Option<Scalar<'_>> {
+        Some(match slot {
+            Slot::Undefined => Scalar::Undefined,
+            Slot::Error => Scalar::Error,
+            Slot::Bool(truth) => Scalar::Bool(*truth),
+            Slot::Int(integer) => Scalar::Int(*integer),
+            Slot::Real(real) => Scalar::Real(*real),
+            Slot::Str { start, len } | Slot::Line { start, len } => Scalar::Str(self.slot_text(*start, *len)),
+            Slot::Expr(..) => return None,
+        })
+    }
+
     pub(crate) fn slot_expr(&self, slot: &Slot) -> Expr {
-        Expr(match slot {
-            Slot::Undefined => Repr::Scalar(Value::Undefined),
-            Slot::Error => Repr::Scalar(Value::Error),
-            Slot::Bool(b) => Repr::Scalar(Value::Bool(*b)),
-            Slot::Int(i) => Repr::Scalar(Value::Int(*i)),
-            Slot::Real(r) => Repr::Scalar(Value::Real(*r)),
-            Slot::Str { start, len } | Slot::Line { start, len } => {
-                Repr::Scalar(Value::Str(self.slot_text(*start, *len).into()))
-            }
-            Slot::Expr(root, tree) => Repr::Node(Arc::clone(tree), *root),
+        Expr(match (slot, self.scalar(slot)) {
+            (Slot::Expr(root, tree), _) => Repr::Node(Arc::clone(tree), *root),
+            (_, scalar) => Repr::Scalar(scalar.map_or(Value::Undefined, Value::from)),
         })
     }
 
@@ -185,10 +192,10 @@ impl ClassAd {
     pub fn string(&self, name: impl AsRef<[u8]>) -> Option<&BStr> {
         let name = name.as_ref();
         match self.slot(name, name::hash(name)) {
-            Some(Slot::Str { start, len } | Slot::Line { start, len }) => {
-                Some(self.slot_text(*start, *len).as_bstr())
-            }
-            Some(_) => None,
+            Some(slot) => match self.scalar(slot) {
+                Some(Scalar::Str(text)) => Some(text.as_bstr()),
+                _ => None,
+            },
             None => self.parent.as_ref()?.string(name),
         }
     }
@@ -227,15 +234,7 @@ impl ClassAd {
     }
 
     fn put_scalar(&mut self, name: &[u8], value: &Value) {
-        let plain = match value {
-            Value::Error => return self.put(name, Slot::Error),
-            Value::Bool(truth) => Plain::Bool(*truth),
-            Value::Int(integer) => Plain::Int(*integer),
-            Value::Real(real) => Plain::Real(*real),
-            Value::Str(text) => Plain::Str(text),
-            _ => Plain::Undefined,
-        };
-        self.put_plain(name, None, plain);
+        self.put_plain(name, None, Scalar::of(value).unwrap_or(Scalar::Undefined));
     }
 
     #[inline]
@@ -363,11 +362,9 @@ impl ClassAd {
             if !wanted(self, name) {
                 continue;
             }
-            match slot {
-                Slot::Str { start, len } | Slot::Line { start, len } => {
-                    self.put_plain(name, None, Plain::Str(other.slot_text(*start, *len)));
-                }
-                slot => self.put(name, slot.clone()),
+            match other.scalar(slot) {
+                Some(scalar) => self.put_plain(name, None, scalar),
+                None => self.put(name, slot.clone()),
             }
         }
     }

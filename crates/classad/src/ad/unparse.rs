@@ -10,6 +10,7 @@ use crate::ad::ClassAd;
 use crate::ad::Slot;
 use crate::syntax::expr::{Expr, Repr};
 use crate::syntax::numbers::{self, push_int};
+use crate::syntax::scalar::Scalar;
 use crate::syntax::times;
 use crate::syntax::tree::{ABSOLUTE, BinaryOp, Node, NodeId, Tree, UnaryOp};
 use crate::syntax::{AbsTime, Value};
@@ -41,7 +42,7 @@ enum Task<'t> {
 
 pub(crate) fn expr(expr: &Expr, form: Form, out: &mut Vec<u8>) {
     match &expr.0 {
-        Repr::Scalar(value) => scalar(value, form, out),
+        Repr::Scalar(value) => push_value(value, form, out),
         Repr::Node(tree, root) => node(tree, *root, form, out),
     }
 }
@@ -68,7 +69,11 @@ pub(crate) fn push_value(value: &Value, form: Form, out: &mut Vec<u8>) {
         Value::Ad(ad) => self::ad(ad, form, out),
         Value::AbsTime(time) => abs_time(*time, out),
         Value::RelTime(seconds) => rel_time(*seconds, out),
-        value => scalar(value, form, out),
+        value => {
+            if let Some(value) = Scalar::of(value) {
+                scalar(value, form, out);
+            }
+        }
     }
 }
 
@@ -93,18 +98,14 @@ pub(crate) fn pretty(expr: &Expr) -> BString {
     out.into()
 }
 
-fn scalar(value: &Value, form: Form, out: &mut Vec<u8>) {
+fn scalar(value: Scalar<'_>, form: Form, out: &mut Vec<u8>) {
     match value {
-        Value::Undefined => out.extend_from_slice(b"undefined"),
-        Value::Error => out.extend_from_slice(b"error"),
-        Value::Bool(true) => out.extend_from_slice(b"true"),
-        Value::Bool(false) => out.extend_from_slice(b"false"),
-        Value::Int(i) => push_int(*i, out),
-        Value::Real(r) => real(*r, form, out),
-        Value::Str(text) => string(text, form, out),
-        Value::AbsTime(time) => abs_time(*time, out),
-        Value::RelTime(seconds) => rel_time(*seconds, out),
-        Value::List(_) | Value::Ad(_) => push_value(value, form, out),
+        Scalar::Undefined => out.extend_from_slice(b"undefined"),
+        Scalar::Error => out.extend_from_slice(b"error"),
+        Scalar::Bool(truth) => out.extend_from_slice(if truth { b"true" } else { b"false" }),
+        Scalar::Int(i) => push_int(i, out),
+        Scalar::Real(r) => real(r, form, out),
+        Scalar::Str(text) => string(text, form, out),
     }
 }
 
@@ -268,12 +269,11 @@ pub(crate) fn node(tree: &Tree, root: NodeId, form: Form, out: &mut Vec<u8>) {
         let at = todo.len();
         let wrap = form == Form::Parenthesised;
         match tree.node(id) {
-            Node::Undefined => out.extend_from_slice(b"undefined"),
-            Node::Error => out.extend_from_slice(b"error"),
-            Node::Bool(b) => out.extend_from_slice(if b { b"true" } else { b"false" }),
-            Node::Int(i) => push_int(i, out),
-            Node::Real(r) => real(r, form, out),
-            Node::Str(text) => string(tree.bytes(text), form, out),
+            Node::Undefined | Node::Error | Node::Bool(_) | Node::Int(_) | Node::Real(_) | Node::Str(_) => {
+                if let Some(value) = tree.scalar(id) {
+                    scalar(value, form, out);
+                }
+            }
             Node::AbsTime(time) => abs_time(tree.times[time as usize], out),
             Node::RelTime(seconds) => rel_time(seconds, out),
             Node::Name { text, .. } => name(tree.bytes(text), form, out),
@@ -428,13 +428,6 @@ fn pretty_ad<'t>(tree: &'t Tree, (first, count): (u32, u32), indent: &mut usize,
 /// The value of an attribute as it stands in its ad.
 pub(crate) fn slot(ad: &ClassAd, slot: &Slot, form: Form, out: &mut Vec<u8>) {
     match slot {
-        Slot::Undefined => out.extend_from_slice(b"undefined"),
-        Slot::Error => out.extend_from_slice(b"error"),
-        Slot::Bool(true) => out.extend_from_slice(b"true"),
-        Slot::Bool(false) => out.extend_from_slice(b"false"),
-        Slot::Int(i) => push_int(*i, out),
-        Slot::Real(r) => real(*r, form, out),
-        Slot::Str { start, len } | Slot::Line { start, len } => string(ad.slot_text(*start, *len), form, out),
         Slot::Expr(root, tree) => {
             let print = || {
                 let mut text = Vec::new();
@@ -444,6 +437,11 @@ pub(crate) fn slot(ad: &ClassAd, slot: &Slot, form: Form, out: &mut Vec<u8>) {
             match tree.kept_old_text(*root, print) {
                 Some(text) if form == Form::Old => out.extend_from_slice(text),
                 _ => node(tree, *root, form, out),
+            }
+        }
+        plain => {
+            if let Some(value) = ad.scalar(plain) {
+                scalar(value, form, out);
             }
         }
     }

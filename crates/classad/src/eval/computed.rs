@@ -5,9 +5,9 @@ use std::sync::Arc;
 use bstr::BString;
 
 use crate::ad::ClassAd;
-use crate::ad::Slot;
 use crate::ad::unparse::{self, Form};
 use crate::eval::scope::{AdRef, Scope};
+use crate::syntax::scalar::Scalar;
 use crate::syntax::tree::{NodeId, Tree};
 use crate::syntax::{AbsTime, List, Value};
 use crate::syntax::{Expr, numbers};
@@ -51,54 +51,6 @@ pub(crate) enum Items<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Failure;
 
-/// What `&&`, `||` and constraints see of a value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Logic {
-    False,
-    True,
-    Undefined,
-    Error,
-    /// A value without truth: text, a time, a list, an ad.
-    Other,
-    /// There is no value.
-    Failed,
-}
-
-impl From<bool> for Logic {
-    #[inline]
-    fn from(truth: bool) -> Self {
-        if truth { Logic::True } else { Logic::False }
-    }
-}
-
-impl Logic {
-    #[inline]
-    pub(crate) fn of(value: &Evaluated<'_>) -> Self {
-        match value {
-            Ok(Computed::Undefined) => Logic::Undefined,
-            Ok(Computed::Error) => Logic::Error,
-            Ok(value) => match value.truth() {
-                Some(true) => Logic::True,
-                Some(false) => Logic::False,
-                None => Logic::Other,
-            },
-            Err(Failure) => Logic::Failed,
-        }
-    }
-
-    /// The value of a logical operator.
-    #[inline]
-    pub(crate) fn into_computed<'a>(self) -> Evaluated<'a> {
-        match self {
-            Logic::False => Ok(Computed::Bool(false)),
-            Logic::True => Ok(Computed::Bool(true)),
-            Logic::Undefined => Ok(Computed::Undefined),
-            Logic::Error | Logic::Other => Ok(Computed::Error),
-            Logic::Failed => Err(Failure),
-        }
-    }
-}
-
 /// What evaluating gives.
 pub(crate) type Evaluated<'a> = Result<Computed<'a>, Failure>;
 
@@ -125,15 +77,10 @@ impl<'a> Computed<'a> {
     #[inline]
     pub(crate) fn of_scalar(value: &'a Value) -> Self {
         match value {
-            Value::Undefined => Computed::Undefined,
-            Value::Bool(b) => Computed::Bool(*b),
-            Value::Int(i) => Computed::Int(*i),
-            Value::Real(r) => Computed::Real(*r),
-            Value::Str(text) => Computed::Str(text),
             Value::AbsTime(time) => Computed::AbsTime(*time),
             Value::RelTime(seconds) => Computed::Real(*seconds),
             // Lists and ads are never held as scalars.
-            Value::Error | Value::List(_) | Value::Ad(_) => Computed::Error,
+            value => Scalar::of(value).map_or(Computed::Error, Computed::from),
         }
     }
 
@@ -239,20 +186,24 @@ impl From<Computed<'_>> for BString {
     }
 }
 
+impl<'a> From<Scalar<'a>> for Computed<'a> {
+    #[inline]
+    fn from(scalar: Scalar<'a>) -> Self {
+        match scalar {
+            Scalar::Undefined => Computed::Undefined,
+            Scalar::Error => Computed::Error,
+            Scalar::Bool(truth) => Computed::Bool(truth),
+            Scalar::Int(integer) => Computed::Int(integer),
+            Scalar::Real(real) => Computed::Real(real),
+            Scalar::Str(text) => Computed::Str(text),
+        }
+    }
+}
+
 impl ClassAd {
     /// The value of an attribute of this ad itself if it is a scalar literal: `None` where there is no such attribute,
     /// `Some(None)` where it has to be evaluated.
     pub(crate) fn computed(&self, name: &[u8], hash: u32) -> Option<Option<Computed<'_>>> {
-        Some(match self.slot(name, hash)? {
-            Slot::Undefined => Some(Computed::Undefined),
-            Slot::Error => Some(Computed::Error),
-            Slot::Bool(b) => Some(Computed::Bool(*b)),
-            Slot::Int(i) => Some(Computed::Int(*i)),
-            Slot::Real(r) => Some(Computed::Real(*r)),
-            Slot::Str { start, len } | Slot::Line { start, len } => {
-                Some(Computed::Str(self.slot_text(*start, *len)))
-            }
-            Slot::Expr(..) => None,
-        })
+        self.slot(name, hash).map(|slot| self.scalar(slot).map(Computed::from))
     }
 }

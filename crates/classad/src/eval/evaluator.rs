@@ -1,10 +1,10 @@
 //! Evaluation of expressions (classad.md 5, 7, 8; reference: exprTree.cpp, attrrefs.cpp, operators.cpp, exprList.cpp).
 //!
-//! It always ends: operators and references nest as deep as the reference lets them ([`MAX_DEPTH`]), an evaluation
-//! takes so many steps ([`MAX_STEPS`]), and where the reference starts afresh without any bound, ours has one of its
-//! own ([`MAX_FRESH`], [`MAX_TOTAL_STEPS`], [`MAX_STACK`]).
+//! It always ends: what it may still do is counted by a [`Budget`], and what it may use of the stack is bounded
+//! ([`MAX_STACK`]).
 
 mod active;
+mod budget;
 mod logic;
 mod lookup;
 mod select;
@@ -26,16 +26,8 @@ use crate::syntax::expr::{Expr, Repr};
 use crate::syntax::tree::{ABSOLUTE, Node, NodeId, Special, Tree, UnaryOp};
 
 use active::Active;
-pub(crate) use logic::{conjunction, disjunction};
+use budget::Budget;
 
-/// Operators and references that may be under way at once.
-pub(crate) const MAX_DEPTH: i32 = 400;
-/// Nodes that one evaluation may visit.
-pub(crate) const MAX_STEPS: i64 = 10_000_000;
-/// Nodes that an evaluation and those that it starts afresh may visit together.
-const MAX_TOTAL_STEPS: i64 = 4 * MAX_STEPS;
-/// Evaluations that may be started afresh within one another.
-const MAX_FRESH: u32 = 100;
 /// Bytes of the machine's stack that one evaluation may use, half of what threads usually have. The reference does not
 /// count calls of functions and overflows its stack instead.
 const MAX_STACK: usize = 1 << 20;
@@ -67,10 +59,7 @@ pub(crate) struct Evaluator<'a> {
     /// The ad that `evalInEachContext()` evaluates in, and the side that unscoped names of it fall back to.
     each: Option<(&'a Scope<'a>, Option<&'a Scope<'a>>)>,
     root: Option<&'a Scope<'a>>,
-    depth: i32,
-    steps: i64,
-    total_steps: i64,
-    fresh: u32,
+    budget: Budget,
     /// Attributes whose expressions are under way.
     active: Active,
     observer: Option<&'a dyn Observer>,
@@ -127,10 +116,7 @@ impl<'a> Evaluator<'a> {
             right: setting.right,
             each: None,
             root: None,
-            depth: MAX_DEPTH,
-            steps: MAX_STEPS,
-            total_steps: MAX_TOTAL_STEPS,
-            fresh: 0,
+            budget: Budget::new(),
             active: Active::default(),
             observer: setting.observer,
             strayed: None,
@@ -172,26 +158,15 @@ impl<'a> Evaluator<'a> {
         scope: Option<&'a Scope<'a>>,
         run: impl FnOnce(&mut Self) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
-        if self.fresh >= MAX_FRESH {
-            return Err(Failure);
-        }
-        self.fresh += 1;
-        let root = self.root;
-        let (depth, steps) = (self.depth, self.steps);
+        let outer = self.budget.begin_fresh()?;
+        let root = std::mem::replace(&mut self.root, scope.map(Self::outermost));
         let active = self.active.begin();
         let strayed = self.strayed.take();
-        self.root = scope.map(Self::outermost);
-        self.depth = MAX_DEPTH;
-        self.steps = MAX_STEPS.min(self.total_steps);
-        let granted = self.steps;
         let result = self.nested(run);
-        self.total_steps -= granted - self.steps.max(0);
         self.root = root;
-        self.depth = depth;
-        self.steps = steps.min(self.total_steps);
         self.active.end(active);
         self.strayed = strayed;
-        self.fresh -= 1;
+        self.budget.end_fresh(&outer);
         result
     }
 
@@ -228,36 +203,32 @@ impl<'a> Evaluator<'a> {
 
     /// Whether the reference would go no deeper.
     pub(crate) fn is_deepest(&self) -> bool {
-        self.depth <= 0
+        !self.budget.has_levels(1)
     }
 
     /// Counts a level of the reference's depth around an evaluation.
+    #[inline]
     pub(crate) fn deeper<T>(
         &mut self,
         run: impl FnOnce(&mut Self) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
-        if self.depth <= 0 {
-            return Err(Failure);
-        }
-        self.depth -= 1;
+        self.budget.level()?;
+        self.budget.sink();
         let result = run(self);
-        self.depth += 1;
+        self.budget.rise();
         result
     }
 
     /// Counts a step of work that is no evaluation of a node.
+    #[inline]
     pub(crate) fn step(&mut self) -> Result<(), Failure> {
-        self.steps -= 1;
-        if self.steps < 0 { Err(Failure) } else { Ok(()) }
+        self.budget.step(1)
     }
 
     /// Evaluates a node. Scalars and names are answered here, all else below.
     #[inline]
     pub(crate) fn eval(&mut self, tree: &'a Arc<Tree>, id: NodeId, at: At<'a>) -> Evaluated<'a> {
-        self.steps -= 1;
-        if self.steps < 0 {
-            return Err(Failure);
-        }
+        self.step()?;
         if let Some(observer) = self.observer {
             return self.observed(observer, tree, id, at);
         }
@@ -314,13 +285,7 @@ impl<'a> Evaluator<'a> {
     }
 
     fn unary(&mut self, tree: &'a Arc<Tree>, op: UnaryOp, operand: NodeId, at: At<'a>) -> Evaluated<'a> {
-        self.depth -= 1;
-        if self.depth < 0 {
-            self.depth += 1;
-            return Err(Failure);
-        }
-        let operand = self.eval(tree, operand, at);
-        self.depth += 1;
+        let operand = self.deeper(|this| this.eval(tree, operand, at));
         match (op, &operand) {
             (UnaryOp::Parentheses, _) | (_, Err(_)) => operand,
             (_, Ok(operand)) => Ok(operators::unary(op, *operand)),
@@ -334,23 +299,20 @@ impl<'a> Evaluator<'a> {
         branches: &'a [NodeId],
         at: At<'a>,
     ) -> Evaluated<'a> {
-        self.depth -= 1;
-        let result = if self.depth < 0 {
-            Err(Failure)
-        } else {
-            self.eval(tree, condition, at).and_then(|condition| match condition.truth() {
-                Some(truth) => self.eval(tree, branches[usize::from(!truth)], at),
+        self.deeper(|this| {
+            let condition = this.eval(tree, condition, at)?;
+            match condition.truth() {
+                Some(truth) => this.eval(tree, branches[usize::from(!truth)], at),
                 None if condition.is_undefined() => Ok(Computed::Undefined),
                 None if condition.is_error() => Ok(Computed::Error),
                 // The reference evaluates both branches here before it finds the condition unusable.
-                None => self
-                    .eval(tree, branches[0], at)
-                    .and_then(|_| self.eval(tree, branches[1], at))
-                    .map(|_| Computed::Error),
-            })
-        };
-        self.depth += 1;
-        result
+                None => {
+                    this.eval(tree, branches[0], at)?;
+                    this.eval(tree, branches[1], at)?;
+                    Ok(Computed::Error)
+                }
+            }
+        })
     }
 
     #[inline]
@@ -359,12 +321,11 @@ impl<'a> Evaluator<'a> {
             && let Some(current) = self.current(at)
         {
             if wanted.special == Special::Target
-                && self.depth > 1
+                && self.budget.has_levels(2)
                 && let Some(target) = self.plain_target(current)
             {
                 // As below, in the three steps of the reference: TARGET, `.RIGHT`, the ad.
-                self.steps -= 2;
-                return if self.steps < 0 { Err(Failure) } else { Ok(Computed::Ad(target)) };
+                return self.budget.step(2).map(|()| Computed::Ad(target));
             }
             if let AdRef::Own(ad) = current.ad
                 && let Some(slot) = ad.slot(wanted.bytes, wanted.hash)
@@ -385,13 +346,8 @@ impl<'a> Evaluator<'a> {
     /// The value of an attribute that an ad itself has.
     #[inline]
     fn eval_slot(&mut self, owner: &'a ClassAd, slot: &'a Slot, scope: &'a Scope<'a>) -> Evaluated<'a> {
-        if self.depth <= 0 {
-            return Err(Failure);
-        }
-        self.steps -= 1;
-        if self.steps < 0 {
-            return Err(Failure);
-        }
+        self.budget.level()?;
+        self.step()?;
         match slot {
             Slot::Int(i) => Ok(Computed::Int(*i)),
             Slot::Str { start, len } | Slot::Line { start, len } => {
@@ -414,13 +370,8 @@ impl<'a> Evaluator<'a> {
         if let Bound::Slot { owner, slot } = bound {
             return self.eval_slot(owner, slot, scope);
         }
-        if self.depth <= 0 {
-            return Err(Failure);
-        }
-        self.steps -= 1;
-        if self.steps < 0 {
-            return Err(Failure);
-        }
+        self.budget.level()?;
+        self.step()?;
         match bound {
             Bound::Slot { .. } => Err(Failure),
             Bound::Node { tree, id, key } => {
@@ -431,10 +382,10 @@ impl<'a> Evaluator<'a> {
             Bound::Ad(ad) => Ok(Computed::Ad(ad)),
             Bound::MatchSide(side) => {
                 // `.LEFT` or `.RIGHT`, looked up from the match ad.
-                if self.depth <= 1 {
+                if !self.budget.has_levels(2) {
                     return Err(Failure);
                 }
-                self.steps -= 1;
+                self.step()?;
                 let ad = if side == Side::Left { self.left } else { self.right };
                 Ok(ad.map_or(Computed::Undefined, Computed::Ad))
             }
@@ -477,13 +428,13 @@ impl<'a> Evaluator<'a> {
             return Ok(Computed::Undefined);
         }
         self.active.push(key);
-        self.depth -= 1;
+        self.budget.sink();
         // The step has been counted.
-        self.steps += 1;
+        self.budget.unstep();
         let strayed = self.strayed.take();
         let result = self.eval(tree, id, at);
         self.strayed = strayed;
-        self.depth += 1;
+        self.budget.rise();
         self.active.pop();
         result
     }

@@ -9,6 +9,7 @@ use crate::eval::arena::Arena;
 use crate::eval::computed::{Computed, Failure};
 use crate::eval::evaluator::{At, Evaluator, Setting};
 use crate::eval::scope::{AdRef, Bound, Scope, Wanted};
+use crate::eval::truth::{Connective, Logic};
 use crate::eval::{Context, operators};
 use crate::syntax::Value;
 use crate::syntax::expr::{self, Expr, Repr};
@@ -208,8 +209,8 @@ impl<'a> Flattener<'_, 'a> {
         right: Computed<'a>,
     ) -> Result<Computed<'a>, Failure> {
         Ok(match op {
-            BinaryOp::And => logical(left, right, false),
-            BinaryOp::Or => logical(left, right, true),
+            BinaryOp::And => logical(left, right, Connective::And),
+            BinaryOp::Or => logical(left, right, Connective::Or),
             BinaryOp::Elvis if left.is_undefined() => right,
             BinaryOp::Elvis => left,
             BinaryOp::Is => operators::identical(left, right),
@@ -431,23 +432,15 @@ impl<'a> Flattener<'_, 'a> {
     }
 }
 
-/// A logical operator on two values; `decides` is the truth of either that makes the other one irrelevant. Unlike in an
-/// evaluation, where the left operand may settle it, a right operand without truth is an error (reference: `doLogical`).
-fn logical<'a>(left: Computed<'a>, right: Computed<'a>, decides: bool) -> Computed<'a> {
-    use Computed::{Bool, Error, Undefined};
-    let (left, right) = (as_truth(left), as_truth(right));
-    match (left, right) {
-        (Bool(_) | Undefined | Error, Bool(_) | Undefined | Error) => {}
-        _ => return Error,
-    }
-    match (left, right) {
-        (Bool(truth), _) if truth == decides => Bool(decides),
-        (Error, _) => Error,
-        (Bool(_), right) => right,
-        (_, Bool(truth)) if truth == decides => Bool(decides),
-        (_, Bool(_)) => Undefined,
-        (_, right) => right,
-    }
+/// A logical operator on two values. Unlike in an evaluation, where the left operand may settle it, a right operand without truth
+/// is an error (reference: `doLogical`).
+fn logical<'a>(left: Computed<'a>, right: Computed<'a>, connective: Connective) -> Computed<'a> {
+    let right = Logic::of(&Ok(right));
+    let result = match right {
+        Logic::Other => Logic::Error,
+        right => connective.of(Logic::of(&Ok(left)), || right),
+    };
+    result.into_computed().unwrap_or(Computed::Error)
 }
 
 /// A known operand of a logical operator beside one that is not known becomes a truth value.

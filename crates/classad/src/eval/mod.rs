@@ -13,12 +13,14 @@ pub(crate) mod operators;
 pub mod references;
 pub(crate) mod scope;
 mod screen;
+pub(crate) mod truth;
 #[cfg(feature = "serde")]
 mod typed;
 
 pub use context::Context;
 pub use matching::MatchAd;
 pub use observer::{Observer, Part, Place};
-pub use screen::{Guards, Loaded, Role, Screen, Truth};
+pub use screen::{Guards, Loaded, Role, Screen};
+pub use truth::Truth;
 #[cfg(feature = "serde")]
 pub use typed::{FieldError, from_ad, to_ad};

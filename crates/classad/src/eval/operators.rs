@@ -2,7 +2,8 @@
 
 use std::cmp::Ordering;
 
-use crate::eval::computed::{Computed, Logic};
+use crate::eval::computed::Computed;
+use crate::eval::truth::Logic;
 use crate::syntax::AbsTime;
 use crate::syntax::numbers;
 use crate::syntax::tree::{BinaryOp, UnaryOp};

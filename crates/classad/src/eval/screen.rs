@@ -7,9 +7,9 @@ use rustc_hash::FxHashMap;
 
 use crate::ad::ClassAd;
 use crate::eval::computed::Computed;
-use crate::eval::evaluator::{conjunction, disjunction};
 use crate::eval::operators;
-use crate::syntax::expr::Repr;
+use crate::eval::truth::{Connective, Logic, Truth};
+use crate::syntax::expr::{self, Repr};
 use crate::syntax::name;
 use crate::syntax::tree::{BinaryOp, NO_BASE, Node, NodeId, Special, Tree, UnaryOp};
 use crate::syntax::value::Value;
@@ -35,88 +35,15 @@ pub enum Role {
     Target,
 }
 
-/// What an expression's value is to `&&`, `||` and a test.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Truth {
-    /// True, or a number other than zero.
-    True,
-    /// False or zero.
-    False,
-    /// Undefined.
-    Undefined,
-    /// Error, or a value that is no truth value.
-    Error,
-}
-
-impl Truth {
-    /// What a value is.
-    pub fn of(value: &Value) -> Truth {
-        match value.truth() {
-            Some(true) => Truth::True,
-            Some(false) => Truth::False,
-            None if value.is_undefined() => Truth::Undefined,
-            None => Truth::Error,
-        }
-    }
-
-    /// `self && right`, where `right` is only asked for when it matters.
-    pub fn and(self, right: impl FnOnce() -> Truth) -> Truth {
-        match self {
-            Truth::False | Truth::Error => self,
-            Truth::True => right(),
-            Truth::Undefined => match right() {
-                Truth::True => Truth::Undefined,
-                other => other,
-            },
-        }
-    }
-
-    /// `self || right`, where `right` is only asked for when it matters.
-    pub fn or(self, right: impl FnOnce() -> Truth) -> Truth {
-        match self {
-            Truth::True | Truth::Error => self,
-            Truth::False => right(),
-            Truth::Undefined => match right() {
-                Truth::False => Truth::Undefined,
-                other => other,
-            },
-        }
-    }
-}
-
-/// A literal of a constraint.
-#[derive(Clone, Debug)]
-enum Literal {
-    Undefined,
-    Error,
-    Bool(bool),
-    Int(i64),
-    Real(f64),
-    Str(Box<[u8]>),
-}
-
-impl Literal {
-    fn computed(&self) -> Computed<'_> {
-        match self {
-            Literal::Undefined => Computed::Undefined,
-            Literal::Error => Computed::Error,
-            Literal::Bool(b) => Computed::Bool(*b),
-            Literal::Int(i) => Computed::Int(*i),
-            Literal::Real(r) => Computed::Real(*r),
-            Literal::Str(text) => Computed::Str(text),
-        }
-    }
-}
-
 /// A constraint or a part of one.
 #[derive(Clone, Debug)]
 enum Test {
-    Literal(Literal),
+    Literal(Value),
     Attribute(u32),
     Compare {
         op: BinaryOp,
         attribute: u32,
-        literal: Literal,
+        literal: Value,
         swapped: bool,
     },
     Not(Box<Test>),
@@ -187,7 +114,7 @@ impl Screen {
         let mut scoped = strict;
         let test = match &expr.0 {
             _ if strict => Test::Unknown,
-            Repr::Scalar(value) => literal_of(value).map_or(Test::Unknown, Test::Literal),
+            Repr::Scalar(value) => scalar(value).map_or(Test::Unknown, Test::Literal),
             Repr::Node(tree, root) => self.compile(tree, *root, 0, &mut scoped),
         };
         if matches!(test, Test::Unknown) {
@@ -260,13 +187,7 @@ impl Screen {
 
     /// The outcome of a constraint; `None` when only the evaluator can tell.
     pub fn truth(&self, test: usize, loaded: &Loaded<'_>) -> Option<Truth> {
-        let value = decide(&self.tests[test], loaded)?;
-        Some(match value.truth() {
-            Some(true) => Truth::True,
-            Some(false) => Truth::False,
-            None if value.is_undefined() => Truth::Undefined,
-            None => Truth::Error,
-        })
+        decide(&self.tests[test], loaded).map(|value| Truth::from(Logic::of(&Ok(value))))
     }
 
     fn column(&mut self, name: &[u8], scope: Scope) -> u32 {
@@ -332,11 +253,11 @@ impl Screen {
                 right,
             ) => {
                 if let (Some(attribute), Some(literal)) =
-                    (self.attribute(tree, left, scoped), literal_node(tree, right))
+                    (self.attribute(tree, left, scoped), expr::scalar(tree, right))
                 {
                     return Test::Compare { op, attribute, literal, swapped: false };
                 }
-                match (literal_node(tree, left), self.attribute(tree, right, scoped)) {
+                match (expr::scalar(tree, left), self.attribute(tree, right, scoped)) {
                     (Some(literal), Some(attribute)) => {
                         Test::Compare { op, attribute, literal, swapped: true }
                     }
@@ -346,7 +267,7 @@ impl Screen {
             Node::Name { .. } | Node::Attr { .. } => {
                 self.attribute(tree, id, scoped).map_or(Test::Unknown, Test::Attribute)
             }
-            _ => literal_node(tree, id).map_or(Test::Unknown, Test::Literal),
+            _ => expr::scalar(tree, id).map_or(Test::Unknown, Test::Literal),
         }
     }
 }
@@ -355,35 +276,17 @@ impl Screen {
 fn guard(test: &Test) -> Option<(u32, &[u8])> {
     match test {
         Test::And(left, _) => guard(left),
-        Test::Compare { op: BinaryOp::Equal, attribute, literal: Literal::Str(text), .. } => {
+        Test::Compare { op: BinaryOp::Equal, attribute, literal: Value::Str(text), .. } => {
             Some((*attribute, text))
         }
         _ => None,
     }
 }
 
-fn literal_of(value: &Value) -> Option<Literal> {
-    Some(match value {
-        Value::Undefined => Literal::Undefined,
-        Value::Error => Literal::Error,
-        Value::Bool(b) => Literal::Bool(*b),
-        Value::Int(i) => Literal::Int(*i),
-        Value::Real(r) => Literal::Real(*r),
-        Value::Str(text) => Literal::Str(text.as_slice().into()),
-        _ => return None,
-    })
-}
-
-fn literal_node(tree: &Tree, id: NodeId) -> Option<Literal> {
-    Some(match tree.node(id) {
-        Node::Undefined => Literal::Undefined,
-        Node::Error => Literal::Error,
-        Node::Bool(b) => Literal::Bool(b),
-        Node::Int(i) => Literal::Int(i),
-        Node::Real(r) => Literal::Real(r),
-        Node::Str(text) => Literal::Str(tree.bytes(text).into()),
-        _ => return None,
-    })
+/// A value that is compared without the evaluator.
+fn scalar(value: &Value) -> Option<Value> {
+    let others = matches!(value, Value::List(_) | Value::Ad(_) | Value::AbsTime(_) | Value::RelTime(_));
+    (!others).then(|| value.clone())
 }
 
 fn value_of<'a>(ad: &'a ClassAd, column: &Column, role: Role) -> Option<Computed<'a>> {
@@ -408,11 +311,11 @@ fn value_of<'a>(ad: &'a ClassAd, column: &Column, role: Role) -> Option<Computed
 
 fn decide<'a>(test: &'a Test, loaded: &Loaded<'a>) -> Option<Computed<'a>> {
     match test {
-        Test::Literal(literal) => Some(literal.computed()),
+        Test::Literal(literal) => Some(Computed::of_scalar(literal)),
         Test::Attribute(at) => loaded.0[*at as usize],
         Test::Compare { op, attribute, literal, swapped } => {
             let value = loaded.0[*attribute as usize]?;
-            let literal = literal.computed();
+            let literal = Computed::of_scalar(literal);
             let (left, right) = if *swapped { (literal, value) } else { (value, literal) };
             Some(match op {
                 BinaryOp::Is => operators::identical(left, right),
@@ -421,28 +324,25 @@ fn decide<'a>(test: &'a Test, loaded: &Loaded<'a>) -> Option<Computed<'a>> {
             })
         }
         Test::Not(inner) => Some(operators::unary(UnaryOp::Not, decide(inner, loaded)?)),
-        Test::And(left, right) => {
-            let left = decide(left, loaded)?;
-            let truth = left.truth();
-            match truth {
-                Some(false) => return Some(Computed::Bool(false)),
-                _ if left.is_error() => return Some(Computed::Error),
-                _ => {}
-            }
-            Some(conjunction(left, truth, decide(right, loaded)?))
-        }
-        Test::Or(left, right) => {
-            let left = decide(left, loaded)?;
-            let truth = left.truth();
-            match truth {
-                Some(true) => return Some(Computed::Bool(true)),
-                _ if left.is_error() => return Some(Computed::Error),
-                _ => {}
-            }
-            Some(disjunction(left, truth, decide(right, loaded)?))
-        }
+        Test::And(left, right) => connected(Connective::And, left, right, loaded),
+        Test::Or(left, right) => connected(Connective::Or, left, right, loaded),
         Test::Unknown => None,
     }
+}
+
+fn connected<'a>(
+    connective: Connective,
+    left: &'a Test,
+    right: &'a Test,
+    loaded: &Loaded<'a>,
+) -> Option<Computed<'a>> {
+    let left = Logic::of(&Ok(decide(left, loaded)?));
+    let result = if connective.is_settled_by(left) {
+        left
+    } else {
+        connective.join(left, Logic::of(&Ok(decide(right, loaded)?)))
+    };
+    result.into_computed().ok()
 }
 
 #[cfg(test)]

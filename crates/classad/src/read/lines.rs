@@ -3,7 +3,8 @@
 use crate::ad::{ClassAd, LineError, Parts, Slot, parts, shifted};
 use crate::read::memo::Memo;
 use crate::syntax::expr::Repr;
-use crate::syntax::literal::{Plain, integer_line, plain_literal};
+use crate::syntax::literal::{integer_line, plain_literal};
+use crate::syntax::scalar::Scalar;
 use crate::syntax::{Dialect, Expr};
 
 impl ClassAd {
@@ -66,11 +67,12 @@ impl ClassAd {
 fn plain_line(text: &[u8]) -> Option<(Slot, usize)> {
     let end = memchr::memchr(b'\n', text)?;
     let slot = match plain_literal(&text[..end])? {
-        Plain::Int(i) => Slot::Int(i),
-        Plain::Real(r) => Slot::Real(r),
-        Plain::Bool(b) => Slot::Bool(b),
-        Plain::Undefined => Slot::Undefined,
-        Plain::Str(_) => return None,
+        Scalar::Int(i) => Slot::Int(i),
+        Scalar::Real(r) => Slot::Real(r),
+        Scalar::Bool(b) => Slot::Bool(b),
+        Scalar::Undefined => Slot::Undefined,
+        Scalar::Error => Slot::Error,
+        Scalar::Str(_) => return None,
     };
     Some((slot, end))
 }

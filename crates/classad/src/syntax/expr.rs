@@ -26,17 +26,11 @@ pub(crate) enum Repr {
 impl Expr {
     /// The literal of the old syntax that all of a text is, where that is plain to see.
     pub fn plain_old(text: &[u8]) -> Option<Expr> {
-        use crate::syntax::literal::{Plain, plain_literal};
+        use crate::syntax::literal::plain_literal;
         if text.iter().any(|b| matches!(b, b'\n' | 0)) {
             return None;
         }
-        Some(Expr(Repr::Scalar(match plain_literal(text)? {
-            Plain::Undefined => Value::Undefined,
-            Plain::Str(inner) => Value::Str(inner.into()),
-            Plain::Int(i) => Value::Int(i),
-            Plain::Real(r) => Value::Real(r),
-            Plain::Bool(b) => Value::Bool(b),
-        })))
+        Some(Expr(Repr::Scalar(plain_literal(text)?.into())))
     }
 
     /// The expression that is this value and nothing else.
@@ -189,15 +183,7 @@ pub(crate) fn push_value(builder: &mut Builder, value: &Value) -> NodeId {
 
 /// The value of a node that is a scalar literal.
 pub(crate) fn scalar(tree: &Tree, id: NodeId) -> Option<Value> {
-    Some(match tree.node(id) {
-        Node::Undefined => Value::Undefined,
-        Node::Error => Value::Error,
-        Node::Bool(b) => Value::Bool(b),
-        Node::Int(i) => Value::Int(i),
-        Node::Real(r) => Value::Real(r),
-        Node::Str(text) => Value::Str(tree.bytes(text).into()),
-        _ => return None,
-    })
+    tree.scalar(id).map(Value::from)
 }
 
 fn literal_value(tree: &Arc<Tree>, id: NodeId) -> Option<Value> {

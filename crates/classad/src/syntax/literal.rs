@@ -1,28 +1,20 @@
 //! Literals that need no parser: plain numbers, strings without escapes, the words for true and false.
 
 use crate::syntax::lexer;
-
-/// A literal that needs no parser.
-pub(crate) enum Plain<'t> {
-    Undefined,
-    Str(&'t [u8]),
-    Int(i64),
-    Real(f64),
-    Bool(bool),
-}
+use crate::syntax::scalar::Scalar;
 
 /// Reads the commonest values of long ads without the parser; `None` means that the parser has to look.
-pub(crate) fn plain_literal(text: &[u8]) -> Option<Plain<'_>> {
+pub(crate) fn plain_literal(text: &[u8]) -> Option<Scalar<'_>> {
     match *text.first()? {
         b'"' => {
             let inner = &text[1..];
             let end = memchr::memchr(b'"', inner)?;
             let closed = end + 1 == inner.len() && (end == 0 || inner[end - 1] != b'\\');
-            closed.then(|| Plain::Str(&inner[..end]))
+            closed.then(|| Scalar::Str(&inner[..end]))
         }
         b'0'..=b'9' | b'-' => plain_number(text),
-        b't' | b'T' if text.eq_ignore_ascii_case(b"true") => Some(Plain::Bool(true)),
-        b'f' | b'F' if text.eq_ignore_ascii_case(b"false") => Some(Plain::Bool(false)),
+        b't' | b'T' if text.eq_ignore_ascii_case(b"true") => Some(Scalar::Bool(true)),
+        b'f' | b'F' if text.eq_ignore_ascii_case(b"false") => Some(Scalar::Bool(false)),
         _ => None,
     }
 }
@@ -45,14 +37,14 @@ pub(crate) fn integer_line(text: &[u8]) -> Option<(i64, usize)> {
     None
 }
 
-fn plain_number(text: &[u8]) -> Option<Plain<'static>> {
+fn plain_number(text: &[u8]) -> Option<Scalar<'static>> {
     let digits = if text[0] == b'-' { &text[1..] } else { text };
     let whole = digits.iter().take_while(|b| b.is_ascii_digit()).count();
     if whole == 0 || (digits[0] == b'0' && whole > 1) {
         return None;
     }
     if whole == digits.len() {
-        return (whole <= 18).then(|| Plain::Int(lexer::integer(text)));
+        return (whole <= 18).then(|| Scalar::Int(lexer::integer(text)));
     }
     if digits[whole] != b'.' {
         return None;
@@ -61,5 +53,5 @@ fn plain_number(text: &[u8]) -> Option<Plain<'static>> {
     if fraction.is_empty() || !fraction.iter().all(u8::is_ascii_digit) {
         return None;
     }
-    std::str::from_utf8(text).ok()?.parse().ok().map(Plain::Real)
+    std::str::from_utf8(text).ok()?.parse().ok().map(Scalar::Real)
 }

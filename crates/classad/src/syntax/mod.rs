@@ -14,6 +14,7 @@ pub(crate) mod name;
 pub(crate) mod numbers;
 pub(crate) mod parser;
 mod rescope;
+pub(crate) mod scalar;
 mod shape;
 pub(crate) mod times;
 pub mod traps;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use bstr::{BStr, BString, ByteSlice};
 
 use crate::ad::ClassAd;
-use crate::syntax::AbsTime;
-use crate::syntax::Expr;
+use crate::syntax::scalar::Scalar;
+use crate::syntax::{AbsTime, Expr};
 
 /// A value of the ClassAd language. Strings are bytes and never re-encoded.
 ///
@@ -145,6 +145,36 @@ impl Value {
             Value::RelTime(_) => "reltime",
             Value::List(_) => "list",
             Value::Ad(_) => "classad",
+        }
+    }
+}
+
+impl<'t> Scalar<'t> {
+    /// The scalar that a value is; none where it is a time, a list or an ad.
+    #[inline]
+    pub(crate) fn of(value: &'t Value) -> Option<Self> {
+        Some(match value {
+            Value::Undefined => Scalar::Undefined,
+            Value::Error => Scalar::Error,
+            Value::Bool(truth) => Scalar::Bool(*truth),
+            Value::Int(integer) => Scalar::Int(*integer),
+            Value::Real(real) => Scalar::Real(*real),
+            Value::Str(text) => Scalar::Str(text),
+            Value::AbsTime(_) | Value::RelTime(_) | Value::List(_) | Value::Ad(_) => return None,
+        })
+    }
+}
+
+impl From<Scalar<'_>> for Value {
+    #[inline]
+    fn from(scalar: Scalar<'_>) -> Self {
+        match scalar {
+            Scalar::Undefined => Value::Undefined,
+            Scalar::Error => Value::Error,
+            Scalar::Bool(truth) => Value::Bool(truth),
+            Scalar::Int(integer) => Value::Int(integer),
+            Scalar::Real(real) => Value::Real(real),
+            Scalar::Str(text) => Value::Str(text.into()),
         }
     }
 }

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use super::{At, Evaluator};
-use crate::eval::computed::{Computed, Evaluated, Failure, Logic};
+use crate::eval::computed::Evaluated;
 use crate::eval::operators;
 use crate::eval::scope::Scope;
+use crate::eval::truth::{Connective, Logic};
 use crate::syntax::expr::{Expr, Repr};
 use crate::syntax::tree::{BinaryOp, Node, NodeId, Tree, UnaryOp};
 
@@ -18,23 +19,16 @@ impl<'a> Evaluator<'a> {
         right: NodeId,
         at: At<'a>,
     ) -> Evaluated<'a> {
-        self.depth -= 1;
-        if self.depth < 0 {
-            self.depth += 1;
-            return Err(Failure);
-        }
-        let result = match op {
-            BinaryOp::And | BinaryOp::Or => self.connect(tree, op, left, right, at).into_computed(),
+        self.deeper(|this| match op {
+            BinaryOp::And | BinaryOp::Or => this.connect(tree, op, left, right, at).into_computed(),
             BinaryOp::Equal
             | BinaryOp::NotEqual
             | BinaryOp::Less
             | BinaryOp::LessEqual
             | BinaryOp::Greater
-            | BinaryOp::GreaterEqual => self.compare(tree, op, left, right, at).into_computed(),
-            _ => self.operate(tree, op, left, right, at),
-        };
-        self.depth += 1;
-        result
+            | BinaryOp::GreaterEqual => this.compare(tree, op, left, right, at).into_computed(),
+            _ => this.operate(tree, op, left, right, at),
+        })
     }
 
     /// The operators whose result may be anything.
@@ -91,13 +85,13 @@ impl<'a> Evaluator<'a> {
         right: NodeId,
         at: At<'a>,
     ) -> Logic {
-        let decides = if op == BinaryOp::And { Logic::False } else { Logic::True };
+        let connective = if op == BinaryOp::And { Connective::And } else { Connective::Or };
         let left = self.logic(tree, left, at);
-        if left == decides || left == Logic::Error || left == Logic::Failed {
+        if connective.is_settled_by(left) {
             return left;
         }
         let right = self.logic(tree, right, at);
-        join(decides, left, right)
+        connective.join(left, right)
     }
 
     /// The truth of an expression, without its value where only the truth matters.
@@ -118,29 +112,15 @@ impl<'a> Evaluator<'a> {
                 left,
                 right,
             ) => {
-                if self.steps <= 0 || self.depth <= 0 {
-                    self.steps -= 1;
-                    return Logic::Failed;
-                }
-                self.steps -= 1;
-                self.depth -= 1;
-                let logic = match op {
-                    BinaryOp::And | BinaryOp::Or => self.connect(tree, op, left, right, at),
-                    _ => self.compare(tree, op, left, right, at),
+                let deeper = |this: &mut Self| match op {
+                    BinaryOp::And | BinaryOp::Or => Ok(this.connect(tree, op, left, right, at)),
+                    _ => Ok(this.compare(tree, op, left, right, at)),
                 };
-                self.depth += 1;
-                logic
+                self.step().and_then(|()| self.deeper(deeper)).unwrap_or(Logic::Failed)
             }
             Node::Unary(UnaryOp::Parentheses, operand) => {
-                if self.steps <= 0 || self.depth <= 0 {
-                    self.steps -= 1;
-                    return Logic::Failed;
-                }
-                self.steps -= 1;
-                self.depth -= 1;
-                let logic = self.logic(tree, operand, at);
-                self.depth += 1;
-                logic
+                let deeper = |this: &mut Self| Ok(this.logic(tree, operand, at));
+                self.step().and_then(|()| self.deeper(deeper)).unwrap_or(Logic::Failed)
             }
             _ => Logic::of(&self.eval(tree, id, at)),
         }
@@ -153,36 +133,5 @@ impl<'a> Evaluator<'a> {
         };
         self.root = scope.map(Self::outermost);
         self.logic(tree, *root, At::scope(scope)) == Logic::True
-    }
-}
-
-/// `&&` where the left operand did not decide (classad.md 5.6).
-pub(crate) fn conjunction<'a>(left: Computed<'a>, truth: Option<bool>, right: Computed<'a>) -> Computed<'a> {
-    connected(Logic::False, left, truth, right)
-}
-
-/// `||` where the left operand did not decide (classad.md 5.7).
-pub(crate) fn disjunction<'a>(left: Computed<'a>, truth: Option<bool>, right: Computed<'a>) -> Computed<'a> {
-    connected(Logic::True, left, truth, right)
-}
-
-fn connected<'a>(
-    decides: Logic,
-    left: Computed<'a>,
-    truth: Option<bool>,
-    right: Computed<'a>,
-) -> Computed<'a> {
-    let left = truth.map_or_else(|| Logic::of(&Ok(left)), Logic::from);
-    join(decides, left, Logic::of(&Ok(right))).into_computed().unwrap_or(Computed::Error)
-}
-
-/// The result of `&&` or `||` where the left operand has not decided.
-pub(crate) fn join(decides: Logic, left: Logic, right: Logic) -> Logic {
-    match (left, right) {
-        (_, Logic::Failed) => Logic::Failed,
-        (Logic::Other, _) | (_, Logic::Other | Logic::Error) => Logic::Error,
-        (Logic::Undefined, right) if right == decides => right,
-        (Logic::Undefined, _) => Logic::Undefined,
-        (_, right) => right,
     }
 }

@@ -87,23 +87,18 @@ impl<'a> Evaluator<'a> {
         // TARGET is.
         if let Node::Name { special: Special::Target, .. } = tree.node(base)
             && self.observer.is_none()
-            && self.depth > 2
+            && self.budget.has_levels(3)
             && let Some(current) = self.current(at)
             && let Some(target) = self.plain_target(current)
         {
-            self.steps -= 3;
-            if self.steps < 0 {
-                return Err(Failure);
-            }
+            self.budget.step(3)?;
             return self.select(Computed::Ad(target), wanted, at);
         }
-        if self.depth <= 0 {
+        if self.is_deepest() {
             return Ok(Computed::Error);
         }
-        self.depth -= 1;
-        let base = self.eval(tree, base, at);
-        self.depth += 1;
-        self.select(base?, wanted, at)
+        let base = self.deeper(|this| this.eval(tree, base, at))?;
+        self.select(base, wanted, at)
     }
 
     /// The attribute of a value: of an ad, or of each ad in a list.
@@ -142,18 +137,13 @@ impl<'a> Evaluator<'a> {
         for index in 0..list.len() {
             let current = self.current(at);
             let value = self.projected(current, |this| {
-                this.steps -= 1;
-                if this.steps < 0 {
-                    return Err(Failure);
-                }
-                if this.depth <= 0 {
+                this.step()?;
+                if this.is_deepest() {
                     return Ok(Computed::Error);
                 }
                 this.nested(|this| {
-                    this.depth -= 1;
-                    let element = this.item_here(list, index, at);
-                    this.depth += 1;
-                    this.select(element?, wanted, at)
+                    let element = this.deeper(|this| this.item_here(list, index, at))?;
+                    this.select(element, wanted, at)
                 })
             })?;
             values.push(self.without_scope(value)?);
@@ -161,9 +151,7 @@ impl<'a> Evaluator<'a> {
         let items = Items::Values(self.arena.items(values).ok_or(Failure)?);
         let list = ComputedList { items, scope: None, shared: false };
         // The list is then evaluated as if it were an attribute's expression.
-        if self.depth <= 0 {
-            return Err(Failure);
-        }
+        self.budget.level()?;
         self.arena.list(list).map(Computed::List).ok_or(Failure)
     }
 

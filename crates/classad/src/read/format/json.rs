@@ -13,9 +13,9 @@ use crate::read::memo::Memo;
 use crate::syntax::ParseError;
 use crate::syntax::expr::Repr;
 use crate::syntax::lexer::{Kind, Lexer};
-use crate::syntax::literal::Plain;
 use crate::syntax::name::ad_order;
 use crate::syntax::parser::{Parsed, Parser, parse_with};
+use crate::syntax::scalar::Scalar;
 use crate::syntax::tree::{Builder, Field, Node, NodeId, Tree};
 use crate::syntax::{Dialect, numbers};
 use crate::syntax::{Expr, Value};
@@ -84,14 +84,23 @@ impl Writer<'_> {
 
     fn slot(&mut self, ad: &ClassAd, slot: &Slot) {
         match slot {
-            Slot::Undefined => self.out.extend_from_slice(b"null"),
-            Slot::Error => self.quoted(|out| out.extend_from_slice(b"error")),
-            Slot::Bool(true) => self.out.extend_from_slice(b"true"),
-            Slot::Bool(false) => self.out.extend_from_slice(b"false"),
-            Slot::Int(integer) => numbers::push_int(*integer, self.out),
-            Slot::Real(real) => self.real(*real),
-            Slot::Str { start, len } | Slot::Line { start, len } => self.string(ad.slot_text(*start, *len)),
             Slot::Expr(root, tree) => self.node(tree, *root),
+            plain => {
+                if let Some(value) = ad.scalar(plain) {
+                    self.scalar(value);
+                }
+            }
+        }
+    }
+
+    fn scalar(&mut self, value: Scalar<'_>) {
+        match value {
+            Scalar::Undefined => self.out.extend_from_slice(b"null"),
+            Scalar::Error => self.quoted(|out| out.extend_from_slice(b"error")),
+            Scalar::Bool(truth) => self.out.extend_from_slice(if truth { b"true" } else { b"false" }),
+            Scalar::Int(integer) => numbers::push_int(integer, self.out),
+            Scalar::Real(real) => self.real(real),
+            Scalar::Str(text) => self.string(text),
         }
     }
 
@@ -110,14 +119,12 @@ impl Writer<'_> {
     }
 
     fn one<'t>(&mut self, tree: &'t Tree, id: NodeId, todo: &mut Vec<Task<'t>>) {
+        if let Some(value) = tree.scalar(id) {
+            return self.scalar(value);
+        }
         match tree.node(id) {
-            Node::Undefined => self.out.extend_from_slice(b"null"),
-            Node::Bool(true) => self.out.extend_from_slice(b"true"),
-            Node::Bool(false) => self.out.extend_from_slice(b"false"),
-            Node::Int(integer) => numbers::push_int(integer, self.out),
             // A relative time that was written as a literal is but a number (classad.md 6.5).
-            Node::Real(real) | Node::RelTime(real) => self.real(real),
-            Node::Str(text) => self.string(tree.bytes(text)),
+            Node::RelTime(real) => self.real(real),
             Node::List { first, count } => {
                 self.out.push(b'[');
                 todo.extend([Task::Text("]"), Task::Line, Task::Shallower]);
@@ -341,12 +348,12 @@ impl<'s> Reader<'_, 's, '_, '_> {
                     self.lexer().advance();
                     return Ok(());
                 }
-                Plain::Str(text)
+                Scalar::Str(text)
             }
-            Kind::Integer => Plain::Int(token.integer),
-            Kind::Real => Plain::Real(token.real),
-            Kind::Boolean => Plain::Bool(token.boolean),
-            Kind::Undefined => Plain::Undefined,
+            Kind::Integer => Scalar::Int(token.integer),
+            Kind::Real => Scalar::Real(token.real),
+            Kind::Boolean => Scalar::Bool(token.boolean),
+            Kind::Undefined => Scalar::Undefined,
             _ => {
                 let value = self.value()?;
                 ad.insert(name, value);

@@ -3,6 +3,7 @@
 use crate::ad::Slot;
 use crate::ad::{ClassAd, unparse};
 use crate::syntax::name::ad_order;
+use crate::syntax::scalar::Scalar;
 use crate::syntax::tree::{Node, NodeId, Tree};
 use crate::syntax::{AbsTime, numbers, times};
 
@@ -94,14 +95,23 @@ impl Writer<'_> {
 
     fn slot(&mut self, ad: &ClassAd, slot: &Slot, indent: usize) {
         match slot {
-            Slot::Undefined => self.text("<un/>"),
-            Slot::Error => self.text("<er/>"),
-            Slot::Bool(true) => self.text("<b v=\"t\"/>"),
-            Slot::Bool(false) => self.text("<b v=\"f\"/>"),
-            Slot::Int(integer) => self.integer(*integer),
-            Slot::Real(real) => self.real(*real),
-            Slot::Str { start, len } | Slot::Line { start, len } => self.string(ad.slot_text(*start, *len)),
             Slot::Expr(root, tree) => self.node(tree, *root, indent),
+            plain => {
+                if let Some(value) = ad.scalar(plain) {
+                    self.scalar(value);
+                }
+            }
+        }
+    }
+
+    fn scalar(&mut self, value: Scalar<'_>) {
+        match value {
+            Scalar::Undefined => self.text("<un/>"),
+            Scalar::Error => self.text("<er/>"),
+            Scalar::Bool(truth) => self.text(if truth { "<b v=\"t\"/>" } else { "<b v=\"f\"/>" }),
+            Scalar::Int(integer) => self.integer(integer),
+            Scalar::Real(real) => self.real(real),
+            Scalar::Str(text) => self.string(text),
         }
     }
 
@@ -122,14 +132,11 @@ impl Writer<'_> {
     }
 
     fn one<'t>(&mut self, tree: &'t Tree, id: NodeId, indent: usize, todo: &mut Vec<Task<'t>>) {
+        if let Some(value) = tree.scalar(id) {
+            return self.scalar(value);
+        }
         match tree.node(id) {
-            Node::Undefined => self.text("<un/>"),
-            Node::Error => self.text("<er/>"),
-            Node::Bool(true) => self.text("<b v=\"t\"/>"),
-            Node::Bool(false) => self.text("<b v=\"f\"/>"),
-            Node::Int(integer) => self.integer(integer),
-            Node::Real(real) | Node::RelTime(real) => self.real(real),
-            Node::Str(text) => self.string(tree.bytes(text)),
+            Node::RelTime(real) => self.real(real),
             Node::AbsTime(time) => self.abs_time(tree.times[time as usize]),
             Node::List { first, count } => {
                 self.text("<l>");
