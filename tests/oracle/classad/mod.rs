@@ -100,7 +100,7 @@ fn explained(question: &Question, theirs: &str) -> Option<&'static str> {
         return Some("the time has gone on between the two answers");
     }
     if theirs == peer::CRASHED {
-        return Some("the reference crashes");
+        return Some("the reference crashes, or takes more than a minute of the processor");
     }
     None
 }

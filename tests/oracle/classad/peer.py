@@ -1,6 +1,7 @@
 """Answers questions about ClassAds with the reference's own library, one JSON array a line in, one a line out."""
 import json
 import os
+import resource
 import sys
 
 os.environ["CONDOR_CONFIG"] = "/dev/null"
@@ -68,13 +69,15 @@ def ask(question):
 
 
 def ask_all(questions):
-    """Asks in a child, since the library crashes on some questions; goes on in another one behind such a question."""
+    """Asks in a child, since the library crashes on some questions and never ends on others; goes on in another one behind such
+    a question."""
     answers = []
     while len(answers) < len(questions):
         reader, writer = os.pipe()
         child = os.fork()
         if child == 0:
             os.close(reader)
+            resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
             with os.fdopen(writer, "w") as out:
                 for question in questions[len(answers):]:
                     out.write(json.dumps(ask(question)) + "\n")

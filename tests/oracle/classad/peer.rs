@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 
 use super::Question;
 
-/// In place of an answer that the reference died of.
+/// In place of an answer that the reference died of, or for which it took longer than it may.
 pub(crate) const CRASHED: &str = "!crashed";
 
 const PROGRAM: &str = include_str!("peer.py");
