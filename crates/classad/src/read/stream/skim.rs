@@ -49,7 +49,7 @@ pub(super) struct Manner<'a> {
 /// ```
 /// use htc_classad::stream::{AdReader, AdRecord, Skim};
 /// use htc_classad::{Context, Expr, System};
-/// let text = b"Owner = \"ana\"\nCpus = 2 * Half\nHalf = 1\nMemory = 7\n\nOwner = \"bob\"\n";
+/// let text = b"Owner = \"ana\"\nCpus = 2\nMemory = 7\n\nOwner = \"bob\"\n";
 /// let wanted = Expr::parse(b"Cpus > 1").unwrap();
 /// let mut skim = Skim::of([&wanted]).expect("it looks at what it names, and at nothing else");
 /// let mut reader = AdReader::new(&text[..], None);
