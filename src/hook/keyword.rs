@@ -2,6 +2,7 @@
 
 use bstr::{BString, ByteSlice};
 
+use super::hook_type::{Caller, HookType};
 use super::knobs::Knobs;
 use super::path_check;
 use crate::classad::{ClassAd, Context};
@@ -111,18 +112,29 @@ pub fn startd(slot_id: &str, parent: Option<&str>, knobs: &dyn Knobs, quirks: Qu
     lookup
 }
 
-/// The keyword for a job in starter or shadow (`prefix` = `STARTER`, `SHADOW`): `<prefix>_JOB_HOOK_KEYWORD`, the job's
-/// `HookKeyword` unless no hook at all is configured for it, `<prefix>_DEFAULT_JOB_HOOK_KEYWORD`.
+/// The keyword for a job in starter or shadow (`<P>` = `STARTER`, `SHADOW`): `<P>_JOB_HOOK_KEYWORD`, the job's
+/// `HookKeyword` unless no hook at all is configured for it, `<P>_DEFAULT_JOB_HOOK_KEYWORD`. Hooks of that caller count as
+/// configured whether their paths are good or not: a bad one refuses the job, and no other keyword takes its place.
 ///
 /// Reference: `JobHookClientMgr::initialize`, which never comes to the last step when the job names a keyword without
 /// hooks (quirk `hook-keyword-fallback-blocked`).
-pub fn starter(prefix: &str, job: &ClassAd, knobs: &dyn Knobs, world: &dyn World, quirks: Quirks) -> Lookup {
+pub fn starter(
+    caller: Caller,
+    job: &ClassAd,
+    knobs: &dyn Knobs,
+    world: &dyn World,
+    quirks: Quirks,
+) -> Lookup {
+    let prefix = caller.subsystem();
     let mut lookup = Lookup::default();
     if lookup.knob(knobs, format!("{prefix}_JOB_HOOK_KEYWORD").into()) {
         return lookup;
     }
     if let Some(wish) = lookup.attribute(job, world) {
-        if path_check::any_configured(world, knobs, &wish) {
+        let has_own = HookType::ALL
+            .iter()
+            .any(|hook| hook.caller() == caller && knobs.get(&hook.knob(&wish)).is_some());
+        if has_own || path_check::any_good(world, knobs, &wish) {
             lookup.keyword = Some(wish);
             return lookup;
         }

@@ -178,7 +178,7 @@ pub fn try_all(world: &dyn World, knobs: &dyn Knobs, keyword: &[u8], hook: HookT
 }
 
 /// Whether any hook of any type with a good path is configured for the keyword (`JobHookClientMgr::initialize`).
-pub fn any_configured(world: &dyn World, knobs: &dyn Knobs, keyword: &[u8]) -> bool {
+pub fn any_good(world: &dyn World, knobs: &dyn Knobs, keyword: &[u8]) -> bool {
     HookType::TABLE.iter().any(|name| {
         let mut knob = BString::from(keyword);
         knob.extend_from_slice(b"_HOOK_");

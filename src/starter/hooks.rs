@@ -9,7 +9,7 @@ use super::job_info::Refusal;
 use super::machine::Hooks;
 use crate::classad::ClassAd;
 use crate::hook::keyword::{self, Lookup};
-use crate::hook::{HookType, Knobs, caller_waits, path_check};
+use crate::hook::{Caller, HookType, Knobs, caller_waits, path_check};
 use crate::quirks::Quirks;
 use crate::text::arguments;
 use crate::world::World;
@@ -27,7 +27,7 @@ pub struct Found {
 
 /// Finds the hooks of a job.
 pub fn find(ad: &ClassAd, knobs: &dyn Knobs, world: &dyn World, quirks: Quirks) -> Found {
-    let lookup = keyword::starter("STARTER", ad, knobs, world, quirks);
+    let lookup = keyword::starter(Caller::Starter, ad, knobs, world, quirks);
     let (hooks, refusal) = match &lookup.keyword {
         Some(keyword) => find_under(keyword, knobs, world),
         None => (Hooks { exit_timeout: Duration::from_secs(30), ..Hooks::default() }, None),

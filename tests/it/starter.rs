@@ -229,6 +229,41 @@ fn jobs_that_cannot_start_say_why_in_the_references_words() {
 }
 
 #[test]
+fn a_job_whose_own_keyword_has_a_hook_that_cannot_be_used_does_not_start() {
+    let plain = |name: &str, mode: u32| {
+        let place = Place::new().noting();
+        fs::write(place.path("hooks/bad"), "#!/bin/sh\n").unwrap();
+        fs::set_permissions(place.path("hooks/bad"), fs::Permissions::from_mode(mode)).unwrap();
+        let path = place.path("hooks/bad");
+        place.knob(&format!("OWN_HOOK_{name} = {}", path.display()))
+    };
+    let job = "Cmd = \"/bin/true\"\nHookKeyword = \"Own\"";
+    for name in ["PREPARE_JOB", "PREPARE_JOB_BEFORE_TRANSFER", "UPDATE_JOB_INFO", "JOB_EXIT"] {
+        for (mode, reason) in
+            [(0o644, "its owner may not execute it"), (0o757, "anybody may write to the file")]
+        {
+            for quirks in ["none", "reference"] {
+                let ran = plain(name, mode).option(&["--quirks", quirks]).run(job);
+                assert_eq!((ran.status, ran.ad.as_str(), ran.calls.as_str()), (1, "", ""), "{}", ran.told);
+                assert!(
+                    ran.told.contains(&format!("Own_HOOK_{name} cannot be used: ")),
+                    "{name}: {}",
+                    ran.told
+                );
+                assert!(ran.told.contains(reason) && ran.left.is_empty(), "{name}: {}", ran.told);
+            }
+        }
+        let missing = format!("OWN_HOOK_{name} = /no/such");
+        let ran = Place::new().noting().knob(&missing).run(job);
+        assert_eq!((ran.status, ran.ad.as_str()), (1, ""), "{}", ran.told);
+        assert!(ran.told.contains("No such file or directory"), "{}", ran.told);
+    }
+    // No hook of the starter at all: the configuration's own keyword takes its place, as the manual says.
+    let ran = plain("FETCH_WORK", 0o644).run(job);
+    assert_eq!((ran.status, ran.calls.as_str()), (0, "prepare\nexit exit\n"), "{}", ran.told);
+}
+
+#[test]
 fn bad_input_is_told_and_skipped_or_refused() {
     let place = Place::new();
     let ran = place.run("garbage\nCmd = \"/bin/true\"\nX = (");

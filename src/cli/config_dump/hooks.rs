@@ -93,11 +93,11 @@ pub(super) fn report(
         used.extend(lookup.keyword);
     }
     let job = ClassAd::new();
-    for (subsystem, caller) in [("STARTER", Caller::Starter), ("SHADOW", Caller::Shadow)] {
-        let config = load(subsystem)?;
+    for caller in [Caller::Starter, Caller::Shadow] {
+        let config = load(caller.subsystem())?;
         let view = config.view(world);
-        let lookup = keyword::starter(subsystem, &job, &view, world, quirks);
-        report.add(&subsystem.to_lowercase(), caller, &lookup, &view, world);
+        let lookup = keyword::starter(caller, &job, &view, world, quirks);
+        report.add(caller.name(), caller, &lookup, &view, world);
         used.extend(lookup.keyword);
     }
     let router = load("JOB_ROUTER")?;

@@ -295,9 +295,11 @@ impl Setup {
                             slot::add_keyword(&mut job, &fetched_under, world);
                             self.case.fetched_under = fetched_under;
                         }
-                        keyword::starter("STARTER", &job, knobs, world, self.quirks)
+                        keyword::starter(Caller::Starter, &job, knobs, world, self.quirks)
                     }
-                    Caller::Shadow => keyword::starter("SHADOW", &self.case.job, knobs, world, self.quirks),
+                    Caller::Shadow => {
+                        keyword::starter(Caller::Shadow, &self.case.job, knobs, world, self.quirks)
+                    }
                     Caller::Router => keyword::router(&self.case.job, knobs, world),
                 };
                 self.story.extend(lookup.story.iter().map(ToString::to_string));
