@@ -7,7 +7,7 @@
 //!
 //! | layer | rooms | what they are |
 //! |---|---|---|
-//! | L0 | [`text`], [`process`], [`world`], [`time`], [`quirks`] | plain data and small text languages |
+//! | L0 | [`text`], [`process`], [`world`], [`time`], [`quirks`], [`honoured`] | plain data and small text languages |
 //! | L1 | [`classad`], [`os`] | the ClassAd language, a crate of its own (`crates/classad`); the kernel, which knows no slot |
 //! | L2 | [`config`], [`job`] | the macro configuration; the field's words |
 //! | L3 | [`transform`], [`hook`], [`queue`], [`user_log`], [`journal`] | ad transforms, the hook protocol, stored ads, job events, records of what is under way |
@@ -22,6 +22,7 @@
 pub use htc_classad as classad;
 
 pub mod config;
+pub mod honoured;
 pub mod hook;
 pub mod job;
 pub mod journal;

@@ -669,6 +669,54 @@ fn redacted_output_holds_no_secret_however_it_is_asked_for() {
 }
 
 #[test]
+fn here_says_what_is_set_and_not_done_and_what_is_for_others() {
+    let config = "START = true\nENABLE_BACKFILL = True\nUSE_PID_NAMESPACES = false\nNEGOTIATOR_INTERVAL = 20\n\
+                  BASE_CGROUP = $(NAME)\nNAME = htcondor\nMY_OWN = 1\nNEGOTIATOR_NAME = n\nMAX_STARTD_LOG = 5\n";
+    let place = Place::new(config);
+    let (out, err, status) = place.run(["lint", "--here"]);
+    assert_eq!(
+        (status, err.as_str()),
+        (1, "1 finding (1 not-done); 1 source and 7 settings read\n"),
+        "{out}"
+    );
+    assert_eq!(
+        out,
+        "DIR/condor_config:2:19: ENABLE_BACKFILL is not done here: the startd of a pool would run backfill jobs on idle slots \
+         [not-done]\n    ENABLE_BACKFILL = True\n                      ^~~~\n\
+         not here, but for logs of daemons: MAX_STARTD_LOG (DIR/condor_config:9)\n\
+         not here, but for negotiator: NEGOTIATOR_INTERVAL (DIR/condor_config:4), NEGOTIATOR_NAME (DIR/condor_config:8)\n"
+    );
+    let (out, _, status) = place.run(["lint", "--here", "--json"]);
+    let all: serde_json::Value = serde_json::from_str(&out).expect("JSON");
+    let told: Vec<String> = all
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|one| format!("{}:{}", one["rule"], one["line"]))
+        .collect();
+    assert_eq!(
+        (status, told.join(" ").as_str()),
+        (1, r#""not-done":2 "elsewhere":4 "elsewhere":8 "elsewhere":9"#)
+    );
+    // What is for others is no finding.
+    let (out, err, status) = Place::new("NEGOTIATOR_INTERVAL = 20\n").run(["lint", "--here"]);
+    assert_eq!((status, err.as_str()), (0, "no findings; 1 source and 1 setting read\n"), "{out}");
+    assert!(out.starts_with("not here, but for negotiator: NEGOTIATOR_INTERVAL"), "{out}");
+
+    place.write("ad", "Cmd = \"/bin/true\"\nIwd = \"/\"\nTransferInput = \"no-such\"\nToolDaemonCmd = \"t\"\nOnExitRemove = true\n");
+    let (out, err, status) = place.run(["lint", "--here", "--job-ad", "ad"]);
+    assert_eq!((status, err.as_str()), (1, "2 findings (2 not-done); 5 lines read\n"), "{out}");
+    assert!(
+        out.contains("TransferInput is not done here") && out.contains("'no-such' [not-done]\n"),
+        "{out}"
+    );
+    assert!(
+        out.contains("run this tool beside the job, so that jobs which want it do not start [not-done]\n"),
+        "{out}"
+    );
+}
+
+#[test]
 fn the_lint_of_a_job_ad_keeps_its_secrets() {
     let place = Place::new("A = 1\n");
     place.write(

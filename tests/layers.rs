@@ -12,6 +12,8 @@ const ROOMS: &[(&str, u32)] = &[
     ("process", 1),
     ("time", 1),
     ("quirks", 1),
+    // A table of text, looked up by the tools of `text`.
+    ("honoured", 5),
     // The trait for everything outside speaks of exits and of time.
     ("world", 5),
     ("os", 10),

@@ -63,6 +63,7 @@ complete -c htc-config-dump -n "__fish_htc_config_dump_using_subcommand lint" -l
 always\t'Always'
 never\t'Never'"
 complete -c htc-config-dump -n "__fish_htc_config_dump_using_subcommand lint" -l set-knob -d 'Set a knob above all files; may be repeated' -r
+complete -c htc-config-dump -n "__fish_htc_config_dump_using_subcommand lint" -l here -d 'Say instead what is set that these programs do not do, and what a pool would do with it (exit status 1 if there is anything)'
 complete -c htc-config-dump -n "__fish_htc_config_dump_using_subcommand lint" -s h -l help -d 'Print this help; --help-all prints all options'
 complete -c htc-config-dump -n "__fish_htc_config_dump_using_subcommand lint" -l help-all -d 'Print all options with notes'
 complete -c htc-config-dump -n "__fish_htc_config_dump_using_subcommand lint" -l expanded -d 'Print expanded values, also with --dump and use'

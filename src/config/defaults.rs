@@ -6,8 +6,8 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use crate::config::table::{Row, compare_key, count_lines, field_ends, line_starts, row, unescape};
 use crate::text::caseless;
+use crate::text::table::{Row, compare_key, count_lines, field_ends, line_starts, row, unescape};
 
 static TEXT: &[u8] = include_bytes!("data/defaults.tsv");
 static STARTS: [u32; count_lines(include_bytes!("data/defaults.tsv"))] =

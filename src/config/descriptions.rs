@@ -2,8 +2,7 @@
 //!
 //! The texts are ours. HTCondor's own table has texts for some parameters, which are not repeated here.
 
-use crate::config::table::{compare_key, count_lines, line_starts, row};
-use crate::text::caseless;
+use crate::text::table::{compare_key, count_lines, line_starts, matches_family, row};
 
 static TEXT: &[u8] = include_bytes!("data/descriptions.tsv");
 static STARTS: [u32; count_lines(include_bytes!("data/descriptions.tsv"))] =
@@ -25,24 +24,11 @@ pub fn find(name: &[u8]) -> Option<Description> {
     let found = STARTS.binary_search_by(|&start| compare_key(TEXT, start, name)).ok().or_else(|| {
         let key = |index: &usize| row(TEXT, &STARTS, *index).key();
         let patterns = (0..STARTS.len()).filter(|index| memchr::memchr2(b'*', b'#', key(index)).is_some());
-        patterns.filter(|index| matches(key(index), name)).max_by_key(|index| key(index).len())
+        patterns.filter(|index| matches_family(key(index), name)).max_by_key(|index| key(index).len())
     })?;
     let row = row(TEXT, &STARTS, found);
     let text = std::str::from_utf8(row.field(1)).unwrap_or_default();
     Some(Description { text, in_table: row.field(2) == b"table" })
-}
-
-/// Whether the pattern matches, without case; each `*` stands for at least one character, each `#` for a number.
-fn matches(pattern: &[u8], name: &[u8]) -> bool {
-    let Some(star) = memchr::memchr2(b'*', b'#', pattern) else {
-        return caseless::eq(pattern, name);
-    };
-    let rest = &pattern[star + 1..];
-    let digits = || name[star..].iter().take_while(|byte| byte.is_ascii_digit()).count();
-    name.len() > star && caseless::eq(&name[..star], &pattern[..star]) && {
-        let longest = if pattern[star] == b'#' { star + digits() } else { name.len() };
-        (star + 1..=longest).any(|end| matches(rest, &name[end..]))
-    }
 }
 
 #[cfg(test)]

@@ -99,6 +99,13 @@ pub struct Definition {
     pub matches_default: bool,
 }
 
+impl Definition {
+    /// Whether a person wrote it at its place: in a file, a command's output or an overlay, not by a template.
+    pub fn is_written(&self) -> bool {
+        self.place.source.number() > SourceId::DEFAULT.number() && self.place.template.is_none()
+    }
+}
+
 /// A name with everything that was said about it.
 #[derive(Clone, Debug)]
 pub struct Entry {

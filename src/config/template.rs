@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use bstr::BString;
 
-use crate::config::table::{Row, count_lines, line_starts, row, unescape};
 use crate::text::caseless;
+use crate::text::table::{Row, count_lines, line_starts, row, unescape};
 
 static TEXT: &[u8] = include_bytes!("data/templates.tsv");
 static STARTS: [u32; count_lines(include_bytes!("data/templates.tsv"))] =

@@ -8,27 +8,24 @@ use bstr::ByteSlice;
 use super::ending::is_true;
 use super::environment::Publication;
 use super::failure::StartFailure;
+use super::not_done;
 use crate::classad::{Context, Expr};
+use crate::honoured;
 use crate::job::attr;
 
-/// What a job is to run in, in words for a message; nothing for a plain process.
+/// Why a job cannot be run here, in words for a message; nothing for a plain process.
 ///
 /// # Errors
 /// A knob of the configuration that gives no truth value, in the reference's words.
-pub(super) fn wanted(about: &Publication<'_>) -> Result<Option<&'static str>, StartFailure> {
+pub(super) fn wanted(about: &Publication<'_>) -> Result<Option<String>, StartFailure> {
     let (ad, settings) = (about.ad, about.settings);
-    let context = || Context::new(about.world).my(ad);
-    let wants = |name: &str| context().boolean(name).unwrap_or(false);
-    if context().int(attr::JOB_UNIVERSE) == Some(10) {
-        return Ok(Some("JobUniverse 10: java jobs"));
+    if Context::new(about.world).my(ad).int(attr::JOB_UNIVERSE) == Some(10) {
+        return Ok(Some(
+            "JobUniverse 10 is not done here: the starter of a pool would run the job under java".into(),
+        ));
     }
-    if wants("WantDocker") {
-        return Ok(Some("WantDocker: jobs in docker containers"));
-    }
-    for name in ["WantSIF", "WantSandboxImage", "WantDockerImage", "WantContainer"] {
-        if wants(name) {
-            return Ok(Some("WantContainer: jobs in containers"));
-        }
+    if let Some(told) = not_done::refused(ad, about.world) {
+        return Ok(Some(told));
     }
     let truth = |knob: &str, expression: Option<&bstr::BString>| match expression {
         Some(text) if !text.trim().is_empty() => {
@@ -41,14 +38,18 @@ pub(super) fn wanted(about: &Publication<'_>) -> Result<Option<&'static str>, St
         && let Ok(image) = Expr::parse(image)
         && Context::new(about.world).my(about.machine).target(ad).eval(&image).as_str().is_some()
     {
-        return Ok(Some("USE_DEFAULT_CONTAINER with DEFAULT_CONTAINER_IMAGE: jobs in containers"));
+        return Ok(Some(of_knob("USE_DEFAULT_CONTAINER")));
     }
     // Asked after event 001 only (recording c20 010).
     let singularity = truth("SINGULARITY_JOB", settings.singularity_job.as_ref());
     match singularity.map_err(StartFailure::after_event)? {
-        true => Ok(Some("SINGULARITY_JOB: jobs in containers")),
+        true => Ok(Some(of_knob("SINGULARITY_JOB"))),
         false => Ok(None),
     }
+}
+
+fn of_knob(name: &str) -> String {
+    honoured::parameter(name.as_bytes()).map_or_else(|| name.to_owned(), |row| row.told(name))
 }
 
 /// What `param_boolean` ends a daemon with.

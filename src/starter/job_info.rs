@@ -58,7 +58,7 @@ pub enum Refusal {
     NoCommand,
     /// A universe that needs a shadow or a schedd.
     #[error(
-        "JobUniverse {number} ({name}) cannot run without a schedd or shadow; use 5 (vanilla), 10 (java) or 12 (local)"
+        "JobUniverse {number} ({name}) cannot run without a schedd or shadow; use 5 (vanilla) or 12 (local)"
     )]
     Universe {
         /// The number.

@@ -27,6 +27,7 @@ pub mod job_source;
 mod knobs;
 mod late_start;
 mod machine;
+pub mod not_done;
 pub mod prepare;
 pub mod process;
 mod running;

@@ -56,7 +56,7 @@ pub fn job(
     match container::wanted(about) {
         Ok(None) => {}
         Ok(Some(what)) => {
-            return Err(StartFailure::new(format!("{what} are not supported by this version"), 0, 0));
+            return Err(StartFailure::new(what, 0, 0));
         }
         Err(failure) if failure.after_event => late = Some(failure),
         Err(failure) => return Err(failure),

@@ -6,6 +6,7 @@
 pub mod number;
 pub mod printf;
 pub mod quantity;
+pub(crate) mod table;
 
 pub use htc_classad::text::{
     arguments, calendar, caret, caseless, environment, list, similar, span, strftime,

@@ -53,6 +53,28 @@ fn a_starter_gets_the_words_and_the_job_of_the_reference() {
     assert_eq!(read("where"), format!("{}\n", point.path("execute").display()));
 }
 
+/// Its starter is another than ours, of which nobody knows what it does.
+#[test]
+fn what_the_site_sets_and_nobody_does_is_named_when_the_run_begins() {
+    let point = Point::new()
+        .job("1", JOB)
+        .knob("BENCHMARKS_JOBLIST = mips\nBENCHMARKS_MIPS_EXECUTABLE = /no/mips\nENABLE_BACKFILL = true")
+        .knob("SLOT_TYPE_1_CONSUMPTION_POLICY = true\nUSE_PID_NAMESPACES = true\nSTARTD_ENFORCE_DISK_LIMITS = false")
+        .knob("SCHEDD_INTERVAL = 60\nCOLLECTOR_HOST = nobody\nJOB_ROUTER_NAME = other");
+    let run = point.run();
+    assert_eq!(run.status, Some(0), "{}", run.stderr);
+    let told: Vec<&str> = run.stderr.lines().filter(|line| line.contains("not done here")).collect();
+    assert_eq!(told.len(), 3, "{}", run.stderr);
+    for (line, begin) in told.iter().zip([
+        "BENCHMARKS_JOBLIST, BENCHMARKS_MIPS_EXECUTABLE are not done here: the startd of a pool would run benchmarks",
+        "ENABLE_BACKFILL is not done here: the startd of a pool would run backfill jobs",
+        "SLOT_TYPE_1_CONSUMPTION_POLICY is not done here: the startd of a pool would take",
+    ]) {
+        assert!(line.contains(begin), "{line}");
+    }
+    assert!(run.stderr.contains("2 settings are for what is not here"), "{}", run.stderr);
+}
+
 /// The hooks stand below `$(CONFIG_ROOT)`, and the execution point works in another directory.
 #[test]
 fn a_configuration_named_by_a_relative_path_is_found_by_its_hooks() {

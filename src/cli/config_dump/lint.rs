@@ -8,6 +8,7 @@ use std::sync::Arc;
 use bstr::ByteSlice;
 use serde::Serialize;
 
+use super::here;
 use crate::cli::common::{Painter, Problem, Session, Status};
 use crate::config::lint::{self, Finding, Subject};
 use crate::config::redact;
@@ -22,6 +23,8 @@ pub(super) struct Request {
     pub(super) files: Vec<PathBuf>,
     /// The ad of a fetched job to look at in place of the configuration.
     pub(super) job_ad: Option<PathBuf>,
+    /// What is not done here, in place of mistakes.
+    pub(super) here: bool,
     /// How it is read.
     pub(super) options: LoadOptions,
     /// For whom.
@@ -54,14 +57,17 @@ pub(super) fn run(request: &Request, world: &dyn World, session: &Session) -> an
         let text = world
             .read_file(&file, Some(64 << 20))
             .map_err(|error| Problem::unreadable(format!("cannot read '{name}'")).caused_by(error))?;
-        let mut findings = config_lint::job_ad::lint(&name, &text);
+        let mut findings = match request.here {
+            true => here::of_job(&text, world),
+            false => config_lint::job_ad::lint(&name, &text),
+        };
         if request.redact {
             let mut secrets = redact::Secrets::default();
             secrets.learn_lines(&text);
             findings.iter_mut().for_each(|finding| secrets.clean(finding, None));
         }
         let lines = text.iter().filter(|&&byte| byte == b'\n').count();
-        return tell(&findings, &format!("{} read", counted(lines, "line")), request, session);
+        return tell(findings, &format!("{} read", counted(lines, "line")), request, session);
     }
     let mut options = LoadOptions { keep_texts: true, go_on: true, ..request.options.clone() };
     let elsewhere = !request.files.is_empty();
@@ -89,7 +95,10 @@ pub(super) fn run(request: &Request, world: &dyn World, session: &Session) -> an
     }
     let subject = Subject::new(&attempt.config, world);
     let scope = Scope::of(&attempt, &request.files);
-    let mut findings = config_lint::lint(&subject, scope);
+    let mut findings = match request.here {
+        true => here::findings(&subject),
+        false => config_lint::lint(&subject, scope),
+    };
     if elsewhere || !attempt.stops.is_empty() {
         // Other files, scripts, and statements that are not understood may refer to what these set.
         findings.retain(|finding| finding.rule != "unused-macro");
@@ -107,27 +116,34 @@ pub(super) fn run(request: &Request, world: &dyn World, session: &Session) -> an
     let settings = subject.written().count();
     let read = format!("{} and {} read", counted(files, "source"), counted(settings, "setting"));
     let part = "; taken for a part of a configuration, what may stand elsewhere is not missed";
-    tell(&findings, &format!("{read}{}", if scope.part { part } else { "" }), request, session)
+    tell(findings, &format!("{read}{}", if scope.part { part } else { "" }), request, session)
 }
 
 /// So many findings are shown; a text that has more is hardly a configuration.
 const MOST: usize = 1000;
 
 /// Prints findings and a summary; the status is 1 if there are any, 4 if only something could not be looked at.
-fn tell(findings: &[Finding], read: &str, request: &Request, session: &Session) -> anyhow::Result<Status> {
+fn tell(
+    mut findings: Vec<Finding>,
+    read: &str,
+    request: &Request,
+    session: &Session,
+) -> anyhow::Result<Status> {
     let mut out = Vec::new();
+    let elsewhere = here::take_elsewhere(&mut findings);
     let shown = &findings[..findings.len().min(MOST)];
     if request.json {
-        let records: Vec<Record> = shown.iter().map(record).collect();
+        let records: Vec<Record> = shown.iter().chain(&elsewhere).map(record).collect();
         serde_json::to_writer_pretty(&mut out, &records)?;
         out.push(b'\n');
     } else {
         for finding in shown {
             out.extend_from_slice(render(finding, request.painter).as_bytes());
         }
+        out.extend_from_slice(here::by_reader(&elsewhere).as_bytes());
     }
     std::io::stdout().write_all(&out)?;
-    session.tell(&summary(findings, read));
+    session.tell(&summary(&findings, read));
     Ok(match () {
         () if findings.is_empty() => Status::Done,
         () if findings.iter().all(|finding| finding.rule == "not-read") => Status::Undefined,

@@ -3,6 +3,7 @@
 
 mod answer;
 mod entries;
+mod here;
 mod hooks;
 mod json;
 mod lint;
@@ -43,7 +44,9 @@ const MANUAL: Manual = Manual {
          condor_config_val they are, as that tool does. They are killed after two minutes or 64 MiB of output.",
         "The verb lint finds mistakes that HTCondor passes over in silence: parameters nobody reads, hooks that are \
          refused, values that are no expression, references that can never expand. It reads all that the configuration \
-         names; commands only with --exec. What it did not read it names, and ends with 4 if it found nothing else.",
+         names; commands only with --exec. What it did not read it names, and ends with 4 if it found nothing else. With --here it says instead what \
+         is set that the programs of this package do not do, with what a pool would do, and what is for other daemons; with \
+         --job-ad the same of a job.",
     ],
     examples: &[
         Example {

@@ -56,6 +56,10 @@ enum Verb {
         /// Look at the ad of a fetched job in place of the configuration; '-' is standard input
         #[arg(long, value_name = "FILE")]
         job_ad: Option<PathBuf>,
+        /// Say instead what is set that these programs do not do, and what a pool would do with it (exit status 1 if
+        /// there is anything)
+        #[arg(long)]
+        here: bool,
     },
     /// Print the statements of a template, or the templates of a category
     Use {
@@ -216,7 +220,7 @@ pub(super) fn run(matches: &ArgMatches, session: &Session) -> anyhow::Result<Sta
     let cli = Cli::from_arg_matches(matches)?;
     let world = RealWorld::new();
     let request = cli.request();
-    if let Some(Verb::Lint { files, job_ad }) = &cli.verb {
+    if let Some(Verb::Lint { files, job_ad, here }) = &cli.verb {
         let mut options = cli.load_options();
         if !cli.who.exec {
             options.commands = CommandPolicy::Skipped;
@@ -224,6 +228,7 @@ pub(super) fn run(matches: &ArgMatches, session: &Session) -> anyhow::Result<Sta
         let request = lint::Request {
             files: files.clone(),
             job_ad: job_ad.clone(),
+            here: *here,
             options,
             who: cli.who(),
             json: cli.output.format().is_some(),

@@ -8,6 +8,7 @@ use clap::Args;
 
 use super::router::Setup;
 use crate::cli::common::{ConfigOptions, Problem, QuirksOptions, Session as Program, Status, seconds};
+use crate::config::not_done::NotDone;
 use crate::os::RealWorld;
 use crate::router::Router;
 use crate::runner::hook_environment::DaemonEnvironment;
@@ -60,6 +61,9 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
         setup.knobs.polling_period = period;
     }
     let view = setup.config.view(&world);
+    for line in NotDone::of(&view).lines(&view, &["router"]) {
+        program.warn(&line);
+    }
     const SECOND: [&str; 3] =
         ["JOB_ROUTER_SCHEDD2_NAME", "JOB_ROUTER_SCHEDD2_SPOOL", "JOB_ROUTER_SCHEDD2_JOB_QUEUE_LOG"];
     let second = SECOND.iter().find(|name| view.is_defined(name));

@@ -54,7 +54,8 @@ pub(super) const MANUAL: Manual = Manual {
     ],
     differences: &[
         "There is no schedd and no collector: jobs come from fetch hooks alone. DAEMON_LIST, the command port and \
-         security settings have no effect.",
+         security settings have no effect. Settings that a pool would act upon and this program does not are named when it \
+         begins, with what a pool would do, and those of other daemons are counted; 'htc-config-dump lint --here' lists both.",
         "Where HTCondor 25.14 does not keep what its manual promises, this program does, and says so once on standard \
          error with the name of the difference; --quirks reference does exactly as 25.14. Among them: EVICT_CLAIM is \
          called once for each claim given up (evict-claim-never); a job of higher rank takes the place of the running \

@@ -10,6 +10,7 @@ use super::load::{self, Loaded};
 use super::starter_config::StarterConfig;
 use super::starter_program;
 use crate::cli::common::{Problem, Session, Status, standard_error};
+use crate::config::not_done::NotDone;
 use crate::os::clock;
 use crate::quirks::Quirks;
 use crate::runner::events::EventStream;
@@ -55,6 +56,9 @@ pub(super) fn run(cli: &Cli, session: &Session) -> anyhow::Result<Status> {
         let hint = "set STARTD_JOB_HOOK_KEYWORD, or SLOT<N>_JOB_HOOK_KEYWORD for single slots";
         warnings.push(format!("no slot has a hook keyword, so that none fetches work: {hint}"));
     }
+    // What another starter does nobody knows here.
+    let ours: &[&str] = if starter.foreign { &["startd"] } else { &["startd", "starter"] };
+    warnings.extend(NotDone::of(&view).lines(&view, ours));
     load::warn(session, &warnings);
 
     let made = Private::new(&std::env::temp_dir()).context("cannot make a directory for the run")?;

@@ -48,8 +48,10 @@ pub(super) const MANUAL: Manual = Manual {
         "Jobs run without a shadow and without file transfer: the files of a job lie where its ad says. Universes 5 \
          (vanilla) and 12 (local) are run. Jobs that want java or a container (WantDocker, WantContainer, WantSIF, ...), or \
          are put into one by SINGULARITY_JOB or USE_DEFAULT_CONTAINER, are not started: better not at all than outside of it. \
-         USE_PID_NAMESPACES, USE_GID_PROCESS_TRACKING, NO_JOB_NETWORKING and ENCRYPT_EXECUTE_DIRECTORY have no effect, which is told. \
-         The tool beside the job (ToolDaemonCmd), STARTER_REMOTE_CMD and -gridshell do nothing or are refused; jobs that need \
+         Other settings and attributes that a pool would act upon and this program does not, such as USE_PID_NAMESPACES, CGROUP_*, \
+         TransferInput or PeriodicHold, are told once, and the job runs; \
+         'htc-config-dump lint --here' lists them. \
+         Jobs with a tool beside them (ToolDaemonCmd) are not started. STARTER_REMOTE_CMD and -gridshell do nothing or are refused; jobs that need \
          tokens (OAuthServicesNeeded) are refused: there are none.",
         "Exit status 1 means that the job did not exit with 0; condor_starter ends with 0 then. With --quirks reference, \
          and under the name condor_starter, statuses are the reference's: 0 whatever became of the job, 1 when it could \

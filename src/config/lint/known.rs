@@ -7,9 +7,9 @@ use std::cell::OnceCell;
 use bstr::{BString, ByteSlice};
 
 use super::families::{self, Site, Unread};
-use crate::config::table::{count_lines, line_starts};
 use crate::config::{Config, View, defaults};
 use crate::text::similar::{self, Names};
+use crate::text::table::{count_lines, line_starts};
 use crate::text::{caseless, list};
 
 static OTHER: &[u8] = include_bytes!("../data/other-names.txt");

@@ -146,7 +146,7 @@ pub(super) fn lint(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     }
     for (name, fix) in OLD_ROUTER {
         let entry = subject.config.set.exact(name.as_bytes()).filter(|entry| !entry.raw().is_empty());
-        if let Some(entry) = entry.filter(|entry| super::is_written(&entry.current)) {
+        if let Some(entry) = entry.filter(|entry| entry.current.is_written()) {
             let message =
                 format!("{name} belongs to the old route language, which no longer works since 24.10.2");
             findings.push(subject.finding("old-syntax", &entry.current, None, message, fix.to_owned()));
@@ -158,9 +158,7 @@ pub(super) fn lint(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
             attributes(subject, entry, findings);
         }
     }
-    if let Some(entry) =
-        subject.config.set.exact(b"DAEMON_LIST").filter(|entry| super::is_written(&entry.current))
-    {
+    if let Some(entry) = subject.config.set.exact(b"DAEMON_LIST").filter(|entry| entry.current.is_written()) {
         daemons(subject, entry, findings);
     }
 }
@@ -283,7 +281,7 @@ fn members(subject: &Subject<'_>, family: &Family, findings: &mut Vec<Finding>) 
     }
     for (name, entry) in defined {
         let is_named = named.iter().any(|known| caseless::eq(known, name));
-        if is_named || !super::is_written(&entry.current) || is_offered(subject, family, name) {
+        if is_named || !entry.current.is_written() || is_offered(subject, family, name) {
             continue;
         }
         let slip = slip(family, &entry.name, &named);

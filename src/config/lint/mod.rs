@@ -101,7 +101,7 @@ impl<'a> Subject<'a> {
 
     /// The entries that a person wrote: of files, commands and overlays, not detected, not of templates alone.
     pub fn written(&self) -> impl Iterator<Item = &'a Entry> {
-        self.config.set.entries().filter(|entry| is_written(&entry.current))
+        self.config.set.entries().filter(|entry| entry.current.is_written())
     }
 
     /// A finding about a part of a definition's raw value, or about all of it.
@@ -131,11 +131,6 @@ fn shortened(message: String) -> String {
     }
     let at = |limit: usize| (0..=limit).rev().find(|&at| message.is_char_boundary(at)).unwrap_or(0);
     format!("{}...{}", &message[..at(LONGEST / 2)], &message[at(message.len() - LONGEST / 2)..])
-}
-
-/// Whether a person wrote a definition at its place.
-fn is_written(definition: &Definition) -> bool {
-    definition.place.source.number() > SourceId::DEFAULT.number() && definition.place.template.is_none()
 }
 
 /// Runs all rules over a configuration whose texts were kept.

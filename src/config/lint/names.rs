@@ -4,7 +4,7 @@ use bstr::{BStr, BString, ByteSlice};
 use rustc_hash::FxHashSet;
 
 use super::usage::{self, Use, collect};
-use super::{Finding, Subject, is_written};
+use super::{Finding, Subject};
 use crate::config::condition::if_keyword;
 use crate::config::defaults;
 use crate::config::lines::LogicalLines;
@@ -134,7 +134,7 @@ fn shadowed(subject: &Subject<'_>, entry: &Entry, findings: &mut Vec<Finding>) {
     for earlier in entry.replaced.iter().rev() {
         let here = std::mem::replace(&mut later, earlier);
         let same_file = earlier.place.source == here.place.source;
-        if !same_file || !is_written(earlier) || !is_written(here) || earlier.raw == here.raw {
+        if !same_file || !earlier.is_written() || !here.is_written() || earlier.raw == here.raw {
             continue;
         }
         // A value that takes the old one in, or the fallback of a condition, is no mistake.
@@ -233,7 +233,7 @@ fn is_heading(line: &[u8]) -> bool {
 
 /// Settings of names that are always detected, and plain settings that a default of the subsystem beats.
 fn without_effect(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
-    for entry in subject.config.set.displaced().filter(|entry| is_written(&entry.current)) {
+    for entry in subject.config.set.displaced().filter(|entry| entry.current.is_written()) {
         findings.push(subject.finding(
             "no-effect",
             &entry.current,

@@ -310,7 +310,7 @@ fn written_at<'a>(
     let mut seen: FxHashSet<Vec<u8>> = FxHashSet::default();
     let mut waiting = vec![entry];
     while let Some(entry) = waiting.pop() {
-        if let Some(at) = stands(&entry.current.raw).filter(|_| super::is_written(&entry.current)) {
+        if let Some(at) = stands(&entry.current.raw).filter(|_| entry.current.is_written()) {
             return Some((&entry.current, (at, at + piece.len())));
         }
         let mut names = FxHashSet::default();

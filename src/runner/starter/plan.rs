@@ -16,6 +16,7 @@ use super::sandbox::Sandbox;
 use super::user_log::{Opening, UserLog};
 use super::visa::Visa;
 use crate::classad::{ClassAd, Context};
+use crate::config::not_done::NotDone;
 use crate::config::{ValueError, View};
 use crate::job::attr;
 use crate::os::{identity, mounts};
@@ -24,7 +25,7 @@ use crate::quirks::{Quirk, Quirks};
 use crate::runner::hook_environment::DaemonEnvironment;
 use crate::runner::hook_limits;
 use crate::starter::hooks::{self, Found};
-use crate::starter::{JobInfo, Overrides, Refusal, Settings, Setup, Starter, job_info};
+use crate::starter::{JobInfo, Overrides, Refusal, Settings, Setup, Starter, job_info, not_done};
 use crate::world::{Account, World};
 
 /// What a caller knows of the job and wants of its run.
@@ -98,7 +99,7 @@ pub fn plan<'w>(request: Request<'w>, view: &View<'_>) -> Result<Plan<'w>, Value
         read => refuses.or_else(read, Vec::new)?,
     };
     let mut warnings = Vec::new();
-    warnings.extend(not_isolated(view, request.private.as_deref()));
+    warnings.extend(told_at_start(&ad, view, request.private.as_deref(), world));
     let own = request.environment.variables().to_vec();
     let root = world.effective_uid() == 0;
 
@@ -297,18 +298,16 @@ pub fn check_knobs(view: &View<'_>, world: &dyn World) -> Result<(), ValueError>
     Ok(())
 }
 
-/// What the configuration wants jobs to be confined by and this version does not do. Each is told once.
-fn not_isolated(view: &View<'_>, private: Option<&Path>) -> Vec<String> {
-    let knobs = [
-        ("USE_PID_NAMESPACES", "no PID namespace of their own"),
-        ("USE_GID_PROCESS_TRACKING", "no tracking group"),
-        ("NO_JOB_NETWORKING", "the network of the machine"),
-        ("ENCRYPT_EXECUTE_DIRECTORY", "a scratch directory that is not encrypted"),
-    ];
-    // One that is no plain truth value (25.14 refuses it) may mean true as well.
-    let wanted = |knob: &str| view.boolean(knob).map_or(true, |set| set.is_some_and(|setting| setting.value));
-    let untold = knobs.iter().filter(|(knob, _)| wanted(knob) && notice::is_news(private, knob));
-    untold.map(|(knob, what)| format!("{knob} has no effect in this version: jobs have {what}")).collect()
+/// What the job asks for and is not done, and where no slot runner has told it what of the configuration is not.
+fn told_at_start(ad: &ClassAd, view: &View<'_>, private: Option<&Path>, world: &dyn World) -> Vec<String> {
+    let mut lines = match private {
+        None => NotDone::of(view).lines(view, &["starter"]),
+        Some(_) => Vec::new(),
+    };
+    let asked = not_done::told(ad, world).into_iter();
+    let untold = asked.filter(|told| notice::is_news(private, &told.attributes));
+    lines.extend(untold.map(|told| told.line));
+    lines
 }
 
 /// EXECUTE, where some source sets it or its directory is there; else a directory of ours.

@@ -6,6 +6,8 @@
 
 use std::borrow::Cow;
 
+use super::caseless;
+
 /// Counts the lines of `text`; every line must end in a newline.
 pub(crate) const fn count_lines(text: &[u8]) -> usize {
     let mut count = 0;
@@ -130,4 +132,18 @@ pub(crate) fn unescape(field: &'static [u8]) -> Cow<'static, [u8]> {
         }
     }
     Cow::Owned(out)
+}
+
+/// Whether a name is of a family, without case: each `*` of `pattern` stands for at least one character, each `#` for a
+/// number.
+pub(crate) fn matches_family(pattern: &[u8], name: &[u8]) -> bool {
+    let Some(star) = memchr::memchr2(b'*', b'#', pattern) else {
+        return caseless::eq(pattern, name);
+    };
+    let rest = &pattern[star + 1..];
+    let digits = || name[star..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+    name.len() > star && caseless::eq(&name[..star], &pattern[..star]) && {
+        let longest = if pattern[star] == b'#' { star + digits() } else { name.len() };
+        (star + 1..=longest).any(|end| matches_family(rest, &name[end..]))
+    }
 }

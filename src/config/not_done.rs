@@ -1,0 +1,82 @@
+//! What a configuration sets that is not done here, by the table of [`honoured`](crate::honoured).
+//!
+//! Only what people wrote themselves counts, and only where it asks for something else than the defaults do.
+
+use bstr::ByteSlice;
+
+use crate::config::{Entry, View, defaults};
+use crate::honoured::{self, Row, Standing};
+use crate::text::caseless;
+
+/// A parameter that is set and not done here.
+#[derive(Clone, Copy, Debug)]
+pub struct Setting<'a> {
+    /// The entry.
+    pub entry: &'a Entry,
+    /// Its row.
+    pub row: Row,
+}
+
+/// What a configuration sets that is not done here.
+#[derive(Clone, Debug, Default)]
+pub struct NotDone<'a> {
+    /// What a pool would do and we do not.
+    pub told: Vec<Setting<'a>>,
+    /// What is for something that is not here.
+    pub elsewhere: Vec<Setting<'a>>,
+}
+
+impl<'a> NotDone<'a> {
+    /// Looks through the settings of a configuration.
+    pub fn of(view: &View<'a>) -> Self {
+        let mut found = NotDone::default();
+        for entry in view.set().entries().filter(|entry| entry.current.is_written()) {
+            let Some(row) = honoured::parameter(&entry.name) else { continue };
+            let setting = Setting { entry, row };
+            match row.standing {
+                Standing::Honoured => {}
+                Standing::Elsewhere => found.elsewhere.push(setting),
+                Standing::Told | Standing::Refused if changes(view, entry) => found.told.push(setting),
+                Standing::Told | Standing::Refused => {}
+            }
+        }
+        found
+    }
+
+    /// What a run in the place of `daemons` says when it begins: a line for each setting or family of settings that they
+    /// would heed, and how many there are of others.
+    pub fn lines(&self, view: &View<'_>, daemons: &[&str]) -> Vec<String> {
+        let mut families: Vec<(Row, Vec<&Setting<'_>>)> = Vec::new();
+        for setting in self.told.iter().filter(|setting| setting.row.is_of(daemons)) {
+            match families.iter_mut().find(|(row, _)| *row == setting.row) {
+                Some((_, members)) => members.push(setting),
+                None => families.push((setting.row, vec![setting])),
+            }
+        }
+        let line = |(row, members): &(Row, Vec<&Setting<'_>>)| {
+            let names: Vec<_> = members.iter().map(|setting| setting.entry.name.to_str_lossy()).collect();
+            let place = view.set().describe(&members[0].entry.current.place);
+            format!("{} ({place})", row.told(&names.join(", ")))
+        };
+        let mut lines: Vec<String> = families.iter().map(line).collect();
+        match self.elsewhere.len() {
+            0 => {}
+            1 => lines.push(format!("1 setting is for {}, which is not here", self.elsewhere[0].row.of)),
+            count => lines.push(format!(
+                "{count} settings are for what is not here, such as other daemons: 'htc-config-dump lint --here' lists them"
+            )),
+        }
+        lines
+    }
+}
+
+/// Whether a setting asks for something else than its default.
+fn changes(view: &View<'_>, entry: &Entry) -> bool {
+    let name = entry.name.rsplit(|&b| b == b'.').next().unwrap_or_default();
+    let Ok(value) = view.expand_raw(&entry.name, entry.raw()) else { return true };
+    let default = defaults::find(name).map(|parameter| parameter.default());
+    let default = default.and_then(|raw| view.expand_raw(name, &raw).ok()).unwrap_or_default();
+    let (value, default) = (value.trim(), default.trim());
+    let truth = |text: &[u8]| if text.is_empty() { Some(false) } else { view.truth(text) };
+    !caseless::eq(value, default) && (truth(value).is_none() || truth(value) != truth(default))
+}
