@@ -5,6 +5,7 @@ use std::time::Duration;
 use bstr::{BStr, BString, ByteSlice};
 
 use super::claim_id::ClaimId;
+use super::command::ClaimRequest;
 use super::interface::{StarterId, VacateReason};
 use crate::classad::{ClassAd, Context, Value};
 use crate::time::{Now, Tick};
@@ -17,6 +18,8 @@ pub(super) enum Kind {
     Offered,
     /// Made for fetched work.
     Fetched,
+    /// Taken by a schedd.
+    Requested,
 }
 
 /// What a claim does; only time in Running and Suspended is counted.
@@ -54,6 +57,13 @@ pub(super) struct Times {
     pub suspend: i64,
 }
 
+/// The accounting group that a match was made in.
+#[derive(Clone, Debug)]
+struct Negotiated {
+    group: BString,
+    regroups: bool,
+}
+
 #[derive(Clone, Debug)]
 pub(super) struct Claim {
     pub id: ClaimId,
@@ -76,6 +86,10 @@ pub(super) struct Claim {
     claim_times: Times,
     pub activations: u64,
     pub may_unretire: bool,
+    /// Whether another job may be run under it when the present one is done.
+    pub may_reactivate: bool,
+    /// Of one that waits: whether RANK speaks for it; else its user's priority does.
+    pub by_rank: bool,
     pub preempt_was_true: bool,
     /// CONTINUE does not count until a command to go on.
     pub suspended_by_command: bool,
@@ -86,6 +100,9 @@ pub(super) struct Claim {
     user: BString,
     owner: BString,
     accounting_group: BString,
+    schedd: BString,
+    host: BString,
+    negotiated: Option<Negotiated>,
     num_pids: i64,
     /// Seconds; renewed at every third of it while a job runs.
     pub lease: i64,
@@ -118,6 +135,8 @@ impl Claim {
             claim_times: Times::default(),
             activations: 0,
             may_unretire: true,
+            may_reactivate: true,
+            by_rank: true,
             preempt_was_true: false,
             suspended_by_command: false,
             retire_peacefully: false,
@@ -126,12 +145,48 @@ impl Claim {
             user: BString::default(),
             owner: BString::default(),
             accounting_group: BString::default(),
+            schedd: BString::default(),
+            host: BString::default(),
+            negotiated: None,
             num_pids: 0,
             lease: 1200,
             lease_renewed: true,
             activated: None,
             lease_ends: None,
             accepted: false,
+        }
+    }
+
+    /// Is taken by a schedd for its job.
+    pub(super) fn take_request(&mut self, request: ClaimRequest, rank: f64, world: &dyn World) {
+        let ClaimRequest { job, lease, schedd, host } = request;
+        let context = Context::new(world).my(&job);
+        self.owner = context.string("User").unwrap_or_default();
+        self.user = self.owner.clone();
+        self.accounting_group = context.string("AccountingGroup").unwrap_or_default();
+        self.negotiated = context.string("RemoteNegotiatingGroup").map(|group| Negotiated {
+            group,
+            regroups: context.boolean("RemoteAutoregroup").unwrap_or(false),
+        });
+        (self.schedd, self.host, self.kind) = (schedd, host, Kind::Requested);
+        self.set_job(job, rank, world);
+        // The lease of the job counts from its activation on.
+        self.lease = lease;
+    }
+
+    /// Is taken by a schedd and waits for the end of another claim (`loadAccountingInfo`).
+    pub(super) fn wait_for_request(&mut self, request: ClaimRequest, rank: f64, world: &dyn World) {
+        let owner = Context::new(world).my(&request.job).string("Owner");
+        self.take_request(request, rank, world);
+        self.owner = owner.unwrap_or_default();
+        // Which schedd it is, is kept of immediate claims alone.
+        self.schedd = BString::default();
+    }
+
+    /// Has waited long enough (`accept_request_claim`).
+    pub(super) fn wait_is_over(&mut self) {
+        if self.kind == Kind::Requested {
+            self.owner = self.user.clone();
         }
     }
 
@@ -247,6 +302,12 @@ impl Claim {
                 ad.set(name, Value::from(value.clone()));
             }
         };
+        text(ad, "RemoteScheddName", &self.schedd);
+        text(ad, "ClientMachine", &self.host);
+        if let Some(negotiated) = &self.negotiated {
+            ad.set("RemoteNegotiatingGroup", Value::from(negotiated.group.clone()));
+            ad.set("RemoteAutoregroup", negotiated.regroups);
+        }
         text(ad, "RemoteUser", &self.user);
         text(ad, "RemoteOwner", &self.owner);
         if !self.accounting_group.is_empty() {

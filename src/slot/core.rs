@@ -161,7 +161,7 @@ impl Core {
         self.claims_made += 1;
         let key = std::array::from_fn(|_| self.world.random());
         let id = match kind {
-            Kind::Offered => {
+            Kind::Offered | Kind::Requested => {
                 ClaimId::with_session(&self.settings.address, self.started.epoch(), self.claims_made, key)
             }
             Kind::Fetched => {
@@ -254,19 +254,23 @@ impl Counter {
 pub(super) struct Counters {
     pub job_starts: Counter,
     pub new_dslot_not_match: Counter,
-    none: Counter,
+    // Those of claims are counted for schedds alone (command.cpp).
+    pub activation_requests: Counter,
+    pub claim_requests: Counter,
+    pub preemptions: Counter,
+    pub rank_preemptions: Counter,
+    pub user_prio_preemptions: Counter,
 }
 
 impl Counters {
     pub(super) fn publish(&self, ad: &mut ClassAd, epoch: i64) {
         for (name, counter) in [
-            ("ActivationRequests", &self.none),
-            ("ClaimRequests", &self.none),
-            // Counted for claims of schedds alone (command.cpp).
-            ("JobPreemptions", &self.none),
-            ("JobRankPreemptions", &self.none),
+            ("ActivationRequests", &self.activation_requests),
+            ("ClaimRequests", &self.claim_requests),
+            ("JobPreemptions", &self.preemptions),
+            ("JobRankPreemptions", &self.rank_preemptions),
             ("JobStarts", &self.job_starts),
-            ("JobUserPrioPreemptions", &self.none),
+            ("JobUserPrioPreemptions", &self.user_prio_preemptions),
             ("NewDSlotNotMatch", &self.new_dslot_not_match),
         ] {
             counter.publish(ad, name, epoch);

@@ -52,7 +52,7 @@ impl Slot {
         slot.kind = SlotKind::Dynamic;
         slot.amounts = amounts;
         slot.hooks = parent.plan.hooks_of(sub);
-        slot.requirements = parent.requirements.clone();
+        slot.requirements = parent.plan.child_requirements.clone();
         let plan = parent.plan.clone();
         slot.take_plan_as_child(&plan);
         slot.owner_load = parent.owner_load;

@@ -92,6 +92,14 @@ impl Slot {
     /// Kills the job (`kill_claim`, or `leaseExpired` when there is nothing to tell the starter).
     pub(super) fn kill_claim(&mut self, core: &mut Core, why: Option<VacateReason>, reason: &str) {
         match self.state {
+            // The starter is on its way out: the claim ends with it.
+            State::Claimed if self.activity == Activity::Cleaning => {
+                self.preempts_after_cleaning = true;
+                if let Some(claim) = &mut self.current {
+                    claim.vacate_reason = why;
+                }
+                self.hard_kill(core, None);
+            }
             State::Claimed | State::Preempting => {
                 if let Some(claim) = &mut self.current
                     && why.is_some()
@@ -121,7 +129,7 @@ impl Slot {
         }
     }
 
-    fn soft_kill(&mut self, core: &mut Core, seconds: i64, reason: Option<VacateReason>) {
+    pub(super) fn soft_kill(&mut self, core: &mut Core, seconds: i64, reason: Option<VacateReason>) {
         let until = core.after(seconds);
         let Some(starter) = self.current.as_mut().and_then(|claim| claim.starter.as_mut()) else { return };
         // A kill under way goes on as it is; its timers are not set anew.
@@ -131,7 +139,7 @@ impl Slot {
         }
     }
 
-    fn hard_kill(&mut self, core: &mut Core, reason: Option<VacateReason>) {
+    pub(super) fn hard_kill(&mut self, core: &mut Core, reason: Option<VacateReason>) {
         let until = core.now.tick().plus(core.settings.killing_timeout);
         let Some(starter) = self.current.as_mut().and_then(|claim| claim.starter.as_mut()) else { return };
         if !matches!(starter.ending, Ending::Hard { .. }) {

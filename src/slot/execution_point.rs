@@ -11,7 +11,7 @@ use super::interface::{Action, Event, HookRun, Shutdown, SlotKey, StarterId, Vac
 use super::settings::{CronSettings, Settings};
 use super::single::Slot;
 use super::state::{Activity, State};
-use crate::classad::ClassAd;
+use crate::classad::{ClassAd, Expr, Value};
 use crate::quirks::{Quirk, Quirks};
 use crate::time::{Now, Tick};
 use crate::world::World;
@@ -108,7 +108,7 @@ impl ExecutionPoint {
         let slots = self.slots.values().flat_map(|slot| {
             let lease = slot.current.as_ref().and_then(|claim| claim.lease_ends);
             let fetch = wakes(slot.fetch_at).filter(|_| core.no_more_fetching.is_none());
-            [fetch, slot.ending_at(), lease]
+            [fetch, slot.ending_at(), lease, wakes(slot.match_ends)]
         });
         shared.into_iter().chain(slots).flatten().min()
     }
@@ -190,6 +190,11 @@ impl ExecutionPoint {
                 self.with_starter(starter, |slot, core| slot.starter_exited(core));
                 self.check_drain();
             }
+            Event::FinalUpdate { starter } => self.with_starter(starter, Self::final_update),
+            Event::JobUpdate { starter, ad } => {
+                self.with_starter(starter, |slot, _| slot.update_job(&ad));
+            }
+            Event::Command { slot, command } => self.command(&slot, command),
             Event::Measured(measured) => {
                 self.core.measured = *measured;
             }
@@ -309,6 +314,9 @@ impl ExecutionPoint {
                 }
                 slot.kill_claim(&mut self.core, None, "the claim's lease is over");
             }
+            if self.core.is_due(slot.match_ends) {
+                slot.match_timed_out(&mut self.core);
+            }
             if self.core.is_due(slot.fetch_at) {
                 slot.fetch_at = None;
                 slot.try_fetch(&mut self.core);
@@ -365,6 +373,8 @@ impl ExecutionPoint {
         self.share_load();
         self.list_children();
         for slot in self.slots.values_mut() {
+            // As they stood until now: a latch follows one refresh after its attribute.
+            slot.evaluate_latches(&self.core);
             slot.refresh(&self.core);
         }
         // What is sent lists the children as they are now.
@@ -402,10 +412,16 @@ impl ExecutionPoint {
         let mut shared = Vec::new();
         for slot in self.slots.values() {
             for name in &settings.slot_attributes {
-                if let Some(expr) = slot.live.get(name.clone()) {
-                    let name = format!("{}_{}", slot.id, super::claim::lossy(name.as_bytes()));
-                    shared.push((name, expr.clone()));
+                let Some(mut expr) = slot.live.get(name.clone()) else { continue };
+                if settings.slot_attributes_evaluated {
+                    let value = slot.look(&self.core, None, |context| context.eval_attr(name.clone()));
+                    if matches!(value, Value::Undefined | Value::Error) {
+                        continue;
+                    }
+                    expr = Expr::literal(value);
                 }
+                let name = format!("{}_{}", slot.id, super::claim::lossy(name.as_bytes()));
+                shared.push((name, expr));
             }
         }
         self.core.shared_attributes = shared;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use bstr::BString;
 
+use super::command::ClaimCommand;
 use super::cron_ads::CronAds;
 use super::drain::DrainRequest;
 use super::settings::Settings;
@@ -94,6 +95,25 @@ pub enum Event {
         starter: StarterId,
         /// How it ended.
         exit: Exit,
+    },
+    /// The starter of a job with a shadow has told how the job ended, and cleans up.
+    FinalUpdate {
+        /// Which starter.
+        starter: StarterId,
+    },
+    /// A starter has told what has changed in its job's ad; policy sees it from now on.
+    JobUpdate {
+        /// Which starter.
+        starter: StarterId,
+        /// The attributes with their new values.
+        ad: Box<ClassAd>,
+    },
+    /// A negotiator, schedd or shadow asks something of a slot.
+    Command {
+        /// The slot's id string.
+        slot: String,
+        /// What it is to do.
+        command: ClaimCommand,
     },
     /// What was measured; expressions see it from the next evaluation on.
     Measured(Box<Measured>),

@@ -5,6 +5,7 @@
 
 mod claim;
 mod claim_id;
+mod command;
 pub mod configure;
 mod core;
 pub mod cron_ads;
@@ -19,6 +20,7 @@ mod fetch;
 mod fetch_verdict;
 mod interface;
 mod internal_ad;
+mod latch;
 mod layout;
 mod policy;
 mod reconfigure;
@@ -31,6 +33,7 @@ mod text;
 mod transition;
 
 pub use claim_id::ClaimId;
+pub use command::{ClaimCommand, ClaimRequest, Deactivation};
 pub use configure::{ConfigureError, Configured, Surroundings, configure, policy_of};
 pub use cron_merge::{merge, merges_into};
 pub use drain::{DrainRequest, DrainSpeed};

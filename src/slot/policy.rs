@@ -5,12 +5,14 @@ use super::interface::{Shutdown, VacateReason};
 use super::settings::SlotKind;
 use super::single::Slot;
 use super::state::{Activity, State};
-use crate::quirks::Quirk;
+use crate::quirks::{Quirk, Quirks};
 
 /// PREEMPT was found true: the code told to the job's owner.
 pub(super) const PREEMPT_EXPRESSION: i32 = 1011;
 /// A claim with a higher rank waits.
 pub(super) const PREEMPTING_RANK: i32 = 1018;
+/// A claim of a user with a better priority waits.
+const PREEMPTING_USER_PRIO: i32 = 1019;
 /// WANT_HOLD.
 const HELD_BY_STARTD: i32 = 21;
 
@@ -108,12 +110,6 @@ impl Slot {
         if !preempted || self.wants_vacate(core) { Activity::Vacating } else { Activity::Killing }
     }
 
-    /// Whether a claim waits that may take over. One made for fetched work does only by the manual.
-    pub(super) fn has_better_claim(&self, core: &mut Core) -> bool {
-        self.waiting.as_ref().is_some_and(|claim| claim.job.is_some())
-            && !core.has(Quirk::FetchedPreemptionLost, self.key)
-    }
-
     fn may_unretire(&self, core: &mut Core) -> bool {
         !core.drain.is_on()
             && self.current.as_ref().is_some_and(|claim| claim.may_unretire)
@@ -125,7 +121,7 @@ impl Slot {
     }
 
     /// CLAIM_WORKLIFE, looked up without a job; no number is no limit.
-    fn worklife_over(&self, core: &Core) -> bool {
+    pub(super) fn worklife_over(&self, core: &Core) -> bool {
         let Some(claim) = &self.current else { return false };
         claim.activations > 0
             && self
@@ -155,7 +151,9 @@ impl Slot {
                 to(State::Drained, Activity::Retiring, "entering Drained state", Extra::Nothing)
             }
             State::Drained if !core.drain.is_on() => {
-                to(State::Owner, Activity::Idle, "slot is no longer draining", Extra::Nothing)
+                // The reference leaves the activity as it is (recorded: Owner/Retiring).
+                let activity = if core.quirks() == Quirks::Reference { activity } else { Activity::Idle };
+                to(State::Owner, activity, "slot is no longer draining", Extra::Nothing)
             }
             State::Drained if activity == Activity::Retiring && core.drain.drained >= core.slot_count => {
                 to(state, Activity::Idle, "draining is complete", Extra::Nothing)
@@ -280,11 +278,15 @@ impl Slot {
 
     /// Notes for the job why it has to leave, when a better claim waits.
     pub(super) fn better_claim_is_reason(&mut self, core: &mut Core) {
+        let by_rank = self.waiting.as_ref().is_none_or(|claim| claim.by_rank);
         if self.has_better_claim(core)
             && let Some(claim) = &mut self.current
         {
-            claim.vacate_reason =
-                Some(VacateReason::new("Preempted for a higher Ranked job", PREEMPTING_RANK));
+            claim.vacate_reason = Some(if by_rank {
+                VacateReason::new("Preempted for a higher Ranked job", PREEMPTING_RANK)
+            } else {
+                VacateReason::new("Preempted for a Priority user", PREEMPTING_USER_PRIO)
+            });
         }
     }
 

@@ -34,7 +34,10 @@ impl ExecutionPoint {
         for plan in &settings.slots {
             for slot in self.slots.values_mut().filter(|slot| slot.key.number == plan.number) {
                 let plan = Arc::new(with_resources_of(&slot.plan, plan));
-                slot.requirements = plan.requirements.clone();
+                slot.requirements = match slot.kind {
+                    SlotKind::Dynamic => plan.child_requirements.clone(),
+                    SlotKind::Static | SlotKind::Partitionable => plan.requirements.clone(),
+                };
                 slot.hooks = plan.hooks_of(slot.key.sub);
                 if slot.kind == SlotKind::Dynamic {
                     slot.take_plan_as_child(&plan);

@@ -21,6 +21,8 @@ pub struct Settings {
     pub polling_interval: Duration,
     /// UPDATE_INTERVAL: how often they are looked at anyway.
     pub update_interval: Duration,
+    /// MATCH_TIMEOUT: how long a matched slot waits for the claimer.
+    pub match_timeout: Duration,
     /// KILLING_TIMEOUT: how long a starter has between SIGQUIT and SIGKILL.
     pub killing_timeout: Duration,
     /// SHUTDOWN_GRACEFUL_TIMEOUT: when a graceful end becomes a fast one.
@@ -31,8 +33,12 @@ pub struct Settings {
     pub several_cpus: bool,
     /// STARTD_JOB_ATTRS and the built-in ones: copied from the job into the slot ad.
     pub job_attributes: Vec<AttrName>,
+    /// STARTD_LATCH_EXPRS: attributes whose changes are watched.
+    pub latches: Vec<AttrName>,
     /// STARTD_SLOT_ATTRS: copied from each slot into all.
     pub slot_attributes: Vec<AttrName>,
+    /// STARTD_EVAL_SLOT_ATTRS: they are copied as the values that they have in the slot they come from.
+    pub slot_attributes_evaluated: bool,
     /// ADVERTISE_PSLOT_ROLLUP_INFORMATION: whether a partitionable slot lists its children.
     pub rollup: bool,
     /// STARTD_PARTITIONABLE_SLOT_ATTRS: listed beside the built-in ones.
@@ -111,6 +117,8 @@ pub struct SlotPlan {
     pub config: Arc<ClassAd>,
     /// START as written, or `true`.
     pub requirements: Requirements,
+    /// The same for its dynamic slots (DSLOT_REQUIREMENTS_CLAUSES).
+    pub child_requirements: Requirements,
     /// The hooks, when the slot has a keyword.
     pub hooks: Option<SlotHooks>,
     /// Hooks of dynamic slots of this one that have a keyword of their own, by their number.

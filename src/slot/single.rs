@@ -6,6 +6,7 @@ use super::claim::Claim;
 use super::core::{Alarm, Core};
 use super::cron_ads::advertised;
 use super::interface::{HookRun, SlotKey};
+use super::latch::Latch;
 use super::resources::Amounts;
 use super::settings::{Broken, Requirements, SlotHooks, SlotKind, SlotPlan};
 use super::state::{Activity, State};
@@ -47,6 +48,14 @@ pub(super) struct Slot {
     pub current: Option<Claim>,
     /// The claim that waits for the end of the current one.
     pub waiting: Option<Claim>,
+
+    /// When a match that nobody claims is over.
+    pub match_ends: Option<Alarm>,
+    /// Whether the claim was given up while its starter cleaned up.
+    pub preempts_after_cleaning: bool,
+
+    /// Attributes whose changes are watched.
+    pub latches: Vec<Latch>,
 
     pub fetching: Option<HookRun>,
     pub fetch_at: Option<Alarm>,
@@ -95,6 +104,9 @@ impl Slot {
             available: true,
             current: None,
             waiting: None,
+            match_ends: None,
+            preempts_after_cleaning: false,
+            latches: Vec::new(),
             fetching: None,
             fetch_at: None,
             held_back: false,
@@ -256,6 +268,7 @@ impl Slot {
         // Over everything so far, so that they steer policy (slots.md 5.6).
         core.merge_cron(ad);
         ad.set("AcceptedWhileDraining", false);
+        self.publish_latches(ad);
         if internal {
             retirement_of(core, ad);
         }

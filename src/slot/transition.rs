@@ -89,6 +89,7 @@ impl Slot {
 
     fn leave(&mut self, core: &mut Core, to: State, state_changes: bool) {
         match self.state {
+            State::Matched if state_changes => self.match_ends = None,
             State::Preempting if state_changes => {
                 core.current_time = core.now.epoch();
                 self.rebuild(core);
@@ -145,6 +146,9 @@ impl Slot {
         if state_changes {
             if let Some(claim) = &mut self.current {
                 claim.change_phase(Phase::Idle, core.now);
+                if claim.kind == Kind::Requested {
+                    claim.lease_ends = Some(core.after(claim.lease));
+                }
                 claim.publish(&mut self.live, core.now);
             }
             if self.kind != super::settings::SlotKind::Partitionable {
@@ -273,7 +277,9 @@ impl Slot {
             (State::Claimed, activity) => {
                 claim.user_is_owner_again();
                 claim.lease_ends = claim.idle_lease_end(core.now, core.has_silently(Quirk::EmptyLeaseKills));
-                if activity == Activity::Retiring {
+                let preempts =
+                    std::mem::take(&mut self.preempts_after_cleaning) || self.has_better_claim(core);
+                if activity == Activity::Retiring || (activity == Activity::Cleaning && preempts) {
                     let activity = self.preempting_activity(core);
                     self.change(core, State::Preempting, activity, "starter exited");
                 } else {
@@ -296,6 +302,7 @@ impl Slot {
         };
         if better && willing(self, core) {
             self.current = self.waiting.take();
+            self.current.iter_mut().for_each(super::claim::Claim::wait_is_over);
             self.change(core, State::Claimed, Activity::Idle, "a claim of higher rank was waiting");
         } else {
             if better {
@@ -308,7 +315,7 @@ impl Slot {
 
     /// The current claim ends; whoever gave the job is told (`Claim::vacate`).
     pub(super) fn give_up_current(&mut self, core: &mut Core, reason: &str) {
-        if self.current.as_ref().is_some_and(|claim| claim.kind == Kind::Fetched) {
+        if self.current.as_ref().is_some_and(|claim| claim.kind != Kind::Offered) {
             self.tell_claim(core, false, reason);
         }
         let claim = self.current.take();

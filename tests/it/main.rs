@@ -47,6 +47,7 @@ mod sandbox;
 mod simulate;
 #[cfg(feature = "cli")]
 mod slot_ads;
+mod slot_claims;
 #[cfg(feature = "cli")]
 mod slot_plan;
 #[cfg(feature = "cli")]

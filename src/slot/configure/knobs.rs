@@ -39,6 +39,11 @@ impl<'a> Knobs<'a> {
         Knobs { view, warnings }
     }
 
+    /// What the configuration is evaluated in.
+    pub(super) fn world(&self) -> &'a dyn crate::world::World {
+        self.view.world()
+    }
+
     pub(super) fn warn(&self, text: impl Into<String>) {
         let text = text.into();
         let mut warnings = self.warnings.borrow_mut();

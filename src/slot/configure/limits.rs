@@ -2,7 +2,7 @@
 //! slots.md 6).
 
 use super::knobs::{ConfigureError, Knobs};
-use crate::classad::{ClassAd, Expr};
+use crate::classad::{ClassAd, Context, Expr, Value};
 use crate::slot::settings::{Requirements, SlotKind};
 
 const CPUS_AND_MEMORY: &str = "MY.Cpus > 0 && TARGET.RequestCpus <= MY.Cpus && \
@@ -67,12 +67,14 @@ pub(super) fn requirements(
         whole.push("Healthy".into());
     }
     whole.extend(knobs.words("SLOT_REQUIREMENTS_CLAUSES"));
-    whole.extend(["Start".to_owned(), "WithinResourceLimits".to_owned()]);
-    whole.extend(knobs.words(match kind {
+    // Those of partitionable slots count for static ones as well.
+    let of_kind = knobs.words(match kind {
         SlotKind::Dynamic => "DSLOT_REQUIREMENTS_CLAUSES",
-        SlotKind::Partitionable => "PSLOT_REQUIREMENTS_CLAUSES",
-        SlotKind::Static => "",
-    }));
+        SlotKind::Partitionable | SlotKind::Static => "PSLOT_REQUIREMENTS_CLAUSES",
+    });
+    let start_name = if whole.is_empty() && of_kind.is_empty() { "Start" } else { "START" };
+    whole.extend([start_name.to_owned(), "WithinResourceLimits".to_owned()]);
+    whole.extend(of_kind);
     let mut seen: Vec<String> = Vec::new();
     for name in whole {
         if seen.iter().any(|other| other.eq_ignore_ascii_case(&name)) {
@@ -105,5 +107,11 @@ fn healthy(knobs: &Knobs<'_>, internal: &mut ClassAd) -> Result<bool, ConfigureE
     let inner = checks.trim().strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).unwrap_or(&checks);
     internal.insert("HealthExprs", parse(format!("{{ {inner} }}"))?);
     internal.insert("Healthy", parse(format!("min({{ {inner},1 }})"))?);
+    let count =
+        match internal.get("HealthExprs").map(|list| Context::new(knobs.world()).my(internal).eval(&list)) {
+            Some(Value::List(checks)) => checks.items().len(),
+            _ => 1,
+        };
+    internal.insert("HealthFactor", parse(format!("sum(HealthExprs) / {count}.0"))?);
     Ok(true)
 }

@@ -22,6 +22,9 @@ pub struct Configured {
     pub warnings: Vec<String>,
 }
 
+/// What STARTD_HEALTH_EXPRS publishes.
+const HEALTH: [&str; 3] = ["HealthExprs", "HealthFactor", "Healthy"];
+
 /// How many dynamic slots of a partitionable one may have a hook keyword of their own (`SLOT1_7_JOB_HOOK_KEYWORD`).
 const OWN_KEYWORDS: u32 = 64;
 
@@ -77,12 +80,15 @@ pub fn configure(
         address: around.address.clone(),
         polling_interval: seconds("POLLING_INTERVAL", 5).max(Duration::from_secs(1)),
         update_interval: seconds("UPDATE_INTERVAL", 300).max(Duration::from_secs(1)),
+        match_timeout: seconds("MATCH_TIMEOUT", 120),
         killing_timeout: seconds("KILLING_TIMEOUT", 30),
         graceful_timeout: seconds("SHUTDOWN_GRACEFUL_TIMEOUT", 1800),
         pipe_buffer_max: usize::try_from(global.int("PIPE_BUFFER_MAX", 10_240).max(1)).unwrap_or(10_240),
         several_cpus: totals.amounts.cpus > 1.0,
         job_attributes: attributes(&["STARTD_JOB_ATTRS", "STARTD_JOB_EXPRS", "SYSTEM_STARTD_JOB_ATTRS"]),
+        latches: attributes(&["STARTD_LATCH_EXPRS"]),
         slot_attributes: attributes(&["STARTD_SLOT_ATTRS", "STARTD_SLOT_EXPRS", "SYSTEM_STARTD_SLOT_ATTRS"]),
+        slot_attributes_evaluated: global.boolean("STARTD_EVAL_SLOT_ATTRS", false),
         rollup: global.boolean("ADVERTISE_PSLOT_ROLLUP_INFORMATION", true),
         rollup_attributes: attributes(&["STARTD_PARTITIONABLE_SLOT_ATTRS"]),
         keyboard_slots: u32::try_from(global.int("SLOTS_CONNECTED_TO_KEYBOARD", 0)).unwrap_or(0),
@@ -135,6 +141,17 @@ impl Maker<'_> {
         policy::publish(&knobs, &global, quirks, &mut internal)?;
         let start = policy::start(&knobs, quirks)?;
         let requirements = limits::requirements(&knobs, kind, &start, self.tags, &mut internal)?;
+        for name in HEALTH {
+            if let Some(expr) = internal.get(name) {
+                statics.insert(name, expr);
+            }
+        }
+        let child_requirements = match kind {
+            SlotKind::Partitionable => {
+                limits::requirements(&knobs, SlotKind::Dynamic, &start, self.tags, &mut internal)?
+            }
+            SlotKind::Static | SlotKind::Dynamic => requirements.clone(),
+        };
         internal.update(&statics);
         internal.insert("Requirements", requirements.whole.clone());
         internal.insert("WithinResourceLimits", requirements.limits.clone());
@@ -162,6 +179,7 @@ impl Maker<'_> {
             statics: Arc::new(statics),
             config: Arc::new(internal),
             requirements,
+            child_requirements,
             hooks: hooks_of(&id, None),
             child_hooks,
             child_default,

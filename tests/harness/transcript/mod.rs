@@ -19,6 +19,7 @@ pub mod not_done;
 pub mod outcome;
 mod phase;
 mod play;
+mod policy;
 pub mod processes;
 mod readings;
 mod recorded;
@@ -90,9 +91,10 @@ const SHORT: Duration = Duration::from_secs(90);
 
 fn replay_one(directory: &Path, options: &Options) -> Outcome {
     let mut best = attempt(directory, options, 1);
+    let once = router::is_one(directory) || policy::is_one(directory) || alone::is_pool(directory);
     for number in 2..=ATTEMPTS {
         let differs = (1..=RACES).contains(&best.differences.len()) && best.fault.is_none();
-        if !differs || best.took > SHORT || options.keep || router::is_one(directory) {
+        if !differs || best.took > SHORT || options.keep || once {
             break;
         }
         let next = attempt(directory, options, number);
@@ -125,6 +127,9 @@ fn fill(directory: &Path, options: &Options, number: usize, outcome: &mut Outcom
     let subject = Subject::of(directory);
     if router::is_one(directory) {
         return router::fill(directory, &subject, outcome);
+    }
+    if policy::is_one(directory) {
+        return policy::fill(directory, &subject, outcome);
     }
     if alone::is_family(directory) {
         return alone::replay(directory, &subject, options, outcome);
@@ -198,8 +203,8 @@ pub fn main(arguments: &[String]) -> Result<bool> {
     if directories.is_empty() {
         return Err("no scenario directory given: transcript DIR...".to_owned());
     }
-    // The router is replayed in this process.
-    let programs = directories.iter().any(|directory| !router::is_one(directory));
+    // The router and the slots' policy are replayed in this process.
+    let programs = directories.iter().any(|path| !router::is_one(path) && !policy::is_one(path));
     if programs && options.programs.as_os_str().is_empty() {
         options.programs = super::programs::find(&["htc-slot-run", "htc-starter-run"])?;
     }

@@ -35,7 +35,8 @@ pub struct Entry {
 }
 
 impl Entry {
-    fn is_about(&self, case: Option<&str>) -> bool {
+    /// Whether it is about this case; one without cases is about all.
+    pub fn is_about(&self, case: Option<&str>) -> bool {
         let fits = |listed: &String, case: &str| match listed.strip_suffix('*') {
             Some(beginning) => case.starts_with(beginning),
             None => case == listed,
@@ -55,7 +56,8 @@ impl List {
         self.not_done.iter().chain(&self.cannot)
     }
 
-    fn of(&self, subject: &Subject) -> impl Iterator<Item = &Entry> {
+    /// Entries about a recording.
+    pub fn of(&self, subject: &Subject) -> impl Iterator<Item = &Entry> {
         let title = subject.title().to_owned();
         self.entries().filter(move |entry| entry.recording == title)
     }

@@ -331,7 +331,10 @@ pub fn run_case(
     case: &Case,
     (directory, files): (&Path, &Path),
 ) -> Result<PlayedCase> {
-    command.env("_HTC_STARTER_OPTIONS", "--quirks reference").envs(case.environment.iter().cloned());
+    command.env("_HTC_STARTER_OPTIONS", "--quirks reference");
+    for (name, value) in &case.environment {
+        command.env(name, String::from_utf8_lossy(&stage.fill_in(value.as_bytes())).into_owned());
+    }
     for argument in case.argv.iter().skip(1) {
         let argument = stage.fill_in(argument.as_bytes());
         command.arg(String::from_utf8_lossy(&argument).into_owned());

@@ -71,7 +71,8 @@ impl Scenario {
             .collect();
         let seconds = actions.last().map_or(30.0, |action| action.at);
         Ok(Scenario {
-            layout: layout(&text(&directory.join("layout.txt"))?),
+            // What has none names its files in the configuration alone.
+            layout: layout(&text(&directory.join("layout.txt")).unwrap_or_default()),
             calls: calls(&directory.join("hooks"))?,
             cases: cases(&directory.join("cases"), &actions)?,
             directory: directory.to_owned(),

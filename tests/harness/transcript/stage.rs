@@ -88,6 +88,9 @@ impl Stage {
         make(&stage.local.join("scripts/queue/.taken"))?;
         // Behaviours count the calls of their hook there.
         symlink(stage.records(), stage.local.join("records")).map_err(|error| format!("records: {error}"))?;
+        if scenario.layout.is_empty() {
+            stage.lay_named(&config)?;
+        }
         for entry in &scenario.layout {
             stage.lay(scenario, entry, accounts)?;
         }
@@ -97,6 +100,20 @@ impl Stage {
             owner(&stage.local.join("scripts/queue"), entry.uid, entry.gid)?;
         }
         Ok(stage)
+    }
+
+    /// Without a listing of files: the recorder stands wherever a script of that name is called by.
+    fn lay_named(&self, config: &[u8]) -> Result<()> {
+        let config = String::from_utf8_lossy(config).into_owned();
+        for entry in fs::read_dir(self.local.join("scripts")).into_iter().flatten().flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let is_hook = config.contains(&format!("hook.d/{name}")) || name.contains("_HOOK_");
+            let place = if is_hook { "hook.d" } else { "job.d" };
+            if entry.path().is_file() {
+                self.recorder(&self.local.join(place).join(&name), 0o755)?;
+            }
+        }
+        Ok(())
     }
 
     fn lay(&self, scenario: &Scenario, entry: &LayoutEntry, accounts: &Accounts) -> Result<()> {

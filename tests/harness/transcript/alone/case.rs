@@ -44,6 +44,8 @@ pub struct Case {
     pub files: Vec<(String, Vec<u8>)>,
     /// What was done to the starter meanwhile.
     pub events: String,
+    /// Whether listings are of iwd/ alone, and begin there.
+    pub in_iwd: bool,
     /// How far ahead of the start DeferralTime lay: `now+3`, or `NOW` for an expression over the epoch.
     deferral: Option<String>,
 }
@@ -61,7 +63,9 @@ impl Family {
         let mut known = Known::default();
         for line in list.lines() {
             let value: Value = serde_json::from_str(line).map_err(|error| format!("cases.jsonl: {error}"))?;
-            cases.push(Case::read(directory, &value, &readme, &mut known)?);
+            let name = value.get("case").and_then(Value::as_str).unwrap_or_default();
+            let at = directory.join("cases").join(name);
+            cases.push(Case::read(&at, &value, &readme, &mut known)?);
         }
         Ok(Family {
             name: directory.file_name().unwrap_or_default().to_string_lossy().into_owned(),
@@ -80,20 +84,20 @@ impl Family {
 
 /// What later records refer to.
 #[derive(Default)]
-struct Known {
+pub struct Known {
     argv: Vec<String>,
     environments: HashMap<String, Vec<String>>,
     meta: Option<Value>,
 }
 
 impl Case {
-    fn read(directory: &Path, value: &Value, readme: &str, known: &mut Known) -> Result<Self> {
+    /// Reads what stands in the directory of a case, and what the list says of it.
+    pub fn read(at: &Path, value: &Value, readme: &str, known: &mut Known) -> Result<Self> {
         let text = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
         let name = text("case").unwrap_or_default();
-        let at = directory.join("cases").join(&name);
         let optional = |file: &str| fs::read(at.join(file)).ok();
         if let Some(argv) = optional("argv.json") {
-            known.argv = json(&argv, &at)?;
+            known.argv = json(&argv, at)?;
         }
         let standard =
             ["@RELEASE_DIR@/sbin/condor_starter", "-f", "-job-input-ad", "-", "-job-output-ad", "-"];
@@ -122,7 +126,7 @@ impl Case {
                 .map(|(name, value)| (name.to_owned(), value.to_owned()))
                 .collect(),
         };
-        let (calls, recorded) = calls(&at, value, known)?;
+        let (calls, recorded) = calls(at, value, known)?;
         let listing =
             |file: &str| optional(file).map(|bytes| scenario::layout(&String::from_utf8_lossy(&bytes)));
         let changes = optional("ls.diff").map(|bytes| {
@@ -159,7 +163,8 @@ impl Case {
             files,
             events,
             deferral: deferral(&name, readme),
-            directory: at,
+            directory: at.to_owned(),
+            in_iwd: false,
             name,
         })
     }
@@ -176,7 +181,11 @@ impl Case {
     /// iwd/ and state/ before the case, as far as they were not empty.
     pub fn before(&self) -> Option<Vec<LayoutEntry>> {
         let text = fs::read_to_string(self.directory.join("ls.before")).ok()?;
-        Some(scenario::layout(&text))
+        let mut entries = scenario::layout(&text);
+        for entry in entries.iter_mut().filter(|_| self.in_iwd) {
+            entry.path = format!("iwd/{}", entry.path.trim_start_matches("./"));
+        }
+        Some(entries)
     }
 }
 
@@ -287,7 +296,7 @@ fn in_time(ad: &[u8], word: &str) -> Vec<u8> {
     out
 }
 
-fn collect(directory: &Path, prefix: &str, files: &mut Vec<(String, Vec<u8>)>) {
+pub fn collect(directory: &Path, prefix: &str, files: &mut Vec<(String, Vec<u8>)>) {
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         let name = format!("{prefix}/{}", entry.file_name().to_string_lossy());
         if entry.path().is_dir() {

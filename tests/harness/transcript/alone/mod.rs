@@ -7,6 +7,7 @@
 mod case;
 mod compare;
 mod layout;
+mod pool;
 
 use std::path::Path;
 use std::sync::Mutex;
@@ -24,12 +25,15 @@ use layout::Ground;
 
 /// Whether a directory holds such a scenario.
 pub fn is_family(directory: &Path) -> bool {
-    directory.join("cases.jsonl").is_file() && !directory.join("timeline.txt").exists()
+    let by_hand = directory.join("cases.jsonl").is_file() && !directory.join("timeline.txt").exists();
+    by_hand || pool::is_one(directory)
 }
+
+pub use pool::is_one as is_pool;
 
 /// Replays its cases, some at a time, and fills in what came of them.
 pub fn replay(directory: &Path, subject: &Subject, options: &Options, outcome: &mut Outcome) -> Result<()> {
-    let family = Family::read(directory)?;
+    let family = if pool::is_one(directory) { pool::read(directory)? } else { Family::read(directory)? };
     let accounts = Accounts::probe(&mut outcome.left_out);
     if !accounts.own {
         outcome.not_here = Some("its cases need the recorded accounts, which root alone can make".to_owned());

@@ -1,0 +1,369 @@
+//! What negotiators, schedds and shadows ask of a slot: a match, a claim, its activation and its end (`command.cpp`).
+//!
+//! Whoever asks names the slot; which of its claims is meant follows from the slot's state, as the ids do that the
+//! reference compares. A refusal changes nothing but what the reference's `abort_claim` does, and is told.
+
+use bstr::BString;
+
+use super::claim::{Kind, Phase};
+use super::core::Core;
+use super::execution_point::ExecutionPoint;
+use super::interface::{SlotKey, VacateReason};
+use super::settings::SlotKind;
+use super::single::Slot;
+use super::state::{Activity, State};
+use crate::classad::ClassAd;
+use crate::quirks::Quirk;
+use crate::world::Frozen;
+
+/// A schedd has deactivated the claim.
+const CLAIM_DEACTIVATED: i32 = 1009;
+/// A schedd has released the claim.
+const RELEASE_COMMAND: i32 = 1017;
+/// Claims are refused when draining ends within so many seconds.
+const END_OF_DRAINING: i64 = 20;
+
+/// What is asked of a slot.
+#[derive(Clone, Debug)]
+pub enum ClaimCommand {
+    /// The negotiator has given the slot to somebody who will claim it (MATCH_INFO).
+    Match,
+    /// A schedd wants the slot, or a dynamic one carved from it (REQUEST_CLAIM). A claimed slot changes hands when RANK does not
+    /// speak against it.
+    Request(Box<ClaimRequest>),
+    /// A shadow wants its job run (ACTIVATE_CLAIM).
+    Activate(Box<ClassAd>),
+    /// The claimer is alive (ALIVE): the lease begins anew.
+    Alive,
+    /// The job is to end, or has ended; the claim stays (DEACTIVATE_CLAIM and its forms).
+    Deactivate(Deactivation),
+    /// The claim is given back (RELEASE_CLAIM).
+    Release {
+        /// Whether the claim that waits is meant.
+        waiting: bool,
+    },
+}
+
+/// Who claims, for which job.
+#[derive(Clone, Debug)]
+pub struct ClaimRequest {
+    /// The job as the schedd shows it.
+    pub job: ClassAd,
+    /// Seconds without a word from the claimer after which an idle claim ends: the alive interval times
+    /// MAX_CLAIM_ALIVES_MISSED. An activated claim has the job's JobLeaseDuration, where it has one.
+    pub lease: i64,
+    /// Name of the schedd; may be empty.
+    pub schedd: BString,
+    /// The machine it asks from; may be empty.
+    pub host: BString,
+}
+
+/// How the job under a claim ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deactivation {
+    /// DEACTIVATE_CLAIM: it is asked to leave.
+    Graceful,
+    /// DEACTIVATE_CLAIM_FORCIBLY: it is killed.
+    Forcibly,
+    /// DEACTIVATE_CLAIM_JOB_DONE: it has ended by itself.
+    JobDone,
+}
+
+impl ExecutionPoint {
+    /// Does what is asked of the slot with this id.
+    pub(super) fn command(&mut self, id: &str, command: ClaimCommand) {
+        let key = self.slots.values().find(|slot| slot.id.eq_ignore_ascii_case(id)).map(|slot| slot.key);
+        let Some(key) = key else {
+            return self.core.warn(None, format!("no slot is called {id}"));
+        };
+        match command {
+            ClaimCommand::Request(request) => self.request_claim(key, *request),
+            ClaimCommand::Activate(job) => {
+                self.refresh_all();
+                self.with_slot(key, |slot, core| slot.activate(core, *job));
+            }
+            ClaimCommand::Match => self.with_slot(key, Slot::matched),
+            ClaimCommand::Alive => self.with_slot(key, Slot::alive),
+            ClaimCommand::Deactivate(how) => self.with_slot(key, |slot, core| slot.deactivate(core, how)),
+            ClaimCommand::Release { waiting } => {
+                self.with_slot(key, |slot, core| slot.release_command(core, waiting));
+            }
+        }
+    }
+
+    /// The starter of a job with a shadow has told how it ended, and cleans up (`Claim::receiveJobClassAdUpdate`).
+    pub(super) fn final_update(slot: &mut Slot, core: &mut Core) {
+        let runs = matches!(slot.activity, Activity::Busy | Activity::Retiring | Activity::Suspended);
+        if slot.state == State::Claimed && runs {
+            slot.change(core, State::Claimed, Activity::Cleaning, "the starter cleans up");
+        }
+    }
+
+    fn with_slot(&mut self, key: SlotKey, then: impl FnOnce(&mut Slot, &mut Core)) {
+        if let Some(slot) = self.slots.get_mut(&key) {
+            then(slot, &mut self.core);
+        }
+    }
+
+    fn request_claim(&mut self, key: SlotKey, mut request: ClaimRequest) {
+        let ExecutionPoint { core, slots, .. } = self;
+        core.counters.claim_requests.count(core.now.epoch());
+        let Some(slot) = slots.get_mut(&key) else { return };
+        if let Some(reason) = slot.refuses_claims(core) {
+            return core.warn(Some(key), format!("claim refused: {reason}"));
+        }
+        let splits = slot.kind == SlotKind::Partitionable;
+        let rank = slot.look(core, Some(&request.job), |context| context.real("Rank")).unwrap_or(0.0);
+        if splits {
+            let child = self.carve(key, &mut request.job).and_then(|child| {
+                let willing = self
+                    .slots
+                    .get_mut(&child)
+                    .is_some_and(|slot| slot.is_willing_to_run(&self.core, &request.job));
+                if willing {
+                    return Ok(child);
+                }
+                self.core.gone.push(child);
+                Err("the dynamic slot does not take the job".to_owned())
+            });
+            match child {
+                Ok(child) => self.with_slot(child, |slot, core| slot.accept_claim(core, request, rank)),
+                Err(reason) => {
+                    self.core.warn(Some(key), format!("claim refused: {reason}"));
+                    self.with_slot(key, Slot::abort_claim);
+                }
+            }
+            return;
+        }
+        if slot.kind == SlotKind::Static && !slot.is_willing_to_run(core, &request.job) {
+            let world = core.world.clone();
+            let world = Frozen { world: &*world, now: core.now };
+            let reason = slot.in_one_line(&world, &request.job);
+            core.warn(Some(key), format!("claim refused: {reason}"));
+            return slot.abort_claim(core);
+        }
+        if slot.state == State::Claimed {
+            slot.claim_waits(core, request, rank);
+        } else {
+            slot.accept_claim(core, request, rank);
+        }
+    }
+}
+
+impl Slot {
+    /// What a starter tells of its job (`Claim::receiveJobClassAdUpdate`).
+    pub(super) fn update_job(&mut self, changes: &ClassAd) {
+        if let Some(job) = self.current.as_mut().and_then(|claim| claim.job.as_mut()) {
+            job.update(changes);
+        }
+    }
+
+    fn refuses_claims(&self, core: &Core) -> Option<&'static str> {
+        if core.shutdown.is_some() {
+            return Some("the execution point is ending");
+        }
+        if self.state == State::Preempting {
+            return Some("the slot still preempts its last job");
+        }
+        let near_end = core.drain.is_on() && core.drain.coordinated < END_OF_DRAINING;
+        near_end.then_some("the slot is drained")
+    }
+
+    /// Whether the slot's Requirements hold for the job (`willingToRun`); undefined is no.
+    fn is_willing_to_run(&mut self, core: &Core, job: &ClassAd) -> bool {
+        self.restore_requirements(core);
+        self.look(core, Some(job), |context| context.boolean("Requirements")) == Some(true)
+    }
+
+    /// MATCH_INFO: the slot waits for the claimer, at most MATCH_TIMEOUT.
+    fn matched(&mut self, core: &mut Core) {
+        match self.state {
+            State::Owner | State::Unclaimed => {
+                self.match_ends = Some(core.alarm(core.settings.match_timeout));
+                self.change(core, State::Matched, Activity::Idle, "matched");
+            }
+            // Somebody who may take over has been found: nobody else is wanted.
+            State::Claimed => self.set_available(false),
+            State::Matched | State::Preempting | State::Backfill | State::Drained => {
+                core.warn(Some(self.key), format!("a match comes in state {} and is not used", self.state));
+            }
+        }
+    }
+
+    /// Nobody has claimed what was matched (`match_timed_out`).
+    pub(super) fn match_timed_out(&mut self, core: &mut Core) {
+        self.match_ends = None;
+        if self.state == State::Matched {
+            self.change(core, State::Owner, Activity::Idle, "match timed out");
+        }
+    }
+
+    /// A request that came to nothing (`abort_claim`).
+    fn abort_claim(&mut self, core: &mut Core) {
+        match self.state {
+            State::Claimed | State::Owner => {}
+            State::Backfill => self.current = Some(core.new_claim(Kind::Offered)),
+            State::Unclaimed | State::Matched | State::Preempting | State::Drained => {
+                self.change(core, State::Owner, Activity::Idle, "claiming protocol failed");
+            }
+        }
+    }
+
+    /// The slot is the claimer's (`accept_request_claim`).
+    fn accept_claim(&mut self, core: &mut Core, request: ClaimRequest, rank: f64) {
+        let world = core.world.clone();
+        let world = Frozen { world: &*world, now: core.now };
+        let mut claim = match self.current.take() {
+            Some(claim) => claim,
+            None => core.new_claim(Kind::Offered),
+        };
+        claim.take_request(request, rank, &world);
+        self.current = Some(claim);
+        self.match_ends = None;
+        self.change(core, State::Claimed, Activity::Idle, "claiming protocol successful");
+        if self.state != State::Claimed {
+            self.change(core, State::Owner, Activity::Idle, "claiming protocol failed");
+        }
+    }
+
+    /// A claim that is to take over waits for the end of the present one, if RANK does not speak against it.
+    fn claim_waits(&mut self, core: &mut Core, request: ClaimRequest, rank: f64) {
+        let present = self.current.as_ref().map_or(0.0, |claim| claim.rank);
+        let waiting = self.waiting.as_ref().filter(|claim| claim.job.is_some()).map(|claim| claim.rank);
+        if let Some(than) = waiting.filter(|than| rank < *than).or((rank < present).then_some(present)) {
+            return core.warn(Some(self.key), format!("claim refused: rank {rank} is less than {than}"));
+        }
+        let world = core.world.clone();
+        let world = Frozen { world: &*world, now: core.now };
+        if waiting.is_some() {
+            self.drop_waiting(core, "a claim of higher rank takes its place");
+        }
+        let mut claim = core.new_claim(Kind::Requested);
+        claim.wait_for_request(request, rank, &world);
+        claim.by_rank = rank > present;
+        let kind = if claim.by_rank {
+            &mut core.counters.rank_preemptions
+        } else {
+            &mut core.counters.user_prio_preemptions
+        };
+        kind.count(core.now.epoch());
+        core.counters.preemptions.count(core.now.epoch());
+        self.waiting = Some(claim);
+        self.evaluate(core);
+    }
+
+    /// ACTIVATE_CLAIM: a starter is asked for, if slot and job still fit.
+    fn activate(&mut self, core: &mut Core, job: ClassAd) {
+        let requested = self.current.as_ref().is_some_and(|claim| claim.kind == Kind::Requested);
+        let idle = (self.state, self.activity) == (State::Claimed, Activity::Idle);
+        if core.shutdown.is_some() || !requested || !idle {
+            let reason = format!("activation refused: the slot is {}/{}", self.state, self.activity);
+            return core.warn(Some(self.key), reason);
+        }
+        core.counters.activation_requests.count(core.now.epoch());
+        if !self.is_willing_to_run(core, &job) {
+            return core.warn(Some(self.key), "activation refused: the slot does not match the job");
+        }
+        let rank = self.look(core, Some(&job), |context| context.real("Rank")).unwrap_or(0.0);
+        let world = core.world.clone();
+        let world = Frozen { world: &*world, now: core.now };
+        if let Some(claim) = &mut self.current {
+            claim.set_job(job, rank, &world);
+        }
+        self.spawn(core);
+    }
+
+    fn alive(&mut self, core: &mut Core) {
+        if let Some(claim) = self.current.as_mut().filter(|claim| claim.lease_ends.is_some()) {
+            claim.lease_ends = Some(core.after(claim.lease));
+        }
+    }
+
+    fn deactivate(&mut self, core: &mut Core, how: Deactivation) {
+        let Some(claim) = &self.current else { return };
+        let reactivates = claim.may_reactivate;
+        let closing = self.has_better_claim(core)
+            || self.activity == Activity::Retiring
+            || self.state == State::Preempting
+            || core.drain.is_on()
+            || !reactivates
+            || self.worklife_over(core);
+        if self.state == State::Claimed {
+            if let Some(claim) = &mut self.current {
+                claim.may_reactivate &= !(how == Deactivation::JobDone && closing);
+            }
+            let why = |text: &str| VacateReason::new(text, CLAIM_DEACTIVATED);
+            let cleaning = self.activity == Activity::Cleaning;
+            match how {
+                Deactivation::JobDone if self.is_active() => return,
+                Deactivation::JobDone => {}
+                Deactivation::Graceful if !cleaning => {
+                    let seconds = self.max_vacate_time(core);
+                    self.soft_kill(core, seconds, Some(why("Claim deactivated")));
+                    self.set_phase(core, Phase::Vacating);
+                }
+                Deactivation::Forcibly if !cleaning => {
+                    self.hard_kill(core, Some(why("Claim deactivated forcibly")));
+                    self.set_phase(core, Phase::Killing);
+                }
+                Deactivation::Graceful | Deactivation::Forcibly => {}
+            }
+        }
+        if closing {
+            self.release_claim(core, VacateReason::new("Claim deactivated", CLAIM_DEACTIVATED));
+        }
+    }
+
+    fn set_phase(&mut self, core: &Core, phase: Phase) {
+        if let Some(claim) = self.current.as_mut().filter(|claim| claim.is_active()) {
+            claim.change_phase(phase, core.now);
+        }
+    }
+
+    /// The claim ends softly (`release_claim`).
+    fn release_claim(&mut self, core: &mut Core, why: VacateReason) {
+        match (self.state, self.activity) {
+            (State::Claimed, Activity::Cleaning) => {
+                self.preempts_after_cleaning = true;
+                let seconds = self.max_vacate_time(core);
+                self.soft_kill(core, seconds, None);
+                if let Some(claim) = &mut self.current {
+                    claim.vacate_reason = Some(why);
+                }
+            }
+            (State::Preempting, Activity::Killing) => {}
+            (State::Claimed | State::Preempting, _) => {
+                if let Some(claim) = &mut self.current {
+                    claim.vacate_reason = Some(why);
+                }
+                self.change(core, State::Preempting, Activity::Vacating, "claim deactivated");
+            }
+            (State::Matched, _) => self.change(core, State::Owner, Activity::Idle, "claim deactivated"),
+            (State::Owner | State::Unclaimed | State::Backfill | State::Drained, _) => {}
+        }
+    }
+
+    fn release_command(&mut self, core: &mut Core, waiting: bool) {
+        if waiting {
+            if self.waiting.as_ref().is_some_and(|claim| claim.job.is_some()) {
+                self.drop_waiting(core, "released by its schedd");
+                self.waiting = Some(core.new_claim(Kind::Offered));
+                self.evaluate(core);
+            }
+            return;
+        }
+        if matches!(self.state, State::Claimed | State::Matched) {
+            let why = VacateReason::new("Schedd released the claim", RELEASE_COMMAND);
+            self.kill_claim(core, Some(why), "released by its schedd");
+        }
+    }
+}
+
+impl Slot {
+    /// Whether a claim waits that may take over. One made for fetched work does only by the manual.
+    pub(super) fn has_better_claim(&self, core: &mut Core) -> bool {
+        self.waiting.as_ref().is_some_and(|claim| claim.job.is_some())
+            && (self.waiting.as_ref().is_some_and(|claim| claim.kind == Kind::Requested)
+                || !core.has(Quirk::FetchedPreemptionLost, self.key))
+    }
+}

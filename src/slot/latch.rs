@@ -1,0 +1,53 @@
+//! STARTD_LATCH_EXPRS: when attributes changed last, and to what (`Resource::evaluate_latches`).
+
+use super::core::Core;
+use super::single::Slot;
+use crate::classad::{AttrName, ClassAd};
+
+/// One watched attribute.
+#[derive(Clone, Debug)]
+pub(super) struct Latch {
+    name: AttrName,
+    /// Its last value; `None` when it was no number.
+    value: Option<i64>,
+    /// When that changed, in seconds since the epoch; `None` before the first change.
+    changed: Option<i64>,
+}
+
+impl Slot {
+    /// Looks at the watched attributes as they stand in the live ad.
+    pub(super) fn evaluate_latches(&mut self, core: &Core) {
+        let names = &core.settings.latches;
+        self.latches.retain(|latch| names.contains(&latch.name));
+        for name in names {
+            let value = self.look(core, None, |context| context.int(name.clone()));
+            let at = match self.latches.iter().position(|latch| latch.name == *name) {
+                Some(at) => at,
+                None => {
+                    self.latches.push(Latch { name: name.clone(), value: None, changed: None });
+                    self.latches.len() - 1
+                }
+            };
+            if let Some(latch) = self.latches.get_mut(at).filter(|latch| latch.value != value) {
+                latch.value = value;
+                latch.changed = Some(core.now.epoch());
+            }
+        }
+    }
+
+    /// `<Attr>Time`, and `<Attr>Value` of what is no literal.
+    pub(super) fn publish_latches(&self, ad: &mut ClassAd) {
+        for latch in &self.latches {
+            let named = |what: &str| format!("{}{what}", latch.name);
+            let is_literal =
+                self.config.get(latch.name.clone()).is_none_or(|expr| expr.as_literal().is_some());
+            match latch.value.filter(|_| !is_literal) {
+                Some(value) => ad.set(named("Value").as_str(), value),
+                None => drop(ad.remove(named("Value").as_str())),
+            }
+            if let Some(changed) = latch.changed {
+                ad.set(named("Time").as_str(), changed);
+            }
+        }
+    }
+}

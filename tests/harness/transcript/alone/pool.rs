@@ -1,0 +1,216 @@
+//! Cases of whole pools, as the starter saw them: `jobs/NAME` holds the submit file, the ad at the end, calls and files.
+//!
+//! What the starter was given is that ad less what schedd, shadow and starter wrote later. The directory of the job is `iwd` here.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use super::super::Result;
+use super::case::{Case, Family, Known, collect};
+
+/// Written by schedd, shadow and starter after the job was submitted; `*` stands for any beginning or end.
+const WRITTEN: &[&str] = &[
+    // By the schedd and the negotiator.
+    "EnteredCurrentStatus",
+    "Last*",
+    "JobStatus",
+    "ServerTime",
+    "AutoCluster*",
+    "NumJobMatches",
+    "NumShadowStarts",
+    "NumJobStarts",
+    "JobRunCount",
+    "JobStartDate",
+    "JobLastStartDate",
+    "FirstJobMatchDate",
+    "JobCurrent*",
+    "InitialWaitDuration",
+    "CurrentHosts",
+    "MachineAttr*",
+    "MATCH_*",
+    "Remote*",
+    "PublicClaimId",
+    "StartdIpAddr",
+    "StartdPrincipal",
+    "ShadowBday",
+    "TotalSuspensions",
+    "Cumulative*",
+    "Committed*",
+    "CompletionDate",
+    "RemoveReason",
+    "ReleaseReason",
+    "RequeueReason",
+    "Hold*Reason*",
+    "HoldReason*",
+    "NumHolds*",
+    "NumSystemHolds",
+    "NumVacates*",
+    "Vacate*",
+    "JobFinishedHookDone",
+    "JobAbortEventLogged",
+    "TerminationPending",
+    "NumJobCompletions",
+    "NumRestarts",
+    "TotalJobReconnectAttempts",
+    "JobDisconnectedDate",
+    "NumJobReconnects",
+    // By the shadow.
+    "TransferInStarted",
+    "TransferInFinished",
+    "TransferOutStarted",
+    "TransferOutFinished",
+    "TransferQueued",
+    "TransferringInput",
+    "TransferringOutput",
+    "*TransferStarts",
+    "TransferInputStats",
+    "TransferOutputStats",
+    "TransferInputFileCounts",
+    "TransferInputSizeMB",
+    "SpooledOutputFiles",
+    "BytesSent",
+    "BytesRecvd",
+    "*Provisioned",
+    "Assigned*",
+    "Activation*",
+    "ContainerImageFullPath",
+    // By the starter.
+    "Exit*",
+    "JobCoreDumped",
+    "JobCoreFileName",
+    "*_RAW",
+    "ResidentSetSize",
+    "MemoryUsage",
+    "CpusUsage",
+    "Block*",
+    "Recent*",
+    "StatsLifetime*",
+    "ScratchDirFileCount",
+    "StdoutMtime",
+    "StderrMtime",
+    "ExecuteDirWasEncrypted",
+    "PreExit*",
+    "PostExit*",
+    "Exception*",
+    "NumCkpts*",
+    "CheckpointNumber",
+];
+/// JobStatus of a job that is done.
+const COMPLETED: &str = "4";
+/// What tells how the job ended.
+const TELLING: [&str; 6] =
+    ["ExitCode", "ExitBySignal", "ExitSignal", "HoldReasonCode", "HoldReasonSubCode", "JobCoreDumped"];
+
+/// Whether a directory holds a recording of a pool.
+pub fn is_one(directory: &Path) -> bool {
+    directory.join("jobs").is_dir() && !directory.join("timeline.txt").exists()
+}
+
+/// Reads its cases.
+pub fn read(directory: &Path) -> Result<Family> {
+    let mut places: Vec<PathBuf> = fs::read_dir(directory.join("jobs"))
+        .map_err(|error| format!("{}: {error}", directory.display()))?
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| path.is_dir())
+        .collect();
+    places.sort();
+    let (mut cases, mut known, mut first) = (Vec::new(), Known::default(), None);
+    for place in places {
+        let name = place.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let text = |file: &str| {
+            let bytes = fs::read(place.join(file)).ok()?;
+            Some(String::from_utf8_lossy(&bytes).into_owned())
+        };
+        let mut end: BTreeMap<String, String> = match (&first, text("final.ad"), text("final.ad.diff")) {
+            (_, Some(whole), _) => attributes(&whole),
+            (Some(first), None, Some(_)) => BTreeMap::clone(first),
+            (_, None, _) => BTreeMap::new(),
+        };
+        if first.is_none() {
+            first = Some(end.clone());
+        }
+        let difference = attributes(&text("final.ad.diff").unwrap_or_default());
+        if text("final.ad").is_none() {
+            // The difference has no lines that are gone: one of them is known by what stands for it.
+            let has = |name: &str, value: &str| difference.get(name).is_some_and(|it| it == value);
+            let gone: &[&str] = match () {
+                () if difference.contains_key("JobStatus") => &TELLING,
+                () if has("ExitBySignal", "true") => &["ExitCode"],
+                () => &[],
+            };
+            end.retain(|name, _| !gone.contains(&name.as_str()));
+            end.extend(difference);
+        }
+        let told = end.iter().filter(|(name, _)| TELLING.contains(&name.as_str()));
+        let mut told: serde_json::Map<String, Value> =
+            told.map(|(name, value)| (name.clone(), json!(value))).collect();
+        if end.get("JobStatus").is_some_and(|status| status == COMPLETED) {
+            told.insert("JobState".to_owned(), json!("\"Exited\""));
+        }
+        let value = json!({ "case": name, "calls": called(&place), "result": told });
+        let mut case = Case::read(&place, &value, "", &mut known)?;
+        let ad: String = end
+            .iter()
+            .filter(|(name, _)| !is_written(name))
+            .map(|(name, value)| format!("{name} = {value}\n"))
+            .collect();
+        case.run.stdin = ad.replace(&format!("@LOCAL_DIR@/j/{name}"), "@LOCAL_DIR@/iwd").into_bytes();
+        case.run.exit = "exited 0".to_owned();
+        // The modes are those of the machine that submitted.
+        case.after = None;
+        case.in_iwd = true;
+        collect(&place.join("files"), "iwd", &mut case.files);
+        // The shadow wrote it, as the starter does by hand if it is told to.
+        case.files.retain(|(path, _)| path != "iwd/log");
+        cases.push(case);
+    }
+    let config = directory.join("condor_config");
+    Ok(Family {
+        name: directory.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+        directory: directory.to_owned(),
+        config: fs::read(&config).map_err(|error| format!("{}: {error}", config.display()))?,
+        cases,
+    })
+}
+
+/// Recorded programs with their words: `rec/NN-NAME.argv.json`.
+fn called(place: &Path) -> Vec<Value> {
+    let entries = fs::read_dir(place.join("rec")).into_iter().flatten().flatten();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    let words = |file: &String| {
+        let (_, name) = file.strip_suffix(".argv.json")?.split_once('-')?;
+        let argv = fs::read(place.join("rec").join(file)).ok()?;
+        Some(json!([name, serde_json::from_slice::<Value>(&argv).ok()?]))
+    };
+    names.iter().filter_map(words).collect()
+}
+
+fn attributes(text: &str) -> BTreeMap<String, String> {
+    let lines = text.lines().filter_map(|line| line.split_once(" = "));
+    lines.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+}
+
+fn is_written(name: &str) -> bool {
+    WRITTEN.iter().any(|pattern| match (pattern.strip_prefix('*'), pattern.strip_suffix('*')) {
+        (Some(end), _) => name.ends_with(end),
+        (None, Some(start)) => name.starts_with(start),
+        (None, None) => *pattern == name,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ad_a_starter_gets_has_nothing_that_came_later() {
+        assert!(is_written("NumJobStarts") && is_written("ImageSize_RAW") && is_written("ExitCode"));
+        assert!(!is_written("Cmd") && !is_written("RequestCpus") && !is_written("TransferInput"));
+    }
+}

@@ -1,0 +1,252 @@
+//! Holds the ads that slots send here against those that the recorded collector had of them, attribute by attribute.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use htc_hooks::classad::ClassAd;
+use htc_hooks::classad::format::long;
+
+use super::super::findings::Difference;
+use super::super::{Outcome, Result};
+use super::compare::tick;
+use super::player::{Played, Sent};
+use super::recording::Recording;
+
+/// Attributes as they stand in an ad.
+pub type Attributes = BTreeMap<String, String>;
+
+/// What a machine that no daemon runs on and nobody listens to cannot say, and what is measured on it: nothing here corresponds
+/// to it. `*` stands for any beginning or end.
+const WITHOUT_COUNTERPART: &[&str] = &[
+    // Put there by the collector, or about the connection to it.
+    "Authenticat*",
+    "Updates*",
+    "UpdateSequenceNumber",
+    "LastHeardFrom",
+    "DaemonLastReconfigTime",
+    // Command sockets, network adapters, sleeping.
+    "MyAddress",
+    "AddressV1",
+    "StartdIpAddr",
+    "HardwareAddress",
+    "SubnetMask",
+    "PrivateNetworkName",
+    "IsWake*",
+    "WakeOnLan*",
+    "PublicClaimId",
+    "ChildPublicClaimId",
+    // The daemon watching itself.
+    "MonitorSelf*",
+    "DaemonCoreDutyCycle",
+    "RecentDaemonCoreDutyCycle",
+    // The machine: processor, system, load, and processes on it.
+    "CpuFamily",
+    "CpuModelNumber",
+    "CpuCacheSize",
+    "Microarch",
+    "has_*",
+    "Utsname*",
+    "OpSys*",
+    "Detected*",
+    "LoadAvg",
+    "TotalLoadAvg",
+    "CondorLoadAvg",
+    "TotalCondorLoadAvg",
+    "HasUserNamespaces",
+    "CondorVersion",
+    "CondorPlatform",
+    "Arch",
+    "ImageSize",
+    "CpusUsage",
+    "ResidentSetSize",
+    "MemoryUsage",
+    "DiskUsage",
+    "StarterPid",
+    "NumPids",
+    "StdoutMtime",
+    "StderrMtime",
+    "ScratchDirFileCount",
+    "ProportionalSetSizeKb",
+    "CPUsUsage",
+    "JobPid",
+    "ExecutableSize",
+    // Whether the negotiator gave the slot, or the schedd knew it from an earlier claim.
+    "RemoteNegotiatingGroup",
+    "RemoteAutoregroup",
+    // When the cron job ran last that prints what the harness wrote: it runs every second.
+    "LastUpdate",
+];
+/// Times and sums of seconds: they may be off by as much as a change may come later.
+const TIMES: &[&str] = &[
+    "EnteredCurrent*",
+    "JobStart",
+    "MyCurrentTime",
+    "DaemonStartTime",
+    "TotalTime*",
+    "TotalJobRunTime",
+    "TotalJobSuspendTime",
+    "TotalClaimRunTime",
+    "TotalClaimSuspendTime",
+    "RetirementTimeRemaining",
+    "ClockMin",
+    "KeyboardIdle",
+    "ConsoleIdle",
+    "ExpectedMachine*",
+    "LastFetchWork*",
+    "LastDrain*",
+    "NumDynamicSlotsTime",
+    "TotalMachineDraining*",
+    "LastBenchmark",
+    "*LastUpdate",
+    "*Time",
+];
+/// How old the ad is that the collector has, in seconds.
+const AGE: i64 = 3;
+
+/// Ads of one answer of condor_status, by the slots' id strings.
+pub fn read(directory: &Path, name: &str) -> Result<BTreeMap<String, Attributes>> {
+    Ok(parse(&text(directory, name)?))
+}
+
+/// The ads of a text, by the slots' id strings.
+pub fn parse(text: &str) -> BTreeMap<String, Attributes> {
+    let mut ads = BTreeMap::new();
+    for part in text.split("\n\n") {
+        let ad = attributes_of(part);
+        let slot = ad.get("Name").and_then(|name| name.trim_matches('"').split_once('@'));
+        if let Some((slot, _)) = slot.filter(|_| ad.contains_key("SlotID")) {
+            ads.insert(slot.to_owned(), ad);
+        }
+    }
+    ads
+}
+
+/// The lines of one ad.
+pub fn attributes_of(text: &str) -> Attributes {
+    let lines = text.lines().filter_map(|line| line.split_once(" = "));
+    lines.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+}
+
+/// Whether nothing here corresponds to an attribute.
+pub fn is_without_counterpart(name: &str) -> bool {
+    fits(WITHOUT_COUNTERPART, name)
+}
+
+/// Compares all ads that were asked for.
+pub fn compare(recording: &Recording, played: &Played, outcome: &mut Outcome) -> Result<()> {
+    for name in recording.statuses() {
+        for (slot, recorded) in read(&recording.directory, name)? {
+            let heard =
+                recorded.get("LastHeardFrom").and_then(|value| value.parse::<i64>().ok()).unwrap_or(0);
+            let near = |sent: &&Sent| sent.slot == slot && (heard - AGE..=heard + 1).contains(&sent.epoch);
+            let ours = played.sent.iter().filter(near).map(|sent| attributes(&sent.ad, played));
+            let compared = ours.map(|ours| differences(recording, &recorded, &ours));
+            let place = format!("ads/{name} {slot}");
+            let Some((counted, mut found)) = compared.min_by_key(|(_, found)| found.len()) else {
+                outcome.differences.push(Difference {
+                    place,
+                    what: "ad".to_owned(),
+                    recorded: Some("an ad".to_owned()),
+                    ours: None,
+                });
+                continue;
+            };
+            outcome.counts.values.compared += counted;
+            outcome.counts.values.skipped +=
+                recorded.keys().filter(|name| is_without_counterpart(name)).count();
+            found.iter_mut().for_each(|found| found.place.clone_from(&place));
+            outcome.differences.append(&mut found);
+        }
+    }
+    Ok(())
+}
+
+/// An answer, or what its difference makes of the one that the first line of the difference names.
+fn text(directory: &Path, name: &str) -> Result<String> {
+    let read = |kind: &str| {
+        let path = directory.join("ads").join(format!("{name}.{kind}"));
+        fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))
+    };
+    let whole = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    let Ok(diff) = read("diff") else { return read("ads").map(whole) };
+    let diff = whole(diff);
+    let from = diff.lines().next().and_then(|line| line.strip_prefix("--- "));
+    let from = from.ok_or_else(|| format!("ads/{name}.diff names no other answer"))?;
+    patched(&text(directory, from.trim())?, &diff)
+        .ok_or_else(|| format!("ads/{name}.diff does not fit {from}"))
+}
+
+/// Applies a unified diff.
+fn patched(from: &str, diff: &str) -> Option<String> {
+    let old: Vec<&str> = from.lines().collect();
+    let (mut at, mut new) = (0, Vec::new());
+    let mut inside = false;
+    for line in diff.lines() {
+        if let Some(rest) = line.strip_prefix("@@ -") {
+            let number = rest.split([',', ' ']).next()?.parse::<usize>().ok()?;
+            let start = number.saturating_sub(usize::from(!rest.starts_with(&format!("{number},0 "))));
+            new.extend_from_slice(old.get(at..start)?);
+            (at, inside) = (start, true);
+        } else if inside {
+            match line.split_at_checked(1) {
+                Some(("-", _)) => at += 1,
+                Some(("+", added)) => new.push(added),
+                _ => {
+                    new.push(old.get(at)?);
+                    at += 1;
+                }
+            }
+        }
+    }
+    new.extend_from_slice(old.get(at..)?);
+    Some(new.join("\n"))
+}
+
+fn attributes(ad: &ClassAd, played: &Played) -> Attributes {
+    let text = long::print(ad);
+    attributes_of(&taken_out(&String::from_utf8_lossy(&text), &played.local, &played.host))
+}
+
+/// How many attributes were compared, and what differs.
+fn differences(recording: &Recording, recorded: &Attributes, ours: &Attributes) -> (usize, Vec<Difference>) {
+    let tick = tick(recording) + AGE as f64;
+    let (mut counted, mut found) = (0, Vec::new());
+    let names = recorded.keys().chain(ours.keys().filter(|name| !recorded.contains_key(*name)));
+    for name in names.filter(|name| !is_without_counterpart(name)) {
+        counted += 1;
+        let (then, now) = (recorded.get(name), ours.get(name));
+        let number = |value: Option<&String>| value.map_or(Ok(0.0), |value| value.parse::<f64>());
+        // Seconds of all processors together.
+        let tick = if name.ends_with("Badput") { tick * 8.0 } else { tick };
+        let near = fits(TIMES, name)
+            && matches!((number(then), number(now)), (Ok(then), Ok(now)) if (then - now).abs() <= tick);
+        if then != now && !near {
+            found.push(Difference {
+                place: String::new(),
+                what: name.clone(),
+                recorded: then.cloned(),
+                ours: now.cloned(),
+            });
+        }
+    }
+    (counted, found)
+}
+
+/// Puts the placeholders of recordings for this directory and this host.
+pub fn taken_out(text: &str, local: &str, host: &str) -> String {
+    let mut text = text.replace(local, "@LOCAL_DIR@");
+    // The name of a host may be any word.
+    for (before, after) in [("@", "\""), ("@", "#"), ("\"", "\""), ("\"", "#")] {
+        text = text.replace(&format!("{before}{host}{after}"), &format!("{before}@HOST@{after}"));
+    }
+    text
+}
+
+fn fits(patterns: &[&str], name: &str) -> bool {
+    patterns.iter().any(|pattern| match (pattern.strip_prefix('*'), pattern.strip_suffix('*')) {
+        (Some(end), _) => name.ends_with(end),
+        (None, Some(start)) => name.starts_with(start),
+        (None, None) => *pattern == name,
+    })
+}

@@ -1,0 +1,103 @@
+//! Holds what slots went through here against what the recorded ones went through.
+
+use super::super::exceptions::{Allow, Exceptions};
+use super::super::findings::Difference;
+use super::super::subject::Subject;
+use super::super::{Outcome, Result};
+use super::player::Played;
+use super::recording::{Change, Recording};
+
+/// Timers of the daemon and of cron jobs run out in whole seconds, each up to one early or late.
+const WHOLE_SECONDS: f64 = 2.0;
+
+/// Compares everything.
+pub fn compare(
+    recording: &Recording,
+    played: &Played,
+    subject: &Subject,
+    outcome: &mut Outcome,
+) -> Result<()> {
+    let exceptions = Exceptions::load()?;
+    let none = Vec::new();
+    for (slot, recorded) in &recording.states {
+        let ours = played.states.get(slot).unwrap_or(&none);
+        outcome.counts.states.compared += recorded.len();
+        states(recording, slot, (recorded, ours), &mut outcome.differences);
+    }
+    for (slot, ours) in played.states.iter().filter(|(slot, _)| !recording.states.contains_key(*slot)) {
+        outcome.differences.push(Difference {
+            place: slot.clone(),
+            what: "states".to_owned(),
+            recorded: None,
+            ours: Some(ours.iter().map(said).collect::<Vec<_>>().join(", ")),
+        });
+    }
+    super::ads::compare(recording, played, outcome)?;
+    // What chance inside 25.14 decided.
+    let before = outcome.differences.len();
+    outcome.differences.retain(|difference| {
+        !exceptions.allow((subject, &difference.place), "states", &difference.what, Allow::Value)
+    });
+    let excused = before - outcome.differences.len();
+    outcome.counts.states.excused += excused;
+    outcome.counts.states.compared -= excused.min(outcome.counts.states.compared);
+    outcome.counts.states.compared += recording.ends.len();
+    let end = |ends: &[f64]| ends.first().map(|at| format!("at +{at:.3}"));
+    let close =
+        recording.ends.iter().zip(&played.ends).all(|(then, now)| (then - now).abs() <= tick(recording));
+    if recording.ends.len() != played.ends.len() || !close {
+        outcome.differences.push(Difference {
+            place: "startd".to_owned(),
+            what: "end that nobody asked for".to_owned(),
+            recorded: end(&recording.ends),
+            ours: end(&played.ends),
+        });
+    }
+    if std::env::var_os("HTC_REPLAY_SAID").is_some() {
+        played.said.iter().for_each(|line| println!("{}: {line}", outcome.name));
+    }
+    Ok(())
+}
+
+fn said((at, state): &Change) -> String {
+    format!("{state} at +{at:.3}")
+}
+
+fn states(
+    recording: &Recording,
+    slot: &str,
+    (recorded, ours): (&[Change], &[Change]),
+    differences: &mut Vec<Difference>,
+) {
+    let tick = tick(recording);
+    let mut differ = |number: usize, recorded: Option<&Change>, ours: Option<&Change>| {
+        differences.push(Difference {
+            place: slot.to_owned(),
+            what: format!("change {number}"),
+            recorded: recorded.map(said),
+            ours: ours.map(said),
+        });
+    };
+    for number in 0..recorded.len().max(ours.len()) {
+        match (recorded.get(number), ours.get(number)) {
+            (Some(then), Some(now)) if then.1 == now.1 => {
+                if (then.0 - now.0).abs() > tick {
+                    differ(number + 1, Some(then), Some(now));
+                }
+            }
+            // All that follows differs for the same reason.
+            (then, now) => return differ(number + 1, then, now),
+        }
+    }
+}
+
+/// How much later a change may come: what decides it is looked at every so often.
+pub fn tick(recording: &Recording) -> f64 {
+    let number = |name: &str| {
+        let lines = recording.config.lines().filter_map(|line| line.split_once('='));
+        let last = lines.filter(|(knob, _)| knob.trim() == name).last();
+        last.and_then(|(_, value)| value.trim().parse::<f64>().ok())
+    };
+    let interval = |name: &str, default: f64| number(name).unwrap_or(default);
+    interval("POLLING_INTERVAL", 5.0).max(interval("UPDATE_INTERVAL", 300.0)) + WHOLE_SECONDS
+}

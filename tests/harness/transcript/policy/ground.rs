@@ -1,0 +1,186 @@
+//! The files that a recorded configuration names, laid out in a directory of their own, and the slots that it makes.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use bstr::ByteSlice;
+use htc_hooks::classad::format::long;
+use htc_hooks::config::{CommandPolicy, Config, LoadOptions, Who};
+use htc_hooks::os::RealWorld;
+use htc_hooks::quirks::Quirks;
+use htc_hooks::slot::{Limits, Settings, Surroundings, configure};
+use htc_hooks::world::World;
+
+use super::super::Result;
+use super::ads;
+use super::recording::Recording;
+
+/// Recordings whose configuration was edited in place: values before the edits, from the log.
+const FIRST: &[(&str, &str)] = &[(
+    "condor_reconfig that changes slot counts, shares, NUM_CPUS, MEMORY; then restart",
+    "NUM_CPUS = 4\nMEMORY = 1024\nNUM_SLOTS_TYPE_1 = 2\nSLOT_TYPE_1 = cpus=1\n",
+)];
+
+/// A directory with the files of one recording.
+pub struct Ground {
+    top: tempfile::TempDir,
+    text: String,
+    around: Surroundings,
+    /// Load of the recorded machine.
+    pub load: f64,
+    pub world: Rc<RealWorld>,
+}
+
+impl Ground {
+    /// Lays everything out.
+    pub fn lay(recording: &Recording) -> Result<Self> {
+        let mut config = recording.config.clone();
+        for (_, first) in FIRST.iter().filter(|(title, _)| *title == recording.title) {
+            config = format!("{config}\n{first}");
+        }
+        let mut ground = Self::of(&config, &recording.directory.join("scripts"))?;
+        ground.measured_at(recording, 0.0)?;
+        Ok(ground)
+    }
+
+    /// The machine as the first ad tells after this time, or the last before it.
+    pub fn measured_at(&mut self, recording: &Recording, at: f64) -> Result<()> {
+        let Some(name) = recording.status_after(at) else { return Ok(()) };
+        if let Some(ad) = ads::read(&recording.directory, name)?.into_values().next() {
+            self.around = measured(&ad);
+            self.load = ad.get("TotalLoadAvg").and_then(|load| load.parse().ok()).unwrap_or(0.0);
+        }
+        Ok(())
+    }
+
+    /// A ground with this configuration and these scripts.
+    pub fn of(config: &str, scripts: &Path) -> Result<Self> {
+        let top = tempfile::tempdir().map_err(|error| format!("a fresh directory: {error}"))?;
+        let around = measured(&BTreeMap::new());
+        let mut ground =
+            Ground { top, text: String::new(), around, load: 0.0, world: Rc::new(RealWorld::new()) };
+        for directory in ["log", "spool", "execute", "lock", "run", "state", "hook.d", "job.d", "scripts"] {
+            make(&ground.local().join(directory))?;
+        }
+        copy(scripts, &ground.local().join("scripts"), &ground)?;
+        let config = ground.fill_in(config);
+        for name in named(&config, "hook.d/") {
+            program(&ground.local().join("hook.d").join(name), "#!/bin/sh\n")?;
+        }
+        ground.text = config;
+        Ok(ground)
+    }
+
+    /// LOCAL_DIR.
+    pub fn local(&self) -> PathBuf {
+        self.top.path().to_owned()
+    }
+
+    /// Placeholders of a recording as they are here.
+    pub fn fill_in(&self, text: &str) -> String {
+        let local = self.local().display().to_string();
+        text.replace("@LOCAL_DIR@", &local).replace("@RELEASE_DIR@", &local).replace("@HOST@", &self.host())
+    }
+
+    /// The full name of this host.
+    pub fn host(&self) -> String {
+        let [_, full, _] = self.world.host();
+        full
+    }
+
+    /// Lines that were added to the configuration later.
+    pub fn add(&mut self, lines: &str) {
+        let lines = self.fill_in(lines);
+        self.text = format!("{}\n{lines}\n", self.text);
+    }
+
+    /// Placeholders of a recording for what stands here for them.
+    pub fn take_out(&self, text: &str) -> String {
+        ads::taken_out(text, &self.local().display().to_string(), &self.host())
+    }
+
+    /// The configuration as it is now.
+    pub fn config(&self) -> Result<Config> {
+        let path = self.local().join("condor_config");
+        fs::write(&path, &self.text).map_err(|error| format!("{}: {error}", path.display()))?;
+        let who = Who { subsystem: "STARTD".into(), ..Who::default() };
+        let options = LoadOptions {
+            file: Some(path),
+            environment: false,
+            commands: CommandPolicy::BOUNDED,
+            ..LoadOptions::default()
+        };
+        let loaded = Config::load(&*self.world, &who, &options);
+        loaded.map(|(config, _)| config).map_err(|error| error.to_string())
+    }
+
+    /// The slots that the configuration makes now.
+    pub fn settings(&self) -> Result<Settings> {
+        let config = self.config()?;
+        let made = configure(&config, &*self.world, &self.around, Quirks::Reference, Limits::default());
+        made.map(|configured| configured.settings).map_err(|error| error.to_string())
+    }
+}
+
+/// What the recorded machine had, as an ad tells.
+fn measured(ad: &ads::Attributes) -> Surroundings {
+    let number = |name: &str, default: i64| {
+        ad.get(name).and_then(|value| value.parse::<f64>().ok()).map_or(default, |number| number as i64)
+    };
+    let text = |name: &str, default: &str| {
+        ad.get(name).map_or_else(|| default.to_owned(), |value| value.trim_matches('"').to_owned())
+    };
+    let listed = text("StarterAbilityList", "");
+    let told = |name: &str| listed.split(',').any(|ability| ability == name) || STARTER.contains(&name);
+    let abilities: String =
+        ad.iter().filter(|(name, _)| told(name)).map(|(name, value)| format!("{name} = {value}\n")).collect();
+    Surroundings {
+        address: "<127.0.0.1:9618?addrs=127.0.0.1-9618>".to_owned(),
+        disk_free: number("TotalDisk", 82_296_812),
+        disk_total: number("DetectedDisk", 264_212_084),
+        volume: text("ExecuteVolume", "65024"),
+        rotational: Some(text("HasRotationalScratch", "true") == "true"),
+        virtual_memory: number("TotalVirtualMemory", 24_683_672),
+        abilities: (!abilities.is_empty()).then(|| long::parse(abilities.as_bytes()).0),
+    }
+}
+
+/// What a starter tells of itself beside its abilities.
+const STARTER: &[&str] = &[
+    "JavaVendor",
+    "JavaVersion",
+    "JavaSpecificationVersion",
+    "MappingMethod",
+    "HasCommonFilesTransfer",
+    "HasFileTransferPluginMethods",
+];
+
+/// The names that follow `directory` in a configuration.
+fn named<'a>(config: &'a str, directory: &'a str) -> impl Iterator<Item = &'a str> {
+    let word = |rest: &'a str| {
+        rest.split(|c: char| !(c.is_ascii_alphanumeric() || "_-.".contains(c))).next().unwrap_or_default()
+    };
+    config.split(directory).skip(1).map(word).filter(|name| !name.is_empty())
+}
+
+fn make(path: &Path) -> Result<()> {
+    fs::create_dir_all(path).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+fn program(path: &Path, text: &str) -> Result<()> {
+    fs::write(path, text)
+        .and_then(|()| fs::set_permissions(path, fs::Permissions::from_mode(0o755)))
+        .map_err(|error| format!("{}: {error}", path.display()))
+}
+
+fn copy(from: &Path, to: &Path, ground: &Ground) -> Result<()> {
+    let Ok(entries) = fs::read_dir(from) else { return Ok(()) };
+    for entry in entries.flatten().filter(|entry| entry.path().is_file()) {
+        let text = fs::read(entry.path()).map_err(|error| format!("{}: {error}", entry.path().display()))?;
+        program(&to.join(entry.file_name()), &ground.fill_in(&text.to_str_lossy()))?;
+    }
+    Ok(())
+}

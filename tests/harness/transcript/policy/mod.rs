@@ -1,0 +1,84 @@
+//! Replays recordings of what slots do: states, policy, claims, draining, ads. No process matters to them, so the machine itself
+//! is driven, in virtual time: it gets what came from outside (claims of a schedd, ends of starters, commands, answers of hooks,
+//! what cron jobs printed), and the changes of each slot and the ads it sends are compared.
+
+mod ads;
+mod compare;
+mod computed;
+mod ground;
+mod happening;
+mod player;
+mod recording;
+mod submit;
+
+use std::path::Path;
+
+use super::not_done::{self, List};
+use super::outcome::NotDone;
+use super::subject::Subject;
+use super::{Outcome, Result};
+
+/// When in a second the recorded daemon's timers ran is not known, and what it decided between two of them: these are tried one
+/// after the other, in seconds.
+const PHASES: [f64; 8] = [0.0, 0.5, 0.9, 0.25, 0.7, 0.15, 0.35, 0.6];
+
+/// Whether a directory holds such a recording.
+pub fn is_one(directory: &Path) -> bool {
+    recording::is_one(directory) || computed::is_one(directory)
+}
+
+/// Replays one recording.
+pub fn fill(directory: &Path, subject: &Subject, outcome: &mut Outcome) -> Result<()> {
+    let list = List::load()?;
+    // What is not done differs in every phase.
+    let phases = if list.of(subject).any(|entry| entry.cases.is_empty()) { 1 } else { PHASES.len() };
+    play(directory, subject, phases, outcome)?;
+    settle(&list, subject, outcome);
+    Ok(())
+}
+
+/// Takes out what is listed as not done: a whole recording, or differences by their places. What is listed and does not differ has
+/// to leave the list.
+fn settle(list: &List, subject: &Subject, outcome: &mut Outcome) {
+    let found: Vec<String> =
+        outcome.differences.iter().map(|it| format!("{} {}", it.place, it.what)).collect();
+    for entry in list.of(subject) {
+        if !found.iter().any(|place| entry.is_about(Some(place))) {
+            outcome.differences.push(not_done::passes(&entry.cases.join(", "), &entry.reason));
+        }
+    }
+    let mut not_done = Vec::new();
+    outcome.differences.retain(|difference| {
+        let place = format!("{} {}", difference.place, difference.what);
+        let reason = list.reason(subject, &place);
+        not_done
+            .extend(reason.map(|reason| NotDone { reason: reason.to_owned(), case: Some(place.clone()) }));
+        reason.is_none()
+    });
+    if list.of(subject).any(|entry| entry.cases.is_empty()) && !not_done.is_empty() {
+        outcome.counts = outcome.counts.skipped();
+    }
+    outcome.not_done.append(&mut not_done);
+}
+
+fn play(directory: &Path, subject: &Subject, phases: usize, outcome: &mut Outcome) -> Result<()> {
+    if computed::is_one(directory) {
+        return computed::fill(directory, outcome);
+    }
+    let recording = recording::Recording::read(directory)?;
+    let mut best: Option<Outcome> = None;
+    for (number, phase) in PHASES.into_iter().take(phases).enumerate() {
+        let mut attempt = Outcome { attempts: number + 1, ..outcome.clone() };
+        compare::compare(&recording, &player::play(&recording, phase)?, subject, &mut attempt)?;
+        let better = best.as_ref().is_none_or(|best| attempt.differences.len() < best.differences.len());
+        let equal = attempt.differences.is_empty();
+        if better {
+            best = Some(attempt);
+        }
+        if equal {
+            break;
+        }
+    }
+    *outcome = best.unwrap_or_else(|| outcome.clone());
+    Ok(())
+}

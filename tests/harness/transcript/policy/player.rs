@@ -1,0 +1,488 @@
+//! Plays a recording in virtual time: the machine gets what came from outside when the recorded one got it, or as much later as its
+//! own slots got there later, and the ends of starters at the same distance from what made them end.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
+use std::time::Duration;
+
+use htc_hooks::classad::ClassAd;
+use htc_hooks::classad::format::long;
+use htc_hooks::hook::cron_output::CronOutput;
+use htc_hooks::process::Exit;
+use htc_hooks::quirks::Quirks;
+use htc_hooks::slot::cron_ads::CronAds;
+use htc_hooks::slot::{
+    Action, ClaimCommand, ClaimRequest, Deactivation, DrainRequest, DrainSpeed, Event, ExecutionPoint,
+    HookCall, HookRun, Measured, Notice, Shutdown, SlotHook, SlotKey, StarterId,
+};
+use htc_hooks::time::{Now, Tick};
+
+use super::super::Result;
+use super::ground::Ground;
+use super::happening::{Happening, What};
+use super::recording::{Change, Recording};
+
+/// How long is waited for slots that are not as far as the recorded ones, in seconds.
+const PATIENCE: f64 = 8.0;
+/// What follows a change this soon follows from it.
+const AT_ONCE: f64 = 0.5;
+/// How long a hook takes.
+const HOOK_TAKES: Duration = Duration::from_millis(15);
+
+/// An ad at some moment: when, and of which slot.
+#[derive(Clone, Debug)]
+pub struct Sent {
+    pub epoch: i64,
+    pub slot: String,
+    pub ad: ClassAd,
+}
+
+/// What came of it.
+#[derive(Default)]
+pub struct Played {
+    /// What each slot went through.
+    pub states: BTreeMap<String, Vec<Change>>,
+    /// What each slot sent in each second in which something happened.
+    pub sent: Vec<Sent>,
+    /// LOCAL_DIR.
+    pub local: String,
+    /// The full name of this host.
+    pub host: String,
+    /// When it ended without being asked to.
+    pub ends: Vec<f64>,
+    /// What the machine said of commands that it could not follow.
+    pub said: Vec<String>,
+}
+
+struct Player<'a> {
+    recording: &'a Recording,
+    ground: Ground,
+    machine: Option<ExecutionPoint>,
+    now: Now,
+    begun: Now,
+    cron: CronAds,
+    printed: BTreeMap<String, String>,
+    outputs: BTreeMap<String, CronOutput>,
+    starters: BTreeMap<String, StarterId>,
+    hooks: Vec<(Tick, HookRun, Vec<u8>)>,
+    fetches: VecDeque<super::recording::Fetch>,
+    idle_since: Tick,
+    pids: u32,
+    /// Names of slots, also of those that are gone.
+    names: BTreeMap<SlotKey, String>,
+    /// What starters have told of jobs, which their schedd knows from then on.
+    learned: BTreeMap<(i64, i64), ClassAd>,
+    jobs: BTreeMap<String, (i64, i64)>,
+    asked_to_end: bool,
+    /// How much later cron jobs and timers run than is known of the recorded ones, in seconds.
+    phase: f64,
+    played: Played,
+}
+
+/// Plays it from its start to its end.
+pub fn play(recording: &Recording, phase: f64) -> Result<Played> {
+    let ground = Ground::lay(recording)?;
+    let micros = (recording.epoch * 1e6).max(0.0);
+    let begun = Now { wall_us: micros as i64, monotonic_us: micros as u64 };
+    let mut player = Player {
+        recording,
+        ground,
+        machine: None,
+        now: begun,
+        begun,
+        cron: CronAds::new(Quirks::Reference),
+        printed: BTreeMap::new(),
+        outputs: BTreeMap::new(),
+        starters: BTreeMap::new(),
+        hooks: Vec::new(),
+        fetches: recording.fetches.clone().into(),
+        idle_since: begun.tick(),
+        pids: 1000,
+        names: BTreeMap::new(),
+        jobs: BTreeMap::new(),
+        asked_to_end: false,
+        phase,
+        learned: BTreeMap::new(),
+        played: Played::default(),
+    };
+    player.played.local = player.ground.local().display().to_string();
+    player.played.host = player.ground.host();
+    player.run()?;
+    Ok(player.played)
+}
+
+impl Player<'_> {
+    fn run(&mut self) -> Result<()> {
+        let mut queue: VecDeque<Happening> = self.recording.happenings.clone().into();
+        loop {
+            let next = self.next(&queue);
+            let hook = self.hooks.iter().map(|(at, ..)| *at).min();
+            let wake = self.machine.as_ref().and_then(ExecutionPoint::next_wake);
+            let end = self.tick_of(self.recording.end);
+            let own = [hook, wake].into_iter().flatten().min();
+            match (own, next) {
+                (Some(own), next) if own <= end && next.is_none_or(|(next, _)| own < next) => {
+                    self.advance(own);
+                    self.own();
+                }
+                (_, Some((next, number))) => {
+                    self.advance(next);
+                    if let Some(happening) = queue.remove(number) {
+                        self.happen(happening)?;
+                    }
+                }
+                (_, None) => return Ok(()),
+            }
+        }
+    }
+
+    /// What comes next from outside, and when. The order is kept of what concerns one slot, and of what concerns all.
+    fn next(&self, queue: &VecDeque<Happening>) -> Option<(Tick, usize)> {
+        const WINDOW: usize = 24;
+        let mut seen: Vec<Option<&str>> = Vec::new();
+        let mut first: Option<(Tick, usize)> = None;
+        for (number, happening) in queue.iter().enumerate().take(WINDOW) {
+            let about = happening.what.slot();
+            if seen.contains(&about) {
+                continue;
+            }
+            seen.push(about);
+            let due = self.due(happening).max(self.now.tick());
+            if first.is_none_or(|(earliest, _)| due < earliest) {
+                first = Some((due, number));
+            }
+        }
+        first
+    }
+
+    /// When something that came from outside is to come here.
+    fn due(&self, happening: &Happening) -> Tick {
+        let about = happening.what.slot();
+        let behind = happening.after.iter().any(|(slot, count)| {
+            about.is_none_or(|about| about == slot.as_str()) && self.count(slot) < *count
+        });
+        if behind && self.machine.is_some() {
+            return self.tick_of(happening.at + PATIENCE);
+        }
+        let recorded = self.tick_of(self.clocked(happening));
+        let Some(slot) = about else { return recorded };
+        let count = happening.after.get(slot).copied().unwrap_or(0);
+        let Some(then) = self.recording.changed_at(slot, count) else { return recorded };
+        let ours = self.played.states.get(slot).and_then(|states| states.get(count.checked_sub(1)?));
+        let Some((ours, _)) = ours else { return recorded };
+        let gap = happening.at - then;
+        if happening.what.is_consequence() {
+            return self.tick_of(ours + gap);
+        }
+        recorded.max(self.tick_of(ours + gap.min(AT_ONCE)))
+    }
+
+    /// What is printed for a cron job is read at its next run.
+    fn clocked(&self, happening: &Happening) -> f64 {
+        match (&happening.what, &self.machine) {
+            (What::Printed(_), Some(machine)) => {
+                let job = machine.cron_settings().jobs.first();
+                let period = job.map_or(1.0, |job| job.period.max(1) as f64);
+                let start = self.started() + self.phase;
+                start + ((happening.at + 0.03 - start) / period).ceil() * period
+            }
+            (What::Start, _) => happening.at + self.phase,
+            _ => happening.at,
+        }
+    }
+
+    fn started(&self) -> f64 {
+        let starts = self.recording.happenings.iter().filter(|it| matches!(it.what, What::Start));
+        starts.map(|it| it.at).filter(|at| *at <= self.seconds()).fold(0.0, f64::max)
+    }
+
+    fn count(&self, slot: &str) -> usize {
+        self.played.states.get(slot).map_or(0, Vec::len)
+    }
+
+    fn tick_of(&self, seconds: f64) -> Tick {
+        let at = self.begun.tick().0 as f64 + seconds * 1e6;
+        Tick(at.max(0.0) as u64)
+    }
+
+    fn seconds(&self) -> f64 {
+        self.now.tick().since(self.begun.tick()).as_secs_f64()
+    }
+
+    fn advance(&mut self, to: Tick) {
+        if self.now.epoch() != self.now.plus(to.since(self.now.tick())).epoch() {
+            self.keep_ads();
+        }
+        self.now = self.now.plus(to.since(self.now.tick()));
+    }
+
+    /// What is measured is told before anything else: only what really comes wakes the machine.
+    fn measure(&mut self) {
+        let idle = i64::try_from(self.now.tick().since(self.idle_since).as_secs()).unwrap_or(0);
+        let measured = Measured {
+            load: self.ground.load,
+            idle: Some(idle),
+            virtual_memory: 24_683_672,
+            ..Measured::default()
+        };
+        self.tell(Event::Measured(Box::new(measured)));
+    }
+
+    /// The ads as they are at the end of a second.
+    fn keep_ads(&mut self) {
+        let Some(machine) = &self.machine else { return };
+        let wanted = self.recording.happenings.iter().any(|happening| {
+            matches!(happening.what, What::Status(_))
+                && (self.tick_of(happening.at).0.abs_diff(self.now.tick().0)) < 8_000_000
+        });
+        if !wanted {
+            return;
+        }
+        let slots: Vec<(SlotKey, String)> =
+            machine.slots().map(|(key, id, ..)| (key, id.to_owned())).collect();
+        for (key, slot) in slots {
+            if let Some(ad) = machine.sent_ad(key) {
+                self.played.sent.push(Sent { epoch: self.now.epoch(), slot, ad });
+            }
+        }
+    }
+
+    /// What the machine waited for has come.
+    fn own(&mut self) {
+        let tick = self.now.tick();
+        let (due, rest): (Vec<_>, Vec<_>) = self.hooks.drain(..).partition(|(at, ..)| *at <= tick);
+        self.hooks = rest;
+        for (_, run, stdout) in due {
+            self.step(Event::HookEnded { run, stdout, cut: false });
+        }
+        if self.machine.as_ref().and_then(ExecutionPoint::next_wake).is_some_and(|wake| wake <= tick) {
+            self.step(Event::Tick);
+        }
+    }
+
+    fn happen(&mut self, happening: Happening) -> Result<()> {
+        let command = |slot: String, command: ClaimCommand| Event::Command { slot, command };
+        let event = match happening.what {
+            What::Start => return self.start(),
+            What::Configure(lines) => {
+                self.ground.add(&lines);
+                return Ok(());
+            }
+            What::Reconfigure => Event::Reconfigure(Box::new(self.ground.settings()?)),
+            What::Printed(changes) => {
+                for (name, value) in changes {
+                    match value {
+                        Some(value) => drop(self.printed.insert(name, value)),
+                        None => drop(self.printed.remove(&name)),
+                    }
+                }
+                let lines = self.printed.iter().map(|(name, value)| format!("{name} = {value}\n"));
+                let stdout: String = lines.collect();
+                self.cron_output("ctl", stdout.as_bytes());
+                return Ok(());
+            }
+            What::CronOutput { program, stdout } => {
+                self.cron_output(&program, &stdout);
+                return Ok(());
+            }
+            What::Touched => {
+                self.idle_since = self.now.tick();
+                return Ok(());
+            }
+            What::Status(_) => {
+                self.keep_ads();
+                return Ok(());
+            }
+            What::Request { slot, job, lease, .. } => {
+                let Some(job) = self.job(job) else { return Ok(()) };
+                let request =
+                    ClaimRequest { job, lease, schedd: self.ground.host().into(), host: "127.0.0.1".into() };
+                command(slot, ClaimCommand::Request(Box::new(request)))
+            }
+            What::Activate { slot, job } => {
+                self.jobs.insert(slot.clone(), job);
+                let Some(mut job) = self.job(Some(job)) else { return Ok(()) };
+                job.set("JobCurrentStartDate", self.now.epoch());
+                command(slot, ClaimCommand::Activate(Box::new(job)))
+            }
+            What::FinalUpdate { slot } => match self.starters.get(&slot) {
+                Some(&starter) => Event::FinalUpdate { starter },
+                None => return Ok(()),
+            },
+            What::StarterExited { slot } => match self.starters.remove(&slot) {
+                Some(starter) => Event::StarterExited { starter, exit: Exit::Code(0) },
+                None => return Ok(()),
+            },
+            What::JobUpdate { slot, lines } => match self.starters.get(&slot) {
+                Some(&starter) => {
+                    let (ad, _) = long::parse(lines.as_bytes());
+                    if let Some(job) = self.jobs.get(&slot).filter(|_| !ad.contains("JobState")) {
+                        self.learned.entry(*job).or_default().update(&ad);
+                    }
+                    Event::JobUpdate { starter, ad: Box::new(ad) }
+                }
+                None => return Ok(()),
+            },
+            What::Deactivate { slot, how } => command(
+                slot,
+                ClaimCommand::Deactivate(match how {
+                    "forcibly" => Deactivation::Forcibly,
+                    "job_done" => Deactivation::JobDone,
+                    _ => Deactivation::Graceful,
+                }),
+            ),
+            What::Release { slot, waiting } => command(slot, ClaimCommand::Release { waiting }),
+            What::Match { slot } => command(slot, ClaimCommand::Match),
+            What::Vacate { slot, fast } => Event::Vacate { slot, fast },
+            What::Suspend { slot, stop: true } => Event::Suspend { slot: Some(slot) },
+            What::Suspend { slot, stop: false } => Event::Continue { slot: Some(slot) },
+            What::Drain(words) => Event::Drain(drain(&words)),
+            What::CancelDrain => Event::CancelDrain,
+            What::ShutDown(how) => Event::Shutdown(match self.end(how) {
+                "peaceful" => Shutdown::Peaceful,
+                "fast" => Shutdown::Fast,
+                _ => Shutdown::Graceful,
+            }),
+        };
+        self.step(event);
+        Ok(())
+    }
+
+    fn end(&mut self, how: &'static str) -> &'static str {
+        self.asked_to_end = true;
+        how
+    }
+
+    fn start(&mut self) -> Result<()> {
+        self.ground.measured_at(self.recording, self.seconds())?;
+        let settings = self.ground.settings()?;
+        self.cron = CronAds::new(Quirks::Reference);
+        self.cron.configure(&settings.cron.jobs);
+        let world: Rc<dyn htc_hooks::world::World> = self.ground.world.clone();
+        self.machine = Some(ExecutionPoint::new(settings, world, self.now));
+        self.starters.clear();
+        self.hooks.clear();
+        self.asked_to_end = false;
+        self.names.clear();
+        self.step(Event::Start);
+        if !self.printed.is_empty() {
+            let lines = self.printed.iter().map(|(name, value)| format!("{name} = {value}\n"));
+            let stdout: String = lines.collect();
+            self.cron_output("ctl", stdout.as_bytes());
+        }
+        Ok(())
+    }
+
+    /// A run of a cron job has ended.
+    fn cron_output(&mut self, program: &str, stdout: &[u8]) {
+        let Some(machine) = &self.machine else { return };
+        let settings = machine.cron_settings();
+        let ends =
+            |executable: &[u8]| executable.rsplit(|byte| *byte == b'/').next() == Some(program.as_bytes());
+        let Some(job) = settings.jobs.iter().find(|job| ends(&job.executable)).cloned() else { return };
+        let output = self
+            .outputs
+            .entry(program.to_owned())
+            .or_insert_with(|| CronOutput::new(&job.prefix, Quirks::Reference));
+        output.begin();
+        let mut blocks = output.take(stdout);
+        blocks.extend(output.finish());
+        for block in blocks {
+            self.cron.publish(&job, &block, settings.auto_publish, self.now, &*self.ground.world);
+        }
+        let ads = self.cron.clone();
+        self.step(Event::Cron(Box::new(ads)));
+    }
+
+    fn job(&self, job: Option<(i64, i64)>) -> Option<ClassAd> {
+        let (cluster, proc) = job?;
+        let submit = self.recording.submits.get(&cluster)?;
+        let mut ad = submit.ad((cluster, proc), &self.ground.host(), self.recording.epoch);
+        if let Some(learned) = self.learned.get(&(cluster, proc)) {
+            ad.update(learned);
+        }
+        Some(ad)
+    }
+
+    fn step(&mut self, event: Event) {
+        self.measure();
+        self.tell(event);
+    }
+
+    fn tell(&mut self, event: Event) {
+        let mut waiting = VecDeque::from([event]);
+        while let Some(event) = waiting.pop_front() {
+            let Some(machine) = &mut self.machine else { return };
+            for action in machine.step(self.now, event) {
+                self.act(action, &mut waiting);
+            }
+        }
+    }
+
+    fn act(&mut self, action: Action, waiting: &mut VecDeque<Event>) {
+        if let Some(machine) = &self.machine {
+            let names = machine.slots().map(|(key, id, ..)| (key, id.to_owned()));
+            self.names.extend(names);
+        }
+        let names = &self.names;
+        let id = |key: SlotKey| {
+            let parent = || names.get(&SlotKey::of(key.number)).map(|name| format!("{name}_{}", key.sub));
+            names.get(&key).cloned().or_else(parent).unwrap_or_default()
+        };
+        match action {
+            Action::Tell(Notice::State { slot, state, activity, .. }) => {
+                let change = (self.seconds(), format!("{state}/{activity}"));
+                let slot = id(slot);
+                self.played.states.entry(slot).or_default().push(change);
+            }
+            Action::Tell(Notice::Warning { slot, text }) => {
+                let slot = slot.map(id).unwrap_or_default();
+                self.played.said.push(format!("+{:.3} {slot}: {text}", self.seconds()));
+            }
+            Action::Finished { .. } => {
+                if !self.asked_to_end {
+                    self.played.ends.push(self.seconds());
+                }
+            }
+            Action::Tell(_) | Action::KillHook(_) | Action::SignalStarter { .. } => {}
+            Action::RunHook(call) => self.hook(call, waiting),
+            Action::SpawnStarter(call) => {
+                self.pids += 1;
+                self.starters.insert(id(call.slot), call.starter);
+                waiting.push_front(Event::StarterSpawned { starter: call.starter, pid: self.pids });
+            }
+        }
+    }
+
+    fn hook(&mut self, call: HookCall, waiting: &mut VecDeque<Event>) {
+        if call.hook != SlotHook::FetchWork {
+            waiting.push_back(Event::HookEnded { run: call.run, stdout: Vec::new(), cut: false });
+            return;
+        }
+        // Whoever comes first after the job was there gets it.
+        let there = self.fetches.front().is_some_and(|fetch| fetch.at <= self.seconds() + 1.1);
+        let stdout = if there { self.fetches.pop_front().map(|fetch| fetch.stdout) } else { None };
+        self.hooks.push((self.now.tick().plus(HOOK_TAKES), call.run, stdout.unwrap_or_default()));
+    }
+}
+
+/// The words of condor_drain.
+fn drain(words: &[String]) -> DrainRequest {
+    let has = |word: &str| words.iter().any(|it| it == word);
+    let reason = words.iter().position(|word| word == "-reason").map(|at| {
+        let rest = &words[at + 1..];
+        let end = rest.iter().position(|word| word.starts_with('-') || word.contains('@'));
+        rest[..end.unwrap_or(rest.len())].join(" ")
+    });
+    DrainRequest {
+        speed: if has("-fast") {
+            DrainSpeed::Fast
+        } else if has("-quick") {
+            DrainSpeed::Quick
+        } else {
+            DrainSpeed::Graceful
+        },
+        reason: reason.unwrap_or_else(|| "by root".to_owned()),
+        resume: has("-resume-on-completion"),
+    }
+}

@@ -1,0 +1,250 @@
+//! Claims of schedds on slots, latches and clauses of Requirements: the machine alone, in virtual time.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use htc_hooks::classad::ClassAd;
+use htc_hooks::classad::format::long;
+use htc_hooks::config::{Config, LoadOptions, Who};
+use htc_hooks::os::RealWorld;
+use htc_hooks::process::Exit;
+use htc_hooks::quirks::Quirks;
+use htc_hooks::slot::{
+    Action, ClaimCommand, ClaimRequest, Deactivation, Event, ExecutionPoint, Limits, Notice, SlotKey,
+    StarterId, Surroundings, configure,
+};
+use htc_hooks::time::Now;
+
+/// An execution point, its clock, and what its slots went through.
+struct Machine {
+    point: ExecutionPoint,
+    now: Now,
+    states: Vec<String>,
+    starter: Option<StarterId>,
+    warnings: Vec<String>,
+}
+
+impl Machine {
+    fn new(lines: &str) -> Self {
+        let place = tempfile::tempdir().unwrap();
+        let file = place.path().join("condor_config");
+        let text =
+            format!("NUM_CPUS = 4\nMEMORY = 1000\nSTARTD_DETECT_GPUS =\nPOLLING_INTERVAL = 1\n{lines}\n");
+        std::fs::write(&file, text).unwrap();
+        let world = Rc::new(RealWorld::new());
+        let who = Who { subsystem: "STARTD".into(), ..Who::default() };
+        let options = LoadOptions { file: Some(file), environment: false, ..LoadOptions::default() };
+        let (config, _) = Config::load(&*world, &who, &options).unwrap();
+        let around =
+            Surroundings { disk_free: 1_000_000, virtual_memory: 1_000_000, ..Surroundings::default() };
+        let made = configure(&config, &*world, &around, Quirks::Reference, Limits::default()).unwrap();
+        let now = Now::at_epoch(1_800_000_000);
+        let point = ExecutionPoint::new(made.settings, world, now);
+        let mut machine = Machine { point, now, states: Vec::new(), starter: None, warnings: Vec::new() };
+        machine.step(Event::Start);
+        machine.states.clear();
+        machine
+    }
+
+    fn step(&mut self, event: Event) {
+        let mut events = vec![event];
+        while let Some(event) = events.pop() {
+            for action in self.point.step(self.now, event) {
+                match action {
+                    Action::SpawnStarter(call) => {
+                        self.starter = Some(call.starter);
+                        events.push(Event::StarterSpawned { starter: call.starter, pid: 77 });
+                    }
+                    Action::Tell(Notice::State { state, activity, .. }) => {
+                        self.states.push(format!("{state}/{activity}"));
+                    }
+                    Action::Tell(Notice::Warning { text, .. }) => self.warnings.push(text),
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    fn ask(&mut self, slot: &str, command: ClaimCommand) {
+        self.step(Event::Command { slot: slot.into(), command });
+    }
+
+    fn claim(&mut self, slot: &str, lines: &str, lease: i64) {
+        let (job, schedd, host) = (job(lines), "submit".into(), "10.0.0.1".into());
+        self.ask(slot, ClaimCommand::Request(Box::new(ClaimRequest { job, lease, schedd, host })));
+    }
+
+    fn wait(&mut self, seconds: u64) {
+        let end = self.now.plus(Duration::from_secs(seconds));
+        while let Some(wake) = self.point.next_wake().filter(|wake| *wake <= end.tick()) {
+            self.now = self.now.plus(wake.since(self.now.tick()));
+            self.step(Event::Tick);
+        }
+        self.now = end;
+    }
+
+    fn starter_ends(&mut self) {
+        let starter = self.starter.take().unwrap();
+        self.step(Event::FinalUpdate { starter });
+        self.step(Event::StarterExited { starter, exit: Exit::Code(0) });
+    }
+
+    fn went(&mut self) -> String {
+        std::mem::take(&mut self.states).join(" ")
+    }
+
+    fn ad(&self, key: SlotKey) -> String {
+        String::from_utf8(long::print(&self.point.sent_ad(key).unwrap())).unwrap()
+    }
+}
+
+fn job(lines: &str) -> ClassAd {
+    let base = "User = \"alice@here\"\nOwner = \"alice\"\nJobUniverse = 5\nRequestCpus = 1\nRequestMemory = 10\nRequestDisk = 10\n";
+    let (ad, errors) = long::parse(format!("{base}{lines}\n").as_bytes());
+    assert!(errors.is_empty());
+    ad
+}
+
+/// Transitions 6 and 8.
+#[test]
+fn a_matched_slot_that_nobody_claims_goes_back_when_match_timeout_is_over() {
+    let mut machine = Machine::new("MATCH_TIMEOUT = 20");
+    machine.ask("slot1", ClaimCommand::Match);
+    machine.wait(18);
+    assert_eq!(machine.went(), "Matched/Idle");
+    machine.wait(4);
+    assert_eq!(machine.went(), "Owner/Idle Unclaimed/Idle");
+}
+
+/// Transitions 5, 11, 12; a starter with a shadow cleans up before it ends.
+#[test]
+fn a_claim_runs_one_job_after_the_other_until_its_schedd_releases_it() {
+    let mut machine =
+        Machine::new("SLOT_TYPE_1_PARTITIONABLE = False\nSLOT_TYPE_1 = 100%\nNUM_SLOTS_TYPE_1 = 1");
+    machine.claim("slot1", "", 1800);
+    for _ in 0..2 {
+        machine.ask("slot1", ClaimCommand::Activate(Box::new(job(""))));
+        machine.starter_ends();
+    }
+    machine.ask("slot1", ClaimCommand::Release { waiting: false });
+    let one = "Claimed/Busy Claimed/Cleaning Claimed/Idle";
+    assert_eq!(
+        machine.went(),
+        format!("Claimed/Idle {one} {one} Preempting/Killing Owner/Idle Unclaimed/Idle")
+    );
+    let ad = machine.ad(SlotKey::of(1));
+    assert!(ad.contains("\nClaimRequests = 1\n") && ad.contains("\nActivationRequests = 2\n"), "{ad}");
+}
+
+/// `Resource::kill_claim`: the state changes when the starter is gone.
+#[test]
+fn a_claim_released_while_its_starter_cleans_up_ends_with_the_starter() {
+    let mut machine = Machine::new("NUM_SLOTS = 1\nNUM_SLOTS_TYPE_1 = 1\nSLOT_TYPE_1_PARTITIONABLE = False");
+    machine.claim("slot1", "", 1800);
+    machine.ask("slot1", ClaimCommand::Activate(Box::new(job(""))));
+    let starter = machine.starter.unwrap();
+    machine.step(Event::FinalUpdate { starter });
+    machine.went();
+    machine.ask("slot1", ClaimCommand::Release { waiting: false });
+    assert_eq!(machine.went(), "");
+    machine.step(Event::StarterExited { starter, exit: Exit::Code(0) });
+    assert_eq!(machine.went(), "Preempting/Vacating Owner/Idle Unclaimed/Idle");
+}
+
+/// Transitions 13, 19, 23; the waiting claim is shown in the slot's ad.
+#[test]
+fn a_claim_that_rank_prefers_waits_for_the_retirement_of_the_present_one() {
+    let lines = "SLOT_TYPE_1_PARTITIONABLE = False\nNUM_SLOTS_TYPE_1 = 1\nRANK = TARGET.Weight\n\
+                 MaxJobRetirementTime = 100\nMachineMaxVacateTime = 10";
+    let mut machine = Machine::new(lines);
+    machine.claim("slot1", "Weight = 5", 1800);
+    machine.ask("slot1", ClaimCommand::Activate(Box::new(job("Weight = 5"))));
+    machine.claim("slot1", "Weight = 1", 1800);
+    assert!(
+        machine.warnings.iter().any(|text| text.contains("rank 1 is less than 5")),
+        "{:?}",
+        machine.warnings
+    );
+    assert_eq!(machine.went(), "Claimed/Idle Claimed/Busy");
+    machine.claim("slot1", "Weight = 9", 1800);
+    assert_eq!(machine.went(), "Claimed/Retiring");
+    machine.wait(1);
+    assert!(machine.ad(SlotKey::of(1)).contains("\nPreemptingOwner = \"alice\"\n"));
+    machine.ask("slot1", ClaimCommand::Release { waiting: true });
+    assert_eq!(machine.went(), "Claimed/Busy");
+    machine.claim("slot1", "Weight = 9", 1800);
+    machine.wait(95);
+    assert_eq!(machine.went(), "Claimed/Retiring Preempting/Vacating");
+    let starter = machine.starter.unwrap();
+    machine.step(Event::StarterExited { starter, exit: Exit::Code(0) });
+    assert_eq!(machine.went(), "Claimed/Idle");
+    assert!(machine.ad(SlotKey::of(1)).contains("\nRemoteOwner = \"alice@here\"\n"));
+}
+
+#[test]
+fn an_idle_claim_ends_with_its_lease_unless_its_schedd_is_alive() {
+    let mut machine = Machine::new("NUM_SLOTS_TYPE_1 = 1\nSLOT_TYPE_1_PARTITIONABLE = False");
+    machine.claim("slot1", "", 30);
+    machine.wait(25);
+    machine.ask("slot1", ClaimCommand::Alive);
+    machine.wait(25);
+    assert_eq!(machine.went(), "Claimed/Idle");
+    machine.wait(10);
+    assert_eq!(machine.went(), "Preempting/Killing Owner/Idle Unclaimed/Idle");
+}
+
+#[test]
+fn a_partitionable_slot_gives_a_claim_a_dynamic_one_and_takes_it_back() {
+    let mut machine =
+        Machine::new("SLOT_TYPE_1_PARTITIONABLE = True\nSLOT_TYPE_1 = 100%\nNUM_SLOTS_TYPE_1 = 1");
+    machine.claim("slot1", "RequestCpus = 3", 1800);
+    machine.claim("slot1", "RequestCpus = 3", 1800);
+    assert_eq!(machine.went(), "Claimed/Idle Owner/Idle Unclaimed/Idle");
+    assert!(machine.ad(SlotKey::of(1)).contains("\nCpus = 1\n"));
+    machine.ask("slot1_1", ClaimCommand::Activate(Box::new(job("RequestCpus = 3"))));
+    machine.ask("slot1_1", ClaimCommand::Deactivate(Deactivation::Graceful));
+    machine.starter_ends();
+    machine.ask("slot1_1", ClaimCommand::Release { waiting: false });
+    assert!(machine.ad(SlotKey::of(1)).contains("\nCpus = 4\n"));
+}
+
+/// `Resource::evaluate_latches`.
+#[test]
+fn a_latch_shows_when_its_attribute_changed_and_to_what() {
+    let mut machine =
+        Machine::new("STARTD_LATCH_EXPRS = Late\nLate = time() >= 1800000010\nUPDATE_INTERVAL = 2");
+    machine.wait(6);
+    let ad = machine.ad(SlotKey::of(1));
+    assert!(ad.contains("\nLateValue = 0\n"), "{ad}");
+    machine.wait(10);
+    let ad = machine.ad(SlotKey::of(1));
+    assert!(ad.contains("\nLateValue = 1\n") && ad.contains("\nLateTime = 180000001"), "{ad}");
+}
+
+/// `Reqexp.cpp`: START in capitals beside clauses; dynamic slots have clauses of their own.
+#[test]
+fn clauses_of_requirements_and_health_checks_are_in_the_ads_of_both_kinds_of_slot() {
+    let lines = "SLOT_TYPE_1_PARTITIONABLE = True\nSLOT_TYPE_1 = 100%\nNUM_SLOTS_TYPE_1 = 1\nA = True\nP = True\nD = True\n\
+                 SLOT_REQUIREMENTS_CLAUSES = A\nPSLOT_REQUIREMENTS_CLAUSES = P\nDSLOT_REQUIREMENTS_CLAUSES = D\n\
+                 STARTD_HEALTH_EXPRS = A, P";
+    let mut machine = Machine::new(lines);
+    machine.claim("slot1", "", 1800);
+    let (parent, child) = (machine.ad(SlotKey::of(1)), machine.ad(SlotKey { number: 1, sub: 1 }));
+    let whole = "\nRequirements = Healthy && A && START && WithinResourceLimits && ";
+    assert!(
+        parent.contains(&format!("{whole}P\n")) && child.contains(&format!("{whole}D\n")),
+        "{parent}{child}"
+    );
+    assert!(child.contains("\nHealthFactor = sum(HealthExprs) / 2.0\n"), "{child}");
+}
+
+#[test]
+fn copied_slot_attributes_are_values_where_that_is_configured() {
+    for (knob, value) in [("False", "Cpus * 2"), ("True", "8")] {
+        let lines = format!(
+            "STARTD_ATTRS = Twice\nTwice = Cpus * 2\nSTARTD_SLOT_ATTRS = Twice\nSTARTD_EVAL_SLOT_ATTRS = {knob}"
+        );
+        let machine = Machine::new(&lines);
+        assert!(machine.ad(SlotKey::of(1)).contains(&format!("\nslot1_Twice = {value}\n")), "{knob}");
+    }
+}
