@@ -94,8 +94,8 @@ fn states(
 /// How much later a change may come: what decides it is looked at every so often.
 pub fn tick(recording: &Recording) -> f64 {
     let number = |name: &str| {
-        let lines = recording.config.lines().filter_map(|line| line.split_once('='));
-        let last = lines.filter(|(knob, _)| knob.trim() == name).last();
+        let mut lines = recording.config.lines().filter_map(|line| line.split_once('='));
+        let last = lines.rfind(|(knob, _)| knob.trim() == name);
         last.and_then(|(_, value)| value.trim().parse::<f64>().ok())
     };
     let interval = |name: &str, default: f64| number(name).unwrap_or(default);

@@ -7,6 +7,7 @@ mod compare;
 mod computed;
 mod ground;
 mod happening;
+mod log;
 mod player;
 mod recording;
 mod submit;

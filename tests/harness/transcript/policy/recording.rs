@@ -9,10 +9,13 @@ use serde_json::Value;
 
 use super::super::Result;
 use super::happening::{Changes, Happening, What};
+use super::log::{self, Line};
 use super::submit::{self, Submit};
 
 /// One change of a slot: seconds since the start, and the state and activity it went to.
 pub type Change = (f64, String);
+/// What each slot went through.
+pub type States = BTreeMap<String, Vec<Change>>;
 
 /// What is known of a call of FETCH_WORK that brought a job.
 #[derive(Clone, Debug)]
@@ -33,7 +36,7 @@ pub struct Recording {
     pub epoch: f64,
     pub happenings: Vec<Happening>,
     /// What each slot went through.
-    pub states: BTreeMap<String, Vec<Change>>,
+    pub states: States,
     pub fetches: Vec<Fetch>,
     pub submits: BTreeMap<i64, Submit>,
     /// When the daemon ended without being asked to.
@@ -51,21 +54,9 @@ const MEASURED: &[(&str, f64, &str)] = &[
     ("use POLICY : Preempt_If_Disk_Exceeded, driven", 2.0, "DiskUsage = 58609"),
     ("use POLICY : Hold_If_Disk_Exceeded, driven", 2.0, "DiskUsage = 58609"),
 ];
-/// How long after it was asked to end the daemon does so, in seconds.
-const ASKED: f64 = 8.0;
-
 /// Whether a directory holds such a recording.
 pub fn is_one(directory: &Path) -> bool {
     directory.join("events.jsonl").is_file()
-}
-
-/// One line of `timeline.txt` or `events.jsonl` that matters.
-#[derive(Clone, Debug)]
-struct Line {
-    at: f64,
-    source: &'static str,
-    slot: Option<String>,
-    text: String,
 }
 
 impl Recording {
@@ -76,8 +67,8 @@ impl Recording {
             let bytes = fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
             Ok::<_, String>(String::from_utf8_lossy(&bytes).into_owned())
         };
-        let timeline = timeline(&text("timeline.txt")?);
-        let (states, claims) = events(&text("events.jsonl")?)?;
+        let timeline = log::timeline(&text("timeline.txt")?);
+        let (states, claims) = log::events(&text("events.jsonl")?)?;
         let mut recording = Recording {
             directory: directory.to_owned(),
             title: String::new(),
@@ -92,7 +83,9 @@ impl Recording {
         };
         recording.submissions(&timeline)?;
         recording.title = title(&text("README.md")?);
-        recording.happened(&timeline, &claims);
+        let log = log::read(&timeline, &claims);
+        (recording.happenings, recording.ends) = (log.happenings, log.ends);
+        recording.jobs_of_claims(&claims);
         recording.measured();
         recording.before_edits();
         recording.calls()?;
@@ -139,115 +132,8 @@ impl Recording {
         Ok(())
     }
 
-    fn happened(&mut self, timeline: &[Line], claims: &[Line]) {
-        let mut drain_words = Vec::new();
-        let mut cancelled = f64::NEG_INFINITY;
-        let mut fetched = f64::NEG_INFINITY;
-        let mut begins = false;
-        let mut born: BTreeMap<String, f64> = BTreeMap::new();
-        let add = |happenings: &mut Vec<Happening>, at, what| {
-            happenings.push(Happening { at, what, after: Changes::new() });
-        };
-        let out = &mut self.happenings;
-        for (number, line) in timeline.iter().enumerate() {
-            let text = line.text.as_str();
-            if line.source == "harness" {
-                if let Some(words) = text.strip_prefix("run condor_drain ") {
-                    drain_words = words.split(' ').map(str::to_owned).collect();
-                }
-                if let Some(what) = harness(text) {
-                    add(out, line.at, what);
-                }
-                continue;
-            }
-            if line.source != "startd" {
-                continue;
-            }
-            let Some(slot) = line.slot.clone() else {
-                match text {
-                    _ if text.starts_with("Processing drain request") => {
-                        add(out, line.at, What::Drain(drain_words.clone()));
-                    }
-                    _ if text.starts_with("Processing cancel drain request") => {
-                        let next = timeline[number + 1..].iter().find(|line| line.source == "startd");
-                        // A cancellation that names another drain than the present one.
-                        if next.is_none_or(|next| !next.text.starts_with("Failed to cancel draining")) {
-                            cancelled = line.at;
-                            add(out, line.at, What::CancelDrain);
-                        }
-                    }
-                    _ if text.contains("Finished fetching work successfully") => fetched = line.at,
-                    _ if text.contains("received VACATE_ALL_CLAIMS command") => {
-                        add(out, line.at, What::Vacate { slot: None, fast: false });
-                    }
-                    _ if text.contains("received VACATE_ALL_FAST command") => {
-                        add(out, line.at, What::Vacate { slot: None, fast: true });
-                    }
-                    _ if text.starts_with("** condor_startd") => begins = true,
-                    _ if text.starts_with("Got SIG") => {
-                        let asked = timeline[..number].iter().rev().take_while(|it| it.at > line.at - ASKED);
-                        let how = match text {
-                            _ if text.contains("graceful") => "graceful",
-                            _ if text.contains("peaceful") => "peaceful",
-                            _ => "fast",
-                        };
-                        if asked.filter(|it| it.source == "harness").any(|it| is_end(&it.text)) {
-                            add(out, line.at, What::ShutDown(how));
-                        } else {
-                            self.ends.push(line.at);
-                        }
-                    }
-                    _ => {}
-                }
-                continue;
-            };
-            if text.starts_with("New ") && text.contains("lot of type") && std::mem::take(&mut begins) {
-                add(out, line.at, What::Start);
-            }
-            if text.starts_with("New dSlot") {
-                born.insert(slot, line.at);
-                continue;
-            }
-            let ends_claimed = text.ends_with("-> Claimed") || text.ends_with("-> Claimed/Idle");
-            if text.starts_with("Changing state") && ends_claimed {
-                let taken_over = text.contains("Preempting/") || line.at - fetched < 0.5;
-                let at = born.remove(&slot).unwrap_or(line.at);
-                if !taken_over {
-                    add(out, at, self::request(&slot, at < line.at || is_dynamic(&slot)));
-                }
-            } else if text.starts_with("Partitionable slot can't be split") {
-                add(out, line.at, self::request(&slot, false));
-            } else if let Some(what) = of_slot(&slot, text) {
-                add(out, line.at, what);
-            } else if text.contains("unretiring because no preempting claim exists")
-                && line.at - cancelled > 0.2
-            {
-                add(out, line.at, What::Release { slot, waiting: true });
-            } else if text.starts_with("State change: preempting claim based on") {
-                add(out, line.at, self::request(&slot, false));
-            }
-        }
-        for line in claims {
-            let Some(slot) = line.slot.clone() else { continue };
-            let what = match line.text.as_str() {
-                "Called deactivate_claim()" => What::Deactivate { slot, how: "" },
-                "Called deactivate_claim_forcibly()" => What::Deactivate { slot, how: "forcibly" },
-                "Called deactivate_claim_job_done()" => What::Deactivate { slot, how: "job_done" },
-                "State change: received RELEASE_CLAIM command" => What::Release { slot, waiting: false },
-                "State change: received RELEASE_CLAIM command from preempting claim" => {
-                    What::Release { slot, waiting: true }
-                }
-                text if text.starts_with("State change: starter exited") => What::StarterExited { slot },
-                _ => continue,
-            };
-            add(out, line.at, what);
-        }
-        self.jobs_of_claims(timeline, claims);
-    }
-
     /// Which job a claim was made for is known when it is activated; and with which lease from the log.
-    fn jobs_of_claims(&mut self, timeline: &[Line], claims: &[Line]) {
-        let _ = timeline;
+    fn jobs_of_claims(&mut self, claims: &[Line]) {
         let remote: Vec<(f64, String, (i64, i64))> = claims
             .iter()
             .filter_map(|line| {
@@ -377,130 +263,6 @@ impl Recording {
     }
 }
 
-/// Whether the harness asked the daemon to end.
-fn is_end(what: &str) -> bool {
-    ["stop: ", "still running: ", "run condor_off", "run condor_restart"]
-        .iter()
-        .any(|words| what.starts_with(words))
-}
-
-fn is_dynamic(slot: &str) -> bool {
-    slot.rsplit_once('_').is_some_and(|(_, number)| number.parse::<u32>().is_ok())
-}
-
-fn request(slot: &str, dynamic: bool) -> What {
-    let parent = slot.rsplit_once('_').map_or(slot, |(parent, _)| parent);
-    let addressed = if dynamic { parent } else { slot };
-    What::Request { slot: addressed.to_owned(), claimed: slot.to_owned(), job: None, lease: 1800 }
-}
-
-fn of_slot(slot: &str, text: &str) -> Option<What> {
-    let slot = slot.to_owned();
-    if text.starts_with("Changing activity") && text.ends_with("-> Cleaning") {
-        return Some(What::FinalUpdate { slot });
-    }
-    Some(match text.strip_prefix("State change: ")? {
-        "received VACATE_CLAIM command" => What::Vacate { slot: Some(slot), fast: false },
-        "received VACATE_CLAIM_FAST command" => What::Vacate { slot: Some(slot), fast: true },
-        "received SUSPEND_CLAIM command" => What::Suspend { slot, stop: true },
-        "received CONTINUE_CLAIM command" => What::Suspend { slot, stop: false },
-        "match notification protocol successful" => What::Match { slot },
-        text if text.starts_with("claim-activation protocol successful") => {
-            What::Activate { slot, job: (0, 0) }
-        }
-        _ => return None,
-    })
-}
-
-fn harness(text: &str) -> Option<What> {
-    if let Some(printed) = text.strip_prefix("ctl: ") {
-        return Some(What::Printed(assignments(printed)));
-    }
-    if let Some(lines) = text.strip_prefix("condor_config gets: ").or(text.strip_prefix("condor_config: ")) {
-        return Some(What::Configure(lines.replace(" | ", "\n")));
-    }
-    if text.starts_with("run condor_reconfig") {
-        return Some(What::Reconfigure);
-    }
-    if text.starts_with("the console device is touched") {
-        return Some(What::Touched);
-    }
-    text.strip_prefix("condor_status -long  -> ads/").map(|name| What::Status(name.trim().to_owned()))
-}
-
-/// `A = 1, B = f(2, 3), C removed`.
-fn assignments(text: &str) -> Vec<(String, Option<String>)> {
-    let (mut depth, mut quoted, mut parts) = (0i32, false, vec![String::new()]);
-    for character in text.chars() {
-        match character {
-            '"' => quoted = !quoted,
-            '(' if !quoted => depth += 1,
-            ')' if !quoted => depth -= 1,
-            ',' if !quoted && depth == 0 => {
-                parts.push(String::new());
-                continue;
-            }
-            _ => {}
-        }
-        if let Some(last) = parts.last_mut() {
-            last.push(character);
-        }
-    }
-    let read = |part: &String| match part.split_once(" = ") {
-        Some((name, value)) => (name.trim().to_owned(), Some(value.trim().to_owned())),
-        None => (part.trim().trim_end_matches(" removed").to_owned(), None),
-    };
-    parts.iter().map(read).collect()
-}
-
-/// `   +1.501 startd         slot1: text`.
-fn timeline(text: &str) -> Vec<Line> {
-    let mut lines = Vec::new();
-    for line in text.lines() {
-        let Some((at, rest)) = line.trim_start().split_once(' ') else { continue };
-        let Ok(at) = at.trim_start_matches('+').parse::<f64>() else { continue };
-        let (source, rest) = match rest.split_once(' ') {
-            Some(("harness", rest)) => ("harness", rest),
-            Some(("startd", rest)) => ("startd", rest),
-            _ => continue,
-        };
-        let rest = rest.trim();
-        let (slot, text) = match rest.split_once(": ") {
-            Some((slot, text)) if source == "startd" && is_slot(slot) => {
-                (Some(slot.split('[').next().unwrap_or(slot).to_owned()), text)
-            }
-            _ => (None, rest),
-        };
-        lines.push(Line { at, source, slot, text: text.to_owned() });
-    }
-    lines
-}
-
-/// Names of slots end in a number and have no blank: `slot1`, `big1_2`, `slot1[3.0]`.
-fn is_slot(word: &str) -> bool {
-    let name = word.split('[').next().unwrap_or(word);
-    !name.contains(' ')
-        && name.ends_with(|c: char| c.is_ascii_digit())
-        && name.starts_with(|c: char| c.is_ascii_lowercase())
-}
-
-/// Changes of each slot, and the lines on claims.
-fn events(text: &str) -> Result<(BTreeMap<String, Vec<Change>>, Vec<Line>)> {
-    let (mut states, mut claims) = (BTreeMap::<String, Vec<Change>>::new(), Vec::new());
-    for line in text.lines() {
-        let event: Value = serde_json::from_str(line).map_err(|error| format!("events.jsonl: {error}"))?;
-        let word = |key: &str| event.get(key).and_then(Value::as_str).map(str::to_owned);
-        let at = event.get("t").and_then(Value::as_f64).unwrap_or(0.0);
-        let (slot, why) = (word("slot"), word("why").unwrap_or_default());
-        if event.get("claim").is_some() {
-            claims.push(Line { at, source: "startd", slot, text: why });
-        } else if let (Some(slot), Some(to)) = (slot, word("to")) {
-            states.entry(slot).or_default().push((at, to));
-        }
-    }
-    Ok((states, claims))
-}
-
 /// The heading without the name of the recording.
 fn title(readme: &str) -> String {
     let heading = readme.lines().next().unwrap_or_default();
@@ -536,12 +298,6 @@ fn days(year: i64, month: i64, day: i64) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_a_cron_job_prints_is_told_apart_by_commas_outside_of_calls() {
-        let printed = assignments(r#"A = f(1, "x, y"), B removed"#);
-        assert_eq!(printed, [("A".into(), Some(r#"f(1, "x, y")"#.into())), ("B".into(), None)]);
-    }
 
     #[test]
     fn dates_are_days_since_the_epoch() {

@@ -23,8 +23,8 @@ const DEFAULTS: [(&str, &str, &str); 3] = [
 /// The defaults of a configuration.
 pub fn defaults(config: &str) -> Vec<(String, String)> {
     let knob = |name: &str| {
-        let lines = config.lines().filter_map(|line| line.split_once('='));
-        let last = lines.filter(|(knob, _)| knob.trim() == name).last();
+        let mut lines = config.lines().filter_map(|line| line.split_once('='));
+        let last = lines.rfind(|(knob, _)| knob.trim() == name);
         last.map(|(_, value)| value.trim().to_owned())
     };
     let of = |(name, known, default): (&str, &str, &str)| {

@@ -1,0 +1,281 @@
+//! Reads what came from outside out of the log of the recorded daemon and the notes of the recorder.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::super::Result;
+use super::happening::{Changes, Happening, What};
+use super::recording::States;
+
+/// How long after it was asked to end the daemon does so, in seconds.
+const ASKED: f64 = 8.0;
+
+/// One line of `timeline.txt` or `events.jsonl` that matters.
+#[derive(Clone, Debug)]
+pub struct Line {
+    pub at: f64,
+    pub source: &'static str,
+    pub slot: Option<String>,
+    pub text: String,
+}
+
+/// What a log tells.
+#[derive(Default)]
+pub struct Log {
+    /// What came from outside, of each source in order.
+    pub happenings: Vec<Happening>,
+    /// When the daemon ended without being asked to.
+    pub ends: Vec<f64>,
+    /// The words of condor_drain, to be read when the daemon says that it was asked.
+    drain: Vec<String>,
+    cancelled: f64,
+    fetched: f64,
+    begins: bool,
+    /// Dynamic slots that were made and are not yet claimed.
+    born: BTreeMap<String, f64>,
+}
+
+/// Reads the daemon's log with what was done to it, and the lines on claims.
+pub fn read(timeline: &[Line], claims: &[Line]) -> Log {
+    let mut log = Log { cancelled: f64::NEG_INFINITY, fetched: f64::NEG_INFINITY, ..Log::default() };
+    for (number, line) in timeline.iter().enumerate() {
+        match (line.source, &line.slot) {
+            ("harness", _) => log.done(line),
+            ("startd", None) => log.of_daemon(&timeline[..number], line, &timeline[number + 1..]),
+            ("startd", Some(slot)) => log.of_slot(line, slot),
+            _ => {}
+        }
+    }
+    claims.iter().for_each(|line| log.of_claim(line));
+    log
+}
+
+impl Log {
+    fn add(&mut self, at: f64, what: What) {
+        self.happenings.push(Happening { at, what, after: Changes::new() });
+    }
+
+    fn done(&mut self, line: &Line) {
+        if let Some(words) = line.text.strip_prefix("run condor_drain ") {
+            self.drain = words.split(' ').map(str::to_owned).collect();
+        }
+        if let Some(what) = harness(&line.text) {
+            self.add(line.at, what);
+        }
+    }
+
+    fn of_daemon(&mut self, before: &[Line], line: &Line, after: &[Line]) {
+        let (at, text) = (line.at, line.text.as_str());
+        if text.starts_with("Processing drain request") {
+            self.add(at, What::Drain(self.drain.clone()));
+        } else if text.starts_with("Processing cancel drain request") {
+            let next = after.iter().find(|line| line.source == "startd");
+            // It may name another drain than the present one.
+            if next.is_none_or(|next| !next.text.starts_with("Failed to cancel draining")) {
+                self.cancelled = at;
+                self.add(at, What::CancelDrain);
+            }
+        } else if text.contains("Finished fetching work successfully") {
+            self.fetched = at;
+        } else if text.contains("received VACATE_ALL_CLAIMS command") {
+            self.add(at, What::Vacate { slot: None, fast: false });
+        } else if text.contains("received VACATE_ALL_FAST command") {
+            self.add(at, What::Vacate { slot: None, fast: true });
+        } else if text.starts_with("** condor_startd") {
+            self.begins = true;
+        } else if text.starts_with("Got SIG") {
+            let mut asked = before.iter().rev().take_while(|it| it.at > at - ASKED);
+            let how = match text {
+                _ if text.contains("graceful") => "graceful",
+                _ if text.contains("peaceful") => "peaceful",
+                _ => "fast",
+            };
+            if asked.any(|it| it.source == "harness" && is_end(&it.text)) {
+                self.add(at, What::ShutDown(how));
+            } else {
+                self.ends.push(at);
+            }
+        }
+    }
+
+    fn of_slot(&mut self, line: &Line, slot: &str) {
+        let (at, text) = (line.at, line.text.as_str());
+        if text.starts_with("New ") && text.contains("lot of type") && std::mem::take(&mut self.begins) {
+            self.add(at, What::Start);
+        }
+        if text.starts_with("New dSlot") {
+            self.born.insert(slot.to_owned(), at);
+            return;
+        }
+        let is_claimed = text.ends_with("-> Claimed") || text.ends_with("-> Claimed/Idle");
+        if text.starts_with("Changing state") && is_claimed {
+            let taken_over = text.contains("Preempting/") || at - self.fetched < 0.5;
+            let asked = self.born.remove(slot).unwrap_or(at);
+            if !taken_over {
+                self.add(asked, request(slot, asked < at || is_dynamic(slot)));
+            }
+        } else if text.starts_with("Partitionable slot can't be split")
+            || text.starts_with("State change: preempting claim based on")
+        {
+            self.add(at, request(slot, false));
+        } else if text.contains("unretiring because no preempting claim exists") {
+            if at - self.cancelled > 0.2 {
+                self.add(at, What::Release { slot: slot.to_owned(), waiting: true });
+            }
+        } else if let Some(what) = of_slot(slot, text) {
+            self.add(at, what);
+        }
+    }
+
+    fn of_claim(&mut self, line: &Line) {
+        let Some(slot) = line.slot.clone() else { return };
+        let what = match line.text.as_str() {
+            "Called deactivate_claim()" => What::Deactivate { slot, how: "" },
+            "Called deactivate_claim_forcibly()" => What::Deactivate { slot, how: "forcibly" },
+            "Called deactivate_claim_job_done()" => What::Deactivate { slot, how: "job_done" },
+            "State change: received RELEASE_CLAIM command" => What::Release { slot, waiting: false },
+            "State change: received RELEASE_CLAIM command from preempting claim" => {
+                What::Release { slot, waiting: true }
+            }
+            text if text.starts_with("State change: starter exited") => What::StarterExited { slot },
+            _ => return,
+        };
+        self.add(line.at, what);
+    }
+}
+
+/// Whether the harness asked the daemon to end.
+fn is_end(what: &str) -> bool {
+    ["stop: ", "still running: ", "run condor_off", "run condor_restart"]
+        .iter()
+        .any(|words| what.starts_with(words))
+}
+
+fn is_dynamic(slot: &str) -> bool {
+    slot.rsplit_once('_').is_some_and(|(_, number)| number.parse::<u32>().is_ok())
+}
+
+fn request(slot: &str, dynamic: bool) -> What {
+    let parent = slot.rsplit_once('_').map_or(slot, |(parent, _)| parent);
+    let addressed = if dynamic { parent } else { slot };
+    What::Request { slot: addressed.to_owned(), claimed: slot.to_owned(), job: None, lease: 1800 }
+}
+
+fn of_slot(slot: &str, text: &str) -> Option<What> {
+    let slot = slot.to_owned();
+    if text.starts_with("Changing activity") && text.ends_with("-> Cleaning") {
+        return Some(What::FinalUpdate { slot });
+    }
+    Some(match text.strip_prefix("State change: ")? {
+        "received VACATE_CLAIM command" => What::Vacate { slot: Some(slot), fast: false },
+        "received VACATE_CLAIM_FAST command" => What::Vacate { slot: Some(slot), fast: true },
+        "received SUSPEND_CLAIM command" => What::Suspend { slot, stop: true },
+        "received CONTINUE_CLAIM command" => What::Suspend { slot, stop: false },
+        "match notification protocol successful" => What::Match { slot },
+        text if text.starts_with("claim-activation protocol successful") => {
+            What::Activate { slot, job: (0, 0) }
+        }
+        _ => return None,
+    })
+}
+
+fn harness(text: &str) -> Option<What> {
+    if let Some(printed) = text.strip_prefix("ctl: ") {
+        return Some(What::Printed(assignments(printed)));
+    }
+    if let Some(lines) = text.strip_prefix("condor_config gets: ").or(text.strip_prefix("condor_config: ")) {
+        return Some(What::Configure(lines.replace(" | ", "\n")));
+    }
+    if text.starts_with("run condor_reconfig") {
+        return Some(What::Reconfigure);
+    }
+    if text.starts_with("the console device is touched") {
+        return Some(What::Touched);
+    }
+    text.strip_prefix("condor_status -long  -> ads/").map(|name| What::Status(name.trim().to_owned()))
+}
+
+/// `A = 1, B = f(2, 3), C removed`.
+fn assignments(text: &str) -> Vec<(String, Option<String>)> {
+    let (mut depth, mut quoted, mut parts) = (0i32, false, vec![String::new()]);
+    for character in text.chars() {
+        match character {
+            '"' => quoted = !quoted,
+            '(' if !quoted => depth += 1,
+            ')' if !quoted => depth -= 1,
+            ',' if !quoted && depth == 0 => {
+                parts.push(String::new());
+                continue;
+            }
+            _ => {}
+        }
+        if let Some(last) = parts.last_mut() {
+            last.push(character);
+        }
+    }
+    let read = |part: &String| match part.split_once(" = ") {
+        Some((name, value)) => (name.trim().to_owned(), Some(value.trim().to_owned())),
+        None => (part.trim().trim_end_matches(" removed").to_owned(), None),
+    };
+    parts.iter().map(read).collect()
+}
+
+/// `   +1.501 startd         slot1: text`.
+pub fn timeline(text: &str) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for line in text.lines() {
+        let Some((at, rest)) = line.trim_start().split_once(' ') else { continue };
+        let Ok(at) = at.trim_start_matches('+').parse::<f64>() else { continue };
+        let (source, rest) = match rest.split_once(' ') {
+            Some(("harness", rest)) => ("harness", rest),
+            Some(("startd", rest)) => ("startd", rest),
+            _ => continue,
+        };
+        let rest = rest.trim();
+        let (slot, text) = match rest.split_once(": ") {
+            Some((slot, text)) if source == "startd" && is_slot(slot) => {
+                (Some(slot.split('[').next().unwrap_or(slot).to_owned()), text)
+            }
+            _ => (None, rest),
+        };
+        lines.push(Line { at, source, slot, text: text.to_owned() });
+    }
+    lines
+}
+
+/// Names of slots end in a number and have no blank: `slot1`, `big1_2`, `slot1[3.0]`.
+fn is_slot(word: &str) -> bool {
+    let name = word.split('[').next().unwrap_or(word);
+    !name.contains(' ')
+        && name.ends_with(|c: char| c.is_ascii_digit())
+        && name.starts_with(|c: char| c.is_ascii_lowercase())
+}
+
+/// Changes of each slot, and the lines on claims.
+pub fn events(text: &str) -> Result<(States, Vec<Line>)> {
+    let (mut states, mut claims) = (States::new(), Vec::new());
+    for line in text.lines() {
+        let event: Value = serde_json::from_str(line).map_err(|error| format!("events.jsonl: {error}"))?;
+        let word = |key: &str| event.get(key).and_then(Value::as_str).map(str::to_owned);
+        let at = event.get("t").and_then(Value::as_f64).unwrap_or(0.0);
+        let (slot, why) = (word("slot"), word("why").unwrap_or_default());
+        if event.get("claim").is_some() {
+            claims.push(Line { at, source: "startd", slot, text: why });
+        } else if let (Some(slot), Some(to)) = (slot, word("to")) {
+            states.entry(slot).or_default().push((at, to));
+        }
+    }
+    Ok((states, claims))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_cron_job_prints_is_told_apart_by_commas_outside_of_calls() {
+        let printed = assignments(r#"A = f(1, "x, y"), B removed"#);
+        assert_eq!(printed, [("A".into(), Some(r#"f(1, "x, y")"#.into())), ("B".into(), None)]);
+    }
+}
