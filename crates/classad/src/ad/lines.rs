@@ -17,10 +17,10 @@ pub enum LineError {
     /// The value does not begin with an expression. Spans count from the start of the line.
     #[error("bad value: {0}")]
     Value(ParseError),
-    /// The name is none that an attribute can be asked for by. Only [`exact_line`] minds.
+    /// The name is none that an attribute can be asked for by. Only exact reading minds ([`AdReader::exact`](crate::read::stream::AdReader::exact)).
     #[error("the name is no identifier; it has letters, digits and `_`")]
     Name(Span),
-    /// Something stands behind the value. Only [`exact_line`] minds.
+    /// Something stands behind the value. Only exact reading minds ([`AdReader::exact`](crate::read::stream::AdReader::exact)).
     #[error("the value ends before this")]
     Rest(Span),
 }

@@ -1,6 +1,6 @@
 //! What texts are: names, numbers, times, tokens, expressions as trees; and what an evaluation yields, since literals are values.
 //!
-//! Values and expressions may hold ads, and ads hold expressions: [`value`], [`expr`] and [`crate::ad`] know one another.
+//! Values and expressions may hold ads, and ads hold expressions: `value`, `expr` and [`crate::ad`] know one another.
 
 pub(crate) mod dialect;
 pub(crate) mod error;
