@@ -158,6 +158,18 @@ quirks! {
         "without space for .job.ad and .machine.ad the job runs without them", "c41 022";
     UnremovableScratchSilent, "unremovable-scratch-silent",
         "what cannot be removed of the scratch directory stays, and nobody is told", "c41 033 to 035";
+    Docker255IsSuccess, "docker-255-is-success",
+        "a container that exits with 255 is reported as exit code 0", "c21 034; docker_proc.cpp";
+    DockerStartHangs, "docker-start-hangs",
+        "without a shadow a failed pull, or a container that cannot be made after one, leaves starter and scratch directory for ever; a foreign architecture ends it by an exception", "c21 018, 033, 034, 038, c22 008, 017, 019";
+    DockerCreateStatus, "docker-create-status",
+        "without a shadow a failed `docker create` counts as the job's exit with its status", "c21 026";
+    DockerTestFromPath, "docker-test-from-path",
+        "the start-up test runs `docker` from PATH, not DOCKER", "c24 012, 013, 018";
+    SingularityImageDefault, "singularity-image-default",
+        "without SINGULARITY_IMAGE_EXPR and ContainerImage the image is the text `SingularityImage`; so is an expression that gives no string", "c20 011, 015, 029";
+    OutsideScratchInside, "outside-scratch-inside",
+        "with a target directory and Iwd elsewhere _CONDOR_SCRATCH_DIR_OUTSIDE_CONTAINER is the path inside", "c20 031; singularity.cpp";
     // Cron jobs.
     CronSlotPrefixMatch, "cron-slot-prefix-match",
         "SlotName or Name of a cron record is a prefix: `slot1` hits `slot10@...`", "startd_named_classad.cpp";

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use bstr::BString;
 
+use super::container::{Choice, ContainerPlan, ToolCall};
 use super::failure::StartFailure;
 use crate::hook::HookType;
 use crate::process::{Exit, Limit};
@@ -25,6 +26,22 @@ pub enum Action {
     WriteFile(File),
     /// Start a hook. Answer: `CallStarted` and later `CallEnded`, or `CallFailed`.
     Call(Call),
+    /// Call the runtime of a container. Answer: `ToolEnded`.
+    RunTool(CallId, Box<ToolCall>),
+    /// Open the job's standard files with the job's rights and close them again. Answer: `FilesOpened`.
+    OpenFiles([StandardFile; 3]),
+    /// Make a directory below the scratch directory with the job's rights.
+    MakeDirectory {
+        /// Which.
+        path: PathBuf,
+        /// Its mode.
+        mode: u32,
+    },
+    /// Say to those who clean up after a starter that was killed which container is its own.
+    Remember {
+        /// The container.
+        container: BString,
+    },
     /// Start the job, PreCmd or PostCmd. Answer: `ProcessStarted` and later `ProcessEnded`, or `ProcessFailed`.
     StartProcess(Box<JobProcess>),
     /// Measure the job's family. Answer: `Measured`.
@@ -135,6 +152,18 @@ pub struct JobProcess {
     pub own_session: bool,
     /// Why it cannot be started after all, found when its standard files had been opened: they are, and stay.
     pub failures: Vec<StartFailure>,
+    /// Whose rights it has.
+    pub account: Account,
+}
+
+/// Whose rights a process has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Account {
+    /// The job's account.
+    Job,
+    /// The account of daemons: the process stands for a container that docker runs. Its standard files are the job's all
+    /// the same, and its environment is the starter's own.
+    Daemon,
 }
 
 /// One of a process's standard files.
@@ -233,6 +262,10 @@ pub enum Notice {
         /// Process.
         pid: u32,
     },
+    /// What the job is to run in.
+    Runtime(Box<Choice>),
+    /// The job is put into a container so.
+    Contained(Box<ContainerPlan>),
     /// The job was stopped or goes on.
     JobSuspended(bool),
     /// The job ended.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use bstr::{BString, ByteSlice};
 
 use super::action::{Action, CallId, File, JobProcess, LogEvent, Notice};
+use super::container::{self, Runtime};
 use super::ending::{self, Deferral};
 use super::event::FamilyUsage;
 use super::exception::{CRASHED, EXCEPTION};
@@ -22,6 +23,7 @@ use crate::classad::format::long;
 use crate::process::Exit;
 use crate::quirks::{Quirk, Quirks};
 use crate::time::Now;
+use crate::world::{FileKind, World as _};
 
 /// `JobUniverse` of jobs below which nothing is mounted.
 const LOCAL_UNIVERSE: i64 = 12;
@@ -346,7 +348,7 @@ impl Starter<'_> {
                 self.scripts_allowed = allowed;
                 Ok(())
             }
-            None => Err(super::container::no_truth_value("STARTER_ALLOW_JOB_PRE_AND_POST_CMD", allow)),
+            None => Err(super::container::no_truth_value("STARTER_ALLOW_JOB_PRE_AND_POST_CMD", allow, false)),
         }
     }
 
@@ -373,6 +375,17 @@ impl Starter<'_> {
             Ok(universe) => universe,
             Err(failure) => return self.start_failed(now, failure, out),
         };
+        let (runtime, late) = match self.choose_runtime(now, out) {
+            Ok(chosen) => chosen,
+            Err(failure) => return self.start_failed(now, failure, out),
+        };
+        if runtime != Runtime::Plain && matches!(self.phase, Phase::Exiting { .. }) {
+            // Started too late: nobody would end the container.
+            return;
+        }
+        if runtime == Runtime::Docker {
+            return self.start_docker(now, out);
+        }
         let setting = &self.settings.mount_under_scratch;
         let mut mounts = match process::mounts(setting, &self.ad, &self.scratch, &world) {
             Ok(mounts) if self.can_mount && universe != LOCAL_UNIVERSE => mounts,
@@ -393,14 +406,50 @@ impl Starter<'_> {
             return;
         }
         let about = self.publication(&job, &world, &self.temporary, &[]);
-        match process::job(&about, &self.own_environment, mounts) {
-            Ok(mut process) => {
+        let planned = process::job(&about, &self.own_environment, mounts).map(|mut process| {
+            if runtime == Runtime::Plain {
+                process.failures.splice(0..0, late);
+                process = process::wrapped(process, &about);
+            }
+            process.failures.extend(self.late_faults(&process));
+            process
+        });
+        match planned {
+            Ok(process) if runtime == Runtime::Singularity => {
+                let mounts = process.mounts.iter().filter(|(_, target)| {
+                    world.stat(target).is_ok_and(|status| status.kind == FileKind::Directory)
+                });
+                out.extend(mounts.map(|(path, _)| Action::MakeDirectory { path: path.clone(), mode: 0o700 }));
+                self.start_singularity(process, out);
+            }
+            Ok(process) => {
                 self.phase = Phase::Starting;
-                process.failures.extend(self.late_faults(&process));
                 out.push(Action::StartProcess(Box::new(JobProcess { private_shm, ..process })));
             }
             Err(failure) => self.start_failed(now, failure, out),
         }
+    }
+
+    /// Which runtime the job gets; what the configuration gives the job for that becomes part of its ad. The second is a
+    /// failure that is found out only when the standard files are open.
+    fn choose_runtime(
+        &mut self,
+        now: Now,
+        out: &mut Vec<Action>,
+    ) -> Result<(Runtime, Option<StartFailure>), StartFailure> {
+        self.container.announced = false;
+        self.container.runtime = None;
+        let choice = match self.with_inputs(now, container::choose) {
+            Some(Ok(choice)) => choice,
+            Some(Err(failure)) if failure.after_event => return Ok((Runtime::Plain, Some(failure))),
+            Some(Err(failure)) => return Err(failure),
+            None => return Ok((Runtime::Plain, None)),
+        };
+        self.ad.update(&choice.given);
+        self.container.runtime = Some(choice.runtime);
+        let runtime = choice.runtime;
+        out.push(Action::Tell(Notice::Runtime(Box::new(choice))));
+        Ok((runtime, None))
     }
 
     /// A process runs.
@@ -417,9 +466,11 @@ impl Starter<'_> {
                 self.post = Some(process);
             }
             Phase::Starting => {
-                out.push(Action::Log(LogEvent::Execute));
+                self.announce(out);
                 out.push(Action::Tell(Notice::JobStarted { pid }));
-                self.note_renice();
+                if !self.container.is_docker() {
+                    self.note_renice();
+                }
                 if self.main.is_none() {
                     self.meter = Meter::new(now.epoch(), self.settings.statistics_window);
                 }
@@ -434,7 +485,7 @@ impl Starter<'_> {
                 self.stopped_at_exec = self.is_suspended_at_exec(now);
                 if self.suspended || self.stopped_at_exec {
                     self.suspended = true;
-                    out.push(Action::StopFamily);
+                    self.stop_family(true, out);
                 }
                 if self.asked.any() {
                     self.end_job(now, out);
@@ -477,7 +528,7 @@ impl Starter<'_> {
             Phase::Starting => {
                 if failure.code == hold_code::FAILED_TO_CREATE_PROCESS || failure.after_event {
                     // 001 is written before the exec and stays (starter.md 10).
-                    out.push(Action::Log(LogEvent::Execute));
+                    self.announce(out);
                     self.note_renice();
                 }
                 self.asked.fast = true;
@@ -511,7 +562,7 @@ impl Starter<'_> {
     /// The job cannot be started: fast shutdown.
     fn start_failed(&mut self, now: Now, failure: StartFailure, out: &mut Vec<Action>) {
         if failure.after_event {
-            out.push(Action::Log(LogEvent::Execute));
+            self.announce(out);
         }
         self.asked.fast = true;
         self.not_started(now, failure, out);

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use bstr::{BString, ByteSlice};
 
 use super::action::{Action, CallId, LogEvent, Notice};
+use super::contained::After;
 use super::ending;
 use super::failure::StartFailure;
 use super::machine::{JOB_EXIT, Phase, Process, Starter, UPDATE_JOB_INFO};
@@ -82,6 +83,9 @@ impl Starter<'_> {
 
     /// Log event, result ad, removal (`Starter::cleanupJobs`).
     pub(super) fn clean_up(&mut self, now: Now, out: &mut Vec<Action>) {
+        if self.unload(After::CleanUp, out) {
+            return;
+        }
         let ended = self.main.as_ref().and_then(|main| main.ended);
         if let Some((_, exit)) = ended {
             let mut result = ClassAd::new();
@@ -96,6 +100,12 @@ impl Starter<'_> {
                 },
             }));
             out.push(Action::WriteResultAd(long::print(&result)));
+        } else if self.main.is_some() && self.evicted && self.quirks == Quirks::Reference {
+            // A container that was not started counts as a job that runs.
+            let mut result = ClassAd::new();
+            self.publish_main(&mut result, now);
+            out.push(Action::Log(LogEvent::Evicted { exit: Exit::Code(0) }));
+            out.push(Action::WriteResultAd(long::print(&result)));
         } else if let Some(at) = self.missed {
             out.push(Action::WriteResultAd(long::print(&missed_deferral(at))));
         }
@@ -104,6 +114,9 @@ impl Starter<'_> {
 
     /// Ends what still runs and removes the scratch directory.
     pub(super) fn remove_scratch(&mut self, out: &mut Vec<Action>) {
+        if self.unload(After::RemoveScratch, out) {
+            return;
+        }
         self.phase = Phase::Removing;
         if self.quirks != Quirks::Reference {
             self.kill_calls(out);

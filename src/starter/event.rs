@@ -57,6 +57,19 @@ pub enum Event {
         /// What it complained of.
         stderr: Vec<u8>,
     },
+    /// A call of a container's runtime ended.
+    ToolEnded {
+        /// Which call.
+        call: CallId,
+        /// How; `None`: it could not be executed or took too long.
+        exit: Option<Exit>,
+        /// What it wrote.
+        output: Vec<u8>,
+        /// What it complained of, where that is kept apart; else why it could not be executed.
+        errors: Vec<u8>,
+    },
+    /// The answer to `OpenFiles`: why those that cannot be opened cannot.
+    FilesOpened(Vec<StartFailure>),
     /// The process of a `StartProcess` runs (its exec succeeded).
     ProcessStarted {
         /// Its process id.

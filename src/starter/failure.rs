@@ -60,6 +60,12 @@ pub mod hold_code {
     pub const UNABLE_TO_OPEN_INPUT: i64 = 8;
     /// A prepare hook failed; the subcode is its status.
     pub const HOOK_PREPARE_JOB_FAILURE: i64 = 19;
+    /// The job ran out of memory; subcode 102.
+    pub const JOB_OUT_OF_RESOURCES: i64 = 34;
+    /// An image that cannot be pulled or made a container of.
+    pub const INVALID_DOCKER_IMAGE: i64 = 35;
+    /// An image could not be tried; its subcode says that the job goes back.
+    pub const SINGULARITY_TEST_FAILED: i64 = 45;
     /// PreCmd did not end as promised.
     pub const PRE_SCRIPT_FAILED: i64 = 43;
     /// PostCmd did not end as promised.

@@ -7,6 +7,8 @@ use std::time::Duration;
 use bstr::{BStr, BString, ByteSlice};
 
 use super::action::{Action, Call, CallId, Notice, Standing};
+use super::contained::Container;
+use super::container::Surroundings;
 use super::environment::Publication;
 use super::event::{Event, FamilyUsage, Request, Vacate};
 use super::failure::StartFailure;
@@ -70,6 +72,8 @@ pub struct Setup<'w> {
     pub can_mount: bool,
     /// Limit for hooks that the reference would wait for without end.
     pub hook_timeout: Option<Duration>,
+    /// What containers need to know.
+    pub surroundings: Surroundings,
 }
 
 /// Where the job's life has got to.
@@ -85,6 +89,8 @@ pub(super) enum Phase {
     Deferred { until: Tick },
     /// PreCmd is being started or runs.
     PreScript,
+    /// The runtime of the job's container is asked, before the job, after it or before the clean-up.
+    Container,
     /// The job is being started.
     Starting,
     /// The job runs.
@@ -207,6 +213,7 @@ pub struct Starter<'w> {
     pub(super) given_up: bool,
     pub(super) scratch_made: bool,
     pub(super) exit_ad: Option<ClassAd>,
+    pub(super) container: Container,
     woken_at: Option<Tick>,
 }
 
@@ -264,6 +271,7 @@ impl<'w> Starter<'w> {
             given_up: false,
             scratch_made: false,
             exit_ad: None,
+            container: Container::new(setup.surroundings),
             woken_at: None,
         }
     }
@@ -276,6 +284,11 @@ impl<'w> Starter<'w> {
     /// The job's ad as it is now.
     pub fn ad(&self) -> &ClassAd {
         &self.ad
+    }
+
+    /// The slot's ad, empty where there is none.
+    pub fn machine_ad(&self) -> &ClassAd {
+        &self.machine
     }
 
     /// One thing happened; what is to be done. After `Finish` nothing is.
@@ -303,6 +316,10 @@ impl<'w> Starter<'w> {
                     self.call_ended(now, call, exit, &stdout, cut, &mut out);
                 }
             }
+            Event::ToolEnded { call, exit, output, errors } => {
+                self.tool_ended(now, call, (exit, &output, &errors), &mut out);
+            }
+            Event::FilesOpened(failures) => self.files_opened(now, failures, &mut out),
             Event::ProcessStarted { pid } => self.process_started(now, pid, &mut out),
             Event::ProcessFailed(failures) => self.process_failed(now, failures, &mut out),
             Event::ProcessEnded { exit, usage, core, wrapper_failure } => {
@@ -329,6 +346,7 @@ impl<'w> Starter<'w> {
         match self.phase {
             Phase::Preparing { call, until } if due(until) => self.prepare_timed_out(now, call, out),
             Phase::Deferred { until } if due(Some(until)) => self.start_scripts(now, out),
+            Phase::Container if due(self.container.until()) => self.look_again(out),
             Phase::Exiting { call, until } if due(Some(until)) => self.exit_timed_out(now, call, out),
             _ => {}
         }
@@ -354,6 +372,7 @@ impl<'w> Starter<'w> {
         let of_phase = match self.phase {
             Phase::Preparing { until, .. } => until,
             Phase::Deferred { until } | Phase::Exiting { until, .. } => Some(until),
+            Phase::Container => self.container.until(),
             _ => None,
         };
         // The daemon sleeps whole seconds from the moment it last looked at its timers.
@@ -418,6 +437,13 @@ impl<'w> Starter<'w> {
         }
     }
 
+    /// A number for a call that has none yet.
+    pub(super) fn new_call(&mut self) -> CallId {
+        let id = CallId(self.next_call);
+        self.next_call += 1;
+        id
+    }
+
     /// Starts a hook and returns its call.
     pub(super) fn call(
         &mut self,
@@ -428,8 +454,7 @@ impl<'w> Starter<'w> {
         stdin: &ClassAd,
         out: &mut Vec<Action>,
     ) -> CallId {
-        let id = CallId(self.next_call);
-        self.next_call += 1;
+        let id = self.new_call();
         self.calls.insert(id, hook.name());
         out.push(Action::Call(Call {
             id,

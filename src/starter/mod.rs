@@ -15,7 +15,9 @@
 mod action;
 mod beginning;
 mod closing;
-mod container;
+mod contained;
+mod contained_docker;
+pub mod container;
 pub mod ending;
 pub mod environment;
 mod event;
@@ -35,7 +37,7 @@ mod settings;
 mod update_timer;
 mod usage;
 
-pub use action::{Action, Call, CallId, File, JobProcess, LogEvent, Notice, StandardFile, Standing};
+pub use action::{Account, Action, Call, CallId, File, JobProcess, LogEvent, Notice, StandardFile, Standing};
 pub use event::{Event, FamilyUsage, Request, Vacate};
 pub use exception::{CRASHED, EXCEPTION};
 pub use failure::{StartFailure, hold_code};

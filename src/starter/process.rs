@@ -8,8 +8,7 @@ use std::path::{Path, PathBuf};
 
 use bstr::{BString, ByteSlice};
 
-use super::action::{JobProcess, StandardFile};
-use super::container;
+use super::action::{Account, JobProcess, StandardFile};
 use super::environment::{Publication, merge_from_ad};
 use super::failure::{StartFailure, hold_code};
 use super::job_info::{below, is_supported};
@@ -53,14 +52,6 @@ pub fn job(
     let context = || Context::new(world).my(ad);
     // What is found out when the standard files have been opened; the first counts.
     let mut late = None;
-    match container::wanted(about) {
-        Ok(None) => {}
-        Ok(Some(what)) => {
-            return Err(StartFailure::new(what, 0, 0));
-        }
-        Err(failure) if failure.after_event => late = Some(failure),
-        Err(failure) => return Err(failure),
-    }
     let Some(command) = context().string(attr::CMD) else {
         return Err(StartFailure::silent("Cmd not found in JobAd.  Aborting StartJob."));
     };
@@ -87,22 +78,10 @@ pub fn job(
         }
         None => 0,
     };
-    let mut program = command;
-    if let Some(wrapper) = &settings.wrapper {
-        if !world.may_execute(&path(wrapper)) {
-            let text = format!("Cannot find/execute USER_JOB_WRAPPER file {wrapper}");
-            late.get_or_insert(StartFailure::silent(text).after_event());
-        }
-        argv.insert(0, wrapper.clone());
-        program = wrapper.clone();
-    }
     Ok(JobProcess {
         arguments_shown: arguments::join_v2_raw(argv.get(1..).unwrap_or_default()),
-        command: program.clone(),
-        program: match program.starts_with(b"/") || program.is_empty() {
-            true => path(&program),
-            false => about.scratch.join(path(&program)),
-        },
+        program: executable(&command, about.scratch),
+        command,
         argv,
         environment: environment.entries(),
         cwd: about.scratch.join(path(&about.job.iwd)),
@@ -114,7 +93,45 @@ pub fn job(
         script: false,
         own_session: settings.process_groups,
         failures: late.into_iter().collect(),
+        account: Account::Job,
     })
+}
+
+/// The same process behind USER_JOB_WRAPPER, if there is one. It comes last: the runtime of a container is wrapped as well.
+pub fn wrapped(process: JobProcess, about: &Publication<'_>) -> JobProcess {
+    let Some(wrapper) = &about.settings.wrapper else { return process };
+    let mut process = replaced(process, wrapper.clone(), about.scratch);
+    if !about.world.may_execute(&path(wrapper)) && process.failures.is_empty() {
+        let text = format!("Cannot find/execute USER_JOB_WRAPPER file {wrapper}");
+        process.failures.push(StartFailure::silent(text).after_event());
+    }
+    process
+}
+
+/// A process with another program in front, which is told all the words it had.
+fn replaced(process: JobProcess, program: BString, scratch: &Path) -> JobProcess {
+    let argv: Vec<BString> = std::iter::once(program).chain(process.argv.iter().cloned()).collect();
+    instead(process, argv, scratch)
+}
+
+/// A process with other words.
+pub(super) fn instead(process: JobProcess, argv: Vec<BString>, scratch: &Path) -> JobProcess {
+    let program = argv.first().cloned().unwrap_or_default();
+    JobProcess {
+        arguments_shown: arguments::join_v2_raw(argv.get(1..).unwrap_or_default()),
+        program: executable(&program, scratch),
+        command: program,
+        argv,
+        ..process
+    }
+}
+
+/// A relative program lies in the scratch directory.
+fn executable(program: &BString, scratch: &Path) -> PathBuf {
+    match program.starts_with(b"/") || program.is_empty() {
+        true => path(program),
+        false => scratch.join(path(program)),
+    }
 }
 
 /// PreCmd (`prefix` `Pre`) or PostCmd (`Post`); `None` if the ad has none.
@@ -163,11 +180,15 @@ pub fn script(about: &Publication<'_>, prefix: &'static str) -> Option<Result<Jo
         script: true,
         own_session: false,
         failures: Vec::new(),
+        account: Account::Job,
     }))
 }
 
 /// `<prefix>Arguments` (V2) if it is a string, else `<prefix>Args` (V1).
-fn argument_list(
+///
+/// # Errors
+/// A V2 text with an unbalanced quote.
+pub(super) fn argument_list(
     ad: &ClassAd,
     prefix: &str,
     world: &dyn World,
@@ -180,7 +201,7 @@ fn argument_list(
 }
 
 /// The files of descriptors 0 to 2: those of the command line, else those of the ad as it was at the start.
-fn standard_files(about: &Publication<'_>) -> [StandardFile; 3] {
+pub(super) fn standard_files(about: &Publication<'_>) -> [StandardFile; 3] {
     let context = || Context::new(about.world).my(about.ad);
     let truncate = context().boolean("EraseOutputAndErrorOnRestart").unwrap_or(true)
         && !context().boolean("WantCheckpointSignal").unwrap_or(false)

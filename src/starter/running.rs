@@ -60,7 +60,10 @@ impl Starter<'_> {
     /// What the job's process tells of itself (`VanillaProc`, `OsProc`, `UserProc::PublishUpdateAd`).
     pub(super) fn publish_main(&mut self, ad: &mut ClassAd, now: Now) {
         let Some(main) = self.main.clone() else { return };
-        self.meter.publish(ad, &self.usage, &self.settings.memory_usage_metric, now.epoch());
+        // What docker runs is not a family of ours.
+        if !self.container.is_docker() {
+            self.meter.publish(ad, &self.usage, &self.settings.memory_usage_metric, now.epoch());
+        }
         let state = match (main.ended, self.suspended) {
             (Some(_), _) => "Exited",
             (None, true) => "Suspended",
@@ -144,6 +147,11 @@ impl Starter<'_> {
         match self.phase {
             Phase::New | Phase::Scratch | Phase::Starting => {}
             Phase::Running => self.end_job(now, out),
+            Phase::Container => {
+                if let Some(call) = self.container.call.filter(|_| self.container.is_preparing()) {
+                    out.push(Action::KillCall(call));
+                }
+            }
             // A script is neither signalled nor waited for; it ends with the starter (c12 051 to 054).
             Phase::PreScript | Phase::PostScript if self.script_running => {
                 out.push(Action::KillFamily);
@@ -197,12 +205,15 @@ impl Starter<'_> {
             return self.job_ended(now, exit, usage, false, None, out);
         }
         if self.asked.fast {
-            out.push(Action::KillFamily);
+            match self.container.docker.clone() {
+                Some(names) => self.side_call(names.kill(9), out),
+                None => out.push(Action::KillFamily),
+            }
             return;
         }
         if self.suspended && !(self.stopped_at_exec && self.quirks.has(Quirk::SuspendedAtExecHangs)) {
             self.suspended = false;
-            out.push(Action::ContinueFamily);
+            self.stop_family(false, out);
         }
         let world = self.frozen(now);
         let signal = |name: &str| ending::kill_signal(&self.ad, name, &world);
@@ -220,7 +231,19 @@ impl Starter<'_> {
                 _ => soft,
             },
         };
-        out.push(Action::SignalJob(sent));
+        match self.container.docker.clone() {
+            Some(names) => self.side_call(names.kill(sent), out),
+            None => out.push(Action::SignalJob(sent)),
+        }
+    }
+
+    /// Stops the job, or lets it go on.
+    pub(super) fn stop_family(&mut self, stop: bool, out: &mut Vec<Action>) {
+        match self.container.docker.clone() {
+            Some(names) => self.side_call(names.pause(stop), out),
+            None if stop => out.push(Action::StopFamily),
+            None => out.push(Action::ContinueFamily),
+        }
     }
 
     fn suspend(&mut self, out: &mut Vec<Action>) {
@@ -229,7 +252,7 @@ impl Starter<'_> {
         }
         self.suspended = true;
         if self.phase == Phase::Running {
-            out.push(Action::StopFamily);
+            self.stop_family(true, out);
             out.push(Action::Tell(Notice::JobSuspended(true)));
             self.measure(Measuring::Suspended, out);
         }
@@ -241,7 +264,7 @@ impl Starter<'_> {
         }
         self.suspended = false;
         if self.phase == Phase::Running {
-            out.push(Action::ContinueFamily);
+            self.stop_family(false, out);
             out.push(Action::Tell(Notice::JobSuspended(false)));
             out.push(Action::Log(LogEvent::Continued));
         }
@@ -260,6 +283,7 @@ impl Starter<'_> {
         match self.phase {
             Phase::PreScript => self.pre_script_ended(now, exit, out),
             Phase::PostScript => self.post_script_ended(now, exit, out),
+            Phase::Running if self.container.is_docker() => self.docker_ended(exit, usage, out),
             Phase::Running if self.hangs_on(exit) => {
                 let reason = "the job died of SIGTRAP, which is taken for a stop; only SIGQUIT ends this (sigtrap-hangs)";
                 out.push(Action::Tell(Notice::Warning(reason.to_owned())));
@@ -330,7 +354,7 @@ impl Starter<'_> {
         self.all_jobs_done(now, out);
     }
 
-    fn job_ended(
+    pub(super) fn job_ended(
         &mut self,
         now: Now,
         exit: Exit,
@@ -341,6 +365,9 @@ impl Starter<'_> {
     ) {
         self.measuring.clear();
         self.usage = usage;
+        if self.never_launched(now, out) {
+            return;
+        }
         // Sent while the process still counts as running (`OsProc::JobReaper`).
         self.update(now, out);
         self.update_due = None;

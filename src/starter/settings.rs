@@ -6,6 +6,7 @@ use std::time::Duration;
 use bstr::BString;
 use rustc_hash::FxHashMap;
 
+use super::container::ContainerKnobs;
 use crate::text::environment::Filter;
 
 /// The knobs of the starter, converted and with their defaults. The names of the knobs stand in the fields' texts.
@@ -57,12 +58,8 @@ pub struct Settings {
     pub process_groups: bool,
     /// STARTER_ALLOW_JOB_PRE_AND_POST_CMD, an expression.
     pub allow_scripts: Option<BString>,
-    /// SINGULARITY_JOB, an expression: whether a job runs in a container whatever it asks for.
-    pub singularity_job: Option<BString>,
-    /// USE_DEFAULT_CONTAINER, an expression: whether jobs that ask for no container get one.
-    pub use_default_container: Option<BString>,
-    /// DEFAULT_CONTAINER_IMAGE, an expression: the image they get.
-    pub default_container_image: Option<BString>,
+    /// What it says about containers.
+    pub containers: ContainerKnobs,
     /// AUTO_SET_NVIDIA_VISIBLE_DEVICES.
     pub nvidia: bool,
     /// For each resource of the machine, by its lower-case name: `ENVIRONMENT_FOR_Assigned<Res>` and
@@ -146,9 +143,7 @@ impl Default for Settings {
             private_shm: true,
             process_groups: true,
             allow_scripts: None,
-            singularity_job: None,
-            use_default_container: None,
-            default_container_image: None,
+            containers: ContainerKnobs::default(),
             nvidia: true,
             assigned: FxHashMap::default(),
             graceful_timeout: Duration::from_secs(1800),

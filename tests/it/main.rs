@@ -56,6 +56,8 @@ mod slot_run;
 mod standard_output;
 mod starter;
 mod starter_containers;
+mod starter_dry_run;
+mod starter_engine;
 mod starter_exceptions;
 mod starter_files;
 mod starter_machine;

@@ -54,6 +54,7 @@ fn begun<'w>(
         output_ad: None,
         can_mount: true,
         hook_timeout: None,
+        surroundings: Default::default(),
     });
     drop(machine.step(NOW, Event::Begin));
     let out = machine.step(NOW, Event::ScratchMade);

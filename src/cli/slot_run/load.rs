@@ -39,6 +39,9 @@ pub(super) fn load_with(cli: &Cli, knobs: &BTreeMap<String, String>) -> anyhow::
         around.no_execute = None;
     } else if let Ok(starter) = starter_program::find(cli, &config, &*world) {
         let (abilities, warning) = starter_program::abilities(&starter, &*world);
+        if abilities.is_none() {
+            around.runtimes = starter_program::runtimes(&starter, &options, &config, &*world);
+        }
         around.abilities = abilities;
         warnings.extend(warning);
     }

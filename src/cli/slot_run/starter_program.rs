@@ -8,7 +8,7 @@ use bstr::{BString, ByteSlice};
 
 use super::Cli;
 use crate::classad::ClassAd;
-use crate::cli::common::Problem;
+use crate::cli::common::{ConfigOptions, Problem};
 use crate::config::Config;
 use crate::quirks::Quirks;
 use crate::runner::slot::StarterProgram;
@@ -18,6 +18,24 @@ use crate::world::{Command, World};
 const SIBLING: &str = "htc-starter-run";
 /// How long another starter may take to say what it can do; 25.14 waits without end.
 const PATIENCE: Duration = Duration::from_secs(20);
+
+/// How long our own may take to try the container runtimes of the machine, each call of which has a limit of its own.
+const RUNTIMES_PATIENCE: Duration = Duration::from_secs(300);
+/// What it tells of them.
+const RUNTIMES: [&str; 12] = [
+    "HasDocker",
+    "HasDockerURL",
+    "HasContainer",
+    "DockerVersion",
+    "DockerOfflineReason",
+    "HasSingularity",
+    "HasSandboxImage",
+    "HasSIF",
+    "HasPidNamespaces",
+    "SingularityVersion",
+    "SingularityOfflineReason",
+    "SingularityUserNamespaces",
+];
 
 /// STARTER where a source sets it, else the program beside us.
 ///
@@ -74,6 +92,47 @@ pub(super) fn abilities(starter: &StarterProgram, world: &dyn World) -> (Option<
             (Some(ClassAd::new()), Some(warning))
         }
     }
+}
+
+/// What our own starter finds out about the container runtimes of the machine; asked only where there is one.
+pub(super) fn runtimes(
+    starter: &StarterProgram,
+    options: &ConfigOptions,
+    config: &Config,
+    world: &dyn World,
+) -> ClassAd {
+    let there = |knob: &str| {
+        let path = config.view(world).string(knob).ok().flatten().map(|setting| setting.value);
+        let path = path.map(|path| path.strip_prefix(b"sudo ").map_or(path.clone(), BString::from));
+        path.is_some_and(|path| world.stat(path.to_path_lossy().as_ref()).is_ok())
+    };
+    let Some(path) = <[u8]>::from_path(&starter.path).filter(|_| there("DOCKER") || there("SINGULARITY"))
+    else {
+        return ClassAd::new();
+    };
+    let mut argv = vec![BString::from(path), "--classad".into()];
+    if let Some(file) = &options.config_file {
+        argv.extend(["--config-file".into(), BString::from(<[u8]>::from_path(file).unwrap_or_default())]);
+    }
+    for (name, value) in &options.set_knob {
+        argv.extend(["--set-knob".into(), BString::from(format!("{name}={value}"))]);
+    }
+    let command = Command {
+        argv,
+        stdin: Vec::new(),
+        merge_stderr: false,
+        timeout: RUNTIMES_PATIENCE,
+        output_limit: 1 << 20,
+    };
+    let mut ad = ClassAd::new();
+    for line in world.run(&command).map(|output| output.stdout).unwrap_or_default().lines() {
+        let name = line.split(|byte| *byte == b' ').next().unwrap_or_default();
+        if RUNTIMES.iter().any(|known| known.as_bytes() == name) {
+            // A line that is none tells nothing.
+            let _ = ad.insert_line(line);
+        }
+    }
+    ad
 }
 
 fn asked(starter: &StarterProgram, world: &dyn World) -> Result<ClassAd, String> {

@@ -19,6 +19,15 @@ pub(super) const MANUAL: Manual = Manual {
          (RemoveKillSig); SIGTSTP and SIGCONT suspend and continue it. In every case JOB_EXIT is called and nothing is \
          left behind: no process, no scratch directory. As root, of a job that names no account of this machine, JOB_EXIT is \
          told as CONDOR_IDS, else as the account condor; where there is neither it is not called, which is said.",
+        "Jobs in containers: WantDocker, or WantContainer with WantDockerImage where the slot has HasDocker, is run by DOCKER; \
+         WantSIF, WantSandboxImage, WantDockerImage, SINGULARITY_JOB and USE_DEFAULT_CONTAINER by SINGULARITY (Singularity or \
+         Apptainer). Hooks run before the container and outside of it. The container is paused, signalled and removed with the \
+         job. A runtime that is not there is told, and the job is not run outside of it.",
+        "--dry-run runs nothing and shows what would be: hooks in order, every call of a container's runtime, command line, \
+         environment, mounts, limits, account; --json gives the same as one object, --explain the attribute or knob behind \
+         each word and what was looked at and not used. Status 0: it would be started in a pool that is configured so; 1: it \
+         would be refused or held, with the reason. A program that is not on this machine is a line, not a status. Images are \
+         taken for absent, hooks for silent, and the version of Singularity is that of SingularityVersion in --slot-ads.",
         "Without EXECUTE in a configuration the scratch directory is made in $TMPDIR or /tmp. Called as condor_starter \
          it takes that daemon's command line and gives its exit statuses.",
     ],
@@ -31,6 +40,11 @@ pub(super) const MANUAL: Manual = Manual {
         Example {
             what: "what would be called and run",
             line: "htc-starter-run --dry-run < run.ad",
+            status: 0,
+        },
+        Example {
+            what: "the same, with what led to each word, mount and limit",
+            line: "htc-starter-run --dry-run --explain --ads run.ad",
             status: 0,
         },
     ],
@@ -46,13 +60,14 @@ pub(super) const MANUAL: Manual = Manual {
     ],
     differences: &[
         "Jobs run without a shadow and without file transfer: the files of a job lie where its ad says. Universes 5 \
-         (vanilla) and 12 (local) are run. Jobs that want java or a container (WantDocker, WantContainer, WantSIF, ...), or \
-         are put into one by SINGULARITY_JOB or USE_DEFAULT_CONTAINER, are not started: better not at all than outside of it. \
+         (vanilla) and 12 (local) are run; java jobs are not started. \
          Other settings and attributes that a pool would act upon and this program does not, such as USE_PID_NAMESPACES, CGROUP_*, \
          TransferInput or PeriodicHold, are told once, and the job runs; \
          'htc-config-dump lint --here' lists them. \
          Jobs with a tool beside them (ToolDaemonCmd) are not started. STARTER_REMOTE_CMD and -gridshell do nothing or are refused; jobs that need \
          tokens (OAuthServicesNeeded) are refused: there are none.",
+        "Docker's socket is not asked for the use of memory and processors; a container's usage stays unknown. \
+         DockerSendCredentials needs a shadow. condor_ssh_to_job has no socket in containers.",
         "Exit status 1 means that the job did not exit with 0; condor_starter ends with 0 then. With --quirks reference, \
          and under the name condor_starter, statuses are the reference's: 0 whatever became of the job, 1 when it could \
          not be taken on, 4 when a job wrapper failed.",

@@ -109,6 +109,12 @@ struct JobOptions {
     /// Say what would be run and called, and run nothing
     #[arg(long, help_heading = "Behaviour")]
     dry_run: bool,
+    /// With --dry-run: what led to each word, mount and limit, and what was looked at and not used
+    #[arg(long, requires = "dry_run", help_heading = "Behaviour")]
+    explain: bool,
+    /// Print what this starter and the container runtimes of the machine can do, and end
+    #[arg(long, help_heading = "Behaviour", hide_short_help = true)]
+    classad: bool,
     /// Text in front of messages
     #[arg(long, value_name = "TEXT", help_heading = "Output", hide_short_help = true)]
     header: Option<String>,
@@ -174,5 +180,8 @@ fn run(matches: &ArgMatches, session: &Session) -> anyhow::Result<Status> {
         }
         None => (Cli::from_arg_matches(matches)?, is_given(matches, "ads")),
     };
+    if cli.job.classad {
+        return session::capabilities(&cli, session);
+    }
     session::Run { cli: &cli, ads_given, as_tool: false, slot: cli.job.slot_name.clone() }.run(session)
 }

@@ -12,7 +12,7 @@ use super::super::common::{AdFormat, Problem, Session, Status, is_broken_pipe, s
 use super::{Cli, PRIVATE, job_ad};
 use crate::classad::format::json::{self, Layout};
 use crate::classad::format::long;
-use crate::classad::{self, ClassAd};
+use crate::classad::{self, ClassAd, Value};
 use crate::config::{CommandPolicy, Config, ConfigError, View, Who};
 use crate::job::attr;
 use crate::os::Reactor;
@@ -21,7 +21,11 @@ use crate::quirks::Quirks;
 use crate::runner::events::EventStream;
 use crate::runner::hook_environment::DaemonEnvironment;
 use crate::runner::slot::JOB_NOTE;
-use crate::runner::starter::{Finished, Plan, Request, SIGNALS, Script, plan, rehearse, slot_of_log};
+use crate::runner::starter::{
+    Finished, Plan, Rehearsed, Request, SIGNALS, Script, plan, rehearse, slot_of_log,
+};
+use crate::runner::starter::{capabilities as capabilities_of_runtimes, condor_identity};
+use crate::starter::container::ContainerKnobs;
 use crate::starter::{EXCEPTION, Overrides, Standing, job_source};
 use crate::world::World;
 
@@ -88,6 +92,18 @@ pub(super) fn capabilities(cli: &Cli, session: &Session) -> anyhow::Result<Statu
         ("HasJICLocalStdin", true),
     ] {
         writeln!(stdout, "{name} = {}", if value { "True" } else { "False" })?;
+    }
+    let knobs = ContainerKnobs::read(&view).map_err(|error| Problem::unreadable(error.to_string()))?;
+    let daemon = if world.effective_uid() == 0 { condor_identity(&view, &world) } else { None };
+    let found = capabilities_of_runtimes(&knobs, daemon.as_ref(), cli.quirks.quirks, &world)
+        .context("cannot ask the runtimes of containers")?;
+    for (name, value) in found {
+        let value = match value {
+            Value::Bool(true) => "True".into(),
+            Value::Bool(false) => "False".into(),
+            other => other.unparse_old(),
+        };
+        writeln!(stdout, "{name} = {value}")?;
     }
     writeln!(stdout, "HasSshd = {has_sshd}")?;
     Ok(Status::Tool(0))
@@ -162,13 +178,7 @@ impl Run<'_> {
             warnings.iter().for_each(|warning| session.warn(warning));
         }
         if job.dry_run {
-            let rehearsed = rehearse(machine, &carrier, &Script::default(), world.now());
-            let runs = matches!(rehearsed.standing, Standing::Ran(_));
-            let row = serde_json::json!({ "runs": runs, "steps": rehearsed.lines });
-            let lines = || rehearsed.lines.iter().map(|line| format!("{line}\n")).collect();
-            let text: String = cli.output.rows(&[row])?.unwrap_or_else(lines);
-            std::io::stdout().write_all(text.as_bytes())?;
-            return Ok(if runs { Status::Done } else { Status::No });
+            return self.tell_rehearsal(&rehearse(machine, &carrier, &Script::default(), &world));
         }
         let mut reactor = Reactor::new(SIGNALS).context("cannot set up signals and children")?;
         let finished = crate::runner::starter::run(machine, carrier, &world, &mut reactor, &mut stream)
@@ -187,6 +197,21 @@ impl Run<'_> {
             Err(error) if is_broken_pipe(&error) => Ok(status),
             Err(error) => Err(error.context("cannot write the job's ad to standard output")),
         }
+    }
+
+    /// What would be done: lines, or one object; 0 if the job would be started.
+    fn tell_rehearsal(&self, rehearsed: &Rehearsed) -> anyhow::Result<Status> {
+        let mut row = serde_json::to_value(&rehearsed.story)?;
+        row["runs"] = rehearsed.story.started.into();
+        row["steps"] = rehearsed.lines.clone().into();
+        let lines = || {
+            let why = self.cli.job.explain.then(|| rehearsed.story.explanation()).unwrap_or_default();
+            let why = why.into_iter().map(|line| format!("why: {line}"));
+            rehearsed.lines.iter().cloned().chain(why).map(|line| line + "\n").collect()
+        };
+        let text: String = self.cli.output.rows(&[row])?.unwrap_or_else(lines);
+        std::io::stdout().write_all(text.as_bytes())?;
+        Ok(if rehearsed.story.started { Status::Done } else { Status::No })
     }
 
     fn check_standard_files(&self) -> anyhow::Result<()> {

@@ -153,6 +153,7 @@ impl Case {
             output_ad: None,
             can_mount: false,
             hook_timeout: None,
+            surroundings: Default::default(),
         });
         drop(machine.step(now, Event::Begin));
         let mut out = machine.step(now, Event::ScratchMade);

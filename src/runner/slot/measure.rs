@@ -34,6 +34,7 @@ pub(super) fn surroundings(address: &str, execute: Option<&Path>) -> Surrounding
         rotational: device.and_then(rotational),
         virtual_memory: virtual_memory(),
         abilities: None,
+        runtimes: crate::classad::ClassAd::new(),
     }
 }
 

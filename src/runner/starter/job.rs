@@ -30,6 +30,8 @@ pub struct Job {
     pub quirks: Quirks,
     /// Our own environment, as it is handed on.
     pub environment: Vec<(BString, BString)>,
+    /// Home of the account of daemons.
+    pub daemon_home: Option<BString>,
     /// Directory of the job and its id, for core files.
     pub iwd: PathBuf,
     /// `cluster.proc`.

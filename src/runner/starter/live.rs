@@ -13,6 +13,7 @@ use super::job::Job;
 use super::measure::family_usage;
 use super::notice;
 use super::parent::Parent;
+use super::tools::{Tool, full_text};
 use crate::classad::{Context, format::long};
 use crate::hook::HookType;
 use crate::os::{self, ChildId, Reactor, Whom, accounting, clock};
@@ -22,8 +23,8 @@ use crate::runner::events::{self, EventStream, Kind};
 use crate::runner::hook_call::HookCall;
 use crate::runner::hook_limits;
 use crate::starter::{
-    Action, Call, CallId, Event, FamilyUsage, JobProcess, Notice, Request, Standing, StartFailure, Starter,
-    Vacate,
+    Account, Action, Call, CallId, Event, FamilyUsage, JobProcess, Notice, Request, Standing, StartFailure,
+    Starter, Vacate,
 };
 use crate::time::{Now, Tick};
 use crate::world::World;
@@ -97,6 +98,7 @@ pub fn run(
         stream,
         events: VecDeque::from([Event::Begin]),
         calls: FxHashMap::default(),
+        tools: Vec::new(),
         process: None,
         is_new: false,
         wake_at: None,
@@ -152,11 +154,13 @@ struct Running {
 pub(super) struct Live<'a> {
     pub(super) job: Job,
     pub(super) world: &'a dyn World,
-    reactor: &'a mut Reactor,
+    pub(super) reactor: &'a mut Reactor,
     stream: &'a mut EventStream,
     /// What is to be told to the machine next.
     pub(super) events: VecDeque<Event>,
     calls: FxHashMap<ChildId, CallId>,
+    /// Calls of a container's runtime.
+    pub(super) tools: Vec<Tool>,
     process: Option<Running>,
     /// It has just been started and not been looked at.
     is_new: bool,
@@ -191,7 +195,8 @@ impl Live<'_> {
     fn wait(&mut self) -> io::Result<()> {
         let check_at = self.parent.as_ref().map(Parent::check_at);
         let flush_at = self.stream.next_flush(clock::tick());
-        let deadlines = [self.wake_at, self.snapshot_at, self.timeout_at, check_at, flush_at];
+        let tools = self.tools_until();
+        let deadlines = [self.wake_at, self.snapshot_at, self.timeout_at, check_at, flush_at, tools];
         let event = self.reactor.next(deadlines.into_iter().flatten().min())?;
         self.stream.flush();
         match event {
@@ -199,6 +204,8 @@ impl Live<'_> {
                 if self.calls.contains_key(&child) {
                     self.past_start = true;
                     self.call_ended(child, exit, stdout, stderr);
+                } else if self.tools.iter().any(|tool| tool.child == child) {
+                    self.tool_ended(child, exit, stdout);
                 } else if self.process.as_ref().is_some_and(|process| process.child == child)
                     && let Some(process) = self.process.take()
                 {
@@ -264,6 +271,7 @@ impl Live<'_> {
             self.sample();
             self.snapshot_at = self.process.as_ref().map(|_| now.plus(SNAPSHOT));
         }
+        self.kill_slow_tools(now);
         if due(self.timeout_at) {
             let request = if self.timed_out { Request::Fast(None) } else { Request::Graceful(None) };
             self.timeout_at = (!self.timed_out).then(|| now.plus(AFTER_TIMEOUT));
@@ -341,6 +349,10 @@ impl Live<'_> {
             }
             Action::WriteFile(file) => self.write_file(&file),
             Action::Call(call) => self.call(now, call),
+            Action::RunTool(call, tool) => self.run_tool(call, *tool),
+            Action::OpenFiles(files) => self.open_files(&files),
+            Action::MakeDirectory { path, mode } => self.make_directory(&path, mode),
+            Action::Remember { container } => self.remember(&container),
             Action::StartProcess(process) => self.start(now, &process),
             Action::Measure => {
                 self.sample();
@@ -354,8 +366,10 @@ impl Live<'_> {
             Action::StopFamily => self.signal_family(libc::SIGSTOP),
             Action::ContinueFamily => self.signal_family(libc::SIGCONT),
             Action::KillCall(call) => {
-                if let Some((child, _)) = self.calls.iter().find(|(_, id)| **id == call) {
-                    self.reactor.kill(*child, libc::SIGKILL, Whom::Family);
+                let tool = self.tools.iter().find(|tool| tool.call == call).map(|tool| tool.child);
+                let hook = || self.calls.iter().find(|(_, id)| **id == call).map(|(child, _)| *child);
+                if let Some(child) = tool.or_else(hook) {
+                    self.reactor.kill(child, libc::SIGKILL, Whom::Family);
                 }
             }
             Action::KillCalls => {
@@ -378,8 +392,9 @@ impl Live<'_> {
                 {
                     return;
                 }
-                let event = notice::event(self.event(Kind::Warning), notice);
-                self.stream.tell(&event);
+                if let Some(event) = notice::event(self.event(Kind::Warning), notice) {
+                    self.stream.tell(&event);
+                }
             }
             Action::RemoveScratch => {
                 let remains = self.job.sandbox.remove();
@@ -470,6 +485,9 @@ impl Live<'_> {
     }
 
     fn try_start(&mut self, now: Now, process: &JobProcess) -> Result<ChildId, Vec<StartFailure>> {
+        if process.account == Account::Daemon {
+            return self.start_container(process);
+        }
         let identity = self.job.identity.clone();
         let mounts = self.job.sandbox.mounts(&process.mounts).map_err(|error| {
             vec![StartFailure::silent(format!("cannot make the directories of MOUNT_UNDER_SCRATCH: {error}"))]
@@ -579,9 +597,4 @@ impl Live<'_> {
             self.reactor.kill(process.child, number, Whom::Family);
         }
     }
-}
-
-/// An error with its cause.
-fn full_text(error: &dyn std::error::Error) -> String {
-    error.source().map_or_else(|| error.to_string(), |source| format!("{error}: {source}"))
 }

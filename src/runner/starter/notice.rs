@@ -25,10 +25,11 @@ pub(super) fn is_news(private: Option<&Path>, subject: &str) -> bool {
     !made.is_err_and(|error| error.kind() == io::ErrorKind::AlreadyExists)
 }
 
-/// Fills an event, which has slot, job and time, from a notice.
-pub(super) fn event(event: Event, notice: Notice) -> Event {
+/// Fills an event, which has slot, job and time, from a notice; how a job is planned is none.
+pub(super) fn event(event: Event, notice: Notice) -> Option<Event> {
     let kind = |kind: Kind| Event { kind, ..event.clone() };
-    match notice {
+    Some(match notice {
+        Notice::Runtime(_) | Notice::Contained(_) => return None,
         Notice::HookStarted { hook, pid } => kind(Kind::HookStart).hook(hook).pid(pid),
         Notice::HookEnded { hook, exit } => kind(Kind::HookEnd).hook(hook).exit(exit_words(exit)),
         Notice::HookFailed { hook, reason } => kind(Kind::HookFailed).hook(hook).reason(reason),
@@ -53,5 +54,5 @@ pub(super) fn event(event: Event, notice: Notice) -> Event {
             quirk.line(),
             quirk.id()
         )),
-    }
+    })
 }

@@ -24,6 +24,7 @@ use crate::process::Identity;
 use crate::quirks::{Quirk, Quirks};
 use crate::runner::hook_environment::DaemonEnvironment;
 use crate::runner::hook_limits;
+use crate::starter::container::Surroundings;
 use crate::starter::hooks::{self, Found};
 use crate::starter::{JobInfo, Overrides, Refusal, Settings, Setup, Starter, job_info, not_done};
 use crate::world::{Account, World};
@@ -197,7 +198,16 @@ pub fn plan<'w>(request: Request<'w>, view: &View<'_>) -> Result<Plan<'w>, Value
     };
     let stack = Context::new(world).my(&ad).int("StackSize");
     let hook_stack = stack.and_then(|size| u64::try_from(size).ok()).filter(|size| *size > 0);
+    let daemon_uid = condor.as_ref().map_or_else(|| world.effective_uid(), |condor| condor.uid);
+    let daemon_home = world.account_by_uid(daemon_uid).map(|account| account.home);
+    let surroundings = Surroundings {
+        slot_directory: top.clone(),
+        account: account.as_ref().map(identity::of_account),
+        processors: affinity.clone(),
+        daemon_home: daemon_home.clone(),
+    };
     let job_plan = Job {
+        daemon_home,
         sandbox: Sandbox {
             top,
             scratch: scratch.clone(),
@@ -253,6 +263,7 @@ pub fn plan<'w>(request: Request<'w>, view: &View<'_>) -> Result<Plan<'w>, Value
         output_ad: output_path.map(|path| BString::from(path.into_os_string().into_vec())),
         can_mount: root && mounts::may_mount(),
         hook_timeout: request.hook_timeout,
+        surroundings,
     });
     Ok(Plan { machine, job: job_plan, warnings })
 }
@@ -350,7 +361,7 @@ fn slot_user(view: &View<'_>, slot: &[u8]) -> Option<BString> {
 }
 
 /// The account of daemons: CONDOR_IDS, else `condor`; `None` where root has to do.
-fn condor_identity(view: &View<'_>, world: &dyn World) -> Option<Identity> {
+pub fn condor_identity(view: &View<'_>, world: &dyn World) -> Option<Identity> {
     let configured = view.string("CONDOR_IDS").ok().flatten().map(|setting| setting.value.to_string());
     let of_environment = world.env("CONDOR_IDS".as_ref()).map(|ids| ids.to_string_lossy().into_owned());
     if let Some(ids) = of_environment.or(configured) {

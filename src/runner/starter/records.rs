@@ -69,6 +69,20 @@ impl Live<'_> {
         self.result.extend_from_slice(&bytes);
     }
 
+    /// Writes the container's name beside the scratch directory (`WriteRecoveryFile`), for those who clean up after a
+    /// starter that was killed.
+    pub(super) fn remember(&mut self, container: &bstr::BString) {
+        let mut ad = crate::classad::ClassAd::new();
+        ad.set("DockerContainerName", container.clone());
+        let path = self.job.sandbox.recovery();
+        let text = crate::classad::format::long::print(&ad);
+        let written =
+            acting_as(self.job.sandbox.condor.as_ref(), || files::replace(&path, &text, 0o600, None));
+        if let Err(error) = written.and_then(|written| written) {
+            self.warn(format!("cannot write '{}': {error}", path.display()));
+        }
+    }
+
     pub(super) fn log(&mut self, now: Now, event: &crate::starter::LogEvent) {
         if let Some(log) = &mut self.job.log
             && let Err(error) = log.write(now, event, self.world)

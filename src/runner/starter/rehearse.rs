@@ -9,12 +9,17 @@ use bstr::{BString, ByteSlice};
 
 use super::job::Job;
 use super::notice;
+use super::story::{self, Refused, Story};
 use crate::hook::HookType;
-use crate::process::Exit;
+use crate::process::{Exit, LimitKind};
 use crate::runner::events::{self, Kind};
-use crate::starter::{Action, Event, FamilyUsage, JobProcess, StandardFile, Standing, Starter};
+use crate::starter::container::{self, ContainerPlan, Runtime};
+use crate::starter::{
+    Account, Action, Event, FamilyUsage, JobProcess, LogEvent, Notice, StandardFile, Standing, Starter,
+};
 use crate::text::arguments;
-use crate::time::{Now, Tick};
+use crate::time::Tick;
+use crate::world::World;
 
 /// What hooks and job are assumed to do.
 #[derive(Clone, Debug)]
@@ -41,11 +46,16 @@ pub struct Rehearsed {
     pub lines: Vec<String>,
     /// How it would stand with the job.
     pub standing: Standing,
+    /// The same as data.
+    pub story: Story,
 }
 
-/// Rehearses a job from `now` on.
-pub fn rehearse(mut machine: Starter<'_>, job: &Job, script: &Script, mut now: Now) -> Rehearsed {
+/// Rehearses a job from the present on.
+pub fn rehearse(mut machine: Starter<'_>, job: &Job, script: &Script, world: &dyn World) -> Rehearsed {
+    let mut now = world.now();
     let started = now;
+    let mut story = Story { runtime: "plain", ..Story::default() };
+    story.user(job.identity.as_ref());
     let mut lines = vec![match &job.identity {
         Some(identity) => format!("account: uid {}, gid {}", identity.uid, identity.gid),
         None => "account: the caller's own".to_owned(),
@@ -91,6 +101,14 @@ pub fn rehearse(mut machine: Starter<'_>, job: &Job, script: &Script, mut now: N
                         false => " (not waited for)",
                     };
                     say(format!("call {} {}{waited}", call.hook.name(), shown(words)));
+                    story.hooks.push(story::Hook {
+                        hook: call.hook.name(),
+                        command: std::iter::once(&call.path)
+                            .chain(&call.arguments)
+                            .map(ToString::to_string)
+                            .collect(),
+                        waited_for: call.hook.is_waited_for(),
+                    });
                     let (exit, stdout) = match call.hook {
                         HookType::PrepareJob => script.prepare.clone(),
                         _ => (Exit::Code(0), Vec::new()),
@@ -100,6 +118,12 @@ pub fn rehearse(mut machine: Starter<'_>, job: &Job, script: &Script, mut now: N
                 }
                 Action::StartProcess(process) => {
                     describe(&process).into_iter().for_each(&mut say);
+                    if !process.script {
+                        story.process(&process);
+                        missing(&process.argv, process.account, world, &mut story)
+                            .into_iter()
+                            .for_each(&mut say);
+                    }
                     if !process.failures.is_empty() {
                         events.push_back(Event::ProcessFailed(process.failures.clone()));
                         continue;
@@ -115,16 +139,44 @@ pub fn rehearse(mut machine: Starter<'_>, job: &Job, script: &Script, mut now: N
                     say("remove the scratch directory".to_owned());
                     events.push_back(Event::ScratchRemoved { remains: Vec::new() });
                 }
+                Action::Tell(Notice::Runtime(choice)) => {
+                    if choice.runtime != Runtime::Plain {
+                        say(format!("the job is run in {}: {}", word(choice.runtime), choice.because));
+                    }
+                    story.runtime(choice.runtime, &choice.because, &choice.passed);
+                }
+                Action::Tell(Notice::Contained(plan)) => {
+                    contained(&plan).into_iter().for_each(&mut say);
+                    story.contained(&plan);
+                }
+                Action::Tell(Notice::NotStarted { reason }) => {
+                    say(format!("the job is not started: {reason}"));
+                    story.refused.get_or_insert_with(|| Refused { reason, ..Refused::default() });
+                }
+                Action::Log(LogEvent::Error { failure, critical: true }) => story.refused(&failure),
                 Action::Tell(notice) => {
-                    let event = notice::event(events::Event::new(now, Kind::Warning), notice);
-                    if matches!(event.kind, Kind::Warning | Kind::Verdict | Kind::HookFailed)
-                        || event.verdict.as_deref() == Some("not started")
-                    {
+                    let Some(event) = notice::event(events::Event::new(now, Kind::Warning), notice) else {
+                        continue;
+                    };
+                    if matches!(event.kind, Kind::Warning | Kind::Verdict | Kind::HookFailed) {
                         say(event.readable());
                     }
                 }
-                Action::Finish { standing, .. } => return Rehearsed { lines, standing },
+                Action::Finish { standing, .. } => {
+                    story.started = matches!(standing, Standing::Ran(_));
+                    return Rehearsed { lines, standing, story };
+                }
                 Action::SignalJob(_) | Action::KillFamily => ends_at = Some(now.tick()),
+                Action::RunTool(call, tool) => {
+                    say(format!("ask {}", shown(&tool.argv)));
+                    story.call(&tool);
+                    missing(&tool.argv, Account::Daemon, world, &mut story).into_iter().for_each(&mut say);
+                    let output = container::rehearsed_answer(&tool, machine.machine_ad(), script.job, world);
+                    let exit = Some(Exit::Code(0));
+                    events.push_back(Event::ToolEnded { call, exit, output, errors: Vec::new() });
+                }
+                Action::OpenFiles(_) => events.push_back(Event::FilesOpened(Vec::new())),
+                Action::MakeDirectory { .. } | Action::Remember { .. } => {}
                 Action::StopFamily
                 | Action::ContinueFamily
                 | Action::KillCall(_)
@@ -136,11 +188,51 @@ pub fn rehearse(mut machine: Starter<'_>, job: &Job, script: &Script, mut now: N
             }
         }
     }
-    Rehearsed { lines, standing: Standing::NotStarted }
+    Rehearsed { lines, standing: Standing::NotStarted, story }
 }
 
 fn shown<'a>(words: impl IntoIterator<Item = &'a BString>) -> BString {
     arguments::join_v2_raw(words)
+}
+
+fn word(runtime: Runtime) -> &'static str {
+    match runtime {
+        Runtime::Plain => "no container",
+        Runtime::Docker => "a docker container",
+        Runtime::Singularity => "a container of Singularity or Apptainer",
+    }
+}
+
+/// What the plan of a container shows beside its command line, which is among the calls or is the job's.
+fn contained(plan: &ContainerPlan) -> Vec<String> {
+    let mut lines = vec![format!("    image {}", plan.image)];
+    lines.extend(plan.mounts.iter().map(|mount| match &mount.source {
+        Some(source) => format!("    mount {source} as {}", mount.target),
+        None => format!("    mount a directory of its own as {}", mount.target),
+    }));
+    lines.extend(plan.limits.iter().map(|limit| format!("    limit {} {}", limit.of, limit.value)));
+    if plan.runtime == Runtime::Docker {
+        lines.extend(plan.environment.entries().iter().map(|entry| format!("    env {entry} (inside)")));
+    }
+    lines
+}
+
+/// A line for a program that is not on this machine, once.
+fn missing(argv: &[BString], account: Account, world: &dyn World, story: &mut Story) -> Option<String> {
+    let program = argv.first()?;
+    let there = match program.contains(&b'/') {
+        true => world.stat(program.to_path_lossy().as_ref()).is_ok(),
+        false => super::tools::found(program, world).is_some(),
+    };
+    let name = program.to_string();
+    // A relative one lies in the scratch directory, which is not there yet.
+    let unknown = account == Account::Job && !program.starts_with(b"/");
+    if there || unknown || story.missing.contains(&name) {
+        return None;
+    }
+    let line = format!("    there is no '{name}' on this machine");
+    story.missing.push(name);
+    Some(line)
 }
 
 fn describe(process: &JobProcess) -> Vec<String> {
@@ -153,6 +245,17 @@ fn describe(process: &JobProcess) -> Vec<String> {
             StandardFile::Own => lines.push(format!("    {name}: the starter's own")),
             StandardFile::Path { path, .. } => lines.push(format!("    {name}: {}", path.display())),
         }
+    }
+    if process.nice != 0 {
+        lines.push(format!("    nice {}", process.nice));
+    }
+    for limit in &process.limits {
+        let (LimitKind::Core | LimitKind::Stack | LimitKind::AddressSpace, Some(soft)) =
+            (limit.kind, limit.soft)
+        else {
+            continue;
+        };
+        lines.push(format!("    limit {:?} {soft} bytes", limit.kind));
     }
     for (source, target) in &process.mounts {
         lines.push(format!("    {} is its {}", source.display(), target.display()));

@@ -113,11 +113,19 @@ impl Sandbox {
         Ok(mounts)
     }
 
+    /// `dir_<pid>.recover` beside the directory: which container is the starter's.
+    pub fn recovery(&self) -> PathBuf {
+        let mut path = self.top.as_os_str().to_owned();
+        path.push(".recover");
+        path.into()
+    }
+
     /// Removes everything, or moves it where the configuration wants it kept; what stays is told.
     pub fn remove(&self) -> Vec<PathBuf> {
         if self.top.exists() {
             std::thread::sleep(self.delay);
         }
+        drop(fs::remove_file(self.recovery()));
         if let Some(place) = &self.move_to {
             let mover = self.condor.as_ref().filter(|_| self.made_as_condor);
             let moved = acting_as(mover, || fs::rename(&self.top, place)).and_then(|moved| moved);

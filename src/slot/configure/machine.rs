@@ -28,6 +28,8 @@ pub struct Surroundings {
     /// What a starter that the administrator named reports of itself (`STARTER -classad`), empty if that was nothing that
     /// can be read; `None` for our own starter.
     pub abilities: Option<ClassAd>,
+    /// What our own starter found out about the container runtimes of the machine.
+    pub runtimes: ClassAd,
 }
 
 /// What our own starter can do, in the words of `condor_starter -classad` (recording s30a).
@@ -94,7 +96,7 @@ pub(super) fn publish(knobs: &Knobs<'_>, world: &dyn World, around: &Surrounding
     }
     ad.set("HasVM", false);
     match &around.abilities {
-        None => abilities(ad),
+        None => abilities(&around.runtimes, ad),
         Some(said) => abilities_of(said, ad),
     }
     for volume in knobs.words("DOCKER_VOLUMES") {
@@ -166,7 +168,7 @@ fn processor(text: &str, ad: &mut ClassAd) {
     }
 }
 
-fn abilities(ad: &mut ClassAd) {
+fn abilities(runtimes: &ClassAd, ad: &mut ClassAd) {
     for name in ABILITIES.into_iter().take(12) {
         ad.set(name, true);
     }
@@ -176,6 +178,10 @@ fn abilities(ad: &mut ClassAd) {
     ad.set("MappingMethod", "Hardlink");
     let mut names = vec!["HasVM", "HasSshd", "HasCommonFilesTransfer"];
     names.extend(ABILITIES);
+    ad.update(runtimes);
+    let has: Vec<String> =
+        runtimes.names().map(ToString::to_string).filter(|name| name.starts_with("Has")).collect();
+    names.extend(has.iter().map(String::as_str));
     names.sort_by_key(|name| (name.len(), *name));
     ad.set("StarterAbilityList", names.join(","));
 }

@@ -25,6 +25,20 @@ pub fn variable(name: &str, value: &str) -> (String, String) {
     }
 }
 
+/// A word of a command line: the container's name and the environment in it hold the starter's process as well.
+pub fn word(text: &str) -> String {
+    let plain = scratch(text);
+    if plain.starts_with("CONDOR_STARTER_PID=") {
+        return "CONDOR_STARTER_PID=PID".to_owned();
+    }
+    match plain.rsplit_once("_PID") {
+        Some((name, pid)) if name.starts_with("HTCJob") && pid.bytes().all(|byte| byte.is_ascii_digit()) => {
+            format!("{name}_PID")
+        }
+        _ => plain,
+    }
+}
+
 /// A file that a job or a log wrote: times, addresses and process ids are placeholders.
 pub fn file(text: &str) -> String {
     let mut out = String::with_capacity(text.len());

@@ -46,6 +46,10 @@ pub struct Case {
     pub events: String,
     /// Whether listings are of iwd/ alone, and begin there.
     pub in_iwd: bool,
+    /// What the double of a container runtime was told to do: its file in state/, and the text.
+    pub double: Option<String>,
+    /// Whether it was given a directory as an image.
+    pub image: bool,
     /// How far ahead of the start DeferralTime lay: `now+3`, or `NOW` for an expression over the epoch.
     deferral: Option<String>,
 }
@@ -162,6 +166,8 @@ impl Case {
                 .collect(),
             files,
             events,
+            double: double(&name, readme),
+            image: row(&name, readme).is_some_and(|row| row.contains("double: img.dir")),
             deferral: deferral(&name, readme),
             directory: at.to_owned(),
             in_iwd: false,
@@ -176,6 +182,11 @@ impl Case {
             None => self.run.stdin.clone(),
         };
         scenario::Case { stdin, ..self.run.clone() }
+    }
+
+    /// Whether its runtime is Singularity.
+    pub fn is_singularity(&self) -> bool {
+        self.calls.iter().any(|call| call.name == "singularity")
     }
 
     /// iwd/ and state/ before the case, as far as they were not empty.
@@ -201,6 +212,7 @@ fn calls(at: &Path, value: &Value, known: &mut Known) -> Result<(Vec<Call>, bool
     for (number, call) in (1..).zip(&listed) {
         // Names alone where the words were of no interest.
         let name = call.get(0).or(Some(call)).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let nth = calls.iter().filter(|call: &&Call| call.name == name).count();
         let file = |what: &str| fs::read(at.join(format!("rec/{number:02}-{name}.{what}"))).ok();
         let words = call.get(1).and_then(Value::as_array).into_iter().flatten();
         let argv = match file("argv.json") {
@@ -208,12 +220,17 @@ fn calls(at: &Path, value: &Value, known: &mut Known) -> Result<(Vec<Call>, bool
             None => words.filter_map(Value::as_str).map(str::to_owned).collect(),
         };
         if let Some(bytes) = file("env") {
-            let lines = String::from_utf8_lossy(&bytes).lines().map(str::to_owned).collect();
-            known.environments.entry(name.clone()).or_insert(lines);
+            let lines: Vec<String> = String::from_utf8_lossy(&bytes).lines().map(str::to_owned).collect();
+            known.environments.entry(name.clone()).or_insert_with(|| Vec::clone(&lines));
+            known.environments.entry(format!("{nth} {name}")).or_insert(lines);
         }
         let env = match (file("env"), file("env.diff")) {
             (Some(bytes), _) => Some(bytes),
-            (None, Some(diff)) => known.environments.get(&name).map(|first| patched(first, &diff)),
+            (None, Some(diff)) => {
+                // A runtime is called several times, each time with another environment.
+                let own = known.environments.get(&format!("{nth} {name}"));
+                own.or_else(|| known.environments.get(&name)).map(|first| patched(first, &diff))
+            }
             (None, None) => None,
         };
         let mut meta = Meta::new();
@@ -265,10 +282,24 @@ fn patched(first: &[String], diff: &[u8]) -> Vec<u8> {
     lines.join("\n").into_bytes()
 }
 
+/// The row of the table of cases.
+fn row<'r>(name: &str, readme: &'r str) -> Option<&'r str> {
+    readme.lines().find(|line| line.starts_with(&format!("| {name} |")))
+}
+
+/// The table of cases says what the double of a runtime was told.
+fn double(name: &str, readme: &str) -> Option<String> {
+    // Between semicolons, with or without the word.
+    let row = row(name, readme)?;
+    let text = &row[row.find("{\"")?..];
+    let mut values = serde_json::Deserializer::from_str(text).into_iter::<Value>();
+    let value = values.next()?.ok().filter(Value::is_object)?;
+    Some(value.to_string())
+}
+
 /// The table of cases says what DeferralTime was relative to the start.
 fn deferral(name: &str, readme: &str) -> Option<String> {
-    let row = readme.lines().find(|line| line.starts_with(&format!("| {name} |")))?;
-    let word = row.split("DeferralTime = ").nth(1)?.split([' ', ';', '|']).next()?;
+    let word = row(name, readme)?.split("DeferralTime = ").nth(1)?.split([' ', ';', '|']).next()?;
     word.to_lowercase().starts_with("now").then(|| word.to_owned())
 }
 

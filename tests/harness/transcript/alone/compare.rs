@@ -52,7 +52,7 @@ pub fn compare(
     }
     for (then, now) in case.calls.iter().zip(calls).filter(|(then, now)| then.name == now.name) {
         let mut then = then.clone();
-        let plain = |argv: &[String]| argv.iter().map(|word| normalise::scratch(word)).collect::<Vec<_>>();
+        let plain = |argv: &[String]| argv.iter().map(|word| normalise::word(word)).collect::<Vec<_>>();
         then.argv = plain(&then.argv);
         let mut now = now.clone();
         now.argv = plain(&now.argv);

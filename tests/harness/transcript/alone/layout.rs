@@ -17,6 +17,9 @@ use super::case::{Case, Family};
 const CONDOR: u32 = 64;
 const ALICE: u32 = 1501;
 
+/// The program of jobs with a relative Cmd, which no recording keeps.
+const PROG: &[u8] = b"#!/bin/sh\necho prog in $(pwd)\n";
+
 /// A laid ground.
 pub struct Ground {
     pub stage: Stage,
@@ -62,6 +65,7 @@ impl Ground {
                 ground.put(entry, case)?;
             }
         }
+        ground.prepare_runtime(case)?;
         ground.prepare_execute(&case.name)?;
         Ok(ground)
     }
@@ -92,11 +96,45 @@ impl Ground {
                 // What the recording has is the file afterwards; it was as long as listed before.
                 let mut content = fs::read(holder.directory.join(&entry.path)).unwrap_or_default();
                 content.truncate(usize::try_from(entry.size).unwrap_or(usize::MAX));
+                if content.is_empty() && entry.path == "iwd/prog" && entry.size == PROG.len() as u64 {
+                    content.extend_from_slice(PROG);
+                }
                 stage::write(&path, &self.stage.fill_in(&content))?;
             }
         }
         stage::owner(&path, entry.uid, entry.gid)?;
         stage::mode(&path, entry.mode)
+    }
+
+    /// What the doubles of container runtimes need: what they are told to do, an image, the script that tells that the
+    /// runtime has come as far as the job.
+    fn prepare_runtime(&self, case: &Case) -> Result<()> {
+        let local = &self.stage.local;
+        let singularity = local.join("scripts/singularity");
+        if let Some(text) = &case.double {
+            let name = if case.is_singularity() { "sing.json" } else { "docker.json" };
+            stage::write(&local.join("state").join(name), &self.stage.fill_in(text.as_bytes()))?;
+        }
+        if case.image {
+            for name in ["img.dir/mnt", "img.dir/etc"] {
+                stage::make(&local.join(name))?;
+            }
+        }
+        if singularity.exists() {
+            let text = fs::read_to_string(&singularity).map_err(|error| error.to_string())?;
+            let release = self.stage.release.to_string_lossy().into_owned();
+            // What is bound over /srv, as some recordings have it, must not hide the ground, which lies there.
+            let text = text.replace("{REL}", &release);
+            let text =
+                text.replace("def out(p):\n", "def out(p):\n    if p.startswith(base + '/'): return p\n");
+            stage::write(&singularity, text.as_bytes())?;
+            let libexec = self.stage.release.join("libexec");
+            stage::make(&libexec)?;
+            let launcher =
+                "#!/bin/sh\n: > \"$_CONDOR_SCRATCH_DIR/.condor_container_launched\"\nexec \"$@\"\n";
+            stage::write(&libexec.join("condor_container_launcher.sh"), launcher.as_bytes())?;
+        }
+        Ok(())
     }
 
     /// EXECUTE as the name of the case says it was (c41).

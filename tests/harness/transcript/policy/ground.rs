@@ -145,6 +145,7 @@ fn measured(ad: &ads::Attributes) -> Surroundings {
         volume: text("ExecuteVolume", "65024"),
         rotational: Some(text("HasRotationalScratch", "true") == "true"),
         virtual_memory: number("TotalVirtualMemory", 24_683_672),
+        runtimes: Default::default(),
         abilities: (!abilities.is_empty()).then(|| long::parse(abilities.as_bytes()).0),
     }
 }

@@ -1,0 +1,320 @@
+//! The machine around a job in a container: what is asked of the runtime before the job, what stands for the job while
+//! it runs, and that the container is removed at any end.
+//!
+//! Reference: `OsProc::StartJob` for Singularity; docker is in [`super::contained_docker`].
+
+use std::collections::VecDeque;
+use std::path::Path;
+
+use bstr::{BString, ByteSlice};
+
+use super::action::{Account, Action, CallId, JobProcess, LogEvent, Notice};
+use super::container::{
+    self, ContainerPlan, DockerNames, Inputs, Pruning, Runtime, Surroundings, ToolCall, Version,
+};
+use super::event::FamilyUsage;
+use super::exception::EXCEPTION;
+use super::failure::StartFailure;
+use super::machine::{Phase, Starter};
+use super::process;
+use super::settings::Inherits;
+use crate::process::Exit;
+use crate::quirks::Quirks;
+use crate::text::environment::Environment;
+use crate::time::{Now, Tick};
+use crate::world::FileKind;
+
+/// How it stands with the job's container.
+#[derive(Debug, Default)]
+pub(super) struct Container {
+    pub(super) place: Surroundings,
+    pub(super) runtime: Option<Runtime>,
+    pub(super) stage: Stage,
+    /// The call whose answer is waited for.
+    pub(super) call: Option<CallId>,
+    /// The call whose answer decides nothing. They are made one after the other, and before the next one that does.
+    pub(super) side: Option<CallId>,
+    pub(super) sides: VecDeque<ToolCall>,
+    pub(super) waiting: Option<Box<(Stage, ToolCall)>>,
+    /// The job's process outside of a container, as far as it is the same.
+    pub(super) process: Option<Box<JobProcess>>,
+    pub(super) plan: Option<Box<ContainerPlan>>,
+    pub(super) docker: Option<DockerNames>,
+    pub(super) images: Vec<container::Image>,
+    pub(super) pruning: Option<Pruning>,
+    /// The image had to be pulled.
+    pub(super) pulled: bool,
+    /// There may be a container to remove.
+    pub(super) made: bool,
+    /// Event 001 is written.
+    pub(super) announced: bool,
+    /// How what stood for the job ended.
+    pub(super) ended: Option<(Exit, FamilyUsage)>,
+    /// What follows when the container is removed.
+    pub(super) after: After,
+    /// The job's process was told to tell that it was reached (SINGULARITY_USE_LAUNCHER).
+    pub(super) launcher: bool,
+}
+
+/// What is waited for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// Nothing.
+    #[default]
+    Idle,
+    /// Singularity: the standard files, the version, the trial of the image.
+    Files,
+    Version,
+    Test,
+    /// Docker: which images there are, and since when; once more before one is pulled.
+    Images {
+        again: bool,
+    },
+    Tags {
+        again: bool,
+    },
+    Prune,
+    Pull,
+    Create,
+    Tag,
+    OpenFiles,
+    Architecture,
+    /// The container has ended: how?
+    State {
+        tries: u32,
+    },
+    Wait {
+        tries: u32,
+        until: Tick,
+    },
+    /// Before the clean-up.
+    LastState,
+    Remove,
+}
+
+/// What follows the removal of a container.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum After {
+    /// The clean-up of the job.
+    #[default]
+    CleanUp,
+    /// The removal of the scratch directory.
+    RemoveScratch,
+}
+
+impl Container {
+    pub(super) fn new(place: Surroundings) -> Self {
+        Container { place, ..Container::default() }
+    }
+
+    pub(super) fn is_docker(&self) -> bool {
+        self.runtime == Some(Runtime::Docker)
+    }
+
+    /// When to look again.
+    pub(super) fn until(&self) -> Option<Tick> {
+        match self.stage {
+            Stage::Wait { until, .. } => Some(until),
+            _ => None,
+        }
+    }
+
+    /// Whether the job has not been started yet.
+    pub(super) fn is_preparing(&self) -> bool {
+        self.ended.is_none() && !matches!(self.stage, Stage::LastState | Stage::Remove)
+    }
+}
+
+impl Starter<'_> {
+    /// Plans something with the ad as it is now.
+    pub(super) fn with_inputs<T>(&self, now: Now, plan: impl FnOnce(&Inputs<'_>) -> T) -> Option<T> {
+        let job = self.job.as_ref().ok()?;
+        let world = self.frozen(now);
+        // Docker knows nothing of the job's own /tmp.
+        let temporary: &Path = if self.container.is_docker() { &self.scratch } else { &self.temporary };
+        let about = self.publication(job, &world, temporary, &[]);
+        Some(plan(&Inputs { about: &about, place: &self.container.place }))
+    }
+
+    /// Event 001, once.
+    pub(super) fn announce(&mut self, out: &mut Vec<Action>) {
+        if !std::mem::replace(&mut self.container.announced, true) {
+            out.push(Action::Log(LogEvent::Execute));
+        }
+    }
+
+    /// Calls the runtime and waits for the answer.
+    pub(super) fn ask(&mut self, stage: Stage, call: ToolCall, out: &mut Vec<Action>) {
+        self.phase = Phase::Container;
+        self.container.stage = stage.clone();
+        if self.container.side.is_some() {
+            self.container.waiting = Some(Box::new((stage, call)));
+            return;
+        }
+        let id = self.new_call();
+        self.container.call = Some(id);
+        out.push(Action::RunTool(id, Box::new(call)));
+    }
+
+    /// A job for Singularity: its files first, then event 001, then everything else.
+    pub(super) fn start_singularity(&mut self, process: JobProcess, out: &mut Vec<Action>) {
+        self.phase = Phase::Container;
+        self.container.stage = Stage::Files;
+        out.push(Action::OpenFiles(process.files.clone()));
+        self.container.process = Some(Box::new(process));
+    }
+
+    pub(super) fn files_opened(&mut self, now: Now, failures: Vec<StartFailure>, out: &mut Vec<Action>) {
+        match self.container.stage {
+            Stage::Files => {
+                let late = self.container.process.as_ref().map(|process| process.failures.clone());
+                let failures = if failures.is_empty() { late.unwrap_or_default() } else { failures };
+                if !failures.is_empty() {
+                    self.container.stage = Stage::Idle;
+                    self.phase = Phase::Starting;
+                    return self.process_failed(now, failures, out);
+                }
+                self.announce(out);
+                self.note_renice();
+                match self.with_inputs(now, Version::call) {
+                    Some(Ok(call)) => self.ask(Stage::Version, call, out),
+                    Some(Err(failure)) => self.container_failed(now, failure, out),
+                    None => {}
+                }
+            }
+            Stage::OpenFiles => self.docker_files_opened(now, failures, out),
+            _ => {}
+        }
+    }
+
+    /// A call of the runtime ended.
+    pub(super) fn tool_ended(
+        &mut self,
+        now: Now,
+        call: CallId,
+        answer: (Option<Exit>, &[u8], &[u8]),
+        out: &mut Vec<Action>,
+    ) {
+        if self.container.side == Some(call) {
+            return self.side_call_ended(answer, out);
+        }
+        if self.container.call != Some(call) {
+            return;
+        }
+        self.container.call = None;
+        if self.asked.any() && self.container.is_preparing() && self.phase == Phase::Container {
+            self.container.stage = Stage::Idle;
+            let reason = "its end was asked for before it began".to_owned();
+            out.push(Action::Tell(Notice::NotStarted { reason }));
+            return self.all_jobs_done(now, out);
+        }
+        let (exit, output, errors) = answer;
+        match self.container.stage.clone() {
+            Stage::Version => self.version_known(now, exit, output, errors, out),
+            Stage::Test if exit == Some(Exit::Code(0)) => self.start_contained(now, out),
+            Stage::Test => self.container_failed(now, container::test_failure(output), out),
+            Stage::Idle | Stage::Files | Stage::OpenFiles | Stage::Wait { .. } => {}
+            stage => self.docker_answered(now, stage, (exit, output, errors), out),
+        }
+    }
+
+    fn version_known(
+        &mut self,
+        now: Now,
+        exit: Option<Exit>,
+        output: &[u8],
+        errors: &[u8],
+        out: &mut Vec<Action>,
+    ) {
+        let version = match exit {
+            Some(Exit::Code(0)) => Version::parse(output),
+            Some(exit) => {
+                let why = format!("'--version' {exit}");
+                return self.container_failed(now, container::version_failed(&why), out);
+            }
+            None => {
+                return self.container_failed(now, container::version_failed(&errors.to_str_lossy()), out);
+            }
+        };
+        let Some(process) = self.container.process.clone() else { return };
+        let all = match self.settings.inherits {
+            Inherits::All => Some(self.own_environment.clone()),
+            Inherits::Nothing | Inherits::Some(_) => None,
+        };
+        let own: &[(BString, BString)] = if all.is_some() { &[] } else { &self.own_environment };
+        let planned = self.with_inputs(now, |inputs| {
+            let environment = inputs.about.job_environment(own)?;
+            container::singularity(inputs, &version, &process.argv, environment)
+        });
+        let plan = match planned {
+            Some(Ok(plan)) => plan,
+            Some(Err(failure)) => return self.container_failed(now, failure, out),
+            None => return,
+        };
+        let mut environment = Environment::new();
+        all.into_iter().flatten().for_each(|(name, value)| environment.set(name, value));
+        environment.merge(&plan.environment);
+        self.container.launcher = plan.uses_launcher();
+        let process = process::instead(*process, plan.line.words(), &self.scratch);
+        self.container.process = Some(Box::new(JobProcess { environment: environment.entries(), ..process }));
+        out.push(Action::Tell(Notice::Contained(Box::new(plan.clone()))));
+        let test = container::test_call(&plan);
+        self.container.plan = Some(Box::new(plan));
+        match test {
+            Some(test) => self.ask(Stage::Test, test, out),
+            None => self.start_contained(now, out),
+        }
+    }
+
+    /// The process that is, or stands for, the job.
+    pub(super) fn start_contained(&mut self, now: Now, out: &mut Vec<Action>) {
+        let Some(process) = self.container.process.take() else { return };
+        let process = match process.account {
+            Account::Daemon => *process,
+            Account::Job => self
+                .with_inputs(now, |inputs| process::wrapped(*process.clone(), inputs.about))
+                .unwrap_or(*process),
+        };
+        self.container.stage = Stage::Idle;
+        self.phase = Phase::Starting;
+        out.push(Action::StartProcess(Box::new(process)));
+    }
+
+    /// The job does not start.
+    pub(super) fn container_failed(&mut self, now: Now, failure: StartFailure, out: &mut Vec<Action>) {
+        self.container.stage = Stage::Idle;
+        if failure.after_event {
+            self.announce(out);
+        }
+        self.not_started(now, failure, out);
+    }
+
+    /// Whether the runtime ended before it came as far as the job: then it has failed, and not the job.
+    pub(super) fn never_launched(&mut self, now: Now, out: &mut Vec<Action>) -> bool {
+        let mark = self.scratch.join(".condor_container_launched");
+        let there = || self.world.stat(&mark).is_ok_and(|status| status.kind == FileKind::File);
+        if !std::mem::take(&mut self.container.launcher) || there() {
+            return false;
+        }
+        self.main = None;
+        self.fatal(now, "Apptainer runtime failed to start", out);
+        if self.quirks == Quirks::Reference {
+            // It comes to no clean-up (c20b 016).
+            self.end_in_exception(out);
+        }
+        true
+    }
+
+    /// An exception of 25.14 while there is a job: told, status 4; by default the clean-up follows as always.
+    pub(super) fn fatal(&mut self, now: Now, text: &str, out: &mut Vec<Action>) {
+        self.status = EXCEPTION;
+        match self.quirks {
+            Quirks::Reference => {
+                self.asked.fast = true;
+                self.report(StartFailure::new(text, 0, 0), out);
+                out.push(Action::Tell(Notice::NotStarted { reason: text.to_owned() }));
+            }
+            Quirks::None => self.not_started(now, StartFailure::new(text, 0, 0), out),
+        }
+    }
+}

@@ -1,0 +1,442 @@
+//! The machine around a job in a docker container: images, the container, its end.
+//!
+//! Reference: `docker_proc.cpp`; what each call looks like is in [`super::container`].
+
+use bstr::{BString, ByteSlice};
+
+use super::action::{Account, Action, JobProcess, Notice};
+use super::contained::{After, Stage};
+use super::container::{self, ContainerState, DockerNames, Image, Pruning, docker_fits, parse_tags};
+use super::event::FamilyUsage;
+use super::failure::{StartFailure, hold_code};
+use super::machine::{Phase, Process, Starter};
+use super::process;
+use crate::classad::Context;
+use crate::job::attr;
+use crate::process::Exit;
+use crate::quirks::{Quirk, Quirks};
+use crate::text::environment::Environment;
+use crate::time::Now;
+
+/// How often the state of an ended container is asked for, a second apart.
+const TRIES: u32 = 20;
+
+/// An answer: how the call ended, what it wrote, what it complained of.
+type Answer<'a> = (Option<Exit>, &'a [u8], &'a [u8]);
+
+impl Starter<'_> {
+    /// A job for docker: whether its image is there.
+    pub(super) fn start_docker(&mut self, now: Now, out: &mut Vec<Action>) {
+        match self.with_inputs(now, DockerNames::find) {
+            Some(Ok(names)) => {
+                let call = container::images_call(&names);
+                self.container.docker = Some(names);
+                self.container.ended = None;
+                self.container.pulled = false;
+                self.ask(Stage::Images { again: false }, call, out);
+            }
+            Some(Err(failure)) => self.container_failed(now, failure, out),
+            None => {}
+        }
+    }
+
+    pub(super) fn docker_answered(
+        &mut self,
+        now: Now,
+        stage: Stage,
+        (exit, output, errors): Answer<'_>,
+        out: &mut Vec<Action>,
+    ) {
+        let Some(names) = self.container.docker.clone() else { return };
+        let success = exit == Some(Exit::Code(0));
+        match stage {
+            Stage::Images { .. } if exit.is_none() => {
+                let text = format!("DOCKER cannot be executed: {}", errors.as_bstr());
+                self.container_failed(now, StartFailure::silent(text), out);
+            }
+            Stage::Images { again } => {
+                self.container.images = container::parse_images(output);
+                let call = container::tags_call(&names, &self.container.images);
+                self.ask(Stage::Tags { again }, call, out);
+            }
+            Stage::Tags { again } => {
+                parse_tags(output, &mut self.container.images);
+                let present = |image: &Image| image.name == names.own;
+                if again {
+                    let limit = self.cache_size(now);
+                    let pruning = Pruning::plan(&self.container.images, &names.image, limit);
+                    self.container.pruning = Some(pruning);
+                    self.prune(now, b"", true, out);
+                } else if self.container.images.iter().any(present) {
+                    self.launch(now, out);
+                } else {
+                    self.ask(Stage::Images { again: true }, container::images_call(&names), out);
+                }
+            }
+            Stage::Prune => self.prune(now, output, success, out),
+            Stage::Pull if success => {
+                self.container.pulled = true;
+                self.launch(now, out);
+            }
+            Stage::Pull => {
+                let complaint = errors.replace("\n", "");
+                let text = [b"Cannot pull image ", names.image.as_slice(), b" ", &complaint].concat();
+                self.hangs(out);
+                let failure = StartFailure::new(text, hold_code::INVALID_DOCKER_IMAGE, 0);
+                self.container_failed(now, failure, out);
+            }
+            Stage::Create if success => self.ask(Stage::Tag, names.tag(), out),
+            Stage::Create => self.create_failed(now, exit, errors, out),
+            Stage::Tag => {
+                self.container.stage = Stage::OpenFiles;
+                let files = self.container.process.as_ref().map(|process| process.files.clone());
+                out.extend(files.map(Action::OpenFiles));
+            }
+            Stage::Architecture => self.architecture_known(now, output, out),
+            Stage::State { tries } => self.state_known(now, output, tries, out),
+            Stage::LastState => {
+                let state = ContainerState::parse(output, &self.frozen(now));
+                // What is not known to have ended stays, for 25.14.
+                let ended = state.is_some_and(|state| state.running == Some(false));
+                match ended || self.quirks != Quirks::Reference {
+                    true => self.ask(Stage::Remove, names.remove(), out),
+                    false => self.unloaded(now, out),
+                }
+            }
+            Stage::Remove => self.unloaded(now, out),
+            Stage::Idle
+            | Stage::Files
+            | Stage::Version
+            | Stage::Test
+            | Stage::OpenFiles
+            | Stage::Wait { .. } => {}
+        }
+    }
+
+    fn cache_size(&self, now: Now) -> i64 {
+        let text = self.settings.containers.text("DOCKER_IMAGE_CACHE_SIZE");
+        let text = text.and_then(|text| crate::classad::Expr::parse(text).ok());
+        let world = self.frozen(now);
+        text.and_then(|size| Context::new(&world).eval(&size).as_int()).unwrap_or(8)
+    }
+
+    /// Makes room for one more image, then pulls it.
+    fn prune(&mut self, now: Now, output: &[u8], success: bool, out: &mut Vec<Action>) {
+        let Some(names) = self.container.docker.clone() else { return };
+        let next = self.container.pruning.as_mut().and_then(|pruning| pruning.next(&names, output, success));
+        if let Some(call) = next {
+            return self.ask(Stage::Prune, call, out);
+        }
+        if let Some(call) = self.with_inputs(now, |inputs| names.pull(inputs)) {
+            self.ask(Stage::Pull, call, out);
+        }
+    }
+
+    /// The container is planned and made. Failures before event 001 are the starter's, those after it the container's; by
+    /// hand 25.14 waits for ever after both, if it had to pull the image.
+    fn launch(&mut self, now: Now, out: &mut Vec<Action>) {
+        let Some(names) = self.container.docker.clone() else { return };
+        let own = self.own_environment.clone();
+        let pulled = self.container.pulled;
+        let prepared = self.with_inputs(now, |inputs| {
+            let about = inputs.about;
+            let string = |name: &str| Context::new(about.world).my(about.ad).string(name);
+            let mut words = vec![string(attr::CMD).unwrap_or_default()];
+            words.extend(process::argument_list(about.ad, "", about.world).map_err(|error| {
+                StartFailure::silent(format!("Failed to read job arguments from job ad: '{error}'."))
+            })?);
+            // Something that sleeps as long as a person may work in it.
+            if Context::new(about.world).my(about.ad).boolean("InteractiveJob").unwrap_or(false) {
+                words.push("86400".into());
+            }
+            let mut environment = about.job_environment(&own)?;
+            if pulled {
+                // The job is among the starter's by then, without a process.
+                environment.set("_CONDOR_JOB_PIDS", "-1");
+            }
+            Ok((words, environment))
+        });
+        let (words, environment): (Vec<BString>, Environment) = match prepared {
+            Some(Ok(prepared)) => prepared,
+            Some(Err(failure)) => return self.launch_failed(now, failure, out),
+            None => return,
+        };
+        out.push(Action::Remember { container: names.container.clone() });
+        let planned = self.with_inputs(now, |inputs| {
+            let plan = container::create(inputs, &names, &words, environment)?;
+            let call = names.create_call(&plan, inputs);
+            Ok((plan, call, process::standard_files(inputs.about)))
+        });
+        let (plan, call, files) = match planned {
+            Some(Ok(planned)) => planned,
+            Some(Err(failure)) => {
+                self.announce(out);
+                return self.launch_failed(now, failure, out);
+            }
+            None => return,
+        };
+        for path in &plan.directories {
+            out.push(Action::MakeDirectory { path: path.clone(), mode: 0o1777 });
+        }
+        self.announce(out);
+        out.push(Action::Tell(Notice::Contained(Box::new(plan.clone()))));
+        self.container.plan = Some(Box::new(plan));
+        self.container.process = Some(Box::new(self.docker_process(&names, files)));
+        self.container.made = true;
+        self.ask(Stage::Create, call, out);
+    }
+
+    /// The process that stands for the job while it runs.
+    fn docker_process(&self, names: &DockerNames, files: [super::StandardFile; 3]) -> JobProcess {
+        let process = JobProcess {
+            program: Default::default(),
+            argv: Vec::new(),
+            environment: Vec::new(),
+            cwd: "/".into(),
+            files,
+            nice: 0,
+            limits: Vec::new(),
+            mounts: Vec::new(),
+            private_shm: false,
+            command: BString::default(),
+            arguments_shown: BString::default(),
+            script: false,
+            own_session: true,
+            failures: Vec::new(),
+            account: Account::Daemon,
+        };
+        process::instead(process, names.start(), &self.scratch)
+    }
+
+    /// Says that 25.14 would stay for ever here.
+    fn hangs(&self, out: &mut Vec<Action>) {
+        match self.quirks {
+            Quirks::None => Self::tell_quirk(Quirk::DockerStartHangs, "the starter ends", out),
+            Quirks::Reference => {
+                let text = format!("HTCondor 25.14 does not end here ({})", Quirk::DockerStartHangs.id());
+                out.push(Action::Tell(Notice::Warning(text)));
+            }
+        }
+    }
+
+    fn launch_failed(&mut self, now: Now, failure: StartFailure, out: &mut Vec<Action>) {
+        if !self.container.pulled {
+            return self.container_failed(now, failure, out);
+        }
+        self.hangs(out);
+        out.push(Action::Tell(Notice::Warning(failure.text.to_string())));
+        let failure = StartFailure::new("Unable to Launch Container", hold_code::INVALID_DOCKER_IMAGE, 0);
+        self.container_failed(now, failure, out);
+    }
+
+    /// `docker create` failed; for 25.14 that is how the job ended.
+    fn create_failed(&mut self, now: Now, exit: Option<Exit>, errors: &[u8], out: &mut Vec<Action>) {
+        if let (Some(exit), true) = (exit, self.quirks.has(Quirk::DockerCreateStatus)) {
+            self.main = Some(Process { pid: 0, started: now, ended: None });
+            self.container.ended = Some((exit, FamilyUsage::default()));
+            return self.docker_job_ended(now, exit, out);
+        }
+        if self.container_exit_told(exit) {
+            Self::tell_quirk(Quirk::DockerCreateStatus, "the failure is reported", out);
+        }
+        let text = errors[..errors.len().min(511)].replace("\n", " ");
+        let failure = StartFailure::new(text, hold_code::INVALID_DOCKER_IMAGE, 0);
+        self.container_failed(now, failure, out);
+    }
+
+    fn container_exit_told(&self, exit: Option<Exit>) -> bool {
+        exit.is_some() && self.quirks == Quirks::None
+    }
+
+    pub(super) fn docker_files_opened(
+        &mut self,
+        now: Now,
+        mut failures: Vec<StartFailure>,
+        out: &mut Vec<Action>,
+    ) {
+        let Some(names) = self.container.docker.clone() else { return };
+        if failures.is_empty() {
+            return self.ask(Stage::Architecture, names.architecture(), out);
+        }
+        // The first ends it.
+        failures.truncate(1);
+        if self.quirks == Quirks::Reference {
+            self.main = Some(Process { pid: 0, started: now, ended: None });
+            self.evicted = true;
+        }
+        self.side_call(names.kill(9), out);
+        for failure in failures {
+            self.container_failed(now, failure, out);
+        }
+    }
+
+    fn architecture_known(&mut self, now: Now, output: &[u8], out: &mut Vec<Action>) {
+        let skips = self.with_inputs(now, |inputs| inputs.skips_architecture());
+        match skips {
+            Some(Err(failure)) => self.container_failed(now, failure, out),
+            Some(Ok(false)) if !docker_fits(output) => {
+                let machine = output.lines().next().unwrap_or_default().trim().as_bstr();
+                let text = format!(
+                    "DockerProc::StartJob(): Image Architecture {machine} not compatible with this machine."
+                );
+                if self.quirks == Quirks::None {
+                    Self::tell_quirk(Quirk::DockerStartHangs, "the failure is reported", out);
+                }
+                let failure = StartFailure::new(text, hold_code::INVALID_DOCKER_IMAGE, 0);
+                self.container_failed(now, failure, out);
+            }
+            _ => self.start_contained(now, out),
+        }
+    }
+
+    /// What stood for the job ended: docker is asked how the container did.
+    pub(super) fn docker_ended(&mut self, exit: Exit, usage: FamilyUsage, out: &mut Vec<Action>) {
+        let Some(names) = self.container.docker.clone() else { return };
+        self.measuring.clear();
+        self.update_due = None;
+        self.graceful_until = None;
+        self.container.ended = Some((exit, usage));
+        self.ask(Stage::State { tries: 0 }, container::state_call(&names), out);
+    }
+
+    /// Time to look once more.
+    pub(super) fn look_again(&mut self, out: &mut Vec<Action>) {
+        if let (Stage::Wait { tries, .. }, Some(names)) =
+            (self.container.stage.clone(), self.container.docker.clone())
+        {
+            self.ask(Stage::State { tries }, container::state_call(&names), out);
+        }
+    }
+
+    fn state_known(&mut self, now: Now, output: &[u8], tries: u32, out: &mut Vec<Action>) {
+        let state = ContainerState::parse(output, &self.frozen(now));
+        let ended = state.as_ref().is_some_and(|state| state.running == Some(false));
+        let tries = tries + 1;
+        if !ended && tries < TRIES && !self.asked.fast {
+            let until = now.tick().plus(std::time::Duration::from_secs(1));
+            self.container.stage = Stage::Wait { tries, until };
+            return;
+        }
+        let (attached, _) = self.container.ended.unwrap_or((Exit::Code(0), FamilyUsage::default()));
+        let Some(state) = state else {
+            self.main = None;
+            self.fatal(now, "Cannot inspect exited container", out);
+            if self.quirks == Quirks::Reference
+                && let Some(names) = self.container.docker.clone()
+            {
+                self.container.after = After::RemoveScratch;
+                self.ask(Stage::Remove, names.remove(), out);
+            }
+            return;
+        };
+        if !ended {
+            return self.docker_job_ended(now, attached, out);
+        }
+        if state.out_of_memory {
+            return self.out_of_memory(now, &state, attached, out);
+        }
+        if !state.error.is_empty() {
+            return self.docker_could_not(now, &state, out);
+        }
+        self.docker_job_ended(now, state.exit(self.quirks).unwrap_or(attached), out);
+    }
+
+    /// The job ended as docker says.
+    pub(super) fn docker_job_ended(&mut self, now: Now, exit: Exit, out: &mut Vec<Action>) {
+        let usage = self.container.ended.map_or_else(FamilyUsage::default, |(_, usage)| usage);
+        self.container.stage = Stage::Idle;
+        self.phase = Phase::Running;
+        self.job_ended(now, exit, usage, false, None, out);
+    }
+
+    /// The job used up the memory of its container: it is held. By hand 25.14 ends without a word.
+    fn out_of_memory(&mut self, now: Now, state: &ContainerState, attached: Exit, out: &mut Vec<Action>) {
+        let memory = Context::new(&self.frozen(now)).my(&self.machine).int(attr::MEMORY).unwrap_or(0);
+        let text = format!("Docker job has gone over memory limit of {memory} Mb");
+        out.push(Action::Tell(Notice::Warning(text.clone())));
+        if self.quirks == Quirks::Reference {
+            self.main = None;
+            if let Some(names) = self.container.docker.clone() {
+                self.container.after = After::RemoveScratch;
+                self.ask(Stage::Remove, names.remove(), out);
+            }
+            return;
+        }
+        self.asked.hold = true;
+        self.report(StartFailure::new(text, hold_code::JOB_OUT_OF_RESOURCES, 102), out);
+        self.docker_job_ended(now, state.exit(self.quirks).unwrap_or(attached), out);
+    }
+
+    /// Docker could not run the job at all: most likely its command is not in the image.
+    fn docker_could_not(&mut self, now: Now, state: &ContainerState, out: &mut Vec<Action>) {
+        let text = format!("Error running docker job: {}", state.error);
+        let Some(names) = self.container.docker.clone() else { return };
+        self.container.stage = Stage::Idle;
+        if self.quirks == Quirks::Reference {
+            // Held by nobody, it is killed twice although it is gone, and counts as evicted.
+            out.push(Action::Tell(Notice::NotStarted { reason: text }));
+            let signal = super::ending::kill_signal(&self.ad, attr::HOLD_KILL_SIG, &self.frozen(now));
+            self.side_call(names.remove(), out);
+            self.side_call(names.kill(signal.unwrap_or(super::ending::SIGTERM)), out);
+            self.side_call(names.kill(9), out);
+            self.asked.fast = true;
+            self.evicted = true;
+            return self.all_jobs_done(now, out);
+        }
+        self.main = None;
+        let failure = StartFailure::new(text, hold_code::FAILED_TO_CREATE_PROCESS, 0);
+        self.container_failed(now, failure, out);
+    }
+
+    /// A call whose answer decides nothing.
+    pub(super) fn side_call(&mut self, call: super::container::ToolCall, out: &mut Vec<Action>) {
+        self.container.sides.push_back(call);
+        if self.container.side.is_none() {
+            self.next_side_call(out);
+        }
+    }
+
+    fn next_side_call(&mut self, out: &mut Vec<Action>) {
+        self.container.side = None;
+        if let Some(call) = self.container.sides.pop_front() {
+            let id = self.new_call();
+            self.container.side = Some(id);
+            out.push(Action::RunTool(id, Box::new(call)));
+        } else if let Some(waiting) = self.container.waiting.take() {
+            let (stage, call) = *waiting;
+            self.ask(stage, call, out);
+        }
+    }
+
+    /// The answer of such a call. Where docker cannot even be asked to end the job, what stands for it is killed.
+    pub(super) fn side_call_ended(&mut self, (exit, ..): Answer<'_>, out: &mut Vec<Action>) {
+        self.next_side_call(out);
+        if exit != Some(Exit::Code(0)) && self.asked.fast && self.phase == Phase::Running {
+            out.push(Action::KillFamily);
+        }
+    }
+
+    /// Removes the container, if there is one; true when what was to come has to wait for that.
+    pub(super) fn unload(&mut self, after: After, out: &mut Vec<Action>) -> bool {
+        let Some(names) = self.container.docker.clone() else { return false };
+        if matches!(self.container.stage, Stage::LastState | Stage::Remove) {
+            return true;
+        }
+        if !std::mem::take(&mut self.container.made) {
+            return false;
+        }
+        self.container.after = after;
+        self.ask(Stage::LastState, container::state_call(&names), out);
+        true
+    }
+
+    fn unloaded(&mut self, now: Now, out: &mut Vec<Action>) {
+        self.container.stage = Stage::Idle;
+        self.container.made = false;
+        self.container.docker = None;
+        match self.container.after {
+            After::CleanUp => self.clean_up(now, out),
+            After::RemoveScratch => self.remove_scratch(out),
+        }
+    }
+}

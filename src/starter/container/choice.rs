@@ -1,0 +1,137 @@
+//! Which runtime a job gets, by its ad or by the configuration.
+//!
+//! Reference: `Starter::SpawnJob` of `starter.cpp`, `Singularity::job_enabled` of `singularity.cpp`.
+
+use bstr::{BString, ByteSlice};
+
+use super::plan::Passed;
+use super::surroundings::Inputs;
+use crate::classad::ClassAd;
+use crate::job::attr;
+use crate::starter::failure::StartFailure;
+use crate::starter::not_done;
+
+/// What a job runs in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Runtime {
+    /// Nothing: a process of the machine.
+    Plain,
+    /// A container of docker, or of what takes its words.
+    Docker,
+    /// Singularity or Apptainer.
+    Singularity,
+}
+
+/// A runtime, and how it was chosen.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Choice {
+    /// The runtime.
+    pub runtime: Runtime,
+    /// What decided.
+    pub because: String,
+    /// Attributes that the configuration gives the job (USE_DEFAULT_CONTAINER).
+    pub given: ClassAd,
+    /// What was looked at and did not decide.
+    pub passed: Vec<Passed>,
+}
+
+impl Choice {
+    fn passed(&mut self, name: &'static str, why: impl Into<std::borrow::Cow<'static, str>>) {
+        self.passed.push(Passed { name: name.into(), why: why.into() });
+    }
+
+    fn chosen(mut self, runtime: Runtime, because: impl Into<String>) -> Self {
+        self.runtime = runtime;
+        self.because = because.into();
+        self
+    }
+}
+
+/// Chooses.
+///
+/// # Errors
+/// A knob that gives no truth value, in the reference's words; SINGULARITY_JOB is asked after event 001 only (recording
+/// c20 010). A java job: none is run.
+pub fn choose(inputs: &Inputs<'_>) -> Result<Choice, StartFailure> {
+    let mut choice = Choice {
+        runtime: Runtime::Plain,
+        because: "the job asks for no container".to_owned(),
+        given: ClassAd::new(),
+        passed: Vec::new(),
+    };
+    if inputs.job().int(attr::JOB_UNIVERSE) == Some(10) {
+        let text = "JobUniverse 10 is not done here: the starter of a pool would run the job under java";
+        return Err(StartFailure::new(text, 0, 0));
+    }
+    if let Some(told) = not_done::refused(inputs.about.ad, inputs.about.world) {
+        return Err(StartFailure::new(told, 0, 0));
+    }
+    let wants = |name: &str| inputs.job().boolean(name).unwrap_or(false);
+    let has_docker = inputs.machine().boolean("HasDocker").unwrap_or(false);
+    if wants("WantDocker") {
+        return Ok(choice.chosen(Runtime::Docker, "WantDocker"));
+    }
+    if wants("WantContainer") && wants("WantDockerImage") {
+        if has_docker {
+            let because = "WantContainer and WantDockerImage, and the slot has HasDocker";
+            return Ok(choice.chosen(Runtime::Docker, because));
+        }
+        choice.passed("HasDocker", "the slot does not have it: the image is none for docker");
+    }
+    if wants("WantContainer") {
+        choice.passed("USE_DEFAULT_CONTAINER", "WantContainer: the job has its own");
+    } else if let Some(runtime) = default_container(inputs, has_docker, &mut choice)? {
+        return Ok(choice.chosen(runtime, "USE_DEFAULT_CONTAINER with DEFAULT_CONTAINER_IMAGE"));
+    }
+    for name in ["WantSIF", "WantSandboxImage", "WantDockerImage"] {
+        if wants(name) {
+            return Ok(choice.chosen(Runtime::Singularity, name));
+        }
+    }
+    let singularity = inputs.truth("SINGULARITY_JOB", false).map_err(StartFailure::after_event)?;
+    if singularity {
+        return Ok(choice.chosen(Runtime::Singularity, "SINGULARITY_JOB"));
+    }
+    choice.passed("SINGULARITY_JOB", "is not true for this job");
+    if wants("WantContainer") {
+        let why = "alone it chooses none: WantSIF, WantSandboxImage or WantDockerImage says what kind of image it is";
+        choice.passed("WantContainer", why);
+    }
+    Ok(choice)
+}
+
+/// What the configuration puts a job into that asks for nothing.
+fn default_container(
+    inputs: &Inputs<'_>,
+    has_docker: bool,
+    choice: &mut Choice,
+) -> Result<Option<Runtime>, StartFailure> {
+    if !inputs.truth("USE_DEFAULT_CONTAINER", false)? {
+        choice.passed("USE_DEFAULT_CONTAINER", "is not true for this job");
+        return Ok(None);
+    }
+    let image = inputs.knobs().text("DEFAULT_CONTAINER_IMAGE").and_then(|text| inputs.string_of(text));
+    let Some(image) = image else {
+        choice.passed("DEFAULT_CONTAINER_IMAGE", "gives no string");
+        return Ok(None);
+    };
+    let given = &mut choice.given;
+    if image.starts_with(b"docker:") && has_docker {
+        given.set("DockerImage", image);
+        given.set("WantDockerImage", true);
+        return Ok(Some(Runtime::Docker));
+    }
+    given.set(if image.ends_with(b".sif") { "WantSIF" } else { "WantSandboxImage" }, true);
+    given.set("ContainerImage", image);
+    Ok(Some(Runtime::Singularity))
+}
+
+/// What `param_boolean` ends a daemon with.
+pub fn no_truth_value(knob: &str, text: &[u8], default: bool) -> StartFailure {
+    let default = if default { "True" } else { "False" };
+    StartFailure::exception(BString::from(format!(
+        "{knob} in the condor configuration  is not a valid boolean (\"{}\").  Please set it to True or False \
+             (default is {default})",
+        text.as_bstr()
+    )))
+}

@@ -1,0 +1,204 @@
+//! Names under docker: the program, the container, the image and the name under which an image is known as ours.
+//!
+//! Reference: `DockerProc::StartJob` of `docker_proc.cpp`, `add_docker_arg`, `toAnnotatedImageName` of `docker-api.cpp`.
+
+use bstr::{BString, ByteSlice};
+
+use super::plan::ContainerPlan;
+use super::surroundings::Inputs;
+use super::tool::{Actor, LONG, ToolCall, Variables};
+use crate::job::attr;
+use crate::starter::failure::StartFailure;
+
+/// What our images are tagged with, before the user.
+const OWN: &str = "htcondor.org/";
+
+/// The words that every call of docker begins with: DOCKER, or sudo and the program behind it.
+///
+/// # Errors
+/// DOCKER is not set.
+fn docker_program(inputs: &Inputs<'_>) -> Result<Vec<BString>, StartFailure> {
+    let knob = inputs.knobs().text("DOCKER").ok_or_else(|| StartFailure::silent("DOCKER is undefined."))?;
+    match knob.strip_prefix(b"sudo ").map(ByteSlice::trim_start) {
+        Some(b"") => Err(StartFailure::silent(format!("DOCKER is defined as '{knob}' which is not valid."))),
+        Some(program) => Ok(vec!["/usr/bin/sudo".into(), program.into()]),
+        None => Ok(vec![knob.clone()]),
+    }
+}
+
+/// The names of one job's container and image.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DockerNames {
+    /// The words that every call begins with.
+    pub program: Vec<BString>,
+    /// The container.
+    pub container: BString,
+    /// The image.
+    pub image: BString,
+    /// What named the image.
+    pub image_from: &'static str,
+    /// The name under which it counts as present.
+    pub own: BString,
+    /// Whether images of others count (DOCKER_TRUST_LOCAL_IMAGES).
+    pub trusting: bool,
+}
+
+impl DockerNames {
+    /// Finds them.
+    ///
+    /// # Errors
+    /// No DOCKER, no image, no user to keep it for.
+    pub fn find(inputs: &Inputs<'_>) -> Result<Self, StartFailure> {
+        let named = ["DockerImage", "ContainerImage"];
+        let mut found = named.iter().filter_map(|name| inputs.job().string(name).map(|image| (image, *name)));
+        let Some((image, image_from)) = found.next() else {
+            let text = "Neither DockerImage nor ContainerImage defined in job ad, unable to start job.";
+            return Err(StartFailure::silent(text));
+        };
+        let program = docker_program(inputs)?;
+        let image = with_tag(image.strip_prefix(b"docker://").unwrap_or(&image));
+        let trusting = inputs.truth("DOCKER_TRUST_LOCAL_IMAGES", false)?;
+        let own = match trusting {
+            true => image.clone(),
+            false => {
+                let user = inputs.job().string(attr::USER).unwrap_or_default().replace("@", "_at_");
+                if user.is_empty() {
+                    let text = format!("there is no User in the job ad to keep the image {image} for");
+                    return Err(StartFailure::silent(text));
+                }
+                [OWN.as_bytes(), &user, b"/", &image].concat().into()
+            }
+        };
+        let job = inputs.about.job;
+        let (slot, pid) = (inputs.about.slot, inputs.about.starter_pid);
+        let container = format!("HTCJob{}_{}_{slot}_PID{pid}", job.cluster, job.proc).into();
+        Ok(DockerNames { program, container, image, image_from, own, trusting })
+    }
+
+    /// A short call about the container or image.
+    pub fn call<W: Into<BString>>(&self, words: impl IntoIterator<Item = W>) -> ToolCall {
+        ToolCall::new(&self.program, words, Actor::Starter)
+    }
+
+    /// `pull`: its complaints are kept for the message.
+    pub fn pull(&self, inputs: &Inputs<'_>) -> ToolCall {
+        let words: [BString; 3] = ["pull".into(), "-q".into(), self.image.clone()];
+        self.long(words.to_vec(), inputs)
+    }
+
+    /// A call with the rights of the daemons, whose errors go to a file in the scratch directory.
+    fn long(&self, words: Vec<BString>, inputs: &Inputs<'_>) -> ToolCall {
+        ToolCall {
+            variables: Variables::OwnWithHome(inputs.place.daemon_home.clone()),
+            limit: LONG,
+            errors: Some(inputs.about.scratch.join(ERRORS)),
+            directory: Some("/".into()),
+            ..ToolCall::new(&self.program, words, Actor::Daemon)
+        }
+    }
+
+    /// The call that makes the planned container.
+    pub fn create_call(&self, plan: &ContainerPlan, inputs: &Inputs<'_>) -> ToolCall {
+        let words = plan.line.words();
+        self.long(words[self.program.len().min(words.len())..].to_vec(), inputs)
+    }
+
+    /// `tag`: makes the image ours, and says when it was used last.
+    pub fn tag(&self) -> ToolCall {
+        self.call([BString::from("tag"), self.image.clone(), self.own.clone()])
+    }
+
+    /// The question what machines the image is for.
+    pub fn architecture(&self) -> ToolCall {
+        let words = ["inspect", "--format", "{{.Architecture}}"].map(BString::from);
+        self.call(words.into_iter().chain([self.image.clone()]))
+    }
+
+    /// `rm`, with what it holds.
+    pub fn remove(&self) -> ToolCall {
+        self.call([BString::from("rm"), "-f".into(), "-v".into(), self.container.clone()])
+    }
+
+    /// `kill --signal`.
+    pub fn kill(&self, signal: i32) -> ToolCall {
+        let signal = BString::from(signal.to_string());
+        self.call([BString::from("kill"), "--signal".into(), signal, self.container.clone()])
+    }
+
+    /// `pause` or `unpause`.
+    pub fn pause(&self, pause: bool) -> ToolCall {
+        self.call([BString::from(if pause { "pause" } else { "unpause" }), self.container.clone()])
+    }
+
+    /// The words of the process that stands for the job: its standard files are the job's.
+    pub fn start(&self) -> Vec<BString> {
+        let words = [BString::from("start"), "-a".into(), self.container.clone()];
+        self.program.iter().cloned().chain(words).collect()
+    }
+}
+
+/// The file that gets what `pull` and `create` complain of.
+const ERRORS: &str = ".docker_stderror";
+
+/// `:latest` where an image has neither tag nor digest. A colon of a registry's port is no tag.
+fn with_tag(image: &[u8]) -> BString {
+    let last = image.rfind_byte(b'/').map_or(0, |at| at + 1);
+    match image.contains(&b'@') || image[last..].contains(&b':') {
+        true => image.into(),
+        false => [image, b":latest"].concat().into(),
+    }
+}
+
+/// The image that is known under one of our names.
+pub(super) fn real_name(own: &[u8], trusting: bool) -> Option<BString> {
+    if trusting {
+        return Some(own.into());
+    }
+    let (_, image) = own.strip_prefix(OWN.as_bytes())?.split_once_str("/")?;
+    Some(image.into())
+}
+
+/// Whether a name is one of ours.
+pub(super) fn is_own(name: &[u8]) -> bool {
+    name.starts_with(OWN.as_bytes())
+}
+
+/// Whether an image made for that machine runs here. One that does not say it does; only x86-64 is told apart.
+pub(crate) fn fits(architecture: &[u8]) -> bool {
+    let architecture = architecture.lines().next().unwrap_or_default().trim();
+    !cfg!(target_arch = "x86_64") || architecture.is_empty() || architecture == b"amd64"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_image_without_tag_is_the_latest_one() {
+        for (given, expected) in [
+            ("alpine", "alpine:latest"),
+            ("alpine:3", "alpine:3"),
+            ("alpine@sha256:0123", "alpine@sha256:0123"),
+            ("reg:5000/x/y", "reg:5000/x/y:latest"),
+            ("reg:5000/x/y:1", "reg:5000/x/y:1"),
+            (" alpine:3 ", " alpine:3 "),
+        ] {
+            assert_eq!(with_tag(given.as_bytes()), expected);
+        }
+    }
+
+    #[test]
+    fn our_name_of_an_image_holds_the_image() {
+        assert_eq!(real_name(b"htcondor.org/alice_at_x/reg:5000/a:1", false), Some("reg:5000/a:1".into()));
+        assert_eq!(real_name(b"alpine:3", false), None);
+        assert_eq!(real_name(b"alpine:3", true), Some("alpine:3".into()));
+    }
+
+    #[test]
+    fn an_image_that_does_not_say_for_which_machine_it_is_fits() {
+        assert!(fits(b"") && fits(b"\n"));
+        if cfg!(target_arch = "x86_64") {
+            assert!(fits(b"amd64\n") && !fits(b"arm64\n"));
+        }
+    }
+}

@@ -1,0 +1,317 @@
+//! `docker create`: all options in the reference's order.
+//!
+//! Reference: `DockerAPI::createContainer` of `docker-api.cpp`, `DockerProc::LaunchContainer` and `buildExtraVolumes` of
+//! `docker_proc.cpp`; recordings c21, c22, c37.
+
+use std::path::PathBuf;
+
+use bstr::{BString, ByteSlice};
+
+use super::choice::Runtime;
+use super::docker::DockerNames;
+use super::plan::{CommandLine, ContainerPlan, Limit, Mount};
+use super::surroundings::Inputs;
+use crate::classad::{Context, Expr, Value};
+use crate::job::attr;
+use crate::starter::failure::StartFailure;
+use crate::text::arguments;
+use crate::text::environment::Environment;
+use crate::text::list;
+
+/// The longest name of a machine that docker takes.
+const LONGEST_HOST: usize = 63;
+
+/// Plans the container. `command` is the job's, empty for none; `arguments` what follows it; `environment` the job's.
+///
+/// # Errors
+/// A network that the slot does not offer, a port that is none, extra arguments that cannot be read; nobody to run as.
+pub fn create(
+    inputs: &Inputs<'_>,
+    names: &DockerNames,
+    command: &[BString],
+    environment: Environment,
+) -> Result<ContainerPlan, StartFailure> {
+    let mut line = CommandLine::default();
+    let mut limits = Vec::new();
+    line.add(names.program.iter().cloned(), "DOCKER");
+    line.add(["create"], "the container is made first and started then");
+    processors(inputs, &mut line, &mut limits);
+    memory(inputs, &mut line, &mut limits);
+    let capabilities = ["--cap-drop=all", "--cap-add=SYS_PTRACE", "--security-opt", "no-new-privileges"];
+    inputs.option("DOCKER_DROP_ALL_CAPABILITIES", true, &capabilities, &mut line)?;
+    inputs.option("DOCKER_RUN_UNDER_INIT", true, &["--init"], &mut line)?;
+    line.add(
+        ["--name".into(), names.container.clone()],
+        "ClusterId, ProcId, the slot and the starter's process",
+    );
+    line.add(["--label=org.htcondorproject=True"], "containers of HTCondor are known by it");
+    inputs.option("DOCKER_LOG_DRIVER_NONE", true, &["--log-driver", "none"], &mut line)?;
+    for entry in environment.entries() {
+        line.add(["-e".into(), entry], "the job's environment");
+    }
+    let (mounts, directories) = volumes(inputs, &mut line)?;
+    devices(inputs, &mut line)?;
+    line.add(["--workdir".into(), inputs.about.job.iwd.clone()], "Iwd");
+    user(inputs, &mut line)?;
+    network(inputs, &mut line)?;
+    ports(inputs, &mut line)?;
+    pull_policy(inputs, &mut line);
+    extra_arguments(inputs, &mut line)?;
+    shared_memory(inputs, &mut line, &mut limits);
+    let mut words = command.iter().cloned();
+    let program = words.next().filter(|command| !command.is_empty());
+    let overrides = inputs.job().boolean("DockerOverrideEntrypoint").unwrap_or(false);
+    match program {
+        Some(program) if overrides => {
+            line.add(["--entrypoint".into(), program], "DockerOverrideEntrypoint, Cmd");
+            line.add([names.image.clone()], names.image_from);
+        }
+        Some(program) => {
+            line.add([names.image.clone()], names.image_from);
+            line.add([program], "Cmd");
+        }
+        None => line.add([names.image.clone()], names.image_from),
+    }
+    line.add(words, "Arguments");
+    Ok(ContainerPlan {
+        runtime: Runtime::Docker,
+        image: names.image.clone(),
+        line,
+        test: None,
+        mounts,
+        environment,
+        limits,
+        directories,
+        removes: Some(names.container.clone()),
+    })
+}
+
+fn limit(of: &'static str, value: impl Into<BString>, because: &'static str, limits: &mut Vec<Limit>) {
+    limits.push(Limit { of, value: value.into(), because: because.into() });
+}
+
+fn processors(inputs: &Inputs<'_>, line: &mut CommandLine, limits: &mut Vec<Limit>) {
+    if !inputs.place.processors.is_empty() {
+        let list: Vec<String> = inputs.place.processors.iter().map(usize::to_string).collect();
+        let list = list.join(",");
+        line.add([format!("--cpuset-cpus={list}")], "ENFORCE_CPU_AFFINITY");
+        return limit("processors", list, "ENFORCE_CPU_AFFINITY", limits);
+    }
+    let cpus = inputs.machine().int(attr::CPUS);
+    let shares = 100i64.saturating_mul(cpus.unwrap_or(1));
+    let because = if cpus.is_some() { "Cpus of the slot" } else { "no slot: as for one processor" };
+    line.add([format!("--cpu-shares={shares}")], because);
+    limit("cpu shares", shares.to_string(), because, limits);
+}
+
+fn memory(inputs: &Inputs<'_>, line: &mut CommandLine, limits: &mut Vec<Limit>) {
+    match inputs.machine().int(attr::MEMORY) {
+        Some(memory) => {
+            line.add([format!("--memory={memory}m")], "Memory of the slot");
+            limit("memory", format!("{memory}m"), "Memory of the slot", limits);
+        }
+        None => line.pass("Memory", "there is no slot that says how much: no --memory"),
+    }
+}
+
+/// `/dev/shm`, where the knob is an integer for this slot and job.
+fn shared_memory(inputs: &Inputs<'_>, line: &mut CommandLine, limits: &mut Vec<Limit>) {
+    const KNOB: &str = "DOCKER_SHM_SIZE";
+    let Some(text) = inputs.knobs().text(KNOB) else { return line.pass(KNOB, "is not set") };
+    let context = Context::new(inputs.about.world).my(inputs.about.machine).target(inputs.about.ad);
+    let size = match Expr::parse(text.trim()).map(|expression| context.eval(&expression)) {
+        Ok(Value::Int(size)) => size,
+        Ok(Value::Real(size)) => size as i64,
+        Ok(Value::Bool(size)) => i64::from(size),
+        _ => return line.pass(KNOB, format!("'{text}' gives no number")),
+    };
+    line.add(["--shm-size".to_owned(), size.to_string()], KNOB);
+    limit("shared memory", size.to_string(), KNOB, limits);
+}
+
+/// What is seen inside: the slot's directory, Iwd, MOUNT_UNDER_SCRATCH, what the administrator names. Equal ones are given
+/// once.
+fn volumes(inputs: &Inputs<'_>, line: &mut CommandLine) -> Result<(Vec<Mount>, Vec<PathBuf>), StartFailure> {
+    let mut all: Vec<(BString, String)> = Vec::new();
+    let twice = |directory: &[u8]| BString::from([directory, b":", directory].concat());
+    all.push((twice(inputs.slot_directory()), "the scratch directory".into()));
+    all.push((twice(&inputs.about.job.iwd), "Iwd".into()));
+    let mut directories = Vec::new();
+    for (directory, from) in inputs.under_scratch() {
+        // `dirscat`: one slash between them and one at the end.
+        let inside = directory.trim_start_with(|letter| letter == '/').trim_end_with(|letter| letter == '/');
+        let outside = [inputs.scratch().as_bytes(), b"/", inside, b"/"].concat();
+        directories.push(outside.to_path_lossy().into_owned());
+        all.push(([outside.as_slice(), b":", &directory].concat().into(), from.into()));
+    }
+    for volume in inputs.knobs().volumes() {
+        let knob = format!("DOCKER_VOLUME_DIR_{}", volume.name);
+        let Some(directory) = &volume.directory else {
+            line.pass(knob, "DOCKER_MOUNT_VOLUMES names it, and it is not set");
+            continue;
+        };
+        let spec = if directory.contains(&b':') { directory.clone() } else { twice(directory) };
+        let wanted = volume.mount_if.as_ref().is_none_or(|condition| {
+            let (machine, ad, world) = (inputs.about.machine, inputs.about.ad, inputs.about.world);
+            crate::starter::ending::is_true(condition, machine, ad, world).unwrap_or(false)
+        });
+        match wanted {
+            true => all.push((spec, knob)),
+            false => line.pass(format!("{knob}_MOUNT_IF"), "is not true for this job"),
+        }
+    }
+    let mut mounts: Vec<Mount> = Vec::new();
+    let mut seen: Vec<BString> = Vec::new();
+    for (spec, from) in all.into_iter() {
+        if seen.contains(&spec) {
+            continue;
+        }
+        let (source, target) = spec.split_once_str(":").unwrap_or((&spec, &spec));
+        mounts.push(Mount {
+            source: Some(source.into()),
+            target: target.split_str(":").next().unwrap_or_default().into(),
+            because: from.clone().into(),
+        });
+        line.add(["--volume".into(), spec.clone()], from);
+        seen.push(spec);
+    }
+    Ok((mounts, directories))
+}
+
+/// The devices of the GPUs that are assigned.
+fn devices(inputs: &Inputs<'_>, line: &mut CommandLine) -> Result<(), StartFailure> {
+    let assigned = inputs.machine().string("AssignedGPUs").unwrap_or_default();
+    if assigned.is_empty() {
+        line.pass("AssignedGPUs", "the slot has none: no --device");
+        return Ok(());
+    }
+    let mut add = |device: String| line.add(["--device".to_owned(), device], "AssignedGPUs");
+    add("/dev/nvidiactl".to_owned());
+    add("/dev/nvidia-uvm".to_owned());
+    if assigned.starts_with(b"CUDA") {
+        for number in assigned.split_str("CUDA").skip(1) {
+            let number = number.split_str(",").next().unwrap_or_default();
+            add(format!("/dev/nvidia{}", number.as_bstr()));
+        }
+        return Ok(());
+    }
+    let any = inputs.truth("DOCKER_MAP_ALL_GPUS", false)?;
+    let known = nvidia_devices(inputs);
+    for gpu in list::split(&assigned) {
+        if let Some((_, minor)) = known.iter().find(|(uuid, _)| any || uuid.starts_with(gpu)) {
+            add(format!("/dev/nvidia{minor}"));
+        }
+    }
+    Ok(())
+}
+
+/// The driver's list of devices: the id of each and its number (`make_nvidia_uuid_to_dev_map`).
+fn nvidia_devices(inputs: &Inputs<'_>) -> Vec<(BString, u32)> {
+    let world = inputs.about.world;
+    let root = PathBuf::from("/proc/driver/nvidia/gpus");
+    let mut names = world.list_dir(&root).unwrap_or_default();
+    names.sort();
+    let mut devices = Vec::new();
+    for name in names {
+        let Ok(text) = world.read_file(&root.join(name).join("information"), Some(64 * 1024)) else {
+            continue;
+        };
+        let of = |label: &str| {
+            text.lines().find_map(|line| line.strip_prefix(label.as_bytes())).map(ByteSlice::trim)
+        };
+        if let (Some(uuid), Some(minor)) = (of("GPU UUID:"), of("Device Minor:"))
+            && let Some(minor) = minor.to_str().ok().and_then(|minor| minor.parse().ok())
+        {
+            devices.push((uuid.into(), minor));
+        }
+    }
+    devices
+}
+
+/// The job's account, never root.
+fn user(inputs: &Inputs<'_>, line: &mut CommandLine) -> Result<(), StartFailure> {
+    let account = inputs.place.account.as_ref().filter(|account| account.uid != 0 && account.gid != 0);
+    let Some(account) = account else {
+        return Err(StartFailure::silent("Failed to get userid to run docker job"));
+    };
+    line.add(["--user".to_owned(), format!("{}:{}", account.uid, account.gid)], "the job's account");
+    for group in &account.groups {
+        line.add(["--group-add".to_owned(), group.to_string()], "a group of the job's account");
+    }
+    Ok(())
+}
+
+fn network(inputs: &Inputs<'_>, line: &mut CommandLine) -> Result<(), StartFailure> {
+    const ATTRIBUTE: &str = "DockerNetworkType";
+    let wanted = inputs.job().string(ATTRIBUTE).unwrap_or_default();
+    match wanted.as_slice() {
+        b"" => line.pass(ATTRIBUTE, "the job has none: the runtime's own network"),
+        b"nat" => line.pass(ATTRIBUTE, "'nat' is what the runtime does by itself"),
+        b"host" => {
+            line.add(["--network=host"], ATTRIBUTE);
+            return Ok(());
+        }
+        b"none" => line.add(["--network=none"], ATTRIBUTE),
+        name => {
+            let offered = inputs.machine().string("DockerNetworks").unwrap_or_default();
+            if !list::split(&offered).any(|network| network == name) {
+                return Err(StartFailure::silent(format!(
+                    "Docker job requested network {wanted} not allowed by parameter DOCKER_NETWORKS with value \
+                     {offered}, refusing to run job"
+                )));
+            }
+            line.add(
+                [[b"--network=", name].concat()],
+                "DockerNetworkType, which DockerNetworks of the slot offers",
+            );
+        }
+    }
+    line.add(["--hostname".into(), host_name(inputs)], "Owner, ClusterId, ProcId and the slot's Machine");
+    Ok(())
+}
+
+fn host_name(inputs: &Inputs<'_>) -> BString {
+    let owner = inputs.job().string(attr::OWNER).unwrap_or_else(|| "unknown".into());
+    let number = |name: &str| inputs.job().int(name).unwrap_or(1);
+    let machine = inputs.machine().string(attr::MACHINE).unwrap_or_else(|| "host".into());
+    let ids = format!("-{}.{}-", number(attr::CLUSTER_ID), number(attr::PROC_ID));
+    let mut name = [owner.as_slice(), ids.as_bytes(), &machine].concat();
+    name.truncate(LONGEST_HOST);
+    name.into()
+}
+
+fn ports(inputs: &Inputs<'_>, line: &mut CommandLine) -> Result<(), StartFailure> {
+    const ATTRIBUTE: &str = "ContainerServiceNames";
+    let services = inputs.job().string(ATTRIBUTE).unwrap_or_default();
+    for service in list::split(&services) {
+        let service = service.as_bstr();
+        let Some(port) = inputs.job().int(format!("{service}_ContainerPort")) else {
+            return Err(StartFailure::silent(format!(
+                "Requested container service '{service}' did not specify a port, or the specified port was not a number."
+            )));
+        };
+        line.add(["-p".to_owned(), port.to_string()], format!("{ATTRIBUTE}, {service}_ContainerPort"));
+    }
+    Ok(())
+}
+
+fn pull_policy(inputs: &Inputs<'_>, line: &mut CommandLine) {
+    const ATTRIBUTE: &str = "DockerPullPolicy";
+    match inputs.job().string(ATTRIBUTE).filter(|policy| !policy.is_empty()) {
+        Some(policy) if policy.eq_ignore_ascii_case(b"always") => line.add(["--pull", "always"], ATTRIBUTE),
+        Some(policy) => line.pass(ATTRIBUTE, format!("'{policy}' is not known: only 'always' is")),
+        None => line.pass(ATTRIBUTE, "the job has none"),
+    }
+}
+
+fn extra_arguments(inputs: &Inputs<'_>, line: &mut CommandLine) -> Result<(), StartFailure> {
+    const KNOB: &str = "DOCKER_EXTRA_ARGUMENTS";
+    let Some(text) = inputs.knobs().text(KNOB) else {
+        line.pass(KNOB, "is not set");
+        return Ok(());
+    };
+    let words = arguments::parse_v1_raw_or_v2_quoted(text)
+        .map_err(|error| StartFailure::silent(format!("docker: failed to parse extra arguments: {error}")))?;
+    line.add(words, KNOB);
+    Ok(())
+}

@@ -1,0 +1,193 @@
+//! The images that docker has, and which of them have to go before another is pulled.
+//!
+//! Reference: `DockerAPI::getImageInfos`, `gc_image` of `docker-api.cpp`; recordings c21 012 to 022.
+
+use std::collections::VecDeque;
+
+use bstr::{BString, ByteSlice};
+
+use super::docker::{DockerNames, is_own, real_name};
+use super::tool::ToolCall;
+
+/// One image under one name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Image {
+    /// `repository:tag`.
+    pub name: BString,
+    /// The beginning of its digest.
+    pub id: BString,
+    /// When it was tagged last.
+    pub tagged: BString,
+}
+
+/// The question for all images.
+pub fn images_call(names: &DockerNames) -> ToolCall {
+    names.call(["images", "--format", "{{.Repository}}:{{.Tag}} {{.ID}} {{.Size}}"])
+}
+
+/// Its answer.
+pub fn parse_images(output: &[u8]) -> Vec<Image> {
+    let mut images = Vec::new();
+    for line in output.lines() {
+        let mut words = line.splitn(3, |byte| *byte == b' ');
+        if let (Some(name), Some(id), Some(_)) = (words.next(), words.next(), words.next())
+            && name != b"<none>"
+        {
+            images.push(Image { name: name.into(), id: id.into(), tagged: BString::default() });
+        }
+    }
+    images
+}
+
+/// The question when they were tagged last.
+pub fn tags_call(names: &DockerNames, images: &[Image]) -> ToolCall {
+    let words = ["inspect", "--format", "{{.Id}} {{.Metadata.LastTagTime}}"].map(BString::from);
+    names.call(words.into_iter().chain(images.iter().map(|image| image.id.clone())))
+}
+
+/// Its answer, put into the images.
+pub(crate) fn parse_tags(output: &[u8], images: &mut [Image]) {
+    for line in output.lines() {
+        let Some((id, tagged)) = line.split_once_str(" ") else { continue };
+        let Some((_, digest)) = id.split_once_str(":") else { continue };
+        for image in images.iter_mut().filter(|image| digest.starts_with(&image.id)) {
+            image.tagged = tagged.into();
+        }
+    }
+}
+
+/// The images that go, one after the other, until there is room for one more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pruning {
+    left: VecDeque<BString>,
+    needed: i64,
+    step: Step,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Step {
+    /// Nothing asked yet, or all done with the last one.
+    Next,
+    /// `rmi` of a name; it may fail.
+    Removing { name: BString, own: Option<BString> },
+    /// `images -q`: whether the name is still there.
+    Looking { name: BString, own: Option<BString> },
+    /// The image itself stays: our name is given back.
+    Retagging,
+}
+
+impl Pruning {
+    /// What has to go for `image` with room for `limit` of ours (DOCKER_IMAGE_CACHE_SIZE).
+    pub fn plan(images: &[Image], image: &[u8], limit: i64) -> Self {
+        let mut ours: Vec<&Image> = images.iter().filter(|image| is_own(&image.name)).collect();
+        ours.sort_by(|a, b| a.id.cmp(&b.id));
+        ours.dedup_by(|a, b| a.id == b.id);
+        let room = limit.max(0) - 1;
+        let count = i64::try_from(ours.len()).unwrap_or(i64::MAX);
+        let present = images.iter().any(|known| known.name == image);
+        let needed = if present || count < room { 0 } else { count - room };
+        ours.sort_by(|a, b| a.tagged.cmp(&b.tagged));
+        let left = ours.into_iter().map(|image| image.name.clone()).collect();
+        Pruning { left, needed, step: Step::Next }
+    }
+
+    /// The next call, given what the last one wrote and whether it ended well; `None` when there is room.
+    pub fn next(&mut self, names: &DockerNames, output: &[u8], success: bool) -> Option<ToolCall> {
+        let call = |words: [&str; 2], name: &BString| {
+            let words = words.iter().filter(|word| !word.is_empty()).map(|word| BString::from(*word));
+            names.call(words.chain([name.clone()]))
+        };
+        match std::mem::replace(&mut self.step, Step::Next) {
+            Step::Removing { name, own } => {
+                self.step = Step::Looking { name: name.clone(), own };
+                return Some(call(["images", "-q"], &name));
+            }
+            Step::Looking { name, own } => {
+                let gone = success && output.is_empty();
+                match (gone, own) {
+                    (true, None) => {
+                        if let Some(real) = real_name(&name, names.trusting) {
+                            self.step = Step::Removing { name: real.clone(), own: Some(name) };
+                            return Some(call(["rmi", ""], &real));
+                        }
+                    }
+                    (true, Some(_)) => self.needed -= 1,
+                    (false, Some(own)) => {
+                        self.step = Step::Retagging;
+                        return Some(names.call([BString::from("tag"), name, own]));
+                    }
+                    (false, None) => {}
+                }
+            }
+            Step::Retagging | Step::Next => {}
+        }
+        let name = self.left.pop_front().filter(|_| self.needed > 0)?;
+        self.step = Step::Removing { name: name.clone(), own: None };
+        Some(call(["rmi", ""], &name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names() -> DockerNames {
+        DockerNames {
+            program: vec!["/bin/docker".into()],
+            container: "C".into(),
+            image: "alpine:3".into(),
+            image_from: "DockerImage",
+            own: "htcondor.org/a/alpine:3".into(),
+            trusting: false,
+        }
+    }
+
+    fn images() -> Vec<Image> {
+        let mut images = parse_images(
+            b"htcondor.org/a/x:1 aa 7MB\nhtcondor.org/b/x:1 aa 7MB\n<none> bb 1\nhtcondor.org/a/y:1 cc 1MB\nplain:1 dd 1MB\nshort\n",
+        );
+        parse_tags(b"sha256:aaff 2026-01-02\nsha256:ccff 2026-01-01\nnothing\n", &mut images);
+        images
+    }
+
+    #[test]
+    fn images_are_read_with_the_time_of_their_tags() {
+        let images = images();
+        let tagged: Vec<_> =
+            images.iter().map(|image| (image.name.to_string(), image.tagged.to_string())).collect();
+        assert_eq!(tagged[0], ("htcondor.org/a/x:1".to_owned(), "2026-01-02".to_owned()));
+        assert_eq!(images.len(), 4);
+    }
+
+    #[test]
+    fn the_oldest_of_ours_goes_first_and_by_both_names() {
+        let mut pruning = Pruning::plan(&images(), b"alpine:3", 2);
+        let names = names();
+        let mut said = Vec::new();
+        let mut call = pruning.next(&names, b"", true);
+        while let Some(made) = call {
+            said.push(made.argv[1..].iter().map(ToString::to_string).collect::<Vec<_>>().join(" "));
+            // The image itself is still used by somebody: its name of ours comes back.
+            let stays = made.argv.last().is_some_and(|name| name == "y:1") && made.argv[1] == "images";
+            call = pruning.next(&names, if stays { b"cc\n" } else { b"" }, true);
+        }
+        let expected = [
+            "rmi htcondor.org/a/y:1",
+            "images -q htcondor.org/a/y:1",
+            "rmi y:1",
+            "images -q y:1",
+            "tag y:1 htcondor.org/a/y:1",
+            "rmi htcondor.org/a/x:1",
+            "images -q htcondor.org/a/x:1",
+            "rmi x:1",
+            "images -q x:1",
+        ];
+        assert_eq!(said, expected);
+    }
+
+    #[test]
+    fn nothing_goes_for_an_image_that_is_there_or_while_there_is_room() {
+        assert_eq!(Pruning::plan(&images(), b"plain:1", 1).next(&names(), b"", true), None);
+        assert_eq!(Pruning::plan(&images(), b"alpine:3", 8).next(&names(), b"", true), None);
+    }
+}

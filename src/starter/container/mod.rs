@@ -1,0 +1,40 @@
+//! Jobs in containers, as pure functions: which runtime a job gets, every command line of that runtime in order, and
+//! what its answers mean.
+//!
+//! Job, slot and knobs go in; a [`ContainerPlan`] comes out: command line with the reason for each of its words,
+//! mounts, environment, limits, what has to be removed. `--dry-run` prints it, the runner carries it out; a runtime is a
+//! child like any other. What a runtime has to be asked first (its version, its images) is a [`ToolCall`] with an
+//! answer.
+//!
+//! Reference: `singularity.cpp`, `docker_proc.cpp`, `docker-api.cpp`; recordings c20 to c24 and c37.
+
+mod capability;
+mod choice;
+mod docker;
+mod docker_create;
+mod docker_images;
+mod docker_state;
+mod environment;
+mod knobs;
+mod plan;
+mod rehearsal;
+mod singularity;
+mod singularity_binds;
+mod surroundings;
+mod tool;
+
+pub use capability::{Capabilities, Probe};
+pub use choice::{Choice, Runtime, choose, no_truth_value};
+pub use docker::DockerNames;
+pub(super) use docker::fits as docker_fits;
+pub use docker_create::create;
+pub(super) use docker_images::parse_tags;
+pub use docker_images::{Image, Pruning, images_call, parse_images, tags_call};
+pub use docker_state::{ContainerState, state_call};
+pub use knobs::{ContainerKnobs, Volume};
+pub use plan::{CommandLine, ContainerPlan, Limit, Mount, Passed, Piece};
+pub use rehearsal::rehearsed_answer;
+pub(super) use singularity::version_failed;
+pub use singularity::{Version, singularity, test_call, test_failure};
+pub use surroundings::{Inputs, Surroundings};
+pub use tool::{Actor, ToolCall, Variables};

@@ -1,0 +1,124 @@
+//! `htc-starter-run --dry-run`: what would be run, for any job, whether it can be run here or not.
+
+use crate::place::{Place, Ran, shell};
+
+/// A rehearsal; lines stand where an ad would be.
+fn rehearsed(place: Place, ad: &str) -> Ran {
+    place.option(&["--dry-run", "--quiet"]).run(ad)
+}
+
+/// The object of `--json`, a list of one.
+fn story(ran: &Ran) -> serde_json::Value {
+    let rows: serde_json::Value = serde_json::from_str(&ran.ad).unwrap();
+    rows[0].clone()
+}
+
+const DOCKER: &str = "Cmd = \"/bin/work\"\nArguments = \"a b\"\nWantDocker = true\nDockerImage = \"alpine\"";
+
+#[test]
+fn a_docker_job_is_shown_where_there_is_no_docker() {
+    let ran = rehearsed(Place::new().noting().knob("DOCKER = /no/such/docker"), DOCKER);
+    assert_eq!((ran.status, ran.calls.as_str()), (0, ""), "{}{}", ran.ad, ran.told);
+    for part in [
+        "call PREPARE_JOB ",
+        "the job is run in a docker container: WantDocker",
+        "ask /no/such/docker images --format",
+        "there is no '/no/such/docker' on this machine",
+        "ask /no/such/docker pull -q alpine:latest",
+        "ask /no/such/docker create --cpu-shares=100",
+        "image alpine:latest",
+        " as /tmp",
+        "limit cpu shares 100",
+        "env BATCH_SYSTEM=HTCondor (inside)",
+        "run /no/such/docker start -a HTCJob7_1__PID",
+        "ask /no/such/docker rm -f -v HTCJob7_1__PID",
+        "call JOB_EXIT ",
+    ] {
+        assert!(ran.ad.contains(part), "{part} in\n{}", ran.ad);
+    }
+    assert!(ran.left.is_empty());
+}
+
+#[test]
+fn a_job_that_a_pool_would_refuse_ends_with_status_1_and_the_reason() {
+    let ran = rehearsed(Place::new(), &format!("{DOCKER}\nDockerNetworkType = \"lab\""));
+    assert_eq!(ran.status, 1, "{}{}", ran.ad, ran.told);
+    assert!(ran.ad.contains("Docker job requested network lab not allowed"), "{}", ran.ad);
+    let ran = rehearsed(Place::new().option(&["--json"]), &format!("{DOCKER}\nDockerNetworkType = \"lab\""));
+    let story = story(&ran);
+    assert_eq!(story["started"], false);
+    assert_eq!(
+        (&story["refused"]["reason"], &story["refused"]["hold_code"]),
+        (&"Unable to Launch Container".into(), &35.into())
+    );
+    let ran = rehearsed(Place::new().knob("DOCKER ="), DOCKER);
+    assert_eq!(ran.status, 1, "{}{}", ran.ad, ran.told);
+    assert!(ran.ad.contains("DOCKER is undefined"), "{}", ran.ad);
+}
+
+#[test]
+fn json_holds_command_line_environment_mounts_limits_user_and_hooks() {
+    let place = Place::new().noting().option(&["--json"]).knob(
+        "SINGULARITY = /no/such/apptainer\nSINGULARITY_JOB = true\nSINGULARITY_IMAGE_EXPR = \"/img.sif\"\n\
+         SINGULARITY_BIND_EXPR = \"/etc /no/such/dir\"\nMOUNT_UNDER_SCRATCH = \"/tmp\"",
+    );
+    let iwd = place.path("iwd").display().to_string();
+    let ran = rehearsed(place, &shell("true"));
+    assert_eq!(ran.status, 0, "{}{}", ran.ad, ran.told);
+    let story = story(&ran);
+    assert_eq!(story["runtime"], "singularity");
+    assert_eq!(story["runtime_because"], "SINGULARITY_JOB");
+    assert_eq!(story["image"], "/img.sif");
+    let hooks: Vec<_> =
+        story["hooks"].as_array().unwrap().iter().map(|hook| hook["hook"].as_str().unwrap()).collect();
+    assert_eq!((hooks.first(), hooks.last()), (Some(&"UPDATE_JOB_INFO"), Some(&"JOB_EXIT")), "{hooks:?}");
+    assert!(hooks.contains(&"PREPARE_JOB"));
+    let command: Vec<_> =
+        story["command"].as_array().unwrap().iter().map(|word| word.as_str().unwrap()).collect();
+    assert_eq!(command[..6], ["/no/such/apptainer", "-s", "exec", "-S", "/tmp", "-B"]);
+    assert_eq!(command[command.len() - 4..], ["/img.sif", "/bin/sh", "-c", "true"]);
+    assert_eq!(story["directory"], iwd.as_str());
+    assert_eq!(story["environment"]["APPTAINERENV_BATCH_SYSTEM"], "HTCondor");
+    assert_eq!(story["missing"], serde_json::json!(["/no/such/apptainer"]));
+    let mounts = story["mounts"].to_string();
+    assert!(
+        mounts.contains("\"source\":\"/etc\",\"target\":\"/etc\"") || mounts.contains("\"/etc\""),
+        "{mounts}"
+    );
+    assert!(story["passed"].to_string().contains("there is no '/no/such/dir' here"), "{}", story["passed"]);
+    assert!(story["limits"].to_string().contains("JOB_RENICE_INCREMENT"), "{}", story["limits"]);
+}
+
+#[test]
+fn explain_names_what_led_to_each_word_and_what_was_not_used() {
+    let place = Place::new()
+        .option(&["--explain"])
+        .knob("DOCKER_EXTRA_ARGUMENTS = --foo=1\nDOCKER_SHM_SIZE = TARGET.No");
+    let ran = rehearsed(place, DOCKER);
+    assert_eq!(ran.status, 0, "{}{}", ran.ad, ran.told);
+    for line in [
+        "why: in docker: WantDocker",
+        "why: --init <- DOCKER_RUN_UNDER_INIT",
+        "why: --foo=1 <- DOCKER_EXTRA_ARGUMENTS",
+        "why: alpine:latest <- DockerImage",
+        "why: /bin/work <- Cmd",
+        "why: 'a' 'b' <- Arguments",
+        "why: not used: DOCKER_SHM_SIZE 'TARGET.No' gives no number",
+        "why: not used: DockerNetworkType the job has none: the runtime's own network",
+    ] {
+        let line = line.replace("'a' 'b'", "a b");
+        assert!(ran.ad.lines().any(|one| one == line), "{line} in\n{}", ran.ad);
+    }
+}
+
+#[test]
+fn a_plain_job_is_shown_with_its_limits() {
+    let place = Place::new().knob("JOB_RENICE_INCREMENT = 7\nSTARTER_RLIMIT_AS = 64");
+    let ran = rehearsed(place, "Cmd = \"/no/such/program\"\nCoreSize = 5");
+    assert_eq!(ran.status, 0, "{}{}", ran.ad, ran.told);
+    for part in ["run /no/such/program", "nice 7", "limit AddressSpace 67108864 bytes", "limit Core 5 bytes"]
+    {
+        assert!(ran.ad.contains(part), "{part} in\n{}", ran.ad);
+    }
+    assert!(ran.ad.contains("there is no '/no/such/program' on this machine"), "{}", ran.ad);
+}

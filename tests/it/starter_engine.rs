@@ -1,0 +1,151 @@
+//! Jobs in containers of a real engine: podman under docker's words, and an image made of one static program. Skipped, with
+//! the reason, where there is none or where it may not make containers.
+
+#![allow(clippy::print_stdout, reason = "a skipped test says why")]
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+use nix::sys::signal::Signal;
+
+use crate::place::{Place, heard, send};
+
+/// What the image is made of.
+const PROGRAM: &str = r#"
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+static void leave(int signal) { _exit(5); }
+int main(int argc, char **argv) {
+    char here[4096];
+    signal(SIGTERM, leave);
+    if (argc > 2 && !strcmp(argv[1], "exit")) return atoi(argv[2]);
+    if (argc > 2 && !strcmp(argv[1], "wait")) {
+        int file = open(argv[2], O_WRONLY);
+        if (write(file, "ready\n", 6) != 6) return 1;
+        close(file);
+        for (;;) pause();
+    }
+    printf("in %s as %d with %s\n", getcwd(here, sizeof here), getuid(), getenv("T_A"));
+    return 0;
+}
+"#;
+
+const IMAGE: &str = "htc-hooks-engine-test:1";
+
+fn script() -> String {
+    concat!(env!("CARGO_MANIFEST_DIR"), "/examples/containers/docker-by-podman").to_owned()
+}
+
+fn engine(words: &[&str]) -> Output {
+    Command::new(script()).args(words).output().unwrap()
+}
+
+/// Makes the image once, and tries it; why not, if it cannot be.
+fn unavailable() -> Option<&'static String> {
+    static MADE: OnceLock<Option<String>> = OnceLock::new();
+    MADE.get_or_init(|| make().err()).as_ref()
+}
+
+fn make() -> Result<(), String> {
+    let said = |what: &str, output: Output| match output.status.success() {
+        true => Ok(()),
+        false => Err(format!("{what}: {}", String::from_utf8_lossy(&output.stderr).trim())),
+    };
+    let run = |program: &str, words: &[&str], place: &Path| {
+        Command::new(program)
+            .args(words)
+            .current_dir(place)
+            .output()
+            .map_err(|error| format!("{program}: {error}"))
+    };
+    let place = tempfile::tempdir().unwrap();
+    run("podman", &["--version"], place.path())?;
+    fs::write(place.path().join("job.c"), PROGRAM).unwrap();
+    said("cc", run("cc", &["-static", "-w", "-o", "job", "job.c"], place.path())?)?;
+    said("tar", run("tar", &["cf", "image.tar", "job"], place.path())?)?;
+    let image = place.path().join("image.tar").display().to_string();
+    said("import", engine(&["import", &image, IMAGE]))?;
+    let name = format!("htc-hooks-trial-{}", std::process::id());
+    let made = said("create", engine(&["create", "--name", &name, IMAGE, "/job", "exit", "0"]));
+    let ran = made.and_then(|()| said("start", engine(&["start", "-a", &name])));
+    engine(&["rm", "-f", &name]);
+    ran
+}
+
+/// A place whose docker is podman; nothing where that cannot be.
+fn place() -> Option<Place> {
+    if let Some(why) = unavailable() {
+        println!("skipped: no container engine here: {why}");
+        return None;
+    }
+    let home = std::env::var("HOME").unwrap_or_default();
+    let mut place = Place::new().noting().knob(&format!("DOCKER = {}", script()));
+    place.environment.push(("HOME".to_owned(), home));
+    place.environment.push(("PATH".to_owned(), std::env::var("PATH").unwrap_or_default()));
+    Some(place)
+}
+
+fn job(arguments: &str) -> String {
+    format!(
+        "Cmd = \"/job\"\nArguments = \"{arguments}\"\nEnvironment = \"T_A=1\"\nOut = \"out\"\nErr = \"err\"\n\
+         WantDocker = true\nDockerImage = \"{IMAGE}\""
+    )
+}
+
+/// Containers of ours that are still there.
+fn left(name: &str) -> String {
+    String::from_utf8_lossy(&engine(&["ps", "-a", "--filter", &format!("name={name}")]).stdout).into_owned()
+}
+
+#[test]
+fn a_job_runs_in_a_container_of_a_real_engine_and_the_container_goes() {
+    let Some(place) = place() else { return };
+    // Other tests have containers of their own meanwhile.
+    let ran = place.run(&format!("{}\nProcId = 41", job("x")));
+    let out = fs::read_to_string(place.path("iwd/out")).unwrap_or_default();
+    let err = fs::read_to_string(place.path("iwd/err")).unwrap_or_default();
+    assert_eq!(ran.status, 0, "{out}{err}{}", ran.told);
+    let uid = if nix::unistd::geteuid().is_root() { 65534 } else { nix::unistd::geteuid().as_raw() };
+    assert_eq!(out, format!("in {} as {uid} with 1\n", place.path("iwd").display()), "{err}{}", ran.told);
+    assert!(!left("HTCJob7_41__PID").contains("HTCJob"), "{}", left("HTCJob7_41__PID"));
+    assert!(ran.left.is_empty());
+    let ran = place.run(&job("exit 3"));
+    assert!(ran.has("ExitCode = 3"), "{}{}", ran.ad, ran.told);
+    assert_eq!(ran.status, 1);
+}
+
+#[test]
+fn a_job_in_a_real_container_is_ended_by_its_signal() {
+    let Some(place) = place() else { return };
+    let pipe = place.pipe();
+    let child = place.start(&job(&format!("wait {}", pipe.display())));
+    assert_eq!(heard(&pipe), "ready\n");
+    send(&child, Signal::SIGTERM);
+    let ran = place.finish(child);
+    assert!(ran.has("ExitCode = 5"), "{}{}", ran.ad, ran.told);
+    assert!(ran.calls.ends_with("exit evict\n"), "{}", ran.calls);
+}
+
+#[test]
+fn a_command_that_is_not_in_the_image_is_told_and_nothing_is_left() {
+    let Some(place) = place() else { return };
+    let ran = place.run(&job("x").replace("/job", "/no/such/job"));
+    assert_eq!(ran.status, 1, "{}", ran.told);
+    assert!(ran.left.is_empty() && ran.calls.contains("exit "), "{}", ran.calls);
+}
+
+#[test]
+fn the_image_that_the_hook_of_the_examples_picks_is_the_one_the_job_runs_in() {
+    let Some(place) = place() else { return };
+    let hook = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/containers/pick-image");
+    let place = place.knob(&format!("FARM_HOOK_PREPARE_JOB = {hook}"));
+    let ad = format!("Cmd = \"/job\"\nArguments = \"exit 4\"\nWantSoftware = \"{IMAGE}\"");
+    let ran = place.run(&ad);
+    assert!(ran.has("ExitCode = 4"), "{}{}", ran.ad, ran.told);
+}
