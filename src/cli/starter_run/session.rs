@@ -205,7 +205,7 @@ impl Run<'_> {
         row["runs"] = rehearsed.story.started.into();
         row["steps"] = rehearsed.lines.clone().into();
         let lines = || {
-            let why = self.cli.job.explain.then(|| rehearsed.story.explanation()).unwrap_or_default();
+            let why = if self.cli.job.explain { rehearsed.story.explanation() } else { Vec::new() };
             let why = why.into_iter().map(|line| format!("why: {line}"));
             rehearsed.lines.iter().cloned().chain(why).map(|line| line + "\n").collect()
         };
