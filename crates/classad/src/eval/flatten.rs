@@ -13,7 +13,7 @@ use crate::eval::truth::{Connective, Logic};
 use crate::eval::{Context, operators};
 use crate::syntax::Value;
 use crate::syntax::expr::{self, Expr, Repr};
-use crate::syntax::tree::{ABSOLUTE, BinaryOp, Builder, Field, NO_BASE, Node, NodeId, Tree};
+use crate::syntax::tree::{ABSOLUTE, BinaryOp, Builder, Field, NO_BASE, Node, NodeId, Tree, UnaryOp};
 
 /// What partial evaluation comes to.
 #[derive(Clone, Debug, PartialEq)]
@@ -122,6 +122,8 @@ impl<'a> Flattener<'_, 'a> {
         self.node(tree, id, at)
     }
 
+    /// One node. What each kind needs stands in a function of its own that is not taken in here: the reference goes as deep as
+    /// its depth allows, and the frames of all these levels must fit into the stack that an evaluation may use.
     fn node(&mut self, tree: &'a Arc<Tree>, id: NodeId, at: At<'a>) -> Result<Operand<'a>, Failure> {
         let part = match tree.node(id) {
             Node::Binary(op, left, right) => match op {
@@ -131,74 +133,104 @@ impl<'a> Flattener<'_, 'a> {
                 | BinaryOp::BitOr
                 | BinaryOp::BitXor
                 | BinaryOp::And
-                | BinaryOp::Or => return self.associative(tree, op, left, right, at),
-                _ => {
-                    let left = self.whole(tree, left, at)?;
-                    let right = self.whole(tree, right, at)?;
-                    match (left, right) {
-                        (Part::Value(left), Part::Value(right)) => {
-                            Part::Value(self.operate(op, left, right)?)
-                        }
-                        (left, right) => match (self.node_of(left), self.node_of(right)) {
-                            (Ok(left), Ok(right)) => self.binary(op, left, right),
-                            // Where there is no literal the reference forgets to fail.
-                            _ if !matches!(op, BinaryOp::Elvis | BinaryOp::Subscript) => {
-                                Part::Value(Computed::Undefined)
-                            }
-                            _ => return Err(Failure),
-                        },
-                    }
-                }
+                | BinaryOp::Or => return self.associative(tree, op, (left, right), at),
+                _ => self.other_binary(tree, op, (left, right), at),
             },
-            Node::Unary(op, operand) => match self.whole(tree, operand, at)? {
-                Part::Value(value) => Part::Value(operators::unary(op, value)),
-                Part::Tree(operand) => Part::Tree(self.builder.push(Node::Unary(op, operand))),
-            },
+            Node::Unary(op, operand) => self.unary(tree, op, operand, at),
             Node::Ternary { condition, branches } => {
-                let branches = tree.links(branches, 2);
-                self.conditional(tree, condition, branches, at)?
+                self.conditional(tree, condition, tree.links(branches, 2), at)
             }
-            Node::Name { .. } => self.reference(tree, id, NO_BASE, id, at)?,
-            Node::Attr { base, name } => self.reference(tree, id, base, name, at)?,
-            Node::Call { name, first, count } => {
-                let mut arguments = Vec::new();
-                let mut known = true;
-                if crate::eval::functions::implementation(tree.name(name).function).is_none() {
-                    return Ok(Operand::Whole(Part::Value(Computed::Error)));
-                }
-                for argument in tree.links(first, count) {
-                    let part = self.whole(tree, *argument, at)?;
-                    known &= matches!(part, Part::Value(_));
-                    arguments.push(self.node_of(part)?);
-                }
-                if known {
-                    Part::Value(self.evaluator.eval(tree, id, at)?)
-                } else {
-                    Part::Tree(self.builder.call(tree.name_bytes(name), &arguments))
-                }
-            }
-            Node::List { first, count } => {
-                let mut items = Vec::new();
-                for item in tree.links(first, count) {
-                    let part = self.whole(tree, *item, at)?;
-                    items.push(self.node_of(part)?);
-                }
-                Part::Tree(self.builder.list(&items))
-            }
-            Node::Ad { first, count } => {
-                let ad = AdRef::Literal { tree, first, count };
-                let scope = self.evaluator.arena.scope(Scope { ad, parent: at.written }).ok_or(Failure)?;
-                let mut fields = Vec::new();
-                for field in tree.fields(first, count) {
-                    let part = self.whole(tree, field.node, At::scope(Some(scope)))?;
-                    let node = self.node_of(part)?;
-                    fields.push(Field { name: self.builder.name(tree.name_bytes(field.name)), node });
-                }
-                Part::Tree(self.builder.ad(&mut fields))
-            }
-            _ => Part::Value(self.evaluator.eval(tree, id, at)?),
+            Node::Name { .. } => self.reference(tree, id, (NO_BASE, id), at),
+            Node::Attr { base, name } => self.reference(tree, id, (base, name), at),
+            Node::Call { .. } => self.call(tree, id, at),
+            Node::List { first, count } => self.list(tree, tree.links(first, count), at),
+            Node::Ad { first, count } => self.ad(tree, first, count, at),
+            _ => self.evaluator.eval(tree, id, at).map(Part::Value),
         };
-        Ok(Operand::Whole(part))
+        part.map(Operand::Whole)
+    }
+
+    /// A binary operator whose constants stay where they are.
+    #[inline(never)]
+    fn other_binary(
+        &mut self,
+        tree: &'a Arc<Tree>,
+        op: BinaryOp,
+        (left, right): (NodeId, NodeId),
+        at: At<'a>,
+    ) -> Result<Part<'a>, Failure> {
+        let left = self.whole(tree, left, at)?;
+        let right = self.whole(tree, right, at)?;
+        self.joined_binary(op, left, right)
+    }
+
+    #[inline(never)]
+    fn joined_binary(&mut self, op: BinaryOp, left: Part<'a>, right: Part<'a>) -> Result<Part<'a>, Failure> {
+        Ok(match (left, right) {
+            (Part::Value(left), Part::Value(right)) => Part::Value(self.operate(op, left, right)?),
+            (left, right) => match (self.node_of(left), self.node_of(right)) {
+                (Ok(left), Ok(right)) => self.binary(op, left, right),
+                // Where there is no literal the reference forgets to fail.
+                _ if !matches!(op, BinaryOp::Elvis | BinaryOp::Subscript) => Part::Value(Computed::Undefined),
+                _ => return Err(Failure),
+            },
+        })
+    }
+
+    #[inline(never)]
+    fn unary(
+        &mut self,
+        tree: &'a Arc<Tree>,
+        op: UnaryOp,
+        operand: NodeId,
+        at: At<'a>,
+    ) -> Result<Part<'a>, Failure> {
+        Ok(match self.whole(tree, operand, at)? {
+            Part::Value(value) => Part::Value(operators::unary(op, value)),
+            Part::Tree(operand) => Part::Tree(self.builder.push(Node::Unary(op, operand))),
+        })
+    }
+
+    #[inline(never)]
+    fn call(&mut self, tree: &'a Arc<Tree>, id: NodeId, at: At<'a>) -> Result<Part<'a>, Failure> {
+        let Node::Call { name, first, count } = tree.node(id) else { return Err(Failure) };
+        let mut arguments = Vec::new();
+        let mut known = true;
+        if crate::eval::functions::implementation(tree.name(name).function).is_none() {
+            return Ok(Part::Value(Computed::Error));
+        }
+        for argument in tree.links(first, count) {
+            let part = self.whole(tree, *argument, at)?;
+            known &= matches!(part, Part::Value(_));
+            arguments.push(self.node_of(part)?);
+        }
+        if known {
+            return self.evaluator.eval(tree, id, at).map(Part::Value);
+        }
+        Ok(Part::Tree(self.builder.call(tree.name_bytes(name), &arguments)))
+    }
+
+    #[inline(never)]
+    fn list(&mut self, tree: &'a Arc<Tree>, written: &[NodeId], at: At<'a>) -> Result<Part<'a>, Failure> {
+        let mut items = Vec::new();
+        for item in written {
+            let part = self.whole(tree, *item, at)?;
+            items.push(self.node_of(part)?);
+        }
+        Ok(Part::Tree(self.builder.list(&items)))
+    }
+
+    #[inline(never)]
+    fn ad(&mut self, tree: &'a Arc<Tree>, first: u32, count: u32, at: At<'a>) -> Result<Part<'a>, Failure> {
+        let ad = AdRef::Literal { tree, first, count };
+        let scope = self.evaluator.arena.scope(Scope { ad, parent: at.written }).ok_or(Failure)?;
+        let mut fields = Vec::new();
+        for field in tree.fields(first, count) {
+            let part = self.whole(tree, field.node, At::scope(Some(scope)))?;
+            let node = self.node_of(part)?;
+            fields.push(Field { name: self.builder.name(tree.name_bytes(field.name)), node });
+        }
+        Ok(Part::Tree(self.builder.ad(&mut fields)))
     }
 
     /// A binary operator on two values.
@@ -221,12 +253,12 @@ impl<'a> Flattener<'_, 'a> {
     }
 
     /// Operators whose constants may be collected from both operands.
+    #[inline(never)]
     fn associative(
         &mut self,
         tree: &'a Arc<Tree>,
         op: BinaryOp,
-        left: NodeId,
-        right: NodeId,
+        (left, right): (NodeId, NodeId),
         at: At<'a>,
     ) -> Result<Operand<'a>, Failure> {
         let left = self.operand(tree, left, at)?;
@@ -235,6 +267,7 @@ impl<'a> Flattener<'_, 'a> {
     }
 
     /// Joins what two operands came to (reference: `Operation::combine`).
+    #[inline(never)]
     fn combine(
         &mut self,
         op: BinaryOp,
@@ -329,6 +362,7 @@ impl<'a> Flattener<'_, 'a> {
         Ok(None)
     }
 
+    #[inline(never)]
     fn conditional(
         &mut self,
         tree: &'a Arc<Tree>,
@@ -348,20 +382,24 @@ impl<'a> Flattener<'_, 'a> {
             Part::Tree(id) => Some(id),
         };
         let yes = self.whole(tree, branches[0], at)?;
-        let yes = self.node_of(yes)?;
         let no = self.whole(tree, branches[1], at)?;
         let no = self.node_of(no)?;
         let condition = selector.unwrap_or_else(|| self.builder.copy(tree, condition));
+        // Where there is no literal the reference forgets to fail, and its `MakeOperation` takes a conditional without a first
+        // branch for `?:`.
+        let Ok(yes) = self.node_of(yes) else {
+            return Ok(self.binary(BinaryOp::Elvis, condition, no));
+        };
         let branches = self.builder.link(&[yes, no]);
         Ok(Part::Tree(self.builder.push(Node::Ternary { condition, branches })))
     }
 
+    #[inline(never)]
     fn reference(
         &mut self,
         tree: &'a Arc<Tree>,
         id: NodeId,
-        base: NodeId,
-        name: NodeId,
+        (base, name): (NodeId, NodeId),
         at: At<'a>,
     ) -> Result<Part<'a>, Failure> {
         let wanted = Wanted::of(tree, name);
@@ -456,4 +494,48 @@ fn coerced<'a>(operand: Operand<'a>, other: Operand<'a>) -> Operand<'a> {
 /// A number as the truth value that it stands for.
 fn as_truth(value: Computed<'_>) -> Computed<'_> {
     value.truth().map_or(value, Computed::Bool)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::outside::System;
+    use crate::syntax::Dialect;
+
+    /// What is left of an expression beside an ad, as it prints.
+    fn left_of(my: &str, text: &str) -> Option<String> {
+        let my = ClassAd::parse_new(my.as_bytes(), Dialect::default()).unwrap();
+        let context = Context::new(&System).my(&my);
+        flatten(&Expr::parse(text.as_bytes()).unwrap(), context).map(|flat| match flat {
+            Flat::Value(value) => value.unparse().to_string(),
+            Flat::Expr(expr) => expr.unparse().to_string(),
+        })
+    }
+
+    #[test]
+    fn a_conditional_whose_first_branch_has_no_literal_becomes_one_without_it() {
+        for (text, expected) in [
+            ("{}!=((\"\"))?splitSlotName(string(false)):(b)", Some("{  } != \"\" ?: (b)")),
+            ("undefined ? (splitSlotName(\"a\")) : 3", Some("undefined ?: 3")),
+            ("size(x ? splitSlotName(\"a\") : b)", Some("size(x ?: b)")),
+            ("(x ? splitSlotName(\"a\") : b) + 1", Some("1 + (x ?: b)")),
+            ("x ? b : splitSlotName(\"a\")", None),
+            ("x ?: splitSlotName(\"a\")", None),
+            ("x < splitSlotName(\"a\")", Some("undefined")),
+        ] {
+            assert_eq!(left_of("[]", text).as_deref(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn an_attribute_that_leads_to_itself_through_an_ad_ends_at_the_depth_of_the_reference() {
+        for (my, expected) in [
+            ("[y = [].y/1 > u]", Some("y")),
+            ("[y = (([].y/1)) > u]", Some("y")),
+            ("[y = [].y + 1]", Some("error")),
+            ("[y = y + 1]", None),
+        ] {
+            assert_eq!(left_of(my, "y").as_deref(), expected, "{my}");
+        }
+    }
 }
