@@ -272,3 +272,16 @@ fn exact_reading_refuses_what_only_the_reference_takes() {
     assert_eq!(errors, [(1, 1), (2, 7), (4, 9), (5, 6)]);
     assert_eq!(whole(&text[..], false)[0].3, []);
 }
+
+#[test]
+fn what_a_nul_byte_hides_is_bad_also_behind_a_value_that_was_good_before() {
+    let text = b"A = B + 1\n\nA = B + 1\0x\n\nA = B + 1\n";
+    for piece in [1, 3, 40] {
+        check(text, piece, true);
+        check(text, piece, false);
+        check(b"C =B + 1\r\r\n***\nC =B + 1\r\0\r\n", piece, true);
+    }
+    let (all, parts) = filtered(&text[..], true);
+    assert_eq!(all.iter().map(|seen| seen.3.len()).collect::<Vec<_>>(), [0, 1, 0]);
+    assert_eq!(parts, ["B + 1|-|-", "-|-|-", "B + 1|-|-"]);
+}

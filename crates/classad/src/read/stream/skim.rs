@@ -203,9 +203,10 @@ impl Skim {
             let template = &mut self.templates[this as usize];
             let from = template.prefix.len();
             let value = if manner.nul { to_nul(&line[from..]) } else { &line[from..] };
-            // What a NUL byte hides is not there, unless all of a line counts.
+            // What a NUL byte hides is not there, unless all of a line counts: then no value before it is good, also none that
+            // was good without it.
             let whole = !manner.exact || from + value.len() == line.len();
-            if !(is_plain(value) && whole) && template.last.as_deref() != Some(value) {
+            if !(whole && (is_plain(value) || template.last.as_deref() == Some(value))) {
                 if !whole || !self.good.is(value, manner.exact) {
                     found.bad.push((found.lines - 1, start..start + line.len()));
                     continue;
