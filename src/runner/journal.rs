@@ -134,8 +134,10 @@ impl JournalFile {
             bytes.extend(frame(record)?);
         }
         let mut options = OpenOptions::new();
-        let mut file = open_own(&path, options.read(true).write(true).create(true).truncate(true))?;
+        // Truncated only once it is known to be ours.
+        let mut file = open_own(&path, options.read(true).write(true).create(true).truncate(false))?;
         let put = |file: &mut File| {
+            file.set_len(0)?;
             file.write_all(&bytes)?;
             file.sync_data()?;
             std::fs::rename(&path, &self.path)

@@ -127,7 +127,7 @@ mod tests {
         assert!(
             refused("ToolDaemonCmd = \"/bin/gdb\"").is_some_and(|told| told.starts_with("ToolDaemonCmd is"))
         );
-        assert!(refused("WantDocker = Image isnt undefined\nImage = \"x\"").is_some());
-        assert_eq!(refused("WantContainer = Image isnt undefined"), None);
+        assert!(refused("ToolDaemonCmd = Tool\nTool = \"/bin/gdb\"").is_some());
+        assert_eq!(refused("WantDocker = true\nWantContainer = Image isnt undefined"), None);
     }
 }

@@ -111,7 +111,7 @@ const FAMILIES: [Family; 13] = [
         unnamed: true,
     },
     Family {
-        lists: &["DOCKER_VOLUMES"],
+        lists: &["DOCKER_VOLUMES", "DOCKER_MOUNT_VOLUMES"],
         prefix: "DOCKER_VOLUME_DIR_",
         suffix: "",
         parts: &["_MOUNT_IF"],

@@ -106,6 +106,10 @@ impl Request {
 
     /// What is to be done.
     pub(super) fn meaning(self) -> Result<Meaning, String> {
+        let verb = self.command.as_str();
+        if self.slot.is_some() && matches!(verb, "off" | "undrain" | "reconfig") {
+            return Err(format!("'{verb}' is for the whole execution point: name no slot"));
+        }
         let how = self.how.as_deref().unwrap_or("graceful");
         let unknown = |known: &str| Err(format!("'{how}' is not known here; {known}"));
         let event = match self.command.as_str() {
@@ -322,6 +326,8 @@ mod tests {
         assert_eq!(meaning(r#"{"command":"off"}"#).unwrap(), "Event(Shutdown(Graceful))");
         assert!(meaning(r#"{"command":"off","how":"quick"}"#).unwrap_err().contains("peaceful"));
         assert!(meaning(r#"{"command":"dance"}"#).is_err());
+        let whole = meaning(r#"{"command":"off","slot":"slot1"}"#).unwrap_err();
+        assert_eq!(whole, "'off' is for the whole execution point: name no slot");
     }
 
     #[test]

@@ -220,7 +220,7 @@ fn contained(plan: &ContainerPlan) -> Vec<String> {
 /// A line for a program that is not on this machine, once.
 fn missing(argv: &[BString], account: Account, world: &dyn World, story: &mut Story) -> Option<String> {
     let program = argv.first()?;
-    let there = match program.contains(&b'/') {
+    let there = match program.starts_with(b"/") {
         true => world.stat(program.to_path_lossy().as_ref()).is_ok(),
         false => super::tools::found(program, world).is_some(),
     };

@@ -15,7 +15,7 @@ use super::live::Live;
 use crate::os::identity::acting_as;
 use crate::os::{self, ChildId, clock, strerror};
 use crate::process::{ChildSpec, Exit, Identity, LeftBehind, Session, Stdio};
-use crate::starter::container::{Actor, ToolCall, Variables};
+use crate::starter::container::{Actor, ToolCall, Variables, on_path};
 use crate::starter::{CallId, Event, JobProcess, StandardFile, StartFailure, process};
 use crate::time::Tick;
 use crate::world::World;
@@ -205,15 +205,13 @@ impl Live<'_> {
     }
 }
 
-/// A program without a slash is looked up in our own PATH.
+/// The program of a call: one that is named without a directory is looked up in our own PATH, and no other relative one counts,
+/// since calls begin where the job can write.
 pub(super) fn found(name: &BString, world: &dyn World) -> Option<PathBuf> {
-    let path = name.to_path_lossy().into_owned();
-    if name.contains(&b'/') {
-        return Some(path);
+    match name.starts_with(b"/") {
+        true => Some(name.to_path_lossy().into_owned()),
+        false => on_path(name, world).map(|path| path.to_path_lossy().into_owned()),
     }
-    let search = world.env("PATH".as_ref()).unwrap_or_default();
-    let mut candidates = std::env::split_paths(&search).map(|directory| directory.join(&path));
-    candidates.find(|candidate| world.may_execute(candidate))
 }
 
 /// Opens one of the job's files with its rights; the other end of a FIFO is not waited for.

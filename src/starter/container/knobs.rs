@@ -1,11 +1,13 @@
 //! The knobs about containers, as texts: most are expressions over slot and job.
 
 use std::collections::BTreeMap;
+use std::os::unix::ffi::OsStringExt;
 
 use bstr::{BString, ByteSlice};
 
 use crate::config::{ValueError, View};
 use crate::text::list;
+use crate::world::World;
 
 /// Every knob that is read, but for the volumes, whose names the configuration makes.
 const NAMES: &[&str] = &[
@@ -43,6 +45,9 @@ const NAMES: &[&str] = &[
     "USE_DEFAULT_CONTAINER",
 ];
 
+/// The knobs that name a program.
+const PROGRAMS: &[&str] = &["DOCKER", "SINGULARITY"];
+
 /// What the configuration says about containers.
 #[derive(Clone, Debug, Default)]
 pub struct ContainerKnobs {
@@ -74,6 +79,10 @@ impl ContainerKnobs {
                 texts.insert(*name, value);
             }
         }
+        for name in PROGRAMS {
+            let found = texts.get(name).and_then(|program| on_path(program, view.world()));
+            texts.extend(found.map(|found| (*name, found)));
+        }
         let mut volumes = Vec::new();
         for name in texts.get("DOCKER_MOUNT_VOLUMES").into_iter().flat_map(|names| list::split(names)) {
             let knob = format!("DOCKER_VOLUME_DIR_{}", name.as_bstr());
@@ -102,5 +111,33 @@ impl ContainerKnobs {
     pub fn with(mut self, name: &'static str, value: impl Into<BString>) -> Self {
         self.texts.insert(name, value.into());
         self
+    }
+}
+
+/// The absolute path of a program that is named without a directory. Only such a path is ever called: the calls begin in
+/// directories that the job can write, and most of them with the rights of the daemons.
+pub fn on_path(name: &[u8], world: &dyn World) -> Option<BString> {
+    if name.is_empty() || name.iter().any(|byte| matches!(byte, b'/' | b' ')) {
+        return None;
+    }
+    let search = world.env("PATH".as_ref()).unwrap_or_default();
+    let mut candidates = std::env::split_paths(&search).map(|directory| directory.join(name.to_path_lossy()));
+    let found = candidates.find(|candidate| candidate.is_absolute() && world.may_execute(candidate))?;
+    Some(found.into_os_string().into_vec().into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::os::RealWorld;
+
+    #[test]
+    fn a_program_is_never_found_where_a_job_could_have_laid_it() {
+        let world = RealWorld::new();
+        let shell = on_path(b"sh", &world).unwrap();
+        assert!(shell.starts_with(b"/") && shell.ends_with(b"/sh"), "{shell}");
+        for name in ["bin/docker", "./docker", "/bin/sh", "no-such-program-here", "", "sudo docker"] {
+            assert_eq!(on_path(name.as_bytes(), &world), None, "{name}");
+        }
     }
 }

@@ -31,7 +31,7 @@ pub use docker_create::create;
 pub(super) use docker_images::parse_tags;
 pub use docker_images::{Image, Pruning, images_call, parse_images, tags_call};
 pub use docker_state::{ContainerState, state_call};
-pub use knobs::{ContainerKnobs, Volume};
+pub use knobs::{ContainerKnobs, Volume, on_path};
 pub use plan::{CommandLine, ContainerPlan, Limit, Mount, Passed, Piece};
 pub use rehearsal::rehearsed_answer;
 pub(super) use singularity::version_failed;

@@ -9,7 +9,7 @@ use super::environment;
 use super::plan::{CommandLine, ContainerPlan, Mount};
 use super::singularity_binds::binds;
 use super::surroundings::Inputs;
-use super::tool::{Actor, ToolCall, Variables};
+use super::tool::{Actor, LONG, ToolCall, Variables};
 use crate::classad::ClassAd;
 use crate::quirks::Quirk;
 use crate::starter::ending::is_true;
@@ -318,7 +318,8 @@ fn inside(inputs: &Inputs<'_>, command: &BString, target: Option<&(BString, &'st
 pub fn test_call(plan: &ContainerPlan) -> Option<ToolCall> {
     let words = plan.test.clone()?;
     let variables = Variables::These(plan.environment.entries());
-    Some(ToolCall { variables, ..ToolCall::new(&[], words, Actor::Job) })
+    // `runTest` waits for its end: an image may be downloaded in it.
+    Some(ToolCall { variables, limit: LONG, ..ToolCall::new(&[], words, Actor::Job) })
 }
 
 /// The failure of an image that could not be tried, from what the runtime wrote. The job goes back; it is not held.

@@ -47,7 +47,7 @@ pub enum Variables {
 /// How long the reference waits for most of them (`default_timeout`).
 pub(super) const LIMIT: Duration = Duration::from_secs(120);
 
-/// How long pulling an image may take: the reference sets no limit.
+/// How long pulling an image may take, or trying one that is pulled for it: the reference sets no limit.
 pub(super) const LONG: Duration = Duration::from_secs(24 * 3600);
 
 impl ToolCall {
