@@ -81,10 +81,7 @@ fn json_holds_command_line_environment_mounts_limits_user_and_hooks() {
     assert_eq!(story["environment"]["APPTAINERENV_BATCH_SYSTEM"], "HTCondor");
     assert_eq!(story["missing"], serde_json::json!(["/no/such/apptainer"]));
     let mounts = story["mounts"].to_string();
-    assert!(
-        mounts.contains("\"source\":\"/etc\",\"target\":\"/etc\""),
-        "{mounts}"
-    );
+    assert!(mounts.contains("\"source\":\"/etc\",\"target\":\"/etc\""), "{mounts}");
     assert!(story["passed"].to_string().contains("there is no '/no/such/dir' here"), "{}", story["passed"]);
     assert!(story["limits"].to_string().contains("JOB_RENICE_INCREMENT"), "{}", story["limits"]);
 }
