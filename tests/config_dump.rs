@@ -246,6 +246,9 @@ fn names_of_families_that_nobody_reads_are_found_with_what_was_meant() {
         ("MACHINE_RESOURCE_INVENTROY_X = /x", "did you mean MACHINE_RESOURCE_INVENTORY_X?"),
         ("JOB_TRANSFORM_NAME = a", "did you mean JOB_TRANSFORM_NAMES?"),
         ("HOSTALLOW_READ = *", "write ALLOW_ in place of HOSTALLOW_"),
+        ("JOB_TRANSFORMS_x = y", "did you mean JOB_TRANSFORM_x?"),
+        ("SUBMIT_REQUIREMENTS_NAMES = x", "did you mean SUBMIT_REQUIREMENT_NAMES?"),
+        ("STARTD_CRONJOBLIST = A", "did you mean STARTD_CRON_JOBLIST?"),
     ];
     for (config, wanted) in cases {
         let (out, err, status) = Place::new(&format!("{config}\n")).run(["lint"]);
@@ -666,6 +669,19 @@ fn redacted_output_holds_no_secret_however_it_is_asked_for() {
             assert!(!out.contains("hunter2") && !err.contains("hunter2"), "{words:?}: {out}{err}");
         }
     }
+}
+
+#[test]
+fn the_plural_of_a_parameter_is_no_slip_of_it() {
+    let out = Place::new("STARTS = a b\nMASTERS = c\n").run(["lint"]).0;
+    assert!(!out.contains("did you mean"), "{out}");
+}
+
+#[test]
+fn here_says_that_a_number_is_another_than_the_default() {
+    let (out, ..) =
+        Place::new("MAX_CLAIM_ALIVES_MISSED = 60\nNOT_RESPONDING_TIMEOUT = 3600\n").run(["lint", "--here"]);
+    assert!(out.contains("MAX_CLAIM_ALIVES_MISSED") && !out.contains("NOT_RESPONDING_TIMEOUT"), "{out}");
 }
 
 #[test]

@@ -1,10 +1,11 @@
-//! What a configuration sets that is not done here, by the table of [`honoured`](crate::honoured).
+//! What a configuration sets that is not done here, by the table of [`honoured`].
 //!
 //! Only what people wrote themselves counts, and only where it asks for something else than the defaults do.
 
 use bstr::ByteSlice;
 
-use crate::config::{Entry, View, defaults};
+use crate::config::defaults::{self, ParameterType};
+use crate::config::{Entry, View};
 use crate::honoured::{self, Row, Standing};
 use crate::text::caseless;
 
@@ -74,9 +75,14 @@ impl<'a> NotDone<'a> {
 fn changes(view: &View<'_>, entry: &Entry) -> bool {
     let name = entry.name.rsplit(|&b| b == b'.').next().unwrap_or_default();
     let Ok(value) = view.expand_raw(&entry.name, entry.raw()) else { return true };
-    let default = defaults::find(name).map(|parameter| parameter.default());
-    let default = default.and_then(|raw| view.expand_raw(name, &raw).ok()).unwrap_or_default();
+    let parameter = defaults::find(name);
+    let default = parameter.and_then(|parameter| view.expand_raw(name, &parameter.default()).ok());
+    let default = default.unwrap_or_default();
     let (value, default) = (value.trim(), default.trim());
     let truth = |text: &[u8]| if text.is_empty() { Some(false) } else { view.truth(text) };
-    !caseless::eq(value, default) && (truth(value).is_none() || truth(value) != truth(default))
+    // 60 and 6 are both true, and not the same.
+    let is_number = parameter.is_some_and(|parameter| {
+        matches!(parameter.kind(), ParameterType::Int | ParameterType::Long | ParameterType::Double)
+    });
+    !caseless::eq(value, default) && (is_number || truth(value).is_none() || truth(value) != truth(default))
 }

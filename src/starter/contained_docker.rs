@@ -103,7 +103,16 @@ impl Starter<'_> {
                     false => self.unloaded(now, out),
                 }
             }
-            Stage::Remove => self.unloaded(now, out),
+            Stage::Remove => {
+                if !success {
+                    // Whatever it says, the job has ended as it did (recordings c21 042, 043).
+                    let (name, why) = (&names.container, output.trim().as_bstr());
+                    let way = format!("'docker rm -f -v {name}' does it");
+                    let text = format!("the container '{name}' could not be removed: {why}; {way}");
+                    out.push(Action::Tell(Notice::Warning(text)));
+                }
+                self.unloaded(now, out);
+            }
             Stage::Idle
             | Stage::Files
             | Stage::Version

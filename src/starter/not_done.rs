@@ -1,4 +1,4 @@
-//! What a job's ad asks for and is not done here, by the table of [`honoured`](crate::honoured).
+//! What a job's ad asks for and is not done here, by the table of [`honoured`].
 //!
 //! What a pool would do only with a shadow or schedd is told, and the job runs, as 25.14 runs it without them. What the
 //! starter itself would do with the job refuses it: better not at all than otherwise than asked.

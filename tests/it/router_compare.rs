@@ -93,6 +93,28 @@ fn a_condition_that_no_job_was_found_for_is_named() {
     assert!(out.contains("no difference found in ") && out.contains("could not be reached\n"), "{out}");
 }
 
+/// Their parts are met one by one; what only time or chance decides is met by no job at all.
+#[test]
+fn routers_that_differ_where_no_made_up_job_gets_are_never_called_alike() {
+    for (left, right) in [
+        (
+            "(regexp(\"^cms\", Owner) && regexp(\"prod$\", Owner)) || JobPrio > 3",
+            "(regexp(\"^cms\", Owner) && regexp(\"test$\", Owner)) || JobPrio > 3",
+        ),
+        (
+            "Owner == \"a\" ? (Memory / 7 == 33 && Memory % 7 == 3) : true",
+            "Owner == \"a\" ? (Memory / 7 == 33 && Memory % 7 == 4) : true",
+        ),
+        ("time() < 1900000000", "time() < 2000000000"),
+        ("Owner =!= undefined && random() > 0.1", "Owner =!= undefined && random() > 0.05"),
+        ("Owner == \"a\" || formatTime() < \"A\"", "Owner == \"a\" || formatTime() < \"B\""),
+    ] {
+        let (status, out) = compared(&one_route(left), &one_route(right));
+        assert!(status == 1 || status == 4, "{status} for {left} and {right}: {out}");
+        assert!(status == 1 || out.contains("could not be reached"), "{out}");
+    }
+}
+
 #[test]
 fn routers_without_a_usable_route_are_not_called_alike() {
     let none = "JOB_ROUTER_MAX_JOBS = 5\n";

@@ -143,6 +143,19 @@ fn a_container_that_cannot_be_made_is_no_end_of_the_job() {
 }
 
 #[test]
+fn a_container_that_cannot_be_removed_is_told_with_the_command_that_does_it() {
+    let place = with_docker();
+    double(
+        &place,
+        "docker",
+        &DOCKER.replace("*) echo \"docker $1\"", "rm) echo busy >&2; exit 1 ;;\n*) echo \"docker $1\""),
+    );
+    let ran = place.run(IMAGE);
+    assert_eq!(ran.status, 0, "{}", ran.told);
+    assert!(ran.told.contains("could not be removed: busy; 'docker rm -f -v HTCJob"), "{}", ran.told);
+}
+
+#[test]
 fn an_exit_code_of_255_is_one_and_what_is_above_128_is_a_signal() {
     for (code, line) in [("255", "ExitCode = 255"), ("137", "ExitSignal = 9"), ("128", "ExitCode = 128")] {
         let place = with_docker();

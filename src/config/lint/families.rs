@@ -174,7 +174,9 @@ fn beginning(name: &[u8]) -> Option<Standing> {
         return None;
     }
     let slip = |known: &&str| {
-        let ends = [known.len(), known.len() - 1, known.len() + 1];
+        // Where the name itself has a line below, its beginning ends; otherwise the line is what was left out.
+        let mut ends = [known.len() - 1, known.len(), known.len() + 1];
+        ends.sort_by_key(|&end| name.get(end - 1) != Some(&b'_'));
         ends.into_iter().find(|&end| {
             let begins = name.get(..end);
             begins.is_some_and(|begins| {

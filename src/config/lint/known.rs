@@ -251,6 +251,11 @@ impl Known {
 
     /// The known name that was probably meant.
     pub fn nearest(&self, name: &[u8]) -> Option<BString> {
+        // The plural of a parameter of one word is a name like any other: a site's list of them.
+        let singular = name.strip_suffix(b"s").or_else(|| name.strip_suffix(b"S"));
+        if !name.contains(&b'_') && singular.is_some_and(is_parameter) {
+            return None;
+        }
         let names = self.names.get_or_init(|| {
             let table = defaults::all().map(|parameter| Cow::Borrowed(parameter.name()));
             let others = other_names().map(Cow::Borrowed);

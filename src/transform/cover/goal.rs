@@ -163,8 +163,14 @@ impl Leaves {
         }
         self.depth += 1;
         match expr.shape() {
-            Shape::And(..) => self.operands(&explain::conjuncts(expr), Want::True),
-            Shape::Or(..) => self.operands(&explain::disjuncts(expr), Want::NotTrue),
+            Shape::And(..) => {
+                self.whole(expr);
+                self.operands(&explain::conjuncts(expr), Want::True);
+            }
+            Shape::Or(..) => {
+                self.whole(expr);
+                self.operands(&explain::disjuncts(expr), Want::NotTrue);
+            }
             Shape::Not(operand) => self.walk(&operand, true),
             Shape::Choice(condition, first, second) => {
                 self.walk(&condition, true);
@@ -204,16 +210,39 @@ impl Leaves {
         self.beside.truncate(before);
     }
 
+    /// A part with logic of its own has to be true and false as a whole too: its parts one by one are not enough.
+    fn whole(&mut self, expr: &Expr) {
+        if self.depth > 1 {
+            self.leaf(expr, true);
+        }
+    }
+
     fn parts_of(&mut self, parts: &[Expr]) {
         parts.iter().filter(|part| holds_condition(part)).for_each(|part| self.walk(part, false));
     }
 
     fn leaf(&mut self, expr: &Expr, is_condition: bool) {
         let names = references::of(expr);
-        if !names.is_empty() {
+        if !names.is_empty() || moves(expr) {
             let (expr, beside) = (expr.without_parentheses(), self.beside.clone());
             self.found.push(Leaf { expr, names: Rc::new(names), beside, is_condition });
         }
+    }
+}
+
+/// Whether it gives other values at other times or by chance: no ad makes it both true and false.
+fn moves(expr: &Expr) -> bool {
+    match expr.shape() {
+        Shape::Call(name, parts) => {
+            let by_itself = name.eq_ignore_ascii_case(b"time") || name.eq_ignore_ascii_case(b"random");
+            let now = name.eq_ignore_ascii_case(b"formatTime") && parts.is_empty();
+            by_itself || now || parts.iter().any(moves)
+        }
+        Shape::And(a, b) | Shape::Or(a, b) | Shape::Compare(_, a, b) => moves(&a) || moves(&b),
+        Shape::Not(operand) | Shape::Select(operand, _) => moves(&operand),
+        Shape::Choice(a, b, c) => [a, b, c].iter().any(moves),
+        Shape::Other(parts) => parts.iter().any(moves),
+        Shape::Literal(_) | Shape::Reference => false,
     }
 }
 
