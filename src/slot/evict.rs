@@ -5,6 +5,7 @@ use super::core::Core;
 use super::interface::{Action, StarterSignal, VacateReason};
 use super::single::Slot;
 use super::state::{Activity, State};
+use super::transition::Change;
 use crate::classad::ClassAd;
 use crate::quirks::Quirk;
 
@@ -68,24 +69,35 @@ impl Slot {
         if idle || (left > 0 && matches()) { core.drain.coordinated } else { left }
     }
 
-    /// Lets the job retire (`retire_claim`).
+    /// Lets the job retire.
     pub(super) fn retire(&mut self, core: &mut Core, reversible: bool, why: VacateReason, reason: &str) {
+        if let Some(Change { state, activity, reason }) = self.begin_retirement(core, reversible, why, reason)
+        {
+            self.change(core, state, activity, reason);
+        }
+    }
+
+    /// The claim is to end when its job has had its time; returns the change that this needs (`retire_claim`).
+    pub(super) fn begin_retirement<'a>(
+        &mut self,
+        core: &Core,
+        reversible: bool,
+        why: VacateReason,
+        reason: &'a str,
+    ) -> Option<Change<'a>> {
         match self.state {
             State::Claimed => {
-                if let Some(claim) = &mut self.current {
-                    if self.activity != Activity::Cleaning {
-                        claim.may_unretire &= reversible;
-                        claim.retire_peacefully |=
-                            core.shutdown == Some(super::interface::Shutdown::Peaceful);
-                    }
-                    claim.vacate_reason = Some(why);
+                let claim = self.current.as_mut()?;
+                claim.vacate_reason = Some(why);
+                if self.activity == Activity::Cleaning {
+                    return None;
                 }
-                if self.activity != Activity::Cleaning {
-                    self.change(core, State::Claimed, Activity::Retiring, reason);
-                }
+                claim.may_unretire &= reversible;
+                claim.retire_peacefully |= core.shutdown == Some(super::interface::Shutdown::Peaceful);
+                Some(Change::to(State::Claimed, Activity::Retiring, reason))
             }
-            State::Matched => self.change(core, State::Owner, Activity::Idle, reason),
-            _ => {}
+            State::Matched => Some(Change::to(State::Owner, Activity::Idle, reason)),
+            _ => None,
         }
     }
 

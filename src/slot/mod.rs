@@ -3,6 +3,7 @@
 //! The machine is the whole execution point, not one slot: draining, shared resources and policies that look at
 //! other slots need all of them. It sees no clock, no file and no process: `step(now, event) -> actions`.
 
+mod administrator;
 mod claim;
 mod claim_id;
 mod command;
@@ -13,6 +14,7 @@ mod cron_merge;
 pub mod cron_schedule;
 mod drain;
 mod dynamic;
+mod ending;
 mod evict;
 mod execution_point;
 mod explain;
@@ -24,13 +26,16 @@ mod latch;
 mod layout;
 mod policy;
 mod reconfigure;
+mod refresh;
 mod resources;
 mod settings;
 mod shares;
 mod single;
 mod state;
 mod text;
+mod timers;
 mod transition;
+mod views;
 
 pub use claim_id::ClaimId;
 pub use command::{ClaimCommand, ClaimRequest, Deactivation};

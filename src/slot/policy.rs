@@ -5,6 +5,7 @@ use super::interface::{Shutdown, VacateReason};
 use super::settings::SlotKind;
 use super::single::Slot;
 use super::state::{Activity, State};
+use super::transition::Change;
 use crate::quirks::{Quirk, Quirks};
 
 /// PREEMPT was found true: the code told to the job's owner.
@@ -241,19 +242,23 @@ impl Slot {
     /// One periodic evaluation (`eval_state`): a change, or else what is done periodically.
     pub(super) fn evaluate(&mut self, core: &mut Core) {
         match self.suggest(core) {
-            Some(suggestion) => self.follow(core, suggestion),
+            Some(suggestion) => {
+                if let Some(Change { state, activity, reason }) = self.prepare(core, suggestion) {
+                    self.change(core, state, activity, reason);
+                }
+            }
             None => self.periodic(core),
         }
     }
 
-    /// Makes a suggested change (`change_to_suggested_state`).
-    pub(super) fn follow(&mut self, core: &mut Core, suggestion: Suggestion) {
+    /// What a suggestion asks for besides its change is done; returns the change (`change_to_suggested_state`).
+    pub(super) fn prepare(&mut self, core: &mut Core, suggestion: Suggestion) -> Option<Change<'static>> {
         let Suggestion { state, mut activity, reason, extra } = suggestion;
         match extra {
             Extra::Nothing => {}
             Extra::Delete => {
                 core.gone.push(self.key);
-                return;
+                return None;
             }
             Extra::RetirementOver { preempt } => {
                 if let Some(claim) = self.current.as_mut().filter(|_| preempt) {
@@ -265,15 +270,14 @@ impl Slot {
                     claim.preempt_was_true = true;
                 }
                 let why = VacateReason::new("PREEMPT expression evaluated to True", PREEMPT_EXPRESSION);
-                self.retire(core, false, why, reason);
-                return;
+                return self.begin_retirement(core, false, why, reason);
             }
             Extra::BetterClaim => self.better_claim_is_reason(core),
         }
         if state == State::Preempting && self.state != State::Preempting {
             activity = self.preempting_activity(core);
         }
-        self.change(core, state, activity, reason);
+        Some(Change::to(state, activity, reason))
     }
 
     /// Notes for the job why it has to leave, when a better claim waits.

@@ -68,8 +68,6 @@ pub(super) struct Slot {
     pub out_of_work: bool,
 
     pub owner_load: f64,
-    /// Changes in the present step: policies that chase each other are stopped.
-    pub changes: u32,
     /// Number of dynamic slots and when it changed last (partitionable slots).
     pub children: (i64, i64),
     /// Child... lists, made when dynamic slots were last looked at.
@@ -115,7 +113,6 @@ impl Slot {
             next_fetch_delay: -1,
             out_of_work: false,
             owner_load: 0.0,
-            changes: 0,
             children: (0, core.now.epoch()),
             child_lists: ClassAd::new(),
         };

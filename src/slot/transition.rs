@@ -3,83 +3,110 @@
 use super::claim::{Kind, Phase};
 use super::core::Core;
 use super::interface::{Action, HookCall, Notice, SlotHook, StarterCall, StarterSignal, job_id};
-use super::policy::Extra;
 use super::single::Slot;
 use super::state::{Activity, State};
 use super::text;
 use crate::quirks::Quirk;
 use crate::world::Frozen;
 
-/// More changes of one slot within one step are a policy that chases its own tail: 25.14 would recurse until its
-/// stack is full.
-const CHANGES_A_STEP: u32 = 24;
+/// A state and activity that a slot is to have.
+pub(super) struct Change<'a> {
+    pub state: State,
+    pub activity: Activity,
+    pub reason: &'a str,
+}
+
+impl<'a> Change<'a> {
+    pub(super) fn to(state: State, activity: Activity, reason: &'a str) -> Self {
+        Change { state, activity, reason }
+    }
+}
+
+/// What entering a state or activity leads to.
+enum Entered {
+    /// Policy is looked at next, where an activity asks for it.
+    Stays,
+    /// Another change follows.
+    Goes(Change<'static>),
+    /// Nothing follows before an event.
+    Waits,
+}
 
 impl Slot {
-    /// Changes state and activity. What entering does may change them again before this returns.
+    /// Changes state and activity, and goes on while that suggests another change. A policy that asks for the same change a
+    /// second time would go on for ever (25.14 recurses until its stack is full): it is looked at again at the next poll.
     pub(super) fn change(&mut self, core: &mut Core, state: State, activity: Activity, reason: &str) {
-        let (state_changes, activity_changes) = (state != self.state, activity != self.activity);
-        if !state_changes && !activity_changes {
-            return;
-        }
-        self.changes += 1;
-        if self.changes > CHANGES_A_STEP {
-            if self.changes == CHANGES_A_STEP + 1 {
-                core.warn(
+        let mut made = Vec::new();
+        let mut next = Some(Change::to(state, activity, reason));
+        while let Some(change) = next {
+            let step = (self.state, self.activity, change.state, change.activity);
+            if made.contains(&step) {
+                return core.warn(
                     Some(self.key),
                     "policy expressions contradict one another: the state would change for ever; \
                      looked at again at the next poll",
                 );
             }
-            return;
+            made.push(step);
+            next = self.change_once(core, &change);
+        }
+    }
+
+    /// One change; returns what it suggests next (`ResState::change`).
+    fn change_once(&mut self, core: &mut Core, change: &Change<'_>) -> Option<Change<'static>> {
+        let &Change { state, activity, reason } = change;
+        let state_changes = state != self.state;
+        if !state_changes && activity == self.activity {
+            return None;
         }
         self.leave(core, state, state_changes);
-        if state_changes {
-            core.drain.drained +=
-                i64::from(state == State::Drained) - i64::from(self.state == State::Drained);
+        let was = (self.state, self.activity);
+        self.set_state(core, state, activity);
+        core.tell(Notice::State { slot: self.key, state, activity, reason: reason.to_owned() });
+        match self.enter(core, state_changes) {
+            Entered::Stays => {}
+            Entered::Goes(next) => return Some(next),
+            Entered::Waits => return None,
         }
+        self.publish_state_live(core);
+        if self.state == State::Backfill || !matches!(self.activity, Activity::Retiring | Activity::Idle) {
+            return None;
+        }
+        let suggestion = self.suggest(core)?;
+        if state_changes && self.state == State::Claimed && suggestion.state != State::Claimed {
+            self.revert(core, was, suggestion.reason);
+            return None;
+        }
+        self.prepare(core, suggestion)
+    }
+
+    /// State and activity are others from now on; the stay that ends is counted.
+    fn set_state(&mut self, core: &mut Core, state: State, activity: Activity) {
         let epoch = core.now.epoch();
         self.count_stay(epoch);
-        let was = (self.state, self.activity);
-        if state_changes {
+        if state != self.state {
+            core.drain.drained +=
+                i64::from(state == State::Drained) - i64::from(self.state == State::Drained);
             self.state = state;
             self.entered_state = epoch;
             if self.destination == Some(state) {
                 self.destination = None;
             }
         }
-        if activity_changes {
+        if activity != self.activity {
             self.was_benchmarking = self.activity == Activity::Benchmarking;
             self.activity = activity;
         }
         self.entered_activity = epoch;
-        core.tell(Notice::State { slot: self.key, state, activity, reason: reason.to_owned() });
-
-        if self.enter(core, state_changes) {
-            return;
-        }
-        self.publish_state_live(core);
-        if self.state == State::Backfill || !matches!(self.activity, Activity::Retiring | Activity::Idle) {
-            return;
-        }
-        let Some(suggestion) = self.suggest(core) else { return };
-        if state_changes && self.state == State::Claimed && suggestion.state != State::Claimed {
-            self.revert(core, was, suggestion.reason);
-        } else if suggestion.extra == Extra::Delete {
-            core.gone.push(self.key);
-        } else {
-            self.follow(core, suggestion);
-        }
     }
 
-    /// Goes back: a slot that policy would not let stay Claimed is not claimed at all.
+    /// A slot that policy would not let stay Claimed is not claimed at all: it is what it was (`ResState::revert`).
     fn revert(&mut self, core: &mut Core, (state, activity): (State, Activity), reason: &str) {
-        if self.state == State::Claimed {
-            if let Some(claim) = &mut self.current {
-                claim.phase = Phase::Unclaimed;
-                claim.lease_ends = None;
-            }
-            self.drop_waiting(core, "the slot could not be claimed");
+        if let Some(claim) = &mut self.current {
+            claim.phase = Phase::Unclaimed;
+            claim.lease_ends = None;
         }
+        self.drop_waiting(core, "the slot could not be claimed");
         core.drain.drained += i64::from(state == State::Drained);
         (self.state, self.activity) = (state, activity);
         let reason = format!("not claimed: {reason}");
@@ -109,15 +136,13 @@ impl Slot {
         }
     }
 
-    /// Returns whether it changed the state again.
-    fn enter(&mut self, core: &mut Core, state_changes: bool) -> bool {
+    fn enter(&mut self, core: &mut Core, state_changes: bool) -> Entered {
         match (self.state, self.activity) {
             (State::Owner, _) => {
                 self.current = Some(core.new_claim(Kind::Offered));
                 self.drop_waiting(core, "the slot goes back to its owner");
                 if !self.is_owner(core) {
-                    self.change(core, State::Unclaimed, Activity::Idle, "IS_OWNER is false");
-                    return true;
+                    return Entered::Goes(Change::to(State::Unclaimed, Activity::Idle, "IS_OWNER is false"));
                 }
                 self.restore_requirements(core);
             }
@@ -132,29 +157,18 @@ impl Slot {
             (State::Preempting, activity) => {
                 self.set_available(false);
                 if !self.is_active() {
-                    self.leave_preempting(core);
-                    return true;
+                    return Entered::Goes(self.leave_preempting(core));
                 }
                 self.end_job(core, activity == Activity::Vacating);
             }
         }
-        false
+        Entered::Stays
     }
 
-    fn enter_claimed(&mut self, core: &mut Core, activity: Activity, state_changes: bool) -> bool {
+    fn enter_claimed(&mut self, core: &mut Core, activity: Activity, state_changes: bool) -> Entered {
         self.restore_requirements(core);
         if state_changes {
-            if let Some(claim) = &mut self.current {
-                claim.change_phase(Phase::Idle, core.now);
-                if claim.kind == Kind::Requested {
-                    claim.lease_ends = Some(core.after(claim.lease));
-                }
-                claim.publish(&mut self.live, core.now);
-            }
-            if self.kind != super::settings::SlotKind::Partitionable {
-                self.waiting = Some(core.new_claim(Kind::Offered));
-            }
-            self.tell_claim(core, true, "");
+            self.begin_claim(core);
         }
         if !matches!(activity, Activity::Retiring | Activity::Cleaning)
             && let Some(claim) = &mut self.current
@@ -172,25 +186,38 @@ impl Slot {
                 core.start_polling();
                 if self.in_retirement(core) {
                     self.better_claim_is_reason(core);
-                    self.change(core, State::Claimed, Activity::Retiring, "in retirement");
-                    return true;
+                    return Entered::Goes(Change::to(State::Claimed, Activity::Retiring, "in retirement"));
                 }
             }
             Activity::Retiring if !self.is_active() => {
                 let activity = self.preempting_activity(core);
-                self.change(core, State::Preempting, activity, "no job to wait for");
-                return true;
+                return Entered::Goes(Change::to(State::Preempting, activity, "no job to wait for"));
             }
             Activity::Idle if self.current.as_ref().is_some_and(|claim| claim.kind == Kind::Fetched) => {
                 if state_changes {
                     self.spawn(core);
-                    return true;
+                    return Entered::Waits;
                 }
                 self.try_fetch(core);
             }
             _ => {}
         }
-        false
+        Entered::Stays
+    }
+
+    /// The claim begins (`Claim::beginClaim`).
+    fn begin_claim(&mut self, core: &mut Core) {
+        if let Some(claim) = &mut self.current {
+            claim.change_phase(Phase::Idle, core.now);
+            if claim.kind == Kind::Requested {
+                claim.lease_ends = Some(core.after(claim.lease));
+            }
+            claim.publish(&mut self.live, core.now);
+        }
+        if self.kind != super::settings::SlotKind::Partitionable {
+            self.waiting = Some(core.new_claim(Kind::Offered));
+        }
+        self.tell_claim(core, true, "");
     }
 
     /// Asks for a starter for the claim's job (`spawnFetchedWork`); the answer is an event.
@@ -286,13 +313,16 @@ impl Slot {
                     self.change(core, State::Claimed, Activity::Idle, "starter exited");
                 }
             }
-            (State::Preempting, _) => self.leave_preempting(core),
+            (State::Preempting, _) => {
+                let Change { state, activity, reason } = self.leave_preempting(core);
+                self.change(core, state, activity, reason);
+            }
             _ => self.change(core, State::Owner, Activity::Idle, "starter exited"),
         }
     }
 
     /// Nothing runs any more under the claim that was preempted (`leave_preempting_state`).
-    fn leave_preempting(&mut self, core: &mut Core) {
+    fn leave_preempting(&mut self, core: &mut Core) -> Change<'static> {
         self.give_up_current(core, "");
         let better = self.has_better_claim(core) && core.shutdown.is_none();
         let willing = |slot: &Self, core: &Core| {
@@ -303,14 +333,13 @@ impl Slot {
         if better && willing(self, core) {
             self.current = self.waiting.take();
             self.current.iter_mut().for_each(super::claim::Claim::wait_is_over);
-            self.change(core, State::Claimed, Activity::Idle, "a claim of higher rank was waiting");
-        } else {
-            if better {
-                core.warn(Some(self.key), "the waiting claim is refused: START is false");
-            }
-            self.drop_waiting(core, "the slot goes back to its owner");
-            self.change(core, State::Owner, Activity::Idle, "no claim is waiting");
+            return Change::to(State::Claimed, Activity::Idle, "a claim of higher rank was waiting");
         }
+        if better {
+            core.warn(Some(self.key), "the waiting claim is refused: START is false");
+        }
+        self.drop_waiting(core, "the slot goes back to its owner");
+        Change::to(State::Owner, Activity::Idle, "no claim is waiting")
     }
 
     /// The current claim ends; whoever gave the job is told (`Claim::vacate`).

@@ -1,0 +1,123 @@
+//! How the execution point ends: asked to, or with nothing left to do.
+
+use super::execution_point::ExecutionPoint;
+use super::interface::{Action, HookRun, Shutdown, VacateReason};
+use super::single::Slot;
+use crate::quirks::Quirks;
+use crate::time::Tick;
+
+/// The execution point ends.
+const SHUTDOWN: i32 = 1013;
+/// How long hooks that still run are waited for at the end, in seconds.
+const LAST_HOOKS: i64 = 5;
+
+impl ExecutionPoint {
+    pub(super) fn shut_down(&mut self, how: Shutdown, reason: &str) {
+        if self.core.shutdown.is_some_and(|present| present >= how) {
+            return;
+        }
+        self.core.shutdown = Some(how);
+        if self.end_reason.is_empty() {
+            self.end_reason = reason.to_owned();
+        }
+        if how == Shutdown::Graceful {
+            self.graceful_until = Some(self.core.now.tick().plus(self.core.settings.graceful_timeout));
+        }
+        self.core.start_polling();
+        let why = VacateReason::new("Startd was shutdown", SHUTDOWN);
+        for slot in self.slots.values_mut() {
+            slot.set_available(false);
+            if how == Shutdown::Fast {
+                slot.kill_claim(&mut self.core, Some(why.clone()), reason);
+            } else {
+                slot.retire(&mut self.core, false, why.clone(), reason);
+            }
+        }
+    }
+
+    pub(super) fn set_unable(&mut self, reason: Option<String>) {
+        match &reason {
+            Some(reason) => {
+                self.core.warn(None, format!("no job is fetched, no starter could run it: {reason}"))
+            }
+            None if self.core.unable.is_some() => self.core.warn(None, "jobs are fetched again"),
+            None => {}
+        }
+        self.core.unable = reason;
+    }
+
+    /// When it has been idle for long enough to end.
+    pub(super) fn idle_end(&self) -> Option<Tick> {
+        let limit = self.core.settings.limits.idle_exit?;
+        let idle = self.core.shutdown.is_none() && self.slots.values().all(|slot| !slot.is_active());
+        idle.then(|| self.idle_since.plus(limit))
+    }
+
+    /// After each event: slots that are gone, conditions to end, the end.
+    pub(super) fn settle(&mut self) {
+        self.remove_gone();
+        if self.core.quirks() != Quirks::Reference {
+            self.drain_completed();
+        }
+        if let Some(reason) = self.core.fatal.take() {
+            self.shut_down(Shutdown::Fast, &reason);
+        }
+        let limits = self.core.settings.limits;
+        let busy = self.slots.values().any(|slot| slot.is_active());
+        if busy {
+            self.idle_since = self.core.now.tick();
+        }
+        let idle_over = self.idle_end().is_some_and(|at| at <= self.core.now.tick());
+        self.core.idle_over = idle_over;
+        if let Some(most) = limits.max_jobs
+            && self.core.jobs_accepted >= most
+            && self.core.no_more_fetching.is_none()
+        {
+            self.core.no_more_fetching = Some(format!("--max-jobs {most} is reached"));
+        }
+        for slot in self.slots.values_mut().filter(|slot| slot.held_back) {
+            if self.core.may_fetch() {
+                slot.try_fetch(&mut self.core);
+            } else if self.core.unable.is_some() {
+                // Whoever gave the last job is told that no other follows.
+                slot.no_work(&mut self.core, "no starter could run a job");
+            }
+        }
+        if self.core.shutdown.is_none() && self.core.spawning == 0 && !busy {
+            let fetching = self.core.fetches > 0;
+            let unable = self.core.unable.is_some();
+            let done = |slot: &Slot| {
+                let asks = slot.hooks.as_ref().is_some_and(|hooks| hooks.fetch.is_some());
+                let no_use = unable && slot.held_back;
+                !asks || ((slot.out_of_work || no_use) && slot.fetching.is_none())
+            };
+            if let Some(reason) = self.core.no_more_fetching.clone().filter(|_| !fetching) {
+                self.shut_down(Shutdown::Graceful, &reason);
+            } else if limits.once && self.slots.values().all(done) {
+                self.shut_down(Shutdown::Graceful, "no slot has more work (--once)");
+            } else if idle_over && !fetching {
+                self.shut_down(Shutdown::Graceful, "no work (--idle-exit)");
+            }
+            self.remove_gone();
+        }
+        self.finish();
+    }
+
+    pub(super) fn finish(&mut self) {
+        let core = &mut self.core;
+        if self.slots.values().any(|slot| slot.holds_up(core.shutdown)) || core.spawning > 0 {
+            return;
+        }
+        // Whoever gave a job is told what became of it however fast the end is; only what is asked for work is not heard.
+        let fetches = |run: &HookRun| self.slots.values().any(|slot| slot.fetching == Some(*run));
+        let fast = core.shutdown == Some(Shutdown::Fast);
+        if core.hooks_running.iter().any(|run| !(fast && fetches(run))) {
+            let until = *self.hooks_until.get_or_insert(core.after(LAST_HOOKS));
+            if until > core.now.tick() {
+                return;
+            }
+        }
+        self.finished = true;
+        core.out.push(Action::Finished { reason: self.end_reason.clone() });
+    }
+}

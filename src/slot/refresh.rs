@@ -1,0 +1,134 @@
+//! Everything measured and published anew, and looked at by policy (`ResMgr::compute_dynamic`, `eval_all`).
+
+use super::core::DrainPart;
+use super::cron_ads::CronAds;
+use super::execution_point::ExecutionPoint;
+use super::single::Slot;
+use super::state::{Activity, State};
+use crate::classad::{ClassAd, Expr, Value};
+use crate::quirks::{Quirk, Quirks};
+
+impl ExecutionPoint {
+    /// Everything is measured and looked at (`eval_all`).
+    pub(super) fn evaluate_all(&mut self, for_update: bool) {
+        self.refresh_all();
+        let drained =
+            self.slots.values().any(|slot| (slot.state, slot.activity) == (State::Drained, Activity::Idle));
+        let keys: Vec<_> = self.slots.keys().copied().collect();
+        for key in keys {
+            // A slot sees the others as they are after their turns.
+            self.collect_shared();
+            if let Some(slot) = self.slots.get_mut(&key) {
+                slot.take_shared(&self.core);
+                slot.evaluate(&mut self.core);
+            }
+            self.remove_gone();
+        }
+        // 25.14 thinks of resuming whenever it looks at a slot that is drained, and not before.
+        if drained && self.core.quirks() == Quirks::Reference {
+            self.drain_completed();
+        }
+        // An update neither moves nor ends the polls, which go on at their own pace (`check_polling`).
+        if for_update {
+            return;
+        }
+        if self.slots.values().any(Slot::needs_polling) {
+            self.core.start_polling();
+        } else {
+            self.core.poll_at = None;
+        }
+    }
+
+    /// Brings all live ads up to date (`compute_dynamic`).
+    pub(super) fn refresh_all(&mut self) {
+        let core = &mut self.core;
+        core.current_time = core.now.epoch();
+        core.slot_count = i64::try_from(self.slots.len()).unwrap_or(i64::MAX);
+        let parts = self.slots.values().map(|slot| DrainPart {
+            runtime: slot.current.as_ref().map_or(0, |claim| claim.job_run_time(core.now)),
+            retirement: slot.retirement_remaining(core),
+            vacate: slot.max_vacate_time(core),
+            cpus: slot.amounts.whole_cpus(),
+            active: slot.is_active(),
+        });
+        let mut draining = core.draining;
+        draining.compute(parts, core.current_time);
+        core.draining = draining;
+        self.coordinate();
+        self.share_load();
+        self.list_children();
+        for slot in self.slots.values_mut() {
+            // As they stood until now: a latch follows one refresh after its attribute.
+            slot.evaluate_latches(&self.core);
+            slot.refresh(&self.core);
+        }
+        // What is sent lists the children as they are now.
+        self.list_children();
+        self.share_slot_attributes();
+    }
+
+    /// The machine's load not made by jobs goes to the slots in order: Owner, Unclaimed, all others (policy.md 21).
+    pub(super) fn share_load(&mut self) {
+        let mut left = self.core.measured.load.max(0.0);
+        for turn in 0..3 {
+            for slot in self.slots.values_mut() {
+                let its_turn = match slot.state {
+                    State::Owner => 0,
+                    State::Unclaimed => 1,
+                    _ => 2,
+                };
+                if its_turn == turn {
+                    slot.owner_load = left.min(slot.amounts.cpus.max(0.0));
+                    left -= slot.owner_load;
+                }
+            }
+        }
+    }
+
+    /// STARTD_SLOT_ATTRS: each listed attribute of each slot is copied into all, as `<slot>_<attribute>`.
+    pub(super) fn share_slot_attributes(&mut self) {
+        self.collect_shared();
+        self.slots.values_mut().for_each(|slot| slot.take_shared(&self.core));
+    }
+
+    /// STARTD_SLOT_ATTRS as they are now: what is sent has them so, whatever the slots' own ads say (`publishSlotAttrs`).
+    pub(super) fn collect_shared(&mut self) {
+        let settings = self.core.settings.clone();
+        let mut shared = Vec::new();
+        for slot in self.slots.values() {
+            for name in &settings.slot_attributes {
+                let Some(mut expr) = slot.live.get(name.clone()) else { continue };
+                if settings.slot_attributes_evaluated {
+                    let value = slot.look(&self.core, None, |context| context.eval_attr(name.clone()));
+                    if matches!(value, Value::Undefined | Value::Error) {
+                        continue;
+                    }
+                    expr = Expr::literal(value);
+                }
+                let name = format!("{}_{}", slot.id, super::claim::lossy(name.as_bytes()));
+                shared.push((name, expr));
+            }
+        }
+        self.core.shared_attributes = shared;
+    }
+
+    /// What cron jobs publish is in the ads at once (`adlist_updated`). What they print no more stays in the internal ads of
+    /// the reference until they are made afresh.
+    pub(super) fn take_cron_ads(&mut self, ads: CronAds) {
+        self.core.cron = ads;
+        let mut gone = false;
+        for slot in self.slots.values_mut() {
+            let mut before = std::mem::replace(&mut slot.live, ClassAd::new());
+            if self.core.has_silently(Quirk::CronStaleAttributes) {
+                self.core.merge_cron(&mut before);
+                slot.live = before;
+            } else {
+                slot.rebuild(&self.core);
+                gone |= before.names().any(|name| !slot.live.contains(name));
+            }
+        }
+        if gone {
+            self.core.has_anywhere(Quirk::CronStaleAttributes);
+        }
+    }
+}

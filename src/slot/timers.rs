@@ -1,0 +1,87 @@
+//! What time brings: the first looks, polls, updates, leases, and when the next of them is due.
+
+use super::core::Alarm;
+use super::execution_point::ExecutionPoint;
+use super::interface::Shutdown;
+use crate::quirks::Quirk;
+use crate::time::Tick;
+
+impl ExecutionPoint {
+    /// When the next thing is due, to be answered by [`Event::Tick`]; `None` when nothing is.
+    pub fn next_wake(&self) -> Option<Tick> {
+        if self.finished {
+            return None;
+        }
+        let core = &self.core;
+        let wakes = |alarm: Option<Alarm>| alarm.map(|alarm| alarm.wakes(core.now, core.quirks()));
+        let shared = [
+            wakes(core.poll_at),
+            wakes(core.update_at),
+            self.graceful_until,
+            self.hooks_until,
+            self.idle_end().filter(|_| !core.idle_over),
+        ];
+        let slots = self.slots.values().flat_map(|slot| {
+            let lease = slot.current.as_ref().and_then(|claim| claim.lease_ends);
+            let fetch = wakes(slot.fetch_at).filter(|_| core.no_more_fetching.is_none());
+            [fetch, slot.ending_at(), lease, wakes(slot.match_ends)]
+        });
+        shared.into_iter().chain(slots).flatten().min()
+    }
+
+    pub(super) fn start(&mut self) {
+        self.core.update_at = Some(self.core.alarm(self.core.settings.update_interval));
+        self.evaluate_all(false);
+        // By the manual a fresh slot asks at once (hooks.md 4.1).
+        let keys: Vec<_> = self.slots.keys().copied().collect();
+        for key in keys {
+            let Some(slot) = self.slots.get_mut(&key) else { continue };
+            let asks = slot.hooks.as_ref().is_some_and(|hooks| hooks.fetch.is_some());
+            if asks && !self.core.has(Quirk::FirstFetchLate, key) {
+                slot.try_fetch(&mut self.core);
+            }
+        }
+    }
+
+    /// Whether a timer has run out that nothing has looked at yet.
+    pub(super) fn alarms_are_due(&self) -> bool {
+        let core = &self.core;
+        let of_slots = self.slots.values().map(|slot| slot.fetch_at);
+        [core.poll_at, core.update_at].into_iter().chain(of_slots).any(|alarm| core.is_due(alarm))
+    }
+
+    pub(super) fn tick(&mut self) {
+        let tick = self.core.now.tick();
+        let due = |at: Option<Tick>| at.is_some_and(|at| at <= tick);
+        if due(self.graceful_until) {
+            self.graceful_until = None;
+            self.shut_down(Shutdown::Fast, "SHUTDOWN_GRACEFUL_TIMEOUT is over");
+        }
+        if self.core.is_due(self.core.update_at) {
+            self.core.update_at = Some(self.core.alarm(self.core.settings.update_interval));
+            self.evaluate_all(true);
+        }
+        if self.core.is_due(self.core.poll_at) {
+            self.core.poll_at = Some(self.core.alarm(self.core.settings.polling_interval));
+            self.evaluate_all(false);
+        }
+        let keys: Vec<_> = self.slots.keys().copied().collect();
+        for key in keys {
+            let Some(slot) = self.slots.get_mut(&key) else { continue };
+            slot.ending_due(&mut self.core);
+            if slot.current.as_ref().is_some_and(|claim| due(claim.lease_ends)) {
+                if let Some(claim) = &mut slot.current {
+                    claim.lease_ends = None;
+                }
+                slot.kill_claim(&mut self.core, None, "the claim's lease is over");
+            }
+            if self.core.is_due(slot.match_ends) {
+                slot.match_timed_out(&mut self.core);
+            }
+            if self.core.is_due(slot.fetch_at) {
+                slot.fetch_at = None;
+                slot.try_fetch(&mut self.core);
+            }
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! What can be seen of the execution point from outside.
+
+use super::claim::Phase;
+use super::execution_point::ExecutionPoint;
+use super::interface::{Shutdown, SlotKey, Waits};
+use super::settings::CronSettings;
+use super::state::{Activity, State};
+use crate::classad::ClassAd;
+
+impl ExecutionPoint {
+    /// How many slots wait for a fetch or have a job.
+    pub fn waits(&self) -> Waits {
+        Waits {
+            now: self.core.now,
+            fetching: self.slots.values().filter(|slot| slot.fetching.is_some()).count(),
+            busy: self.slots.values().filter(|slot| slot.is_active()).count(),
+        }
+    }
+
+    /// The slots with state and activity, in order.
+    pub fn slots(&self) -> impl Iterator<Item = (SlotKey, &str, State, Activity)> {
+        self.slots.values().map(|slot| (slot.key, slot.id.as_str(), slot.state, slot.activity))
+    }
+
+    /// The ad of a slot as its fetch hook would get it now.
+    pub fn sent_ad(&self, key: SlotKey) -> Option<ClassAd> {
+        self.slots.get(&key).map(|slot| slot.sent_ad(&self.core))
+    }
+
+    /// The id string of a slot.
+    pub fn slot_id(&self, key: SlotKey) -> Option<&str> {
+        self.slots.get(&key).map(|slot| slot.id.as_str())
+    }
+
+    /// The ad of the daemon, in which the CONDITION of cron jobs is evaluated (`publish_daemon_ad`).
+    pub fn daemon_ad(&self) -> ClassAd {
+        let core = &self.core;
+        let mut ad = (*core.settings.cron.daemon_ad).clone();
+        ad.update(&core.settings.common_dynamic);
+        core.draining.publish(&mut ad);
+        core.drain.publish(&mut ad);
+        core.counters.publish(&mut ad, core.now.epoch());
+        core.merge_cron(&mut ad);
+        ad
+    }
+
+    /// The slot's internal ad, which policy is evaluated in.
+    pub fn live_ad(&self, key: SlotKey) -> Option<&ClassAd> {
+        self.slots.get(&key).map(|slot| &slot.live)
+    }
+
+    /// The cron jobs as configured.
+    pub fn cron_settings(&self) -> &CronSettings {
+        &self.core.settings.cron
+    }
+
+    /// How it is to end, once that is decided.
+    pub fn shutdown(&self) -> Option<Shutdown> {
+        self.core.shutdown
+    }
+
+    /// Whether all is done: no action will come any more.
+    pub fn is_finished(&self) -> bool {
+        self.finished
+    }
+
+    /// Seconds the job of a slot has run, where one runs.
+    pub fn job_run_time(&self, key: SlotKey) -> Option<i64> {
+        let claim = self.slots.get(&key)?.current.as_ref()?;
+        matches!(claim.phase, Phase::Running | Phase::Suspended | Phase::Vacating | Phase::Killing)
+            .then(|| claim.job_run_time(self.core.now))
+    }
+}
