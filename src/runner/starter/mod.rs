@@ -3,8 +3,10 @@
 //! [`plan()`] reads configuration and ad and makes the machine; [`run`] drives it with real processes, [`rehearse()`] with
 //! none.
 
+mod calls;
 mod child;
 mod job;
+mod job_process;
 mod live;
 mod measure;
 mod notice;
@@ -13,6 +15,7 @@ mod plan;
 mod probe;
 mod records;
 mod rehearse;
+mod requests;
 mod sandbox;
 mod story;
 mod tools;

@@ -1,0 +1,103 @@
+//! The hooks of a job: called, and what came of them told to the machine.
+
+use std::io;
+use std::time::Duration;
+
+use nix::libc;
+
+use super::live::Live;
+use super::tools::full_text;
+use crate::hook::HookType;
+use crate::os::{self, ChildId, clock};
+use crate::process::Exit;
+use crate::quirks::{Quirk, Quirks};
+use crate::runner::hook_call::HookCall;
+use crate::starter::{Call, Event};
+use crate::time::Now;
+
+/// How long the hooks that nobody waits for, the last UPDATE_JOB_INFO above all, may still run when everything else is
+/// done.
+const LAST_CALLS: Duration = Duration::from_secs(1);
+
+/// The same for 25.14, which removes its directory by another program meanwhile.
+const LAST_CALLS_OF_REFERENCE: Duration = Duration::from_millis(150);
+
+impl Live<'_> {
+    pub(super) fn call(&mut self, now: Now, call: Call) {
+        let id = call.id;
+        let environment = self.job.hook_environment.clone().with(call.environment);
+        let mut hook = HookCall::new(call.hook, call.path, call.stdin, environment);
+        hook.arguments = call.arguments;
+        hook.directory = Some(self.job.hook_directory());
+        hook.identity = self.job.identity.clone();
+        hook.output_limit = self.job.output_limit;
+        hook.limits.clone_from(&self.job.hook_limits);
+        hook.ancestor = Some(HookCall::marker(now, self.world.random()));
+        hook.quirks = self.job.quirks;
+        self.liken(&mut hook);
+        let past_start = !matches!(hook.hook, HookType::PrepareJob) && self.past_start;
+        let spec = hook.child_spec().map_err(|error| error.to_string()).map(|mut spec| {
+            if past_start {
+                spec.blocked_signals.retain(|signal| *signal != libc::SIGPROF);
+            }
+            spec
+        });
+        let started = spec.and_then(|spec| self.reactor.spawn(spec).map_err(|error| full_text(&error)));
+        match started {
+            Ok(child) => {
+                self.calls.insert(child, id);
+                let pid = self.pid(child);
+                self.events.push_back(Event::CallStarted { call: id, pid });
+            }
+            Err(reason) => self.events.push_back(Event::CallFailed { call: id, reason }),
+        }
+    }
+
+    /// Two oddities of a daemon that has just started, which hooks inherit: SIGPROF is blocked until a child, hook or job,
+    /// has ended (s12, s21b), and TZ is unset until the first child was made (s32).
+    pub(super) fn liken(&mut self, hook: &mut HookCall) {
+        let first = !std::mem::replace(&mut self.called, true);
+        let unset = !self.job.environment.iter().any(|(name, _)| name == "TZ");
+        if first && unset && self.job.quirks.has(Quirk::HooksSpawnedAsDaemons) {
+            hook.environment.variables.remove("TZ");
+        }
+    }
+
+    pub(super) fn call_ended(
+        &mut self,
+        child: ChildId,
+        exit: Exit,
+        stdout: os::Captured,
+        stderr: os::Captured,
+    ) {
+        if let Some(call) = self.calls.remove(&child) {
+            self.events.push_back(Event::CallEnded {
+                call,
+                exit,
+                stdout: stdout.bytes,
+                cut: stdout.cut,
+                stderr: stderr.bytes,
+            });
+        }
+    }
+
+    /// Gives the last hooks a moment, unless somebody is impatient.
+    pub(super) fn wait_for_calls(&mut self) -> io::Result<()> {
+        let limit = match self.job.quirks {
+            Quirks::Reference => LAST_CALLS_OF_REFERENCE,
+            Quirks::None if self.impatient => Duration::ZERO,
+            Quirks::None => LAST_CALLS,
+        };
+        let until = clock::tick().plus(limit);
+        while !self.calls.is_empty() && clock::tick() < until {
+            match self.reactor.next(Some(until))? {
+                os::Event::Exited { child, exit, stdout, stderr, .. } => {
+                    self.call_ended(child, exit, stdout, stderr);
+                }
+                os::Event::Signal(libc::SIGTERM | libc::SIGQUIT | libc::SIGINT) => break,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
