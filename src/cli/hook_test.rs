@@ -30,13 +30,10 @@ mod variables;
 
 use clap::{ArgMatches, FromArgMatches, Parser, Subcommand};
 
-use super::common::{
-    ClockOptions, ConfigOptions, EventsOptions, OutputOptions, Problem, Program, QuirksOptions, Session,
-    Status, command,
-};
+use self::options::{One, Shared};
+use super::common::{Problem, Program, Session, Status, command};
 use crate::hook::HookType;
 use crate::hook::cron_job::CronManager;
-use options::One;
 
 const NAME: &str = "htc-hook-test";
 
@@ -61,15 +58,7 @@ struct Cli {
     #[command(subcommand)]
     verb: Verb,
     #[command(flatten)]
-    config: ConfigOptions,
-    #[command(flatten)]
-    output: OutputOptions,
-    #[command(flatten)]
-    clock: ClockOptions,
-    #[command(flatten)]
-    quirks: QuirksOptions,
-    #[command(flatten)]
-    events: EventsOptions,
+    shared: Shared,
 }
 
 /// A type of hook to call once, or something to do with many calls.
@@ -128,17 +117,17 @@ enum Verb {
 }
 
 fn run(matches: &ArgMatches, session: &Session) -> anyhow::Result<Status> {
-    let cli = Cli::from_arg_matches(matches)?;
-    let calls_one = matches!(&cli.verb, Verb::Fetch(_) | Verb::Reply(_) | Verb::Evict(_))
-        || matches!(&cli.verb, Verb::PrepareBeforeTransfer(_) | Verb::Prepare(_) | Verb::Update(_))
-        || matches!(&cli.verb, Verb::Exit(_) | Verb::ShadowPrepare(_) | Verb::Translate(_))
-        || matches!(&cli.verb, Verb::RouterUpdate(_) | Verb::Finalize(_) | Verb::Cleanup(_));
-    if cli.events.is_asked() && !calls_one {
+    let Cli { verb, shared } = Cli::from_arg_matches(matches)?;
+    let calls_one = matches!(&verb, Verb::Fetch(_) | Verb::Reply(_) | Verb::Evict(_))
+        || matches!(&verb, Verb::PrepareBeforeTransfer(_) | Verb::Prepare(_) | Verb::Update(_))
+        || matches!(&verb, Verb::Exit(_) | Verb::ShadowPrepare(_) | Verb::Translate(_))
+        || matches!(&verb, Verb::RouterUpdate(_) | Verb::Finalize(_) | Verb::Cleanup(_));
+    if shared.events.is_asked() && !calls_one {
         let hint = "leave it away, or call one hook, such as 'htc-hook-test prepare HOOK --events FILE'";
         return Err(Problem::usage("--events tells of the calls of one hook").hint(hint).into());
     }
-    let one = |hook, one: &One| one::run(&cli, hook, &one.reading(setup::told(hook)), session);
-    match &cli.verb {
+    let one = |hook, one: &One| one::run(&shared, hook, &one.reading(setup::told(hook)), session);
+    match &verb {
         Verb::Fetch(options) => one(HookType::FetchWork, options),
         Verb::Reply(options) => one(HookType::ReplyFetch, options),
         Verb::Evict(options) => one(HookType::EvictClaim, options),
@@ -151,12 +140,12 @@ fn run(matches: &ArgMatches, session: &Session) -> anyhow::Result<Status> {
         Verb::RouterUpdate(options) => one(HookType::RouterUpdateJobInfo, options),
         Verb::Finalize(options) => one(HookType::JobFinalize, options),
         Verb::Cleanup(options) => one(HookType::JobCleanup, options),
-        Verb::StartdCron(args) => cron::run(&cli, CronManager::Startd, args, session),
-        Verb::ScheddCron(args) => cron::run(&cli, CronManager::Schedd, args, session),
-        Verb::Run(args) => suites::run(&cli, args, session),
+        Verb::StartdCron(args) => cron::run(&shared, CronManager::Startd, args, session),
+        Verb::ScheddCron(args) => cron::run(&shared, CronManager::Schedd, args, session),
+        Verb::Run(args) => suites::run(&shared, args, session),
         Verb::Init(args) => init::init(args),
         Verb::Record(args) => recorder::run(args, session),
-        Verb::Replay(args) => replayer::run(&cli, args, session),
-        Verb::Queue(args) => queue::run(&cli, args, session),
+        Verb::Replay(args) => replayer::run(&shared, args, session),
+        Verb::Queue(args) => queue::run(&shared, args, session),
     }
 }

@@ -9,9 +9,9 @@ use crate::config::condition::{IfError, IfStack, if_keyword};
 use crate::config::expand::{self, ExpandError, MacroSource, Message};
 use crate::config::lines::{CommentMode, LogicalLine, LogicalLines};
 use crate::config::load::{ErrorPlace, Loader, Stop};
-use crate::config::macro_set::{MacroSet, Place, SourceId, TemplateLine, Who};
+use crate::config::macro_set::{MacroSet, Place, SourceId, Who};
 use crate::config::statement::{self, Keyword, NoOperator, Operator, Split};
-use crate::config::template::{self, Template, is_space, trim, trim_end, trim_start};
+use crate::config::template::is_space;
 use crate::text::{Span, caseless};
 use crate::world::World;
 

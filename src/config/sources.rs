@@ -9,14 +9,10 @@ use bstr::{BStr, BString, ByteSlice};
 
 use crate::classad::regex::{Options as RegexOptions, Regex};
 use crate::config::command::{self, CommandPolicy, Target, ends_in_bar};
-use crate::config::condition;
-use crate::config::defaults;
-use crate::config::evaluate;
 use crate::config::load::{Loader, NotRead, NotReadKind, Stop};
-use crate::config::macro_set::{Found, Place, Source, SourceId, SourceKind};
+use crate::config::macro_set::{Place, Source, SourceId, SourceKind};
 use crate::config::template::{self, is_space};
 use crate::config::use_counts::Reading;
-use crate::config::view::View;
 use crate::process::Exit;
 use crate::text::{caseless, list};
 use crate::world::{FileKind, World};

@@ -211,7 +211,7 @@ fn judge(
     let mut differ = |what: &str, theirs: String, ours: String| {
         differences.push(format!("{scenario}/{}: {what}: recorded {theirs}, ours {ours}", line.record));
     };
-    if ours.decision != line.decision {
+    if ours.decision.word() != line.decision {
         differ("decision", line.decision.clone(), format!("{} ({})", ours.decision, ours.reason));
         return;
     }

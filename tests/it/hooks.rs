@@ -160,7 +160,7 @@ fn script(text: &str, expected: Row) -> Vec<Outcome> {
         .map(|(hook, expected)| {
             let path = sandbox.script("hook", &format!("#!/bin/sh\n{text}\n"));
             let (outcome, verdict) = ask(&mut sandbox, hook, path, crate::sandbox::LONG);
-            assert_eq!(verdict.decision, expected, "{hook:?} of {text:?}: {}", verdict.reason);
+            assert_eq!(verdict.decision.word(), expected, "{hook:?} of {text:?}: {}", verdict.reason);
             gone(&outcome);
             outcome
         })
@@ -191,7 +191,7 @@ fn endless(text: &str) {
     for (hook, expected) in HookType::ALL.into_iter().zip(STUCK) {
         let path = sandbox.script("hook", &format!("#!/bin/sh\n{text}\n"));
         let (outcome, verdict) = ask(&mut sandbox, hook, path, PATIENCE);
-        assert_eq!(verdict.decision, expected, "{hook:?} of {text:?}");
+        assert_eq!(verdict.decision.word(), expected, "{hook:?} of {text:?}");
         assert!(outcome.took < Duration::from_secs(20));
         gone(&outcome);
     }
@@ -266,7 +266,7 @@ fn thing(make: impl Fn(&Sandbox) -> PathBuf, expected: Row) {
     let path = make(&sandbox);
     for (hook, expected) in HookType::ALL.into_iter().zip(expected) {
         let (_, verdict) = ask(&mut sandbox, hook, path.clone(), crate::sandbox::LONG);
-        assert_eq!(verdict.decision, expected, "{hook:?}: {}", verdict.reason);
+        assert_eq!(verdict.decision.word(), expected, "{hook:?}: {}", verdict.reason);
     }
 }
 
@@ -329,6 +329,6 @@ fn a_hook_that_is_being_written() {
         let (outcome, verdict) = ask(&mut sandbox, hook, path.clone(), crate::sandbox::LONG);
         // Kernels differ in whether they refuse to execute a file that is open for writing.
         let row = if matches!(outcome.ending, Ending::NotStarted { .. }) { NOT_EXECUTED } else { SILENT };
-        assert_eq!(verdict.decision, row[at], "{hook:?}: {}", verdict.reason);
+        assert_eq!(verdict.decision.word(), row[at], "{hook:?}: {}", verdict.reason);
     }
 }

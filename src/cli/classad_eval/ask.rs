@@ -4,7 +4,7 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-use super::Cli;
+use super::options::Cli;
 use crate::classad::{Dialect, Expr, ParseError, Value, traps};
 use crate::cli::common::{Problem, Session, Status};
 use crate::text::caret::Caret;

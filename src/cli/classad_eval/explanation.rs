@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use serde_json::{Value as Json, json};
 
-use super::Cli;
+use super::options::Cli;
 use crate::classad::explain::{self, Step};
 use crate::classad::{Context, Expr, Place, Value};
 use crate::cli::common::Painter;

@@ -11,7 +11,8 @@ use bstr::ByteSlice as _;
 use clap::ArgMatches;
 
 use super::ask::{self, bad_text};
-use super::{Cli, explanation, tool};
+use super::options::Cli;
+use super::{explanation, tool};
 use crate::classad::format::json;
 use crate::classad::stream::{AdReader, Form};
 use crate::classad::{ClassAd, Context, Dialect, Expr, Value, references};

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use clap::ArgMatches;
 
-use super::Cli;
+use super::options::Cli;
 use crate::classad::AttrName;
 use crate::classad::format::list::{ListForm, ListWriter, Order};
 use crate::cli::common::{AdFormat, PrintMask, Problem};

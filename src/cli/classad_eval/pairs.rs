@@ -6,8 +6,9 @@ use std::path::Path;
 use clap::ArgMatches;
 use serde_json::json;
 
+use super::options::Cli;
 use super::stream::{self, compare_keys, name_of};
-use super::{Cli, ask, explanation, output};
+use super::{ask, explanation, output};
 use crate::classad::explain;
 use crate::classad::{ClassAd, Context, Dialect, Expr, MatchAd, Value};
 use crate::cli::common::{Painter, Problem, Row, Session, Status, pipe_ends};

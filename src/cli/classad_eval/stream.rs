@@ -9,7 +9,8 @@ use anyhow::Context as _;
 use clap::ArgMatches;
 use rustc_hash::FxBuildHasher;
 
-use super::{Cli, ask, explanation, operands, output, tool};
+use super::options::Cli;
+use super::{ask, explanation, operands, output, tool};
 use crate::classad::format::list::{ListForm, ListWriter};
 use crate::classad::stream::{AdReader, AdRecord, Form, Skim};
 use crate::classad::{ClassAd, Context, Dialect, Expr, Value};

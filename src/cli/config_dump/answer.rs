@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use bstr::{BStr, BString, ByteSlice};
 
-use super::entries::{self, Kind, Row};
+use super::entries;
 use super::request::{Asked, Request};
 use super::{use_template, write_config};
 use crate::classad::regex::{Options as RegexOptions, Regex};

@@ -9,7 +9,8 @@ use std::time::Duration;
 use clap::Args;
 
 use super::cron_play::{Manner, Play};
-use super::{Cli, ads, one, report};
+use super::options::Shared;
+use super::{ads, one, report};
 use crate::classad::ClassAd;
 use crate::classad::format::long;
 use crate::cli::common::{Problem, Session, Status, seconds};
@@ -95,7 +96,7 @@ pub(super) struct List {
 }
 
 pub(super) fn run(
-    cli: &Cli,
+    cli: &Shared,
     manager: CronManager,
     args: &CronArgs,
     session: &Session,
@@ -201,7 +202,7 @@ fn sent(slot: &mut ClassAd, running: i64, quiet: bool, world: &RealWorld, sessio
 
 /// The jobs: the one that the command line names, or those of the configuration.
 pub(super) fn list(
-    cli: &Cli,
+    cli: &Shared,
     manager: CronManager,
     args: &CronArgs,
     file: Option<&Path>,

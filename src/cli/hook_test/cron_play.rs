@@ -8,7 +8,8 @@ use std::time::Duration;
 use bstr::{BString, ByteSlice};
 
 use super::cron::{self, CronArgs, List};
-use super::{Cli, one, screen, setup, variables};
+use super::options::Shared;
+use super::{one, screen, setup, variables};
 use crate::classad::{ClassAd, Context};
 use crate::cli::common::{Painter, Session};
 use crate::hook::cron_job::{CronJob, CronManager, CronMode};
@@ -47,7 +48,7 @@ pub(super) struct Manner {
 
 impl Manner {
     /// As the command line says.
-    pub(super) fn of(cli: &Cli) -> Self {
+    pub(super) fn of(cli: &Shared) -> Self {
         let patience = cli.events.timeout.unwrap_or(setup::PATIENCE);
         Manner { quirks: cli.quirks.quirks, patience, silent: false }
     }
@@ -55,7 +56,7 @@ impl Manner {
 
 /// Cron jobs being played.
 pub(super) struct Play<'a> {
-    cli: &'a Cli,
+    cli: &'a Shared,
     manager: CronManager,
     args: &'a CronArgs,
     slots: &'a [ClassAd],
@@ -84,7 +85,7 @@ pub(super) struct Play<'a> {
 
 impl<'a> Play<'a> {
     pub(super) fn new(
-        cli: &'a Cli,
+        cli: &'a Shared,
         manner: Manner,
         manager: CronManager,
         args: &'a CronArgs,

@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStringExt;
 use std::time::Duration;
 
-use super::Cli;
 use super::one::Shown;
-use super::options::One;
+use super::options::{One, Shared};
 use super::setup::Setup;
 use crate::classad::{ClassAd, format::long};
 use crate::cli::common::{Painter, Progress, Session, Status};
@@ -68,7 +67,7 @@ pub(super) fn run(
     reactor: &mut Reactor,
     times: u32,
     baseline: &Shown,
-    (cli, one): (&Cli, &One),
+    (cli, one): (&Shared, &One),
     session: &Session,
 ) -> anyhow::Result<Status> {
     let seed = cli.clock.seed.unwrap_or_else(|| setup.world.random());
@@ -184,7 +183,7 @@ pub(super) fn run(
 }
 
 /// What else the command line needs to make the same call.
-fn options(case: &Case, setup: &Setup, cli: &Cli, one: &One) -> String {
+fn options(case: &Case, setup: &Setup, cli: &Shared, one: &One) -> String {
     let (ads, call) = (&one.ads, &one.call);
     let mut words: Vec<Vec<u8>> = Vec::new();
     let mut add = |words_of: &[&[u8]]| words.extend(words_of.iter().map(|word| word.to_vec()));

@@ -5,10 +5,10 @@ use std::io::Write;
 use anyhow::Context as _;
 use nix::libc;
 
-use super::options::One;
+use super::options::{One, Shared};
 use super::report::{self, Report};
 use super::setup::Setup;
-use super::{Cli, repeat, screen};
+use super::{repeat, screen};
 use crate::classad::{ClassAd, Context, Expr};
 use crate::cli::common::{Painter, Problem, Session, Status};
 use crate::hook::HookType;
@@ -17,7 +17,9 @@ use crate::process::Exit;
 use crate::quirks::Quirks;
 use crate::runner::events::{Event, EventStream, Kind};
 use crate::runner::hook_test::record::Record;
-use crate::runner::hook_test::{Case, Ending, Finding, Outcome, Verdict, call, facts, find, verdict};
+use crate::runner::hook_test::{
+    Case, Decision, Ending, Finding, Outcome, Verdict, call, facts, find, verdict,
+};
 use crate::text::Span;
 use crate::text::caret::Caret;
 use crate::world::World;
@@ -41,7 +43,7 @@ pub(super) fn reactor() -> anyhow::Result<Reactor> {
     Reactor::new(&[libc::SIGINT, libc::SIGTERM, libc::SIGHUP]).context("setting up signals and children")
 }
 
-pub(super) fn run(cli: &Cli, hook: HookType, one: &One, session: &Session) -> anyhow::Result<Status> {
+pub(super) fn run(cli: &Shared, hook: HookType, one: &One, session: &Session) -> anyhow::Result<Status> {
     let expectations = expectations(one)?;
     let mut setup = Setup::new(cli, hook, one, session)?;
     if one.also.explain {
@@ -103,7 +105,7 @@ pub(super) fn run(cli: &Cli, hook: HookType, one: &One, session: &Session) -> an
         std::io::stdout().write_all(&report::long(&shown.verdict.result))?;
     }
     if let Some(wanted) = wanted
-        && wanted != shown.verdict.decision
+        && wanted != shown.verdict.decision.word()
     {
         session.report(
             &Problem::new(
@@ -118,7 +120,7 @@ pub(super) fn run(cli: &Cli, hook: HookType, one: &One, session: &Session) -> an
         session.tell(&format!("{}: expected {failure}\n", session.name()));
     }
     let out_of_patience = matches!(&shown.outcome.ending, Ending::Ran(ended) if ended.exit.is_none())
-        && shown.verdict.decision != "timed-out";
+        && shown.verdict.decision != Decision::TimedOut;
     Ok(match () {
         () if !failed.is_empty() => Status::No,
         () if wanted.is_some() => Status::Done,
@@ -151,7 +153,7 @@ fn tell(events: &mut EventStream, setup: &Setup, shown: &Shown) {
         }
     }
     let verdict = &shown.verdict;
-    events.tell(&about(Kind::Verdict).verdict(verdict.decision).reason(verdict.reason.clone()));
+    events.tell(&about(Kind::Verdict).verdict(verdict.decision.word()).reason(verdict.reason.clone()));
 }
 
 fn exit_words(exit: Exit) -> String {

@@ -1,10 +1,27 @@
-//! The options of one call.
+//! The options that all verbs share, and those of one call.
 
 use std::path::PathBuf;
 
 use clap::{Args, value_parser};
 
-use crate::cli::common::InputOptions;
+use crate::cli::common::{
+    ClockOptions, ConfigOptions, EventsOptions, InputOptions, OutputOptions, QuirksOptions,
+};
+
+/// What all types and verbs take.
+#[derive(Args, Debug)]
+pub(super) struct Shared {
+    #[command(flatten)]
+    pub config: ConfigOptions,
+    #[command(flatten)]
+    pub output: OutputOptions,
+    #[command(flatten)]
+    pub clock: ClockOptions,
+    #[command(flatten)]
+    pub quirks: QuirksOptions,
+    #[command(flatten)]
+    pub events: EventsOptions,
+}
 
 /// One hook, the ads it is about, and how it is called.
 #[derive(Args, Clone, Debug, Default)]

@@ -8,10 +8,11 @@ use std::rc::Rc;
 use bstr::BString;
 use clap::Args;
 
+use super::options::Shared;
 use super::queue_drive::{Drive, Hooks, Known, Round, Step, Tag};
 use super::queue_ground::Ground;
 use super::queue_habits::Habits;
-use super::{Cli, one, setup};
+use super::{one, setup};
 use crate::classad::ClassAd;
 use crate::cli::common::{Painter, Problem, Session, Status};
 use crate::config::{CommandPolicy, Config, Who};
@@ -84,7 +85,7 @@ fn rounds(args: &QueueArgs) -> Vec<Round> {
     rounds
 }
 
-pub(super) fn run(cli: &Cli, args: &QueueArgs, session: &Session) -> anyhow::Result<Status> {
+pub(super) fn run(cli: &Shared, args: &QueueArgs, session: &Session) -> anyhow::Result<Status> {
     let config_file = cli
         .config
         .config_file
@@ -174,7 +175,7 @@ fn fill(args: &QueueArgs, ground: &Ground) -> anyhow::Result<()> {
 }
 
 /// Drives one round until nothing is left to do; the signal that interrupted it, if one did.
-fn play(cli: &Cli, drive: &mut Drive<'_>) -> anyhow::Result<Option<i32>> {
+fn play(cli: &Shared, drive: &mut Drive<'_>) -> anyhow::Result<Option<i32>> {
     let (hooks, world, round) = (drive.hooks, drive.world, drive.round);
     let choice = ConfigChoice { file: Some(drive.ground.config_file.clone()), ..cli.config.choice() };
     let daemon = setup::caller_environment(world, &choice, cli.quirks.quirks);
@@ -291,7 +292,7 @@ fn starter_place(
     Ok(place)
 }
 
-fn hooks(cli: &Cli, args: &QueueArgs, ground: &Ground, world: &RealWorld) -> anyhow::Result<Hooks> {
+fn hooks(cli: &Shared, args: &QueueArgs, ground: &Ground, world: &RealWorld) -> anyhow::Result<Hooks> {
     let load = |subsystem: &str| {
         let who = Who { subsystem: subsystem.into(), local_name: "".into() };
         let mut options = cli.config.load_options(CommandPolicy::BOUNDED);
@@ -360,7 +361,7 @@ impl Told {
     }
 }
 
-fn tell(cli: &Cli, told: &[Told], remarks: &[String], seed: u64, session: &Session) {
+fn tell(cli: &Shared, told: &[Told], remarks: &[String], seed: u64, session: &Session) {
     let painter = Painter::stderr(cli.output.color);
     const SHOWN: usize = 5;
     for told in told {

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use bstr::{BString, ByteSlice};
 
-use super::Cli;
 use super::one::{self, Shown};
+use super::options::Shared;
 use super::setup::Setup;
 use crate::cli::common::{Align, Column, Painter, Problem, Session, Status, table};
 use crate::os::{Reactor, RealWorld};
@@ -168,7 +168,7 @@ pub(super) fn time(
     setup: &Setup,
     reactor: &mut Reactor,
     times: u32,
-    cli: &Cli,
+    cli: &Shared,
     session: &Session,
 ) -> anyhow::Result<Status> {
     if let Some(reason) = &setup.refusal {

@@ -8,9 +8,10 @@ use std::rc::Rc;
 use anyhow::Context as _;
 use clap::Args;
 
+use super::one;
+use super::options::Shared;
 use super::setup::{self, Setup};
 use super::suite_report::{self, Told};
-use super::{Cli, one};
 use crate::cli::common::{Painter, Problem, Session, Status};
 use crate::hook::{HookType, path_check};
 use crate::os::{Reactor, RealWorld};
@@ -40,7 +41,7 @@ pub(super) struct ReplayArgs {
     pub junit: Option<PathBuf>,
 }
 
-pub(super) fn run(cli: &Cli, args: &ReplayArgs, session: &Session) -> anyhow::Result<Status> {
+pub(super) fn run(cli: &Shared, args: &ReplayArgs, session: &Session) -> anyhow::Result<Status> {
     let only = match &args.kind {
         None => None,
         Some(kind) => Some(
@@ -185,7 +186,7 @@ fn again(setup: &Setup, reactor: &mut Reactor, record: &Record) -> anyhow::Resul
 }
 
 fn setup_of(
-    cli: &Cli,
+    cli: &Shared,
     record: &Record,
     case: crate::runner::hook_test::Case,
     new: &std::path::Path,
@@ -236,7 +237,7 @@ fn same(before: &Verdict, after: &Verdict) -> bool {
 
 fn words(verdict: &Verdict) -> serde_json::Value {
     serde_json::json!({
-        "decision": verdict.decision,
+        "decision": verdict.decision.word(),
         "reason": verdict.reason,
         "code": verdict.hold.map(|hold| hold.0),
         "subcode": verdict.hold.map(|hold| hold.1),

@@ -67,7 +67,7 @@ struct Found {
 
 fn judged(verdict: &Verdict) -> Judged {
     Judged {
-        decision: verdict.decision,
+        decision: verdict.decision.word(),
         good: verdict.good,
         says: verdict.says.clone(),
         reason: verdict.reason.clone(),

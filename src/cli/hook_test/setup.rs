@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use bstr::{BString, ByteSlice};
 
-use super::options::One;
-use super::{Cli, ads, variables};
+use super::options::{One, Shared};
+use super::{ads, variables};
 use crate::classad::mode;
 use crate::cli::common::{Problem, Session};
 use crate::config::{CommandPolicy, Config, LoadOptions, View, Who};
@@ -54,7 +54,7 @@ pub(super) struct Setup {
 }
 
 impl Setup {
-    pub(super) fn new(cli: &Cli, hook: HookType, one: &One, session: &Session) -> anyhow::Result<Self> {
+    pub(super) fn new(cli: &Shared, hook: HookType, one: &One, session: &Session) -> anyhow::Result<Self> {
         let mut world = RealWorld::new();
         if let Some(now) = cli.clock.now {
             world = world.at(Now { wall_us: now, monotonic_us: u64::try_from(now).unwrap_or(0) });
@@ -119,7 +119,7 @@ impl Setup {
     /// Reads the configuration where one is wanted, and finds the hook.
     fn configure(
         &mut self,
-        cli: &Cli,
+        cli: &Shared,
         one: &One,
         built_in_slot: bool,
         session: &Session,

@@ -11,8 +11,8 @@ use anyhow::Context as _;
 use bstr::BString;
 use tempfile::TempDir;
 
-use super::Cli;
 use super::one::{self, Expectation};
+use super::options::Shared;
 use super::setup::{self, Setup};
 use super::suite_cron::{self, CronReady};
 use crate::classad::{ClassAd, format::long, regex};
@@ -60,7 +60,7 @@ pub(super) enum Made {
 
 /// Makes a case ready, in the place of an earlier one where there is one.
 pub(super) fn prepare(
-    cli: &Cli,
+    cli: &Shared,
     case: &SuiteCase,
     world: &Rc<RealWorld>,
     spare: Option<Place>,
@@ -80,7 +80,7 @@ pub(super) fn prepare(
 }
 
 /// Lays a case out; why it is skipped, where it is.
-fn lay_out(cli: &Cli, case: &SuiteCase) -> anyhow::Result<Result<Laid, String>> {
+fn lay_out(cli: &Shared, case: &SuiteCase) -> anyhow::Result<Result<Laid, String>> {
     let files = match wants_directory(&case.text) {
         false => None,
         true => {
@@ -145,7 +145,7 @@ fn lay_out(cli: &Cli, case: &SuiteCase) -> anyhow::Result<Result<Laid, String>> 
 
 /// The call of a hook.
 fn call(
-    cli: &Cli,
+    cli: &Shared,
     laid: Laid,
     hook: HookType,
     (case, world): (&SuiteCase, &Rc<RealWorld>),

@@ -97,7 +97,7 @@ fn compare(
         wrong.push((name, format!("{what}\n  - {wanted}\n  + {got}")));
     };
     match &expect.verdict {
-        Some(wanted) if wanted != judged.decision => {
+        Some(wanted) if wanted != judged.decision.word() => {
             differ("verdict", wanted, &format!("{} ({})", judged.decision, judged.reason));
         }
         None if !judged.good => {

@@ -8,9 +8,10 @@ use tempfile::TempDir;
 
 use super::cron::{self, CronArgs};
 use super::cron_play::{Manner, Play};
+use super::options::Shared;
+use super::setup;
 use super::suite_case::{self, Laid, Wanted};
 use super::suite_compare::{self, Done};
-use super::{Cli, setup};
 use crate::classad::ClassAd;
 use crate::cli::common::{Problem, Session};
 use crate::hook::cron_job::{CronManager, CronMode};
@@ -109,7 +110,7 @@ pub(super) fn prepare(manager: CronManager, laid: Laid, base: &Path) -> anyhow::
 
 /// Plays the job of a case to its end; the signal that ended it early, if one came.
 pub(super) fn run(
-    cli: &Cli,
+    cli: &Shared,
     case: &SuiteCase,
     ready: CronReady,
     world: &RealWorld,

@@ -5,12 +5,12 @@ use std::path::Path;
 
 use anyhow::Context as _;
 
-use super::Cli;
+use super::options::Shared;
 use super::suite_compare::Done;
 use super::suites::RunArgs;
 use crate::cli::common::{Painter, Problem, Session, Status};
 
-pub(super) fn tell(cli: &Cli, args: &RunArgs, done: &[Done], session: &Session) -> anyhow::Result<Status> {
+pub(super) fn tell(cli: &Shared, args: &RunArgs, done: &[Done], session: &Session) -> anyhow::Result<Status> {
     let painter = Painter::stderr(cli.output.color);
     let bad = done.iter().filter(|one| !one.failures.is_empty()).count();
     let skipped = done.iter().filter(|one| one.skipped.is_some()).count();
@@ -37,7 +37,7 @@ pub(super) fn tell(cli: &Cli, args: &RunArgs, done: &[Done], session: &Session) 
             "ok": one.failures.is_empty(),
             "skipped": one.skipped,
             "seconds": one.seconds,
-            "verdict": one.verdict.as_ref().map(|verdict| verdict.decision),
+            "verdict": one.verdict.as_ref().map(|verdict| verdict.decision.word()),
             "reason": one.verdict.as_ref().map(|verdict| verdict.reason.clone()),
             "findings": one.findings,
             "failures": one.failures,

@@ -116,7 +116,7 @@ fn insert(text: &str, number: usize, expect: &str) -> Option<(std::ops::Range<us
 /// The expectations that would have held: those that are there, with present values; the verdict always.
 fn accepted(old: &Value, verdict: &Verdict, outcome: &Outcome, findings: &[&'static str]) -> toml::Table {
     let mut new = old.as_table().cloned().unwrap_or_default();
-    new.insert("verdict".to_owned(), Value::String(verdict.decision.to_owned()));
+    new.insert("verdict".to_owned(), Value::String(verdict.decision.word().to_owned()));
     let mut present = |name: &str, value: Option<Value>| {
         if new.contains_key(name) {
             match value {

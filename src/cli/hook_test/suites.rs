@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use clap::Args;
 
+use super::options::Shared;
 use super::suite_case::{self, Made, Ready};
 use super::suite_compare::{self, Done};
-use super::{Cli, one, suite_cron, suite_report, suite_update};
+use super::{one, suite_cron, suite_report, suite_update};
 use crate::cli::common::{Problem, Progress, Session, Status};
 use crate::os::RealWorld;
 use crate::process::Exit;
@@ -44,7 +45,7 @@ pub(super) struct RunArgs {
     pub junit: Option<PathBuf>,
 }
 
-pub(super) fn run(cli: &Cli, args: &RunArgs, session: &Session) -> anyhow::Result<Status> {
+pub(super) fn run(cli: &Shared, args: &RunArgs, session: &Session) -> anyhow::Result<Status> {
     let mut cases = Vec::new();
     for path in &args.suites {
         cases.extend(suite::read(path).map_err(problem)?);

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use anyhow::Context;
 use serde::Serialize;
 
-use super::Cli;
 use super::load;
+use super::options::Cli;
 use crate::classad::ClassAd;
 use crate::classad::format::list::{ListForm, ListWriter, Order};
 use crate::classad::format::long;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::Context;
 
-use super::{Cli, ControlOptions, DrainOptions};
+use super::options::{Cli, ControlOptions, DrainOptions};
 
 use crate::cli::common::{Column, Painter, Problem, Status, pipe_ends, table};
 use crate::runner::slot::{Answer, Request, ask};

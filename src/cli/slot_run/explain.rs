@@ -5,8 +5,9 @@ use std::io::Write;
 use anyhow::Context;
 use serde::Serialize;
 
+use super::ads;
 use super::load::{self};
-use super::{Cli, ads};
+use super::options::Cli;
 use crate::classad::format::long;
 use crate::cli::common::{InputOptions, Problem, Session, Status, pipe_ends};
 use crate::runner::slot::at_rest;

@@ -6,7 +6,8 @@ use std::rc::Rc;
 
 use bstr::ByteSlice;
 
-use super::{Cli, Verb, starter_program};
+use super::options::{Cli, Verb};
+use super::starter_program;
 use crate::cli::common::{ConfigOptions, Problem, Session};
 use crate::config::{CommandPolicy, Config, LoadOptions, Who};
 use crate::os::RealWorld;

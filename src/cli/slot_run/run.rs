@@ -5,8 +5,8 @@ use std::path::Path;
 use anyhow::Context;
 use bstr::{BString, ByteSlice};
 
-use super::Cli;
 use super::load::{self, Loaded};
+use super::options::Cli;
 use super::starter_config::StarterConfig;
 use super::starter_program;
 use crate::cli::common::{Problem, Session, Status, standard_error};

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use anyhow::Context;
 
-use super::Cli;
 use super::load::{self, Loaded};
+use super::options::Cli;
 use crate::cli::common::{Problem, Session, Status, pipe_ends};
 use crate::os::RealWorld;
 use crate::runner::slot::{Scenario, Simulation};

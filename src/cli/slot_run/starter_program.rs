@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::Context;
 use bstr::{BString, ByteSlice};
 
-use super::Cli;
+use super::options::Cli;
 use crate::classad::ClassAd;
 use crate::cli::common::{ConfigOptions, Problem};
 use crate::config::Config;

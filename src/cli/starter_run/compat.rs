@@ -4,7 +4,8 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
 use super::super::common::{Problem, Session, Status};
-use super::{Cli, session};
+use super::options::Cli;
+use super::session;
 
 /// Runs as the tool; its statuses are the reference's.
 pub(super) fn run(words: &[OsString], session: &Session) -> anyhow::Result<Status> {

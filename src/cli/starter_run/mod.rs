@@ -3,167 +3,24 @@
 mod compat;
 mod job_ad;
 mod manual;
+mod options;
 mod session;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
-use std::time::Duration;
 
-use anyhow::Context;
-use clap::parser::ValueSource;
-use clap::{ArgMatches, Args, FromArgMatches, Parser};
+use clap::{ArgMatches, FromArgMatches};
 
-use super::common::{
-    ClockOptions, Compat, ConfigOptions, EventsOptions, InputOptions, OutputOptions, Problem, Program,
-    QuirksOptions, Session, Status, command, normalise,
-};
-use crate::text::arguments;
+use self::options::{Cli, NAME, OPTIONS, is_given};
+use super::common::{Compat, Program, Session, Status};
 
 /// The program.
 pub const PROGRAM: Program = Program {
     name: NAME,
-    command: || {
-        let rare = ["now", "seed", "no-env", "strict-input", "json", "jsonl", "long", "color", "slot-ads"];
-        rare.iter().fold(command::<Cli>(NAME, &manual::MANUAL).args_override_self(true), |command, name| {
-            let known = command.get_arguments().any(|arg| arg.get_id() == name.replace('-', "_").as_str());
-            if known {
-                command.mut_arg(name.replace('-', "_"), |arg| arg.hide_short_help(true))
-            } else {
-                command
-            }
-        })
-    },
+    command: options::definition,
     manual: &manual::MANUAL,
     run,
     compat: &[Compat { tool: "condor_starter", run: compat::run }],
 };
-
-const NAME: &str = "htc-starter-run";
-
-/// What the slot runner has to say beside the reference's own command line: options, as a V2 raw argument text.
-const OPTIONS: &str = "_HTC_STARTER_OPTIONS";
-/// The slot runner's private directory of one starter.
-const PRIVATE: &str = "_HTC_STARTER_DIR";
-
-/// The command line.
-#[derive(Parser, Clone, Debug)]
-struct Cli {
-    #[command(flatten)]
-    config: ConfigOptions,
-    #[command(flatten)]
-    input: InputOptions,
-    #[command(flatten)]
-    output: OutputOptions,
-    #[command(flatten)]
-    clock: ClockOptions,
-    #[command(flatten)]
-    quirks: QuirksOptions,
-    #[command(flatten)]
-    events: EventsOptions,
-    #[command(flatten)]
-    job: JobOptions,
-}
-
-/// What is said about the job.
-#[derive(Args, Clone, Debug, Default)]
-struct JobOptions {
-    /// The slot's ad: .machine.ad, OMP_NUM_THREADS, ...
-    #[arg(long, value_name = "FILE", help_heading = "Input")]
-    slot_ads: Option<PathBuf>,
-    /// Name of the slot, such as slot1_2, for _CONDOR_SLOT
-    #[arg(long, value_name = "NAME", help_heading = "Job")]
-    slot_name: Option<OsString>,
-    /// The same as --ads
-    #[arg(long, value_name = "FILE", help_heading = "Input", hide_short_help = true)]
-    job_input_ad: Option<OsString>,
-    /// Take what the ad lacks from the configuration: KEY_executable, ...
-    #[arg(long, value_name = "KEY", help_heading = "Input", hide_short_help = true)]
-    job_keyword: Option<String>,
-    /// Append the job's result attributes alone to FILE
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    job_output_ad: Option<OsString>,
-    /// Keep the newest update of the running job in FILE
-    #[arg(long, value_name = "FILE", help_heading = "Output", hide_short_help = true)]
-    job_update_ad: Option<OsString>,
-    /// First part of the job's id
-    #[arg(long, value_name = "N", help_heading = "Job", hide_short_help = true)]
-    job_cluster: Option<String>,
-    /// Second part of the job's id
-    #[arg(long, value_name = "N", help_heading = "Job", hide_short_help = true)]
-    job_proc: Option<String>,
-    /// Third part of the job's id
-    #[arg(long, value_name = "N", help_heading = "Job", hide_short_help = true)]
-    job_subproc: Option<String>,
-    /// Standard input instead of In; '-' is ours
-    #[arg(long, value_name = "FILE", help_heading = "Job", hide_short_help = true)]
-    job_stdin: Option<OsString>,
-    /// Standard output instead of Out; '-' is ours, without the ad then
-    #[arg(long, value_name = "FILE", help_heading = "Job")]
-    job_stdout: Option<OsString>,
-    /// Standard error instead of Err; '-' is ours
-    #[arg(long, value_name = "FILE", help_heading = "Job", hide_short_help = true)]
-    job_stderr: Option<OsString>,
-    /// Give up PREPARE_JOB after this long; HTCondor waits for ever
-    #[arg(long, value_name = "SECONDS", value_parser = super::common::seconds, help_heading = "Behaviour")]
-    hook_timeout: Option<Duration>,
-    /// Say what would be run and called, and run nothing
-    #[arg(long, help_heading = "Behaviour")]
-    dry_run: bool,
-    /// With --dry-run: what led to each word, mount and limit, and what was looked at and not used
-    #[arg(long, requires = "dry_run", help_heading = "Behaviour")]
-    explain: bool,
-    /// Print what this starter and the container runtimes of the machine can do, and end
-    #[arg(long, help_heading = "Behaviour", hide_short_help = true)]
-    classad: bool,
-    /// Text in front of messages
-    #[arg(long, value_name = "TEXT", help_heading = "Output", hide_short_help = true)]
-    header: Option<String>,
-    /// Suffix of HTCondor's log file; names the slot as --slot-name does
-    #[arg(
-        short = 'a',
-        long = "append",
-        value_name = "TEXT",
-        help_heading = "HTCondor's own",
-        hide_short_help = true
-    )]
-    append: Option<OsString>,
-    /// Stay in the foreground, which is always so
-    #[arg(short = 'f', long = "foreground", help_heading = "HTCondor's own", hide_short_help = true)]
-    foreground: bool,
-    /// Log to the terminal, which is always so
-    #[arg(short = 't', long = "termlog", help_heading = "HTCondor's own", hide_short_help = true)]
-    termlog: bool,
-    /// Local name for LOCAL.KNOB in the configuration
-    #[arg(long, value_name = "NAME", help_heading = "Configuration", hide_short_help = true)]
-    local_name: Option<String>,
-}
-
-impl Cli {
-    /// Options from words, with those of the slot runner in front.
-    fn parse(words: &[OsString]) -> anyhow::Result<(Self, bool)> {
-        let mut all = slot_runner_words()?;
-        all.extend(words.iter().cloned());
-        let command = (PROGRAM.command)();
-        let normal = normalise(&command, &all)?;
-        let full = std::iter::once(OsString::from(NAME)).chain(normal);
-        let matches = command
-            .try_get_matches_from(full)
-            .map_err(|error| Problem::usage(error.render().to_string().trim_end().to_owned()))?;
-        Ok((Cli::from_arg_matches(&matches)?, is_given(&matches, "ads")))
-    }
-}
-
-fn is_given(matches: &ArgMatches, option: &str) -> bool {
-    matches.value_source(option) == Some(ValueSource::CommandLine)
-}
-
-fn slot_runner_words() -> anyhow::Result<Vec<OsString>> {
-    use std::os::unix::ffi::{OsStrExt, OsStringExt};
-    let Some(text) = std::env::var_os(OPTIONS) else { return Ok(Vec::new()) };
-    let words = arguments::parse_v2_raw(text.as_bytes())
-        .with_context(|| Problem::usage(format!("the environment variable {OPTIONS}")))?;
-    Ok(words.into_iter().map(|word| OsString::from_vec(word.into())).collect())
-}
 
 fn run(matches: &ArgMatches, session: &Session) -> anyhow::Result<Status> {
     let (cli, ads_given) = match std::env::var_os(OPTIONS) {

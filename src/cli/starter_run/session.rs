@@ -9,7 +9,8 @@ use anyhow::Context;
 use bstr::{BString, ByteSlice};
 
 use super::super::common::{AdFormat, Problem, Session, Status, is_broken_pipe, standard_error};
-use super::{Cli, PRIVATE, job_ad};
+use super::job_ad;
+use super::options::{Cli, PRIVATE};
 use crate::classad::format::json::{self, Layout};
 use crate::classad::format::long;
 use crate::classad::{self, ClassAd, Value};

@@ -1,7 +1,12 @@
 //! `include`: a source, or what a command prints, read in place of the statement.
 
-use super::*;
-use crate::config::load::{NotRead, NotReadKind};
+use bstr::BStr;
+
+use crate::config::lines::LogicalLine;
+use crate::config::load::{Loader, NotRead, NotReadKind, Stop};
+use crate::config::parse::{Frame, MAX_NESTING};
+use crate::config::statement::{self, Split};
+use crate::config::template::trim_end;
 
 /// How many sources one configuration may be made of. The reference bounds only the depth, so that a dozen files that
 /// include each other many times keep it busy for ever.

@@ -1,6 +1,17 @@
 //! `use CATEGORY : NAME`: the statements of templates (`config.cpp`, `read_meta_config`).
 
-use super::*;
+use std::borrow::Cow;
+
+use bstr::{BStr, BString};
+
+use crate::config::condition::IfStack;
+use crate::config::lines::LogicalLine;
+use crate::config::load::{Loader, Stop};
+use crate::config::macro_set::{Place, TemplateLine};
+use crate::config::parse::{Frame, MAX_NESTING, SetSource};
+use crate::config::statement::{self, Operator, Split};
+use crate::config::template::{self, Template, is_space, trim, trim_start};
+use crate::text::caseless;
 
 impl Loader<'_> {
     /// `use CATEGORY : NAME`.

@@ -1,8 +1,16 @@
 //! What is done when all sources are read: the network and the domains are settled, `AUTO_USE_*` applied.
 
-use super::*;
+use bstr::{BString, ByteSlice};
+
+use crate::config::condition;
+use crate::config::defaults;
 use crate::config::detected::{AddressSettings, Addresses, Interface};
-use crate::config::sources::special::NETWORK;
+use crate::config::evaluate;
+use crate::config::load::{Loader, Stop};
+use crate::config::macro_set::{Place, Source, SourceId, SourceKind};
+use crate::config::sources::special::{self, NETWORK};
+use crate::config::template;
+use crate::text::caseless;
 
 impl Loader<'_> {
     /// What the reference finds wrong with the settings of the network (`my_hostname.cpp`,

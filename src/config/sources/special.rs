@@ -3,10 +3,16 @@
 
 use std::borrow::Cow;
 
-use super::*;
+use bstr::{BStr, BString, ByteSlice};
+
 use crate::classad::mode;
+use crate::config::defaults;
 use crate::config::detected::{self, AddressSettings, HostSettings, Interface};
-use crate::config::macro_set::Replacement;
+use crate::config::evaluate;
+use crate::config::load::{Loader, Stop};
+use crate::config::macro_set::{Found, Place, Replacement, SourceId};
+use crate::config::view::View;
+use crate::text::list;
 
 /// Values that files cannot change, in the order in which the reference puts them in. SUBSYSTEM and LOCALNAME, which stand in the table like
 /// settings, follow the first three.

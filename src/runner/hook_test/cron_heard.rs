@@ -5,6 +5,7 @@ use std::time::Duration;
 use bstr::{BString, ByteSlice};
 
 use super::call::{Ended, Ending, Outcome};
+use super::decision::Decision;
 use super::finding::{Finding, Rule};
 use super::verdict::Verdict;
 use crate::classad::ClassAd;
@@ -87,24 +88,23 @@ impl CronHeard {
             .collect();
         let rules = rules.join("; ");
         let verdict = match &self.not_started {
-            Some(reason) => {
-                Verdict::new("not-started", false, "the program is not started").because(reason.clone())
-            }
+            Some(reason) => Verdict::new(Decision::NotStarted, false, "the program is not started")
+                .because(reason.clone()),
             None if !self.started => {
-                Verdict::new("not-started", false, "the program is not started").because(NEVER)
+                Verdict::new(Decision::NotStarted, false, "the program is not started").because(NEVER)
             }
             None if self.runs => {
-                Verdict::new("still-running", false, "the program still runs").because(rules)
+                Verdict::new(Decision::StillRunning, false, "the program still runs").because(rules)
             }
             None if !self.published => {
                 let reason = match self.bad.first() {
                     Some(line) => format!("no line is an attribute; the first is '{line}'"),
                     None => "it printed no complete line".to_owned(),
                 };
-                Verdict::new("nothing-published", false, "nothing is published").because(reason)
+                Verdict::new(Decision::NothingPublished, false, "nothing is published").because(reason)
             }
             None if !merged.iter().any(|one| one.merges) => {
-                Verdict::new("not-for-slot", false, "the slot gets nothing of it").because(rules)
+                Verdict::new(Decision::NotForSlot, false, "the slot gets nothing of it").because(rules)
             }
             None => {
                 let good = self.bad.is_empty() && !self.empty_block && !self.too_large;
@@ -112,7 +112,7 @@ impl CronHeard {
                     Some(line) => format!("{rules}; '{line}' is no attribute"),
                     None => rules,
                 };
-                Verdict::new("published", good, "what it printed is in the ad").because(reason)
+                Verdict::new(Decision::Published, good, "what it printed is in the ad").because(reason)
             }
         };
         verdict.result([result])
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn words_tell_apart_what_became_of_the_program() {
-        let word = |heard: &CronHeard| heard.verdict(ClassAd::new(), &[]).decision;
+        let word = |heard: &CronHeard| heard.verdict(ClassAd::new(), &[]).decision.word();
         let mut heard = CronHeard::default();
         assert_eq!(word(&heard), "not-started");
         heard.hear(&CronTold::Started { name: "A".into(), pid: 1 });

@@ -8,6 +8,7 @@ use bstr::{BString, ByteSlice};
 use super::call::{Ended, Ending, Outcome};
 use super::case::{Case, Protocol};
 use super::change::{Change, changes};
+use super::decision::Decision;
 use crate::classad::ClassAd;
 use crate::hook::reply::{self, BadLine, PrepareReader};
 use crate::hook::{Caller, HookType};
@@ -22,8 +23,8 @@ use crate::world::World;
 /// The caller's decision.
 #[derive(Clone, Debug)]
 pub struct Verdict {
-    /// In one word, as recorded sessions have it.
-    pub decision: &'static str,
+    /// The decision itself.
+    pub decision: Decision,
     /// What the caller does, in a sentence.
     pub says: String,
     /// Why, in the caller's words where it has some; may be empty.
@@ -49,7 +50,7 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    pub(super) fn new(decision: &'static str, good: bool, says: impl Into<String>) -> Self {
+    pub(super) fn new(decision: Decision, good: bool, says: impl Into<String>) -> Self {
         Verdict {
             decision,
             says: says.into(),
@@ -106,25 +107,35 @@ pub fn verdict(case: &Case, outcome: &Outcome, path: &[u8], world: &dyn World, q
 fn refused(case: &Case, reason: &str, quirks: Quirks) -> Verdict {
     let verdict = match case.hook.caller() {
         Caller::Startd => {
-            Verdict::new("not-configured", false, "the startd takes the hook for not configured").then(
+            Verdict::new(Decision::NotConfigured, false, "the startd takes the hook for not configured").then(
                 match case.hook {
                     HookType::FetchWork => "the slot never fetches, until a reconfig finds a better path",
                     _ => "nobody is told; everything else goes on",
                 },
             )
         }
-        Caller::Starter => {
-            Verdict::new("not-started", false, "the starter takes no job on while this path is configured")
-                .then("every job ends with starter status 1; no hook at all is called")
-                .quirk(Quirk::StarterRefusalUntold)
-        }
-        Caller::Shadow => Verdict::new("go-on", false, "the shadow does without the hook")
+        Caller::Starter => Verdict::new(
+            Decision::NotStarted,
+            false,
+            "the starter takes no job on while this path is configured",
+        )
+        .then("every job ends with starter status 1; no hook at all is called")
+        .quirk(Quirk::StarterRefusalUntold),
+        Caller::Shadow => Verdict::new(Decision::GoOn, false, "the shadow does without the hook")
             .then("the job starts as if nothing were configured"),
         Caller::Router => {
             let verdict = if quirks.has(Quirk::RouterRefusedHookSkipped) {
-                Verdict::new("not-configured", false, "the router goes on as if no hook were configured")
+                Verdict::new(
+                    Decision::NotConfigured,
+                    false,
+                    "the router goes on as if no hook were configured",
+                )
             } else {
-                Verdict::new("failed", false, "the router treats it as a failing hook")
+                Verdict::new(
+                    Decision::Router(HookDecision::Failed),
+                    false,
+                    "the router treats it as a failing hook",
+                )
             };
             verdict.quirk(Quirk::RouterRefusedHookSkipped)
         }
@@ -136,15 +147,17 @@ fn refused(case: &Case, reason: &str, quirks: Quirks) -> Verdict {
 fn not_started(case: &Case, path: &[u8], reason: &str, quirks: Quirks) -> Verdict {
     let verdict = match case.hook {
         HookType::FetchWork if quirks.has(Quirk::FetchStopsAfterSpawnFailure) => {
-            Verdict::new("stuck", false, "the slot believes that a fetch is under way")
+            Verdict::new(Decision::Stuck, false, "the slot believes that a fetch is under way")
                 .then("it never fetches again until the startd is restarted")
                 .quirk(Quirk::FetchStopsAfterSpawnFailure)
         }
-        HookType::FetchWork => Verdict::new("no-work", false, "it counts as a fetch without data")
-            .then("the slot tries again after FetchWorkDelay")
-            .quirk(Quirk::FetchStopsAfterSpawnFailure),
+        HookType::FetchWork => {
+            Verdict::new(Decision::Fetch(FetchDecision::NoWork), false, "it counts as a fetch without data")
+                .then("the slot tries again after FetchWorkDelay")
+                .quirk(Quirk::FetchStopsAfterSpawnFailure)
+        }
         HookType::ReplyFetch | HookType::EvictClaim | HookType::UpdateJobInfo => {
-            Verdict::new("no-effect", false, "the caller logs it and goes on")
+            Verdict::new(Decision::NoEffect, false, "the caller logs it and goes on")
         }
         HookType::PrepareJob | HookType::PrepareJobBeforeTransfer => {
             let text = format!("failed to execute {} ({})", case.hook.name(), path.as_bstr());
@@ -155,19 +168,23 @@ fn not_started(case: &Case, path: &[u8], reason: &str, quirks: Quirks) -> Verdic
             return verdict;
         }
         HookType::JobExit if quirks.has(Quirk::ExitHookUnspawnableHangs) => {
-            Verdict::new("stuck", false, "the clean-up of the job stops here")
+            Verdict::new(Decision::Stuck, false, "the clean-up of the job stops here")
                 .then("the starter stays for ever and the slot Busy, until it is vacated")
                 .quirk(Quirk::ExitHookUnspawnableHangs)
         }
-        HookType::JobExit => Verdict::new("done", false, "it is logged, the clean-up goes on")
+        HookType::JobExit => Verdict::new(Decision::Done, false, "it is logged, the clean-up goes on")
             .quirk(Quirk::ExitHookUnspawnableHangs),
-        HookType::ShadowPrepareJob => Verdict::new("requeued", false, "the shadow gives up: job not started")
-            .then("the job goes back to idle and is tried again"),
+        HookType::ShadowPrepareJob => {
+            Verdict::new(Decision::Requeued, false, "the shadow gives up: job not started")
+                .then("the job goes back to idle and is tried again")
+        }
         HookType::TranslateJob
         | HookType::RouterUpdateJobInfo
         | HookType::JobFinalize
-        | HookType::JobCleanup => Verdict::new("stuck", false, "the job stays in its state")
-            .then("the hook is tried again at the next poll, for ever"),
+        | HookType::JobCleanup => {
+            Verdict::new(Decision::Router(HookDecision::Stuck), false, "the job stays in its state")
+                .then("the hook is tried again at the next poll, for ever")
+        }
     };
     verdict.because(reason)
 }
@@ -179,67 +196,71 @@ fn still_running(case: &Case, took: Duration) -> Verdict {
     let forever = format!("no answer within {seconds:.1} s, and this caller has no time-out");
     match case.hook {
         HookType::FetchWork => {
-            Verdict::new("still-running", false, "the slot waits and does not fetch again")
+            Verdict::new(Decision::StillRunning, false, "the slot waits and does not fetch again")
                 .because(forever)
                 .then(
                     "an idle claim just waits; at shutdown the hook is killed with the job it may have taken",
                 )
         }
         HookType::ReplyFetch | HookType::EvictClaim => {
-            Verdict::new("no-effect", true, "nobody waits for it").because(forever)
+            Verdict::new(Decision::NoEffect, true, "nobody waits for it").because(forever)
         }
-        HookType::UpdateJobInfo => Verdict::new("no-effect", true, "nobody waits for it")
+        HookType::UpdateJobInfo => Verdict::new(Decision::NoEffect, true, "nobody waits for it")
             .because(forever)
             .then("one more is started at each interval, until the starter's end kills them all"),
         HookType::PrepareJob | HookType::PrepareJobBeforeTransfer => {
-            Verdict::new("still-running", false, "the job is not started and the slot is blocked")
+            Verdict::new(Decision::StillRunning, false, "the job is not started and the slot is blocked")
                 .because(forever)
                 .then("it stays so until the job is vacated: JOB_EXIT evict, hook killed")
         }
         HookType::JobExit => match (limit, case.caller_waits) {
             (Some(limit), _) => {
                 let why = format!("timed out waiting for hook to exit, after {limit} s");
-                Verdict::new("timed-out", false, format!("{why}: the clean-up goes on without it"))
+                Verdict::new(Decision::TimedOut, false, format!("{why}: the clean-up goes on without it"))
                     .because(case.word.to_string())
                     .then("the starter exits and kills the hook")
             }
             (None, Some(waits)) => {
                 let next = format!("after {} s the starter goes on without it", waits.as_secs_f64());
-                Verdict::new("still-running", false, "the clean-up waits for it")
+                Verdict::new(Decision::StillRunning, false, "the clean-up waits for it")
                     .because(format!("no answer within {seconds:.1} s"))
                     .then(next)
             }
-            (None, None) => {
-                Verdict::new("still-running", false, "the clean-up waits for it, and the slot is blocked")
-                    .because(forever)
-            }
+            (None, None) => Verdict::new(
+                Decision::StillRunning,
+                false,
+                "the clean-up waits for it, and the slot is blocked",
+            )
+            .because(forever),
         },
         HookType::ShadowPrepareJob => match (limit, case.caller_waits) {
             (None, Some(waits)) => {
                 let next = format!("after {} s it gives up: job not started", waits.as_secs_f64());
-                Verdict::new("still-running", false, "the shadow waits for it")
+                Verdict::new(Decision::StillRunning, false, "the shadow waits for it")
                     .because(format!("no answer within {seconds:.1} s"))
                     .then(next)
             }
             (limit, _) => {
-                let (word, why) = match limit {
+                let (decision, why) = match limit {
                     Some(limit) => {
-                        ("timed-out", format!("Timed out waiting for hook to exit, after {limit} s"))
+                        (Decision::TimedOut, format!("Timed out waiting for hook to exit, after {limit} s"))
                     }
-                    None => ("still-running", forever),
+                    None => (Decision::StillRunning, forever),
                 };
-                Verdict::new(word, false, "the shadow gives up: job not started")
+                Verdict::new(decision, false, "the shadow gives up: job not started")
                     .because(why)
                     .then("the job goes back to idle and is tried again")
             }
         },
-        HookType::TranslateJob => {
-            Verdict::new("still-running", false, "the job stays claimed, each poll asks again and is refused")
-                .because(forever)
-                .then("removal of the source job is not noticed meanwhile")
-        }
+        HookType::TranslateJob => Verdict::new(
+            Decision::StillRunning,
+            false,
+            "the job stays claimed, each poll asks again and is refused",
+        )
+        .because(forever)
+        .then("removal of the source job is not noticed meanwhile"),
         HookType::RouterUpdateJobInfo | HookType::JobFinalize | HookType::JobCleanup => {
-            Verdict::new("still-running", false, "the job stays in its state").because(forever)
+            Verdict::new(Decision::StillRunning, false, "the job stays in its state").because(forever)
         }
     }
 }
@@ -254,19 +275,20 @@ fn answered(
 ) -> Verdict {
     match case.hook {
         HookType::FetchWork => fetched(case, ended, world, quirks),
-        HookType::ReplyFetch => Verdict::new("no-effect", true, "not waited for; the startd goes on")
+        HookType::ReplyFetch => Verdict::new(Decision::NoEffect, true, "not waited for; the startd goes on")
             .because(case.word.to_string())
             .result([case.job.clone()]),
         HookType::EvictClaim => {
             let verdict = if quirks.has(Quirk::EvictClaimNever) {
-                Verdict::new("never-called", true, "this startd never calls the hook")
+                Verdict::new(Decision::NeverCalled, true, "this startd never calls the hook")
             } else {
-                Verdict::new("no-effect", true, "not waited for; the claim is given up")
+                Verdict::new(Decision::NoEffect, true, "not waited for; the claim is given up")
             };
             verdict.quirk(Quirk::EvictClaimNever).result([case.job.clone()])
         }
         HookType::UpdateJobInfo => {
-            Verdict::new("no-effect", true, "not waited for; the starter goes on").result([case.job.clone()])
+            Verdict::new(Decision::NoEffect, true, "not waited for; the starter goes on")
+                .result([case.job.clone()])
         }
         HookType::JobExit => {
             let told = case.told(quirks);
@@ -275,7 +297,7 @@ fn answered(
                 false => format!("it is told `{told}`; the starter cleans up and exits 0"),
             };
             let verdict =
-                Verdict::new("done", true, says).because(told.to_string()).result([case.job.clone()]);
+                Verdict::new(Decision::Done, true, says).because(told.to_string()).result([case.job.clone()]);
             match case.told(Quirks::Reference) == case.told(Quirks::None) {
                 true => verdict,
                 false => verdict.quirk(Quirk::ExitReasonAlwaysEvict),
@@ -304,7 +326,7 @@ fn fetched(case: &Case, ended: &Ended, world: &dyn World, quirks: Quirks) -> Ver
         }
         FetchDecision::Rejected => (false, "rejected: REPLY_FETCH reject"),
     };
-    let mut verdict = Verdict::new(judged.decision.word(), good, says).because(judged.reason);
+    let mut verdict = Verdict::new(Decision::Fetch(judged.decision), good, says).because(judged.reason);
     if judged.ends_idle_claim {
         verdict.next = "the idle claim ends: Preempting/Vacating, Owner, Unclaimed".to_owned();
     }
@@ -338,14 +360,16 @@ fn fetched(case: &Case, ended: &Ended, world: &dyn World, quirks: Quirks) -> Ver
 /// The words for a job that a prepare hook has stopped.
 fn prepare_failed(case: &Case, held: bool, by_code: bool, quirks: Quirks) -> Verdict {
     let verdict = match (case.with_shadow, held) {
-        (true, true) => Verdict::new("held", false, "the job is put on hold"),
-        (true, false) => Verdict::new("requeued", false, "the job goes back to idle and is tried again"),
+        (true, true) => Verdict::new(Decision::Held, false, "the job is put on hold"),
+        (true, false) => {
+            Verdict::new(Decision::Requeued, false, "the job goes back to idle and is tried again")
+        }
         (false, _) if by_code => Verdict::new(
-            "not-started",
+            Decision::NotStarted,
             false,
             "not started; a fetched job is told of it by JOB_EXIT evict alone",
         ),
-        (false, _) => Verdict::new("not-started", false, "the job is not started"),
+        (false, _) => Verdict::new(Decision::NotStarted, false, "the job is not started"),
     };
     if case.with_shadow {
         let next = match quirks.has(Quirk::PrepareFailureHangsShadow) {
@@ -381,10 +405,10 @@ fn prepared(
         verdict.because(judged.text.to_string())
     } else {
         let verdict = if judged.is_reported() {
-            Verdict::new("go-on-with-warning", true, "the job goes on; the message is told as a warning")
+            Verdict::new(Decision::GoOnWithWarning, true, "the job goes on; the message is told as a warning")
                 .because(judged.text.to_string())
         } else {
-            Verdict::new("go-on", true, "the job goes on")
+            Verdict::new(Decision::GoOn, true, "the job goes on")
         };
         merged(verdict, case, &judged.update)
     };
@@ -423,12 +447,12 @@ fn shadow_prepared(
     }
     let text = status.text(case.hook.name(), path).to_string();
     let mut verdict = match status.status {
-        0 => merged(Verdict::new("go-on", true, "the claim is activated"), case, &read.ad),
-        300.. => Verdict::new("requeued", false, "the job is not started")
+        0 => merged(Verdict::new(Decision::GoOn, true, "the claim is activated"), case, &read.ad),
+        300.. => Verdict::new(Decision::Requeued, false, "the job is not started")
             .because(text)
             .then("it goes back to idle and is tried again"),
         code => {
-            let mut verdict = Verdict::new("held", false, "the job is put on hold").because(text);
+            let mut verdict = Verdict::new(Decision::Held, false, "the job is put on hold").because(text);
             verdict.hold = Some((HoldCode::HookShadowPrepareJobFailure.number(), code));
             verdict
         }
@@ -453,7 +477,7 @@ fn routed(case: &Case, ended: &Ended, exit: Exit, quirks: Quirks) -> Verdict {
     };
     let judged = hook_verdict(&answer, quirks);
     let (says, next) = router_words(case.hook, judged.decision, quirks);
-    let mut verdict = Verdict::new(judged.decision.word(), judged.decision.is_success(), says)
+    let mut verdict = Verdict::new(Decision::Router(judged.decision), judged.decision.is_success(), says)
         .because(judged.reason)
         .then(next);
     match judged.decision {

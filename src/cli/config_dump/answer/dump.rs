@@ -1,8 +1,17 @@
 //! `-dump` and `-summary`: the whole configuration (`condor_config_val.cpp`, `do_dump_config_handler`).
 
-use super::*;
+use bstr::{BStr, BString};
+
+use crate::classad::regex::{Options as RegexOptions, Regex};
+use crate::cli::config_dump::answer::{Answer, Output, default_of, general_parameter, print_parameter};
+use crate::cli::config_dump::entries::{self, Kind, Row};
+use crate::cli::config_dump::request::Asked;
 use crate::config::defaults::SubsystemDefaults;
+use crate::config::defaults::{self, ParameterType};
+use crate::config::macro_set::{Found, SourceId};
 use crate::config::string_pool::StringPool;
+use crate::config::use_counts::{Reading, Uses};
+use crate::config::{View, Who};
 
 impl Answer<'_> {
     pub(super) fn dump(&self, output: &mut Output) {

@@ -1,0 +1,137 @@
+//! The command line of `htc-classad-eval`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::parser::ValueSource;
+use clap::{ArgAction, ArgMatches, Args, Parser};
+
+use crate::classad::stream::Form;
+use crate::cli::common::{ClockOptions, InputOptions, OutputOptions};
+
+#[derive(Parser, Debug)]
+pub(super) struct Cli {
+    /// Ads, assignments NAME=VALUE and expressions, worked off from left to right
+    #[arg(value_name = "EXPR", allow_negative_numbers = true)]
+    pub(super) operands: Vec<OsString>,
+    #[command(flatten)]
+    pub(super) context: ContextOptions,
+    #[command(flatten)]
+    pub(super) question: QuestionOptions,
+    #[command(flatten)]
+    pub(super) input: InputOptions,
+    #[command(flatten)]
+    pub(super) stream: StreamOptions,
+    #[command(flatten)]
+    pub(super) output: OutputOptions,
+    #[command(flatten)]
+    pub(super) columns: ColumnOptions,
+    #[command(flatten)]
+    pub(super) clock: ClockOptions,
+}
+
+/// What expressions are evaluated in.
+#[derive(Args, Debug)]
+pub(super) struct ContextOptions {
+    /// Take the first ad of FILE for MY
+    #[arg(long, alias = "file", value_name = "FILE", action = ArgAction::Append, help_heading = "Question")]
+    pub(super) my_file: Vec<PathBuf>,
+    /// Take the first ad of FILE for TARGET
+    #[arg(long, value_name = "FILE", action = ArgAction::Append, help_heading = "Question")]
+    pub(super) target_file: Vec<PathBuf>,
+    /// Evaluate in strict mode, as with STRICT_CLASSAD_EVALUATION
+    #[arg(long, help_heading = "Question", hide_short_help = true)]
+    pub(super) strict: bool,
+}
+
+/// What is asked of the expressions.
+#[derive(Args, Debug, Clone, Copy)]
+pub(super) struct QuestionOptions {
+    /// Show the value of each part, where names were found, and why
+    #[arg(long, help_heading = "Question")]
+    pub(super) explain: bool,
+    /// Print the expressions with all parentheses instead of evaluating them
+    #[arg(long, help_heading = "Question", conflicts_with_all = ["explain", "refs"], hide_short_help = true)]
+    pub(super) parse: bool,
+    /// Print the names that the expressions refer to
+    #[arg(long, help_heading = "Question", conflicts_with = "explain", hide_short_help = true)]
+    pub(super) refs: bool,
+    /// Exit with the last value: true 0, false 1, undefined 4, all else 5
+    #[arg(long, short = 'e', help_heading = "Question")]
+    pub(super) exit_status: bool,
+}
+
+/// What is done with a stream of ads.
+#[derive(Args, Debug)]
+pub(super) struct StreamOptions {
+    /// Form of the ads: long, json, jsonl, xml, new, newl [default: found out]
+    #[arg(long, value_name = "FORM", help_heading = "Input", value_parser = form, hide_short_help = true)]
+    pub(super) from: Option<Form>,
+    /// Keep the ads for which EXPR is true; all of several must be
+    #[arg(long, short = 'c', value_name = "EXPR", action = ArgAction::Append, help_heading = "Stream")]
+    pub(super) constraint: Vec<OsString>,
+    /// Match each ad with those of FILE and print the pairs
+    #[arg(long, value_name = "FILE", help_heading = "Stream")]
+    pub(super) r#match: Option<PathBuf>,
+    /// With --match: the best first, by Rank of the ads of --ads
+    #[arg(long, requires = "match", help_heading = "Stream", hide_short_help = true)]
+    pub(super) rank: bool,
+    /// Sort by EXPR; may be repeated
+    #[arg(long, value_name = "EXPR", action = ArgAction::Append, help_heading = "Stream")]
+    pub(super) sort: Vec<OsString>,
+    /// Stop after N results
+    #[arg(long, value_name = "N", help_heading = "Stream")]
+    pub(super) limit: Option<u64>,
+    /// Print equal results once
+    #[arg(long, help_heading = "Stream", hide_short_help = true)]
+    pub(super) unique: bool,
+    /// Print the number of results only
+    #[arg(long, help_heading = "Stream")]
+    pub(super) count: bool,
+}
+
+/// What is printed of each ad.
+#[derive(Args, Debug)]
+pub(super) struct ColumnOptions {
+    /// Print columns, as -af:jh does for condor_q
+    #[arg(long, alias = "af", value_name = "EXPR", num_args = 1.., action = ArgAction::Append,
+          help_heading = "Output")]
+    pub(super) autoformat: Vec<OsString>,
+    /// Print EXPR by a printf format
+    #[arg(long, short = 'f', value_names = ["FORMAT", "EXPR"], num_args = 2, action = ArgAction::Append,
+          allow_hyphen_values = true, help_heading = "Output", hide_short_help = true)]
+    pub(super) format: Vec<OsString>,
+    /// Only these attributes
+    #[arg(long, value_name = "A,B", action = ArgAction::Append, help_heading = "Output")]
+    pub(super) attributes: Vec<OsString>,
+    /// Write XML
+    #[arg(long, help_heading = "Output", conflicts_with_all = ["long", "json", "jsonl", "new"],
+          hide_short_help = true)]
+    pub(super) xml: bool,
+    /// Write ads in brackets
+    #[arg(long, help_heading = "Output", conflicts_with_all = ["long", "json", "jsonl"],
+          hide_short_help = true)]
+    pub(super) new: bool,
+    /// Print STR where a column is undefined
+    #[arg(long, value_name = "STR", help_heading = "Output", hide_short_help = true)]
+    pub(super) undefined: Option<OsString>,
+}
+
+fn form(text: &str) -> Result<Form, String> {
+    let form = Form::from_name(text);
+    form.ok_or_else(|| "expected long, json, jsonl, xml, new or newl".to_owned())
+}
+
+impl Cli {
+    /// Whether ads are read from a stream: it was named, or something was asked for that only a stream has.
+    pub(super) fn is_stream(&self, matches: &ArgMatches) -> bool {
+        let named = |id: &str| matches.value_source(id) == Some(ValueSource::CommandLine);
+        let asked =
+            ["ads", "constraint", "match", "sort", "limit", "unique", "count", "autoformat", "format"];
+        let form = self.output.format().is_some() || self.columns.xml || self.columns.new;
+        asked.into_iter().any(named)
+            || named("attributes")
+            || named("from")
+            || (form && self.operands.is_empty() && self.context.my_file.is_empty())
+    }
+}
