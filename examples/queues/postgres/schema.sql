@@ -1,0 +1,84 @@
+-- A queue of jobs for any number of hosts. Each function is one statement of a hook, so a hook that dies in its middle, or a
+-- host that is gone, has done nothing or all.
+
+CREATE TABLE IF NOT EXISTS job (
+    id bigserial PRIMARY KEY,
+    ad text NOT NULL,
+    state text NOT NULL DEFAULT 'new' CHECK (state IN ('new', 'claimed', 'done', 'failed', 'cancelled')),
+    attempt int NOT NULL DEFAULT 0,
+    refused int NOT NULL DEFAULT 0,
+    worker text,
+    lease timestamptz,
+    result text,
+    outcome text
+);
+CREATE INDEX IF NOT EXISTS job_new ON job (refused, id) WHERE state = 'new';
+CREATE INDEX IF NOT EXISTS job_lease ON job (lease) WHERE state = 'claimed';
+CREATE TABLE IF NOT EXISTS history (at timestamptz NOT NULL DEFAULT now(), job bigint, attempt int, worker text, what text);
+
+-- The last literal value of an attribute in a printed ad, without quotes.
+CREATE OR REPLACE FUNCTION ad_value(ad text, name text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+    SELECT trim(both '"' from found[1])
+    FROM regexp_matches(ad, '^' || name || '[ \t]*=[ \t]*([^\n]*)', 'gni') WITH ORDINALITY AS line(found, number)
+    ORDER BY number DESC LIMIT 1
+$$;
+
+-- A job for this worker: the ad with the lines by which the later hooks know it. Other workers are not waited for: what
+-- they are about to take is skipped. A worker that has said nothing for the time of its lease has lost its job.
+CREATE OR REPLACE FUNCTION queue_fetch(taker text, held interval) RETURNS SETOF text LANGUAGE sql AS $$
+    WITH lost AS (
+        UPDATE job SET state = 'new' WHERE id IN (
+            SELECT id FROM job WHERE state = 'claimed' AND lease < now() ORDER BY lease LIMIT 100 FOR UPDATE SKIP LOCKED)
+        RETURNING id, attempt, worker
+    ), noted AS (
+        INSERT INTO history (job, attempt, worker, what) SELECT id, attempt, worker, 'lease lost' FROM lost
+    ), next AS (
+        SELECT id FROM job WHERE state = 'new' ORDER BY refused, id LIMIT 1 FOR UPDATE SKIP LOCKED
+    )
+    UPDATE job SET state = 'claimed', attempt = attempt + 1, worker = taker, lease = now() + held, outcome = NULL
+    FROM next WHERE job.id = next.id
+    RETURNING format(E'%s\nQueueName = "%s"\nQueueAttempt = %s\nClusterId = %s\nProcId = 0\nOut = "%s.out"\nErr = "%s.err"',
+                     rtrim(ad, E'\n'), job.id, attempt, job.id, job.id, job.id)
+$$;
+
+-- The slot did not want the job: it is offered again, behind the others; after three times nobody wants it.
+CREATE OR REPLACE FUNCTION queue_reject(text_of_job text) RETURNS void LANGUAGE sql AS $$
+    UPDATE job SET refused = refused + 1, outcome = format('refused %s times', refused + 1),
+                   state = CASE WHEN refused + 1 < 3 THEN 'new' ELSE 'failed' END
+    WHERE id = ad_value(text_of_job, 'QueueName')::bigint AND attempt = ad_value(text_of_job, 'QueueAttempt')::int
+          AND state = 'claimed'
+$$;
+
+-- The job runs: its lease begins anew.
+CREATE OR REPLACE FUNCTION queue_update(text_of_job text, held interval) RETURNS void LANGUAGE sql AS $$
+    UPDATE job SET lease = now() + held
+    WHERE id = ad_value(text_of_job, 'QueueName')::bigint AND attempt = ad_value(text_of_job, 'QueueAttempt')::int
+          AND state = 'claimed'
+$$;
+
+-- The job has ended (exit, hold) or had to leave (remove, evict). If its lease was lost, somebody else has it: the late end
+-- is only noted.
+CREATE OR REPLACE FUNCTION queue_end(how text, text_of_job text) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    to_state text := 'new';
+    said text := 'had to leave: ' || how;
+    number bigint := ad_value(text_of_job, 'QueueName');
+    try int := ad_value(text_of_job, 'QueueAttempt');
+BEGIN
+    IF how = 'exit' AND ad_value(text_of_job, 'ExitBySignal') = 'true' THEN
+        to_state := 'failed';
+        said := 'died by signal ' || ad_value(text_of_job, 'ExitSignal');
+    ELSIF how = 'exit' THEN
+        said := 'exited with status ' || ad_value(text_of_job, 'ExitCode');
+        to_state := CASE WHEN ad_value(text_of_job, 'ExitCode') = '0' THEN 'done' ELSE 'failed' END;
+    ELSIF how = 'hold' THEN
+        to_state := 'failed';
+        said := 'held: ' || coalesce(ad_value(text_of_job, 'HoldReason'), '');
+    END IF;
+    UPDATE job SET state = CASE WHEN state = 'cancelled' THEN state ELSE to_state END, outcome = said, lease = NULL,
+                   result = CASE WHEN how IN ('exit', 'hold') THEN text_of_job END
+    WHERE id = number AND attempt = try AND state IN ('claimed', 'cancelled');
+    IF NOT FOUND THEN said := 'late end: ' || how; END IF;
+    INSERT INTO history (job, attempt, what) VALUES (number, try, said);
+END
+$$;

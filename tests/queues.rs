@@ -1,0 +1,239 @@
+//! The queues of `examples/queues`: each runs its example, keeps the queue's contract, and obeys its command.
+
+#![allow(clippy::print_stdout, reason = "a skipped test says why")]
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// What the four jobs of the example become, whatever the queue.
+const TABLE: [&str; 4] = [
+    "1         done           1  exited with status 0",
+    "2         failed         1  exited with status 3",
+    "3         failed         1  died by signal 15",
+    "4         failed         3  refused 3 times",
+];
+
+fn examples() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/queues")
+}
+
+/// The directory of the built programs; `None`, with a word, where they or what the queue needs are missing.
+fn programs(needs: &[&str]) -> Option<PathBuf> {
+    let (Some(slot), Some(_), Some(_)) = (
+        option_env!("CARGO_BIN_EXE_htc-slot-run"),
+        option_env!("CARGO_BIN_EXE_htc-starter-run"),
+        option_env!("CARGO_BIN_EXE_htc-hook-test"),
+    ) else {
+        println!("skipped: the runners are not built");
+        return None;
+    };
+    for program in needs {
+        let found =
+            Command::new("/bin/sh").args(["-c", &format!("command -v {program} || ls {program}")]).output();
+        if !found.is_ok_and(|output| output.status.success()) {
+            println!("skipped: no {program}");
+            return None;
+        }
+    }
+    Path::new(slot).parent().map(Path::to_owned)
+}
+
+/// A place for copies that the account nobody can get into.
+fn place() -> tempfile::TempDir {
+    let place = tempfile::tempdir().unwrap();
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(place.path(), open).unwrap();
+    place
+}
+
+fn told(output: &Output) -> String {
+    let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    format!("{}\n{stdout}{stderr}", output.status)
+}
+
+/// Runs a command that must end well, and gives its standard output.
+fn run(command: &mut Command) -> String {
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{command:?}: {}", told(&output));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// A queue of a kind in a directory of its own; its server ends with it.
+struct Queue {
+    kind: &'static str,
+    place: tempfile::TempDir,
+}
+
+impl Queue {
+    fn new(kind: &'static str) -> Self {
+        let place = place();
+        run(Command::new(examples().join("run")).args([kind, "--prepare"]).arg(place.path()));
+        Queue { kind, place }
+    }
+
+    /// `queue WORDS`, as the account that the hooks have.
+    fn command(&self, words: &[&str]) -> Output {
+        let queue = self.place.path().join("queue");
+        let mut command = if is_root() {
+            let mut command = Command::new("setpriv");
+            command.args(["--reuid", "nobody", "--clear-groups", "--regid", "nogroup", "--"]).arg(queue);
+            command
+        } else {
+            Command::new(queue)
+        };
+        command.args(words).output().unwrap()
+    }
+
+    fn list(&self) -> String {
+        String::from_utf8(self.command(&["list"]).stdout).unwrap()
+    }
+}
+
+impl Drop for Queue {
+    fn drop(&mut self) {
+        let stopped =
+            Command::new(examples().join("run")).args([self.kind, "--stop"]).arg(self.place.path()).status();
+        assert!(stopped.is_ok_and(|status| status.success()) || std::thread::panicking());
+    }
+}
+
+fn is_root() -> bool {
+    nix::unistd::geteuid().is_root()
+}
+
+/// The example of a kind prints the table, and leaves nothing.
+fn example(kind: &str, needs: &[&str]) {
+    let Some(programs) = programs(needs) else { return };
+    let place = place();
+    let mut command = Command::new(examples().join("run"));
+    let table = run(command.arg(kind).env("HTC_PROGRAMS", programs).env("TMPDIR", place.path()));
+    for line in TABLE {
+        assert!(table.lines().any(|printed| printed == line), "no {line:?} in\n{table}");
+    }
+    assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 0, "the copy is left behind");
+}
+
+/// Many slots at once, and calls that are killed.
+fn contract(kind: &'static str, needs: &[&str], words: &[&str]) {
+    let Some(programs) = programs(needs) else { return };
+    let queue = Queue::new(kind);
+    let job = examples().join("jobs/true.ad");
+    let mut command = Command::new(programs.join("htc-hook-test"));
+    command.arg("queue").arg("--config-file").arg(queue.place.path().join("condor_config"));
+    command.args(["--slots", "16", "--jobs", "40", "--fill"]);
+    command.arg(format!("./queue submit --copies=$JOBS {}", job.display())).args(words);
+    let output = command.output().unwrap();
+    let text = told(&output);
+    assert!(output.status.success() && text.contains("the queue's contract holds"), "{text}");
+}
+
+/// submit, cancel, retry and list.
+fn commands(kind: &'static str, needs: &[&str]) {
+    if programs(needs).is_none() {
+        return;
+    }
+    let queue = Queue::new(kind);
+    let job = examples().join("jobs/true.ad");
+    let ended = |words: &[&str]| queue.command(words).status.code();
+    assert_eq!(ended(&["submit", job.to_str().unwrap(), "--copies=3"]), Some(0));
+    assert_eq!(ended(&["cancel", "2"]), Some(0));
+    assert_ne!(ended(&["retry", "3"]), Some(0), "a new job has not ended");
+    assert_eq!(ended(&["cancel", "x; DROP TABLE job"]), Some(2));
+    assert_eq!(ended(&["submit", "/no/such/file"]), Some(3));
+    assert_eq!(ended(&["dance"]), Some(2));
+    let states = |list: &str| -> Vec<String> {
+        let mut rows: Vec<_> = list
+            .lines()
+            .skip(1)
+            .map(|row| row.split_whitespace().take(2).collect::<Vec<_>>().join(" "))
+            .collect();
+        rows.sort();
+        rows
+    };
+    assert_eq!(states(&queue.list()), ["1 new", "2 cancelled", "3 new"]);
+    assert_eq!(ended(&["retry", "2"]), Some(0));
+    assert_eq!(states(&queue.list()), ["1 new", "2 new", "3 new"]);
+}
+
+const POSTGRES: [&str; 2] = ["psql", "/usr/lib/postgresql/*/bin/initdb"];
+const HTTP: [&str; 2] = ["/usr/bin/python3", "curl"];
+const SQLITE: [&str; 1] = ["/usr/bin/python3"];
+const IN_PLACE: [&str; 3] = ["--in-place", "--kill", "5"];
+
+#[test]
+fn the_spool_runs_its_example() {
+    example("spool", &["flock"]);
+}
+
+#[test]
+fn the_spool_keeps_the_contract() {
+    contract("spool", &["flock"], &[]);
+}
+
+#[test]
+fn the_spool_obeys_its_command() {
+    commands("spool", &["flock"]);
+}
+
+#[test]
+fn sqlite_runs_its_example() {
+    example("sqlite", &SQLITE);
+}
+
+#[test]
+fn sqlite_keeps_the_contract() {
+    contract("sqlite", &SQLITE, &[]);
+}
+
+#[test]
+fn sqlite_obeys_its_command() {
+    commands("sqlite", &SQLITE);
+}
+
+#[test]
+fn postgres_runs_its_example() {
+    example("postgres", &POSTGRES);
+}
+
+#[test]
+fn postgres_keeps_the_contract() {
+    contract("postgres", &POSTGRES, &IN_PLACE);
+}
+
+#[test]
+fn postgres_obeys_its_command() {
+    commands("postgres", &POSTGRES);
+}
+
+#[test]
+fn the_web_service_runs_its_example() {
+    example("http", &HTTP);
+}
+
+#[test]
+fn the_web_service_keeps_the_contract() {
+    contract("http", &HTTP, &IN_PLACE);
+}
+
+#[test]
+fn the_web_service_obeys_its_command() {
+    commands("http", &HTTP);
+}
+
+#[test]
+fn a_lost_host_gives_its_jobs_back() {
+    let Some(programs) = programs(&POSTGRES) else { return };
+    let allowed = if is_root() { "unshare -nmpf true" } else { "unshare -Unmpf true" };
+    if !Command::new("/bin/sh").args(["-c", allowed]).status().is_ok_and(|status| status.success()) {
+        println!("skipped: no namespaces for this account");
+        return;
+    }
+    let place = place();
+    let mut command = Command::new(examples().join("hosts"));
+    command.args(["--runners=2", "--slots=2", "--jobs=8", "--lose"]);
+    let told = run(command.env("HTC_PROGRAMS", programs).env("TMPDIR", place.path()));
+    assert!(told.contains("lease lost: 2"), "{told}");
+    assert!(!told.contains("late end"), "{told}");
+    assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 0, "something is left behind");
+}
