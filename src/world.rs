@@ -161,7 +161,7 @@ pub struct Account {
     pub home: BString,
 }
 
-/// Facts of the machine that configuration and slots are made from (reference: `config.md` 13, `slots.md` 5).
+/// Facts of the machine that configuration and slots are made from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Machine {
     /// Name of the host without its domain.

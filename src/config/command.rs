@@ -1,5 +1,5 @@
 //! Sources that are the output of a command, and the commands that transforms take items from
-//! (`config.md` 7; `config.cpp`, `fixup_pipe_source`, `Open_macro_source`, `Copy_macro_source_into`).
+//! (`config.cpp`, `fixup_pipe_source`, `Open_macro_source`, `Copy_macro_source_into`).
 
 use std::io;
 use std::time::Duration;

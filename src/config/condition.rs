@@ -1,4 +1,4 @@
-//! `if`, `elif`, `else`, `endif` (`config.md` 6; `config.cpp`, `ConfigIfStack`, `Test_config_if_expression`).
+//! `if`, `elif`, `else`, `endif` (`config.cpp`, `ConfigIfStack`, `Test_config_if_expression`).
 
 use std::fmt;
 

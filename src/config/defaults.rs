@@ -1,6 +1,6 @@
 //! The parameters that are compiled into HTCondor: type, default value, range.
 //!
-//! The table is never copied into a macro set; a parameter that no file sets is looked up here (`config.md` 3, 9, 14).
+//! The table is never copied into a macro set; a parameter that no file sets is looked up here (`param_default_lookup`, param_info.cpp).
 //! Some defaults hold for one subsystem only and are stronger than a plain setting.
 
 use std::borrow::Cow;
@@ -201,7 +201,7 @@ pub fn find_in_subsystem(subsystem: &[u8], name: &[u8]) -> Option<Parameter> {
 }
 
 /// The entry that holds for `name` without any context: `P.Y` is Y of subsystem P where there is such an entry, else
-/// the general entry (`config.md` 9.2, steps 6 and 7).
+/// the general entry (`find_macro_def_item`, config.cpp).
 pub fn find_qualified(name: &[u8]) -> Option<Parameter> {
     let of_subsystem = memchr::memchr(b'.', name)
         .and_then(|dot| find_in_subsystem(&name[..dot], name.get(dot + 1..).unwrap_or_default()));

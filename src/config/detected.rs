@@ -1,4 +1,4 @@
-//! Facts of the machine and the process that stand in the table as if a file had set them (`config.md` 13).
+//! Facts of the machine and the process that stand in the table as if a file had set them (`fill_attributes`, `reinsert_specials`, condor_config.cpp).
 //!
 //! Measuring them takes longer than reading a configuration, so each group is measured when one of its names is first
 //! looked up. Where the reference puts them over what files say, the loader takes the files' definitions out of the

@@ -1,5 +1,5 @@
 //! Values of parameters as numbers, truth values and strings: literals first, then ClassAd expressions
-//! (`config.md` 12; `param_functions.cpp`, `string_is_long_param` and its sisters).
+//! (`param_functions.cpp`, `string_is_long_param` and its sisters).
 
 use bstr::BString;
 

@@ -1,4 +1,4 @@
-//! Expansion of references (`config.md` 10): the expander behind ordinary values, and the one behind
+//! Expansion of references (`expand_macro`, config.cpp): the expander behind ordinary values, and the one behind
 //! `condor_config_val -macro`.
 //!
 //! The reference rescans its whole text after each replacement and has no bound of any kind. Here the rescan begins at
@@ -202,7 +202,7 @@ pub struct TextExpansion {
     pub non_empty: u32,
 }
 
-/// Expands `text` by the rules of `condor_config_val -macro` (`config.md` 10.6).
+/// Expands `text` by the rules of `condor_config_val -macro`.
 ///
 /// # Errors
 /// As for [`expand`].
@@ -216,7 +216,7 @@ pub fn expand_text(
     Ok(TextExpansion { text, non_empty })
 }
 
-/// Replaces only the references of `text` to the name that it is to be the value of (`config.md` 9.1).
+/// Replaces only the references of `text` to the name that it is to be the value of (`expand_self_macro`, config.cpp).
 ///
 /// # Errors
 /// A text that still refers to itself after very many replacements, or grows too long.
@@ -474,7 +474,7 @@ impl<'a> Expander<'a> {
     }
 }
 
-/// Replaces each `$(DOLLAR)` by a dollar. One that follows directly on another is hidden by `$$(` (`config.md` 10.2).
+/// Replaces each `$(DOLLAR)` by a dollar. One that follows directly on another is hidden by `$$(` (`expand_macro`, config.cpp).
 fn replace_dollars(text: &mut Vec<u8>) {
     let mut done: Vec<u8> = Vec::with_capacity(text.len());
     let mut rest = FrontBuffer::new(text);

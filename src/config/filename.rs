@@ -1,4 +1,4 @@
-//! `$F<flags>()`, `$BASENAME()` and `$DIRNAME()`: parts of a path (`config.md` 11; `config.cpp`,
+//! `$F<flags>()`, `$BASENAME()` and `$DIRNAME()`: parts of a path (`config.cpp`,
 //! `evaluate_macro_func`, `strdup_path_quoted`).
 //!
 //! The reference cuts its answer out of one buffer and puts quotes back over what stands there, which is why lone

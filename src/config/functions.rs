@@ -1,4 +1,4 @@
-//! The `$FUNC()` calls of the macro language (`config.md` 11; `config.cpp`, `evaluate_macro_func`, which exists twice
+//! The `$FUNC()` calls of the macro language (`config.cpp`, `evaluate_macro_func`, which exists twice
 //! with rules of its own for ordinary values and for `-macro`).
 
 use std::borrow::Cow;

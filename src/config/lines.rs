@@ -1,4 +1,4 @@
-//! From bytes of a file to logical lines: trimming, continuation, comments (`config.md` 4; `config.cpp`,
+//! From bytes of a file to logical lines: trimming, continuation, comments (`config.cpp`,
 //! `getline_implementation`).
 //!
 //! The corners are inherited on purpose: a comment inside a continuation leaves its last character, the last line of

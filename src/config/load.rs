@@ -232,7 +232,7 @@ pub struct Attempt {
 }
 
 impl Config {
-    /// Reads all sources in the reference's order (`config.md` 3), and sets the [mode] in which ClassAds
+    /// Reads all sources in the reference's order (`real_config`, condor_config.cpp), and sets the [mode] in which ClassAds
     /// are read and evaluated from now on, as the reference's `config()` does.
     ///
     /// # Errors

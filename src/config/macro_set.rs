@@ -423,7 +423,7 @@ impl MacroSet {
         self.displaced.iter().filter_map(|&at| self.entries.get(at as usize))
     }
 
-    /// What readers of `name` get (`config.md` 9.2): local name, its defaults, subsystem, its defaults, the plain
+    /// What readers of `name` get (`lookup_macro`, config.cpp): local name, its defaults, subsystem, its defaults, the plain
     /// name, the defaults.
     pub fn find(&self, name: &[u8], context: &Who, world: &dyn World) -> Option<Found<'_>> {
         let found = self.peek(name, context, world);
@@ -485,7 +485,7 @@ impl MacroSet {
     }
 
     /// The entry that displays of `name` are made from: as [`MacroSet::find`], without the defaults of the local name
-    /// (`config.md` 9.3).
+    /// (`param_get_info`, condor_config.cpp).
     pub fn find_shown(&self, name: &[u8], context: &Who, world: &dyn World) -> Option<Found<'_>> {
         let local = &context.local_name;
         if !local.is_empty()

@@ -1,4 +1,4 @@
-//! Finding `$(NAME:default)`, `$ENV(...)` and `$FUNC(...)` in a text (`config.md` 10.2; `config.cpp`,
+//! Finding `$(NAME:default)`, `$ENV(...)` and `$FUNC(...)` in a text (`config.cpp`,
 //! `next_config_macro`).
 
 use crate::config::statement::is_name_byte;

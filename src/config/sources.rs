@@ -1,4 +1,4 @@
-//! The sources of a configuration in their order (`config.md` 3; `condor_config.cpp`, `real_config`).
+//! The sources of a configuration in their order (`condor_config.cpp`, `real_config`).
 
 use std::ffi::OsStr;
 use std::io;

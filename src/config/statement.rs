@@ -1,4 +1,4 @@
-//! One logical line taken apart: name, operator, value (`config.md` 5; `config.cpp`, `Parse_macros`).
+//! One logical line taken apart: name, operator, value (`config.cpp`, `Parse_macros`).
 
 use crate::config::template::{is_space, trim, trim_end, trim_start};
 use crate::text::caseless;

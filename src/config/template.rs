@@ -1,4 +1,4 @@
-//! The templates behind `use CATEGORY : NAME(arguments)` (`config.md` 8).
+//! The templates behind `use CATEGORY : NAME(arguments)` (`param_meta_value`, param_info.cpp).
 
 use std::borrow::Cow;
 

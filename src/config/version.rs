@@ -1,4 +1,4 @@
-//! The version of HTCondor whose configuration this is, and `if version` (`config.md` 6).
+//! The version of HTCondor whose configuration this is, and `if version` (`Test_config_if_expression`, config.cpp).
 
 use crate::config::template::trim_start;
 

@@ -1,5 +1,5 @@
-//! Typed values of parameters as one subsystem or slot sees them, with where they come from (`config.md` 9.2, 12;
-//! `condor_config.cpp`, `param`, `param_integer`, `param_boolean`, `param_double`).
+//! Typed values of parameters as one subsystem or slot sees them, with where they come from
+//! (`condor_config.cpp`, `param`, `param_integer`, `param_boolean`, `param_double`).
 
 use std::borrow::Cow;
 use std::cell::RefCell;

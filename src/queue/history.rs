@@ -1,7 +1,7 @@
 //! Records of jobs that left the queue, one behind the other, each ended by a line of three stars.
 //!
 //! Trailers say where the one before them stands; readers here go by the text alone, so that wrong offsets, which
-//! exist, do no harm (router.md 16).
+//! exist, do no harm.
 
 use std::io::{self, BufRead, Read, Seek, SeekFrom};
 

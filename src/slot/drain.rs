@@ -1,4 +1,4 @@
-//! Draining: all jobs leave, and nothing new comes, until it is cancelled (`ResMgr.cpp` startDraining, policy.md 18).
+//! Draining: all jobs leave, and nothing new comes, until it is cancelled (`ResMgr::startDraining`).
 
 use super::core::Core;
 use super::execution_point::ExecutionPoint;

@@ -1,4 +1,4 @@
-//! Dynamic slots: carved from a partitionable one for a job, gone when it is done (`create_dslot`, slots.md 13).
+//! Dynamic slots: carved from a partitionable one for a job, gone when it is done (`create_dslot`, Resource.cpp).
 
 use std::sync::Arc;
 
@@ -194,7 +194,7 @@ impl ExecutionPoint {
     }
 }
 
-/// What a dynamic slot for the job gets (slots.md 13, steps 4 and 5).
+/// What a dynamic slot for the job gets (`CpuAttributes::buildSlotRequest`, slot_builder.cpp).
 fn requested(context: &Context<'_>, parent: &Amounts) -> Result<Amounts, String> {
     let number = |name: &str| {
         let own = context.int(format!("_condor_{name}"));

@@ -1,4 +1,4 @@
-//! How a job is made to leave, and how long it has (`Resource.cpp`, `Starter.cpp`, policy.md 11 and 12).
+//! How a job is made to leave, and how long it has (`Resource.cpp`, `Starter.cpp`).
 
 use super::claim::{Claim, Ending, Phase};
 use super::core::Core;
@@ -55,7 +55,7 @@ impl Slot {
         left <= 0 || self.max_vacate_time(core) >= left
     }
 
-    /// While draining, jobs that match START wait for one another (policy.md 11.2).
+    /// While draining, jobs that match START wait for one another (`ResMgr::gracefulDrainingTimeRemaining`).
     fn coordinated_retirement(&self, core: &Core) -> i64 {
         let left = self.retirement_remaining(core);
         if !core.drain.is_on() {

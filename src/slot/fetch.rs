@@ -1,4 +1,4 @@
-//! When a slot asks for work, and what its answer means (`Resource::tryFetchWork`, `StartdHookMgr.cpp`; hooks.md 4).
+//! When a slot asks for work, and what its answer means (`Resource::tryFetchWork`, `StartdHookMgr.cpp`).
 
 use super::claim::{Claim, Kind};
 use super::core::Core;
@@ -106,7 +106,7 @@ impl Slot {
         }
     }
 
-    /// Whether the job is taken (hooks.md 4.4, steps 3 to 5).
+    /// Whether the job is taken (`StartdHookMgr::handleHookFetchWork`).
     fn decide(&mut self, core: &mut Core, job: &ClassAd) -> Decision {
         if core.shutdown.is_some() {
             return Err("the execution point is ending".into());

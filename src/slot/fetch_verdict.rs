@@ -58,7 +58,7 @@ pub fn read_fetched(
     }
 }
 
-/// What a job lacks on a static slot is 1 (hooks.md 4.4 step 2). Returns the names added.
+/// What a job lacks on a static slot is 1 (`StartdHookMgr::handleHookFetchWork`). Returns the names added.
 pub fn add_requests(job: &mut ClassAd) -> Vec<&'static str> {
     let missing: Vec<_> = ["RequestCpus", "RequestMemory", "RequestDisk"]
         .into_iter()
@@ -70,7 +70,7 @@ pub fn add_requests(job: &mut ClassAd) -> Vec<&'static str> {
     missing
 }
 
-/// The keyword of the slot, for a job that names none (hooks.md 4.4 step 6). Returns the name added.
+/// The keyword of the slot, for a job that names none (`StartdHookMgr::handleHookFetchWork`). Returns the name added.
 pub fn add_keyword(job: &mut ClassAd, keyword: &[u8], world: &dyn World) -> Option<&'static str> {
     let named = Context::new(world).my(job).string("HookKeyword").is_some();
     (!named && !keyword.is_empty()).then(|| {

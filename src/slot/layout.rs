@@ -1,4 +1,4 @@
-//! Sharing the machine out to slots (`slot_builder.cpp`, `CpuAttributes`; slots.md 1.4 and 1.5).
+//! Sharing the machine out to slots (`slot_builder.cpp`, `CpuAttributes`).
 
 use super::resources::{Amounts, Custom};
 use super::settings::Broken;

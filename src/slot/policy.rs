@@ -1,4 +1,4 @@
-//! What the policy expressions say, and what follows from them (`ResState.cpp` eval_policy, policy.md 7 and 9).
+//! What the policy expressions say, and what follows from them (`ResState::eval_policy`).
 
 use super::core::Core;
 use super::interface::{Shutdown, VacateReason};
@@ -294,7 +294,7 @@ impl Slot {
         }
     }
 
-    /// What is done when no rule fires (policy.md 9.3).
+    /// What is done when no rule fires (`ResState::eval_policy_periodic`).
     fn periodic(&mut self, core: &mut Core) {
         match self.state {
             State::Claimed if self.activity != Activity::Cleaning => {
@@ -313,7 +313,7 @@ impl Slot {
         }
     }
 
-    /// Why a job that is preempted is put on hold, when WANT_HOLD says so (policy.md 11.5).
+    /// Why a job that is preempted is put on hold, when WANT_HOLD says so (`Resource::eval_preempt`).
     pub(super) fn hold_reason(&self, core: &mut Core) -> Option<VacateReason> {
         let preempted = self.current.as_ref().is_some_and(|claim| claim.preempt_was_true);
         if !preempted || self.truth(core, "WANT_HOLD", false) != Some(true) {

@@ -1,4 +1,4 @@
-//! A configuration that is read while slots run (`reconfig`, startd.md 19).
+//! A configuration that is read while slots run (`ResMgr::reconfig_resources`).
 
 use std::sync::Arc;
 

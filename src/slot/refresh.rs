@@ -67,7 +67,7 @@ impl ExecutionPoint {
         self.share_slot_attributes();
     }
 
-    /// The machine's load not made by jobs goes to the slots in order: Owner, Unclaimed, all others (policy.md 21).
+    /// The machine's load not made by jobs goes to the slots in order: Owner, Unclaimed, all others (`ResMgr::assign_load_to_slots`).
     pub(super) fn share_load(&mut self) {
         let mut left = self.core.measured.load.max(0.0);
         for turn in 0..3 {

@@ -69,7 +69,7 @@ impl Amounts {
         }
     }
 
-    /// The unchanging amounts of a slot (slots.md 5.1): what it was made with.
+    /// The unchanging amounts of a slot (`CpuAttributes::publish_static`): what it was made with.
     pub fn publish_static(&self, ad: &mut ClassAd) {
         ad.set("VirtualMemory", self.swap);
         ad.insert(AttrName::from("TotalSlotCpus"), Expr::literal(self.cpus_value()));

@@ -1,4 +1,4 @@
-//! The value of `SLOT_TYPE_<n>`: which share of the machine a slot gets (`slot_builder.cpp`, slots.md 1.3).
+//! The value of `SLOT_TYPE_<n>`: which share of the machine a slot gets (`slot_builder.cpp`).
 
 use std::fmt;
 use std::ops::Range;

@@ -202,7 +202,7 @@ impl Slot {
         }
     }
 
-    /// What changes by itself or with the state (slots.md 5.2).
+    /// What changes by itself or with the state (`Resource::publish_dynamic`).
     fn publish_dynamic(&self, core: &Core, ad: &mut ClassAd, internal: bool, retirement: i64) {
         let settings = &core.settings;
         ad.set("MyCurrentTime", core.current_time);
@@ -262,7 +262,7 @@ impl Slot {
         if let Some(claim) = &self.waiting {
             claim.publish_waiting(ad);
         }
-        // Over everything so far, so that they steer policy (slots.md 5.6).
+        // Over everything so far, so that they steer policy (`Resource::publish_latches`, `ResMgr::adlist_publish`).
         core.merge_cron(ad);
         ad.set("AcceptedWhileDraining", false);
         self.publish_latches(ad);
@@ -300,7 +300,7 @@ impl Slot {
         ad.set("LoadAvg", hundredths(self.owner_load));
         ad.set("TotalCondorLoadAvg", 0.0);
         ad.set("TotalLoadAvg", hundredths(measured.load));
-        // A slot that is not connected sees only how long the execution point runs (policy.md 21).
+        // A slot that is not connected sees only how long the execution point runs.
         let away = core.current_time - core.started.epoch() + settings.idle_boost;
         let idle = |connected: u32| match measured.idle {
             Some(idle) if self.key.number <= connected => idle,

@@ -32,7 +32,7 @@ impl ExecutionPoint {
     pub(super) fn start(&mut self) {
         self.core.update_at = Some(self.core.alarm(self.core.settings.update_interval));
         self.evaluate_all(false);
-        // By the manual a fresh slot asks at once (hooks.md 4.1).
+        // By the manual a fresh slot asks at once.
         let keys: Vec<_> = self.slots.keys().copied().collect();
         for key in keys {
             let Some(slot) = self.slots.get_mut(&key) else { continue };

@@ -1,4 +1,4 @@
-//! Changes of state and activity, and what leaving and entering them does (`ResState.cpp`, policy.md 8 and 10).
+//! Changes of state and activity, and what leaving and entering them does (`ResState.cpp`).
 
 use super::claim::{Kind, Phase};
 use super::core::Core;

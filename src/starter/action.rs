@@ -182,7 +182,7 @@ pub enum StandardFile {
     },
 }
 
-/// What belongs into the job's own log (starter.md 20).
+/// What belongs into the job's own log (`local_user_log.cpp`).
 #[derive(Clone, Debug, PartialEq)]
 pub enum LogEvent {
     /// 001: about to execute.

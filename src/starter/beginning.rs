@@ -527,7 +527,7 @@ impl Starter<'_> {
         match self.phase {
             Phase::Starting => {
                 if failure.code == hold_code::FAILED_TO_CREATE_PROCESS || failure.after_event {
-                    // 001 is written before the exec and stays (starter.md 10).
+                    // 001 is written before the exec and stays (`JICLocal::notifyJobPreSpawn`).
                     self.announce(out);
                     self.note_renice();
                 }

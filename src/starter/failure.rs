@@ -14,7 +14,7 @@ pub struct StartFailure {
     pub subcode: i64,
     /// Whether 25.14 says nothing of it but in its log (quirk `start-failure-silent`).
     pub silent: bool,
-    /// Whether it came after event 001 had been written, which then stays alone (starter.md 10).
+    /// Whether it came after event 001 had been written, which then stays alone (`JICLocal::notifyJobPreSpawn`).
     pub after_event: bool,
     /// Whether it ends 25.14 by an exception.
     pub exception: bool,

@@ -1,5 +1,5 @@
 //! Old ClassAd routes turned into transforms, as older routers did and `condor_transform_ads -convertoldroutes` still
-//! does (`ConvertClassadJobRouterRouteToXForm` of `xform_utils.cpp`; transform.md 11).
+//! does (`ConvertClassadJobRouterRouteToXForm` of `xform_utils.cpp`).
 
 use std::collections::BTreeMap;
 

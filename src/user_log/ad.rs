@@ -1,4 +1,4 @@
-//! Events as ads, and those ads as XML and JSON (`ULogEvent::toClassAd`; user_log.md 5, 6).
+//! Events as ads, and those ads as XML and JSON (`ULogEvent::toClassAd`).
 
 use bstr::BString;
 

@@ -1,4 +1,4 @@
-//! The table of resources at the end of 004 and 005 (`formatUsageAd`; user_log.md 4).
+//! The table of resources at the end of 004 and 005 (`formatUsageAd`).
 
 use std::collections::BTreeMap;
 

@@ -63,7 +63,7 @@ impl EventTime {
         out
     }
 
-    /// As it stands in the ad forms: always with `T` and milliseconds (user_log.md 5).
+    /// As it stands in the ad forms: always with `T` and milliseconds (`ULogEvent::toClassAd`).
     pub fn iso(&self) -> String {
         let EventTime { month, day, hour, minute, second, .. } = *self;
         let (year, milli) = (self.year.unwrap_or(0), self.milli.unwrap_or(0));

@@ -251,7 +251,7 @@ fn slots_show_one_another_as_they_are_now() {
     assert!(busy.contains("\nslot1_State = \"Claimed\"\n"), "{busy}");
 }
 
-/// As of a condor_startd with `-local-name` (config.md 9.2): `NAME.KNOB` goes before `STARTD.KNOB`; `STARTD.NAME.KNOB` is read by nobody.
+/// As of a condor_startd with `-local-name` (`find_macro_item`, config.cpp): `NAME.KNOB` goes before `STARTD.KNOB`; `STARTD.NAME.KNOB` is read by nobody.
 #[test]
 fn a_local_name_has_knobs_of_its_own() {
     let lines = "RANK = 1\nSTARTD.RANK = 2\nWEST.RANK = 3\nSTARTD.EAST.RANK = 4\nEAST.RANK = 5";

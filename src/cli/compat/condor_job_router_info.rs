@@ -1,4 +1,4 @@
-//! `condor_job_router_info`: its command line, output and statuses (reference: `job_router_info.cpp`; router.md 12).
+//! `condor_job_router_info`: its command line, output and statuses (reference: `job_router_info.cpp`).
 
 mod jobs;
 mod log;

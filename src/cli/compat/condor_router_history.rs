@@ -1,4 +1,4 @@
-//! `condor_router_history`: its command line, output and statuses (reference: the script of that name; router.md 14).
+//! `condor_router_history`: its command line, output and statuses (reference: the script of that name).
 //!
 //! Where the script ends in a traceback (equal hours, a site without completed jobs, missing attributes), the table that
 //! was meant is printed.

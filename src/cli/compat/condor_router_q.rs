@@ -1,4 +1,4 @@
-//! `condor_router_q`: its command line and tables (reference: the script of that name; router.md 13), out of the queue log
+//! `condor_router_q`: its command line and tables (reference: the script of that name), out of the queue log
 //! that the configuration names.
 
 use std::collections::BTreeMap;

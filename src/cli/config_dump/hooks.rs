@@ -124,7 +124,7 @@ pub(super) struct SlotGroup {
     pub(super) slot_type: u32,
 }
 
-/// The slots that a startd with this configuration makes, those alike together (`slots.md` 1).
+/// The slots that a startd with this configuration makes, those alike together (`slot_builder.cpp`, initTypes, countTypes).
 pub(super) fn slot_groups(config: &Config, world: &dyn World) -> Vec<SlotGroup> {
     let view = config.view(world);
     let number =

@@ -22,7 +22,7 @@ const TOLD: u64 = 10;
 /// How much a compressed file may hold, in bytes.
 const UNPACKED: usize = 2 << 30;
 
-/// The queue log that the configuration names (router.md 2): that of the second schedd first where copies are asked for.
+/// The queue log that the configuration names (`Scheduler::Scheduler`, schedd_main.cpp): that of the second schedd first where copies are asked for.
 pub(super) fn configured_log(view: &View<'_>, copies: bool) -> Option<PathBuf> {
     let text = |name: &str| view.string(name).ok().flatten().map(|setting| setting.value);
     let spool =

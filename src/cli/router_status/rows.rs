@@ -1,4 +1,4 @@
-//! Sources and copies of a queue brought together, with the state of each pair (router.md 20).
+//! Sources and copies of a queue brought together, with the state of each pair.
 
 use bstr::BString;
 use rustc_hash::{FxHashMap, FxHashSet};

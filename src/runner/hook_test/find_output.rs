@@ -232,7 +232,7 @@ fn is_name(name: &[u8]) -> bool {
         && name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
 }
 
-/// Attributes that a starter has read before a prepare hook runs (hooks.md 5.2).
+/// Attributes that a starter has read before a prepare hook runs (`JobInfoCommunicator::initJobInfo`, `JICLocal::initJobInfo`).
 const READ_BEFORE: [&str; 11] = [
     "Iwd",
     "In",
@@ -247,7 +247,7 @@ const READ_BEFORE: [&str; 11] = [
     "HookKeyword",
 ];
 
-/// What the transfer of input has read before PREPARE_JOB runs (hooks.md 5.1 step 3); PREPARE_JOB_BEFORE_TRANSFER can set it.
+/// What the transfer of input has read before PREPARE_JOB runs (`FileTransfer::Init`); PREPARE_JOB_BEFORE_TRANSFER can set it.
 const READ_BY_TRANSFER: [&str; 4] =
     ["TransferInput", "TransferExecutable", "PublicInputFiles", "TransferInputRemaps"];
 

@@ -1,4 +1,4 @@
-//! One call of a router hook, run to its end within a time limit (`JobRouterHookMgr.cpp`; router.md 7).
+//! One call of a router hook, run to its end within a time limit (`JobRouterHookMgr.cpp`).
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -1,5 +1,5 @@
 //! The token files of a router: made when it starts, and anew every JOB_ROUTER_IDTOKEN_REFRESH seconds
-//! (`JobRouter::refreshIDTokens`; router.md 17.1).
+//! (`JobRouter::refreshIDTokens`).
 
 use std::fs::OpenOptions;
 use std::io::{self, Read, Write};

@@ -42,7 +42,7 @@ pub(super) fn spec(
         session: if process.own_session { Session::Own } else { Session::Inherit },
         nice: process.nice,
         limits: process.limits.clone(),
-        // Inherited from the daemon and never reset (starter.md 10).
+        // Inherited from the daemon and never reset (`OsProc::StartJob`).
         ignore_sigpipe: true,
         mounts,
         private_shm: process.private_shm,

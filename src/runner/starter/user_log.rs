@@ -1,6 +1,6 @@
 //! The log that a job without a shadow asks for with `StarterUserLog`.
 //!
-//! Reference: `local_user_log.cpp`; what is written when: starter.md 20. A log that cannot be opened stops nothing.
+//! Reference: `local_user_log.cpp`, called by `jic_local.cpp`. A log that cannot be opened stops nothing.
 
 use std::fs;
 use std::io::{self, Write};
@@ -160,7 +160,7 @@ impl UserLog {
     }
 }
 
-/// The log never says that there is a core file (starter.md 20).
+/// The log never says that there is a core file (`LocalUserLog::logTerminate`).
 fn ending(exit: Exit) -> Ending {
     match exit {
         Exit::Code(code) => Ending::Exited(code.into()),

@@ -1,4 +1,4 @@
-//! Attributes an administrator adds to slot ads: STARTD_ATTRS and its kin (`Resource::publish_static`; slots.md 4).
+//! Attributes an administrator adds to slot ads: STARTD_ATTRS and its kin (`Resource::publish_static`).
 
 use bstr::BString;
 

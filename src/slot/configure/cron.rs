@@ -1,4 +1,4 @@
-//! STARTD_CRON_JOBLIST and what belongs to each of its jobs (hooks.md 8.1).
+//! STARTD_CRON_JOBLIST and what belongs to each of its jobs (`cron_job_mgr.cpp`, `cron_job_params.cpp`).
 
 use std::sync::Arc;
 

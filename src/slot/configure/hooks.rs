@@ -1,4 +1,4 @@
-//! The hooks of a slot: its keyword and the paths that pass the checks (hooks.md 2.1 and 3).
+//! The hooks of a slot: its keyword and the paths that pass the checks (`Resource::getHookKeyword`, `StartdHookMgr::getHookPath`).
 
 use std::path::PathBuf;
 

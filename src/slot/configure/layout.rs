@@ -1,4 +1,4 @@
-//! How many slots of which type (`slot_builder.cpp` initTypes, countTypes; slots.md 1.2 and 1.5).
+//! How many slots of which type (`slot_builder.cpp` initTypes, countTypes).
 
 use super::knobs::{ConfigureError, Knobs};
 use crate::quirks::Quirks;

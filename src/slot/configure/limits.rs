@@ -1,5 +1,4 @@
-//! Requirements and WithinResourceLimits of a slot (`Reqexp.cpp`, `MachAttributes::withinLimitsExpression`;
-//! slots.md 6).
+//! Requirements and WithinResourceLimits of a slot (`Reqexp.cpp`, `MachAttributes::withinLimitsExpression`).
 
 use super::knobs::{ConfigureError, Knobs};
 use crate::classad::{ClassAd, Context, Expr, Value};

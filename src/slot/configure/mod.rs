@@ -1,5 +1,5 @@
 //! Makes the machine's `Settings` from a configuration and what was measured: how many slots, what each has and
-//! publishes, its policy and its hooks (slots.md 1 to 6).
+//! publishes, its policy and its hooks.
 
 mod attributes;
 mod cron;

@@ -1,5 +1,5 @@
 //! Policy expressions as attributes of the internal ad (`ResMgr::init_config_classad`,
-//! `Resource::publish_slot_config_overrides`; policy.md 7).
+//! `Resource::publish_slot_config_overrides`).
 
 use std::cell::RefCell;
 

@@ -1,4 +1,4 @@
-//! Totals of the machine: processors, memory, swap, disk, custom resources (`ResAttributes.cpp`; slots.md 1.1 and 2).
+//! Totals of the machine: processors, memory, swap, disk, custom resources (`ResAttributes.cpp`).
 
 use super::knobs::{ConfigureError, Knobs};
 use super::machine::Surroundings;

@@ -86,9 +86,7 @@ fn explained(question: &Question, theirs: &str) -> Option<&'static str> {
         return Some("depends on accounts and maps of the machine");
     }
     if (uses("splitTime") || uses("formatTime")) && question.has_huge_number() {
-        return Some(
-            "the year does not fit an int, and the reference shows memory that it has not set (classad.md 16)",
-        );
+        return Some("the year does not fit an int, and the reference shows memory that it has not set");
     }
     if question.kind == Kind::Flatten && question.text.contains('[') {
         return Some("the module flattens ads within an expression as if they stood in no ad");

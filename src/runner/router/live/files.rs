@@ -13,7 +13,7 @@ use crate::runner::router::spool::{self, Copying, Way};
 const LARGEST_PROXY: u64 = 1 << 20;
 
 impl Live<'_> {
-    /// Copies the proxy that the route lends, for the job's owner alone; none if it lends none (router.md 17.3).
+    /// Copies the proxy that the route lends, for the job's owner alone; none if it lends none (`RoutedJob::PrepareSharedX509UserProxy`).
     pub(super) fn lend(&self, source: JobId, ad: &ClassAd) -> Result<Option<PathBuf>, String> {
         let Some(file) = self.router.lent_proxy(source, self.options.world) else { return Ok(None) };
         let copy = PathBuf::from(format!("{}.{source}", file.to_path_lossy().display()));
