@@ -1,7 +1,7 @@
 //! The router's life as a pure machine: what happens is an event, what is to be done an action.
 //!
 //! Reference: `JobRouter.cpp` (Poll, TakeOverJob, SubmitJob, CheckSubmittedJobStatus, FinalizeJob, CleanupJob,
-//! CleanupRetiredJob, AdoptOrphans); router.md 8 to 10. Each action that can fail is answered by an event.
+//! CleanupRetiredJob, AdoptOrphans). Each action that can fail is answered by an event.
 
 mod hooks;
 mod orphans;
@@ -228,7 +228,7 @@ impl Router {
         self.jobs.get(&source.to_string()).is_some_and(|job| job.sandboxed)
     }
 
-    /// The proxy that the route of a source lends to its copy, which gets a file of its own (router.md 17.3).
+    /// The proxy that the route of a source lends to its copy, which gets a file of its own (`RoutedJob::PrepareSharedX509UserProxy`).
     pub fn lent_proxy(&self, source: JobId, world: &dyn World) -> Option<BString> {
         let job = self.jobs.get(&source.to_string())?;
         self.table.routes[self.table.find(&job.route)?].lent_proxy(&job.source, world)

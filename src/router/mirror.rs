@@ -1,4 +1,4 @@
-//! What a source job takes over from its copy while it is routed (`update_job_status`, VanillaToGrid.cpp; router.md 9).
+//! What a source job takes over from its copy while it is routed (`update_job_status`, VanillaToGrid.cpp).
 
 use bstr::{BString, ByteSlice};
 

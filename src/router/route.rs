@@ -186,7 +186,7 @@ impl Reader<'_, '_> {
 }
 
 impl Route {
-    /// The proxy file that it lends to the copy of a job; none if it lends none or names none (router.md 17.3).
+    /// The proxy file that it lends to the copy of a job; none if it lends none or names none.
     pub fn lent_proxy(&self, source: &ClassAd, world: &dyn World) -> Option<BString> {
         if !self.use_shared_proxy.truth(source, world) {
             return None;

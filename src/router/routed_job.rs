@@ -5,7 +5,7 @@ use bstr::BString;
 use crate::classad::ClassAd;
 use crate::job::JobId;
 
-/// Where a job stands in its life (router.md 8).
+/// Where a job stands in its life (RoutedJob.h).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Phase {
     /// Chosen, not yet claimed.

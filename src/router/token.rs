@@ -1,5 +1,4 @@
-//! IDTOKENs that a router makes for its copies (`JobRouter::CreateIDTokenFile`, `Condor_Auth_Passwd::generate_token`;
-//! router.md 17.1).
+//! IDTOKENs that a router makes for its copies (`JobRouter::CreateIDTokenFile`, `Condor_Auth_Passwd::generate_token`).
 //!
 //! A token is a JWT that HMAC-SHA-256 signs. Its key is derived with HKDF from a signing key, which stands scrambled in a file;
 //! that of the pool counts twice over.

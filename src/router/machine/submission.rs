@@ -1,4 +1,4 @@
-//! What a submission does to the copy as the router keeps it (`submit_job`, submit_job.cpp; router.md 8.4): the cleanup hook
+//! What a submission does to the copy as the router keeps it (`submit_job`, submit_job.cpp): the cleanup hook
 //! reads it where the queue has not shown the copy yet.
 
 use super::*;

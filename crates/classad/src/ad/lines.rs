@@ -108,7 +108,7 @@ impl LineError {
 }
 
 impl ClassAd {
-    /// Takes one line `Name = value` of a long ad (hooks.md 2.5): leading white space is skipped, the name ends at the
+    /// Takes one line `Name = value` of a long ad (`ClassAd::Insert`, classad.cpp): leading white space is skipped, the name ends at the
     /// first `=`, any name is taken, text behind a complete expression is ignored.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! Expressions and values into text: new, old and pretty forms (classad.md 10; reference: sink.cpp).
+//! Expressions and values into text: new, old and pretty forms (reference: sink.cpp).
 //!
 //! Nothing here recurses, so that an expression of a million terms prints as well as a small one.
 
@@ -281,7 +281,7 @@ pub(crate) fn node(tree: &Tree, root: NodeId, form: Form, out: &mut Vec<u8>) {
                 out.push(b'.');
                 name(tree.name_bytes(text), form, out);
             }
-            // The name behind a base is printed raw (classad.md 10.2).
+            // The name behind a base is printed raw (`ClassAdUnParser::Unparse`, sink.cpp).
             Node::Attr { base, name: text } => {
                 todo.extend([Task::Node(tree, base), Task::Text("."), Task::Raw(tree.name_bytes(text))]);
             }
@@ -462,7 +462,7 @@ impl Expr {
         out.into()
     }
 
-    /// The new form with a line for each attribute and element of nested ads and lists (classad.md 10.7).
+    /// The new form with a line for each attribute and element of nested ads and lists (`PrettyPrint`, sink.cpp).
     pub fn unparse_pretty(&self) -> BString {
         pretty(self)
     }

@@ -34,7 +34,7 @@ pub(crate) struct ComputedList<'a> {
     pub(crate) items: Items<'a>,
     /// The ad in whose expression the list stands; its elements are evaluated there.
     pub(crate) scope: Option<&'a Scope<'a>>,
-    /// Made by one of the functions whose lists are of the hidden flavour (classad.md 2).
+    /// Made by one of the functions whose lists are of the hidden flavour (value.h).
     pub(crate) shared: bool,
 }
 
@@ -47,7 +47,7 @@ pub(crate) enum Items<'a> {
     Values(&'a [Computed<'a>]),
 }
 
-/// An evaluation that came to no value (classad.md 8.3): a limit was reached, or a function refused.
+/// An evaluation that came to no value (`ExprTree::Evaluate`, exprTree.cpp): a limit was reached, or a function refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Failure;
 
@@ -100,7 +100,7 @@ impl<'a> Computed<'a> {
         }
     }
 
-    /// The truth of a boolean or number ("boolean-equivalent", classad.md 2).
+    /// The truth of a boolean or number ("boolean-equivalent": `IsBooleanValueEquiv`, value.h).
     #[inline]
     pub(crate) fn truth(self) -> Option<bool> {
         match self {
@@ -121,7 +121,7 @@ impl<'a> Computed<'a> {
         matches!(self, Computed::Error)
     }
 
-    /// A value as it becomes when it is made a literal again: a relative time loses its fraction (classad.md 6.5).
+    /// A value as it becomes when it is made a literal again: a relative time loses its fraction (literals.cpp).
     pub(crate) fn as_literal(self) -> Self {
         match self {
             Computed::RelTime(seconds) => Computed::RelTime(f64::from(numbers::truncate32(seconds))),
@@ -148,7 +148,7 @@ impl<'a> Computed<'a> {
         }
     }
 
-    /// The text that functions turn a value into (classad.md 6.1); `None` for undefined and error.
+    /// The text that functions turn a value into (`convertValueToStringValue`, value.cpp); `None` for undefined and error.
     pub(crate) fn to_text(self) -> Option<std::borrow::Cow<'a, [u8]>> {
         let mut out = Vec::new();
         match self {

@@ -13,7 +13,7 @@ use crate::syntax::{Expr, Value};
 
 /// The surroundings of an evaluation: the ad it is made for (MY), the other ad of a match (TARGET), and the world.
 ///
-/// Evaluation never panics and always ends. Where the reference fails to find a value at all (classad.md 8.3), the
+/// Evaluation never panics and always ends. Where the reference fails to find a value at all (`ExprTree::Evaluate`, exprTree.cpp), the
 /// value is `error`, as its tools print it; [`Context::try_eval`] tells the difference.
 ///
 /// ```
@@ -68,7 +68,7 @@ impl<'a> Context<'a> {
         self
     }
 
-    /// Strict mode (`STRICT_CLASSAD_EVALUATION`) or condor mode, whatever mode is set: classad.md 1.
+    /// Strict mode (`STRICT_CLASSAD_EVALUATION`) or condor mode, whatever mode is set.
     #[must_use]
     pub fn strict(mut self, strict: bool) -> Self {
         self.strict = strict;
@@ -111,7 +111,7 @@ impl<'a> Context<'a> {
     }
 
     /// The value of an expression; `None` when the evaluation failed: a limit was reached or a function refused
-    /// (classad.md 8.3).
+    /// (`ExprTree::Evaluate`, exprTree.cpp).
     pub fn try_eval(&self, expr: &Expr) -> Option<Value> {
         // Literals need no evaluator.
         if let (crate::syntax::expr::Repr::Scalar(value), None) = (&expr.0, self.observer) {

@@ -1,4 +1,4 @@
-//! Evaluation of expressions (classad.md 5, 7, 8; reference: exprTree.cpp, attrrefs.cpp, operators.cpp, exprList.cpp).
+//! Evaluation of expressions (reference: exprTree.cpp, attrrefs.cpp, operators.cpp, exprList.cpp).
 //!
 //! It always ends: what it may still do is counted by a [`Budget`], and what it may use of the stack is bounded
 //! ([`MAX_STACK`]).
@@ -422,7 +422,7 @@ impl<'a> Evaluator<'a> {
         Ok(At { current: Some(scope), written: Some(written) })
     }
 
-    /// Evaluates an attribute's expression unless it is being evaluated already, which is undefined (classad.md 8.1).
+    /// Evaluates an attribute's expression unless it is being evaluated already, which is undefined (`ExprTree::Evaluate`, exprTree.cpp).
     fn under_way(&mut self, key: usize, tree: &'a Arc<Tree>, id: NodeId, at: At<'a>) -> Evaluated<'a> {
         if self.active.contains(key) {
             return Ok(Computed::Undefined);

@@ -1,4 +1,4 @@
-//! Partial evaluation: what is known of an expression worked in (classad.md 15.4; reference: `_Flatten` of
+//! Partial evaluation: what is known of an expression worked in (reference: `_Flatten` of
 //! operators.cpp, attrrefs.cpp, fnCall.cpp).
 
 use std::sync::Arc;

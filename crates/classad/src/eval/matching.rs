@@ -1,4 +1,4 @@
-//! Symmetric match and rank of two ads (classad.md 15; reference: matchClassad.cpp).
+//! Symmetric match and rank of two ads (reference: matchClassad.cpp).
 
 use crate::ad::ClassAd;
 use crate::eval::context::{Context, Question};

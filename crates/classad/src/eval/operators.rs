@@ -1,4 +1,4 @@
-//! What the operators make of values (classad.md 5; reference: operators.cpp). Nothing here can fail or evaluate.
+//! What the operators make of values (reference: operators.cpp). Nothing here can fail or evaluate.
 
 use std::cmp::Ordering;
 

@@ -1,4 +1,4 @@
-//! The names that expressions refer to (classad.md 15.3; reference: classad.cpp, GetExternalReferences and
+//! The names that expressions refer to (reference: classad.cpp, GetExternalReferences and
 //! GetInternalReferences).
 
 use std::sync::Arc;

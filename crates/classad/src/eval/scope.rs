@@ -1,4 +1,4 @@
-//! Ads as places where names are looked up: an ad, and the ads it stands in (classad.md 7).
+//! Ads as places where names are looked up: an ad, and the ads it stands in (attrrefs.cpp).
 
 use std::sync::Arc;
 

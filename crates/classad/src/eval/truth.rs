@@ -1,4 +1,4 @@
-//! The truth of values, and the one table of `&&` and `||` (classad.md 5.6, 5.7; reference: `doLogical`, operators.cpp).
+//! The truth of values, and the one table of `&&` and `||` (reference: `doLogical`, operators.cpp).
 
 use crate::eval::computed::{Computed, Evaluated, Failure};
 use crate::syntax::Value;

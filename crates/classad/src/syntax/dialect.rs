@@ -5,7 +5,7 @@ use crate::syntax::mode;
 /// How a text is to be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dialect {
-    /// Condor mode, as all tools and daemons use it; else strict mode (classad.md 1).
+    /// Condor mode, as all tools and daemons use it; else strict mode (`ClassAdReconfig`, compat_classad.cpp).
     pub(crate) condor: bool,
     /// Strings of long ads, where a backslash is an ordinary byte.
     pub(crate) old_strings: bool,

@@ -159,7 +159,7 @@ pub(crate) fn push_value(builder: &mut Builder, value: &Value) -> NodeId {
         Value::Real(r) => builder.push(Node::Real(*r)),
         Value::Str(text) => builder.string(text),
         Value::AbsTime(time) => builder.time(*time),
-        // Turning a value into a literal cuts a relative time to whole seconds (classad.md 6.5).
+        // Turning a value into a literal cuts a relative time to whole seconds (literals.cpp).
         Value::RelTime(seconds) => {
             let seconds = f64::from(crate::syntax::numbers::truncate32(*seconds));
             builder.push(Node::RelTime(seconds))
@@ -200,7 +200,7 @@ fn literal_value(tree: &Arc<Tree>, id: NodeId) -> Option<Value> {
     }
 }
 
-/// Equal by structure, node by node, names with their case (classad.md 15.5).
+/// Equal by structure, node by node, names with their case (`SameAs`).
 impl PartialEq for Expr {
     fn eq(&self, other: &Self) -> bool {
         match (&self.0, &other.0) {

@@ -1,4 +1,4 @@
-//! Bytes into tokens (classad.md 3; reference: lexer.cpp).
+//! Bytes into tokens (reference: lexer.cpp).
 
 use crate::syntax::Dialect;
 use crate::syntax::numbers::{is_space, strtod};

@@ -1,4 +1,4 @@
-//! Condor mode or strict mode: how the ClassAd language of this process reads and evaluates (classad.md 1; reference:
+//! Condor mode or strict mode: how the ClassAd language of this process reads and evaluates (reference:
 //! `ClassAdReconfig` and `SetOldClassAdSemantics`, where it is one switch of the whole process, set whenever a
 //! configuration is read).
 

@@ -1,4 +1,4 @@
-//! Tokens into expressions (classad.md 4; reference: source.cpp).
+//! Tokens into expressions (reference: source.cpp).
 
 use std::cell::Cell;
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! Times as text, and the calendar (classad.md 9.6, 10.5, 10.6; reference: literals.cpp, util.cpp).
+//! Times as text, and the calendar (reference: literals.cpp, util.cpp).
 
 use std::sync::OnceLock;
 
@@ -270,7 +270,7 @@ pub(crate) fn push_rel(seconds: f64, out: &mut Vec<u8>) {
         rest = -rest;
     }
     let fraction = rest - rest.floor();
-    // The reference casts to int; what does not fit prints as an x86-64 makes it (classad.md 10.6).
+    // The reference casts to int; what does not fit prints as an x86-64 makes it (sink.cpp).
     let whole = numbers::truncate32(rest);
     let (days, of_day) = (whole / 86_400, whole % 86_400);
     let (hours, of_hour) = (of_day / 3600, of_day % 3600);

@@ -35,7 +35,7 @@ pub(crate) enum Node {
     Str(Text),
     /// Index into the times.
     AbsTime(u32),
-    /// A `relTime("...")` literal. It evaluates to a real (classad.md 6.5).
+    /// A `relTime("...")` literal. It evaluates to a real (literals.cpp).
     RelTime(f64),
     /// A name, looked up from the current ad. It is also what nodes with a name of their own mean by its number.
     Name {
@@ -117,7 +117,7 @@ pub(crate) enum BinaryOp {
     Subscript,
 }
 
-/// Names that mean something where no attribute of that name is in the ad (classad.md 7.3).
+/// Names that mean something where no attribute of that name is in the ad (`AttributeReference::_Evaluate`, attrrefs.cpp).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Special {
     None,
@@ -497,7 +497,7 @@ impl Tree {
     }
 
     /// Whether two expressions are the same node by node: names with their case, parentheses counted
-    /// (reference: `SameAs`; classad.md 15.5).
+    /// (reference: `SameAs`).
     pub(crate) fn same(&self, id: NodeId, other: &Tree, other_id: NodeId) -> bool {
         let mut todo = vec![(id, other_id)];
         while let Some((a, b)) = todo.pop() {

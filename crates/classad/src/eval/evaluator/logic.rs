@@ -1,4 +1,4 @@
-//! Operators with two operands, and truth that is decided without moving values about (classad.md 5).
+//! Operators with two operands, and truth that is decided without moving values about (operators.cpp).
 
 use std::sync::Arc;
 
@@ -76,7 +76,7 @@ impl<'a> Evaluator<'a> {
         operators::logic_of_comparison(op, left, right)
     }
 
-    /// `&&` and `||` (classad.md 5.6, 5.7).
+    /// `&&` and `||` (`Operation::doLogical`, operators.cpp).
     pub(super) fn connect(
         &mut self,
         tree: &'a Arc<Tree>,

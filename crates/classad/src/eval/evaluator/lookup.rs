@@ -1,4 +1,4 @@
-//! Where names are found: in the current ad, the ads around it, and the other side of a match (classad.md 7).
+//! Where names are found: in the current ad, the ads around it, and the other side of a match (attrrefs.cpp).
 
 use super::{Evaluator, LEFT_CONTEXT, RIGHT_CONTEXT, same};
 use crate::eval::computed::{Evaluated, Failure};

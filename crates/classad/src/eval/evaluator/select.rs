@@ -126,7 +126,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// `list.name`: the list of what `name` is in each element (classad.md 5.10).
+    /// `list.name`: the list of what `name` is in each element (`AttributeReference::_Evaluate`, attrrefs.cpp).
     pub(super) fn project(
         &mut self,
         list: &ComputedList<'a>,

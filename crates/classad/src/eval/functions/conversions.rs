@@ -1,4 +1,4 @@
-//! Conversions between types (classad.md 6; reference: `convertValueTo...Value`, value.cpp).
+//! Conversions between types (reference: `convertValueTo...Value`, value.cpp).
 
 use super::{Call, Entry};
 use crate::eval::computed::{Computed, Evaluated};

@@ -1,4 +1,4 @@
-//! Functions that take expressions rather than values (classad.md 9.7; reference: fnCall.cpp, compat_classad.cpp).
+//! Functions that take expressions rather than values (reference: fnCall.cpp, compat_classad.cpp).
 
 use super::{Call, Entry};
 use crate::ad::unparse::{self, Form};

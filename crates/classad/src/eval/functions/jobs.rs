@@ -1,4 +1,4 @@
-//! Arguments, environments and accounts (classad.md 9.9, 9.10; reference: compat_classad.cpp).
+//! Arguments, environments and accounts (reference: compat_classad.cpp).
 
 use super::{Call, Entry};
 use crate::eval::computed::{Computed, Evaluated, Failure};

@@ -1,4 +1,4 @@
-//! Functions over lists (classad.md 9.2; reference: fnCall.cpp).
+//! Functions over lists (reference: fnCall.cpp).
 
 use super::{Call, Entry};
 use crate::eval::computed::{Computed, ComputedList, Evaluated, Failure};

@@ -1,4 +1,4 @@
-//! Rounding, powers, steps and chance (classad.md 9.3; reference: `doRound`, `doMath2`, `random`, fnCall.cpp).
+//! Rounding, powers, steps and chance (reference: `doRound`, `doMath2`, `random`, fnCall.cpp).
 
 use super::conversions::real_of;
 use super::{Call, Entry};

@@ -1,8 +1,8 @@
-//! The functions of the language (classad.md 9).
+//! The functions of the language (fnCall.cpp).
 //!
 //! A function is a Rust function that is handed a [`Call`]: its arguments not yet evaluated, the place they stand in,
 //! and the evaluator. It evaluates what it needs, in the order it wants, and gives a value; `Err(Failure)` means that
-//! the whole evaluation fails (classad.md 8.3), which few functions do. An argument's failure is passed on with `?`.
+//! the whole evaluation fails (`ExprTree::Evaluate`, exprTree.cpp), which few functions do. An argument's failure is passed on with `?`.
 //! Texts, lists and ads that a function makes are given to the evaluation's arena: [`Call::text`], [`Call::list`],
 //! [`Call::ad`]. Each file of this room has one subject and a table of its own, which [`TABLES`] collects:
 //!
@@ -124,7 +124,7 @@ impl<'a> Call<'_, 'a> {
         self.evaluator.arena.text(text.into()).map(Computed::Str).ok_or(Failure)
     }
 
-    /// A list made by the function. `shared` is the hidden flavour (classad.md 2): true for `split`, `splitUserName`,
+    /// A list made by the function. `shared` is the hidden flavour (value.h): true for `split`, `splitUserName`,
     /// `splitSlotName`, `argsToList`, `evalInEachContext`.
     pub(crate) fn list(&self, values: Vec<Computed<'a>>, shared: bool) -> Evaluated<'a> {
         let arena = self.evaluator.arena;

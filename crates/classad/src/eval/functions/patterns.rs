@@ -1,4 +1,4 @@
-//! Regular expressions (classad.md 9.5, 9.8; reference: `regexp_helper`, fnCall.cpp).
+//! Regular expressions (reference: `regexp_helper`, fnCall.cpp).
 
 use super::substitute::{Extent, substitute};
 use super::{Call, Entry, tokens};

@@ -1,4 +1,4 @@
-//! Lists within strings (classad.md 9.8; reference: compat_classad.cpp, fnCall.cpp).
+//! Lists within strings (reference: compat_classad.cpp, fnCall.cpp).
 
 use super::{Call, Entry, tokens};
 use crate::eval::computed::{Computed, Evaluated, Failure};

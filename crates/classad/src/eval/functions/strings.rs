@@ -1,4 +1,4 @@
-//! Strings and versions (classad.md 9.4; reference: fnCall.cpp, compat_classad.cpp).
+//! Strings and versions (reference: fnCall.cpp, compat_classad.cpp).
 
 use super::conversions::int32;
 use super::tokens;

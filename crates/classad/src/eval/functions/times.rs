@@ -1,4 +1,4 @@
-//! Times and dates (classad.md 9.6; reference: fnCall.cpp, util.cpp).
+//! Times and dates (reference: fnCall.cpp, util.cpp).
 
 use super::conversions::int32;
 use super::{Call, Entry};

@@ -1,4 +1,4 @@
-//! Tests of types, and the choice between two values (classad.md 9.1, 9.3; reference: fnCall.cpp).
+//! Tests of types, and the choice between two values (reference: fnCall.cpp).
 
 use super::Entry;
 use crate::eval::computed::{Computed, Evaluated};

@@ -1,4 +1,4 @@
-//! Ads as JSON objects (classad.md 13; reference: jsonSink.cpp, jsonSource.cpp).
+//! Ads as JSON objects (reference: jsonSink.cpp, jsonSource.cpp).
 //!
 //! What JSON has no word for is written as `"\/Expr(...)\/"`. The reader is the language's own lexer with other
 //! escapes, so it also takes comments, joined strings and stray commas. Neither side recurses.
@@ -123,7 +123,7 @@ impl Writer<'_> {
             return self.scalar(value);
         }
         match tree.node(id) {
-            // A relative time that was written as a literal is but a number (classad.md 6.5).
+            // A relative time that was written as a literal is but a number (literals.cpp).
             Node::RelTime(real) => self.real(real),
             Node::List { first, count } => {
                 self.out.push(b'[');

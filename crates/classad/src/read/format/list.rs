@@ -1,5 +1,5 @@
 //! Lists of ads as the condor tools print them: brackets around, separators between, in any of the forms
-//! (classad.md 12; reference: `CondorClassAdListWriter`, compat_classad.cpp).
+//! (reference: `CondorClassAdListWriter`, compat_classad.cpp).
 
 use std::borrow::Cow;
 use std::io::{self, Write};

@@ -1,4 +1,4 @@
-//! Ads in the long form: a line `Name = value` for each attribute (classad.md 11).
+//! Ads in the long form: a line `Name = value` for each attribute (`sPrintAd`, compat_classad.cpp).
 
 use std::borrow::Cow;
 use std::cell::Cell;

@@ -1,4 +1,4 @@
-//! Streams of ads from anything that can be read, in constant memory, in any of the forms (classad.md 12).
+//! Streams of ads from anything that can be read, in constant memory, in any of the forms (`CondorClassAdFileIterator`, compat_classad.cpp).
 //!
 //! [`AdReader`] is for people: it finds out the form by itself, takes banners and history trailers for what they are,
 //! and reports what it cannot read without losing the rest. [`ReferenceReader`] does to the letter what the condor

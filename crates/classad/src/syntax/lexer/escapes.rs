@@ -61,7 +61,7 @@ pub(crate) fn unescape(raw: &[u8], out: &mut Vec<u8>) -> bool {
     })
 }
 
-/// Resolves the escapes of JSON strings, with the reference's own idea of `\u` (classad.md 13).
+/// Resolves the escapes of JSON strings, with the reference's own idea of `\u` (jsonSource.cpp).
 pub(crate) fn unescape_json(raw: &[u8], out: &mut Vec<u8>) -> bool {
     resolve(raw, out, |letter, rest, out| {
         if letter != b'u' {

@@ -1,7 +1,7 @@
-//! Ads as XML (classad.md 14; reference: xmlSink.cpp, xmlSource.cpp, xmlLexer.cpp).
+//! Ads as XML (reference: xmlSink.cpp, xmlSource.cpp, xmlLexer.cpp).
 //!
 //! The reader takes what the reference takes, which is not quite XML: text outside of values is skipped, tags need not
-//! be closed. Where the reference loops for ever (classad.md 16) ours skips what it cannot use. Neither side recurses.
+//! be closed. Where the reference loops for ever ours skips what it cannot use. Neither side recurses.
 
 mod read;
 mod write;
