@@ -28,6 +28,13 @@ fn account(user: User) -> Account {
     }
 }
 
+/// The umask of this process, unchanged.
+pub fn umask() -> u32 {
+    let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = text.lines().find_map(|line| line.strip_prefix("Umask:")).unwrap_or_default();
+    u32::from_str_radix(mask.trim(), 8).unwrap_or(0o022)
+}
+
 /// The account with all its groups, as a child takes it on.
 pub fn of_account(account: &Account) -> Identity {
     let gid = Gid::from_raw(account.gid);

@@ -16,6 +16,7 @@ use crate::hook::cron_job::{CronJob, CronManager, CronMode};
 use crate::os::{Event, Reactor, RealWorld, clock, identity};
 use crate::quirks::{Quirk, Quirks};
 use crate::runner::cron::{CronRunner, CronSurroundings, CronTold};
+use crate::runner::hook_test;
 use crate::runner::hook_test::CronHeard;
 use crate::slot::cron_ads::CronAds;
 use crate::slot::cron_schedule::{CronEvent, CronNote};
@@ -49,7 +50,7 @@ pub(super) struct Manner {
 impl Manner {
     /// As the command line says.
     pub(super) fn of(cli: &Shared) -> Self {
-        let patience = cli.events.timeout.unwrap_or(setup::PATIENCE);
+        let patience = cli.events.timeout.unwrap_or(hook_test::PATIENCE);
         Manner { quirks: cli.quirks.quirks, patience, silent: false }
     }
 }
@@ -97,7 +98,7 @@ impl<'a> Play<'a> {
         let quirks = manner.quirks;
         let daemon = identity::by_uid(identity::effective_uid());
         // Cron jobs get no keys of daemons, in the reference neither.
-        let mut environment = setup::caller_environment(world, &cli.config.choice(), Quirks::None);
+        let mut environment = hook_test::caller_environment(world, &cli.config.choice(), Quirks::None);
         variables::put(&mut environment, &variables::pairs(&args.env)?, &args.path_prepend);
         let account = setup::account(args.user.as_deref())?;
         let switches = args.user.is_some() && account != daemon;

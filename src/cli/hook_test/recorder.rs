@@ -14,7 +14,7 @@ use nix::libc;
 use super::recorder_pump::Pump;
 use crate::cli::common::{Problem, Session, Status};
 use crate::hook::HookType;
-use crate::os::{Event, Reactor, RealWorld, Whom, clock, sigpipe_was_ignored};
+use crate::os::{Event, Reactor, RealWorld, Whom, clock, identity, sigpipe_was_ignored};
 use crate::process::{ChildSpec, Exit, LeftBehind, Session as ProcessSession, Stdio};
 use crate::runner::hook_test::record::Record;
 use crate::runner::hook_test::{Ending, facts};
@@ -78,7 +78,7 @@ pub(super) fn run(args: &RecordArgs, session: &Session) -> anyhow::Result<Status
         stdio: streams.stdio(),
         kept: others,
         session: ProcessSession::Inherit,
-        umask: umask(),
+        umask: identity::umask(),
         ignore_sigpipe: sigpipe_was_ignored(),
         blocked_signals: blocked,
         left_behind: LeftBehind::Kept,
@@ -261,10 +261,4 @@ fn blocked_signals() -> Vec<i32> {
     let mask = text.lines().find_map(|line| line.strip_prefix("SigBlk:")).unwrap_or_default();
     let mask = u64::from_str_radix(mask.trim(), 16).unwrap_or(0);
     (1..=64).filter(|signal| mask >> (signal - 1) & 1 == 1).collect()
-}
-
-fn umask() -> u32 {
-    let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = text.lines().find_map(|line| line.strip_prefix("Umask:")).unwrap_or_default();
-    u32::from_str_radix(mask.trim(), 8).unwrap_or(0o022)
 }

@@ -10,13 +10,14 @@ use clap::Args;
 
 use super::one;
 use super::options::Shared;
-use super::setup::{self, Setup};
+use super::setup::Setup;
 use super::suite_report::{self, Told};
 use crate::cli::common::{Painter, Problem, Session, Status};
 use crate::hook::{HookType, path_check};
 use crate::os::{Reactor, RealWorld};
 use crate::process::Exit;
 use crate::runner::hook_environment::HookEnvironment;
+use crate::runner::hook_test;
 use crate::runner::hook_test::record::{Record, read_all};
 use crate::runner::hook_test::{Change, Ending, Outcome, Verdict, call, replay, verdict};
 use crate::starter::Settings;
@@ -194,7 +195,7 @@ fn setup_of(
 ) -> Setup {
     let quirks = cli.quirks.quirks;
     let account = crate::os::identity::by_uid(crate::os::identity::effective_uid());
-    let mut daemon: HookEnvironment = setup::caller_environment(&**world, &cli.config.choice(), quirks);
+    let mut daemon: HookEnvironment = hook_test::caller_environment(&**world, &cli.config.choice(), quirks);
     // What the site's environment gave the hook is part of the recording; addresses and scratch directories are not.
     for entry in &record.env {
         let Some(at) = memchr::memchr(b'=', entry) else { continue };
@@ -209,7 +210,7 @@ fn setup_of(
     let path = std::path::absolute(new).unwrap_or_else(|_| new.to_owned());
     let path: bstr::BString = path.as_os_str().as_bytes().into();
     let refusal = path_check::check(&**world, &path).err().map(|error| error.to_string());
-    let patience = setup::patience(case.caller_waits, cli.events.timeout);
+    let patience = hook_test::patience(case.caller_waits, cli.events.timeout);
     Setup {
         world: Rc::clone(world),
         case,

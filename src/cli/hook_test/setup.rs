@@ -9,26 +9,24 @@ use bstr::{BString, ByteSlice};
 
 use super::options::{One, Shared};
 use super::{ads, variables};
-use crate::classad::mode;
 use crate::cli::common::{Problem, Session};
-use crate::config::{CommandPolicy, Config, LoadOptions, View, Who};
+use crate::config::{CommandPolicy, Config, View, Who};
 use crate::hook::{Caller, HookType, Knobs, caller_waits, keyword, path_check};
 use crate::os::{RealWorld, identity};
 use crate::process::{ChildSpec, Identity};
 use crate::quirks::{Quirk, Quirks};
 use crate::router::{self, RouteTable};
 use crate::runner::hook_call::{Complaints, HookCall};
-use crate::runner::hook_environment::{ConfigChoice, DaemonEnvironment, HookEnvironment};
-use crate::runner::hook_test::{Around, Case, Place, Protocol};
+use crate::runner::hook_environment::HookEnvironment;
+use crate::runner::hook_test::{
+    Around, Case, PATIENCE, Place, Protocol, caller_environment, default_config, default_settings, patience,
+};
 use crate::runner::slot::{at_rest, surroundings_of};
 use crate::slot::{self, Limits};
 use crate::starter::{Refusal, Settings, hooks};
 use crate::text::arguments;
 use crate::time::Now;
 use crate::world::{Account, World};
-
-/// How long a hook whose caller would wait for ever is waited for, unless `--timeout` says otherwise.
-pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A call that can be made, any number of times.
 pub(super) struct Setup {
@@ -159,7 +157,7 @@ impl Setup {
             }
             self.settings = default_settings();
             if self.sees_policy() {
-                let config = default_config(who)?;
+                let config = default_config(who).map_err(|error| Problem::unreadable(error.to_string()))?;
                 self.policy(&config, one)?;
             }
         }
@@ -440,54 +438,6 @@ impl Setup {
         call.ancestor = Some(HookCall::marker(self.world.now(), self.world.random()));
         Ok(call.child_spec().map_err(|error| Problem::usage(error.to_string()))?)
     }
-}
-
-/// What holds where no configuration is given: the table of defaults.
-fn default_config(who: Who) -> anyhow::Result<Config> {
-    let nothing = LoadOptions {
-        file: Some("/dev/null".into()),
-        environment: false,
-        local_files: false,
-        user_file: false,
-        ..LoadOptions::default()
-    };
-    let (config, _) = Config::load(&RealWorld::new(), &who, &nothing)
-        .map_err(|error| Problem::unreadable(error.to_string()))?;
-    Ok(config)
-}
-
-/// The starter's settings without a configuration; they are read once.
-pub(super) fn default_settings() -> Settings {
-    thread_local! {
-        static READ: Settings = {
-            let who = Who { subsystem: Caller::Starter.subsystem().into(), local_name: "".into() };
-            let world = RealWorld::new();
-            let read = mode::kept(|| default_config(who)).ok().and_then(|config| {
-                Settings::read(&config.for_slot(None, "slot1", &world), None, &world).ok()
-            });
-            read.unwrap_or_default()
-        };
-    }
-    READ.with(Clone::clone)
-}
-
-/// How long a call is waited for: as its caller waits, unless that is to be shorter.
-pub(super) fn patience(caller_waits: Option<Duration>, limit: Option<Duration>) -> Duration {
-    match (caller_waits, limit) {
-        (Some(waits), Some(limit)) => waits.min(limit),
-        (Some(waits), None) => waits,
-        (None, limit) => limit.unwrap_or(PATIENCE),
-    }
-}
-
-/// What a daemon of this machine hands to its hooks; it runs as this program does.
-pub(super) fn caller_environment(
-    world: &dyn World,
-    choice: &ConfigChoice,
-    quirks: Quirks,
-) -> HookEnvironment {
-    let account = identity::by_uid(identity::effective_uid());
-    DaemonEnvironment::of_system(account.as_ref(), world, choice).for_hooks(quirks)
 }
 
 /// The slot that is meant; a mere number is that of a slot with an ordinary name.

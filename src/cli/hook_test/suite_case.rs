@@ -20,6 +20,7 @@ use crate::cli::common::Problem;
 use crate::hook::{HookType, path_check};
 use crate::os::RealWorld;
 use crate::quirks::Quirks;
+use crate::runner::hook_test;
 use crate::runner::hook_test::suite::{self, CaseText, Expect, SuiteCase};
 use crate::runner::hook_test::{Case, Place, samples};
 
@@ -155,10 +156,10 @@ fn call(
     let Laid { text, path, files, timeout, quirks, wanted } = laid;
     let built = build(&text, hook, base)?;
     let account = crate::os::identity::by_uid(crate::os::identity::effective_uid());
-    let daemon = setup::caller_environment(&**world, &cli.config.choice(), quirks);
+    let daemon = hook_test::caller_environment(&**world, &cli.config.choice(), quirks);
     let path: BString = path.as_os_str().as_bytes().into();
     let refusal = path_check::check(&**world, &path).err().map(|error| error.to_string());
-    let patience = setup::patience(built.caller_waits, timeout);
+    let patience = hook_test::patience(built.caller_waits, timeout);
     let extra = text.env.iter().flatten();
     let prepend = text.path_prepend.iter().flatten().map(|one| base.join(one)).collect();
     let setup = Setup {
@@ -170,7 +171,7 @@ fn call(
         story: Vec::new(),
         identity: None,
         account,
-        settings: setup::default_settings(),
+        settings: hook_test::default_settings(),
         daemon,
         extra: extra.map(|(name, value)| (name.as_str().into(), value.as_str().into())).collect(),
         prepend,

@@ -9,7 +9,6 @@ use tempfile::TempDir;
 use super::cron::{self, CronArgs};
 use super::cron_play::{Manner, Play};
 use super::options::Shared;
-use super::setup;
 use super::suite_case::{self, Laid, Wanted};
 use super::suite_compare::{self, Done};
 use crate::classad::ClassAd;
@@ -17,6 +16,7 @@ use crate::cli::common::{Problem, Session};
 use crate::hook::cron_job::{CronManager, CronMode};
 use crate::os::{RealWorld, clock};
 use crate::quirks::Quirks;
+use crate::runner::hook_test;
 use crate::runner::hook_test::samples;
 use crate::runner::hook_test::suite::{CaseText, SuiteCase};
 use crate::slot::cron_ads::advertised;
@@ -104,7 +104,7 @@ pub(super) fn prepare(manager: CronManager, laid: Laid, base: &Path) -> anyhow::
         path_prepend: text.path_prepend.iter().flatten().map(|one| base.join(one)).collect(),
         ..CronArgs::default()
     };
-    let patience = setup::patience(None, timeout);
+    let patience = hook_test::patience(None, timeout);
     Ok(CronReady { manager, args, program: path, mode, quirks, patience, ad, wanted, _files: files })
 }
 

@@ -4,6 +4,7 @@
 //! of the machines, and [`find()`] says what is wrong with the hook whatever the verdict. Nothing here prints.
 
 mod call;
+mod caller;
 mod case;
 mod change;
 mod cron_heard;
@@ -15,6 +16,7 @@ mod finding;
 pub mod fuzz;
 mod place;
 pub mod pool;
+pub mod queue;
 pub mod record;
 pub mod replay;
 pub mod samples;
@@ -23,6 +25,7 @@ pub mod suite;
 mod verdict;
 
 pub use call::{Ended, Ending, Outcome, call};
+pub use caller::{PATIENCE, caller_environment, default_config, default_settings, patience};
 pub use case::{Case, Protocol, Route};
 pub use change::{Change, changes};
 pub use cron_heard::CronHeard;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use bstr::{BString, ByteSlice};
 
-use super::queue_ground::Files;
+use super::directory::Files;
 use crate::classad::{ClassAd, Context};
 use crate::os::RealWorld;
 
@@ -33,7 +33,7 @@ pub(super) fn names(job: &ClassAd, id: &str, world: &RealWorld) -> Names {
 
 /// What has been learnt.
 #[derive(Debug, Default)]
-pub(super) struct Habits {
+pub struct Effects {
     /// FETCH_WORK changes files here when it hands out a job: the queue is here.
     pub here: bool,
     /// A rejected job is put aside by REPLY_FETCH; it is not to come back.
@@ -46,7 +46,7 @@ pub(super) struct Habits {
     named: bool,
 }
 
-impl Habits {
+impl Effects {
     /// FETCH_WORK has handed out a job.
     pub(super) fn fetched(&mut self, names: &Names, before: &Files, after: &Files) {
         self.here |=
@@ -110,7 +110,7 @@ impl Habits {
     }
 
     /// Where the ends of jobs are taken down: files for several jobs, and directories with a file for each.
-    pub(super) fn records(&self) -> BTreeSet<PathBuf> {
+    pub fn records(&self) -> BTreeSet<PathBuf> {
         let place = |(path, &jobs): (&PathBuf, &u32)| match path.parent() {
             Some(directory) if jobs == 1 && directory.as_os_str().is_empty() => PathBuf::from("."),
             Some(directory) if jobs == 1 => directory.to_owned(),
@@ -120,7 +120,7 @@ impl Habits {
     }
 
     /// Whether records can be looked for after many calls at once.
-    pub(super) fn can_count(&self) -> bool {
+    pub fn can_count(&self) -> bool {
         self.kinds.as_ref().is_some_and(|kinds| !kinds.is_empty())
     }
 
@@ -216,19 +216,19 @@ mod tests {
                 let old = std::fs::read_to_string(&path).unwrap_or_default();
                 std::fs::write(path, old + &text).unwrap();
             };
-            let mut habits = Habits { here: true, named: true, ..Habits::default() };
+            let mut effects = Effects { here: true, named: true, ..Effects::default() };
             let before = look();
-            assert!(habits.ended(&job(7), root, &before, &look()).unwrap().contains("changes no file"));
+            assert!(effects.ended(&job(7), root, &before, &look()).unwrap().contains("changes no file"));
             for number in [7, 8] {
                 let before = look();
                 record(number);
-                assert_eq!(habits.ended(&job(number), root, &before, &look()), None);
+                assert_eq!(effects.ended(&job(number), root, &before, &look()), None);
             }
             let place = if list { "log" } else { "done" };
-            assert_eq!(habits.records(), BTreeSet::from([PathBuf::from(place)]));
-            assert!(habits.can_count());
+            assert_eq!(effects.records(), BTreeSet::from([PathBuf::from(place)]));
+            assert!(effects.can_count());
             record(12);
-            let recorded = habits.recorded(root);
+            let recorded = effects.recorded(root);
             assert!(recorded.has(&job(7)) && recorded.has(&job(12)) && !recorded.has(&job(1)));
         }
     }
@@ -237,12 +237,12 @@ mod tests {
     fn a_lock_is_no_record() {
         let home = tempfile::tempdir().unwrap();
         std::fs::write(home.path().join("job7"), "ClusterId = 7\n").unwrap();
-        let mut habits = Habits::default();
+        let mut effects = Effects::default();
         let files = Files::below(home.path());
-        habits.fetched(&job(7), &Files::default(), &files);
+        effects.fetched(&job(7), &Files::default(), &files);
         std::fs::write(home.path().join("lock"), "").unwrap();
         std::fs::remove_file(home.path().join("job7")).unwrap();
-        let missing = habits.ended(&job(7), home.path(), &files, &Files::below(home.path())).unwrap();
+        let missing = effects.ended(&job(7), home.path(), &files, &Files::below(home.path())).unwrap();
         assert_eq!(missing, "what it writes does not name the job (lock)");
     }
 }

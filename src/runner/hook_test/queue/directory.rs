@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use bstr::{BString, ByteSlice};
 use tempfile::TempDir;
 
-use crate::cli::common::Problem;
+use super::error::QueueError;
 
 /// Directories with more entries are not copied.
 const MOST_ENTRIES: u32 = 20_000;
@@ -18,7 +18,7 @@ const MOST_ENTRIES: u32 = 20_000;
 const LONGEST_TEXT: usize = 1 << 20;
 
 /// The directory with the configuration, the hooks and the queue.
-pub(super) struct Ground {
+pub(super) struct QueueDirectory {
     /// The copy; `None` where the hooks work on the queue itself.
     copy: Option<TempDir>,
     original: Names,
@@ -33,27 +33,27 @@ struct Names {
     given: PathBuf,
 }
 
-impl Ground {
+impl QueueDirectory {
     /// The directory of the configuration itself.
-    pub(super) fn in_place(config_file: &Path) -> anyhow::Result<Self> {
+    pub(super) fn in_place(config_file: &Path) -> Result<Self, QueueError> {
         let original = Names::of(config_file)?;
-        Ok(Ground { copy: None, original, config_file: config_file.to_owned() })
+        Ok(QueueDirectory { copy: None, original, config_file: config_file.to_owned() })
     }
 
     /// A fresh copy. Texts that name the original by an absolute path (configuration, scripts, ads) name the copy
     /// instead, and so do links into it.
-    pub(super) fn copy_of(config_file: &Path) -> anyhow::Result<Self> {
+    pub(super) fn copy_of(config_file: &Path) -> Result<Self, QueueError> {
         let original = Names::of(config_file)?;
         let copy = tempfile::Builder::new().prefix("htc-hook-queue.").tempdir()?;
         let root = copy.path().canonicalize()?;
         let mut left = MOST_ENTRIES;
         Copier { original: &original, root: &root }.tree(&original.real, &root, &mut left)?;
         let config_file = root.join(config_file.file_name().unwrap_or_default());
-        Ok(Ground { copy: Some(copy), original, config_file })
+        Ok(QueueDirectory { copy: Some(copy), original, config_file })
     }
 
     /// The directory that the hooks are to work in.
-    pub(super) fn directory(&self) -> &Path {
+    pub(super) fn path(&self) -> &Path {
         self.copy.as_ref().map_or(&self.original.real, TempDir::path)
     }
 
@@ -69,7 +69,7 @@ impl Ground {
 
     /// The path of a hook as it is to be called: one of the original becomes that of the copy. A path that leads elsewhere
     /// is refused, since such a hook would work on the queue itself.
-    pub(super) fn hook(&self, knob: &str, path: BString) -> anyhow::Result<BString> {
+    pub(super) fn hook(&self, knob: &str, path: BString) -> Result<BString, QueueError> {
         let Some(copy) = &self.copy else { return Ok(path) };
         let path = self.original.replaced(&path, copy.path());
         let file = Path::new(std::ffi::OsStr::from_bytes(&path));
@@ -80,25 +80,18 @@ impl Ground {
         if inside().unwrap_or(false) {
             return Ok(path.into());
         }
-        let message = format!(
-            "{knob} is '{}', which is not below '{}' and so cannot be called on a copy",
-            path.as_bstr(),
-            self.original.real.display()
-        );
-        let hint =
-            "put configuration, hooks and queue below one directory; --in-place works on the queue itself";
-        Err(Problem::unreadable(message).hint(hint).into())
+        let (knob, directory) = (knob.to_owned(), self.original.real.clone());
+        Err(QueueError::HookElsewhere { knob, path: path.into(), directory })
     }
 }
 
 impl Names {
-    fn of(config_file: &Path) -> anyhow::Result<Self> {
-        use anyhow::Context;
+    fn of(config_file: &Path) -> Result<Self, QueueError> {
         let directory =
             config_file.parent().filter(|path| !path.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let real = directory
             .canonicalize()
-            .with_context(|| Problem::unreadable(format!("cannot read '{}'", directory.display())))?;
+            .map_err(|source| QueueError::Directory { path: directory.to_owned(), source })?;
         let given = std::path::absolute(directory)?;
         Ok(Names { real, given })
     }
@@ -139,14 +132,11 @@ struct Copier<'a> {
 
 impl Copier<'_> {
     /// Copies a tree of files; at most `left` entries.
-    fn tree(&self, from: &Path, to: &Path, left: &mut u32) -> anyhow::Result<()> {
+    fn tree(&self, from: &Path, to: &Path, left: &mut u32) -> Result<(), QueueError> {
         std::fs::create_dir_all(to)?;
         for entry in std::fs::read_dir(from)? {
             let entry = entry?;
-            *left = left.checked_sub(1).ok_or_else(|| {
-                let message = format!("'{}' holds too many files to be copied", from.display());
-                Problem::unreadable(message).hint("--in-place works on the queue itself")
-            })?;
+            *left = left.checked_sub(1).ok_or_else(|| QueueError::TooManyFiles { path: from.to_owned() })?;
             let (source, target) = (entry.path(), to.join(entry.file_name()));
             let kind = entry.file_type()?;
             if kind.is_dir() {
@@ -163,7 +153,7 @@ impl Copier<'_> {
     }
 
     /// A file with its permissions and times; a text names the copy where it named the original.
-    fn file(&self, source: &Path, target: &Path) -> anyhow::Result<()> {
+    fn file(&self, source: &Path, target: &Path) -> Result<(), QueueError> {
         std::fs::copy(source, target)?;
         let status = std::fs::metadata(source)?;
         if status.len() <= LONGEST_TEXT as u64 {
@@ -183,7 +173,7 @@ impl Copier<'_> {
     }
 
     /// A link into the tree leads into the copy; what one leads to elsewhere must not be changed through it.
-    fn link(&self, source: &Path, target: &Path) -> anyhow::Result<()> {
+    fn link(&self, source: &Path, target: &Path) -> Result<(), QueueError> {
         let Ok(real) = source.canonicalize() else {
             return Ok(symlink(std::fs::read_link(source)?, target)?);
         };
@@ -192,10 +182,7 @@ impl Copier<'_> {
         }
         let status = std::fs::metadata(&real)?;
         if status.is_dir() {
-            let message = format!("'{}' is a link to '{}'", source.display(), real.display());
-            let problem =
-                Problem::unreadable(format!("{message}: the hooks would work on that, not on a copy"));
-            return Err(problem.hint("--in-place works on the queue itself").into());
+            return Err(QueueError::LinkElsewhere { link: source.to_owned(), target: real });
         }
         let mut head = [0; 4];
         let is_program = status.mode() & 0o111 != 0
@@ -272,8 +259,8 @@ mod tests {
         std::fs::write(elsewhere.path().join("data"), "y").unwrap();
         symlink(root.join("new"), root.join("link")).unwrap();
         symlink(elsewhere.path().join("data"), root.join("data")).unwrap();
-        let ground = Ground::copy_of(&root.join("config")).unwrap();
-        let copy = ground.directory().canonicalize().unwrap();
+        let copy_of_queue = QueueDirectory::copy_of(&root.join("config")).unwrap();
+        let copy = copy_of_queue.path().canonicalize().unwrap();
         let read = |name: &str| std::fs::read_to_string(copy.join(name)).unwrap();
         assert_eq!(read("config"), format!("HOOK = {}/hook\n", copy.display()));
         assert_eq!(read("hook"), format!("#!/bin/sh\nls {}/new\n", copy.display()));
@@ -281,10 +268,10 @@ mod tests {
         std::fs::write(copy.join("data"), "changed").unwrap();
         assert_eq!(std::fs::read_to_string(root.join("new/1")).unwrap(), "x");
         assert_eq!(std::fs::read_to_string(elsewhere.path().join("data")).unwrap(), "y");
-        let mapped = ground.hook("K", format!("{at}/hook").into()).unwrap();
-        assert_eq!(mapped, format!("{}/hook", ground.directory().display()));
-        assert!(ground.hook("K", "/bin/true".into()).is_err());
+        let mapped = copy_of_queue.hook("K", format!("{at}/hook").into()).unwrap();
+        assert_eq!(mapped, format!("{}/hook", copy_of_queue.path().display()));
+        assert!(copy_of_queue.hook("K", "/bin/true".into()).is_err());
         symlink(elsewhere.path(), root.join("queue")).unwrap();
-        assert!(Ground::copy_of(&root.join("config")).is_err(), "a link out of the tree");
+        assert!(QueueDirectory::copy_of(&root.join("config")).is_err(), "a link out of the tree");
     }
 }

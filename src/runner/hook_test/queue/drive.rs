@@ -3,19 +3,19 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use bstr::BString;
-
-use super::queue_ground::{Files, Ground};
-use super::queue_habits::{Habits, Names, names};
+use super::directory::{Files, QueueDirectory};
+use super::effects::{Effects, Names, names};
+use super::hooks::Hooks;
+use super::plan::{QueueTest, Round};
+use super::step::{Step, Tag};
 use crate::classad::{ClassAd, Context, Expr, Value};
 use crate::os::RealWorld;
 use crate::process::Exit;
 use crate::quirks::Quirks;
 use crate::runner::hook_call::PIPE_BUFFER_MAX;
 use crate::runner::hook_test::fuzz::Random;
-use crate::runner::hook_test::{Ending, Outcome, Place};
+use crate::runner::hook_test::{Ending, Outcome};
 use crate::slot::{Fetched, read_fetched};
-use crate::starter::Settings;
 
 /// After so many violations a round ends: the rest of it would tell nothing new.
 const MOST_VIOLATIONS: usize = 20;
@@ -25,55 +25,6 @@ const MOST_JOBS: usize = 10_000;
 const JOBS_ALONE: usize = 8;
 /// No larger share of the calls is killed, in percent, so that the others get somewhere.
 const MOST_KILLED: u32 = 90;
-
-/// What is to be called next, and for which slot.
-pub(super) enum Step {
-    Fetch,
-    Reply {
-        job: Box<ClassAd>,
-        id: String,
-        accept: bool,
-    },
-    Exit {
-        job: Box<ClassAd>,
-        id: String,
-        word: &'static str,
-    },
-    /// The claim is given up: there is no more work for it.
-    Evict {
-        job: Box<ClassAd>,
-    },
-}
-
-/// A call of a step: whose, and whether it is to be killed.
-pub(super) struct Tag {
-    pub slot: usize,
-    pub step: Step,
-    /// It is killed if it has not ended by then.
-    pub doomed: bool,
-    /// The directories of a hook of the starter; they go with the call.
-    pub place: Option<Place>,
-}
-
-/// How the hooks are driven.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Round {
-    /// In a word, for the reader.
-    pub name: &'static str,
-    /// Slots that fetch at once.
-    pub slots: usize,
-    /// Share of calls that are killed, in percent.
-    pub kill: u32,
-    /// Share of jobs that are rejected once, in percent.
-    pub reject: u32,
-    /// Share of jobs that are evicted once, in percent.
-    pub evict: u32,
-    /// One call at a time, whose effect on the files of the queue is looked at; for a few jobs only, of which the first
-    /// is rejected and the second evicted.
-    pub alone: bool,
-    /// How many jobs the queue holds.
-    pub jobs: Option<usize>,
-}
 
 /// Where a job stands.
 #[derive(Clone, Debug, Default)]
@@ -96,8 +47,8 @@ pub(super) struct Known {
 pub(super) struct Drive<'a> {
     pub round: Round,
     pub hooks: &'a Hooks,
-    pub ground: &'a Ground,
-    pub habits: &'a mut Habits,
+    pub directory: &'a QueueDirectory,
+    pub effects: &'a mut Effects,
     /// What tells one job from another.
     pub id: Option<&'a Expr>,
     pub world: &'a RealWorld,
@@ -125,39 +76,24 @@ pub(super) struct Drive<'a> {
     pub typical: Duration,
 }
 
-pub(super) struct Hooks {
-    pub keyword: BString,
-    /// Those of the starter that calls JOB_EXIT.
-    pub settings: Settings,
-    /// What REPLY_FETCH and EVICT_CLAIM see of the policy of each slot.
-    pub policy: ClassAd,
-    pub fetch: BString,
-    pub reply: Option<BString>,
-    pub exit: Option<BString>,
-    pub evict: Option<BString>,
-}
-
 impl<'a> Drive<'a> {
     pub(super) fn new(
+        test: &'a QueueTest<'_>,
         round: Round,
-        hooks: &'a Hooks,
-        ground: &'a Ground,
-        habits: &'a mut Habits,
-        id: Option<&'a Expr>,
-        world: &'a RealWorld,
-        seed: u64,
+        (hooks, directory): (&'a Hooks, &'a QueueDirectory),
+        effects: &'a mut Effects,
     ) -> Self {
         let (files, original) = match round.alone {
-            true => (Files::below(ground.directory()), Files::below(ground.original())),
+            true => (Files::below(directory.path()), Files::below(directory.original())),
             false => Default::default(),
         };
         Drive {
             round,
             hooks,
-            ground,
-            habits,
-            id,
-            world,
+            directory,
+            effects,
+            id: test.id.as_ref(),
+            world: test.world,
             files,
             original,
             stopped: false,
@@ -166,7 +102,7 @@ impl<'a> Drive<'a> {
             idle: Vec::new(),
             known: BTreeMap::new(),
             violations: Vec::new(),
-            random: Random::new(seed),
+            random: Random::new(test.seed),
             calls: 0,
             number: 0,
             killed: 0,
@@ -208,7 +144,7 @@ impl<'a> Drive<'a> {
             self.typical = (self.typical * 7 + outcome.took) / 8;
         }
         let before = match self.round.alone {
-            true => std::mem::replace(&mut self.files, Files::below(self.ground.directory())),
+            true => std::mem::replace(&mut self.files, Files::below(self.directory.path())),
             false => Files::default(),
         };
         match step {
@@ -254,9 +190,9 @@ impl<'a> Drive<'a> {
                     self.accepted(slot, job, id);
                 } else {
                     if self.round.alone {
-                        self.habits.rejected(&job, &before, &self.files);
+                        self.effects.rejected(&job, &before, &self.files);
                     }
-                    let files = self.habits.files_rejects;
+                    let files = self.effects.files_rejects;
                     if let Some(known) = self.known.get_mut(&id).filter(|known| files && !known.in_doubt) {
                         (known.filed, known.owed) = (true, false);
                     }
@@ -276,8 +212,8 @@ impl<'a> Drive<'a> {
                     ));
                 } else if self.round.alone && word == "exit" {
                     let names = self.known.get(&id).map(|known| known.names.clone()).unwrap_or_default();
-                    let root = self.ground.directory();
-                    if let Some(missing) = self.habits.ended(&names, root, &before, &self.files) {
+                    let root = self.directory.path();
+                    if let Some(missing) = self.effects.ended(&names, root, &before, &self.files) {
                         self.violate(format!("job {id} has no exit record: JOB_EXIT exit: {missing}{story}"));
                     }
                 }
@@ -292,7 +228,7 @@ impl<'a> Drive<'a> {
         let count = self.known.len() + usize::from(is_new);
         let names = names(&job, &id, self.world);
         if self.round.alone {
-            self.habits.fetched(&names, before, &self.files);
+            self.effects.fetched(&names, before, &self.files);
             self.look_astray(before);
         }
         let known = self.known.entry(id.clone()).or_default();
@@ -346,10 +282,10 @@ impl<'a> Drive<'a> {
 
     /// A hook that hands out a job, leaves the copy as it is and changes the original works on that.
     fn look_astray(&mut self, before: &Files) {
-        if !self.ground.is_copy() || self.habits.here || *before != self.files {
+        if !self.directory.is_copy() || self.effects.here || *before != self.files {
             return;
         }
-        let original = Files::below(self.ground.original());
+        let original = Files::below(self.directory.original());
         let mut changed = original.written_since(&self.original).chain(original.gone_since(&self.original));
         if let Some(path) = changed.next().map(std::path::Path::to_owned) {
             drop(changed);
@@ -485,12 +421,12 @@ impl<'a> Drive<'a> {
 
     /// Each job that is done must have left a record where those of single calls were found.
     fn count_records(&mut self) {
-        if self.hooks.exit.is_none() || !self.habits.can_count() {
+        if self.hooks.exit.is_none() || !self.effects.can_count() {
             return;
         }
-        let recorded = self.habits.recorded(self.ground.directory());
+        let recorded = self.effects.recorded(self.directory.path());
         let places: Vec<String> =
-            self.habits.records().iter().map(|place| place.display().to_string()).collect();
+            self.effects.records().iter().map(|place| place.display().to_string()).collect();
         let missing: Vec<String> = self
             .known
             .iter()
