@@ -90,6 +90,13 @@ quirks! {
         "after the drain of a machine with one slot jobs have no MaxJobRetirementTime any more", "p78, p76";
     OfflineBelowZero, "offline-below-zero",
         "more off line than there is makes no slot at all; a number does nothing for a resource with ids", "p55 16, 17; p51";
+    OfflineOnlyGrows, "offline-only-grows",
+        "a reconfiguration only adds to what OFFLINE_MACHINE_RESOURCE_X takes off: ids off line at the start never come back", "p53";
+    RequireIgnoredStatic, "require-ignored-static",
+        "a slot that does not split takes a fetched job whatever its RequireGPUs says of the slot's cards", "Resource.cpp";
+    DeviceIndexIsTruth, "device-index-is-truth",
+        "`gpus=1:1` takes the first card of which properties are known, not the second: a number that is not 0 is true for each",
+        "ResAttributes.cpp DevIdMatches";
     StartSyntaxSilent, "start-syntax-silent",
         "a START that does not parse becomes `error` without a message: the slot never matches", "p55 28";
     NumCpusZero, "num-cpus-zero",

@@ -1,6 +1,6 @@
 # Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
 function __fish_htc_slot_run_global_optspecs
-    string join \n once max-jobs= idle-exit= hook-timeout= starter= n/dry-run control= config-file= set-knob= no-env local-name= l/long json jsonl q/quiet color= quirks= events= timeout= V/version h/help help-all
+    string join \n once max-jobs= idle-exit= hook-timeout= starter= n/dry-run control= config-file= set-knob= no-env local-name= l/long json jsonl q/quiet color= gpus= quirks= events= timeout= V/version h/help help-all
 end
 
 function __fish_htc_slot_run_needs_command
@@ -35,6 +35,7 @@ complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -l local-name -d
 complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -l color -d 'Use colours: auto, always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set or TERM is `dumb`'
 always\t'Always'
 never\t'Never'"
+complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -l gpus -d 'Give the machine the GPUs of this file: what condor_gpu_discovery -properties printed on another' -r -F
 complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -l quirks -d '\'reference\' does exactly as HTCondor 25.14 where it breaks its manual' -r
 complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -l events -d 'Write JSON events to FILE or fd:N' -r
 complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -l timeout -d 'Give up after this many seconds (exit status 124)' -r
@@ -66,6 +67,7 @@ complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand run" -l local-
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand run" -l color -d 'Use colours: auto, always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set or TERM is `dumb`'
 always\t'Always'
 never\t'Never'"
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand run" -l gpus -d 'Give the machine the GPUs of this file: what condor_gpu_discovery -properties printed on another' -r -F
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand run" -l quirks -d '\'reference\' does exactly as HTCondor 25.14 where it breaks its manual' -r
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand run" -l events -d 'Write JSON events to FILE or fd:N' -r
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand run" -l timeout -d 'Give up after this many seconds (exit status 124)' -r
@@ -82,6 +84,7 @@ complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand ads" -l local-
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand ads" -l color -d 'Use colours: auto, always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set or TERM is `dumb`'
 always\t'Always'
 never\t'Never'"
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand ads" -l gpus -d 'Give the machine the GPUs of this file: what condor_gpu_discovery -properties printed on another' -r -F
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand ads" -l quirks -d '\'reference\' does exactly as HTCondor 25.14 where it breaks its manual' -r
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand ads" -l events -d 'Write JSON events to FILE or fd:N' -r
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand ads" -l timeout -d 'Give up after this many seconds (exit status 124)' -r
@@ -98,6 +101,7 @@ complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand simulate" -l l
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand simulate" -l color -d 'Use colours: auto, always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set or TERM is `dumb`'
 always\t'Always'
 never\t'Never'"
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand simulate" -l gpus -d 'Give the machine the GPUs of this file: what condor_gpu_discovery -properties printed on another' -r -F
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand simulate" -l quirks -d '\'reference\' does exactly as HTCondor 25.14 where it breaks its manual' -r
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand simulate" -l events -d 'Write JSON events to FILE or fd:N' -r
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand simulate" -l timeout -d 'Give up after this many seconds (exit status 124)' -r
@@ -115,6 +119,7 @@ complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand vacate" -l loc
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand vacate" -l color -d 'Use colours: auto, always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set or TERM is `dumb`'
 always\t'Always'
 never\t'Never'"
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand vacate" -l gpus -d 'Give the machine the GPUs of this file: what condor_gpu_discovery -properties printed on another' -r -F
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand vacate" -l quirks -d '\'reference\' does exactly as HTCondor 25.14 where it breaks its manual' -r
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand vacate" -l events -d 'Write JSON events to FILE or fd:N' -r
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand vacate" -l timeout -d 'Give up after this many seconds (exit status 124)' -r
@@ -134,6 +139,7 @@ complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand suspend" -l lo
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand suspend" -l color -d 'Use colours: auto, always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set or TERM is `dumb`'
 always\t'Always'
 never\t'Never'"
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand suspend" -l gpus -d 'Give the machine the GPUs of this file: what condor_gpu_discovery -properties printed on another' -r -F
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand suspend" -l quirks -d '\'reference\' does exactly as HTCondor 25.14 where it breaks its manual' -r
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand suspend" -l events -d 'Write JSON events to FILE or fd:N' -r
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand suspend" -l timeout -d 'Give up after this many seconds (exit status 124)' -r
@@ -153,6 +159,7 @@ complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand continue" -l l
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand continue" -l color -d 'Use colours: auto, always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set or TERM is `dumb`'
 always\t'Always'
 never\t'Never'"
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand continue" -l gpus -d 'Give the machine the GPUs of this file: what condor_gpu_discovery -properties printed on another' -r -F
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand continue" -l quirks -d '\'reference\' does exactly as HTCondor 25.14 where it breaks its manual' -r
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand continue" -l events -d 'Write JSON events to FILE or fd:N' -r
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand continue" -l timeout -d 'Give up after this many seconds (exit status 124)' -r
@@ -173,6 +180,7 @@ complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand drain" -l loca
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand drain" -l color -d 'Use colours: auto, always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set or TERM is `dumb`'
 always\t'Always'
 never\t'Never'"
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand drain" -l gpus -d 'Give the machine the GPUs of this file: what condor_gpu_discovery -properties printed on another' -r -F
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand drain" -l quirks -d '\'reference\' does exactly as HTCondor 25.14 where it breaks its manual' -r
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand drain" -l events -d 'Write JSON events to FILE or fd:N' -r
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand drain" -l timeout -d 'Give up after this many seconds (exit status 124)' -r
@@ -193,6 +201,7 @@ complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand undrain" -l lo
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand undrain" -l color -d 'Use colours: auto, always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set or TERM is `dumb`'
 always\t'Always'
 never\t'Never'"
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand undrain" -l gpus -d 'Give the machine the GPUs of this file: what condor_gpu_discovery -properties printed on another' -r -F
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand undrain" -l quirks -d '\'reference\' does exactly as HTCondor 25.14 where it breaks its manual' -r
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand undrain" -l events -d 'Write JSON events to FILE or fd:N' -r
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand undrain" -l timeout -d 'Give up after this many seconds (exit status 124)' -r
@@ -212,6 +221,7 @@ complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand off" -l local-
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand off" -l color -d 'Use colours: auto, always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set or TERM is `dumb`'
 always\t'Always'
 never\t'Never'"
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand off" -l gpus -d 'Give the machine the GPUs of this file: what condor_gpu_discovery -properties printed on another' -r -F
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand off" -l quirks -d '\'reference\' does exactly as HTCondor 25.14 where it breaks its manual' -r
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand off" -l events -d 'Write JSON events to FILE or fd:N' -r
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand off" -l timeout -d 'Give up after this many seconds (exit status 124)' -r
@@ -231,6 +241,7 @@ complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand reconfig" -l l
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand reconfig" -l color -d 'Use colours: auto, always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set or TERM is `dumb`'
 always\t'Always'
 never\t'Never'"
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand reconfig" -l gpus -d 'Give the machine the GPUs of this file: what condor_gpu_discovery -properties printed on another' -r -F
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand reconfig" -l quirks -d '\'reference\' does exactly as HTCondor 25.14 where it breaks its manual' -r
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand reconfig" -l events -d 'Write JSON events to FILE or fd:N' -r
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand reconfig" -l timeout -d 'Give up after this many seconds (exit status 124)' -r
@@ -250,6 +261,7 @@ complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand status" -l loc
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand status" -l color -d 'Use colours: auto, always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set or TERM is `dumb`'
 always\t'Always'
 never\t'Never'"
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand status" -l gpus -d 'Give the machine the GPUs of this file: what condor_gpu_discovery -properties printed on another' -r -F
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand status" -l quirks -d '\'reference\' does exactly as HTCondor 25.14 where it breaks its manual' -r
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand status" -l events -d 'Write JSON events to FILE or fd:N' -r
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand status" -l timeout -d 'Give up after this many seconds (exit status 124)' -r
@@ -269,6 +281,7 @@ complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand explain" -l lo
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand explain" -l color -d 'Use colours: auto, always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set or TERM is `dumb`'
 always\t'Always'
 never\t'Never'"
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand explain" -l gpus -d 'Give the machine the GPUs of this file: what condor_gpu_discovery -properties printed on another' -r -F
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand explain" -l quirks -d '\'reference\' does exactly as HTCondor 25.14 where it breaks its manual' -r
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand explain" -l events -d 'Write JSON events to FILE or fd:N' -r
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand explain" -l timeout -d 'Give up after this many seconds (exit status 124)' -r

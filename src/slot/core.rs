@@ -10,6 +10,7 @@ use super::claim_id::ClaimId;
 use super::cron_ads::CronAds;
 use super::drain::Drain;
 use super::interface::{Action, HookRun, Measured, Notice, Shutdown, SlotKey, StarterId};
+use super::resources::Offline;
 use super::settings::Settings;
 use crate::classad::{ClassAd, Expr};
 use crate::quirks::{Quirk, Quirks};
@@ -32,6 +33,10 @@ pub(super) struct Core {
     pub drain: Drain,
     /// What cron jobs have published.
     pub cron: CronAds,
+    /// Devices that went off line since the start.
+    pub offline: Offline,
+    /// What has changed of the machine's resources since the start: Total<Tag>, Offline<Tag>.
+    pub resources: ClassAd,
     pub poll_at: Option<Alarm>,
     pub update_at: Option<Alarm>,
     pub shutdown: Option<Shutdown>,
@@ -75,6 +80,8 @@ impl Core {
             draining: DrainEstimate::default(),
             drain: Drain::default(),
             cron,
+            offline: Offline::new(),
+            resources: ClassAd::new(),
             poll_at: None,
             update_at: None,
             shutdown: None,

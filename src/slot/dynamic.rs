@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bstr::BString;
 
 use super::core::Core;
+use super::devices::Constraint;
 use super::execution_point::ExecutionPoint;
 use super::interface::{Notice, SlotKey, StarterSignal};
 use super::resources::{Amounts, Custom};
@@ -62,8 +63,11 @@ impl Slot {
 
     /// Unchanging attributes: those of the parent, but for what is its own.
     pub(super) fn take_plan_as_child(&mut self, plan: &SlotPlan) {
+        let mut of_parent = ClassAd::new();
+        plan.amounts.publish_static(&mut of_parent);
         let own = |ad: &ClassAd| {
             let mut ad = ad.clone();
+            of_parent.names().for_each(|name| drop(ad.remove(name)));
             if let Some(Value::Str(name)) = ad.get("Name").and_then(|expr| expr.as_literal()) {
                 let name = BString::from(<_ as AsRef<[u8]>>::as_ref(&name).to_vec());
                 let at = name.iter().position(|&byte| byte == b'@').unwrap_or(name.len());
@@ -120,7 +124,8 @@ impl ExecutionPoint {
             let context = Context::new(&world).my(job).target(&parent.live);
             requested(&context, &parent.amounts)?
         };
-        parent.amounts.take(&mut amounts);
+        choose(&mut amounts, parent, core, job)?;
+        parent.amounts.take(&amounts);
         let child = Slot::child(parent, sub, amounts, core);
         parent.refresh(core);
         let child_key = child.key;
@@ -146,8 +151,7 @@ impl ExecutionPoint {
             child.give_up_current(&mut self.core, "the dynamic slot goes away");
             self.core.slot_count -= 1;
             if let Some(parent) = self.slots.get_mut(&SlotKey::of(key.number)) {
-                let all = parent.plan.amounts.clone();
-                parent.amounts.give_back(&child.amounts, &all);
+                parent.amounts.give_back(&child.amounts);
                 parent.children = (parent.children.0 - 1, self.core.now.epoch());
                 parent.refresh(&self.core);
             }
@@ -211,8 +215,8 @@ fn requested(context: &Context<'_>, parent: &Amounts) -> Result<Amounts, String>
     let custom = parent.custom.iter().map(|custom| Custom {
         tag: custom.tag.clone(),
         quantity: real(&format!("Request{}", custom.tag)).max(0.0),
-        named: custom.named,
-        ids: Vec::new(),
+        devices: custom.devices.clone(),
+        bound: Vec::new(),
     });
     Ok(Amounts {
         cpus,
@@ -222,6 +226,47 @@ fn requested(context: &Context<'_>, parent: &Amounts) -> Result<Amounts, String>
         disk: need("RequestDisk")?,
         custom: custom.collect(),
     })
+}
+
+/// Whether a slot that does not split has the devices that a job asks for.
+pub(super) fn has_devices(slot: &Slot, core: &Core, job: &ClassAd) -> Result<(), String> {
+    if slot.amounts.custom.iter().all(|custom| custom.devices.is_none()) {
+        return Ok(());
+    }
+    let context = Context::new(&*core.world).my(job).target(&slot.live);
+    let mut wanted = slot.amounts.clone();
+    for custom in &mut wanted.custom {
+        custom.quantity = context.real(format!("Request{}", custom.tag)).unwrap_or(0.0).max(0.0);
+    }
+    choose(&mut wanted, slot, core, job)
+}
+
+/// Chooses devices for a dynamic slot, those that the job's Require<Tag> holds for.
+fn choose(amounts: &mut Amounts, parent: &Slot, core: &Core, job: &ClassAd) -> Result<(), String> {
+    let world = Frozen { world: &*core.world, now: core.now };
+    for custom in amounts.custom.iter_mut().filter(|custom| custom.quantity > 0.0) {
+        let Some(devices) = &custom.devices else { continue };
+        let require = format!("Require{}", custom.tag);
+        let wanted = match job.get(require.as_str()) {
+            Some(expr) => Constraint::of_job(&expr, job, &world),
+            None => Constraint::None,
+        };
+        let mine = parent.amounts.custom.iter().find(|mine| mine.tag == custom.tag);
+        let free = mine.map(|mine| mine.available(&core.offline)).unwrap_or_default();
+        let fit = free.into_iter().filter(|index| devices.fits(*index, &wanted, &world, core.quirks()));
+        let count = custom.quantity as usize;
+        custom.bound = fit.take(count).collect();
+        if custom.bound.len() < count {
+            let (tag, found) = (&custom.tag, custom.bound.len());
+            return Err(match wanted {
+                Constraint::None => format!("{found} of {count} {tag} are free"),
+                _ => format!(
+                    "{require} holds for {found} of the {tag} that are free, and {count} are asked for"
+                ),
+            });
+        }
+    }
+    Ok(())
 }
 
 impl SlotKind {

@@ -125,6 +125,13 @@ impl Slot {
             let world = Frozen { world: &*core.world, now: core.now };
             return Err(self.in_one_line(&world, job));
         }
+        // A partitionable slot looks for fitting devices when it splits.
+        if self.kind != SlotKind::Partitionable
+            && let Err(reason) = super::dynamic::has_devices(self, core, job)
+            && !core.has(Quirk::RequireIgnoredStatic, self.key)
+        {
+            return Err(reason);
+        }
         let rank = self.look(core, Some(job), |context| context.real("Rank")).unwrap_or(0.0);
         if self.state == State::Claimed && !self.has_idle_fetched_claim() {
             let current = self.current.as_ref().map_or(0.0, |claim| claim.rank);

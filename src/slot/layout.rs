@@ -1,5 +1,6 @@
 //! Sharing the machine out to slots (`slot_builder.cpp`, `CpuAttributes`).
 
+use super::devices::{Constraint, Devices};
 use super::resources::{Amounts, Custom};
 use super::settings::Broken;
 use super::shares::{Share, Shares};
@@ -44,6 +45,8 @@ const SHORT: f64 = -0.000_001;
 const LEAST: (f64, i64, i64) = (1.0, 1, 1024);
 /// SlotBrokenCode of a slot that does not fit.
 const NOT_ENOUGH: i32 = 1;
+/// SlotBrokenCode of a slot that could not be given devices it asks for.
+const NOT_BOUND: i32 = 2;
 
 /// How a machine was shared out.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -91,14 +94,36 @@ pub fn lay_out(machine: &Amounts, types: &[SlotType], mode: FailureMode) -> Resu
             FailureMode::Continue => {}
         }
     }
-    let mut ids: Vec<Vec<String>> = machine.custom.iter().map(|custom| custom.ids.clone()).collect();
-    for (_, slot) in &mut slots {
-        for (custom, ids) in slot.amounts.custom.iter_mut().zip(&mut ids) {
-            let count = (custom.quantity.max(0.0) as usize).min(ids.len());
-            custom.ids = ids.drain(..count).collect();
+    Ok(Layout { slots: slots.into_iter().map(|(_, slot)| slot).collect(), warnings })
+}
+
+/// Gives each slot its devices, in order of the slots and of the devices; those that a slot type names by a constraint are
+/// the only ones for it. With too few of them the slot is broken (`CpuAttributes::bind_DevIds`).
+pub fn bind(
+    layout: &mut Layout,
+    machine: &Amounts,
+    types: &[SlotType],
+    fits: &dyn Fn(&Devices, usize, &Constraint) -> bool,
+) {
+    let mut left: Vec<Vec<usize>> = machine.custom.iter().map(|custom| custom.bound.clone()).collect();
+    for slot in &mut layout.slots {
+        let shares = types.iter().find(|kind| kind.id == slot.type_id).map(|kind| &kind.shares);
+        for (custom, left) in slot.amounts.custom.iter_mut().zip(&mut left) {
+            let Some(devices) = custom.devices.clone() else { continue };
+            let wanted = shares.map_or(Constraint::None, |shares| shares.constraint(&custom.tag));
+            let count = custom.quantity.max(0.0) as usize;
+            custom.bound =
+                left.iter().copied().filter(|index| fits(&devices, *index, &wanted)).take(count).collect();
+            if !devices.shared {
+                left.retain(|index| !custom.bound.contains(index));
+            }
+            if custom.bound.len() < count && slot.broken.is_none() {
+                let reason = format!("Not enough instances of resource {}", custom.tag);
+                layout.warnings.push(format!("a slot of type {} is broken: {reason}", slot.type_id));
+                slot.broken = Some(Broken { code: NOT_BOUND, reason });
+            }
         }
     }
-    Ok(Layout { slots: slots.into_iter().map(|(_, slot)| slot).collect(), warnings })
 }
 
 /// What is left of the machine. Processors are counted in whole ones.
@@ -178,8 +203,8 @@ fn explicit(machine: &Amounts, shares: &Shares) -> Amounts {
     let custom = machine.custom.iter().map(|custom| Custom {
         tag: custom.tag.clone(),
         quantity: of(shares.custom(&custom.tag), custom.quantity).max(0.0),
-        named: custom.named,
-        ids: Vec::new(),
+        devices: custom.devices.clone(),
+        bound: Vec::new(),
     });
     Amounts {
         cpus: match shares.cpus {

@@ -12,6 +12,7 @@ mod core;
 pub mod cron_ads;
 mod cron_merge;
 pub mod cron_schedule;
+mod devices;
 mod drain;
 mod dynamic;
 mod ending;
@@ -41,6 +42,7 @@ pub use claim_id::ClaimId;
 pub use command::{ClaimCommand, ClaimRequest, Deactivation};
 pub use configure::{ConfigureError, Configured, Surroundings, configure, policy_of};
 pub use cron_merge::{merge, merges_into};
+pub use devices::{Constraint, Devices, Nesting};
 pub use drain::{DrainRequest, DrainSpeed};
 pub use execution_point::ExecutionPoint;
 pub use explain::Offer;
@@ -53,7 +55,7 @@ pub use interface::{
     StarterSignal, VacateReason, Waits, job_id,
 };
 pub use internal_ad::internal_ad;
-pub use layout::{FailureMode, LaidOut, Layout, SlotType, lay_out};
+pub use layout::{FailureMode, LaidOut, Layout, SlotType, bind, lay_out};
 pub use resources::{Amounts, Custom};
 pub use settings::{Broken, CronSettings, Limits, Requirements, Settings, SlotHooks, SlotKind, SlotPlan};
 pub use shares::{CustomShare, Share, ShareError, ShareErrorKind, Shares};

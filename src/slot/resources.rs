@@ -1,7 +1,9 @@
 //! What a slot has: processors, memory, swap, disk and custom resources (`ResAttributes.cpp`).
 
-use bstr::BString;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
+use super::devices::Devices;
 use crate::classad::{AttrName, ClassAd, Expr, Value};
 
 /// Amounts of all resources of a slot, or of a machine.
@@ -28,10 +30,31 @@ pub struct Custom {
     pub tag: String,
     /// How much of it; with ids, how many.
     pub quantity: f64,
-    /// Whether the machine's instances have names.
-    pub named: bool,
-    /// Its instances, where they have names.
-    pub ids: Vec<String>,
+    /// All instances of the machine, where they have names.
+    pub devices: Option<Arc<Devices>>,
+    /// Which of them are had, by their places in the machine's list.
+    pub bound: Vec<usize>,
+}
+
+/// Ids that went off line since the start, by tag.
+pub(super) type Offline = BTreeMap<String, BTreeSet<String>>;
+
+impl Custom {
+    /// Those that are had and on line.
+    pub(super) fn available(&self, offline: &Offline) -> Vec<usize> {
+        let off = offline.get(&self.tag);
+        let is_on = |index: &&usize| {
+            let id = self.devices.as_ref().and_then(|devices| devices.ids.get(**index));
+            !off.zip(id).is_some_and(|(off, id)| off.contains(id))
+        };
+        self.bound.iter().filter(is_on).copied().collect()
+    }
+
+    /// The ids that are had.
+    pub fn ids(&self) -> Vec<&str> {
+        let Some(devices) = &self.devices else { return Vec::new() };
+        self.bound.iter().filter_map(|index| devices.ids.get(*index).map(String::as_str)).collect()
+    }
 }
 
 impl Amounts {
@@ -46,7 +69,7 @@ impl Amounts {
     }
 
     /// What is left of a partitionable slot, what a static or dynamic one has. A broken slot offers nothing.
-    pub(super) fn publish_dynamic(&self, ad: &mut ClassAd, broken: bool) {
+    pub(super) fn publish_dynamic(&self, ad: &mut ClassAd, broken: bool, offline: &Offline) {
         if broken {
             ad.set("Cpus", 0i64);
             ad.set("Memory", 0i64);
@@ -56,15 +79,15 @@ impl Amounts {
         }
         ad.set("Disk", self.disk);
         for custom in &self.custom {
-            let quantity = if broken { 0 } else { custom.quantity as i64 };
-            ad.set(custom.tag.as_str(), quantity);
-            if custom.named {
-                let references: Vec<String> =
-                    custom.ids.iter().map(|id| format!("{}_{}", custom.tag, cleaned(id))).collect();
-                let text = format!("{{ {} }}", references.join(","));
-                if let Ok(expr) = Expr::parse(text.as_bytes()) {
-                    ad.insert(AttrName::from(format!("Available{}", custom.tag).as_str()), expr);
-                }
+            let tag = custom.tag.as_str();
+            let Some(devices) = &custom.devices else {
+                ad.set(tag, if broken { 0 } else { custom.quantity as i64 });
+                continue;
+            };
+            let available = custom.available(offline);
+            ad.set(tag, if broken { 0 } else { i64::try_from(available.len()).unwrap_or(i64::MAX) });
+            if let Some(references) = devices.references(tag, &available) {
+                ad.insert(format!("Available{tag}").as_str(), references);
             }
         }
     }
@@ -78,44 +101,41 @@ impl Amounts {
         for custom in &self.custom {
             ad.set(format!("TotalSlot{}", custom.tag).as_str(), custom.quantity as i64);
             let assigned = AttrName::from(format!("Assigned{}", custom.tag).as_str());
-            if custom.ids.is_empty() {
-                ad.remove(&assigned);
-            } else {
-                ad.insert(assigned, Expr::literal(Value::from(BString::from(custom.ids.join(",")))));
+            match custom.devices.as_ref().filter(|_| !custom.bound.is_empty()) {
+                Some(devices) => {
+                    ad.insert(assigned, Expr::literal(Value::from(devices.names(&custom.bound))));
+                    devices.describe(&custom.tag, &custom.bound, ad);
+                }
+                None => drop(ad.remove(&assigned)),
             }
         }
     }
 
-    /// Takes a part away; ids go with their numbers, from the front.
-    pub(super) fn take(&mut self, part: &mut Amounts) {
+    /// Takes a part away, with the devices that were chosen for it.
+    pub(super) fn take(&mut self, part: &Amounts) {
         self.cpus -= part.cpus;
         self.memory -= part.memory;
         self.disk -= part.disk;
-        for custom in &mut part.custom {
+        for custom in &part.custom {
             let Some(mine) = self.custom.iter_mut().find(|mine| mine.tag == custom.tag) else { continue };
             mine.quantity -= custom.quantity;
-            let count = (custom.quantity as usize).min(mine.ids.len());
-            custom.ids = mine.ids.drain(..count).collect();
+            if mine.devices.as_ref().is_some_and(|devices| !devices.shared) {
+                mine.bound.retain(|index| !custom.bound.contains(index));
+            }
         }
     }
 
-    /// Gives a part back; ids return to the place they had in `all`.
-    pub(super) fn give_back(&mut self, part: &Amounts, all: &Amounts) {
+    /// Gives a part back; devices return to the place they had.
+    pub(super) fn give_back(&mut self, part: &Amounts) {
         self.cpus += part.cpus;
         self.memory += part.memory;
         self.disk += part.disk;
         for custom in &part.custom {
             let Some(mine) = self.custom.iter_mut().find(|mine| mine.tag == custom.tag) else { continue };
             mine.quantity += custom.quantity;
-            mine.ids.extend(custom.ids.iter().cloned());
-            if let Some(whole) = all.custom.iter().find(|whole| whole.tag == custom.tag) {
-                mine.ids.sort_by_key(|id| whole.ids.iter().position(|it| it == id));
-            }
+            mine.bound.extend(&custom.bound);
+            mine.bound.sort_unstable();
+            mine.bound.dedup();
         }
     }
-}
-
-/// An id as part of an attribute's name: odd characters become `_`.
-fn cleaned(id: &str) -> String {
-    id.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' }).collect()
 }

@@ -1,6 +1,7 @@
 //! All the machine is given at its start and at each reconfiguration: plain data, made from the configuration by
 //! [`super::configure`].
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -51,6 +52,8 @@ pub struct Settings {
     pub idle_boost: i64,
     /// Names of the custom resources in order, spelled as configured.
     pub resource_tags: Vec<String>,
+    /// Ids of devices that are to be off line, by tag (OFFLINE_MACHINE_RESOURCE_<Tag>).
+    pub offline: BTreeMap<String, BTreeSet<String>>,
     /// What `Offline<Tag>` and hibernation publish, the same in all slots.
     pub common_dynamic: ClassAd,
     /// The cron jobs.

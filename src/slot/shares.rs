@@ -3,6 +3,7 @@
 use std::fmt;
 use std::ops::Range;
 
+use super::devices::Constraint;
 use crate::quirks::{Quirk, Quirks};
 
 /// How much of one resource.
@@ -68,6 +69,8 @@ pub enum ShareErrorKind {
     NotANumber,
     /// Nothing after the equals sign.
     Empty,
+    /// What stands after the colon is no expression.
+    Constraint,
 }
 
 impl fmt::Display for ShareError {
@@ -81,6 +84,10 @@ impl fmt::Display for ShareError {
                 "the machine has no resource {name}: expected cpus, memory, swap, disk or a MACHINE_RESOURCE_ name"
             ),
             ShareErrorKind::Fraction => f.write_str("a fraction needs a divisor above 0, such as 1/4"),
+            ShareErrorKind::Constraint => f.write_str(
+                "after the colon an id in double quotes, a number of the list or a condition is expected, such as \
+                 gpus=1:Capability >= 8",
+            ),
             ShareErrorKind::NotANumber => {
                 f.write_str("expected auto, min, a number, a percentage or a fraction")
             }
@@ -146,7 +153,12 @@ impl Shares {
             }
             if let Some(tag) = tags.iter().find(|tag| tag.eq_ignore_ascii_case(name)) {
                 let (value, constraint) = match value.split_once(':') {
-                    Some((value, constraint)) => (value.trim(), Some(constraint.trim().to_owned())),
+                    Some((value, constraint)) => {
+                        if Constraint::parse(constraint).is_none() {
+                            return Err(fail(ShareErrorKind::Constraint));
+                        }
+                        (value.trim(), Some(constraint.trim().to_owned()))
+                    }
                     None => (value, None),
                 };
                 let share = value_of(value, None, quirks).map_err(fail)?;
@@ -194,6 +206,13 @@ impl Shares {
             (!is_known && is_part && !value.trim().is_empty()).then(|| (span, name.to_owned()))
         };
         items(text).into_iter().filter_map(of).collect()
+    }
+
+    /// Which of a custom resource's devices are wanted.
+    pub fn constraint(&self, tag: &str) -> Constraint {
+        let own = self.custom.iter().find(|custom| custom.tag == tag);
+        let text = own.and_then(|custom| custom.constraint.as_deref());
+        text.and_then(Constraint::parse).unwrap_or(Constraint::None)
     }
 
     /// The share of a custom resource.

@@ -215,7 +215,7 @@ impl Slot {
                 }
             }
         }
-        self.amounts.publish_dynamic(ad, self.broken.is_some());
+        self.amounts.publish_dynamic(ad, self.broken.is_some(), &core.offline);
         // What STARTD_ATTRS says of amounts takes their place in the ad.
         let tags = self.amounts.custom.iter().map(|custom| custom.tag.as_str());
         for name in ["Cpus", "Memory"].into_iter().chain(tags) {
@@ -224,6 +224,7 @@ impl Slot {
             }
         }
         ad.update(&settings.common_dynamic);
+        ad.update(&core.resources);
         self.publish_machine(core, ad);
         core.draining.publish(ad);
         core.drain.publish(ad);

@@ -28,6 +28,7 @@ mod hook_test_record;
 mod hooks;
 #[cfg(feature = "cli")]
 mod interrupted;
+mod machine;
 mod place;
 #[cfg(feature = "cli")]
 mod point;
@@ -48,6 +49,7 @@ mod simulate;
 #[cfg(feature = "cli")]
 mod slot_ads;
 mod slot_claims;
+mod slot_gpus;
 #[cfg(feature = "cli")]
 mod slot_plan;
 #[cfg(feature = "cli")]

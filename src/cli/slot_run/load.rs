@@ -8,6 +8,7 @@ use bstr::ByteSlice;
 
 use super::options::{Cli, Verb};
 use super::starter_program;
+use crate::classad::ClassAd;
 use crate::cli::common::{ConfigOptions, Problem, Session};
 use crate::config::{CommandPolicy, Config, LoadOptions, Who};
 use crate::os::RealWorld;
@@ -36,6 +37,7 @@ pub(super) fn load_with(cli: &Cli, knobs: &BTreeMap<String, String>) -> anyhow::
     options.set_knob = knobs.clone().into_iter().chain(options.set_knob).collect();
     let (config, mut warnings) = read(&options, cli.local_name.as_deref(), &*world)?;
     let mut around = surroundings_of(&config, &*world);
+    around.gpus = cli.gpus.as_deref().map(gpus).transpose()?;
     if matches!(cli.verb, Some(Verb::Simulate { .. })) {
         around.no_execute = None;
     } else if let Ok(starter) = starter_program::find(cli, &config, &*world) {
@@ -49,6 +51,31 @@ pub(super) fn load_with(cli: &Cli, knobs: &BTreeMap<String, String>) -> anyhow::
     let configured = configure(&config, &*world, &around, cli.quirks.quirks, limits(cli)).map_err(problem)?;
     warnings.extend(configured.warnings);
     Ok(Loaded { config, world, around, settings: configured.settings, warnings })
+}
+
+/// The most that is read of an answer of the program that looks for GPUs, in bytes.
+const MOST_OF_GPUS: u64 = 1 << 20;
+
+/// What stands in the file of `--gpus`, which must be such an answer.
+fn gpus(path: &Path) -> anyhow::Result<String> {
+    let file = || format!("{}", path.display());
+    let bytes = RealWorld::new()
+        .read_file(path, Some(MOST_OF_GPUS))
+        .map_err(|error| Problem::unreadable(format!("--gpus {}: {error}", file())))?;
+    let text = bytes.to_str_lossy().into_owned();
+    let mut ad = ClassAd::new();
+    for (number, line) in (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty()) {
+        if ad.insert_line(line.as_bytes()).is_err() {
+            let problem = format!("--gpus {}: line {number} is no attribute: `{}`", file(), line.trim());
+            return Err(Problem::unreadable(problem)
+                .hint("it is what `condor_gpu_discovery -properties` prints, such as DetectedGPUs=\"GPU-1, GPU-2\"")
+                .into());
+        }
+    }
+    if !ad.contains("DetectedGPUs") {
+        return Err(Problem::unreadable(format!("--gpus {}: it does not say DetectedGPUs", file())).into());
+    }
+    Ok(text)
 }
 
 /// Reads the configuration as the execution point's daemon would.

@@ -20,6 +20,9 @@ pub(super) struct Cli {
     pub(super) local_name: Option<String>,
     #[command(flatten)]
     pub(super) output: OutputOptions,
+    /// Give the machine the GPUs of this file: what condor_gpu_discovery -properties printed on another
+    #[arg(long, value_name = "FILE", global = true, help_heading = "Configuration")]
+    pub(super) gpus: Option<PathBuf>,
     #[command(flatten)]
     pub(super) quirks: QuirksOptions,
     #[command(flatten)]

@@ -19,6 +19,7 @@ pub(super) fn surroundings(address: &str, execute: Option<&Path>) -> Surrounding
         fs::metadata(path).ok().map(|metadata| metadata.dev())
     });
     Surroundings {
+        gpus: None,
         no_execute: execute.and_then(|path| {
             let errno = fs::metadata(path).err()?.raw_os_error().unwrap_or(0);
             Some(format!(

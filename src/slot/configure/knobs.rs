@@ -73,6 +73,11 @@ impl<'a> Knobs<'a> {
         self.text(name).map(|text| BStr::new(&text).to_string())
     }
 
+    /// Whether somebody has set a knob: it has not its default.
+    pub(super) fn is_set(&self, name: &str) -> bool {
+        self.view.string(name).ok().flatten().is_some_and(|setting| setting.origin.source != "<Default>")
+    }
+
     /// Where the value of a knob was set.
     pub(super) fn origin(&self, name: &str) -> Option<String> {
         self.view.string(name).ok().flatten().map(|setting| setting.origin.to_string())

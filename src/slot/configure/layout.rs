@@ -2,7 +2,7 @@
 
 use super::knobs::{ConfigureError, Knobs};
 use crate::quirks::Quirks;
-use crate::slot::layout::{FailureMode, LaidOut, SlotType, lay_out};
+use crate::slot::layout::{FailureMode, LaidOut, SlotType, bind, lay_out};
 use crate::slot::resources::Amounts;
 use crate::slot::settings::{Broken, SlotKind};
 use crate::slot::shares::Shares;
@@ -67,7 +67,18 @@ pub(super) fn plan(
     if let (Some(reason), FailureMode::Abort) = (no_execute, mode) {
         return Err(ConfigureError::Layout(reason.to_owned()));
     }
+    // 25.14 makes nothing of a machine that has less than nothing.
+    if machine.cpus < 1.0 || machine.custom.iter().any(|custom| custom.quantity < 0.0) {
+        types.clear();
+    }
     let mut layout = lay_out(machine, &types, mode).map_err(ConfigureError::Layout)?;
+    let world = knobs.world();
+    bind(&mut layout, machine, &types, &|devices, index, wanted| devices.fits(index, wanted, world, quirks));
+    if mode == FailureMode::Abort
+        && let Some(broken) = layout.slots.iter().find_map(|slot| slot.broken.as_ref())
+    {
+        return Err(ConfigureError::Layout(broken.reason.clone()));
+    }
     layout.warnings.iter().for_each(|warning| knobs.warn(warning));
     if let Some(reason) = no_execute {
         knobs.warn(format!("no slot can be used: {reason}; make that directory"));

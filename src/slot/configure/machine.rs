@@ -30,6 +30,8 @@ pub struct Surroundings {
     pub abilities: Option<ClassAd>,
     /// What our own starter found out about the container runtimes of the machine.
     pub runtimes: ClassAd,
+    /// What stands for the answer of the program that looks for GPUs; `None` to ask it.
+    pub gpus: Option<String>,
 }
 
 /// What our own starter can do, in the words of `condor_starter -classad` (recording s30a).

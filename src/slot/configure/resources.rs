@@ -1,9 +1,15 @@
 //! Totals of the machine: processors, memory, swap, disk, custom resources (`ResAttributes.cpp`).
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use bstr::BString;
+
 use super::knobs::{ConfigureError, Knobs};
 use super::machine::Surroundings;
 use crate::classad::{ClassAd, Context, Expr, Value};
 use crate::quirks::{Quirk, Quirks};
+use crate::slot::devices::{Devices, Nesting, take_properties};
 use crate::slot::resources::{Amounts, Custom};
 use crate::world::World;
 
@@ -22,7 +28,6 @@ pub(super) struct Totals {
 pub(super) fn totals(
     knobs: &Knobs<'_>,
     names: &[String],
-    world: &dyn World,
     around: &Surroundings,
     quirks: Quirks,
 ) -> Result<Totals, ConfigureError> {
@@ -50,10 +55,8 @@ pub(super) fn totals(
     let swap = around.virtual_memory - knobs.int("RESERVED_SWAP", 0).saturating_mul(1024);
     let mut published = ClassAd::new();
     let mut custom = Vec::new();
-    for tag in tags(knobs, names)? {
-        if let Some(resource) = resource(knobs, &tag, world, quirks, &mut published)? {
-            custom.push(resource);
-        }
+    for tag in tags(knobs, names, around)? {
+        custom.push(resource(knobs, &tag, around, quirks, &mut published)?);
     }
     if !custom.iter().any(|one| one.tag.eq_ignore_ascii_case("GPUs"))
         && !names.iter().any(|name| name.eq_ignore_ascii_case("MACHINE_RESOURCE_GPUS"))
@@ -75,8 +78,16 @@ pub(super) fn totals(
     })
 }
 
+/// Ids of devices that OFFLINE_MACHINE_RESOURCE_<Tag> names, by tag.
+pub(super) fn offline(knobs: &Knobs<'_>, machine: &Amounts) -> BTreeMap<String, BTreeSet<String>> {
+    let with_devices = machine.custom.iter().filter(|custom| custom.devices.is_some());
+    with_devices
+        .map(|custom| (custom.tag.clone(), offline_of(knobs, &custom.tag).1.into_iter().collect()))
+        .collect()
+}
+
 /// The tags of custom resources, in caseless order, GPUs among them where they are looked for (`init_machine_resources`).
-fn tags(knobs: &Knobs<'_>, names: &[String]) -> Result<Vec<String>, ConfigureError> {
+fn tags(knobs: &Knobs<'_>, names: &[String], around: &Surroundings) -> Result<Vec<String>, ConfigureError> {
     let mut tags: Vec<String> = Vec::new();
     for name in names {
         let upper = name.to_ascii_uppercase();
@@ -88,7 +99,7 @@ fn tags(knobs: &Knobs<'_>, names: &[String]) -> Result<Vec<String>, ConfigureErr
             Some(tag) => &rest[rest.len() - tag.len()..],
             None => rest,
         };
-        if tag.is_empty() || tag.eq_ignore_ascii_case("NAMES") {
+        if tag.is_empty() || tag.eq_ignore_ascii_case("NAMES") || knobs.text(name).is_none() {
             continue;
         }
         if RESERVED.contains(&tag.to_ascii_lowercase().as_str()) {
@@ -100,7 +111,8 @@ fn tags(knobs: &Knobs<'_>, names: &[String]) -> Result<Vec<String>, ConfigureErr
             tags.push(tag.to_owned());
         }
     }
-    if !tags.iter().any(|tag| tag.eq_ignore_ascii_case("GPUs")) && detects_gpus(knobs) {
+    let given = around.gpus.is_some();
+    if !tags.iter().any(|tag| tag.eq_ignore_ascii_case("GPUs")) && (given || detects_gpus(knobs)) {
         tags.push("GPUs".into());
     }
     let wanted = knobs.words("MACHINE_RESOURCE_NAMES");
@@ -129,41 +141,57 @@ fn detects_gpus(knobs: &Knobs<'_>) -> bool {
 fn resource(
     knobs: &Knobs<'_>,
     tag: &str,
-    world: &dyn World,
+    around: &Surroundings,
     quirks: Quirks,
     published: &mut ClassAd,
-) -> Result<Option<Custom>, ConfigureError> {
-    let knob = format!("MACHINE_RESOURCE_{tag}");
-    if knobs.text(&format!("MACHINE_RESOURCE_INVENTORY_{tag}")).is_some() {
-        return inventory(knobs, tag, world, quirks, published);
-    }
-    let text = knobs.string(&knob).unwrap_or_default();
-    let found = if text.contains('\n') { of_ad(&text, tag, published) } else { of_text(&text, world) };
-    Ok(Some(without_offline(knobs, tag, found, quirks, published)))
+) -> Result<Custom, ConfigureError> {
+    let found = match inventory(knobs, tag, around)? {
+        Some(text) => of_ad(knobs, &text, tag),
+        None => {
+            let text = knobs.string(&format!("MACHINE_RESOURCE_{tag}")).unwrap_or_default();
+            if text.contains('\n') { of_ad(knobs, &text, tag) } else { of_text(knobs, &text, tag) }
+        }
+    };
+    Ok(made_of(knobs, tag, found, quirks, published))
 }
 
-/// How many there are, and their ids.
+/// What was found of a resource.
 #[derive(Default)]
 struct Found {
     quantity: f64,
     ids: Vec<String>,
-    offline: Vec<String>,
-    /// Whether it came as an ad: then Detected<Tag> lists the ids.
-    as_ad: bool,
+    /// How many are off line, where they have no names.
+    offline: f64,
+    /// Which are off line.
+    offline_ids: Vec<String>,
+    properties: BTreeMap<String, ClassAd>,
+    /// What an inventory says besides, for all slots.
+    ad: Option<ClassAd>,
+    /// Whether properties came as ads, and the resource may be shared.
+    shared: bool,
 }
 
-fn of_text(text: &str, world: &dyn World) -> Found {
-    if text.is_empty() {
-        return Found::default();
-    }
+fn of_text(knobs: &Knobs<'_>, text: &str, tag: &str) -> Found {
+    let (quantity, ids) = number_or_ids(text, knobs.world());
+    let (offline, offline_ids) = offline_of(knobs, tag);
+    Found { quantity: quantity.max(0.0), ids, offline, offline_ids, ..Found::default() }
+}
+
+/// OFFLINE_MACHINE_RESOURCE_<Tag>.
+fn offline_of(knobs: &Knobs<'_>, tag: &str) -> (f64, Vec<String>) {
+    let text = knobs.string(&format!("OFFLINE_MACHINE_RESOURCE_{tag}"));
+    text.map_or_else(Default::default, |text| number_or_ids(&text, knobs.world()))
+}
+
+/// A number, an expression that gives one, or ids (`parse_user_resource_config`).
+fn number_or_ids(text: &str, world: &dyn World) -> (f64, Vec<String>) {
     let empty = ClassAd::new();
     let value = Expr::parse(text.as_bytes()).map(|expr| Context::new(world).my(&empty).eval(&expr));
     if let Ok(Value::Int(_) | Value::Real(_)) = &value {
-        let quantity = value.ok().and_then(|value| value.as_real()).unwrap_or(0.0);
-        return Found { quantity: quantity.max(0.0), ..Found::default() };
+        return (value.ok().and_then(|value| value.as_real()).unwrap_or(0.0), Vec::new());
     }
     let ids = ids_of(text);
-    Found { quantity: ids.len() as f64, ids, ..Found::default() }
+    (ids.len() as f64, ids)
 }
 
 fn ids_of(text: &str) -> Vec<String> {
@@ -171,47 +199,56 @@ fn ids_of(text: &str) -> Vec<String> {
     text.split(separator).filter(|id| !id.is_empty()).map(str::to_owned).collect()
 }
 
-/// `Detected<Tag>`, `Offline<Tag>` and properties; all that is no nested ad is published as it is.
-fn of_ad(text: &str, tag: &str, published: &mut ClassAd) -> Found {
-    let mut found = Found { as_ad: true, ..Found::default() };
+/// `Detected<Tag>`, `Offline<Tag>` and property ads (`init_machine_resource_from_ad`).
+fn of_ad(knobs: &Knobs<'_>, text: &str, tag: &str) -> Found {
+    let world = knobs.world();
+    let mut found = Found::default();
     let mut ad = ClassAd::new();
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
         if ad.insert_line(line.as_bytes()).is_err() {
+            let shown: String = line.chars().take(60).collect();
+            knobs.warn(format!(
+                "the inventory of {tag} has a line that is no attribute: `{shown}`: it ends there"
+            ));
             break;
         }
     }
-    match ad.literal(format!("Detected{tag}")) {
-        Some(Value::Str(ids)) => {
-            found.ids = ids_of(&ids.to_string());
-            found.quantity = found.ids.len() as f64;
-        }
-        Some(value) => found.quantity = value.as_real().unwrap_or(0.0).max(0.0),
-        None => {}
+    (found.offline, found.offline_ids) = match ad.string(format!("Offline{tag}")) {
+        Some(text) => number_or_ids(&text.to_string(), world),
+        None => offline_of(knobs, tag),
+    };
+    let detected = Context::new(world).my(&ad).eval_attr(format!("Detected{tag}"));
+    match detected {
+        Value::Str(text) => (found.quantity, found.ids) = number_or_ids(&text.to_string(), world),
+        value => found.quantity = value.as_real().unwrap_or(0.0).max(0.0),
     }
-    if let Some(Value::Str(ids)) = ad.literal(format!("Offline{tag}")) {
-        found.offline = ids_of(&ids.to_string());
-    }
-    for (name, expr) in ad.iter() {
-        let nested = matches!(expr.as_literal(), Some(Value::Ad(_))) || expr.unparse().starts_with(b"[");
-        if !nested && !name.eq_ignore_ascii_case(tag.as_bytes()) {
-            published.insert(name, expr);
-        }
-    }
+    let unique = found.ids.iter().cloned().collect();
+    found.properties = take_properties(&mut ad, &unique, world);
+    found.shared =
+        !found.properties.is_empty() && knobs.boolean(&format!("SHARED_MACHINE_RESOURCE_{tag}"), false);
+    ad.remove(tag);
+    found.ad = Some(ad);
     found
 }
 
-/// Runs the program of MACHINE_RESOURCE_INVENTORY_<Tag>; failing to start is fatal, its status is not looked at.
-fn inventory(
-    knobs: &Knobs<'_>,
-    tag: &str,
-    world: &dyn World,
-    quirks: Quirks,
-    published: &mut ClassAd,
-) -> Result<Option<Custom>, ConfigureError> {
+/// What the inventory of a resource prints: its program, or what stands for it; `None` where it has none.
+fn inventory(knobs: &Knobs<'_>, tag: &str, around: &Surroundings) -> Result<Option<String>, ConfigureError> {
+    let is_gpus = tag.eq_ignore_ascii_case("GPUs");
+    if let Some(given) = around.gpus.as_ref().filter(|_| is_gpus) {
+        return Ok(Some(given.clone()));
+    }
     let knob = format!("MACHINE_RESOURCE_INVENTORY_{tag}");
-    let line = knobs.text(&knob).unwrap_or_default();
+    let (knob, line) = match knobs.text(&knob) {
+        Some(line) => (knob, line),
+        None if is_gpus && knobs.text("MACHINE_RESOURCE_GPUS").is_none() => {
+            let Some(line) = discovery(knobs) else { return Ok(None) };
+            ("STARTD_DETECT_GPUS".to_owned(), line)
+        }
+        None => return Ok(None),
+    };
     let argv = crate::text::arguments::parse_v1_raw_or_v2_quoted(&line)
         .map_err(|error| knobs.error(&knob, error.to_string()))?;
+    let program = argv.first().cloned().unwrap_or_default();
     let command = crate::world::Command {
         argv,
         stdin: Vec::new(),
@@ -219,58 +256,70 @@ fn inventory(
         timeout: std::time::Duration::from_secs(60),
         output_limit: 1 << 20,
     };
-    let output =
-        world.run(&command).map_err(|error| knobs.error(&knob, format!("cannot be run: {error}")))?;
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let found = of_ad(&text, tag, published);
-    Ok(Some(without_offline(knobs, tag, found, quirks, published)))
+    match knobs.world().run(&command) {
+        Ok(output) => Ok(Some(String::from_utf8_lossy(&output.stdout).into_owned())),
+        // A machine without the pool's own program has no cards to be found; 25.14 does not start there.
+        Err(error) if is_gpus && program.ends_with(b"/condor_gpu_discovery") => {
+            if error.kind() != std::io::ErrorKind::NotFound || knobs.is_set(&knob) {
+                knobs.warn(format!(
+                    "{program} cannot be run: {error}: the slots have no GPUs (--gpus FILE gives them some)"
+                ));
+            }
+            Ok(Some("DetectedGPUs = 0".to_owned()))
+        }
+        Err(error) => Err(knobs.error(&knob, format!("cannot be run: {error}"))),
+    }
+}
+
+/// The command line that looks for GPUs where the configuration does not define them.
+fn discovery(knobs: &Knobs<'_>) -> Option<BString> {
+    let arguments = knobs.text("STARTD_DETECT_GPUS")?;
+    let mut line = knobs.text("LIBEXEC").unwrap_or_default();
+    line.extend_from_slice(b"/condor_gpu_discovery ");
+    line.extend_from_slice(&arguments);
+    Some(line)
 }
 
 /// Takes off what is off line, and publishes the numbers of the machine.
-fn without_offline(
-    knobs: &Knobs<'_>,
-    tag: &str,
-    found: Found,
-    quirks: Quirks,
-    published: &mut ClassAd,
-) -> Custom {
-    let number = |quantity: f64| {
-        if quantity.fract() == 0.0 { Value::Int(quantity as i64) } else { Value::Real(quantity) }
-    };
-    let detected = match found.as_ad && !found.ids.is_empty() {
-        true => Value::from(found.ids.join(", ")),
-        false => number(found.quantity),
-    };
-    published.set(format!("Detected{tag}"), detected);
-    published.set(format!("Total{tag}"), number(found.quantity));
-    let knob = format!("OFFLINE_MACHINE_RESOURCE_{tag}");
-    let mut named = found.offline;
-    let mut quantity = found.quantity;
-    let mut ids = found.ids;
-    let named_ids = !ids.is_empty();
-    if let Some(text) = knobs.string(&knob) {
-        match text.parse::<f64>() {
-            Ok(count) if ids.is_empty() => quantity -= count,
-            // A number does nothing in 25.14 where there are ids.
-            Ok(count) if !quirks.has(Quirk::OfflineBelowZero) => {
-                let keep = ids.len().saturating_sub(count.max(0.0) as usize);
-                named.extend(ids.iter().skip(keep).cloned());
-            }
-            Ok(_) => {}
-            Err(_) => named.extend(ids_of(&text)),
-        }
-    }
-    if !ids.is_empty() {
-        let before = ids.len();
-        ids.retain(|id| !named.contains(id));
-        quantity -= (before - ids.len()) as f64;
-        if before > ids.len() {
-            published.set(format!("Offline{tag}"), named.join(","));
-        }
+fn made_of(knobs: &Knobs<'_>, tag: &str, found: Found, quirks: Quirks, published: &mut ClassAd) -> Custom {
+    let Found { mut quantity, ids, offline, offline_ids, properties, ad, shared } = found;
+    let mut off: BTreeSet<String> = ids.iter().filter(|id| offline_ids.contains(id)).cloned().collect();
+    if ids.is_empty() {
+        quantity -= offline;
+    } else if offline_ids.is_empty() && !quirks.has(Quirk::OfflineBelowZero) {
+        // A number does nothing in 25.14 where there are ids.
+        let keep = ids.len().saturating_sub(offline.max(0.0) as usize);
+        off.extend(ids.iter().skip(keep).cloned());
     }
     if quantity < 0.0 && !quirks.has(Quirk::OfflineBelowZero) {
-        knobs.warn(format!("{knob} takes off more than there is: 0 is left"));
+        knobs.warn(format!("OFFLINE_MACHINE_RESOURCE_{tag} takes off more than there is: 0 is left"));
         quantity = 0.0;
     }
-    Custom { tag: tag.to_owned(), quantity, named: named_ids, ids }
+    let bound: Vec<usize> = (0..ids.len()).filter(|index| !off.contains(&ids[*index])).collect();
+    if !ids.is_empty() {
+        quantity = bound.len() as f64;
+    }
+    let number = if quantity.fract() == 0.0 { Value::Int(quantity as i64) } else { Value::Real(quantity) };
+    published.set(format!("Detected{tag}"), number.clone());
+    published.set(format!("Total{tag}"), number);
+    let name = format!("Offline{tag}");
+    if let Some(ad) = &ad {
+        published.update(ad);
+        if off.is_empty() && ad.contains(name.as_str()) {
+            published.set(name.as_str(), "");
+        }
+    }
+    if !off.is_empty() {
+        let names: Vec<&str> = ids.iter().filter(|id| off.contains(*id)).map(String::as_str).collect();
+        published.set(name, names.join(","));
+    }
+    let nested = knobs.boolean("USE_NESTED_CUSTOM_RESOURCE_PROPS", true);
+    let nesting = match knobs.boolean("VERBOSE_NESTED_CUSTOM_RESOURCE_PROPS", nested) {
+        true => Nesting::Verbose,
+        false if nested => Nesting::Differing,
+        false => Nesting::Lists,
+    };
+    let devices =
+        (!ids.is_empty()).then(|| Arc::new(Devices { ids, offline: off, properties, shared, nesting }));
+    Custom { tag: tag.to_owned(), quantity, devices, bound }
 }

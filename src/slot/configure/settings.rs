@@ -42,7 +42,7 @@ pub fn configure(
     let warnings = RefCell::new(Vec::new());
     let global = Knobs::new(config.view(world), &warnings);
     let names: Vec<String> = config.view(world).names().map(|name| name.to_string()).collect();
-    let totals = resources::totals(&global, &names, world, around, quirks)?;
+    let totals = resources::totals(&global, &names, around, quirks)?;
     let tags: Vec<String> = totals.amounts.custom.iter().map(|custom| custom.tag.clone()).collect();
     let planned = layout::plan(&global, &totals.amounts, around.no_execute.as_deref(), quirks)?;
 
@@ -94,6 +94,7 @@ pub fn configure(
         keyboard_slots: u32::try_from(global.int("SLOTS_CONNECTED_TO_KEYBOARD", 0)).unwrap_or(0),
         console_slots: u32::try_from(global.int("SLOTS_CONNECTED_TO_CONSOLE", 0)).unwrap_or(0),
         idle_boost: global.int("DISCONNECTED_KEYBOARD_IDLE_BOOST", 1200),
+        offline: resources::offline(&global, &totals.amounts),
         resource_tags: tags,
         common_dynamic,
         cron,

@@ -62,10 +62,19 @@ impl Ground {
         let around = measured(&BTreeMap::new());
         let mut ground =
             Ground { top, text: String::new(), around, load: 0.0, world: Rc::new(RealWorld::new()) };
-        for directory in ["log", "spool", "execute", "lock", "run", "state", "hook.d", "job.d", "scripts"] {
+        for directory in
+            ["log", "spool", "execute", "lock", "run", "state", "hook.d", "job.d", "scripts", "libexec"]
+        {
             make(&ground.local().join(directory))?;
         }
         copy(scripts, &ground.local().join("scripts"), &ground)?;
+        // Where a startd looks for the program that finds GPUs.
+        let discovery = ground.local().join("scripts").join("gpudisc");
+        if discovery.exists() {
+            let name = ground.local().join("libexec").join("condor_gpu_discovery");
+            std::os::unix::fs::symlink(&discovery, &name)
+                .map_err(|error| format!("{}: {error}", name.display()))?;
+        }
         let config = ground.fill_in(config);
         for name in named(&config, "hook.d/") {
             program(&ground.local().join("hook.d").join(name), "#!/bin/sh\n")?;
@@ -146,6 +155,7 @@ fn measured(ad: &ads::Attributes) -> Surroundings {
         rotational: Some(text("HasRotationalScratch", "true") == "true"),
         virtual_memory: number("TotalVirtualMemory", 24_683_672),
         runtimes: Default::default(),
+        gpus: None,
         abilities: (!abilities.is_empty()).then(|| long::parse(abilities.as_bytes()).0),
     }
 }

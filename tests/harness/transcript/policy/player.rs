@@ -345,6 +345,8 @@ impl Player<'_> {
             }),
         };
         self.step(event);
+        // A startd sends its ads when a slot has changed, before it measures anew.
+        self.keep_ads();
         Ok(())
     }
 
