@@ -246,7 +246,10 @@ fn choose(amounts: &mut Amounts, parent: &Slot, core: &Core, job: &ClassAd) -> R
     let world = Frozen { world: &*core.world, now: core.now };
     for custom in amounts.custom.iter_mut().filter(|custom| custom.quantity > 0.0) {
         let Some(devices) = &custom.devices else { continue };
-        let require = format!("Require{}", custom.tag);
+        let require = match custom.tag.as_str() {
+            "GPUs" => "RequireGPUs".to_owned(),
+            tag => format!("Require{tag}"),
+        };
         let wanted = match job.get(require.as_str()) {
             Some(expr) => Constraint::of_job(&expr, job, &world),
             None => Constraint::None,

@@ -21,7 +21,7 @@ pub(super) struct Cli {
     #[command(flatten)]
     pub(super) output: OutputOptions,
     /// Give the machine the GPUs of this file: what condor_gpu_discovery -properties printed on another
-    #[arg(long, value_name = "FILE", global = true, help_heading = "Configuration")]
+    #[arg(long, value_name = "FILE", global = true, help_heading = "Configuration", hide_short_help = true)]
     pub(super) gpus: Option<PathBuf>,
     #[command(flatten)]
     pub(super) quirks: QuirksOptions,
