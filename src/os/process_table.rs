@@ -124,7 +124,8 @@ pub(super) fn adopted(own: i32) -> Vec<i32> {
     }
 }
 
-fn numbers(text: &[u8]) -> impl Iterator<Item = i32> {
+/// The numbers of a text, which blanks or newlines part.
+pub(super) fn numbers(text: &[u8]) -> impl Iterator<Item = i32> {
     text.split(u8::is_ascii_whitespace).filter_map(|word| std::str::from_utf8(word).ok()?.parse().ok())
 }
 

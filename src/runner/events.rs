@@ -266,6 +266,12 @@ impl EventStream {
         self.line(&event.readable());
     }
 
+    /// Tells one event to programs only: what a person need not read each time.
+    pub fn note(&mut self, event: &Event) {
+        self.flush();
+        self.json(event);
+    }
+
     /// Passes on lines of JSON that another program has written; they are not told in readable form.
     pub fn relay(&mut self, lines: Vec<u8>) {
         self.write_json(lines);

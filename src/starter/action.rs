@@ -6,6 +6,7 @@ use bstr::BString;
 
 use super::container::{Choice, ContainerPlan, ToolCall};
 use super::failure::StartFailure;
+use super::limits::GroupPlan;
 use crate::hook::HookType;
 use crate::process::{Exit, Limit};
 use crate::quirks::Quirk;
@@ -142,6 +143,8 @@ pub struct JobProcess {
     pub mounts: Vec<(PathBuf, PathBuf)>,
     /// Whether /dev/shm is a new file system of its own.
     pub private_shm: bool,
+    /// The control group that it is to be in.
+    pub group: Option<Box<GroupPlan>>,
     /// What failures name as the command.
     pub command: BString,
     /// What failures show as its arguments: V2 raw, without the first one.
@@ -282,6 +285,13 @@ pub enum Notice {
     },
     /// Anything else worth a look.
     Warning(String),
+    /// The same, told once by all starters of a slot runner.
+    Once {
+        /// What it is about.
+        subject: &'static str,
+        /// The line.
+        reason: String,
+    },
     /// A real pool would have behaved otherwise here.
     Quirk {
         /// Which.

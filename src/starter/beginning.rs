@@ -12,6 +12,7 @@ use super::event::FamilyUsage;
 use super::exception::{CRASHED, EXCEPTION};
 use super::failure::{StartFailure, hold_code};
 use super::job_info::Refusal;
+use super::limits::{self, GroupPlan};
 use super::machine::{JOB_EXIT, PREPARE_JOB, Phase, Process, Starter, UPDATE_JOB_INFO, excerpt};
 use super::prepare::{self, Prepared};
 use super::process;
@@ -414,6 +415,8 @@ impl Starter<'_> {
             process.failures.extend(self.late_faults(&process));
             process
         });
+        let group = limits::plan(&about, self.no_groups.as_deref());
+        let planned = planned.map(|process| self.in_group(process, group, out));
         match planned {
             Ok(process) if runtime == Runtime::Singularity => {
                 let mounts = process.mounts.iter().filter(|(_, target)| {
@@ -428,6 +431,16 @@ impl Starter<'_> {
             }
             Err(failure) => self.start_failed(now, failure, out),
         }
+    }
+
+    /// The job's process with its control group, and what is told of that.
+    fn in_group(&mut self, process: JobProcess, plan: GroupPlan, out: &mut Vec<Action>) -> JobProcess {
+        self.memory_mib = plan.memory_mib;
+        let told = plan.told.iter();
+        out.extend(
+            told.map(|(subject, reason)| Action::Tell(Notice::Once { subject, reason: reason.clone() })),
+        );
+        JobProcess { group: plan.spec.is_some().then(|| Box::new(plan)), ..process }
     }
 
     /// Which runtime the job gets; what the configuration gives the job for that becomes part of its ad. The second is a

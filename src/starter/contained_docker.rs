@@ -207,6 +207,7 @@ impl Starter<'_> {
             limits: Vec::new(),
             mounts: Vec::new(),
             private_shm: false,
+            group: None,
             command: BString::default(),
             arguments_shown: BString::default(),
             script: false,

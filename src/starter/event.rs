@@ -162,4 +162,6 @@ pub struct FamilyUsage {
     pub block_writes: u64,
     /// Whether a control group holds the family.
     pub cgroup: bool,
+    /// Whether the kernel killed one of them for its memory.
+    pub out_of_memory: bool,
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use bstr::{BString, ByteSlice};
 
 use super::container::ContainerKnobs;
+use super::limits::GroupKnobs;
 use super::settings::{Fault, Inherits, Moment, Settings};
 use crate::classad::{ClassAd, Context, Expr, Value};
 use crate::config::{ValueError, View};
@@ -101,6 +102,7 @@ impl Knobs<'_> {
             private_shm: truth("MOUNT_PRIVATE_DEV_SHM", Moment::Child, default.private_shm)?,
             process_groups: truth("USE_PROCESS_GROUPS", Moment::Child, default.process_groups)?,
             allow_scripts: text("STARTER_ALLOW_JOB_PRE_AND_POST_CMD")?,
+            groups: self.kept(GroupKnobs::read(view), Moment::Launch, default.groups)?,
             containers: ContainerKnobs::read(view)?,
             nvidia: match view.boolean("AUTO_SET_NVIDIA_VISIBLE_DEVICES") {
                 // Read only for a slot that has GPUs, which no fetched job's has.

@@ -72,6 +72,8 @@ pub struct Setup<'w> {
     pub can_mount: bool,
     /// Limit for hooks that the reference would wait for without end.
     pub hook_timeout: Option<Duration>,
+    /// Why there can be no control groups, where that is known beforehand.
+    pub no_groups: Option<String>,
     /// What containers need to know.
     pub surroundings: Surroundings,
 }
@@ -214,6 +216,9 @@ pub struct Starter<'w> {
     pub(super) scratch_made: bool,
     pub(super) exit_ad: Option<ClassAd>,
     pub(super) container: Container,
+    pub(super) no_groups: Option<String>,
+    /// The memory that the job was given, in MiB.
+    pub(super) memory_mib: i64,
     woken_at: Option<Tick>,
 }
 
@@ -272,6 +277,8 @@ impl<'w> Starter<'w> {
             scratch_made: false,
             exit_ad: None,
             container: Container::new(setup.surroundings),
+            no_groups: setup.no_groups,
+            memory_mib: 0,
             woken_at: None,
         }
     }

@@ -6,12 +6,13 @@ use super::action::{Action, LogEvent, Notice};
 use super::ending::{self, SIGTERM};
 use super::event::{FamilyUsage, Request, Vacate};
 use super::failure::{StartFailure, hold_code};
+use super::limits::{self, OutOfMemory};
 use super::machine::{Measuring, Phase, Starter, UPDATE_JOB_INFO};
 use super::settings::Moment;
 use crate::classad::ClassAd;
 use crate::job::attr;
 use crate::process::Exit;
-use crate::quirks::Quirk;
+use crate::quirks::{Quirk, Quirks};
 use crate::time::Now;
 
 impl Starter<'_> {
@@ -354,6 +355,33 @@ impl Starter<'_> {
         self.all_jobs_done(now, out);
     }
 
+    /// The kernel killed the job, or one of its processes, for its memory; true where that is the end of everything.
+    fn ran_out_of_memory(&mut self, now: Now, out: &mut Vec<Action>) -> bool {
+        self.update(now, out);
+        let always = self.settings.groups.always_hold;
+        let (text, code, subcode) =
+            match limits::out_of_memory(self.memory_mib, self.usage.max_image_kib, always) {
+                OutOfMemory::Held(text) => (text, hold_code::JOB_OUT_OF_RESOURCES, 102),
+                OutOfMemory::OfMachine => ("Worker node is out of memory".to_owned(), 0, 0),
+            };
+        let held = code != 0;
+        out.push(Action::Tell(Notice::Warning(text.clone())));
+        if self.quirks == Quirks::Reference {
+            // Without a shadow a hold is nothing, and the other way out calls no hook.
+            if !held {
+                self.main = None;
+                self.report(StartFailure::new(text, code, subcode), out);
+                self.remove_scratch(out);
+            }
+            return !held;
+        }
+        self.asked.hold = held;
+        self.asked.fast = !held;
+        self.vacate = Some(Vacate { reason: text.clone().into(), code, subcode });
+        self.report(StartFailure::new(text, code, subcode), out);
+        false
+    }
+
     pub(super) fn job_ended(
         &mut self,
         now: Now,
@@ -366,6 +394,9 @@ impl Starter<'_> {
         self.measuring.clear();
         self.usage = usage;
         if self.never_launched(now, out) {
+            return;
+        }
+        if usage.out_of_memory && !self.asked.any() && self.ran_out_of_memory(now, out) {
             return;
         }
         // Sent while the process still counts as running (`OsProc::JobReaper`).

@@ -7,6 +7,7 @@ use bstr::BString;
 use rustc_hash::FxHashMap;
 
 use super::container::ContainerKnobs;
+use super::limits::GroupKnobs;
 use crate::text::environment::Filter;
 
 /// The knobs of the starter, converted and with their defaults. The names of the knobs stand in the fields' texts.
@@ -58,6 +59,8 @@ pub struct Settings {
     pub process_groups: bool,
     /// STARTER_ALLOW_JOB_PRE_AND_POST_CMD, an expression.
     pub allow_scripts: Option<BString>,
+    /// What it says about control groups.
+    pub groups: GroupKnobs,
     /// What it says about containers.
     pub containers: ContainerKnobs,
     /// AUTO_SET_NVIDIA_VISIBLE_DEVICES.
@@ -143,6 +146,7 @@ impl Default for Settings {
             private_shm: true,
             process_groups: true,
             allow_scripts: None,
+            groups: GroupKnobs::default(),
             containers: ContainerKnobs::default(),
             nvidia: true,
             assigned: FxHashMap::default(),

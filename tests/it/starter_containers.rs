@@ -353,7 +353,7 @@ fn what_a_job_asks_of_a_shadow_is_told_and_the_job_runs() {
 #[test]
 fn only_settings_that_a_starter_would_heed_and_that_ask_for_something_are_told_when_it_begins() {
     let place = Place::new()
-        .knob("CGROUP_MEMORY_LIMIT_POLICY = soft\nUSE_GID_PROCESS_TRACKING = $(NO_SUCH:false)")
+        .knob("ENCRYPT_EXECUTE_DIRECTORY = true\nUSE_GID_PROCESS_TRACKING = $(NO_SUCH:false)")
         .knob("CONSUMPTION_POLICY = true\nNEGOTIATOR_INTERVAL = 20\nSTARTER.MAX_STARTER_LOG = 5");
     let ran = place.run(&shell("true"));
     assert_eq!(ran.status, 0, "{}", ran.told);
@@ -361,7 +361,7 @@ fn only_settings_that_a_starter_would_heed_and_that_ask_for_something_are_told_w
         ran.told.lines().filter(|line| !line.contains("FARM") && line.contains("warning: ")).collect();
     assert_eq!(told.len(), 2, "{}", ran.told);
     assert!(
-        told[0].contains("CGROUP_MEMORY_LIMIT_POLICY is not done here") && told[0].ends_with(", line 4)"),
+        told[0].contains("ENCRYPT_EXECUTE_DIRECTORY is not done here") && told[0].ends_with(", line 4)"),
         "{told:?}"
     );
     assert!(told[1].contains("2 settings are for what is not here"), "{told:?}");

@@ -53,6 +53,7 @@ fn begun<'w>(
         home: None,
         output_ad: None,
         can_mount: true,
+        no_groups: Some("nothing is run".to_owned()),
         hook_timeout: None,
         surroundings: Default::default(),
     });

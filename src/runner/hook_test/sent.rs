@@ -52,6 +52,7 @@ const USAGE: FamilyUsage = FamilyUsage {
     block_reads: 0,
     block_writes: 0,
     cgroup: false,
+    out_of_memory: false,
 };
 /// What the run says of itself whatever the given ad says; all else that the ad has is kept.
 const TOLD: [&str; 6] = ["JobState", "NumPids", "ExitBySignal", "ExitCode", "ExitSignal", "ExitReason"];
@@ -152,6 +153,7 @@ impl Case {
             home: None,
             output_ad: None,
             can_mount: false,
+            no_groups: Some("nothing is run".to_owned()),
             hook_timeout: None,
             surroundings: Default::default(),
         });

@@ -22,7 +22,7 @@ pub(super) fn spec(
     own: &[(BString, BString)],
     identity: Option<&Identity>,
     ancestor: Ancestor,
-    mounts: Vec<(PathBuf, PathBuf)>,
+    (mounts, cgroups): (Vec<(PathBuf, PathBuf)>, Vec<PathBuf>),
 ) -> ChildSpec {
     let mut env: Vec<BString> = own
         .iter()
@@ -45,6 +45,7 @@ pub(super) fn spec(
         // Inherited from the daemon and never reset (`OsProc::StartJob`).
         ignore_sigpipe: true,
         mounts,
+        cgroups,
         private_shm: process.private_shm,
         ancestor: Some(ancestor),
         left_behind: LeftBehind::Killed,

@@ -7,6 +7,7 @@ use std::time::Duration;
 use nix::libc;
 use rustc_hash::FxHashMap;
 
+use super::group::JobGroup;
 use super::job::Job;
 use super::job_process::Running;
 use super::notice;
@@ -31,9 +32,6 @@ pub const SIGNALS: &[i32] = &[
     libc::SIGCONT,
     libc::SIGALRM,
 ];
-
-/// How often memory is looked at between updates, so that the largest image seen is worth its name (PID_SNAPSHOT_INTERVAL).
-const SNAPSHOT: Duration = Duration::from_secs(15);
 
 /// How long processes that have been killed are waited for at the end.
 const LAST_WAIT: Duration = Duration::from_secs(5);
@@ -80,6 +78,7 @@ pub fn run(
         calls: FxHashMap::default(),
         tools: Vec::new(),
         process: None,
+        new_group: None,
         is_new: false,
         wake_at: None,
         snapshot_at: None,
@@ -126,13 +125,15 @@ pub(super) struct Live<'a> {
     pub(super) job: Job,
     pub(super) world: &'a dyn World,
     pub(super) reactor: &'a mut Reactor,
-    stream: &'a mut EventStream,
+    pub(super) stream: &'a mut EventStream,
     /// What is to be told to the machine next.
     pub(super) events: VecDeque<Event>,
     pub(super) calls: FxHashMap<ChildId, CallId>,
     /// Calls of a container's runtime.
     pub(super) tools: Vec<Tool>,
     pub(super) process: Option<Running>,
+    /// A control group that has no process in it yet, or none any more.
+    pub(super) new_group: Option<JobGroup>,
     /// It has just been started and not been looked at.
     pub(super) is_new: bool,
     wake_at: Option<Tick>,
@@ -182,8 +183,8 @@ impl Live<'_> {
                 {
                     self.past_start = true;
                     match not_executed {
-                        Some(error) => self.gave_up(&process, &error),
-                        None => self.process_ended(&process, exit, &usage, left_behind.len()),
+                        Some(error) => self.gave_up(process, &error),
+                        None => self.process_ended(process, exit, &usage, left_behind.len()),
                     }
                 }
             }
@@ -208,7 +209,7 @@ impl Live<'_> {
         }
         if due(self.snapshot_at) {
             self.sample();
-            self.snapshot_at = self.process.as_ref().map(|_| now.plus(SNAPSHOT));
+            self.snapshot_at = self.process.as_ref().map(|process| now.plus(process.interval()));
         }
         self.kill_slow_tools(now);
         if due(self.timeout_at) {
@@ -223,7 +224,7 @@ impl Live<'_> {
         }
     }
 
-    fn event(&self, kind: Kind) -> events::Event {
+    pub(super) fn event(&self, kind: Kind) -> events::Event {
         let event = events::Event::new(self.now(), kind).job(self.job.id.as_str());
         if self.job.slot.is_empty() { event } else { event.slot(self.job.slot.as_str()) }
     }
@@ -283,8 +284,12 @@ impl Live<'_> {
                 if let Notice::NotStarted { reason } = &notice {
                     self.not_started.get_or_insert_with(|| reason.clone());
                 }
-                if matches!(&notice, Notice::Quirk { quirk, .. } if !notice::is_news(self.job.private.as_deref(), quirk.id()))
-                {
+                let subject = match &notice {
+                    Notice::Quirk { quirk, .. } => Some(quirk.id()),
+                    Notice::Once { subject, .. } => Some(*subject),
+                    _ => None,
+                };
+                if subject.is_some_and(|subject| !notice::is_news(self.job.private.as_deref(), subject)) {
                     return;
                 }
                 if let Some(event) = notice::event(self.event(Kind::Warning), notice) {

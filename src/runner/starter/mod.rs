@@ -5,6 +5,7 @@
 
 mod calls;
 mod child;
+mod group;
 mod job;
 mod job_process;
 mod live;

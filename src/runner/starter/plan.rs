@@ -19,7 +19,7 @@ use crate::classad::{ClassAd, Context};
 use crate::config::not_done::NotDone;
 use crate::config::{ValueError, View};
 use crate::job::attr;
-use crate::os::{identity, mounts};
+use crate::os::{cgroup, identity, mounts};
 use crate::process::Identity;
 use crate::quirks::{Quirk, Quirks};
 use crate::runner::hook_environment::DaemonEnvironment;
@@ -262,6 +262,8 @@ pub fn plan<'w>(request: Request<'w>, view: &View<'_>) -> Result<Plan<'w>, Value
         home,
         output_ad: output_path.map(|path| BString::from(path.into_os_string().into_vec())),
         can_mount: root && mounts::may_mount(),
+        no_groups: (quirks == Quirks::Reference && !cgroup::reference_would())
+            .then(|| "HTCondor 25.14 finds no control groups here".to_owned()),
         hook_timeout: request.hook_timeout,
         surroundings,
     });

@@ -257,6 +257,8 @@ fn describe(process: &JobProcess) -> Vec<String> {
         };
         lines.push(format!("    limit {:?} {soft} bytes", limit.kind));
     }
+    let groups = process.group.iter().flat_map(|plan| &plan.because);
+    lines.extend(groups.map(|limit| format!("    limit of {}: {}", limit.of, limit.value)));
     for (source, target) in &process.mounts {
         lines.push(format!("    {} is its {}", source.display(), target.display()));
     }

@@ -221,6 +221,12 @@ impl Story {
             let value = limit.soft.map_or("unlimited".to_owned(), |soft| format!("{soft} bytes"));
             self.limits.push(Limit { of: of.to_owned(), value, because: because.to_owned() });
         }
+        let groups = process.group.iter().flat_map(|plan| &plan.because);
+        self.limits.extend(groups.map(|limit| Limit {
+            of: limit.of.to_owned(),
+            value: limit.value.clone(),
+            because: limit.because.to_owned(),
+        }));
         if process.account == crate::starter::Account::Job {
             let because = "JOB_RENICE_INCREMENT".to_owned();
             self.limits.push(Limit { of: "nice".to_owned(), value: process.nice.to_string(), because });

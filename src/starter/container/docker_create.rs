@@ -17,6 +17,7 @@ use crate::starter::failure::StartFailure;
 use crate::text::arguments;
 use crate::text::environment::Environment;
 use crate::text::list;
+use crate::world::World;
 
 /// The longest name of a machine that docker takes.
 const LONGEST_HOST: usize = 63;
@@ -196,7 +197,7 @@ fn devices(inputs: &Inputs<'_>, line: &mut CommandLine) -> Result<(), StartFailu
         return Ok(());
     }
     let any = inputs.truth("DOCKER_MAP_ALL_GPUS", false)?;
-    let known = nvidia_devices(inputs);
+    let known = nvidia_devices(inputs.about.world);
     for gpu in list::split(&assigned) {
         if let Some((_, minor)) = known.iter().find(|(uuid, _)| any || uuid.starts_with(gpu)) {
             add(format!("/dev/nvidia{minor}"));
@@ -206,8 +207,7 @@ fn devices(inputs: &Inputs<'_>, line: &mut CommandLine) -> Result<(), StartFailu
 }
 
 /// The driver's list of devices: the id of each and its number (`make_nvidia_uuid_to_dev_map`).
-fn nvidia_devices(inputs: &Inputs<'_>) -> Vec<(BString, u32)> {
-    let world = inputs.about.world;
+pub(in crate::starter) fn nvidia_devices(world: &dyn World) -> Vec<(BString, u32)> {
     let root = PathBuf::from("/proc/driver/nvidia/gpus");
     let mut names = world.list_dir(&root).unwrap_or_default();
     names.sort();

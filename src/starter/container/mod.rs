@@ -28,6 +28,7 @@ pub use choice::{Choice, Runtime, choose, no_truth_value};
 pub use docker::DockerNames;
 pub(super) use docker::fits as docker_fits;
 pub use docker_create::create;
+pub(super) use docker_create::nvidia_devices;
 pub(super) use docker_images::parse_tags;
 pub use docker_images::{Image, Pruning, images_call, parse_images, tags_call};
 pub use docker_state::{ContainerState, state_call};

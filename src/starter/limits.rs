@@ -1,0 +1,402 @@
+//! What a job's control group is to be like: its place, the limits of memory, processors and processes, the devices it does
+//! not see.
+//!
+//! Reference: `VanillaProc::StartJob` and `VanillaProc::outOfMemoryEvent` of `vanilla_proc.cpp`.
+
+use std::time::Duration;
+
+use bstr::{BString, ByteSlice};
+
+use super::container::nvidia_devices;
+use super::environment::Publication;
+use crate::classad::{Context, Expr, Value};
+use crate::config::{ValueError, View};
+use crate::job::attr;
+use crate::process::GroupSpec;
+use crate::quirks::Quirks;
+
+const MIB: u64 = 1 << 20;
+
+/// `JobUniverse` of jobs that a schedd runs beside itself.
+const LOCAL_UNIVERSE: i64 = 12;
+
+/// Major number of the devices that the driver of NVIDIA makes.
+const NVIDIA: u32 = 195;
+
+/// The knobs about control groups.
+#[derive(Clone, Debug)]
+pub struct GroupKnobs {
+    /// BASE_CGROUP; empty for no groups.
+    pub base: BString,
+    /// CGROUP_MEMORY_LIMIT_POLICY.
+    pub policy: BString,
+    /// CGROUP_HARD_MEMORY_LIMIT_EXPR, for the policy `custom`.
+    pub hard: Option<BString>,
+    /// CGROUP_LOW_MEMORY_LIMIT, an expression.
+    pub low: Option<BString>,
+    /// DISABLE_SWAP_FOR_JOB.
+    pub no_swap: bool,
+    /// CREATE_CGROUP_WITHOUT_ROOT.
+    pub without_root: bool,
+    /// STARTER_ALWAYS_HOLD_ON_OOM.
+    pub always_hold: bool,
+    /// STARTER_HIDE_GPU_DEVICES.
+    pub hide_gpus: bool,
+    /// CGROUP_POLLING_INTERVAL.
+    pub polling: Duration,
+    /// USE_CGROUPS_FOR_LOCAL_UNIVERSE.
+    pub local: bool,
+    /// LOCAL_UNIVERSE_CGROUP_ENFORCEMENT: RequestMemory and RequestCpus count where the slot's ad has neither.
+    pub enforced_by_request: bool,
+    /// CGROUP_USE_PEAK_MEMORY, and whether caches are taken from it (CGROUP_IGNORE_CACHE_MEMORY); `None`: samples count.
+    pub peak: Option<bool>,
+    /// Whether the configuration says anything about groups that is not its default.
+    pub asked: bool,
+}
+
+impl Default for GroupKnobs {
+    /// The reference's defaults.
+    fn default() -> Self {
+        GroupKnobs {
+            base: "htcondor".into(),
+            policy: "hard".into(),
+            hard: None,
+            low: None,
+            no_swap: true,
+            without_root: false,
+            always_hold: true,
+            hide_gpus: true,
+            polling: Duration::from_secs(5),
+            local: true,
+            enforced_by_request: false,
+            peak: None,
+            asked: false,
+        }
+    }
+}
+
+impl GroupKnobs {
+    /// Reads them.
+    ///
+    /// # Errors
+    /// A number or truth value that is none.
+    pub fn read(view: &View<'_>) -> Result<Self, ValueError> {
+        let default = GroupKnobs::default();
+        let text = |name: &str| -> Result<Option<BString>, ValueError> {
+            Ok(view.string(name)?.map(|setting| setting.value).filter(|value| !value.is_empty()))
+        };
+        let truth = |name: &str, default: bool| -> Result<bool, ValueError> {
+            Ok(view.boolean(name)?.map_or(default, |setting| setting.value))
+        };
+        let polling = view.int_in("CGROUP_POLLING_INTERVAL", Some((1, i64::from(i32::MAX))))?;
+        let given = |name: &str| view.raw(name).is_some_and(|setting| !setting.origin.is_default());
+        let asking = [
+            "BASE_CGROUP",
+            "CGROUP_MEMORY_LIMIT_POLICY",
+            "CGROUP_HARD_MEMORY_LIMIT_EXPR",
+            "CGROUP_LOW_MEMORY_LIMIT",
+            "CREATE_CGROUP_WITHOUT_ROOT",
+            "DISABLE_SWAP_FOR_JOB",
+        ];
+        Ok(GroupKnobs {
+            base: view.string("BASE_CGROUP")?.map(|setting| setting.value).unwrap_or_default(),
+            policy: text("CGROUP_MEMORY_LIMIT_POLICY")?.unwrap_or(default.policy),
+            hard: text("CGROUP_HARD_MEMORY_LIMIT_EXPR")?,
+            low: text("CGROUP_LOW_MEMORY_LIMIT")?,
+            no_swap: truth("DISABLE_SWAP_FOR_JOB", default.no_swap)?,
+            without_root: truth("CREATE_CGROUP_WITHOUT_ROOT", default.without_root)?,
+            always_hold: truth("STARTER_ALWAYS_HOLD_ON_OOM", default.always_hold)?,
+            hide_gpus: truth("STARTER_HIDE_GPU_DEVICES", default.hide_gpus)?,
+            polling: polling
+                .and_then(|setting| u64::try_from(setting.value).ok())
+                .map_or(default.polling, Duration::from_secs),
+            local: truth("USE_CGROUPS_FOR_LOCAL_UNIVERSE", default.local)?,
+            enforced_by_request: truth("LOCAL_UNIVERSE_CGROUP_ENFORCEMENT", default.enforced_by_request)?,
+            peak: match truth("CGROUP_USE_PEAK_MEMORY", false)? {
+                true => Some(truth("CGROUP_IGNORE_CACHE_MEMORY", true)?),
+                false => None,
+            },
+            asked: asking.into_iter().any(given),
+        })
+    }
+}
+
+/// What is planned for a job.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct GroupPlan {
+    /// The group to be made; `None`: no group.
+    pub spec: Option<GroupSpec>,
+    /// How often it is looked at (CGROUP_POLLING_INTERVAL).
+    pub polling: Duration,
+    /// Whether the kernel's own count of the largest use of memory counts, and whether caches are taken from it.
+    pub peak: Option<bool>,
+    /// Its name where another already has the one wished.
+    pub other_name: String,
+    /// The memory that the job was given, in MiB, whatever the policy makes of it: what the sentence of a hold names.
+    pub memory_mib: i64,
+    /// What led to each limit.
+    pub because: Vec<GroupLimit>,
+    /// What a user should know: a subject, once for all jobs of a slot runner, and the line.
+    pub told: Vec<(&'static str, String)>,
+    /// Whether job or configuration ask for a limit.
+    pub asked: bool,
+}
+
+/// A limit and its reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GroupLimit {
+    /// Of what.
+    pub of: &'static str,
+    /// How much.
+    pub value: String,
+    /// The attribute or knob.
+    pub because: &'static str,
+}
+
+/// What is to be made for this job. `available`: why there can be no groups here, if that is known beforehand.
+pub(super) fn plan(about: &Publication<'_>, unavailable: Option<&str>) -> GroupPlan {
+    let knobs = &about.settings.groups;
+    let job = |name: &str| Context::new(about.world).my(about.ad).int(name);
+    let mut plan = GroupPlan {
+        asked: knobs.asked || job(attr::REQUEST_MEMORY).is_some(),
+        polling: knobs.polling,
+        peak: knobs.peak,
+        ..GroupPlan::default()
+    };
+    let local = job(attr::JOB_UNIVERSE) == Some(LOCAL_UNIVERSE);
+    if knobs.base.trim().is_empty() || (local && !knobs.local) {
+        return plan;
+    }
+    let mut spec = GroupSpec { base: base(knobs), ..GroupSpec::default() };
+    memory(about, &mut plan, &mut spec);
+    processors(about, &mut plan, &mut spec);
+    if about.quirks != Quirks::Reference {
+        // 25.14 limits no processes: a job that forks without end takes its machine along.
+        spec.limits_processes = true;
+        plan.because.push(GroupLimit {
+            of: "processes",
+            value: "15 % of the machine's".to_owned(),
+            because: "a job that forks without end",
+        });
+    }
+    if knobs.hide_gpus {
+        spec.hidden = hidden(about);
+    }
+    let root = about.world.effective_uid() == 0;
+    let unavailable = match unavailable {
+        Some(why) => Some(why),
+        None if root || knobs.without_root => None,
+        None => Some("control groups are made as root (or set CREATE_CGROUP_WITHOUT_ROOT = true)"),
+    };
+    match unavailable {
+        Some(why) if about.quirks != Quirks::Reference && plan.asked => {
+            let lost = match spec.memory {
+                Some(bytes) => format!("the memory of jobs is not limited (to {} MiB)", bytes / MIB),
+                None => "jobs have no control group".to_owned(),
+            };
+            plan.told.push(("no-cgroup", format!("{lost}: {why}")));
+        }
+        Some(_) => {}
+        None => {
+            (spec.name, plan.other_name) = names(about);
+            plan.spec = Some(spec);
+        }
+    }
+    plan
+}
+
+/// BASE_CGROUP without what would lead out of the tree.
+fn base(knobs: &GroupKnobs) -> String {
+    let parts = knobs.base.split_str("/").map(|part| part.trim().to_str_lossy().into_owned());
+    parts.filter(|part| !matches!(part.as_str(), "" | "." | "..")).collect::<Vec<_>>().join("/")
+}
+
+/// `<EXECUTE>_<slot>` with `_` for each slash, the process for a slot that has no name; and another name.
+fn names(about: &Publication<'_>) -> (String, String) {
+    let execute =
+        about.settings.execute.as_ref().map_or("EXECUTE_UNKNOWN".into(), |path| path.to_string_lossy());
+    let pid = about.starter_pid.to_string();
+    let slot = Context::new(about.world).my(about.machine).string("Name").filter(|name| !name.is_empty());
+    let slot = slot.map_or_else(|| pid.clone(), |name| name.to_string());
+    let name = format!("{execute}_{slot}").replace(['/', '\0', '\n'], "_");
+    // A directory's name has 255 bytes, and `.slice` follows.
+    let start =
+        (0..=name.len()).rev().find(|at| name.len() - at >= 200 && name.is_char_boundary(*at)).unwrap_or(0);
+    let name = name[start..].to_owned();
+    let other = format!("{name}_{pid}");
+    (name, other)
+}
+
+fn memory(about: &Publication<'_>, plan: &mut GroupPlan, spec: &mut GroupSpec) {
+    let knobs = &about.settings.groups;
+    let of_slot = Context::new(about.world).my(about.machine).int(attr::MEMORY);
+    let of_job = Context::new(about.world).my(about.ad).int(attr::REQUEST_MEMORY);
+    let by_request = about.quirks != Quirks::Reference || knobs.enforced_by_request;
+    let (mib, because) = match (of_slot, of_job) {
+        (Some(mib), _) => (mib, "Memory of the slot"),
+        (None, Some(mib)) if by_request => {
+            if !knobs.enforced_by_request && knobs.policy == "hard" {
+                let line = "the job has no slot: its memory is limited to RequestMemory; in HTCondor 25.14 it has no limit then";
+                plan.told.push(("request-memory", line.to_owned()));
+            }
+            (mib, "RequestMemory")
+        }
+        _ => (0, "Memory of the slot"),
+    };
+    plan.memory_mib = mib;
+    let positive =
+        |mib: i64| u64::try_from(mib).ok().filter(|mib| *mib > 0).map(|mib| mib.saturating_mul(MIB));
+    let because = match knobs.policy.as_slice() {
+        b"hard" => {
+            spec.memory = positive(mib);
+            because
+        }
+        b"custom" => {
+            let limit = knobs.hard.as_ref().map(|text| number(text, about));
+            spec.memory = limit.flatten().and_then(positive);
+            if spec.memory.is_none() {
+                let line = match (&knobs.hard, limit.flatten()) {
+                    (None, _) => "CGROUP_MEMORY_LIMIT_POLICY is custom and CGROUP_HARD_MEMORY_LIMIT_EXPR is not set: no limit of memory".to_owned(),
+                    (Some(_), Some(number)) => {
+                        format!("CGROUP_HARD_MEMORY_LIMIT_EXPR gives {number}: no limit of memory")
+                    }
+                    (Some(text), None) => {
+                        format!("CGROUP_HARD_MEMORY_LIMIT_EXPR gives no number: no limit of memory: {text}")
+                    }
+                };
+                plan.told.push(("custom-memory-limit", line));
+            }
+            "CGROUP_HARD_MEMORY_LIMIT_EXPR"
+        }
+        // `none`, and whatever else stands there, the `soft` of old manuals too.
+        other => {
+            if other != b"none" {
+                plan.told.push((
+                    "memory-limit-policy",
+                    format!(
+                        "CGROUP_MEMORY_LIMIT_POLICY: '{}' means no limit of memory; the words are hard, custom and none",
+                        other.as_bstr()
+                    ),
+                ));
+            }
+            "CGROUP_MEMORY_LIMIT_POLICY"
+        }
+    };
+    if let Some(bytes) = spec.memory {
+        plan.because.push(GroupLimit { of: "memory", value: format!("{bytes} bytes"), because });
+        if knobs.no_swap {
+            spec.memory_and_swap = Some(bytes);
+            let value = format!("{bytes} bytes");
+            plan.because.push(GroupLimit {
+                of: "memory and swap space",
+                value,
+                because: "DISABLE_SWAP_FOR_JOB",
+            });
+        }
+    }
+    if let Some(bytes) = knobs.low.as_ref().and_then(|text| number(text, about)).and_then(positive) {
+        spec.memory_low = Some(bytes);
+        let value = format!("{bytes} bytes");
+        plan.because.push(GroupLimit { of: "memory left to it", value, because: "CGROUP_LOW_MEMORY_LIMIT" });
+    }
+}
+
+/// An expression over slot and job as `param_longlong` takes it: numbers and truth values count, reals are cut.
+fn number(text: &[u8], about: &Publication<'_>) -> Option<i64> {
+    let expression = Expr::parse(text).ok()?;
+    match Context::new(about.world).my(about.machine).target(about.ad).eval(&expression) {
+        Value::Int(number) => Some(number),
+        Value::Real(number) => Some(number as i64),
+        Value::Bool(truth) => Some(i64::from(truth)),
+        _ => None,
+    }
+}
+
+fn processors(about: &Publication<'_>, plan: &mut GroupPlan, spec: &mut GroupSpec) {
+    let of_slot = Context::new(about.world).my(about.machine).int(attr::CPUS);
+    let of_job = || Context::new(about.world).my(about.ad).int(attr::REQUEST_CPUS);
+    let by_request = about.quirks != Quirks::Reference || about.settings.groups.enforced_by_request;
+    let (cpus, because) = match of_slot {
+        Some(cpus) => (cpus, "Cpus of the slot"),
+        None => match of_job().filter(|_| by_request) {
+            Some(cpus) => (cpus, "RequestCpus"),
+            None => (1, "one processor"),
+        },
+    };
+    spec.cpu_weight = u64::try_from(cpus).unwrap_or(0).saturating_mul(100);
+    if spec.cpu_weight > 0 {
+        let value = spec.cpu_weight.to_string();
+        plan.because.push(GroupLimit { of: "share of the processors", value, because });
+    }
+}
+
+/// The GPUs of the driver's list that the slot does not have.
+fn hidden(about: &Publication<'_>) -> Vec<(u32, u32)> {
+    let all = nvidia_devices(about.world);
+    if all.is_empty() {
+        return Vec::new();
+    }
+    let text = b"join(\",\",evalInEachContext(strcat(\"GPU-\",DeviceUuid),AvailableGPUs))";
+    let own = Expr::parse(text).ok().map(|list| Context::new(about.world).my(about.machine).eval(&list));
+    let own: BString = own.as_ref().and_then(|value| value.as_str()).map(BString::from).unwrap_or_default();
+    let has = |uuid: &BString| {
+        own.split_str(",").map(|word| word.trim()).any(|word| !word.is_empty() && uuid.starts_with(word))
+    };
+    all.iter().filter(|(uuid, _)| !has(uuid)).map(|(_, minor)| (NVIDIA, *minor)).collect()
+}
+
+/// What becomes of a job that the kernel killed for its memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum OutOfMemory {
+    /// It is held, with this sentence.
+    Held(String),
+    /// It used less than it may: the machine had no more, and the job goes back.
+    OfMachine,
+}
+
+/// Judges it. `used_kib` is the largest image seen.
+pub(super) fn out_of_memory(memory_mib: i64, used_kib: u64, always_hold: bool) -> OutOfMemory {
+    let mut used = i64::try_from(used_kib / 1024).unwrap_or(i64::MAX);
+    if used == 0 || always_hold {
+        // It died before it was looked at.
+        used = memory_mib;
+    }
+    if !always_hold && (used as f64) < 0.9 * memory_mib as f64 {
+        return OutOfMemory::OfMachine;
+    }
+    OutOfMemory::Held(format!(
+        "Job has gone over cgroup memory limit of {memory_mib} megabytes. Last measured usage: {used} megabytes.  Consider \
+         resubmitting with a higher request_memory."
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_job_is_held_for_its_memory_unless_the_machine_had_no_more() {
+        let held = |text: &str| OutOfMemory::Held(text.to_owned());
+        assert_eq!(
+            out_of_memory(128, 5, true),
+            held(
+                "Job has gone over cgroup memory limit of 128 megabytes. Last measured usage: 128 megabytes.  Consider \
+                 resubmitting with a higher request_memory."
+            )
+        );
+        assert_eq!(out_of_memory(100, 50 * 1024, false), OutOfMemory::OfMachine);
+        assert!(
+            matches!(out_of_memory(100, 90 * 1024, false), OutOfMemory::Held(text) if text.contains("usage: 90 "))
+        );
+        assert!(
+            matches!(out_of_memory(100, 0, false), OutOfMemory::Held(text) if text.contains("usage: 100 "))
+        );
+    }
+
+    #[test]
+    fn the_base_leads_nowhere_else() {
+        let of = |text: &str| base(&GroupKnobs { base: text.into(), ..GroupKnobs::default() });
+        assert_eq!(of("/htcondor/"), "htcondor");
+        assert_eq!(of("../../a/./b"), "a/b");
+    }
+}
