@@ -101,6 +101,16 @@ quirks! {
         "a START that does not parse becomes `error` without a message: the slot never matches", "p55 28";
     NumCpusZero, "num-cpus-zero",
         "NUM_CPUS = 0 makes one broken slot that nobody sees; the startd goes on", "p55 25";
+    TimersWholeSeconds, "timers-whole-seconds",
+        "timers end with their second: up to a second early or late, all of a second together", "s05, s14, s33; timer_manager.cpp";
+    FetchDelayLowBits, "fetch-delay-low-bits",
+        "of FetchWorkDelay the lower 32 bits count: 3,000,000,000 seconds are none", "Resource.cpp evalNextFetchWorkDelay";
+    DrainedSeenLate, "drained-seen-late",
+        "what is to follow a drain follows when a drained slot is looked at next", "ResMgr.cpp";
+    UndrainedKeepsActivity, "undrained-keeps-activity",
+        "a slot that is no longer draining may be Owner with activity Retiring", "ResState.cpp eval_policy";
+    StarterUnchecked, "starter-unchecked",
+        "that STARTER is not there, or cannot read the configuration, shows in the first job, which is lost", "Starter.cpp";
     // Hooks as processes.
     HooksSpawnedAsDaemons, "hooks-spawned-as-daemons",
         "hooks get nearly all signals blocked, SIGPIPE ignored, two command sockets and the daemon's session key", "s01; HookClientMgr.cpp spawn";
@@ -111,6 +121,18 @@ quirks! {
     HookKeywordFallbackBlocked, "hook-keyword-fallback-blocked",
         "a HookKeyword without any hook gives no hooks rather than those of the default keyword", "s13, s23b; HookClientMgr.cpp";
     // The starter.
+    StarterOwnCommandLine, "starter-own-command-line",
+        "-job-input-ad takes the long form only, no ad is printed beside -job-output-ad, and the exit statuses are the daemon's", "starter_class.cpp, starter_main.cpp";
+    StarterExceptions, "starter-exceptions",
+        "settings and job attributes that are of no use end the starter by an exception where they are first read", "c41; EXCEPT in the starter";
+    ExecuteUnchecked, "execute-unchecked",
+        "an EXECUTE that is not there is no reason to use another directory", "c41 011, 020";
+    ScratchMadeAsCondor, "scratch-made-as-condor",
+        "as root the scratch directory is made as the condor account", "starter.cpp createTempExecuteDir";
+    SuspendSignalsIgnored, "suspend-signals-ignored",
+        "SIGTSTP and SIGCONT do not suspend and continue the job", "c12 007, 008";
+    HooksKilledLast, "hooks-killed-last",
+        "hooks that still run when the starter ends are killed behind the clean-up, without their directory", "starter.cpp, HookClientMgr.cpp";
     ExitHookUnspawnableHangs, "exit-hook-unspawnable-hangs",
         "a JOB_EXIT hook that cannot be executed keeps the starter for ever", "s21b";
     PrepareFailureHangsShadow, "prepare-failure-hangs-shadow",
@@ -171,6 +193,12 @@ quirks! {
         "without a shadow a failed pull, or a container that cannot be made after one, leaves starter and scratch directory for ever; a foreign architecture ends it by an exception", "c21 018, 033, 034, 038, c22 008, 017, 019";
     DockerCreateStatus, "docker-create-status",
         "without a shadow a failed `docker create` counts as the job's exit with its status", "c21 026";
+    DockerFailureIsEviction, "docker-failure-is-eviction",
+        "a container that docker could not start is killed once more and counts as an evicted job that ran", "c21; docker_proc.cpp";
+    DockerUnknownStays, "docker-unknown-stays",
+        "a container that is not known to have ended is not removed", "docker_proc.cpp";
+    DockerEndsSilent, "docker-ends-silent",
+        "without a shadow a job over the memory of its container, or one that cannot be inspected, ends without a word", "docker_proc.cpp";
     DockerTestFromPath, "docker-test-from-path",
         "the start-up test runs `docker` from PATH, not DOCKER", "c24 012, 013, 018";
     SingularityImageDefault, "singularity-image-default",

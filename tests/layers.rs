@@ -353,6 +353,26 @@ fn the_rules_notice_what_they_forbid() {
 }
 
 #[test]
+fn what_differs_from_the_manual_has_a_name() {
+    let mut files = Vec::new();
+    files_below(&root().join("src"), &mut files);
+    let mut bare = Vec::new();
+    // The programs hand the option on; the table asks for it once.
+    for path in files
+        .iter()
+        .filter(|path| !path.ends_with("src/quirks.rs") && !path.starts_with(root().join("src/cli")))
+    {
+        let source = fs::read_to_string(path).expect("a source");
+        for (at, line) in code_lines(&source).into_iter().enumerate() {
+            if line.is_some_and(|line| line.contains("= Quirks::Reference")) {
+                bare.push(format!("{}:{}", path.display(), at + 1));
+            }
+        }
+    }
+    assert!(bare.is_empty(), "compared with Quirks::Reference instead of asking for a quirk: {bare:?}");
+}
+
+#[test]
 fn every_quirk_is_decided_somewhere() {
     let table = fs::read_to_string(root().join("src/quirks.rs")).expect("the table");
     let variants: Vec<&str> = table

@@ -291,7 +291,7 @@ impl CronRunner {
                 Stdio::Pieces,
             ],
             session: Session::Inherit,
-            ignore_sigpipe: *quirks == Quirks::Reference,
+            ignore_sigpipe: quirks.has(Quirk::HooksSpawnedAsDaemons),
             limits: super::hook_limits::default_of_daemon(),
             ancestor: Some(HookCall::marker(now, world.random())),
             left_behind: LeftBehind::Kept,

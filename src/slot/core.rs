@@ -217,14 +217,14 @@ impl Alarm {
     /// Those of the reference are in whole seconds: whatever wakes the daemon in the second in which one ends, it has run out
     /// (s05, s14, s33).
     fn is_due(self, now: Now, quirks: Quirks) -> bool {
-        self.at <= now.tick() || (quirks == Quirks::Reference && self.second <= now.epoch())
+        self.at <= now.tick() || (quirks.has(Quirk::TimersWholeSeconds) && self.second <= now.epoch())
     }
 
     /// When it wakes, seen from the last time something woke the daemon: that of the reference then sleeps for the whole seconds
     /// that are left (`TimerManager::Timeout`), so it wakes up to a second before or after the full time is over, and all
     /// timers of a second together (s09).
     pub(super) fn wakes(self, now: Now, quirks: Quirks) -> Tick {
-        if quirks != Quirks::Reference {
+        if !quirks.has(Quirk::TimersWholeSeconds) {
             return self.at;
         }
         let left = u64::try_from(self.second.saturating_sub(now.epoch())).unwrap_or(0);

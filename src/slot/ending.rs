@@ -3,7 +3,7 @@
 use super::execution_point::ExecutionPoint;
 use super::interface::{Action, HookRun, Shutdown, VacateReason};
 use super::single::Slot;
-use crate::quirks::Quirks;
+use crate::quirks::Quirk;
 use crate::time::Tick;
 
 /// The execution point ends.
@@ -56,7 +56,7 @@ impl ExecutionPoint {
     /// After each event: slots that are gone, conditions to end, the end.
     pub(super) fn settle(&mut self) {
         self.remove_gone();
-        if self.core.quirks() != Quirks::Reference {
+        if !self.core.quirks().has(Quirk::DrainedSeenLate) {
             self.drain_completed();
         }
         if let Some(reason) = self.core.fatal.take() {

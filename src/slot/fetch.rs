@@ -10,7 +10,7 @@ use super::single::Slot;
 use super::state::{Activity, State};
 use super::text;
 use crate::classad::{ClassAd, Context, Expr, Value};
-use crate::quirks::{Quirk, Quirks};
+use crate::quirks::Quirk;
 use crate::text::caseless;
 use crate::world::Frozen;
 
@@ -84,7 +84,7 @@ impl Slot {
         let delay = delay.unwrap_or(DEFAULT_DELAY);
         // 25.14 keeps the lower 32 bits: a delay of 3,000,000,000 seconds is none.
         self.next_fetch_delay =
-            if core.quirks() == Quirks::Reference { i64::from(delay as i32) } else { delay };
+            if core.quirks().has(Quirk::FetchDelayLowBits) { i64::from(delay as i32) } else { delay };
         self.next_fetch_delay
     }
 

@@ -6,7 +6,7 @@ use super::settings::SlotKind;
 use super::single::Slot;
 use super::state::{Activity, State};
 use super::transition::Change;
-use crate::quirks::{Quirk, Quirks};
+use crate::quirks::Quirk;
 
 /// PREEMPT was found true: the code told to the job's owner.
 pub(super) const PREEMPT_EXPRESSION: i32 = 1011;
@@ -153,7 +153,8 @@ impl Slot {
             }
             State::Drained if !core.drain.is_on() => {
                 // The reference leaves the activity as it is (recorded: Owner/Retiring).
-                let activity = if core.quirks() == Quirks::Reference { activity } else { Activity::Idle };
+                let activity =
+                    if core.quirks().has(Quirk::UndrainedKeepsActivity) { activity } else { Activity::Idle };
                 to(State::Owner, activity, "slot is no longer draining", Extra::Nothing)
             }
             State::Drained if activity == Activity::Retiring && core.drain.drained >= core.slot_count => {

@@ -6,7 +6,7 @@ use super::execution_point::ExecutionPoint;
 use super::single::Slot;
 use super::state::{Activity, State};
 use crate::classad::{ClassAd, Expr, Value};
-use crate::quirks::{Quirk, Quirks};
+use crate::quirks::Quirk;
 
 impl ExecutionPoint {
     /// Everything is measured and looked at (`eval_all`).
@@ -25,7 +25,7 @@ impl ExecutionPoint {
             self.remove_gone();
         }
         // 25.14 thinks of resuming whenever it looks at a slot that is drained, and not before.
-        if drained && self.core.quirks() == Quirks::Reference {
+        if drained && self.core.quirks().has(Quirk::DrainedSeenLate) {
             self.drain_completed();
         }
         // An update neither moves nor ends the polls, which go on at their own pace (`check_polling`).

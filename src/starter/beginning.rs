@@ -22,7 +22,7 @@ use super::usage::Meter;
 use crate::classad::Context;
 use crate::classad::format::long;
 use crate::process::Exit;
-use crate::quirks::{Quirk, Quirks};
+use crate::quirks::Quirk;
 use crate::time::Now;
 use crate::world::{FileKind, World as _};
 
@@ -53,7 +53,7 @@ impl Starter<'_> {
             }
             Err(refusal) => {
                 self.status = match refusal {
-                    Refusal::HookTimeOut { .. } if self.quirks == Quirks::Reference => EXCEPTION,
+                    Refusal::HookTimeOut { .. } if self.quirks.has(Quirk::StarterExceptions) => EXCEPTION,
                     Refusal::NoExecute => CRASHED,
                     _ => 1,
                 };
@@ -99,7 +99,7 @@ impl Starter<'_> {
         // Parts of it may exist.
         self.scratch_made = true;
         // An EXECUTE that is not there ends 25.14 by an exception (c41 011, 020).
-        let excepted = no_execute && self.quirks == Quirks::Reference;
+        let excepted = no_execute && self.quirks.has(Quirk::StarterExceptions);
         self.status = u8::from(!excepted);
         self.asked.fast = true;
         let failure = StartFailure::new(reason, hold_code::SCRATCH_DIR_ERROR, 0);

@@ -12,7 +12,7 @@ use super::machine::{JOB_EXIT, Phase, Process, Starter, UPDATE_JOB_INFO};
 use super::settings::Moment;
 use crate::classad::{ClassAd, format::long};
 use crate::process::Exit;
-use crate::quirks::{Quirk, Quirks};
+use crate::quirks::Quirk;
 use crate::time::Now;
 
 impl Starter<'_> {
@@ -64,7 +64,7 @@ impl Starter<'_> {
         let reason = "ran longer than its time-out; going on without it".to_owned();
         out.push(Action::Tell(Notice::HookFailed { hook: JOB_EXIT.name(), reason }));
         self.exit_done = true;
-        if self.quirks != Quirks::Reference {
+        if !self.quirks.has(Quirk::HooksKilledLast) {
             out.push(Action::KillCall(call));
         }
         self.clean_up(now, out);
@@ -100,7 +100,7 @@ impl Starter<'_> {
                 },
             }));
             out.push(Action::WriteResultAd(long::print(&result)));
-        } else if self.main.is_some() && self.evicted && self.quirks == Quirks::Reference {
+        } else if self.main.is_some() && self.evicted && self.quirks.has(Quirk::DockerFailureIsEviction) {
             // A container that was not started counts as a job that runs.
             let mut result = ClassAd::new();
             self.publish_main(&mut result, now);
@@ -118,7 +118,7 @@ impl Starter<'_> {
             return;
         }
         self.phase = Phase::Removing;
-        if self.quirks != Quirks::Reference {
+        if !self.quirks.has(Quirk::HooksKilledLast) {
             self.kill_calls(out);
         }
         if let Some(text) = self.fault(Moment::Removal).filter(|_| self.scratch_made) {
@@ -137,10 +137,10 @@ impl Starter<'_> {
         let waited_for = self.calls.iter().filter(|(_, hook)| **hook != UPDATE_JOB_INFO.name());
         out.extend(waited_for.map(|(call, _)| Action::KillCall(*call)));
         out.push(Action::KillCalls);
-        match self.quirks {
-            Quirks::Reference => self.calls.clear(),
+        match self.quirks.has(Quirk::HooksKilledLast) {
+            true => self.calls.clear(),
             // Their end is still told.
-            Quirks::None => self.calls.retain(|_, hook| *hook == UPDATE_JOB_INFO.name()),
+            false => self.calls.retain(|_, hook| *hook == UPDATE_JOB_INFO.name()),
         }
     }
 
@@ -148,7 +148,7 @@ impl Starter<'_> {
         if self.phase != Phase::Removing {
             return;
         }
-        if !remains.is_empty() && !self.calls.is_empty() && self.quirks == Quirks::Reference {
+        if !remains.is_empty() && !self.calls.is_empty() && self.quirks.has(Quirk::HooksKilledLast) {
             // One of them may have written there meanwhile.
             self.kill_calls(out);
             return out.push(Action::RemoveScratch);

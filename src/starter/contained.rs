@@ -19,7 +19,7 @@ use super::machine::{Phase, Starter};
 use super::process;
 use super::settings::Inherits;
 use crate::process::Exit;
-use crate::quirks::Quirks;
+use crate::quirks::{Quirk, Quirks};
 use crate::text::environment::Environment;
 use crate::time::{Now, Tick};
 use crate::world::FileKind;
@@ -298,7 +298,7 @@ impl Starter<'_> {
         }
         self.main = None;
         self.fatal(now, "Apptainer runtime failed to start", out);
-        if self.quirks == Quirks::Reference {
+        if self.quirks.has(Quirk::StarterExceptions) {
             // It comes to no clean-up (c20b 016).
             self.end_in_exception(out);
         }

@@ -98,7 +98,7 @@ impl Starter<'_> {
                 let state = ContainerState::parse(output, &self.frozen(now));
                 // What is not known to have ended stays, for 25.14.
                 let ended = state.is_some_and(|state| state.running == Some(false));
-                match ended || self.quirks != Quirks::Reference {
+                match ended || !self.quirks.has(Quirk::DockerUnknownStays) {
                     true => self.ask(Stage::Remove, names.remove(), out),
                     false => self.unloaded(now, out),
                 }
@@ -255,7 +255,7 @@ impl Starter<'_> {
     }
 
     fn container_exit_told(&self, exit: Option<Exit>) -> bool {
-        exit.is_some() && self.quirks == Quirks::None
+        exit.is_some() && !self.quirks.has(Quirk::DockerEndsSilent)
     }
 
     pub(super) fn docker_files_opened(
@@ -270,7 +270,7 @@ impl Starter<'_> {
         }
         // The first ends it.
         failures.truncate(1);
-        if self.quirks == Quirks::Reference {
+        if self.quirks.has(Quirk::DockerFailureIsEviction) {
             self.main = Some(Process { pid: 0, started: now, ended: None });
             self.evicted = true;
         }
@@ -289,7 +289,7 @@ impl Starter<'_> {
                 let text = format!(
                     "DockerProc::StartJob(): Image Architecture {machine} not compatible with this machine."
                 );
-                if self.quirks == Quirks::None {
+                if !self.quirks.has(Quirk::DockerStartHangs) {
                     Self::tell_quirk(Quirk::DockerStartHangs, "the failure is reported", out);
                 }
                 let failure = StartFailure::new(text, hold_code::INVALID_DOCKER_IMAGE, 0);
@@ -331,7 +331,7 @@ impl Starter<'_> {
         let Some(state) = state else {
             self.main = None;
             self.fatal(now, "Cannot inspect exited container", out);
-            if self.quirks == Quirks::Reference
+            if self.quirks.has(Quirk::DockerEndsSilent)
                 && let Some(names) = self.container.docker.clone()
             {
                 self.container.after = After::RemoveScratch;
@@ -364,7 +364,7 @@ impl Starter<'_> {
         let memory = Context::new(&self.frozen(now)).my(&self.machine).int(attr::MEMORY).unwrap_or(0);
         let text = format!("Docker job has gone over memory limit of {memory} Mb");
         out.push(Action::Tell(Notice::Warning(text.clone())));
-        if self.quirks == Quirks::Reference {
+        if self.quirks.has(Quirk::DockerEndsSilent) {
             self.main = None;
             if let Some(names) = self.container.docker.clone() {
                 self.container.after = After::RemoveScratch;
@@ -382,7 +382,7 @@ impl Starter<'_> {
         let text = format!("Error running docker job: {}", state.error);
         let Some(names) = self.container.docker.clone() else { return };
         self.container.stage = Stage::Idle;
-        if self.quirks == Quirks::Reference {
+        if self.quirks.has(Quirk::DockerFailureIsEviction) {
             // Held by nobody, it is killed twice although it is gone, and counts as evicted.
             out.push(Action::Tell(Notice::NotStarted { reason: text }));
             let signal = super::ending::kill_signal(&self.ad, attr::HOLD_KILL_SIG, &self.frozen(now));

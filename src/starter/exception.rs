@@ -12,7 +12,7 @@ use super::process;
 use super::settings::Moment;
 use crate::classad::Context;
 use crate::job::attr;
-use crate::quirks::Quirks;
+use crate::quirks::Quirk;
 use crate::time::Now;
 
 /// `STARTER_EXIT_EXCEPTION`.
@@ -29,7 +29,11 @@ impl Starter<'_> {
     pub(super) fn fault(&self, moment: Moment) -> Option<BString> {
         // PREPARE_JOB may have made a number of it (`build_job_env`).
         let no_iwd = || Context::new(self.world).my(&self.ad).string(attr::IWD).is_none();
-        if moment == Moment::Environment && self.quirks == Quirks::Reference && self.job.is_ok() && no_iwd() {
+        if moment == Moment::Environment
+            && self.quirks.has(Quirk::StarterExceptions)
+            && self.job.is_ok()
+            && no_iwd()
+        {
             return Some("Assertion ERROR on (0)".into());
         }
         self.settings.faults.iter().find(|fault| fault.moment == moment).map(|fault| fault.text.clone())

@@ -12,7 +12,7 @@ use super::starter_program;
 use crate::cli::common::{Problem, Session, Status, standard_error};
 use crate::config::not_done::NotDone;
 use crate::os::clock;
-use crate::quirks::Quirks;
+use crate::quirks::{Quirk, Quirks};
 use crate::runner::events::EventStream;
 use crate::runner::hook_environment::DaemonEnvironment;
 use crate::runner::hook_limits;
@@ -38,8 +38,7 @@ pub(super) fn run(cli: &Cli, session: &Session) -> anyhow::Result<Status> {
         let path = starter.path.display();
         warnings.push(format!("STARTER: there is no file '{path}', so that no job can be started"));
     }
-    // 25.14 lets every job be lost.
-    let checks = cli.quirks.quirks != Quirks::Reference;
+    let checks = !cli.quirks.quirks.has(Quirk::StarterUnchecked);
     let mut of_starters = StarterConfig::new(&cli.config, &world, !starter.foreign);
     if checks {
         of_starters

@@ -10,7 +10,7 @@ use super::options::Cli;
 use crate::classad::ClassAd;
 use crate::cli::common::{ConfigOptions, Problem};
 use crate::config::Config;
-use crate::quirks::Quirks;
+use crate::quirks::Quirk;
 use crate::runner::slot::StarterProgram;
 use crate::world::{Command, World};
 
@@ -58,7 +58,7 @@ pub(super) fn find(cli: &Cli, config: &Config, world: &dyn World) -> anyhow::Res
         && !setting.origin.is_default()
     {
         let path = setting.value.to_path_lossy();
-        if !path.is_file() && cli.quirks.quirks != Quirks::Reference {
+        if !path.is_file() && !cli.quirks.quirks.has(Quirk::StarterUnchecked) {
             let message = format!("{}: STARTER: there is no file '{}'", setting.origin, path.display());
             return Err(Problem::unreadable(message).into());
         }

@@ -18,7 +18,7 @@ use crate::config::{CommandPolicy, Config, ConfigError, View, Who};
 use crate::job::attr;
 use crate::os::Reactor;
 use crate::process::Exit;
-use crate::quirks::Quirks;
+use crate::quirks::{Quirk, Quirks};
 use crate::runner::events::EventStream;
 use crate::runner::hook_environment::DaemonEnvironment;
 use crate::runner::slot::JOB_NOTE;
@@ -113,7 +113,7 @@ pub(super) fn capabilities(cli: &Cli, session: &Session) -> anyhow::Result<Statu
 impl Run<'_> {
     pub(super) fn run(&self, session: &Session) -> anyhow::Result<Status> {
         self.run_job(session).or_else(|error| {
-            if !self.as_tool && self.quirks() == Quirks::None {
+            if !self.is_daemon() {
                 return Err(error);
             }
             // The reference ends with 1 whatever keeps it from beginning.
@@ -126,12 +126,17 @@ impl Run<'_> {
         self.cli.quirks.quirks
     }
 
+    /// Whether options, output and statuses are those of the daemon.
+    fn is_daemon(&self) -> bool {
+        self.as_tool || self.quirks().has(Quirk::StarterOwnCommandLine)
+    }
+
     fn run_job(&self, session: &Session) -> anyhow::Result<Status> {
         let cli = self.cli;
         let job = &cli.job;
         self.check_standard_files()?;
         let world = cli.clock.world();
-        let strict = self.as_tool || self.quirks() == Quirks::Reference;
+        let strict = self.is_daemon();
         let config = load(cli, strict, &world, session)?;
         let view = config.view(&world);
         let overrides = self.overrides();
@@ -168,7 +173,7 @@ impl Run<'_> {
         let planned = plan(request, &view).map_err(|error| Problem::unreadable(error.to_string()));
         let Plan { machine, job: carrier, warnings } = match planned {
             Ok(planned) => planned,
-            Err(problem) if self.quirks() == Quirks::Reference => {
+            Err(problem) if self.quirks().has(Quirk::StarterExceptions) => {
                 // The daemon's own knobs: it ends by an exception before it has begun.
                 session.report(&problem.into());
                 return Ok(Status::Tool(EXCEPTION));
@@ -247,8 +252,7 @@ impl Run<'_> {
             return Ok(ClassAd::new());
         }
         // 25.14 knows no other form for its own option.
-        let lines_only =
-            self.cli.job.job_input_ad.is_some() && (self.as_tool || self.quirks() == Quirks::Reference);
+        let lines_only = self.cli.job.job_input_ad.is_some() && self.is_daemon();
         job_ad::job(&text, &name, lines_only, self.cli.input.strict_input, session)
     }
 
@@ -312,7 +316,7 @@ impl Run<'_> {
         let mut stdout = std::io::stdout().lock();
         match job.job_output_ad.as_deref() {
             Some(path) if path == OsStr::new("-") => stdout.write_all(&finished.result)?,
-            Some(_) if self.as_tool || self.quirks() == Quirks::Reference => {}
+            Some(_) if self.is_daemon() => {}
             _ if job.job_stdout.as_deref() == Some(OsStr::new("-")) => {}
             // The tool prints nothing of its own accord; the slot runner has it print the ad.
             None if self.as_tool && std::env::var_os(PRIVATE).is_none() => {}
@@ -341,7 +345,7 @@ impl Run<'_> {
     }
 
     fn status(&self, finished: &Finished) -> Status {
-        if self.as_tool || self.quirks() == Quirks::Reference {
+        if self.is_daemon() {
             return Status::Tool(finished.status);
         }
         match finished.standing {

@@ -89,14 +89,14 @@ pub fn plan<'w>(request: Request<'w>, view: &View<'_>) -> Result<Plan<'w>, Value
         execute: view.string("EXECUTE").ok().flatten().map(|path| path.value.to_path_lossy().into_owned()),
         ..Settings::default()
     };
-    let settings = match quirks {
-        Quirks::Reference => Settings::read_late(view, slot_ad, world)?,
-        Quirks::None => refuses.or_else(Settings::read(view, slot_ad, world), configured)?,
+    let settings = match quirks.has(Quirk::StarterExceptions) {
+        true => Settings::read_late(view, slot_ad, world)?,
+        false => refuses.or_else(Settings::read(view, slot_ad, world), configured)?,
     };
     let output_limit = refuses.or_else(output_limit(view), || crate::runner::hook_call::PIPE_BUFFER_MAX)?;
     let affinity = match affinity(view, &request.slot) {
         // It is among the faults of the settings.
-        Err(_) if quirks == Quirks::Reference => Vec::new(),
+        Err(_) if quirks.has(Quirk::StarterExceptions) => Vec::new(),
         read => refuses.or_else(read, Vec::new)?,
     };
     let mut warnings = Vec::new();
@@ -216,7 +216,7 @@ pub fn plan<'w>(request: Request<'w>, view: &View<'_>) -> Result<Plan<'w>, Value
             condor,
             move_to: settings.move_on_exit.clone(),
             delay: settings.remove_delay,
-            made_as_condor: quirks == Quirks::Reference,
+            made_as_condor: quirks.has(Quirk::ScratchMadeAsCondor),
             keeps_modes: !quirks.has(Quirk::UnremovableScratchSilent),
         },
         identity: hook_identity,
@@ -328,7 +328,10 @@ fn execute_directory(settings: &Settings, fallback: &Path, quirks: Quirks, view:
     let set = |name: &str| view.raw(name).is_some_and(|setting| !setting.origin.is_default());
     match &settings.execute {
         Some(execute)
-            if quirks == Quirks::Reference || set("EXECUTE") || set("LOCAL_DIR") || execute.is_dir() =>
+            if quirks.has(Quirk::ExecuteUnchecked)
+                || set("EXECUTE")
+                || set("LOCAL_DIR")
+                || execute.is_dir() =>
         {
             execute.clone()
         }

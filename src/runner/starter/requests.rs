@@ -7,7 +7,7 @@ use nix::libc;
 use super::live::Live;
 use super::notice;
 use crate::classad::{Context, format::long};
-use crate::quirks::{Quirk, Quirks};
+use crate::quirks::Quirk;
 use crate::starter::{Event, Request, Vacate};
 
 impl Live<'_> {
@@ -15,7 +15,7 @@ impl Live<'_> {
         self.ends += u32::from(matches!(number, libc::SIGTERM | libc::SIGINT));
         self.impatient |= number == libc::SIGQUIT || self.ends > 1;
         // The daemon is told by commands to suspend a job; these signals mean nothing to it (c12 007, 008).
-        let by_signal = self.job.private.is_some() || self.job.quirks != Quirks::Reference;
+        let by_signal = self.job.private.is_some() || !self.job.quirks.has(Quirk::SuspendSignalsIgnored);
         let request = match number {
             libc::SIGTERM => Request::Graceful(self.vacate()),
             libc::SIGQUIT => Request::Fast(self.vacate()),
