@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::cron_play::{Manner, Play};
+use super::cron_play::{Teller, plan, surroundings};
 use super::options::Shared;
-use super::{ads, one, report};
+use super::{ads, one, report, screen};
 use crate::classad::ClassAd;
 use crate::classad::format::long;
 use crate::cli::common::{Problem, Session, Status, seconds};
@@ -19,7 +19,7 @@ use crate::hook::Knobs;
 use crate::hook::cron_job::{AutoPublish, CronJob, CronManager, CronMode};
 use crate::os::RealWorld;
 use crate::process::Exit;
-use crate::runner::hook_test::samples;
+use crate::runner::hook_test::{CronList, CronPlay, PATIENCE, Pause, samples};
 use crate::slot::cron_ads::{CronAds, Merged, advertised};
 use crate::time::Now;
 
@@ -85,16 +85,6 @@ pub(super) struct CronArgs {
     pub expect: Vec<String>,
 }
 
-/// The jobs, and the load they may make together.
-#[derive(Clone, Debug)]
-pub(super) struct List {
-    pub jobs: Vec<CronJob>,
-    pub max_load: f64,
-    pub auto_publish: AutoPublish,
-    /// Whether a job was left out.
-    pub skipped: bool,
-}
-
 pub(super) fn run(
     cli: &Shared,
     manager: CronManager,
@@ -123,18 +113,34 @@ pub(super) fn run(
     }
     let list = list(cli, manager, args, None, &world, session)?;
     let before = slots.clone();
-    let mut play = Play::new(cli, Manner::of(cli), manager, args, &before, &world, session)?;
+    let plan = plan(args, cli.events.timeout.unwrap_or(PATIENCE));
+    let teller = Teller::new(cli, &plan, session);
+    let (surroundings, _log) = surroundings(cli, (manager, cli.quirks.quirks), args, &world)?;
+    let mut reactor = one::reactor()?;
+    let mut play = CronPlay::new(plan, surroundings, (&before, &world), &mut reactor);
     if args.show_input {
         for job in &list.jobs {
             session.tell(&format!("{} ({}):\n", job.name, job.mode.name()));
-            session.tell(&play.call(job));
+            session.tell(&screen::call(&play.child(job)));
         }
         return Ok(Status::Done);
     }
-    if let Some(number) = play.run(list)? {
-        return Ok(Status::Relayed(Exit::Signal { number, core_dumped: false }));
+    let mut tell = |play: &CronPlay<'_>, event: &_| teller.tell(play, event);
+    play.configure(list, &mut tell);
+    loop {
+        match play.run(&mut tell)? {
+            Pause::Reconfig => {
+                teller.reconfig(&play);
+                let file = args.reconfig_file.as_deref();
+                play.configure(self::list(cli, manager, args, file, &world, session)?, &mut tell);
+            }
+            Pause::Over(Some(number)) => {
+                return Ok(Status::Relayed(Exit::Signal { number, core_dumped: false }));
+            }
+            Pause::Over(None) => break,
+        }
     }
-    let (ads, ran) = (play.ads(), play.seconds());
+    let (ads, ran) = (play.ads(), i64::try_from(play.elapsed().as_secs()).unwrap_or(i64::MAX));
     for slot in &mut slots {
         let told = merged(ads, manager, slot, &world);
         if !cli.output.quiet {
@@ -208,7 +214,7 @@ pub(super) fn list(
     file: Option<&Path>,
     world: &RealWorld,
     session: &Session,
-) -> anyhow::Result<List> {
+) -> anyhow::Result<CronList> {
     if let Some(program) = &args.program {
         return single(args, program, None);
     }
@@ -256,11 +262,11 @@ pub(super) fn list(
             }
         }
     }
-    Ok(List { jobs, max_load: manager.max_load(knobs), auto_publish, skipped })
+    Ok(CronList { jobs, max_load: manager.max_load(knobs), auto_publish, skipped })
 }
 
 /// The one job that is given by its program; without `mode` one run follows the other until there were enough.
-pub(super) fn single(args: &CronArgs, program: &Path, mode: Option<CronMode>) -> anyhow::Result<List> {
+pub(super) fn single(args: &CronArgs, program: &Path, mode: Option<CronMode>) -> anyhow::Result<CronList> {
     let path = std::path::absolute(program).unwrap_or_else(|_| program.to_owned());
     let name = args
         .name
@@ -278,5 +284,5 @@ pub(super) fn single(args: &CronArgs, program: &Path, mode: Option<CronMode>) ->
     if args.seconds.is_some() || mode == Some(CronMode::Periodic) {
         job.period = 1;
     }
-    Ok(List { jobs: vec![job], max_load: 1.0, auto_publish: AutoPublish::Never, skipped: false })
+    Ok(CronList { jobs: vec![job], max_load: 1.0, auto_publish: AutoPublish::Never, skipped: false })
 }

@@ -7,18 +7,19 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 use super::cron::{self, CronArgs};
-use super::cron_play::{Manner, Play};
+use super::cron_play::{plan, surroundings};
+use super::one;
 use super::options::Shared;
 use super::suite_case::{self, Laid, Wanted};
 use super::suite_compare::{self, Done};
 use crate::classad::ClassAd;
-use crate::cli::common::{Problem, Session};
+use crate::cli::common::Problem;
 use crate::hook::cron_job::{CronManager, CronMode};
 use crate::os::{RealWorld, clock};
 use crate::quirks::Quirks;
 use crate::runner::hook_test;
-use crate::runner::hook_test::samples;
 use crate::runner::hook_test::suite::{CaseText, SuiteCase};
+use crate::runner::hook_test::{CronHeard, CronPlay, Pause, PlayEvent, samples};
 use crate::slot::cron_ads::advertised;
 
 /// A cron job that can be played.
@@ -114,15 +115,22 @@ pub(super) fn run(
     case: &SuiteCase,
     ready: CronReady,
     world: &RealWorld,
-    session: &Session,
 ) -> anyhow::Result<Result<Done, i32>> {
     let CronReady { manager, args, program, mode, quirks, patience, ad, wanted, _files } = ready;
     let list = cron::single(&args, &program, mode)?;
     let slots = [ad];
-    let manner = Manner { quirks, patience, silent: true };
+    let (surroundings, _log) = surroundings(cli, (manager, quirks), &args, world)?;
+    let mut reactor = one::reactor()?;
     let began = clock::tick();
-    let mut play = Play::new(cli, manner, manager, &args, &slots, world, session)?;
-    if let Some(signal) = play.run(list)? {
+    let mut play = CronPlay::new(plan(&args, patience), surroundings, (&slots, world), &mut reactor);
+    let mut heard = CronHeard::default();
+    let mut hear = |_: &CronPlay<'_>, event: &PlayEvent| {
+        if let PlayEvent::Told(told) = event {
+            heard.hear(told);
+        }
+    };
+    play.configure(list, &mut hear);
+    if let Pause::Over(Some(signal)) = play.run(&mut hear)? {
         return Ok(Err(signal));
     }
     let took = clock::tick().since(began);
@@ -130,9 +138,13 @@ pub(super) fn run(
     let mut after = before.clone();
     let merged = cron::merged(play.ads(), manager, &mut after, world);
     if manager == CronManager::Startd {
-        advertised(&mut after, play.seconds().max(1), false, world);
+        advertised(
+            &mut after,
+            i64::try_from(play.elapsed().as_secs()).unwrap_or(i64::MAX).max(1),
+            false,
+            world,
+        );
     }
-    let heard = play.heard();
     let judged = heard.verdict(after, &merged);
     let outcome = heard.outcome(took);
     Ok(Ok(suite_compare::done(case, &wanted, before, outcome, judged, &heard.findings(), world)))

@@ -145,7 +145,7 @@ pub(super) fn run(cli: &Shared, args: &RunArgs, session: &Session) -> anyhow::Re
         if interrupted.is_some() {
             break;
         }
-        match suite_cron::run(cli, &case, one, &world, session) {
+        match suite_cron::run(cli, &case, one, &world) {
             Ok(Ok(result)) => drop(done.insert(number, result)),
             Ok(Err(signal)) => interrupted = Some(signal),
             Err(error) => drop(done.insert(number, suite_compare::failed(&case, format!("{error:#}")))),

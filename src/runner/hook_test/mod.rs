@@ -8,6 +8,7 @@ mod caller;
 mod case;
 mod change;
 mod cron_heard;
+mod cron_play;
 mod decision;
 mod facts;
 mod find;
@@ -29,6 +30,7 @@ pub use caller::{PATIENCE, caller_environment, default_config, default_settings,
 pub use case::{Case, Protocol, Route};
 pub use change::{Change, changes};
 pub use cron_heard::CronHeard;
+pub use cron_play::{CronList, CronPlan, CronPlay, Pause, PlayEvent};
 pub use decision::Decision;
 pub use facts::facts;
 pub use find::find;
