@@ -29,6 +29,7 @@ complete -c htc-starter-run -s q -l quiet -d 'Say nothing but results and errors
 complete -c htc-starter-run -l dry-run -d 'Say what would be run and called, and run nothing'
 complete -c htc-starter-run -l explain -d 'With --dry-run: what led to each word, mount and limit, and what was looked at and not used'
 complete -c htc-starter-run -l classad -d 'Print what this starter and the container runtimes of the machine can do, and end'
+complete -c htc-starter-run -l clean -d 'Remove what starters that were killed have left in EXECUTE, say what, and end'
 complete -c htc-starter-run -s f -l foreground -d 'Stay in the foreground, which is always so'
 complete -c htc-starter-run -s t -l termlog -d 'Log to the terminal, which is always so'
 complete -c htc-starter-run -s V -l version -d 'Print the version'

@@ -107,6 +107,22 @@ pub fn open_regular(path: &Path, options: &mut OpenOptions) -> io::Result<File> 
     Ok(file)
 }
 
+/// The beginning of a file that no link leads to.
+///
+/// # Errors
+/// Those of `open` and `read`; `InvalidData` for what is no regular file.
+pub fn read_plain(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    use std::io::Read;
+    let flags = nix::libc::O_NOFOLLOW | nix::libc::O_NONBLOCK | nix::libc::O_NOCTTY;
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "is not a regular file"));
+    }
+    let mut text = Vec::new();
+    file.take(limit).read_to_end(&mut text)?;
+    Ok(text)
+}
+
 /// Writes a whole file under a temporary name and puts it in place, so that nobody ever sees half of it.
 ///
 /// # Errors

@@ -168,6 +168,17 @@ pub(super) fn has_variable_like(pid: i32, beginning: &[u8]) -> Option<bool> {
     (!environment.is_empty()).then(|| variables.any(|variable| variable.starts_with(beginning)))
 }
 
+/// The processes of an account that were made below a daemon that is gone, by its ancestor marker, and after it.
+pub fn marked_by(daemon: i32, started: u64, uid: u32) -> Vec<i32> {
+    use std::os::unix::fs::MetadataExt;
+    let marker = format!("_CONDOR_ANCESTOR_{daemon}=");
+    let own = |pid: i32| fs::metadata(format!("/proc/{pid}")).is_ok_and(|status| status.uid() == uid);
+    let later = |pid: i32| read(pid).is_some_and(|one| one.started >= started && !one.is_zombie());
+    pids()
+        .filter(|pid| own(*pid) && later(*pid) && has_variable_like(*pid, marker.as_bytes()) == Some(true))
+        .collect()
+}
+
 /// The environment that a process was started with; empty where it cannot be read.
 fn environment(pid: i32) -> Vec<u8> {
     // It is bounded by the kernel, but at several megabytes.

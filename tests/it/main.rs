@@ -62,6 +62,7 @@ mod starter_dry_run;
 mod starter_engine;
 mod starter_exceptions;
 mod starter_files;
+mod starter_left;
 mod starter_limits;
 mod starter_machine;
 mod starter_worst;

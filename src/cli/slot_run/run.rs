@@ -10,6 +10,7 @@ use super::options::Cli;
 use super::starter_config::StarterConfig;
 use super::starter_program;
 use crate::cli::common::{Problem, Session, Status, standard_error};
+use crate::config::View;
 use crate::config::not_done::NotDone;
 use crate::os::clock;
 use crate::quirks::{Quirk, Quirks};
@@ -19,9 +20,17 @@ use crate::runner::hook_limits;
 use crate::runner::slot::{
     Measure, Options, Private, check_directories, check_room, clean_execute, hook_account, run as run_live,
 };
+use crate::runner::starter::Cleaner;
 use crate::slot::{ExecutionPoint, configure};
+use crate::starter::container::ContainerKnobs;
 use crate::text::arguments::join_v2_raw;
 use crate::world::World;
+
+/// What removes the leftovers of starters, as far as the configuration can be read: starters say what is wrong with it.
+fn cleaner(view: &View<'_>) -> Cleaner {
+    let base = view.string("BASE_CGROUP").ok().flatten().map(|setting| setting.value).unwrap_or_default();
+    Cleaner::new(&ContainerKnobs::read(view).unwrap_or_default(), base)
+}
 
 pub(super) fn run(cli: &Cli, session: &Session) -> anyhow::Result<Status> {
     // Before anything else is open that could have the number of a descriptor.
@@ -48,7 +57,12 @@ pub(super) fn run(cli: &Cli, session: &Session) -> anyhow::Result<Status> {
     let ids = std::env::var("CONDOR_IDS").ok().or_else(|| text("CONDOR_IDS"));
     let account = hook_account(world_of_config, ids.as_deref()).map_err(Problem::unreadable)?;
     warnings.extend(account.warning.clone());
+    let cleaner = cleaner(&view);
     if let Some(execute) = &execute {
+        if !starter.foreign && checks {
+            let cleaned = cleaner.clean(execute, None, true, world_of_config);
+            warnings.extend(cleaned.into_iter().map(|one| one.line));
+        }
         warnings.extend(clean_execute(execute, cli.quirks.quirks));
     }
     if settings.slots.iter().all(|slot| slot.hooks.is_none() && slot.child_default.is_none()) {
@@ -85,6 +99,7 @@ pub(super) fn run(cli: &Cli, session: &Session) -> anyhow::Result<Status> {
     };
     let options = Options {
         starter,
+        cleaner,
         account,
         log_directory: log,
         hook_limits: hook_limits::of_daemon(&view),

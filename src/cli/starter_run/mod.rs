@@ -40,5 +40,8 @@ fn run(matches: &ArgMatches, session: &Session) -> anyhow::Result<Status> {
     if cli.job.classad {
         return session::capabilities(&cli, session);
     }
+    if cli.job.clean {
+        return session::clean(&cli, session);
+    }
     session::Run { cli: &cli, ads_given, as_tool: false, slot: cli.job.slot_name.clone() }.run(session)
 }

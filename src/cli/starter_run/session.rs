@@ -14,7 +14,7 @@ use super::options::{Cli, PRIVATE};
 use crate::classad::format::json::{self, Layout};
 use crate::classad::format::long;
 use crate::classad::{self, ClassAd, Value};
-use crate::config::{CommandPolicy, Config, ConfigError, View, Who};
+use crate::config::{CommandPolicy, Config, ConfigError, ValueError, View, Who};
 use crate::job::attr;
 use crate::os::Reactor;
 use crate::process::Exit;
@@ -23,7 +23,7 @@ use crate::runner::events::EventStream;
 use crate::runner::hook_environment::DaemonEnvironment;
 use crate::runner::slot::JOB_NOTE;
 use crate::runner::starter::{
-    Finished, Plan, Rehearsed, Request, SIGNALS, Script, plan, rehearse, slot_of_log,
+    Cleaner, Finished, Plan, Rehearsed, Request, SIGNALS, Script, execute, plan, rehearse, slot_of_log,
 };
 use crate::runner::starter::{capabilities as capabilities_of_runtimes, condor_identity};
 use crate::starter::container::ContainerKnobs;
@@ -108,6 +108,26 @@ pub(super) fn capabilities(cli: &Cli, session: &Session) -> anyhow::Result<Statu
     }
     writeln!(stdout, "HasSshd = {has_sshd}")?;
     Ok(Status::Tool(0))
+}
+
+/// Removes what starters that were killed have left (`--clean`): 1 where something stays.
+pub(super) fn clean(cli: &Cli, session: &Session) -> anyhow::Result<Status> {
+    let world = cli.clock.world();
+    let config = load(cli, false, &world, session)?;
+    let view = config.view(&world);
+    let unreadable = |error: ValueError| Problem::unreadable(error.to_string());
+    let knobs = ContainerKnobs::read(&view).map_err(unreadable)?;
+    let base =
+        view.string("BASE_CGROUP").map_err(unreadable)?.map(|setting| setting.value).unwrap_or_default();
+    let execute = execute(&view, &std::env::temp_dir(), &world).map_err(unreadable)?;
+    let cleaned = Cleaner::new(&knobs, base).clean(&execute, None, false, &world);
+    for one in &cleaned {
+        match one.stays {
+            true => session.warn(&one.line),
+            false => session.tell(&one.line),
+        }
+    }
+    Ok(if cleaned.iter().any(|one| one.stays) { Status::No } else { Status::Done })
 }
 
 impl Run<'_> {

@@ -190,9 +190,9 @@ impl Group {
         self.parts.iter().map(|part| part.inner().to_owned()).collect()
     }
 
-    /// All its directories: those around others last.
-    pub fn directories(&self) -> Vec<PathBuf> {
-        self.parts.iter().flat_map(|part| part.made.iter().rev().cloned()).collect()
+    /// Its outermost directory in each hierarchy.
+    pub fn outermost(&self) -> Vec<PathBuf> {
+        self.parts.iter().map(|part| part.outer().to_owned()).collect()
     }
 
     /// The processes in it and below it.
@@ -357,6 +357,39 @@ fn kill_in(version: &dyn Version, group: &Path) {
     if frozen {
         version.freeze(group, false);
     }
+}
+
+/// Removes a group that a starter has left, if it is there: a directory in one of the hierarchies, below the base, that no link
+/// leads to.
+///
+/// # Errors
+/// It is no such directory, or stays.
+pub fn remove_left(directory: &Path, base: &str) -> io::Result<bool> {
+    if !directory.exists() {
+        return Ok(false);
+    }
+    let refuse = |why: &str| Err(io::Error::other(why.to_owned()));
+    if fs::canonicalize(directory)? != directory {
+        return refuse("a link leads there");
+    }
+    let found = hierarchies();
+    let Some(hierarchy) = found.iter().find(|hierarchy| {
+        let inside = directory.strip_prefix(&hierarchy.mounted).ok();
+        inside.is_some_and(|inside| {
+            !base.is_empty() && inside.parent().is_some_and(|parent| below(parent, base))
+        })
+    }) else {
+        return refuse("it lies in no control group below BASE_CGROUP");
+    };
+    let version: &'static dyn Version = if hierarchy.unified { &V2 } else { &V1 };
+    remove_tree(version, directory).map(|()| true)
+}
+
+/// Whether a place is that of the base, or within it.
+fn below(place: &Path, base: &str) -> bool {
+    let base: Vec<_> = Path::new(base).components().collect();
+    let parts: Vec<_> = place.components().collect();
+    parts.windows(base.len().max(1)).any(|window| window == base)
 }
 
 /// Empties a group and removes it with all below it.

@@ -12,6 +12,7 @@ mod v1;
 mod v2;
 mod version;
 
+pub use group::remove_left;
 pub use group::{Group, NoGroup, Rule, Set};
 pub use hierarchy::reference_would;
 pub use preference::killed_first;

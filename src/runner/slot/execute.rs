@@ -6,6 +6,7 @@ use nix::sys::statvfs::statvfs;
 
 use crate::os::{process_table, tree};
 use crate::quirks::{Quirk, Quirks};
+use crate::starter::starter_of;
 
 /// Makes sure that the directories that jobs and hooks need are there.
 ///
@@ -53,16 +54,6 @@ fn check_room_of(execute: &Path, least: u64) -> Result<(), String> {
         return Err(format!("EXECUTE: '{name}' is full: its file system can hold no more files"));
     }
     Ok(())
-}
-
-/// The starter that a directory in EXECUTE belongs to by its name: `dir_<pid>`, with a number behind it where another had left
-/// one of that name, or with `.recover`.
-fn starter_of(name: &str) -> Option<i32> {
-    let rest = name.strip_prefix("dir_")?;
-    let rest = rest.strip_suffix(".recover").unwrap_or(rest);
-    let (pid, number) = rest.split_once('.').unwrap_or((rest, "0"));
-    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    if digits(number) { pid.parse().ok() } else { None }
 }
 
 /// Removes what a starter that was killed could not remove; returns warnings.
@@ -120,23 +111,6 @@ pub fn clean_execute(execute: &Path, quirks: Quirks) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_starter_of_a_directory_is_known_by_its_name() {
-        for (name, pid) in [
-            ("dir_12", Some(12)),
-            ("dir_12.3", Some(12)),
-            ("dir_12.recover", Some(12)),
-            ("dir_12.3.recover", Some(12)),
-            ("dir_12.", None),
-            ("dir_12.x", None),
-            ("dir_x", None),
-            ("dir_", None),
-            ("12", None),
-        ] {
-            assert_eq!(starter_of(name), pid, "{name}");
-        }
-    }
 
     #[test]
     fn a_full_execute_directory_is_noticed_before_a_job_is_fetched() {

@@ -474,6 +474,12 @@ impl Live<'_> {
         let _ = std::fs::remove_dir_all(&running.directory);
         // A starter that was killed could not remove the job's directory.
         if let Some(execute) = &running.execute {
+            if let Ok(pid) = i32::try_from(running.pid) {
+                let world = self.options.world.clone();
+                for one in self.options.cleaner.clean(execute, Some(pid), true, &*world) {
+                    self.warn(Some(running.slot_name.clone()), &one.line);
+                }
+            }
             for warning in remove_left_by(execute, running.pid) {
                 self.warn(Some(running.slot_name.clone()), &warning);
             }

@@ -10,6 +10,7 @@ use super::account::HookAccount;
 use crate::process::Limit;
 use crate::quirks::Quirks;
 use crate::runner::hook_environment::DaemonEnvironment;
+use crate::runner::starter::Cleaner;
 use crate::slot::Settings;
 use crate::world::World;
 
@@ -34,6 +35,8 @@ pub struct Options {
     pub starter: StarterProgram,
     /// The account of the execution point's own hooks.
     pub account: HookAccount,
+    /// Removes what starters that were killed have left.
+    pub cleaner: Cleaner,
     /// LOG: the working directory of its hooks.
     pub log_directory: Option<PathBuf>,
     /// The resource limits of hooks.

@@ -8,7 +8,7 @@ use super::notice;
 use crate::os::cgroup::{Counts, Group, Rule, Set};
 use crate::process::Exit;
 use crate::runner::events::Kind;
-use crate::starter::{FamilyUsage, GroupPlan, JobProcess};
+use crate::starter::{FamilyUsage, GroupPlan, JobProcess, Left};
 
 /// A job's group with what has been seen of it.
 pub(super) struct JobGroup {
@@ -98,6 +98,9 @@ impl Live<'_> {
                 return Vec::new();
             }
         };
+        for directory in group.outermost() {
+            self.note_left(&Left::Group { directory });
+        }
         self.tell_limits(plan, &set);
         let entered = group.entered();
         let processes =

@@ -9,10 +9,10 @@ use super::group::JobGroup;
 use super::live::Live;
 use super::measure::family_usage;
 use super::tools::full_text;
-use crate::os::{self, ChildId, Whom, accounting, cgroup, clock};
+use crate::os::{self, ChildId, Whom, accounting, cgroup, clock, process_table};
 use crate::process::Exit;
 use crate::runner::hook_call::HookCall;
-use crate::starter::{Account, Event, FamilyUsage, JobProcess, StartFailure};
+use crate::starter::{Account, Event, FamilyUsage, JobProcess, Left, StartFailure};
 use crate::time::Now;
 
 /// When it is looked at first: a process that has just been executed has not mapped its libraries yet.
@@ -52,6 +52,8 @@ impl Live<'_> {
         match self.try_start(now, process) {
             Ok(child) => {
                 let pid = self.pid(child);
+                let started = process_table::read(pid.cast_signed()).map_or(0, |one| one.started);
+                self.note_left(&Left::Process { pid: pid.cast_signed(), started });
                 let attempt = Box::new(process.clone());
                 let group = self.new_group.take();
                 self.process = Some(Running { child, pid, usage: Default::default(), group, attempt });

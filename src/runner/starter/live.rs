@@ -12,6 +12,7 @@ use super::job::Job;
 use super::job_process::Running;
 use super::notice;
 use super::parent::Parent;
+use super::state_file::StateFile;
 use super::tools::Tool;
 use crate::os::{self, ChildId, Reactor, Whom, clock};
 use crate::runner::events::{self, EventStream, Kind};
@@ -79,6 +80,7 @@ pub fn run(
         tools: Vec::new(),
         process: None,
         new_group: None,
+        state: None,
         is_new: false,
         wake_at: None,
         snapshot_at: None,
@@ -104,6 +106,7 @@ pub fn run(
         if let Some((status, standing, outcome)) = live.finished.take() {
             live.wait_for_calls()?;
             live.reactor.kill_all(LAST_WAIT);
+            live.end_state();
             return Ok(Finished {
                 status,
                 standing,
@@ -132,6 +135,8 @@ pub(super) struct Live<'a> {
     /// Calls of a container's runtime.
     pub(super) tools: Vec<Tool>,
     pub(super) process: Option<Running>,
+    /// What is left when we are killed.
+    pub(super) state: Option<StateFile>,
     /// A control group that has no process in it yet, or none any more.
     pub(super) new_group: Option<JobGroup>,
     /// It has just been started and not been looked at.
@@ -305,6 +310,7 @@ impl Live<'_> {
     }
 
     fn make_scratch(&mut self, all: &[crate::starter::File]) {
+        self.begin_state();
         let event = match self.job.sandbox.make() {
             Ok(()) => {
                 all.iter().for_each(|file| self.write_file(file));

@@ -5,6 +5,7 @@
 
 mod calls;
 mod child;
+mod cleaning;
 mod group;
 mod job;
 mod job_process;
@@ -18,14 +19,16 @@ mod records;
 mod rehearse;
 mod requests;
 mod sandbox;
+mod state_file;
 mod story;
 mod tools;
 mod user_log;
 mod visa;
 
+pub use cleaning::{Cleaned, Cleaner};
 pub use job::Job;
 pub use live::{Finished, SIGNALS, run};
-pub use plan::{Plan, Request, check_knobs, condor_identity, plan, slot_of_log};
+pub use plan::{Plan, Request, check_knobs, condor_identity, execute, plan, slot_of_log};
 pub use probe::capabilities;
 pub use rehearse::{Rehearsed, Script, rehearse};
 pub use sandbox::{Failure, Sandbox};

@@ -323,6 +323,14 @@ fn told_at_start(ad: &ClassAd, view: &View<'_>, private: Option<&Path>, world: &
     lines
 }
 
+/// Where scratch directories are made.
+///
+/// # Errors
+/// A knob that is no number or truth value where it has to be one.
+pub fn execute(view: &View<'_>, fallback: &Path, world: &dyn World) -> Result<PathBuf, ValueError> {
+    Ok(execute_directory(&Settings::read(view, None, world)?, fallback, Quirks::None, view))
+}
+
 /// EXECUTE, where some source sets it or its directory is there; else a directory of ours.
 fn execute_directory(settings: &Settings, fallback: &Path, quirks: Quirks, view: &View<'_>) -> PathBuf {
     let set = |name: &str| view.raw(name).is_some_and(|setting| !setting.origin.is_default());

@@ -72,6 +72,7 @@ impl Live<'_> {
     /// Writes the container's name beside the scratch directory (`WriteRecoveryFile`), for those who clean up after a
     /// starter that was killed.
     pub(super) fn remember(&mut self, container: &bstr::BString) {
+        self.note_left(&crate::starter::Left::Container { name: container.to_string() });
         let mut ad = crate::classad::ClassAd::new();
         ad.set("DockerContainerName", container.clone());
         let path = self.job.sandbox.recovery();

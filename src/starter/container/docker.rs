@@ -2,8 +2,11 @@
 //!
 //! Reference: `DockerProc::StartJob` of `docker_proc.cpp`, `add_docker_arg`, `toAnnotatedImageName` of `docker-api.cpp`.
 
+use std::time::Duration;
+
 use bstr::{BString, ByteSlice};
 
+use super::knobs::ContainerKnobs;
 use super::plan::ContainerPlan;
 use super::surroundings::Inputs;
 use super::tool::{Actor, LONG, ToolCall, Variables};
@@ -17,14 +20,31 @@ const OWN: &str = "htcondor.org/";
 ///
 /// # Errors
 /// DOCKER is not set.
-fn docker_program(inputs: &Inputs<'_>) -> Result<Vec<BString>, StartFailure> {
-    let knob = inputs.knobs().text("DOCKER").ok_or_else(|| StartFailure::silent("DOCKER is undefined."))?;
+pub fn docker_program(knobs: &ContainerKnobs) -> Result<Vec<BString>, StartFailure> {
+    let knob = knobs.text("DOCKER").ok_or_else(|| StartFailure::silent("DOCKER is undefined."))?;
     match knob.strip_prefix(b"sudo ").map(ByteSlice::trim_start) {
         Some(b"") => Err(StartFailure::silent(format!("DOCKER is defined as '{knob}' which is not valid."))),
         Some(program) => Ok(vec!["/usr/bin/sudo".into(), program.into()]),
         None => Ok(vec![knob.clone()]),
     }
 }
+
+/// Asks whether a container bears the label that all of ours have.
+pub fn label_call(program: &[BString], container: &str) -> ToolCall {
+    let format = "{{index .Config.Labels \"org.htcondorproject\"}}";
+    ToolCall {
+        limit: CLEANING,
+        ..ToolCall::new(program, ["inspect", "--format", format, container], Actor::Starter)
+    }
+}
+
+/// Removes a container that another starter has left.
+pub fn remove_call(program: &[BString], container: &str) -> ToolCall {
+    ToolCall { limit: CLEANING, ..ToolCall::new(program, ["rm", "-f", "-v", container], Actor::Starter) }
+}
+
+/// How long docker may take for that.
+const CLEANING: Duration = Duration::from_secs(20);
 
 /// The names of one job's container and image.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,7 +75,7 @@ impl DockerNames {
             let text = "Neither DockerImage nor ContainerImage defined in job ad, unable to start job.";
             return Err(StartFailure::silent(text));
         };
-        let program = docker_program(inputs)?;
+        let program = docker_program(inputs.knobs())?;
         let image = with_tag(image.strip_prefix(b"docker://").unwrap_or(&image));
         let trusting = inputs.truth("DOCKER_TRUST_LOCAL_IMAGES", false)?;
         let own = match trusting {

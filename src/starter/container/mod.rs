@@ -25,8 +25,8 @@ mod tool;
 
 pub use capability::{Capabilities, Probe};
 pub use choice::{Choice, Runtime, choose, no_truth_value};
-pub use docker::DockerNames;
 pub(super) use docker::fits as docker_fits;
+pub use docker::{DockerNames, docker_program, label_call, remove_call};
 pub use docker_create::create;
 pub(super) use docker_create::nvidia_devices;
 pub(super) use docker_images::parse_tags;

@@ -1,0 +1,291 @@
+//! What starters that are killed leave, and that it is found: processes, control groups, containers, directories.
+
+#![allow(clippy::print_stdout, reason = "how many jobs were ended, and how")]
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use htc_hooks::journal::frame;
+use htc_hooks::starter::Left;
+use nix::sys::signal::Signal;
+
+use crate::place::{Place, heard, send, shell};
+use crate::sandbox::{is_alive, write_executable};
+
+/// The groups of a base that are there.
+fn groups(base: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut waiting = vec![(PathBuf::from("/sys/fs/cgroup"), 0)];
+    while let Some((directory, depth)) = waiting.pop() {
+        for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) && depth < 5 {
+                if entry.file_name() == base {
+                    found.extend(
+                        fs::read_dir(&path).into_iter().flatten().flatten().map(|entry| entry.path()),
+                    );
+                }
+                waiting.push((path, depth + 1));
+            }
+        }
+    }
+    found.retain(|path| path.is_dir());
+    found
+}
+
+/// Runs `--clean` in a place: its status and what it said.
+fn clean(place: &Place) -> (i32, String) {
+    let output = place.command().arg("--clean").output().unwrap();
+    assert!(output.stdout.is_empty());
+    (output.status.code().unwrap(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+fn in_execute(place: &Place) -> Vec<String> {
+    let entries = fs::read_dir(place.path("execute")).unwrap().flatten();
+    entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+}
+
+/// A base of this test's own.
+fn with_base(name: &str) -> (Place, String) {
+    let base = format!("htc-hooks-left-{}-{name}", std::process::id());
+    (Place::new().knob(&format!("BASE_CGROUP = {base}")), base)
+}
+
+#[test]
+fn what_a_killed_starter_leaves_is_found_and_removed_once() {
+    let (place, base) = with_base("killed");
+    let pipe = place.pipe();
+    let hidden = format!("setsid sh -c 'echo $$ > {}; exec sleep 600' & sleep 600", pipe.display());
+    let mut child = place.start(&shell(&hidden));
+    let pid: i32 = heard(&pipe).trim().parse().unwrap();
+    let state = in_execute(&place).into_iter().find(|name| name.ends_with(".left")).unwrap();
+    let mode = fs::metadata(place.path("execute").join(&state)).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode, 0o600);
+    let (status, said) = clean(&place);
+    assert_eq!((status, said.as_str()), (0, ""), "a starter that lives is left alone");
+    assert!(is_alive(pid));
+    send(&child, Signal::SIGKILL);
+    child.wait().unwrap();
+    let (status, said) = clean(&place);
+    assert_eq!(status, 0, "{said}");
+    assert!(!is_alive(pid), "{said}");
+    assert!(said.contains("removed '") && said.contains("dir_"), "{said}");
+    assert_eq!(in_execute(&place), Vec::<String>::new(), "{said}");
+    assert_eq!(groups(&base), Vec::<PathBuf>::new(), "{said}");
+    let (status, said) = clean(&place);
+    assert_eq!((status, said.as_str()), (0, ""), "nothing is left to be said");
+    remove_base(&base);
+}
+
+/// The base of a starter that was killed stays, empty.
+fn remove_base(base: &str) {
+    for top in fs::read_dir("/sys/fs/cgroup").into_iter().flatten().flatten() {
+        drop(fs::remove_dir(top.path().join(base)));
+    }
+}
+
+#[test]
+fn the_slot_runner_removes_what_starters_have_left_when_it_begins() {
+    let place = Place::new();
+    let pipe = place.pipe();
+    let mut child = place.start(&shell(&format!("echo $$ > {}; exec sleep 600", pipe.display())));
+    let pid: i32 = heard(&pipe).trim().parse().unwrap();
+    send(&child, Signal::SIGKILL);
+    child.wait().unwrap();
+    let config = place.path("condor_config");
+    let more = format!(
+        "{}LOG = {}\nNUM_CPUS = 1\nSLOT_TYPE_1 = 100%\nNUM_SLOTS_TYPE_1 = 1\n",
+        fs::read_to_string(&config).unwrap(),
+        place.home.path().display()
+    );
+    fs::write(&config, more).unwrap();
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_htc-slot-run"))
+        .args(["run", "--timeout", "0.1", "--config-file"])
+        .arg(&config)
+        .env_clear()
+        .env("PATH", "/usr/bin:/bin")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!is_alive(pid), "{said}");
+    assert!(said.contains(&format!("killed process {pid} of a job")), "{said}");
+    assert_eq!(in_execute(&place), Vec::<String>::new(), "{said}");
+}
+
+/// A state file as a starter that is gone would have left it.
+fn forge(place: &Place, pid: i32, records: &[Left]) -> PathBuf {
+    let path = place.path(&format!("execute/dir_{pid}.left"));
+    let all: Vec<u8> = records.iter().flat_map(|record| frame(record).unwrap()).collect();
+    fs::write(&path, all).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+    path
+}
+
+/// A process id that nobody has.
+const NOBODY: i32 = 4_194_000;
+
+fn starter(place: &Place) -> Left {
+    Left::Starter {
+        pid: NOBODY,
+        started: 1,
+        directory: place.path(&format!("execute/dir_{NOBODY}")),
+        uid: nix::unistd::geteuid().as_raw(),
+    }
+}
+
+#[test]
+fn what_a_state_file_says_is_not_believed_without_a_look() {
+    let place = Place::new().knob("BASE_CGROUP = htc-hooks-no-such-base");
+    let own = std::process::id().cast_signed();
+    let victim = place.path("victim");
+    fs::create_dir(&victim).unwrap();
+    let link = place.path("htc-hooks-no-such-base");
+    std::os::unix::fs::symlink(&victim, &link).unwrap();
+    let path = forge(
+        &place,
+        NOBODY,
+        &[
+            starter(&place),
+            // Not the process that it was.
+            Left::Process { pid: own, started: 1 },
+            Left::Group { directory: link.clone() },
+            Left::Group { directory: victim.clone() },
+            Left::Group { directory: "/sys/fs/cgroup/memory".into() },
+            Left::Group { directory: "/".into() },
+            Left::Container { name: "web".into() },
+        ],
+    );
+    let (status, said) = clean(&place);
+    assert_eq!(status, 1, "{said}");
+    assert!(victim.is_dir() && is_alive(own), "{said}");
+    assert!(said.contains("a link leads there") && said.contains("below BASE_CGROUP"), "{said}");
+    assert!(said.contains("'web' is no container of the starter"), "{said}");
+    assert!(path.exists(), "what could not be done is not forgotten");
+    // One that a link leads to, or that others could have written, is not even read.
+    fs::remove_file(&path).unwrap();
+    let elsewhere = place.path("elsewhere");
+    fs::write(&elsewhere, frame(&starter(&place)).unwrap()).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, &path).unwrap();
+    let (status, said) = clean(&place);
+    assert_eq!(status, 1, "{said}");
+    assert!(said.contains("is not used") && said.contains("it is a link"), "{said}");
+    // Torn in the middle: the whole records count.
+    fs::remove_file(&path).unwrap();
+    let path = forge(&place, NOBODY, &[starter(&place)]);
+    fs::create_dir_all(place.path(&format!("execute/dir_{NOBODY}/scratch"))).unwrap();
+    let mut torn = fs::read(&path).unwrap();
+    torn.extend_from_slice(b"00000");
+    fs::write(&path, torn).unwrap();
+    let (status, said) = clean(&place);
+    assert_eq!((status, in_execute(&place)), (0, Vec::new()), "{said}");
+}
+
+/// A docker that notes what it is asked, and has one container.
+fn docker(place: &Place, label: &str) -> PathBuf {
+    let path = place.path("docker");
+    let log = place.path("asked");
+    let script = format!(
+        "#!/bin/sh\necho \"$*\" >> {log}\ncase $1 in inspect) echo '{label}';; esac\n",
+        log = log.display()
+    );
+    write_executable(&path, script.as_bytes());
+    path
+}
+
+fn asked(place: &Place) -> String {
+    fs::read_to_string(place.path("asked")).unwrap_or_default()
+}
+
+#[test]
+fn a_container_is_removed_when_it_bears_our_label_and_left_when_not() {
+    let name = format!("HTCJob7_1_slot1@host_PID{NOBODY}");
+    for (label, goes) in [("True", true), ("<no value>", false)] {
+        let mut place = Place::new();
+        let docker = docker(&place, label);
+        place = place.knob(&format!("DOCKER = {}", docker.display()));
+        forge(&place, NOBODY, &[starter(&place), Left::Container { name: name.clone() }]);
+        let (status, said) = clean(&place);
+        assert_eq!(status, i32::from(!goes), "{said}");
+        assert_eq!(asked(&place).contains(&format!("rm -f -v {name}")), goes, "{}", asked(&place));
+        assert_eq!(said.contains(&format!("removed the container '{name}'")), goes, "{said}");
+    }
+}
+
+#[test]
+fn the_file_that_25_14_leaves_names_a_container_as_well() {
+    let mut place = Place::new();
+    let docker = docker(&place, "True");
+    place = place.knob(&format!("DOCKER = {}", docker.display()));
+    let name = format!("HTCJob1_0__PID{NOBODY}");
+    let recovery = place.path(&format!("execute/dir_{NOBODY}.recover"));
+    fs::write(&recovery, format!("DockerContainerName = \"{name}\"\n")).unwrap();
+    let (status, said) = clean(&place);
+    assert_eq!(status, 0, "{said}");
+    assert!(asked(&place).contains(&format!("rm -f -v {name}")), "{}{said}", asked(&place));
+    assert_eq!(in_execute(&place), Vec::<String>::new());
+}
+
+/// Ways for a job to end.
+const ENDS: [&str; 5] = ["exit", "TERM", "QUIT", "KILL of the job", "KILL of the starter"];
+
+/// A sequence that looks random and is the same each time.
+struct Dice(u64);
+
+impl Dice {
+    fn next(&mut self, sides: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % sides
+    }
+}
+
+/// 25 jobs; `HTC_HOOKS_RANDOM_ENDS=200 cargo test --test it random_ends` for more.
+#[test]
+fn jobs_with_random_ends_leave_nothing() {
+    let count = std::env::var("HTC_HOOKS_RANDOM_ENDS").ok().and_then(|text| text.parse().ok()).unwrap_or(25);
+    let (place, base) = with_base("ends");
+    let pipe = place.pipe();
+    let mut dice = Dice(7);
+    let mut counts = [0; ENDS.len()];
+    let mut pids = Vec::new();
+    for _ in 0..count {
+        let end = usize::try_from(dice.next(ENDS.len() as u64)).unwrap();
+        counts[end] += 1;
+        let last = if end == 0 { "exit 0" } else { "exec sleep 600" };
+        let told = pipe.display();
+        let job = format!("setsid sleep 600 & env -i setsid sleep 600 & echo $$ $! > {told}; {last}");
+        let mut child = place.start(&shell(&job));
+        let started = heard(&pipe);
+        let of_job: Vec<i32> = started.split_whitespace().map(|pid| pid.parse().unwrap()).collect();
+        match ENDS[end] {
+            "TERM" => send(&child, Signal::SIGTERM),
+            "QUIT" => send(&child, Signal::SIGQUIT),
+            "KILL of the job" => {
+                nix::sys::signal::kill(nix::unistd::Pid::from_raw(of_job[0]), Signal::SIGKILL).unwrap();
+            }
+            "KILL of the starter" => {
+                send(&child, Signal::SIGKILL);
+                child.wait().unwrap();
+                let (status, said) = clean(&place);
+                assert_eq!(status, 0, "{said}");
+            }
+            _ => {}
+        }
+        child.wait().unwrap();
+        pids.extend(of_job);
+    }
+    println!("{:?}", ENDS.iter().zip(counts).collect::<Vec<_>>());
+    assert_eq!(in_execute(&place), Vec::<String>::new());
+    assert_eq!(groups(&base), Vec::<PathBuf>::new());
+    let alive: Vec<i32> = pids.into_iter().filter(|pid| is_alive(*pid)).collect();
+    assert!(alive.is_empty() || !is_root(), "{alive:?}");
+    let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
+    assert!(!mounts.contains(place.home.path().to_str().unwrap()), "{mounts}");
+    assert!(!Path::new("/run/htc-hooks").read_dir().is_ok_and(|mut entries| entries.next().is_some()));
+    remove_base(&base);
+}
+
+/// Only in a group, or with its marks, can a process be found again after its starter was killed.
+fn is_root() -> bool {
+    nix::unistd::geteuid().is_root()
+}
