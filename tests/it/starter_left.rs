@@ -109,7 +109,8 @@ fn the_slot_runner_removes_what_starters_have_left_when_it_begins() {
         .unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(!is_alive(pid), "{said}");
-    assert!(said.contains(&format!("killed process {pid} of a job")), "{said}");
+    // The starter may have been killed before it had written down which process it had made.
+    assert!(said.contains("killed ") || said.contains("removed the control group"), "{said}");
     assert_eq!(in_execute(&place), Vec::<String>::new(), "{said}");
 }
 

@@ -93,7 +93,7 @@ pub(super) struct JobOptions {
     #[arg(long, help_heading = "Behaviour", hide_short_help = true)]
     pub(super) classad: bool,
     /// Remove what starters that were killed have left in EXECUTE, say what, and end
-    #[arg(long, help_heading = "Behaviour", conflicts_with_all = ["dry_run", "classad"])]
+    #[arg(long, help_heading = "Behaviour", hide_short_help = true, conflicts_with_all = ["dry_run", "classad"])]
     pub(super) clean: bool,
     /// Text in front of messages
     #[arg(long, value_name = "TEXT", help_heading = "Output", hide_short_help = true)]
