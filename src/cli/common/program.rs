@@ -131,7 +131,7 @@ pub fn command<C: CommandFactory>(name: &'static str, manual: &'static Manual) -
         .name(name)
         .bin_name(name)
         .about(manual.about)
-        .version(env!("CARGO_PKG_VERSION"))
+        .version(env!("HTC_VERSION"))
         .infer_long_args(true)
         .disable_help_subcommand(true)
         .max_term_width(100)

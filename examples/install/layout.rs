@@ -1,0 +1,96 @@
+//! What is installed, and where.
+
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, ensure};
+use htc_hooks::cli::PROGRAMS;
+
+/// The checkout.
+pub(crate) fn source() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Builds the programs for use, and says where they are.
+pub(crate) fn build() -> anyhow::Result<PathBuf> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let status = Command::new(cargo)
+        .args(["build", "--release", "--bins", "--locked"])
+        .current_dir(source())
+        .status()?;
+    ensure!(status.success(), "the build has failed");
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| source().join("target"), PathBuf::from);
+    Ok(source().join(target).join("release"))
+}
+
+/// Puts everything below a prefix; `stripped` programs have no symbols. Gives the paths of what was made, links too.
+pub(crate) fn install(
+    programs: &Path,
+    root: &Path,
+    links: bool,
+    stripped: bool,
+) -> anyhow::Result<Vec<PathBuf>> {
+    let mut made = Vec::new();
+    let mut put = |from: &Path, to: PathBuf, mode: u32| -> anyhow::Result<PathBuf> {
+        let directory = to.parent().unwrap_or(root);
+        std::fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
+        // A program that runs cannot be written to, but it can be replaced.
+        let fresh = to.with_extension("new");
+        std::fs::copy(from, &fresh).with_context(|| format!("copying '{}'", from.display()))?;
+        std::fs::set_permissions(&fresh, PermissionsExt::from_mode(mode))?;
+        std::fs::rename(&fresh, &to)?;
+        made.push(to.clone());
+        Ok(to)
+    };
+    for program in PROGRAMS {
+        let name = program.name;
+        let binary = put(&programs.join(name), root.join("bin").join(name), 0o755)?;
+        if stripped {
+            let status =
+                Command::new("strip").arg("--strip-unneeded").arg(&binary).status().context("strip")?;
+            ensure!(status.success(), "strip has failed for '{name}'");
+        }
+    }
+    for (from, to) in shared()? {
+        put(&from, root.join(to), 0o644)?;
+    }
+    if links {
+        for program in PROGRAMS {
+            for tool in program.compat {
+                let link = root.join("bin").join(tool.tool);
+                // Never in the place of a pool's own tool.
+                let ours = std::fs::read_link(&link).is_ok_and(|target| target == Path::new(program.name));
+                ensure!(ours || !link.exists(), "'{}' is there already; it stays", link.display());
+                if !ours {
+                    symlink(program.name, &link)?;
+                }
+                made.push(link);
+            }
+        }
+    }
+    Ok(made)
+}
+
+/// Man pages and completions: the file in the checkout, and its place below the prefix.
+fn shared() -> anyhow::Result<Vec<(PathBuf, PathBuf)>> {
+    let places = [
+        ("man", "share/man/man"),
+        ("completions/bash", "share/bash-completion/completions"),
+        ("completions/zsh", "share/zsh/site-functions"),
+        ("completions/fish", "share/fish/vendor_completions.d"),
+    ];
+    let mut files = Vec::new();
+    for (directory, place) in places {
+        for entry in std::fs::read_dir(source().join(directory)).context(directory)? {
+            let path = entry?.path();
+            let Some(name) = path.file_name() else { continue };
+            // The section of a manual page is its extension.
+            let section =
+                path.extension().filter(|_| directory == "man").unwrap_or_default().to_string_lossy();
+            files.push((path.clone(), Path::new(&format!("{place}{section}")).join(name)));
+        }
+    }
+    files.sort();
+    Ok(files)
+}

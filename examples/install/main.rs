@@ -1,0 +1,50 @@
+//! Installs the programs with their man pages and completions:
+//! `cargo run --release --example install -- [--prefix DIR] [--destdir DIR] [--links]`.
+
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program of its own")]
+
+mod layout;
+
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+use clap::Parser;
+
+/// Install the programs, their man pages and completions
+#[derive(Parser)]
+struct Options {
+    /// Where they will be used from
+    #[arg(long, default_value = "/usr/local")]
+    prefix: PathBuf,
+    /// Put everything below this directory, as for a package
+    #[arg(long)]
+    destdir: Option<PathBuf>,
+    /// Also make links with the names of the condor tools that a program can stand for (condor_config_val ...)
+    #[arg(long)]
+    links: bool,
+    /// Take built programs from here, instead of building them
+    #[arg(long)]
+    programs: Option<PathBuf>,
+}
+
+fn main() -> anyhow::Result<()> {
+    let options = Options::parse();
+    let programs = match options.programs {
+        Some(programs) => programs,
+        None => layout::build()?,
+    };
+    let prefix = options.prefix.strip_prefix("/").unwrap_or(&options.prefix);
+    let root = match &options.destdir {
+        Some(destdir) => destdir.join(prefix),
+        None => options.prefix.clone(),
+    };
+    let files = layout::install(&programs, &root, options.links, false)
+        .with_context(|| format!("installing into '{}'", root.display()))?;
+    eprintln!("install: {} files in '{}'", files.len(), root.display());
+    let on_path = std::env::var_os("PATH")
+        .is_some_and(|path| std::env::split_paths(&path).any(|one| one == options.prefix.join("bin")));
+    if options.destdir.is_none() && !on_path {
+        eprintln!("install: '{}' is not on your PATH", options.prefix.join("bin").display());
+    }
+    Ok(())
+}
