@@ -1,5 +1,6 @@
 //! `htc-classad-eval`: ClassAd expressions and streams of ads from a shell.
 
+mod ads;
 mod ask;
 mod explanation;
 mod manual;
@@ -7,6 +8,7 @@ mod operands;
 mod options;
 mod output;
 mod pairs;
+mod results;
 mod stream;
 mod tool;
 

@@ -3,7 +3,7 @@
 
 use std::cell::RefCell;
 use std::ops::Range;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use bstr::BString;
 use rustc_hash::FxHashMap;
@@ -12,7 +12,7 @@ use crate::classad::regex::{Captures, MatchError, Regex, Search};
 use crate::classad::{ClassAd, Expr, ParseError};
 
 /// The groups of a match that took place, as far as the last that did.
-pub(super) type Groups = Rc<[Range<usize>]>;
+pub(super) type Groups = Arc<[Range<usize>]>;
 
 /// How a match ended.
 pub(super) type Match = Result<Option<Groups>, MatchError>;
@@ -32,7 +32,7 @@ pub(super) struct Memo {
 }
 
 /// The attributes of an ad that matched, with their new names.
-pub(super) type Pairs = Rc<[(BString, BString)]>;
+pub(super) type Pairs = Arc<[(BString, BString)]>;
 
 /// What a pattern selected from the ad before.
 #[derive(Clone, Debug)]
@@ -93,7 +93,7 @@ impl Memo {
             start = end;
             name == known
         });
-        (same && selected.template == template).then(|| Rc::clone(&selected.pairs))
+        (same && selected.template == template).then(|| Arc::clone(&selected.pairs))
     }
 
     /// Remembers what was selected.
@@ -106,7 +106,7 @@ impl Memo {
         }
         let kept = names.len() <= NAMES * 32;
         *self.selected.borrow_mut() =
-            kept.then(|| Selected { template: template.into(), names, ends, pairs: Rc::clone(pairs) });
+            kept.then(|| Selected { template: template.into(), names, ends, pairs: Arc::clone(pairs) });
     }
 
     /// Whether the pattern of the step matches a name, and how.

@@ -1,6 +1,6 @@
 //! A transform, read once: its envelope and its statements with all that does not depend on the ad.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use bstr::{BString, ByteSlice};
 
@@ -73,6 +73,12 @@ impl Transform {
         })
     }
 
+    /// Whether what it does to an ad depends on that ad alone: files and commands that it includes may give something else each time.
+    pub fn includes_nothing(&self) -> bool {
+        self.statements()
+            .all(|(_, statement)| !matches!(statement, Statement::Directive(Directive::Include { .. })))
+    }
+
     /// Its lines, each split into what it asks for.
     pub fn statements(&self) -> impl Iterator<Item = (&Line, Statement)> {
         self.program.steps.iter().map(|step| (&step.line, statement::split(&step.line.text)))
@@ -119,7 +125,7 @@ pub(super) enum Ready {
     /// The expression of SET, DEFAULT, EVALSET or EVALMACRO.
     Expression(Result<Expr, ParseError>),
     /// The pattern of COPY, RENAME or DELETE.
-    Pattern(Result<Rc<Regex>, PatternError>),
+    Pattern(Result<Arc<Regex>, PatternError>),
 }
 
 impl Program {
@@ -169,7 +175,7 @@ fn prepare(text: &[u8]) -> Option<Prepared> {
 
 fn ready(command: &Command) -> Ready {
     if let Some(Attribute::Pattern(pattern)) = &command.attribute {
-        return Ready::Pattern(pattern::compile(pattern).map(Rc::new));
+        return Ready::Pattern(pattern::compile(pattern).map(Arc::new));
     }
     let constant = memchr::memchr(b'$', &command.value).is_none();
     match command.keyword {

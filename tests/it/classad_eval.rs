@@ -250,3 +250,44 @@ fn what_the_long_form_cannot_say_is_told() {
     assert_eq!(fed(&["-long", "-q"], text).2, "");
     assert_eq!(fed(&["-json"], text).2, "");
 }
+
+#[test]
+fn several_threads_print_what_one_prints() {
+    let mut text = String::new();
+    for number in 0..40_000 {
+        let owner = ["ana", "bob", "eve"][number % 3];
+        text += &format!(
+            "ClusterId = {number}\nProcId = 0\nOwner = \"{owner}\"\nCpus = {}\nTwice = Cpus * 2\n",
+            number % 7
+        );
+        if number % 1_999 == 7 {
+            text += "Bad = (\n";
+        }
+        if number % 5_000 == 4_999 {
+            text += "Odd = \"a \\\"b\\\\\"\n";
+        }
+        text += ["\n", "*** banner\n", "\n\n \n"][number % 3];
+    }
+    let place = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(place.path(), text).unwrap();
+    let file = place.path().to_str().unwrap();
+    for words in [
+        &["--constraint", "Cpus > 2 && Owner == \"ana\"", "--af", "ClusterId", "Owner", "Twice"][..],
+        &["--constraint", "Owner", "--af", "ClusterId"],
+        &["--constraint", "Cpus == 3", "--count"],
+        &["--jsonl", "--strict-input"],
+        &["--long", "--constraint", "Cpus == 3"],
+        &["--exit-status", "Cpus"],
+        &["--json", "--constraint", "Cpus == 3"],
+        &["--limit", "3", "--af", "ClusterId"],
+    ] {
+        let with = |threads: &str| fed(&[words, &["--ads", file, "--threads", threads]].concat(), "");
+        let one = with("1");
+        for threads in ["2", "5"] {
+            let (status, out, err) = with(threads);
+            assert!((status, &out) == (one.0, &one.1), "{words:?} {threads}: {status}, {} bytes", out.len());
+            assert_eq!(err, one.2, "{words:?} {threads}");
+        }
+    }
+    assert_eq!(fed(&["--ads", "-", "--threads", "0"], "A = 1\n").0, 2);
+}

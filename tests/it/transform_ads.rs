@@ -157,3 +157,23 @@ fn routes_go_on_behind_what_is_none() {
                     V = text\n# copy_* rules\nCOPY A \n";
     assert_eq!(routes("[ Name = \"K\"; V = (\"text\"); copy_A = \"\" ]"), expected);
 }
+
+#[test]
+fn several_threads_write_what_one_writes() {
+    let ad = |number: u32| format!("A = {number}\nOwner = \"o{number}\"\n\n");
+    let written = |number: u32| format!("A = {number}\nB = 1{number}\nC = 1\nOld = \"o{number}\"\n\n");
+    let rules = "m = 1$(MY.A)\nSET B $(m)\nEVALSET C $(MY.Then:1)\nRENAME Owner Old\n";
+    let (ads, all): (String, String) = ((0..30_000).map(ad).collect(), (0..30_000).map(written).collect());
+    let odd = ads.replace("A = 25000\n", "A = 25000\nThen = \"+\"\n");
+    let without =
+        all.replace("B = 125000\nC = 1\nOld = \"o25000\"", "B = 125000\nOld = \"o25000\"\nThen = \"+\"");
+    // Behind what cannot be read nothing is.
+    let bad = ads.replace("A = 25000\n", "bad\n");
+    let before = &all[..all.find("A = 25000\n").unwrap()];
+    for (ads, expected, told) in [(&ads, &all[..], ""), (&odd, &without, "EVALSET C"), (&bad, before, "")] {
+        let place = place(rules, ads);
+        let (status, out, err) = call("condor_transform_ads", &["-rules", "rules", "ads"], place.path(), "");
+        assert!(out == expected, "{} bytes", out.len());
+        assert!(status == 1 && err.contains(told) && err.is_empty() == told.is_empty(), "{status} {err}");
+    }
+}

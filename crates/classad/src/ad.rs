@@ -334,7 +334,12 @@ impl ClassAd {
     }
 
     pub(crate) fn slots(&self) -> impl ExactSizeIterator<Item = (&[u8], &Slot)> + '_ {
-        (0..self.entries.len()).map(|at| (self.name_of(at), &self.entries[at].value))
+        (0..self.entries.len()).map(|at| self.slot_at(at))
+    }
+
+    /// The name and the value of an attribute by its place.
+    pub(crate) fn slot_at(&self, at: usize) -> (&[u8], &Slot) {
+        (self.name_of(at), &self.entries[at].value)
     }
 
     /// The ad's own attributes sorted bytewise by name, upper case first: the order of the "job ad print".

@@ -82,6 +82,9 @@ pub(super) struct StreamOptions {
     /// Stop after N results
     #[arg(long, value_name = "N", help_heading = "Stream")]
     pub(super) limit: Option<u64>,
+    /// Work with N threads where what is printed of an ad depends on no other [default: one a processor]
+    #[arg(long, value_name = "N", help_heading = "Stream", hide_short_help = true)]
+    pub(super) threads: Option<std::num::NonZero<usize>>,
     /// Print equal results once
     #[arg(long, help_heading = "Stream", hide_short_help = true)]
     pub(super) unique: bool,

@@ -6,8 +6,10 @@ use std::path::Path;
 use clap::ArgMatches;
 use serde_json::json;
 
+use super::ads::{self, Ads};
 use super::options::Cli;
-use super::stream::{self, compare_keys, name_of};
+use super::results::compare_keys;
+use super::stream::name_of;
 use super::{ask, explanation, output};
 use crate::classad::explain;
 use crate::classad::{ClassAd, Context, Dialect, Expr, MatchAd, Value};
@@ -38,7 +40,7 @@ pub(super) fn run(cli: &Cli, matches: &ArgMatches, session: &Session) -> anyhow:
             .into());
     }
     let mut others = Vec::new();
-    let mut stream = stream::open(file.as_os_str(), cli, dialect, session)?;
+    let mut stream = ads::open(file.as_os_str(), cli, dialect, session)?;
     while let Some(record) = stream.next()? {
         let name = name_of(&record.ad, others.len() + 1, &world);
         others.push((record.ad, name));
@@ -47,7 +49,7 @@ pub(super) fn run(cli: &Cli, matches: &ArgMatches, session: &Session) -> anyhow:
     let constraint = ask::constraint(old, cli, session)?;
     let (input, mut out) = pipe_ends();
     let (read, name) = cli.input.open(input)?;
-    let mut ads = stream::Ads::new(read, name, cli, dialect, session);
+    let mut ads = Ads::new(read, name, cli, dialect, session);
     let mut mask = output::columns(cli, matches)?;
     let mut rows: Vec<(Vec<Value>, Row)> = Vec::new();
     let mut number = 0;

@@ -12,6 +12,7 @@ mod normalise;
 mod options;
 mod overwrite;
 mod pipe;
+mod portions;
 mod print_format;
 mod print_mask;
 mod problem;
@@ -32,6 +33,7 @@ pub use options::{
 };
 pub(crate) use overwrite::overwritten;
 pub use pipe::{Input, Output, pipe_ends};
+pub(crate) use portions::{threads, work_off};
 pub use print_mask::{BadColumn, PrintMask, Row};
 pub use problem::Problem;
 pub(crate) use problem::is_broken_pipe;

@@ -7,6 +7,7 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
+use clap::builder::ValueRange;
 use clap::{Arg, Command};
 
 use super::Problem;
@@ -17,9 +18,8 @@ use super::Problem;
 /// # Errors
 /// The beginning of several options, or a suffix that makes no sense.
 pub fn normalise(command: &Command, words: &[OsString]) -> Result<Vec<OsString>, Problem> {
-    let mut command = command.clone();
-    command.build();
-    let mut here = &command;
+    // The command is not built, which would build all its verbs: what is global is looked up in those above.
+    let mut here = Place { command, above: Vec::new() };
     let mut positionals = 0;
     let mut out = Vec::with_capacity(words.len());
     let mut words = words.iter().peekable();
@@ -30,23 +30,24 @@ pub fn normalise(command: &Command, words: &[OsString]) -> Result<Vec<OsString>,
             break;
         }
         let Some(name) = dashed_name(bytes) else {
-            if let Some(verb) = word.to_str().and_then(|word| here.find_subcommand(word)) {
-                here = verb;
+            if let Some(verb) = word.to_str().and_then(|word| here.command.find_subcommand(word)) {
+                here.above.push(here.command);
+                here.command = verb;
                 positionals = 0;
             } else {
                 positionals += 1;
-                if is_rest(here, positionals) {
+                if is_rest(here.command, positionals) {
                     out.push(word.clone());
                     break;
                 }
             }
-            out.push(operand(word, here));
+            out.push(operand(word, here.command));
             continue;
         };
         let parts = Parts::of(name);
-        match find(here, bytes, parts.name)? {
-            Found::Option(option) => push_option(&mut out, here, option, &parts, &mut words)?,
-            Found::Unknown => out.push(as_long(word, here)),
+        match here.find(bytes, parts.name)? {
+            Found::Option(option) => push_option(&mut out, &here, option, &parts, &mut words)?,
+            Found::Unknown => out.push(as_long(word, &here)),
         }
     }
     out.extend(words.cloned());
@@ -106,8 +107,30 @@ fn is_short(arg: &Arg, letter: u8) -> bool {
     arg.get_short() == Some(letter) || arg.get_all_short_aliases().unwrap_or_default().contains(&letter)
 }
 
-fn find<'a>(command: &'a Command, word: &[u8], name: &[u8]) -> Result<Found<'a>, Problem> {
-    let options = || command.get_arguments().filter(|arg| !arg.is_positional());
+/// A verb whose words are read, and the commands that it is a verb of.
+struct Place<'a> {
+    command: &'a Command,
+    above: Vec<&'a Command>,
+}
+
+impl<'a> Place<'a> {
+    /// Its options, and those of the commands above that are global.
+    fn options(&self) -> impl Iterator<Item = &'a Arg> {
+        let global =
+            self.above.iter().flat_map(|above| above.get_arguments()).filter(|arg| arg.is_global_set());
+        self.command.get_arguments().chain(global).filter(|arg| !arg.is_positional())
+    }
+
+    fn find(&self, word: &[u8], name: &[u8]) -> Result<Found<'a>, Problem> {
+        find(|| self.options(), word, name)
+    }
+}
+
+fn find<'a, Options: Iterator<Item = &'a Arg>>(
+    options: impl Fn() -> Options,
+    word: &[u8],
+    name: &[u8],
+) -> Result<Found<'a>, Problem> {
     if let Some(arg) = options().find(|arg| names(arg).any(|known| known.as_bytes() == name)) {
         return Ok(Found::Option(arg));
     }
@@ -135,10 +158,7 @@ fn find<'a>(command: &'a Command, word: &[u8], name: &[u8]) -> Result<Found<'a>,
 
 /// Whether the positional of this number swallows all words that follow, options included.
 fn is_rest(command: &Command, number: usize) -> bool {
-    command
-        .get_positionals()
-        .find(|arg| arg.get_index() == Some(number))
-        .is_some_and(Arg::is_trailing_var_arg_set)
+    command.get_positionals().nth(number - 1).is_some_and(Arg::is_trailing_var_arg_set)
 }
 
 fn long_or_short(arg: &Arg) -> OsString {
@@ -156,15 +176,24 @@ fn joined(option: &OsStr, value: &[u8]) -> OsString {
     OsString::from_vec(word)
 }
 
+/// How many values an option takes, as clap works it out when it builds a command.
+fn values_of(arg: &Arg) -> ValueRange {
+    let names = arg.get_value_names().map_or(0, <[_]>::len);
+    arg.get_num_args().unwrap_or_else(|| match arg.get_action().takes_values() {
+        true => names.max(1).into(),
+        false => 0.into(),
+    })
+}
+
 fn push_option<'a>(
     out: &mut Vec<OsString>,
-    command: &Command,
+    here: &Place<'_>,
     arg: &Arg,
     parts: &Parts<'_>,
     words: &mut std::iter::Peekable<impl Iterator<Item = &'a OsString>>,
 ) -> Result<(), Problem> {
     let option = long_or_short(arg);
-    let takes = arg.get_num_args().unwrap_or_default();
+    let takes = values_of(arg);
     if let Some(value) = parts.value {
         out.push(joined(&option, value));
         return Ok(());
@@ -172,7 +201,7 @@ fn push_option<'a>(
     if takes.max_values() == 0 {
         match parts.suffix {
             None => out.push(option),
-            Some(suffix) => out.push(flag_of_suffix(command, &option, suffix)?),
+            Some(suffix) => out.push(flag_of_suffix(here, &option, suffix)?),
         }
         return Ok(());
     }
@@ -200,10 +229,9 @@ fn push_option<'a>(
     Ok(())
 }
 
-fn flag_of_suffix(command: &Command, option: &OsStr, suffix: &[u8]) -> Result<OsString, Problem> {
-    let is_flag = |arg: &&Arg| arg.get_num_args().unwrap_or_default().max_values() == 0;
-    command
-        .get_arguments()
+fn flag_of_suffix(here: &Place<'_>, option: &OsStr, suffix: &[u8]) -> Result<OsString, Problem> {
+    let is_flag = |arg: &&Arg| values_of(arg).max_values() == 0;
+    here.options()
         .filter(is_flag)
         .find(|arg| arg.get_long().is_some_and(|long| long.as_bytes() == suffix))
         .map(long_or_short)
@@ -215,9 +243,9 @@ fn flag_of_suffix(command: &Command, option: &OsStr, suffix: &[u8]) -> Result<Os
 
 /// An unknown word with one dash gets its second, so that clap suggests a name rather than splitting it into letters;
 /// a bundle of known letters stays one.
-fn as_long(word: &OsStr, command: &Command) -> OsString {
+fn as_long(word: &OsStr, here: &Place<'_>) -> OsString {
     let bytes = word.as_bytes();
-    let bundle = bytes[1..].iter().all(|&letter| command.get_arguments().any(|arg| is_short(arg, letter)));
+    let bundle = bytes[1..].iter().all(|&letter| here.options().any(|arg| is_short(arg, letter)));
     if bytes.starts_with(b"--") || bundle || bytes.len() == 2 {
         return word.to_owned();
     }

@@ -79,7 +79,7 @@ impl InputOptions {
     ///
     /// # Errors
     /// The file cannot be opened.
-    pub fn open(&self, stdin: Input) -> anyhow::Result<(BufReader<Box<dyn Read>>, String)> {
+    pub fn open(&self, stdin: Input) -> anyhow::Result<(BufReader<Box<dyn Read + Send>>, String)> {
         open_input(&self.ads, stdin)
     }
 }
@@ -88,8 +88,11 @@ impl InputOptions {
 ///
 /// # Errors
 /// The file cannot be opened, or is a directory.
-pub(crate) fn open_input(path: &Path, stdin: Input) -> anyhow::Result<(BufReader<Box<dyn Read>>, String)> {
-    let (read, name): (Box<dyn Read>, _) = if path == Path::new("-") {
+pub(crate) fn open_input(
+    path: &Path,
+    stdin: Input,
+) -> anyhow::Result<(BufReader<Box<dyn Read + Send>>, String)> {
+    let (read, name): (Box<dyn Read + Send>, _) = if path == Path::new("-") {
         (Box::new(stdin), "standard input".to_owned())
     } else {
         let problem = || Problem::unreadable(format!("cannot read '{}'", path.display()));

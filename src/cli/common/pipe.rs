@@ -1,29 +1,47 @@
 //! The two ends of a pipe: output is collected in blocks, and flushed before a read that would block, so that a slow
 //! producer never waits behind our buffer and a fast one costs few system calls.
 
-use std::cell::RefCell;
 use std::io::{self, BufWriter, Read, Stdin, Stdout, Write};
 use std::os::fd::AsFd;
-use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 /// How much is read and written at once.
 const BLOCK: usize = 256 * 1024;
 
-type Shared = Rc<RefCell<BufWriter<Stdout>>>;
+/// What both ends know.
+#[derive(Debug)]
+struct Shared {
+    output: Mutex<BufWriter<Stdout>>,
+    /// A read is about to block, or does; what is written meanwhile, by another thread, is flushed at once.
+    blocks: AtomicBool,
+}
+
+impl Shared {
+    fn output(&self) -> MutexGuard<'_, BufWriter<Stdout>> {
+        self.output.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Flushes what has been written if a read blocks.
+    fn written(&self, mut output: MutexGuard<'_, BufWriter<Stdout>>) -> io::Result<()> {
+        if self.blocks.load(Ordering::SeqCst) { output.flush() } else { Ok(()) }
+    }
+}
 
 /// Standard input and standard output, tied together. Wrap the input in a `BufReader` of [`Input::BLOCK`] bytes.
 pub fn pipe_ends() -> (Input, Output) {
-    let shared = Rc::new(RefCell::new(BufWriter::with_capacity(BLOCK, io::stdout())));
-    (Input { stdin: io::stdin(), output: Some(Rc::clone(&shared)) }, Output { shared })
+    let output = Mutex::new(BufWriter::with_capacity(BLOCK, io::stdout()));
+    let shared = Arc::new(Shared { output, blocks: AtomicBool::new(false) });
+    (Input { stdin: io::stdin(), shared: Arc::clone(&shared) }, Output { shared })
 }
 
 /// Standard input.
 #[derive(Debug)]
 pub struct Input {
     stdin: Stdin,
-    output: Option<Shared>,
+    shared: Arc<Shared>,
 }
 
 impl Input {
@@ -39,15 +57,16 @@ fn is_ready(fd: &impl AsFd) -> bool {
 
 impl Read for Input {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if let Some(output) = &self.output
-            && !output.borrow().buffer().is_empty()
-            && !is_ready(&self.stdin)
-        {
-            output.borrow_mut().flush()?;
-            io::stdout().flush()?;
+        if is_ready(&self.stdin) {
+            // The handle of the standard library holds a buffer of its own, which is passed by for blocks of this size.
+            return self.stdin.lock().read(buffer);
         }
-        // The handle of the standard library holds a buffer of its own, which is passed by for blocks of this size.
-        self.stdin.lock().read(buffer)
+        self.shared.blocks.store(true, Ordering::SeqCst);
+        self.shared.output().flush()?;
+        io::stdout().flush()?;
+        let read = self.stdin.lock().read(buffer);
+        self.shared.blocks.store(false, Ordering::SeqCst);
+        read
     }
 }
 
@@ -55,7 +74,7 @@ impl Read for Input {
 /// last handle flushes when it is dropped, but only [`Output::finish`] tells of errors.
 #[derive(Clone, Debug)]
 pub struct Output {
-    shared: Shared,
+    shared: Arc<Shared>,
 }
 
 impl Output {
@@ -70,15 +89,19 @@ impl Output {
 
 impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.shared.borrow_mut().write(bytes)
+        let mut output = self.shared.output();
+        let length = output.write(bytes)?;
+        self.shared.written(output).map(|()| length)
     }
 
     fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.shared.borrow_mut().write_all(bytes)
+        let mut output = self.shared.output();
+        output.write_all(bytes)?;
+        self.shared.written(output)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.shared.borrow_mut().flush()
+        self.shared.output().flush()
     }
 }
 

@@ -5,6 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::{Arg, ArgAction, ArgMatches, Command, CommandFactory};
 
@@ -68,12 +69,25 @@ pub struct Example {
 pub struct Session {
     name: String,
     painter: Painter,
+    /// What was told, for whoever tells it later.
+    kept: Option<Arc<Mutex<String>>>,
 }
 
 impl Session {
     /// The name that stands in front of messages.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// The same, but what it tells is kept until it is [taken](Session::take).
+    pub(crate) fn keeping(&self) -> Session {
+        Session { kept: Some(Arc::default()), ..self.clone() }
+    }
+
+    /// What has been told and kept.
+    pub(crate) fn take(&self) -> String {
+        let kept = self.kept.as_ref().map(|kept| kept.lock().unwrap_or_else(PoisonError::into_inner));
+        kept.map(|mut kept| std::mem::take(&mut *kept)).unwrap_or_default()
     }
 
     /// Says on standard error that something is odd; the work goes on.
@@ -89,6 +103,10 @@ impl Session {
 
     /// Writes text to standard error as it is. Where that is closed nobody can be told.
     pub fn tell(&self, text: &str) {
+        if let Some(kept) = &self.kept {
+            kept.lock().unwrap_or_else(PoisonError::into_inner).push_str(text);
+            return;
+        }
         let _ = std::io::stderr().write_all(text.as_bytes());
     }
 }
@@ -178,21 +196,32 @@ impl Program {
     fn call(&self, called: &OsStr, words: &[OsString]) -> Status {
         let called = Path::new(called).file_name().and_then(OsStr::to_str).unwrap_or(self.name);
         if let Some(compat) = self.compat.iter().find(|compat| compat.tool == called) {
-            let session = Session { name: called.to_owned(), painter: Painter::plain() };
+            let session = Session { name: called.to_owned(), painter: Painter::plain(), kept: None };
             return outcome((compat.run)(words, &session), &session);
         }
         let session = Session {
             name: self.name.to_owned(),
             painter: Painter::stderr(color_of(words).unwrap_or_default()),
+            kept: None,
         };
         outcome(self.run_words(words, &session), &session)
     }
 
     fn run_words(&self, words: &[OsString], session: &Session) -> anyhow::Result<Status> {
-        let command = (self.command)();
+        // Scripts ask for it often, and it needs none of the options.
+        if let [word] = words
+            && ["--version", "-version", "-V"].iter().any(|version| word == version)
+        {
+            writeln!(std::io::stdout(), "{} {}", self.name, env!("CARGO_PKG_VERSION"))?;
+            return Ok(Status::Done);
+        }
+        let mut command = (self.command)();
         let normal = normalise(&command, words)?;
         let full = std::iter::once(OsString::from(self.name)).chain(normal);
-        match command.try_get_matches_from(full) {
+        let matches = command.try_get_matches_from_mut(full);
+        // Taking hundreds of options apart takes longer than reading a command line, and the program ends soon.
+        std::mem::forget(command);
+        match matches {
             Ok(matches) => (self.run)(&matches, session),
             Err(error) => self.clap_outcome(&error, session),
         }

@@ -8,14 +8,15 @@ use std::path::Path;
 
 use bstr::{BStr, BString, ByteSlice};
 
+use super::condor_transform_ads_together::together;
 use super::condor_transform_ads_words::{Asked, Options, USAGE, read};
 use super::configuration;
-use crate::classad::format::list::{ListWriter, Order};
+use crate::classad::format::list::{ListForm, ListWriter, Order};
 use crate::classad::stream::{Delimiter, Form, ReferenceReader};
 use crate::classad::{ClassAd, Context};
-use crate::cli::common::{Problem, Session as Program, Sink, Status, overwritten};
+use crate::cli::common::{Problem, Session as Program, Sink, Status, overwritten, threads};
 use crate::cli::transform_report::{self as report, Verbose};
-use crate::config::{MacroSource, View};
+use crate::config::{Config, MacroSource, View};
 use crate::os::{RealWorld, read_whole};
 use crate::quirks::Quirks;
 use crate::transform::{Plan, Session, Transform, legacy};
@@ -33,21 +34,22 @@ pub fn run(words: &[OsString], program: &Program) -> anyhow::Result<Status> {
         Err(status) => return Ok(status),
     };
     let view = config.view(&world);
-    let tool = Tool { program, options, world: &world, view: &view };
+    let tool = Tool { program, options: &options, config: &config, world: &world, view: &view };
     tool.run().map(Status::Tool)
 }
 
-struct Tool<'a> {
-    program: &'a Program,
-    options: Options,
-    world: &'a dyn World,
-    view: &'a View<'a>,
+pub(super) struct Tool<'a> {
+    pub(super) program: &'a Program,
+    pub(super) options: &'a Options,
+    pub(super) config: &'a Config,
+    pub(super) world: &'a dyn World,
+    pub(super) view: &'a View<'a>,
 }
 
 /// Everything that is loaded.
 #[derive(Default)]
-struct Loaded {
-    transforms: Vec<Transform>,
+pub(super) struct Loaded {
+    pub(super) transforms: Vec<Transform>,
     /// What stood on standard input behind the rules that were read from there.
     stdin: Option<Vec<u8>>,
     /// The last rules file could not be read.
@@ -218,10 +220,7 @@ impl Tool<'_> {
             tool: self,
             session: self.session(),
             plan: None,
-            writer: ListWriter::new(
-                self.options.out_form,
-                if self.options.no_sort { Order::Internal } else { Order::Sorted },
-            ),
+            writer: self.writer(),
             out: io::BufWriter::with_capacity(256 * 1024, out),
             opened: false,
         };
@@ -261,7 +260,12 @@ impl Tool<'_> {
         true
     }
 
-    fn session(&self) -> Session<'_> {
+    pub(super) fn writer(&self) -> ListWriter {
+        let order = if self.options.no_sort { Order::Internal } else { Order::Sorted };
+        ListWriter::new(self.options.out_form, order)
+    }
+
+    pub(super) fn session(&self) -> Session<'_> {
         let mut session = Session::new(self.world, Some(self.view));
         session.quirks = Quirks::Reference;
         for (name, value) in &self.options.macros {
@@ -293,7 +297,7 @@ impl Run<'_> {
     /// Transforms the ads of one input; its status.
     fn input(&mut self, name: &OsStr, form: Option<Form>, loaded: &mut Loaded) -> anyhow::Result<u8> {
         let shown = name.to_string_lossy();
-        let read: Box<dyn Read> = if name == "-" {
+        let read: Box<dyn Read + Send> = if name == "-" {
             match loaded.stdin.take() {
                 Some(rest) => Box::new(io::Cursor::new(rest)),
                 None => Box::new(io::stdin()),
@@ -309,6 +313,7 @@ impl Run<'_> {
         };
         self.opened = true;
         let mut reader = ReferenceReader::new(read, form, Delimiter::Blank);
+        let threads = if self.is_independent(loaded) { threads(None) } else { 1 };
         let start = self.session.macros.mark();
         let mut status = 0;
         let mut number = 0;
@@ -329,6 +334,9 @@ impl Run<'_> {
             if failed.is_some() {
                 break;
             }
+            if number == 1 && threads > 1 && reader.form() == Some(Form::Long) && !reader.would_abort() {
+                return together(self.tool, loaded, reader, threads, &mut self.out);
+            }
         }
         if reader.would_abort() {
             let message = format!("'{shown}' begins like an ad in brackets, but its first line is none");
@@ -337,6 +345,19 @@ impl Run<'_> {
                 .into());
         }
         Ok(status)
+    }
+
+    /// Whether what is written of an ad depends on no other ad, so that several threads may work.
+    fn is_independent(&self, loaded: &Loaded) -> bool {
+        let one_by_one = match self.tool.options.out_form {
+            ListForm::Long | ListForm::JsonLines | ListForm::NewLines => true,
+            ListForm::Json | ListForm::New | ListForm::Xml => false,
+        };
+        let once = matches!(self.plan, None | Some(Turns::Once));
+        one_by_one
+            && once
+            && !self.tool.options.verbose
+            && loaded.transforms.iter().all(Transform::includes_nothing)
     }
 
     /// Finds out what the last transform iterates over; the file of its items.
@@ -381,7 +402,7 @@ impl Run<'_> {
                 let mut result = Ok(None);
                 self.session.each_turn(&plan, |session| {
                     let mut copy = ad.clone();
-                    result = apply_all(tool, session, &mut copy, loaded, writer, out);
+                    result = apply_all(tool, session, &mut copy, &loaded.transforms, writer, out);
                     matches!(result, Ok(None))
                 });
                 self.plan = Some(Turns::Plan(plan));
@@ -389,7 +410,14 @@ impl Run<'_> {
             }
             other => {
                 self.plan = other;
-                apply_all(self.tool, &mut self.session, ad, loaded, &mut self.writer, &mut self.out)
+                apply_all(
+                    self.tool,
+                    &mut self.session,
+                    ad,
+                    &loaded.transforms,
+                    &mut self.writer,
+                    &mut self.out,
+                )
             }
         }
     }
@@ -403,17 +431,17 @@ const TOO_DEEP: u8 = 254;
 
 /// Applies all transforms to one ad and writes it; the status of the last one that failed, which does not keep the next from
 /// being applied.
-fn apply_all(
+pub(super) fn apply_all(
     tool: &Tool<'_>,
     session: &mut Session<'_>,
     ad: &mut ClassAd,
-    loaded: &Loaded,
+    transforms: &[Transform],
     writer: &mut ListWriter,
     out: &mut dyn Write,
 ) -> anyhow::Result<Option<u8>> {
     let mut failed = None;
     let mut observer = Verbose::new(tool.program, tool.options.verbose);
-    for transform in &loaded.transforms {
+    for transform in transforms {
         let applies = session.matches(transform, ad);
         if tool.options.verbose {
             let skipped = if applies { "" } else { "Skipped" };

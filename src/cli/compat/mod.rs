@@ -9,6 +9,7 @@ pub mod condor_router_history;
 pub mod condor_router_q;
 pub mod condor_transform_ads;
 mod condor_transform_ads_convert;
+mod condor_transform_ads_together;
 mod condor_transform_ads_words;
 mod configuration;
 mod words;

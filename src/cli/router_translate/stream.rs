@@ -40,7 +40,7 @@ fn each<R: Read>(
     inputs: &Inputs,
     program: &Program,
     mut stdin: Option<Input>,
-    prepare: impl Fn(BufReader<Box<dyn Read>>) -> R,
+    prepare: impl Fn(BufReader<Box<dyn Read + Send>>) -> R,
     take: &mut dyn FnMut(ClassAd) -> anyhow::Result<()>,
 ) -> anyhow::Result<u64> {
     let mut malformed = 0;

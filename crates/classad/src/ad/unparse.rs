@@ -12,7 +12,7 @@ use crate::syntax::expr::{Expr, Repr};
 use crate::syntax::numbers::{self, push_int};
 use crate::syntax::scalar::Scalar;
 use crate::syntax::times;
-use crate::syntax::tree::{ABSOLUTE, BinaryOp, Node, NodeId, Tree, UnaryOp};
+use crate::syntax::tree::{ABSOLUTE, BinaryOp, Kept, Node, NodeId, Tree, UnaryOp};
 use crate::syntax::{AbsTime, Value};
 
 /// The forms an expression is written in.
@@ -434,7 +434,7 @@ pub(crate) fn slot(ad: &ClassAd, slot: &Slot, form: Form, out: &mut Vec<u8>) {
                 node(tree, *root, Form::Old, &mut text);
                 text
             };
-            match tree.kept_old_text(*root, print) {
+            match tree.kept_text(*root, Kept::Old, print) {
                 Some(text) if form == Form::Old => out.extend_from_slice(text),
                 _ => node(tree, *root, form, out),
             }

@@ -3,4 +3,5 @@
 pub mod format;
 mod lines;
 pub(crate) mod memo;
+mod skeleton;
 pub mod stream;

@@ -238,6 +238,23 @@ pub(crate) fn push_general(real: f64, precision: usize, out: &mut Vec<u8>) {
         push_int(real as i64, out);
         return;
     }
+    // So do halves, quarters and the like, whose decimals end soon.
+    const PARTS: u32 = 1 << 10;
+    let parts = real.abs() * f64::from(PARTS);
+    if parts == parts.trunc() && real.abs() < 1e5 && precision >= 16 && real != 0.0 {
+        if real < 0.0 {
+            out.push(b'-');
+        }
+        push_int(real.abs() as i64, out);
+        out.push(b'.');
+        let mut rest = parts as u32 % PARTS;
+        while rest > 0 {
+            rest *= 10;
+            out.push(b'0' + (rest / PARTS) as u8);
+            rest %= PARTS;
+        }
+        return;
+    }
     let scientific = format!("{real:.*E}", precision.max(1) - 1);
     let (digits, exponent) = scientific.split_once('E').unwrap_or((&scientific, "0"));
     let power: i32 = exponent.parse().unwrap_or(0);
@@ -311,8 +328,24 @@ mod tests {
             (1e16, "1E+16"),
             (1e15, "1000000000000000.0"),
             (-0.00012345, "-0.00012345"),
+            (99_999.998_046_875, "99999.998046875"),
+            (0.000_976_562_5, "0.0009765625"),
+            (-0.5, "-0.5"),
+            (0.010_742_187_5, "0.0107421875"),
         ] {
             assert_eq!(g16(real), text);
+        }
+    }
+
+    #[test]
+    fn decimals_that_end_soon_are_what_all_others_are() {
+        for number in (0..10_000_000).step_by(997) {
+            let real = f64::from(number) / 1024.0;
+            let digits = 15 - (real.log10().floor().max(-4.0) as i32);
+            let expected = format!("{real:.*}", usize::try_from(digits).unwrap());
+            let expected = expected.trim_end_matches('0');
+            let expected = if expected.ends_with('.') { format!("{expected}0") } else { expected.to_owned() };
+            assert_eq!(g16(real), expected);
         }
     }
 

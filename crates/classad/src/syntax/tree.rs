@@ -79,6 +79,15 @@ pub(crate) enum Node {
 // A name fills it but for the byte that tells the kinds of node apart.
 const _: () = assert!(size_of::<Node>() == 16);
 
+/// The forms of which a tree keeps the text.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Kept {
+    /// The value in a long ad.
+    Old,
+    /// The value in JSON.
+    Json,
+}
+
 /// Operators with one operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum UnaryOp {
@@ -174,7 +183,7 @@ pub(crate) struct Tree {
     pub(crate) has_scopes: bool,
     regexes: OnceLock<Box<regex::Cache>>,
     /// The old form of the last node, for trees that several ads share.
-    old_text: OnceLock<Box<[u8]>>,
+    texts: [OnceLock<Box<[u8]>>; 2],
 }
 
 impl Tree {
@@ -208,15 +217,17 @@ impl Tree {
         }
     }
 
-    /// The old form of the whole tree, kept for the next time; `None` where that would not pay: the tree belongs to one ad, or
-    /// the node is but a part of it.
-    pub(crate) fn kept_old_text(
+    /// A form of the whole tree, kept for the next time; `None` where that would not pay: the tree belongs to one ad, or the node
+    /// is but a part of it.
+    pub(crate) fn kept_text(
         self: &Arc<Self>,
         root: NodeId,
+        form: Kept,
         print: impl FnOnce() -> Vec<u8>,
     ) -> Option<&[u8]> {
         let whole = root as usize + 1 == self.nodes.len() && self.nodes.len() > 1;
-        (whole && Arc::strong_count(self) > 1).then(|| &**self.old_text.get_or_init(|| print().into()))
+        (whole && Arc::strong_count(self) > 1)
+            .then(|| &**self.texts[form as usize].get_or_init(|| print().into()))
     }
 
     #[inline]
@@ -388,7 +399,7 @@ impl Builder {
             text,
             has_scopes: self.has_scopes,
             regexes: OnceLock::new(),
-            old_text: OnceLock::new(),
+            texts: Default::default(),
         }
     }
 

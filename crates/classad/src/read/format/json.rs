@@ -16,7 +16,7 @@ use crate::syntax::lexer::{Kind, Lexer};
 use crate::syntax::name::ad_order;
 use crate::syntax::parser::{Parsed, Parser, parse_with};
 use crate::syntax::scalar::Scalar;
-use crate::syntax::tree::{Builder, Field, Node, NodeId, Tree};
+use crate::syntax::tree::{Builder, Field, Kept, Node, NodeId, Tree};
 use crate::syntax::{Dialect, numbers};
 use crate::syntax::{Expr, Value};
 
@@ -84,7 +84,21 @@ impl Writer<'_> {
 
     fn slot(&mut self, ad: &ClassAd, slot: &Slot) {
         match slot {
-            Slot::Expr(root, tree) => self.node(tree, *root),
+            Slot::Expr(root, tree) => match tree.node(*root) {
+                // What JSON has a form for is laid out as the whole is.
+                Node::List { .. } | Node::Ad { .. } | Node::RelTime(_) => self.node(tree, *root),
+                _ => {
+                    let print = || {
+                        let mut text = Vec::new();
+                        Writer { out: &mut text, indented: false, indent: 0 }.node(tree, *root);
+                        text
+                    };
+                    match tree.kept_text(*root, Kept::Json, print) {
+                        Some(text) => self.out.extend_from_slice(text),
+                        None => self.node(tree, *root),
+                    }
+                }
+            },
             plain => {
                 if let Some(value) = ad.scalar(plain) {
                     self.scalar(value);

@@ -7,9 +7,7 @@ use std::io::{self, Write};
 use super::{json, long, xml};
 use crate::ad::ClassAd;
 use crate::ad::unparse;
-use crate::syntax::name::ad_order;
-use crate::syntax::{AttrName, is_private};
-use crate::text::caseless;
+use crate::syntax::AttrName;
 
 /// The forms a list is written in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -147,18 +145,16 @@ impl ListWriter {
             Some(_) if sorted => Cow::Owned(ad.flattened_chain()),
             _ => Cow::Borrowed(ad),
         };
-        let mut slots: Vec<_> = ad.slots().collect();
-        if sorted {
-            let wanted = |name: &[u8]| match &self.only {
-                Some(only) => only.iter().any(|wanted| caseless::eq(wanted.as_bytes(), name)),
-                None => true,
-            };
-            slots.retain(|(name, _)| !is_private(name) && wanted(name));
-            slots.sort_unstable_by(|a, b| caseless::cmp(a.0, b.0));
+        let options = if sorted {
+            long::PrintOptions {
+                order: long::Order::Caseless,
+                only: self.only.clone(),
+                ..long::PrintOptions::default()
+            }
         } else {
-            slots.sort_unstable_by(|a, b| ad_order(a.0, b.0));
-        }
-        let slots = slots.into_iter();
+            long::PrintOptions { order: long::Order::Ad, private: true, ..long::PrintOptions::default() }
+        };
+        let slots = self.arrangement.of(&ad, &options).map(|at| ad.slot_at(at as usize));
         match self.form {
             ListForm::Json => {
                 out.extend_from_slice(if first { b"[\n" } else { b",\n" });

@@ -71,6 +71,14 @@ pub(crate) struct Arrangement {
 }
 
 impl Arrangement {
+    /// Which attributes of an ad are printed, by their places in it, in their order.
+    pub(crate) fn of(&mut self, ad: &ClassAd, options: &PrintOptions) -> impl Iterator<Item = u32> {
+        if !self.fits(ad) {
+            self.arrange(ad, options);
+        }
+        self.order.iter().copied()
+    }
+
     /// Whether an ad has the same attributes, spelled and placed alike.
     fn fits(&self, ad: &ClassAd) -> bool {
         let mut start = 0;
@@ -119,10 +127,7 @@ pub fn push(ad: &ClassAd, options: &PrintOptions, out: &mut Vec<u8>) {
 /// As [`push`], for an ad of many that are printed with the same options.
 pub(crate) fn push_arranged(ad: &ClassAd, options: &PrintOptions, last: &mut Arrangement, out: &mut Vec<u8>) {
     let ad = whole(ad, options);
-    if !last.fits(&ad) {
-        last.arrange(&ad, options);
-    }
-    push_lines(&ad, options, last.order.iter().copied(), out);
+    push_lines(&ad, options, last.of(&ad, options), out);
 }
 
 /// The ad with its chained parent merged in, where that is to be printed.

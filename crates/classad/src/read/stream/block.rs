@@ -3,6 +3,8 @@
 use std::io::{self, Read};
 use std::ops::Range;
 
+use super::{Delimiter, without_cr};
+
 /// Bytes asked for at once. Smaller blocks are slower on pipes, larger ones gain nothing.
 const BLOCK: usize = 256 * 1024;
 
@@ -14,7 +16,7 @@ pub(crate) const CONTEXT: usize = 400;
 
 /// The window. Everything from `at` to `filled` is read and not used yet.
 #[derive(Debug)]
-pub(crate) struct Window<R> {
+pub struct Window<R> {
     read: R,
     data: Vec<u8>,
     at: usize,
@@ -26,6 +28,21 @@ pub(crate) struct Window<R> {
     pub(crate) line: u64,
     /// Bytes of that line before `at`, as [`Window::skip_counting`] has counted them.
     pub(crate) column: usize,
+}
+
+impl<R> Window<R> {
+    /// Gives the first bytes to another window, which has used all of its own and ends with them.
+    pub(crate) fn give<O>(&mut self, bytes: usize, to: &mut Window<O>) {
+        std::mem::swap(&mut self.data, &mut to.data);
+        let (end, filled) = (self.at + bytes, self.filled);
+        let rest = &to.data[end..filled];
+        if self.data.len() < rest.len() {
+            self.data.resize(rest.len(), 0);
+        }
+        self.data[..rest.len()].copy_from_slice(rest);
+        (to.at, to.filled, to.ended, to.nul, to.line) = (self.at, end, true, self.nul, 1);
+        (self.at, self.filled) = (0, filled - end);
+    }
 }
 
 impl<R: Read> Window<R> {
@@ -128,6 +145,32 @@ impl<R: Read> Window<R> {
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// How many bytes of the rest are whole long ads, which it begins with or is read until it does; all that is left at the
+    /// end of the input.
+    ///
+    /// # Errors
+    /// Those of the input.
+    pub(crate) fn whole_ads(&mut self, delimiter: &Delimiter) -> io::Result<usize> {
+        let mut searched = 0;
+        loop {
+            let rest = self.rest();
+            // The last delimiter line that is complete.
+            let last = memchr::memrchr(b'\n', rest).map_or(0, |newline| newline + 1);
+            let mut end = last;
+            while end > searched {
+                let start = memchr::memrchr(b'\n', &rest[..end - 1]).map_or(0, |newline| newline + 1);
+                if delimiter.is(without_cr(&rest[start..end - 1])) {
+                    return Ok(end);
+                }
+                end = start;
+            }
+            searched = last;
+            if !self.more()? {
+                return Ok(self.rest().len());
             }
         }
     }

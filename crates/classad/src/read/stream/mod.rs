@@ -7,12 +7,14 @@
 #[cfg(test)]
 mod agreement;
 mod block;
+mod deal;
 mod error;
 mod extent;
 mod reader;
 mod reference;
 mod skim;
 
+pub use deal::{Dealer, Hand};
 pub use error::AdError;
 pub use reader::{AdReader, AdRecord};
 pub use reference::{ReferenceReader, Step};

@@ -1,10 +1,11 @@
 //! Reading a stream for people: nothing is lost without a word, and one bad line costs no more than itself.
 
-use std::io::{self, Read};
+use std::io::{self, Empty, Read};
 
 use bstr::{BString, ByteSlice};
 
 use super::block::Window;
+use super::deal::{Dealer, Hand};
 use super::error::AdError;
 use super::skim::Manner;
 use super::{Delimiter, Form, Line, Skim, without_cr};
@@ -95,6 +96,26 @@ impl<R: Read> AdReader<R> {
         self
     }
 
+    /// A reader of the same kind with nothing to read yet, for portions of a [`Dealer`].
+    pub fn hand(&self) -> AdReader<Empty> {
+        AdReader {
+            delimiter: self.delimiter.clone(),
+            exact: self.exact,
+            dialect: self.dialect,
+            ..AdReader::new(io::empty(), Some(Form::Long))
+        }
+    }
+
+    /// Deals out what is left of a stream of long ads.
+    pub fn dealer(self) -> Dealer<R> {
+        Dealer::new(self.window, self.delimiter)
+    }
+
+    /// How many lines have been read; of a reader that is dealt portions those of the present one.
+    pub fn lines(&self) -> u64 {
+        self.window.line - 1
+    }
+
     /// The form; long as long as nothing is known.
     pub fn form(&self) -> Form {
         self.form.unwrap_or(Form::Long)
@@ -178,30 +199,6 @@ impl<R: Read> AdReader<R> {
         }
     }
 
-    /// Makes sure that the window begins with a whole long ad, or with all that is left.
-    fn fill_region(&mut self) -> io::Result<()> {
-        let mut searched = 0;
-        while self.region == 0 {
-            let rest = self.window.rest();
-            // The last delimiter line that is complete.
-            let mut end = memchr::memrchr(b'\n', rest).map_or(0, |newline| newline + 1);
-            while end > searched {
-                let start = memchr::memrchr(b'\n', &rest[..end - 1]).map_or(0, |newline| newline + 1);
-                if self.delimiter.is(without_cr(&rest[start..end - 1])) {
-                    self.region = end;
-                    return Ok(());
-                }
-                end = start;
-            }
-            searched = memchr::memrchr(b'\n', rest).map_or(0, |newline| newline + 1);
-            if !self.window.more()? {
-                self.region = self.window.rest().len();
-                return Ok(());
-            }
-        }
-        Ok(())
-    }
-
     /// The next long ad with none but the attributes that are wanted; those that their values refer to become wanted
     /// as well. Everything else is as with [`AdReader::next_ad`], except that an ad may be empty. The memory of an earlier
     /// record is used again.
@@ -212,7 +209,7 @@ impl<R: Read> AdReader<R> {
         record.errors.clear();
         loop {
             if self.region == 0 {
-                self.fill_region()?;
+                self.region = self.window.whole_ads(&self.delimiter)?;
                 if self.region == 0 {
                     return Ok(None);
                 }
@@ -288,7 +285,7 @@ impl<R: Read> AdReader<R> {
         let mut record = AdRecord { ad: self.memo.begin(), ..AdRecord::default() };
         loop {
             if self.region == 0 {
-                self.fill_region()?;
+                self.region = self.window.whole_ads(&self.delimiter)?;
                 if self.region == 0 {
                     break;
                 }
@@ -340,6 +337,13 @@ impl<R: Read> AdReader<R> {
             }
         }
         Ok((record.line > 0).then_some(record))
+    }
+}
+
+impl Hand for AdReader<Empty> {
+    fn take<R>(&mut self, bytes: usize, from: &mut Window<R>) {
+        from.give(bytes, &mut self.window);
+        self.region = bytes;
     }
 }
 

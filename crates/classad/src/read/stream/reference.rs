@@ -1,11 +1,12 @@
 //! Reading a stream exactly as the condor tools do (reference: `InsertFromStream`, `CondorClassAdFileParseHelper` and
 //! `CondorClassAdFileIterator`, compat_classad.cpp; `Parser` of the Python bindings).
 
-use std::io::{self, Read};
+use std::io::{self, Empty, Read};
 
 use bstr::{BString, ByteSlice};
 
 use super::block::Window;
+use super::deal::{Dealer, Hand};
 use super::extent::{Brackets, Elements};
 use super::{Delimiter, Form, Line, without_cr};
 use crate::ad::ClassAd;
@@ -38,6 +39,7 @@ pub struct ReferenceReader<R> {
     banner: BString,
     end: bool,
     would_abort: bool,
+    has_failed: bool,
     dialect: Dialect,
     memo: Memo,
 }
@@ -64,6 +66,7 @@ impl<R: Read> ReferenceReader<R> {
             banner: BString::default(),
             end: false,
             would_abort: false,
+            has_failed: false,
             dialect: Dialect::new_syntax(),
             memo: Memo::default(),
         }
@@ -110,6 +113,7 @@ impl<R: Read> ReferenceReader<R> {
             let mut ad = self.memo.begin();
             let (attributes, error) = self.insert(&mut ad)?;
             if error < 0 {
+                self.has_failed = true;
                 return Ok(None);
             }
             if attributes > 0 {
@@ -123,6 +127,24 @@ impl<R: Read> ReferenceReader<R> {
     /// Takes back an ad that is done with: its memory becomes that of the next.
     pub fn reuse(&mut self, ad: ClassAd) {
         self.memo.reuse(ad);
+    }
+
+    /// A reader of the same kind with nothing to read yet, for portions of a [`Dealer`].
+    pub fn hand(&self) -> ReferenceReader<Empty> {
+        ReferenceReader {
+            dialect: self.dialect,
+            ..ReferenceReader::new(io::empty(), Some(Form::Long), self.delimiter.clone())
+        }
+    }
+
+    /// Deals out what is left of a stream that has turned out to be [long ads](ReferenceReader::form).
+    pub fn dealer(self) -> Dealer<R> {
+        Dealer::new(self.window, self.delimiter)
+    }
+
+    /// Whether [`ReferenceReader::next_ad`] met something that it could not read.
+    pub fn has_failed(&self) -> bool {
+        self.has_failed
     }
 
     /// Whether the reference ends with a failed assertion when it is done with this input: its first line looked like a whole
@@ -449,6 +471,13 @@ impl<R: Read> ReferenceReader<R> {
             self.form = Some(Form::Long);
             return Ok(Parsed::Long(Some(line)));
         }
+    }
+}
+
+impl Hand for ReferenceReader<Empty> {
+    fn take<R>(&mut self, bytes: usize, from: &mut Window<R>) {
+        from.give(bytes, &mut self.window);
+        self.end = false;
     }
 }
 

@@ -12,6 +12,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::reader::banner;
 use super::{Delimiter, Line, without_cr};
 use crate::ad::{exact_line, parts, to_nul};
+use crate::read::skeleton::Skeleton;
 use crate::syntax::{AttrName, Dialect, Expr, numbers};
 
 /// Lines and texts that are remembered at most: ads of a stranger must not fill the memory.
@@ -30,8 +31,8 @@ struct Template {
     wanted: u32,
     /// The template of the line that followed the last time.
     next: u32,
-    /// The expression that stood here the last time and was good, if there was one.
-    last: Option<Vec<u8>>,
+    /// An expression that stood here and was good, if there was one.
+    last: Option<Skeleton>,
 }
 
 /// How a reader wants lines to be read.
@@ -206,15 +207,13 @@ impl Skim {
             // What a NUL byte hides is not there, unless all of a line counts: then no value before it is good, also none that
             // was good without it.
             let whole = !manner.exact || from + value.len() == line.len();
-            if !(whole && (is_plain(value) || template.last.as_deref() == Some(value))) {
+            if !(whole && (is_plain(value) || template.last.as_ref().is_some_and(|last| last.fits(value)))) {
                 if !whole || !self.good.is(value, manner.exact) {
                     found.bad.push((found.lines - 1, start..start + line.len()));
                     continue;
                 }
                 if value.len() <= LONGEST_TEXT {
-                    let last = template.last.get_or_insert_default();
-                    last.clear();
-                    last.extend_from_slice(value);
+                    template.last.get_or_insert_default().learn(value);
                 }
             }
             if template.wanted != NONE {
@@ -275,7 +274,7 @@ impl Skim {
 /// what needs no parser.
 fn is_plain(value: &[u8]) -> bool {
     match value {
-        [b'"', rest @ ..] => memchr::memchr(b'"', rest).is_some_and(|quote| quote + 1 == rest.len()),
+        [b'"', rest @ ..] => is_rest_of_string(rest),
         [b'0'] => true,
         [b'-', b'1'..=b'9', rest @ ..] | [b'1'..=b'9', rest @ ..] => {
             let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
@@ -288,6 +287,22 @@ fn is_plain(value: &[u8]) -> bool {
         [b'0', b'.', fraction @ ..] => !fraction.is_empty() && fraction.iter().all(u8::is_ascii_digit),
         _ => value == b"true" || value == b"false" || value == b"undefined",
     }
+}
+
+/// Whether a string of the old syntax ends with the line. A backslash before a quotation mark makes it part of the string.
+fn is_rest_of_string(text: &[u8]) -> bool {
+    let mut start = 0;
+    while let Some(length) = memchr::memchr(b'"', &text[start..]) {
+        let quote = start + length;
+        if quote + 1 == text.len() {
+            return true;
+        }
+        if length == 0 || text[quote - 1] != b'\\' {
+            return false;
+        }
+        start = quote + 1;
+    }
+    false
 }
 
 impl Good {
@@ -347,6 +362,11 @@ mod tests {
             "1.5.5",
             "\"",
             "undefined",
+            "\"a \\\"b\\\" c\"",
+            "\"a\\\\\"b\"",
+            "\"a\\\"\"b\"",
+            "\"\\\"",
+            "\"\\\"\"",
         ] {
             let mut ad = ClassAd::new();
             let line = format!("A = {text}");

@@ -1,0 +1,226 @@
+//! The speed of the programs in one table: streams of ads in times of `grep -c '^Owner = "a'` on the same file, starts in times
+//! of `/bin/true`.
+//!
+//! `cargo bench --bench speed`; `HTC_BENCH_ADS` changes the number of ads, `HTC_BENCH_ONLY` picks rows by a part of their
+//! name, `HTC_BENCH_DIR` names a directory where the data stay.
+//!
+//! What is compared runs by turns, and the figures are medians: of processor time, as another one's work on the machine adds nothing
+//! to that, and of elapsed time where cores are compared.
+
+#![allow(clippy::print_stdout, reason = "a benchmark reports to people")]
+#![allow(clippy::unwrap_used, reason = "a benchmark that cannot run fails")]
+
+mod ads;
+
+use std::fs::{self, File};
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use nix::sched::{CpuSet, sched_setaffinity};
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::unistd::Pid;
+
+const CONSTRAINT: &str = "JobStatus == 1 && RequestCpus >= 2 && regexp(\"^a\", Owner)";
+
+const RULES: &str = "\
+NAME bench
+REQUIREMENTS JobUniverse == 5
+limit = 2048
+SET Requirements (OpSys == \"LINUX\") && (Arch == \"X86_64\")
+EVALSET RequestMemory ifThenElse(RequestMemory > $(limit), RequestMemory, $(limit))
+DEFAULT MaxWallTime 3600
+EVALMACRO cpus RequestCpus * 2
+SET DoubleCpus $(cpus)
+COPY Owner OriginalOwner
+RENAME Rank OldRank
+DELETE NiceUser
+COPY /^Request(.+)$/ Original\\1
+if defined MY.AccountingGroup
+  SET Group \"$(MY.AccountingGroup)\"
+endif
+EVALSET Label strcat(Owner, \"-\", ClusterId)
+";
+
+const PROGRAMS: [(&str, &str); 7] = [
+    ("classad-eval", env!("CARGO_BIN_EXE_htc-classad-eval")),
+    ("config-dump", env!("CARGO_BIN_EXE_htc-config-dump")),
+    ("hook-test", env!("CARGO_BIN_EXE_htc-hook-test")),
+    ("router-status", env!("CARGO_BIN_EXE_htc-router-status")),
+    ("router-translate", env!("CARGO_BIN_EXE_htc-router-translate")),
+    ("slot-run", env!("CARGO_BIN_EXE_htc-slot-run")),
+    ("starter-run", env!("CARGO_BIN_EXE_htc-starter-run")),
+];
+
+fn main() {
+    // `cargo test` runs benchmarks too; there a few ads are enough to see that it works.
+    let testing = !std::env::args().any(|word| word == "--bench");
+    let wanted = std::env::var("HTC_BENCH_ADS").ok().and_then(|text| text.parse().ok());
+    let count: u32 = wanted.unwrap_or(if testing { 100 } else { 100_000 });
+    let temporary = tempfile::tempdir().unwrap();
+    let kept = std::env::var_os("HTC_BENCH_DIR").map(PathBuf::from);
+    let place = kept.as_deref().unwrap_or(temporary.path());
+    let only = std::env::var("HTC_BENCH_ONLY").unwrap_or_default();
+    let table = Table { place, only, rounds: if testing { 1 } else { 7 } };
+    table.prepare(count);
+    table.streams();
+    table.starts();
+}
+
+/// A command line, and whether it is kept to one core.
+struct Job<'a> {
+    program: &'a Path,
+    words: &'a [&'a str],
+    one_core: bool,
+}
+
+/// What a run took.
+#[derive(Clone, Copy)]
+struct Took {
+    processor: Duration,
+    elapsed: Duration,
+}
+
+struct Table<'a> {
+    place: &'a Path,
+    only: String,
+    rounds: usize,
+}
+
+impl Table<'_> {
+    fn prepare(&self, count: u32) {
+        for (name, kind) in [("alike", ads::Kind::Alike), ("various", ads::Kind::Various)] {
+            let bytes = ads::write(&self.place.join(name), kind, count).unwrap();
+            println!("{name}: {count} ads, {} MB", bytes / 1_000_000);
+        }
+        fs::write(self.place.join("rules"), RULES).unwrap();
+        fs::write(self.place.join("condor_config"), "RELEASE_DIR = /usr\nLOCAL_DIR = .\nLOG = .\n").unwrap();
+        for (name, target) in [("condor_q", PROGRAMS[0].1), ("condor_transform_ads", PROGRAMS[4].1)] {
+            let _ = fs::remove_file(self.place.join(name));
+            symlink(target, self.place.join(name)).unwrap();
+        }
+    }
+
+    fn streams(&self) {
+        let eval = Path::new(PROGRAMS[0].1);
+        let (queue, transform) = (self.place.join("condor_q"), self.place.join("condor_transform_ads"));
+        for data in ["alike", "various"] {
+            let filter = ["-ads", data, "-constraint", CONSTRAINT, "-af", "ClusterId", "Owner"];
+            let q = ["-jobads", data, "-constraint", CONSTRAINT, "-af", "ClusterId", "Owner"];
+            let jsonl = ["-ads", data, "-jsonl"];
+            let rules = ["-rules", "rules", data];
+            let grep =
+                Job { program: Path::new("grep"), words: &["-c", "^Owner = \"a", data], one_core: true };
+            let alone = |program, words| Job { program, words, one_core: true };
+            self.row(&format!("{data}: filter"), alone(eval, &filter), &grep);
+            self.cores(&format!("{data}: filter"), eval, &filter);
+            self.row(&format!("{data}: filter as condor_q"), alone(&queue, &q), &grep);
+            self.row(&format!("{data}: -jsonl"), alone(eval, &jsonl), &grep);
+            self.row(&format!("{data}: transform"), alone(&transform, &rules), &grep);
+            self.cores(&format!("{data}: transform"), &transform, &rules);
+            for (name, words, ours) in
+                [("condor_q", &q[..], &queue), ("condor_transform_ads", &rules[..], &transform)]
+            {
+                if let Some(theirs) = on_path(name) {
+                    self.row(
+                        &format!("{data}: {name}, the reference's by ours"),
+                        alone(&theirs, words),
+                        &alone(ours, words),
+                    );
+                }
+            }
+        }
+    }
+
+    fn starts(&self) {
+        let none = Job { program: Path::new("/bin/true"), words: &[], one_core: true };
+        let dump = Path::new(PROGRAMS[1].1);
+        let start = |what: &str, program, words| {
+            let table = Table { rounds: self.rounds * 20, only: self.only.clone(), ..*self };
+            table.row(&format!("start: {what}"), Job { program, words, one_core: true }, &none);
+        };
+        start("dump of all parameters", dump, &["dump"]);
+        start("one value", dump, &["LOG"]);
+        for (name, program) in &PROGRAMS {
+            start(&format!("{name} --version"), Path::new(program), &["--version"]);
+        }
+    }
+
+    /// A row: what one takes in times of another, run by turns.
+    fn row(&self, name: &str, job: Job<'_>, yardstick: &Job<'_>) {
+        if !name.contains(&self.only) {
+            return;
+        }
+        let runs: Vec<(Took, Took)> =
+            (0..self.rounds).map(|_| (self.run(yardstick), self.run(&job))).collect();
+        let yardstick = median(runs.iter().map(|run| run.0.processor));
+        let ours = median(runs.iter().map(|run| run.1.processor));
+        println!("{name:<50} {ours:>10.2?} {yardstick:>10.2?} {:>6.2} times", ratio(ours, yardstick));
+    }
+
+    /// A row: how much of twice the speed it has on two cores.
+    fn cores(&self, name: &str, program: &Path, words: &[&str]) {
+        let name = format!("{name}, two cores");
+        if !name.contains(&self.only) {
+            return;
+        }
+        let job = |one_core| Job { program, words, one_core };
+        let (mut ones, mut twos) = (Vec::new(), Vec::new());
+        for _ in 0..self.rounds {
+            ones.push(self.run(&job(true)));
+            let alone = fs::read(self.place.join("out")).unwrap();
+            twos.push(self.run(&job(false)));
+            assert_eq!(fs::read(self.place.join("out")).unwrap(), alone, "the outputs differ");
+        }
+        let elapsed = |runs: &[Took]| median(runs.iter().map(|took| took.elapsed));
+        let processor = |runs: &[Took]| median(runs.iter().map(|took| took.processor));
+        println!(
+            "{name:<50} {:>10.2?} {:>10.2?} {:>6.2} of linear; {:.2} times the processor time",
+            elapsed(&twos),
+            elapsed(&ones),
+            ratio(elapsed(&ones), elapsed(&twos)) / 2.0,
+            ratio(processor(&twos), processor(&ones))
+        );
+    }
+
+    fn run(&self, job: &Job<'_>) -> Took {
+        let mut cores = CpuSet::new();
+        (0..if job.one_core { 1 } else { 2 }).for_each(|core| cores.set(core).unwrap());
+        sched_setaffinity(Pid::from_raw(0), &cores).unwrap();
+        let mut command = Command::new(job.program);
+        command
+            .args(job.words)
+            .current_dir(self.place)
+            .env("CONDOR_CONFIG", self.place.join("condor_config"))
+            .stdin(Stdio::null())
+            .stderr(Stdio::null())
+            .stdout(File::create(self.place.join("out")).unwrap());
+        let (before, start) = (of_children(), Instant::now());
+        command.spawn().unwrap().wait().unwrap();
+        Took { processor: of_children() - before, elapsed: start.elapsed() }
+    }
+}
+
+/// Processor time of all children that have ended.
+fn of_children() -> Duration {
+    let usage = getrusage(UsageWho::RUSAGE_CHILDREN).unwrap();
+    let micros =
+        |time: nix::sys::time::TimeVal| Duration::new(time.tv_sec() as u64, time.tv_usec() as u32 * 1000);
+    micros(usage.user_time()) + micros(usage.system_time())
+}
+
+fn ratio(a: Duration, b: Duration) -> f64 {
+    a.as_secs_f64() / b.as_secs_f64()
+}
+
+fn median(times: impl Iterator<Item = Duration>) -> Duration {
+    let mut times: Vec<Duration> = times.collect();
+    times.sort_unstable();
+    times[times.len() / 2]
+}
+
+fn on_path(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|directory| directory.join(name)).find(|file| file.is_file())
+}

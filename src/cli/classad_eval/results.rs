@@ -1,0 +1,388 @@
+//! What becomes of the ads of a stream: results that are printed at once, or wait for their place.
+
+use std::collections::HashSet;
+use std::io::{Read, Write};
+
+use rustc_hash::FxBuildHasher;
+
+use super::ads::Ads;
+use super::stream::{Odd, Work, form_of_input};
+use super::{ask, explanation, operands, output};
+use crate::classad::format::list::{ListForm, ListWriter};
+use crate::classad::stream::{AdRecord, Form, Skim};
+use crate::classad::{AttrName, ClassAd, Context, Value};
+use crate::cli::common::{PrintMask, Problem, Row, Session, Status};
+use crate::os::RealWorld;
+
+/// A result that waits for its place: sort keys, then what is to be printed.
+enum Item {
+    Ad(Box<ClassAd>),
+    Row(Row),
+    Text(Vec<u8>),
+}
+
+/// What became of the ads.
+pub(super) struct Results<'a, W> {
+    pub(super) work: &'a Work<'a>,
+    pub(super) mask: PrintMask,
+    world: RealWorld,
+    writer: Option<ListWriter>,
+    out: W,
+    /// What is wanted of each ad; all of it without.
+    skim: Option<Skim>,
+    text: Vec<u8>,
+    seen: HashSet<u128, FxBuildHasher>,
+    waiting: Vec<(Vec<Value>, Item)>,
+    count: u64,
+    last: Option<Option<Value>>,
+    /// An ad of the output that reads back as something else, by its number, and the attribute.
+    misread: Option<(u64, AttrName)>,
+}
+
+/// What a thread printed of its portion of the ads, to be printed when it is that portion's turn.
+pub(super) struct PortionOutput {
+    text: Vec<u8>,
+    count: u64,
+    last: Option<Option<Value>>,
+    misread: Option<(u64, AttrName)>,
+}
+
+impl Results<'_, Vec<u8>> {
+    /// What the ads of a portion gave.
+    pub(super) fn portion(&mut self) -> PortionOutput {
+        let misread = self.writer.take().and_then(|writer| writer.misread().cloned());
+        PortionOutput {
+            text: std::mem::take(&mut self.out),
+            count: std::mem::take(&mut self.count),
+            last: self.last.take(),
+            misread,
+        }
+    }
+}
+
+impl<'a, W: Write> Results<'a, W> {
+    pub(super) fn new(work: &'a Work<'a>, mask: PrintMask, out: W) -> Self {
+        let mut results = Results {
+            work,
+            mask,
+            world: work.cli.clock.world(),
+            writer: None,
+            out,
+            skim: None,
+            text: Vec::new(),
+            seen: HashSet::default(),
+            waiting: Vec::new(),
+            count: 0,
+            last: None,
+            misread: None,
+        };
+        results.skim = results.wanted();
+        results
+    }
+
+    /// Whether what is printed of an ad depends on no other ad, so that several threads may work.
+    pub(super) fn are_independent(&self) -> bool {
+        let (cli, stream) = (self.work.cli, &self.work.cli.stream);
+        let one_by_one = match self.work.form {
+            None | Some(ListForm::Long | ListForm::JsonLines | ListForm::NewLines) => true,
+            Some(ListForm::Json | ListForm::New | ListForm::Xml) => stream.count,
+        };
+        let has_order = !stream.sort.is_empty() || stream.limit.is_some() || stream.unique;
+        // Random numbers from a seed follow one another.
+        let others = cli.question.explain || self.mask.has_headings() || cli.clock.seed.is_some();
+        one_by_one && !has_order && !others
+    }
+
+    /// Prints what a portion gave.
+    pub(super) fn add(&mut self, portion: &PortionOutput) -> anyhow::Result<()> {
+        self.out.write_all(&portion.text)?;
+        if let (None, Some((number, name))) = (&self.misread, &portion.misread) {
+            self.misread = Some((self.count + number, name.clone()));
+        }
+        self.count += portion.count;
+        if portion.last.is_some() {
+            self.last.clone_from(&portion.last);
+        }
+        Ok(())
+    }
+
+    /// Takes all ads of a stream that the constraint lets through.
+    pub(super) fn take_all<R: Read>(&mut self, ads: &mut Ads<'_, R>, odd: &mut Odd) -> anyhow::Result<()> {
+        let work = self.work;
+        let (world, strict) = (work.cli.clock.world(), work.cli.context.strict);
+        if let (Some(form), None) = (work.form, &self.writer) {
+            self.writer = Some(output::writer(work.cli, form));
+        }
+        // Whole ads are made of those alone that pass the constraint and are printed as such.
+        let wants_whole = self.wants_whole();
+        let mut used = AdRecord::default();
+        while !self.is_full() {
+            let next = match &mut self.skim {
+                Some(skim) => ads.next_part(skim, used)?,
+                None => ads.next()?,
+            };
+            let Some(mut record) = next else { break };
+            if self.skim.as_ref().is_some_and(Skim::is_open) {
+                self.skim = None;
+            }
+            if !work.assigned.is_empty() {
+                record.ad.update(&work.assigned);
+            }
+            if self.writer.is_none() && work.only_form_of_input {
+                self.writer = Some(output::writer(work.cli, form_of_input(ads.form())));
+            }
+            let mut context = Context::new(&world).my(&record.ad).strict(strict);
+            if let Some(target) = &work.target {
+                context = context.target(target);
+            }
+            let value = work.constraint.as_ref().map(|constraint| context.try_eval(constraint));
+            if let Some(value) = &value {
+                odd.note(value.as_ref(), record.line);
+            }
+            if value.is_none_or(|value| value.and_then(|value| value.truth()) == Some(true)) {
+                if wants_whole && self.skim.is_some() && ads.form() == Form::Long {
+                    let ad = ads.whole();
+                    self.take(&ad, &Context::new(&world).my(&ad).strict(strict))?;
+                } else {
+                    self.take(&record.ad, &context)?;
+                }
+            }
+            if self.skim.is_some() {
+                used = record;
+            } else {
+                ads.reuse(record.ad);
+                used = AdRecord::default();
+            }
+        }
+        Ok(())
+    }
+
+    /// What is wanted of each ad, where that can be told beforehand.
+    fn wanted(&self) -> Option<Skim> {
+        let work = self.work;
+        if work.target.is_some() || !work.assigned.is_empty() || work.cli.question.explain {
+            return None;
+        }
+        // Without a constraint whole ads are wanted anyway.
+        if self.wants_whole() && work.constraint.is_none() {
+            return None;
+        }
+        let exprs = work.constraint.iter().chain(&work.sort).chain(self.mask.expressions());
+        let mut skim = Skim::of(exprs.chain(work.operands.iter().map(|operand| &operand.expr)))?;
+        ["ClusterId", "ProcId", "JobId"].into_iter().for_each(|name| skim.want(name.into()));
+        Some(skim)
+    }
+
+    /// Whether ads are printed as such.
+    fn wants_whole(&self) -> bool {
+        let work = self.work;
+        let counts = work.cli.stream.count && !work.cli.stream.unique;
+        self.mask.is_empty() && work.operands.is_empty() && !counts
+    }
+
+    /// Whether no further ad can change the result.
+    fn is_full(&self) -> bool {
+        let limit = self.work.cli.stream.limit;
+        self.work.sort.is_empty() && limit.is_some_and(|limit| self.count >= limit)
+    }
+
+    fn take(&mut self, ad: &ClassAd, context: &Context<'_>) -> anyhow::Result<()> {
+        let cli = self.work.cli;
+        self.text.clear();
+        let item = if cli.question.explain {
+            self.explain(context)?;
+            Item::Text(std::mem::take(&mut self.text))
+        } else if !self.work.operands.is_empty() {
+            for operand in &self.work.operands {
+                let value = context.try_eval(&operand.expr);
+                operands::print_value(value.as_ref(), cli, &mut self.text)?;
+                self.last = Some(value);
+            }
+            Item::Text(std::mem::take(&mut self.text))
+        } else if !self.wants_whole() && self.mask.is_empty() {
+            Item::Text(Vec::new())
+        } else if self.mask.is_empty() && self.work.sort.is_empty() && !cli.stream.unique {
+            self.last = Some(Some(Value::Bool(true)));
+            self.count += 1;
+            if let Some(writer) = &mut self.writer {
+                writer.write(ad, &mut self.out)?;
+            }
+            return Ok(());
+        } else if self.mask.is_empty() {
+            Item::Ad(Box::new(ad.clone()))
+        } else {
+            let row = self.mask.render(ad, context);
+            if let Some(column) = row.cut() {
+                return Err(Problem::usage(format!(
+                    "the number {} does not fit the format '{}', which has 32 bits",
+                    column.1, column.0
+                ))
+                .hint("use %lld")
+                .into());
+            }
+            Item::Row(row)
+        };
+        if !cli.question.explain && self.work.operands.is_empty() {
+            self.last = Some(Some(Value::Bool(true)));
+        }
+        if cli.stream.unique && !self.is_new(&item) {
+            return Ok(());
+        }
+        if cli.stream.count && self.work.sort.is_empty() {
+            self.count += 1;
+            return Ok(());
+        }
+        if self.work.sort.is_empty() && !self.mask.has_headings() {
+            self.count += 1;
+            return self.print(&item);
+        }
+        if self.work.sort.is_empty() {
+            self.count += 1;
+        }
+        let keys = self.work.sort.iter().map(|key| context.eval(key)).collect();
+        self.waiting.push((keys, item));
+        Ok(())
+    }
+
+    fn explain(&mut self, context: &Context<'_>) -> anyhow::Result<()> {
+        let cli = self.work.cli;
+        let constraint = self.work.constraint.iter().map(|expr| (None, expr));
+        let operands = self.work.operands.iter().map(|operand| (Some(&operand.text), &operand.expr));
+        let all: Vec<_> = operands.collect();
+        let all = if all.is_empty() { constraint.collect() } else { all };
+        if all.is_empty() {
+            return Err(Problem::usage("there is nothing to explain")
+                .hint("give an expression, or --match FILE for the Requirements of pairs")
+                .into());
+        }
+        for (_, expr) in all {
+            let mut text = std::mem::take(&mut self.text);
+            self.last = Some(explanation::print(context, expr, cli, &mut text)?);
+            self.text = text;
+        }
+        Ok(())
+    }
+
+    /// Whether a result like this has not been seen. What is printed is compared, by a hash of 128 bits.
+    fn is_new(&mut self, item: &Item) -> bool {
+        let mut text = Vec::new();
+        match item {
+            Item::Text(item) => text.extend_from_slice(item),
+            Item::Row(row) => self.mask.display(row, &self.world, &mut text),
+            Item::Ad(ad) => {
+                let names = output::attributes(self.work.cli);
+                let options = crate::classad::format::long::PrintOptions {
+                    only: (!names.is_empty()).then_some(names),
+                    ..Default::default()
+                };
+                crate::classad::format::long::push(ad, &options, &mut text);
+            }
+        }
+        self.seen.insert(hash(&text))
+    }
+
+    fn print(&mut self, item: &Item) -> anyhow::Result<()> {
+        match item {
+            Item::Text(text) => self.out.write_all(text)?,
+            Item::Row(row) => {
+                let mut text = std::mem::take(&mut self.text);
+                text.clear();
+                self.mask.display(row, &self.world, &mut text);
+                self.out.write_all(&text)?;
+                self.text = text;
+            }
+            Item::Ad(ad) => {
+                if let Some(writer) = &mut self.writer {
+                    writer.write(ad, &mut self.out)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Prints what has waited, and the end.
+    ///
+    /// # Errors
+    /// Those of the output.
+    pub(super) fn finish(mut self, session: &Session) -> anyhow::Result<Status> {
+        let cli = self.work.cli;
+        let mut waiting = std::mem::take(&mut self.waiting);
+        if !self.work.sort.is_empty() {
+            waiting.sort_by(|a, b| compare_keys(&a.0, &b.0));
+            let limit = cli.stream.limit.and_then(|limit| usize::try_from(limit).ok());
+            waiting.truncate(limit.unwrap_or(usize::MAX));
+            self.count = waiting.len() as u64;
+        }
+        if cli.stream.count {
+            writeln!(self.out, "{}", self.count)?;
+        } else {
+            if self.mask.has_headings() {
+                let mut text = Vec::new();
+                self.mask.display_headings(&mut text);
+                self.out.write_all(&text)?;
+            }
+            for (_, item) in &waiting {
+                self.print(item)?;
+            }
+            if let Some(writer) = &mut self.writer {
+                writer.finish(&mut self.out)?;
+            }
+        }
+        self.out.flush()?;
+        if let Some((number, name)) =
+            self.misread.as_ref().or(self.writer.as_ref().and_then(ListWriter::misread))
+        {
+            session.warn(&format!(
+                "'{name}' of ad {number} of the output reads back as something else: the long form cannot say it\n    \
+                 hint: -json, -new and -xml can"
+            ));
+        }
+        Ok(match (cli.question.exit_status, &self.last) {
+            (false, _) => Status::Done,
+            (true, None) => Status::No,
+            (true, Some(value)) => ask::status(value.as_ref(), session),
+        })
+    }
+}
+
+fn hash(text: &[u8]) -> u128 {
+    use std::hash::Hasher;
+    let mut one = rustc_hash::FxHasher::default();
+    one.write(text);
+    // FNV-1a beside it: two functions of different kinds make an accident impossible in practice.
+    let mut two = 0xcbf2_9ce4_8422_2325u64;
+    for byte in text {
+        two = (two ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    }
+    u128::from(one.finish()) << 64 | u128::from(two)
+}
+
+/// The order of sorted results: numbers before strings before times, all of them before lists and ads, and what is
+/// undefined or an error last. Equal ones keep the order of the input.
+pub(super) fn compare_keys(a: &[Value], b: &[Value]) -> std::cmp::Ordering {
+    let class = |value: &Value| match value {
+        Value::Bool(_) | Value::Int(_) | Value::Real(_) => 0,
+        Value::Str(_) => 1,
+        Value::AbsTime(_) => 2,
+        Value::RelTime(_) => 3,
+        Value::List(_) | Value::Ad(_) => 4,
+        Value::Undefined => 5,
+        Value::Error => 6,
+    };
+    a.iter()
+        .zip(b)
+        .map(|(a, b)| {
+            class(a).cmp(&class(b)).then_with(|| match (a, b) {
+                (Value::Int(a), Value::Int(b)) => a.cmp(b),
+                (Value::Str(a), Value::Str(b)) => crate::text::caseless::cmp(a, b).then_with(|| a.cmp(b)),
+                (Value::AbsTime(a), Value::AbsTime(b)) => a.seconds.cmp(&b.seconds),
+                (Value::RelTime(a), Value::RelTime(b)) => a.total_cmp(b),
+                (a, b) => match (a.as_real(), b.as_real()) {
+                    (Some(a), Some(b)) => a.total_cmp(&b),
+                    _ => std::cmp::Ordering::Equal,
+                },
+            })
+        })
+        .find(|order| order.is_ne())
+        .unwrap_or(std::cmp::Ordering::Equal)
+}

@@ -1,0 +1,84 @@
+//! `condor_transform_ads` with several threads: each transforms portions of a stream, which are written in its order.
+
+use std::io::{Empty, Read, Write};
+use std::sync::{Mutex, PoisonError};
+
+use super::condor_transform_ads::{Loaded, Tool, apply_all};
+use crate::classad::mode;
+use crate::classad::stream::ReferenceReader;
+use crate::cli::common::work_off;
+use crate::os::RealWorld;
+use crate::transform::Transform;
+
+/// What became of a portion.
+struct Portion {
+    text: Vec<u8>,
+    told: String,
+    /// How the last ad went: the status where it failed.
+    last: anyhow::Result<Option<u8>>,
+    /// Nothing behind it is read.
+    is_last: bool,
+}
+
+/// Transforms what is left of a stream of long ads; the status of the last ad.
+pub(super) fn together<R: Read + Send>(
+    tool: &Tool<'_>,
+    loaded: &Loaded,
+    reader: ReferenceReader<R>,
+    threads: usize,
+    out: &mut (dyn Write + Send),
+) -> anyhow::Result<u8> {
+    let (like, dealer) = (reader.hand(), reader.dealer());
+    // The first ad went well.
+    let mut status = Ok(1);
+    let strict = mode::is_strict();
+    // What a transform remembers is its own.
+    let transforms = Mutex::new(vec![loaded.transforms.clone(); threads]);
+    let (options, config, program) = (tool.options, tool.config, tool.program);
+    let worker = || {
+        mode::set_strict(strict);
+        let transforms = transforms.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
+        let (world, program) = (RealWorld::new(), program.keeping());
+        let work = move |ads: &mut ReferenceReader<Empty>| {
+            let view = config.view(&world);
+            let tool = Tool { program: &program, options, config, world: &world, view: &view };
+            tool.portion(ads, &transforms)
+        };
+        (like.hand(), work)
+    };
+    let program = tool.program;
+    let read = work_off(
+        threads,
+        |ads| dealer.deal(ads),
+        worker,
+        |portion: Portion| {
+            if !portion.told.is_empty() {
+                program.tell(&portion.told);
+            }
+            let written = out.write_all(&portion.text);
+            status = match (written, portion.last) {
+                (Err(error), _) => Err(error.into()),
+                (Ok(()), Err(error)) => Err(error),
+                (Ok(()), Ok(failed)) => Ok(failed.unwrap_or(1)),
+            };
+            status.is_ok() && !portion.is_last
+        },
+    );
+    read?;
+    status
+}
+
+impl Tool<'_> {
+    fn portion(&self, ads: &mut ReferenceReader<Empty>, transforms: &[Transform]) -> Portion {
+        let (mut session, mut writer) = (self.session(), self.writer());
+        let start = session.macros.mark();
+        let (mut text, mut last) = (Vec::new(), Ok(None));
+        while let (Ok(Some(mut ad)), Ok(None)) = (ads.next_ad(), &last) {
+            last = apply_all(self, &mut session, &mut ad, transforms, &mut writer, &mut text);
+            ads.reuse(ad);
+            session.macros.rewind(start);
+        }
+        let is_last = ads.has_failed() || !matches!(last, Ok(None));
+        Portion { text, told: self.program.take(), last, is_last }
+    }
+}
