@@ -5,6 +5,7 @@ complete -c htc-classad-eval -s c -l constraint -d 'Keep the ads for which EXPR 
 complete -c htc-classad-eval -l match -d 'Match each ad with those of FILE and print the pairs' -r -F
 complete -c htc-classad-eval -l sort -d 'Sort by EXPR; may be repeated' -r
 complete -c htc-classad-eval -l limit -d 'Stop after N results' -r
+complete -c htc-classad-eval -l threads -d 'Work with N threads where what is printed of an ad depends on no other [default: one a processor]' -r
 complete -c htc-classad-eval -l autoformat -d 'Print columns, as -af:jh does for condor_q' -r
 complete -c htc-classad-eval -s f -l format -d 'Print EXPR by a printf format' -r
 complete -c htc-classad-eval -l attributes -d 'Only these attributes' -r

@@ -212,7 +212,7 @@ impl Program {
         if let [word] = words
             && ["--version", "-version", "-V"].iter().any(|version| word == version)
         {
-            writeln!(std::io::stdout(), "{} {}", self.name, env!("CARGO_PKG_VERSION"))?;
+            writeln!(std::io::stdout(), "{} {}", self.name, env!("HTC_VERSION"))?;
             return Ok(Status::Done);
         }
         let mut command = (self.command)();

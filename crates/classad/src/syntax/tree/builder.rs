@@ -1,0 +1,226 @@
+//! Makes trees, and copies parts of one into another.
+
+use std::sync::{Arc, OnceLock};
+
+use super::{ABSOLUTE, Field, NO_BASE, Node, NodeId, Text, Tree, name_of, special};
+use crate::syntax::AbsTime;
+use crate::syntax::{function_names, name};
+
+/// Makes a tree. The parser and everything that rewrites expressions builds through it.
+#[derive(Debug, Default)]
+pub(crate) struct Builder {
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) links: Vec<NodeId>,
+    pub(crate) fields: Vec<Field>,
+    pub(crate) times: Vec<AbsTime>,
+    pub(crate) text: Vec<u8>,
+    pub(crate) has_scopes: bool,
+}
+
+impl Builder {
+    pub(crate) fn clear(&mut self) {
+        self.nodes.clear();
+        self.links.clear();
+        self.fields.clear();
+        self.times.clear();
+        self.text.clear();
+        self.has_scopes = false;
+    }
+
+    #[inline]
+    pub(crate) fn push(&mut self, node: Node) -> NodeId {
+        let id = self.nodes.len() as NodeId;
+        self.nodes.push(node);
+        id
+    }
+
+    pub(crate) fn text(&mut self, bytes: &[u8]) -> Text {
+        let start = self.text.len() as u32;
+        self.text.extend_from_slice(bytes);
+        Text { start, len: bytes.len() as u32 }
+    }
+
+    pub(crate) fn string(&mut self, bytes: &[u8]) -> NodeId {
+        let text = self.text(bytes);
+        self.push(Node::Str(text))
+    }
+
+    /// Adds a name whose text is already in place.
+    #[inline(always)]
+    pub(crate) fn name_at(&mut self, text: Text, bytes: &[u8]) -> NodeId {
+        let (hash, special) = (name::hash(bytes), special(bytes));
+        self.push(Node::Name { text, hash, function: function_names::UNKNOWN, special })
+    }
+
+    pub(crate) fn name(&mut self, bytes: &[u8]) -> NodeId {
+        let text = self.text(bytes);
+        self.name_at(text, bytes)
+    }
+
+    pub(crate) fn attr(&mut self, base: NodeId, name: &[u8]) -> NodeId {
+        let name = self.name(name);
+        if base == NO_BASE { name } else { self.push(Node::Attr { base, name }) }
+    }
+
+    pub(crate) fn link(&mut self, nodes: &[NodeId]) -> u32 {
+        let first = self.links.len() as u32;
+        self.links.extend_from_slice(nodes);
+        first
+    }
+
+    pub(crate) fn call(&mut self, name: &[u8], arguments: &[NodeId]) -> NodeId {
+        let function = function_names::number(name);
+        let name = self.name(name);
+        self.call_of(name, function, arguments)
+    }
+
+    /// Adds a call of the function of that number, whose name is in place.
+    pub(crate) fn call_of(&mut self, name: NodeId, number: u16, arguments: &[NodeId]) -> NodeId {
+        if let Node::Name { function, .. } = &mut self.nodes[name as usize] {
+            *function = number;
+        }
+        let first = self.link(arguments);
+        self.push(Node::Call { name, first, count: arguments.len() as u32 })
+    }
+
+    pub(crate) fn list(&mut self, items: &[NodeId]) -> NodeId {
+        self.has_scopes = true;
+        let first = self.link(items);
+        self.push(Node::List { first, count: items.len() as u32 })
+    }
+
+    pub(crate) fn time(&mut self, time: AbsTime) -> NodeId {
+        self.times.push(time);
+        self.push(Node::AbsTime(self.times.len() as u32 - 1))
+    }
+
+    /// Adds an ad of these fields, whose names stand in this builder's own text.
+    pub(crate) fn ad(&mut self, fields: &mut [Field]) -> NodeId {
+        let own = std::mem::take(&mut self.text);
+        let id = self.ad_with(fields, |text| &own[text.start as usize..(text.start + text.len) as usize]);
+        self.text = own;
+        id
+    }
+
+    /// Adds an ad of these fields: the last value of a name counts, under its first spelling. `bytes` gives the text
+    /// of a name, since a parser's names stand in its source until the tree is finished.
+    pub(crate) fn ad_with<'t>(&mut self, fields: &mut [Field], bytes: impl Fn(Text) -> &'t [u8]) -> NodeId {
+        self.has_scopes = true;
+        let nodes = &self.nodes;
+        let bytes = |field: &Field| bytes(name_of(nodes, field.name).text);
+        fields.sort_by(|a, b| name::ad_order(bytes(a), bytes(b)));
+        let first = self.fields.len() as u32;
+        for (at, field) in fields.iter().enumerate() {
+            let repeated = at > 0 && bytes(&fields[at - 1]).eq_ignore_ascii_case(bytes(field));
+            match self.fields.last_mut() {
+                Some(last) if repeated => last.node = field.node,
+                _ => self.fields.push(*field),
+            }
+        }
+        let count = self.fields.len() as u32 - first;
+        self.push(Node::Ad { first, count })
+    }
+
+    /// The finished tree. The builder is left as it was, so that its memory can be used again.
+    pub(crate) fn finish(&self) -> Tree {
+        self.finish_with(self.text.as_slice().into())
+    }
+
+    /// The finished tree with a text that names and strings stand in, in place of the builder's own.
+    pub(crate) fn finish_with(&self, text: Box<[u8]>) -> Tree {
+        Tree {
+            nodes: self.nodes.as_slice().into(),
+            links: self.links.as_slice().into(),
+            fields: self.fields.as_slice().into(),
+            times: self.times.as_slice().into(),
+            text,
+            has_scopes: self.has_scopes,
+            regexes: OnceLock::new(),
+            texts: Default::default(),
+        }
+    }
+
+    /// Copies the expression at `root` of `tree` into this builder. It does not recurse.
+    pub(crate) fn copy(&mut self, tree: &Arc<Tree>, root: NodeId) -> NodeId {
+        self.copy_with(tree, root, &mut |_, _| None)
+    }
+
+    /// Copies an expression; `replace` may put another node of this builder in place of any.
+    pub(crate) fn copy_with(
+        &mut self,
+        tree: &Arc<Tree>,
+        root: NodeId,
+        replace: &mut dyn FnMut(&mut Self, NodeId) -> Option<NodeId>,
+    ) -> NodeId {
+        enum Step {
+            Enter(NodeId),
+            Leave(NodeId),
+        }
+        let mut todo = vec![Step::Enter(root)];
+        let mut done: Vec<NodeId> = Vec::new();
+        while let Some(step) = todo.pop() {
+            match step {
+                Step::Enter(id) => {
+                    if let Some(other) = replace(self, id) {
+                        done.push(other);
+                        continue;
+                    }
+                    todo.push(Step::Leave(id));
+                    let mut children = Vec::new();
+                    tree.children(id, &mut children);
+                    todo.extend(children.into_iter().rev().map(Step::Enter));
+                }
+                Step::Leave(id) => {
+                    let node = tree.node(id);
+                    let take = |done: &mut Vec<NodeId>, count: usize| done.split_off(done.len() - count);
+                    let copied = match node {
+                        Node::Str(text) => self.string(tree.bytes(text)),
+                        Node::AbsTime(time) => self.time(tree.times[time as usize]),
+                        Node::Name { text, .. } => self.name(tree.bytes(text)),
+                        Node::Attr { base, name } => {
+                            let base = if base == ABSOLUTE { base } else { take(&mut done, 1)[0] };
+                            self.attr(base, tree.name_bytes(name))
+                        }
+                        Node::Unary(op, _) => {
+                            let operand = take(&mut done, 1)[0];
+                            self.push(Node::Unary(op, operand))
+                        }
+                        Node::Binary(op, _, _) => {
+                            let operands = take(&mut done, 2);
+                            self.push(Node::Binary(op, operands[0], operands[1]))
+                        }
+                        Node::Ternary { .. } => {
+                            let parts = take(&mut done, 3);
+                            let branches = self.link(&parts[1..]);
+                            self.push(Node::Ternary { condition: parts[0], branches })
+                        }
+                        Node::Call { name, count, .. } => {
+                            let arguments = take(&mut done, count as usize);
+                            self.call(tree.name_bytes(name), &arguments)
+                        }
+                        Node::List { count, .. } => {
+                            let items = take(&mut done, count as usize);
+                            self.list(&items)
+                        }
+                        Node::Ad { first, count } => {
+                            let values = take(&mut done, count as usize);
+                            let mut fields: Vec<Field> = tree
+                                .fields(first, count)
+                                .iter()
+                                .zip(values)
+                                .map(|(field, node)| Field {
+                                    name: self.name(tree.name_bytes(field.name)),
+                                    node,
+                                })
+                                .collect();
+                            self.ad(&mut fields)
+                        }
+                        literal => self.push(literal),
+                    };
+                    done.push(copied);
+                }
+            }
+        }
+        done.pop().unwrap_or_default()
+    }
+}

@@ -1,0 +1,161 @@
+//! The nodes of a tree, and what names mean by themselves.
+
+/// The number of a node within its tree.
+pub(crate) type NodeId = u32;
+
+/// In place of a base in [`Tree::reference`]: a plain name, looked up from the current ad.
+pub(crate) const NO_BASE: NodeId = u32::MAX;
+/// In place of a base: `.name`, looked up from the root ad.
+pub(crate) const ABSOLUTE: NodeId = u32::MAX - 1;
+
+/// A range of the tree's text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Text {
+    pub(crate) start: u32,
+    pub(crate) len: u32,
+}
+
+/// One node.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Node {
+    Undefined,
+    Error,
+    Bool(bool),
+    Int(i64),
+    Real(f64),
+    Str(Text),
+    /// Index into the times.
+    AbsTime(u32),
+    /// A `relTime("...")` literal. It evaluates to a real (literals.cpp).
+    RelTime(f64),
+    /// A name, looked up from the current ad. It is also what nodes with a name of their own mean by its number.
+    Name {
+        text: Text,
+        hash: u32,
+        /// Number of the function of that name, [`function_names::UNKNOWN`] for names that are not called or not known.
+        function: u16,
+        special: Special,
+    },
+    /// `.name` or `base.name`.
+    Attr {
+        base: NodeId,
+        name: NodeId,
+    },
+    /// An operator before its operand, or parentheses around it.
+    Unary(UnaryOp, NodeId),
+    Binary(BinaryOp, NodeId, NodeId),
+    /// The branches stand at `branches` and `branches + 1` of the links.
+    Ternary {
+        condition: NodeId,
+        branches: u32,
+    },
+    /// Arguments are `count` links from `first` on.
+    Call {
+        name: NodeId,
+        first: u32,
+        count: u32,
+    },
+    /// Elements are `count` links from `first` on.
+    List {
+        first: u32,
+        count: u32,
+    },
+    /// Attributes are `count` fields from `first` on, in the order of ads.
+    Ad {
+        first: u32,
+        count: u32,
+    },
+}
+
+// A name fills it but for the byte that tells the kinds of node apart.
+const _: () = assert!(size_of::<Node>() == 16);
+
+/// Operators with one operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum UnaryOp {
+    Parentheses,
+    Plus,
+    Minus,
+    Not,
+    BitNot,
+}
+
+/// Operators with two operands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BinaryOp {
+    Or,
+    And,
+    BitOr,
+    BitXor,
+    BitAnd,
+    Equal,
+    NotEqual,
+    Is,
+    Isnt,
+    Less,
+    LessEqual,
+    Greater,
+    GreaterEqual,
+    ShiftLeft,
+    ShiftRight,
+    ShiftRightZero,
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+    Modulus,
+    Elvis,
+    Subscript,
+}
+
+/// Names that mean something where no attribute of that name is in the ad (`AttributeReference::_Evaluate`, attrrefs.cpp).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Special {
+    None,
+    SelfAd,
+    Parent,
+    Root,
+    /// Special in condor mode only.
+    My,
+    /// Special in condor mode only.
+    CurrentTime,
+    /// Not special to the language; known so that `TARGET.x` can be answered without a match ad.
+    Target,
+}
+
+/// What is known of the name at a node.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Name {
+    pub(crate) text: Text,
+    pub(crate) hash: u32,
+    pub(crate) function: u16,
+    pub(crate) special: Special,
+}
+
+/// An attribute of an ad within an expression.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Field {
+    pub(crate) name: NodeId,
+    pub(crate) node: NodeId,
+}
+
+/// What a name means where no attribute has it.
+#[inline]
+pub(crate) fn special(name: &[u8]) -> Special {
+    // The lengths of the names below, a bit for each.
+    const LENGTHS: u32 = 1 << 2 | 1 << 4 | 1 << 6 | 1 << 8 | 1 << 11;
+    if LENGTHS >> name.len().min(31) & 1 == 0 { Special::None } else { special_of_length(name) }
+}
+
+fn special_of_length(name: &[u8]) -> Special {
+    match name.len() {
+        2 if name.eq_ignore_ascii_case(b"my") => Special::My,
+        4 if name.eq_ignore_ascii_case(b"self") => Special::SelfAd,
+        4 if name.eq_ignore_ascii_case(b"root") => Special::Root,
+        6 if name.eq_ignore_ascii_case(b"target") => Special::Target,
+        6 if name.eq_ignore_ascii_case(b"parent") => Special::Parent,
+        8 if name.eq_ignore_ascii_case(b"toplevel") => Special::Root,
+        11 if name.eq_ignore_ascii_case(b"currenttime") => Special::CurrentTime,
+        _ => Special::None,
+    }
+}
