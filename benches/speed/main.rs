@@ -75,6 +75,11 @@ struct Job<'a> {
     one_core: bool,
 }
 
+/// A command line that is kept to one core.
+fn alone<'a>(program: &'a Path, words: &'a [&'a str]) -> Job<'a> {
+    Job { program, words, one_core: true }
+}
+
 /// What a run took.
 #[derive(Clone, Copy)]
 struct Took {
@@ -112,7 +117,6 @@ impl Table<'_> {
             let rules = ["-rules", "rules", data];
             let grep =
                 Job { program: Path::new("grep"), words: &["-c", "^Owner = \"a", data], one_core: true };
-            let alone = |program, words| Job { program, words, one_core: true };
             self.row(&format!("{data}: filter"), alone(eval, &filter), &grep);
             self.cores(&format!("{data}: filter"), eval, &filter);
             self.row(&format!("{data}: filter as condor_q"), alone(&queue, &q), &grep);
