@@ -267,7 +267,8 @@ fn what_the_manuals_say_is_not_done_is_not_honoured() {
     const DENIALS: [&str; 4] = ["not started", "not done", "told once", "act upon"];
     let mut denied = 0;
     for program in htc_hooks::cli::PROGRAMS {
-        for sentence in program.manual.differences.iter().flat_map(|text| text.split(". ")) {
+        let texts = program.manual.description.iter().chain(program.manual.differences);
+        for sentence in texts.flat_map(|text| text.split(". ")) {
             // "No effect on the run" is of attributes that come too late.
             let is_without_effect = sentence.trim_end_matches('.').ends_with("no effect");
             if !is_without_effect && !DENIALS.iter().any(|denial| sentence.contains(denial)) {

@@ -59,7 +59,7 @@ complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -f -a "drain" -d
 complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -f -a "undrain" -d 'End a drain'
 complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -f -a "off" -d 'End a running execution point'
 complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -f -a "reconfig" -d 'Make a running execution point read its configuration again'
-complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -f -a "status" -d 'Print the slots of a running execution point (also: vacate, drain, suspend, off ...)'
+complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -f -a "status" -d 'Print slots of a running one (also vacate suspend continue drain undrain reconfig off)'
 complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -f -a "explain" -d 'Tell which slots would take these jobs, and which part of START or of the limits says no'
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand run" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand run" -l set-knob -d 'Set a knob above all files; may be repeated' -r

@@ -17,6 +17,7 @@ mod replayer;
 mod report;
 mod screen;
 mod setup;
+mod setup_slot;
 mod suite_case;
 mod suite_compare;
 mod suite_cron;

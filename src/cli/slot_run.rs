@@ -9,7 +9,6 @@ mod options;
 mod run;
 mod simulate;
 mod starter_config;
-mod starter_program;
 
 use clap::{ArgMatches, FromArgMatches};
 

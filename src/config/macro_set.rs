@@ -100,9 +100,14 @@ pub struct Definition {
 }
 
 impl Definition {
+    /// Whether the site's own files say it, in a line of theirs or through a template that they use.
+    pub fn is_of_site(&self) -> bool {
+        self.place.source.number() > SourceId::DEFAULT.number()
+    }
+
     /// Whether a person wrote it at its place: in a file, a command's output or an overlay, not by a template.
     pub fn is_written(&self) -> bool {
-        self.place.source.number() > SourceId::DEFAULT.number() && self.place.template.is_none()
+        self.is_of_site() && self.place.template.is_none()
     }
 }
 

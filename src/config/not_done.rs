@@ -1,6 +1,7 @@
 //! What a configuration sets that is not done here, by the table of [`honoured`].
 //!
-//! Only what people wrote themselves counts, and only where it asks for something else than the defaults do.
+//! Only what people wrote themselves or have through a template counts, and only where it asks for something else than the defaults
+//! do.
 
 use bstr::ByteSlice;
 
@@ -31,12 +32,14 @@ impl<'a> NotDone<'a> {
     /// Looks through the settings of a configuration.
     pub fn of(view: &View<'a>) -> Self {
         let mut found = NotDone::default();
-        for entry in view.set().entries().filter(|entry| entry.current.is_written()) {
+        for entry in view.set().entries().filter(|entry| entry.current.is_of_site()) {
             let Some(row) = honoured::parameter(&entry.name) else { continue };
             let setting = Setting { entry, row };
             match row.standing {
                 Standing::Honoured => {}
-                Standing::Elsewhere => found.elsewhere.push(setting),
+                // A template says much that nobody asked for.
+                Standing::Elsewhere if entry.current.is_written() => found.elsewhere.push(setting),
+                Standing::Elsewhere => {}
                 Standing::Told | Standing::Refused if changes(view, entry) => found.told.push(setting),
                 Standing::Told | Standing::Refused => {}
             }

@@ -4,6 +4,7 @@
 //! `unsafe` stands in `child` and, for one question to the kernel, in `standard`.
 
 pub mod accounting;
+pub mod adapter;
 pub mod cgroup;
 mod child;
 mod child_plan;

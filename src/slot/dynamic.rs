@@ -138,6 +138,16 @@ impl ExecutionPoint {
         Ok(child_key)
     }
 
+    /// The slot that a job given to this one would run in: itself, or a dynamic slot that is carved out of it for the job. It is
+    /// not claimed. 25.14 tells REPLY_FETCH of the slot that is carved up (quirk accept-before-dslot).
+    ///
+    /// # Errors
+    /// The job does not fit, in words.
+    pub fn slot_for(&mut self, key: SlotKey, job: &ClassAd) -> Result<SlotKey, String> {
+        let splits = self.slots.get(&key).is_some_and(|slot| slot.kind == SlotKind::Partitionable);
+        if splits { self.carve(key, &mut job.clone()) } else { Ok(key) }
+    }
+
     /// Takes away dynamic slots that are free; what they had goes back.
     pub(super) fn remove_gone(&mut self) {
         while let Some(key) = self.core.gone.pop() {

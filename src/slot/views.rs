@@ -1,9 +1,10 @@
 //! What can be seen of the execution point from outside.
 
-use super::claim::Phase;
+use super::claim::{Kind, Phase};
 use super::execution_point::ExecutionPoint;
-use super::interface::{Shutdown, SlotKey, Waits};
+use super::interface::{Shutdown, SlotKey, Waits, job_id};
 use super::settings::CronSettings;
+use super::single::Slot;
 use super::state::{Activity, State};
 use crate::classad::ClassAd;
 
@@ -30,6 +31,16 @@ impl ExecutionPoint {
     /// The id string of a slot.
     pub fn slot_id(&self, key: SlotKey) -> Option<&str> {
         self.slots.get(&key).map(|slot| slot.id.as_str())
+    }
+
+    /// Fetched jobs that were accepted and wait until policy has freed their slots: each with its slot, in words.
+    pub fn waiting_jobs(&self) -> Vec<String> {
+        let named = |slot: &Slot| {
+            let claim = slot.waiting.as_ref().filter(|claim| claim.kind == Kind::Fetched)?;
+            let job = job_id(claim.job.as_ref()?, &*self.core.world);
+            Some(format!("job {job} for {}", slot.id))
+        };
+        self.slots.values().filter_map(named).collect()
     }
 
     /// The ad of the daemon, in which the CONDITION of cron jobs is evaluated (`publish_daemon_ad`).

@@ -127,6 +127,7 @@ mod tests {
         assert!(
             refused("ToolDaemonCmd = \"/bin/gdb\"").is_some_and(|told| told.starts_with("ToolDaemonCmd is"))
         );
+        assert!(refused("UseParrot = true").is_some() && refused("UseParrot = false").is_none());
         assert!(refused("ToolDaemonCmd = Tool\nTool = \"/bin/gdb\"").is_some());
         assert_eq!(refused("WantDocker = true\nWantContainer = Image isnt undefined"), None);
     }

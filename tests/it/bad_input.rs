@@ -105,3 +105,29 @@ fn a_full_disk_costs_the_job_and_not_the_loop() {
     assert!(run.stderr.contains("No space left on device"), "{}", run.stderr);
     assert_eq!(run.count(&[("event", "verdict"), ("verdict", "no work")]), 1, "{}", run.stderr);
 }
+
+/// As `htc-hook-test fetch` tells of them.
+#[test]
+fn attributes_of_fetched_work_that_mean_nothing_are_told_once() {
+    let job = |id: u32| {
+        format!(
+            "ClusterId = {id}\nProcId = 0\nCmd = \"/bin/true\"\nOwner = \"nobody\"\nRequirments = true\nIwd = 3\n"
+        )
+    };
+    let run = Point::new().job("1", &job(1)).job("2", &job(2)).run();
+    assert_eq!(run.status, Some(0), "{}", run.stderr);
+    for said in
+        ["FETCH_WORK: no daemon looks at Requirments; did you mean Requirements?", "Iwd must be a string"]
+    {
+        assert_eq!(run.stderr.matches(said).count(), 1, "{said}: {}", run.stderr);
+    }
+}
+
+/// Seen on 8b17ada: only lines that stand in the site's own files were named.
+#[test]
+fn what_a_template_asks_for_and_is_not_done_is_named() {
+    let run = Point::new().knob("use POLICY : UWCS_DESKTOP").run();
+    let told = run.stderr.lines().find(|line| line.contains("PERIODIC_CHECKPOINT is not done here"));
+    let told = told.unwrap_or_else(|| panic!("{}", run.stderr));
+    assert!(told.contains("use POLICY:UWCS_DESKTOP"), "{told}");
+}

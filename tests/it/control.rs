@@ -77,3 +77,55 @@ fn a_slot_that_is_not_there_is_an_error_in_every_verb() {
     assert!(point.ask(["off"]).status.success());
     assert_eq!(point.end(child).status, Some(0));
 }
+
+/// The verbs of an execution point that runs are found, also by the words of the condor tools.
+#[test]
+fn every_verb_stands_in_the_help_and_those_of_other_tools_have_a_hint() {
+    let told = |words: &[&str]| {
+        let output =
+            std::process::Command::new(env!("CARGO_BIN_EXE_htc-slot-run")).args(words).output().unwrap();
+        let text = [output.stdout, output.stderr].concat();
+        (output.status.code(), String::from_utf8(text).unwrap())
+    };
+    let verbs = ["status", "vacate", "suspend", "continue", "drain", "undrain", "reconfig", "off"];
+    let (_, help) = told(&["--help"]);
+    let (_, all) = told(&["--help-all"]);
+    for verb in verbs {
+        assert!(help.contains(verb), "{verb}: {help}");
+        assert!(all.lines().any(|line| line.trim_start().starts_with(&format!("{verb} "))), "{verb}: {all}");
+    }
+    for (word, own) in
+        [("cancel-drain", "undrain"), ("evict", "vacate"), ("restart", "reconfig"), ("stop", "off")]
+    {
+        let (status, said) = told(&[word, "--control", "x"]);
+        assert_eq!(status, Some(2), "{said}");
+        assert!(said.contains(&format!("hint: here it is '{own}'")), "{said}");
+    }
+}
+
+/// A job of higher rank that waits for the retirement of the present one has no starter yet. Seen on 8b17ada: nobody said that it
+/// was lost.
+#[test]
+fn a_job_that_waits_for_its_slot_when_the_runner_is_killed_is_told_by_the_next() {
+    let job = |id: u32| {
+        format!("ClusterId = {id}\nProcId = 0\nCmd = \"/bin/true\"\nOwner = \"nobody\"\nPrio = {id}\n")
+    };
+    let mut point = Point::new()
+        .job("1", &job(1))
+        .hook("starter", "#!/bin/sh\ncat > /dev/null\nexec sleep 1000\n")
+        .knob("RANK = Prio")
+        .knob("MaxJobRetirementTime = 100000")
+        .arguments([]);
+    let mut child = point.start();
+    point.wait_for(&mut child, &[("event", "state"), ("activity", "Busy")]);
+    point = point.job("2", &job(2));
+    point.wait_for(&mut child, &[("event", "verdict"), ("job", "2.0"), ("verdict", "accepted")]);
+    point.wait_for(&mut child, &[("event", "state"), ("activity", "Retiring")]);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let point = point.arguments(["--once"]);
+    let run = point.run();
+    let wanted = "a run that was killed had accepted job 2.0 for slot1, which waited for it: it is lost";
+    assert!(run.stderr.contains(wanted), "{}", run.stderr);
+    assert!(run.stderr.contains("had accepted job 1.0 in slot1: its starter did not"), "{}", run.stderr);
+}

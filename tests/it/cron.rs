@@ -89,10 +89,13 @@ fn what_a_resource_monitor_sums_up_is_sent_as_averages() {
     let fetch = "#!/bin/sh\ncat > \"$HOME/out/slot.$$\"\ngrep -q '^Activity = \"Busy\"' \"$HOME/out/slot.$$\" && exit 0\n\
                  for file in \"$HOME\"/queue/*; do\n  [ -e \"$file\" ] || exit 0\n  mv \"$file\" \"$HOME/taken/\"\n  \
                  exec cat \"$HOME/taken/${file##*/}\"\ndone\n";
-    let starter = "#!/bin/sh\ncat > /dev/null\nfor i in 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0; do\n  sleep 0.3\n  \
-                   grep -q '^TOKENSAverageUsage' \"$HOME\"/out/slot.* && exit 0\ndone\n";
+    let starter = "#!/bin/sh\ncat > /dev/null\n\
+                   until grep -q '^TOKENSAverageUsage' \"$HOME\"/out/slot.*; do sleep 0.05; done\n";
+    // What came before the first sample is offered again.
+    let reply = "#!/bin/sh\ncat > /dev/null\n[ $1 = accept ] || mv \"$HOME/taken/1\" \"$HOME/queue/\"\n";
     let point = Point::new()
         .job("1", JOB)
+        .hook("reply", reply)
         .knob("START = UptimeTOKENSSeconds > 0")
         .hook("monitor", monitor)
         .hook("fetch", fetch)

@@ -184,11 +184,45 @@ fn a_built_in_slot_has_the_start_of_the_configuration() {
     assert_eq!(ad(&text(&output.stdout))["Rank"], "3");
 }
 
+/// Seen on 8b17ada: reply and evict had a built-in static slot whatever the configuration makes, and no slot had what its starter
+/// can do.
+#[test]
+fn fetch_reply_and_evict_read_the_slot_that_the_configuration_makes() {
+    let home = home();
+    let docker = "#!/bin/sh\ncase $1 in -v) echo 'Docker version 25.0.1, build x' ;; *) echo ok ;; esac\n";
+    write_executable(&home.path().join("docker"), docker.as_bytes());
+    write_executable(&home.path().join("foreign"), b"#!/bin/sh\necho 'HasWings = true'\n");
+    let config = "NUM_CPUS = 2\nSLOT_TYPE_1_PARTITIONABLE = true\nDOCKER = $(CONFIG_ROOT)/docker\n\
+                  DOCKER_PERFORM_TEST = false\n";
+    std::fs::write(home.path().join("conf"), config).unwrap();
+    let foreign = "STARTER=$(CONFIG_ROOT)/foreign";
+    for (words, name, kind) in [
+        (&["fetch", "h"][..], "slot1@", "Partitionable"),
+        (&["fetch", "h", "--slot", "slot1_1"], "slot1_1@", "Dynamic"),
+        (&["reply", "h", "accept"], "slot1_1@", "Dynamic"),
+        (&["reply", "h", "reject"], "slot1@", "Partitionable"),
+        (&["reply", "h", "accept", "--quirks", "reference"], "slot1@", "Partitionable"),
+        (&["evict", "h"], "slot1_1@", "Dynamic"),
+        (&["evict", "h", "--set-knob", foreign], "slot1_1@", "Dynamic"),
+    ] {
+        let words = [words, &["--config-file", "conf", "--show-input"]].concat();
+        let Some(output) = run(home.path(), &words) else { return };
+        let input = text(&output.stdout);
+        let slot = ad(input.rsplit("-----\n").next().unwrap());
+        let is = |name: &str| slot.get(name).copied().unwrap_or("missing");
+        assert!(is("Name").starts_with(&format!("\"{name}")), "{words:?}: {}", is("Name"));
+        assert_eq!(is("SlotType").trim_matches('"'), kind, "{words:?}");
+        let wings = words.contains(&foreign);
+        assert_eq!(is("HasDocker"), if wings { "missing" } else { "true" }, "{words:?}");
+        assert_eq!(is("HasWings"), if wings { "true" } else { "missing" }, "{words:?}");
+    }
+}
+
 #[test]
 fn reply_reads_the_internal_ad_with_the_policy() {
     let home = home();
-    std::fs::write(home.path().join("conf"), "STARTD_JOB_HOOK_KEYWORD = FARM\nSUSPEND = KeyboardIdle < 7\n")
-        .unwrap();
+    let config = "STARTD_JOB_HOOK_KEYWORD = FARM\nSUSPEND = KeyboardIdle < 7\nNUM_SLOTS_TYPE_1 = 1\nSLOT_TYPE_1 = 100%\n";
+    std::fs::write(home.path().join("conf"), config).unwrap();
     let words = ["reply", "./h", "--ads", "job.ad", "--config-file", "conf", "--set-slot", "Start=Cpus > 1"];
     let Some(output) = run(home.path(), &[&words[..], &["--show-input"]].concat()) else { return };
     let input = text(&output.stdout);

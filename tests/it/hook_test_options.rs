@@ -1,7 +1,6 @@
 //! `htc-hook-test`: what its suites and options must not pass over in silence.
 
 use std::process::Stdio;
-use std::time::Duration;
 
 use crate::hook_test::{command, told};
 use crate::sandbox::write_executable;
@@ -84,19 +83,23 @@ fn the_name_of_the_scratch_directory_is_no_different_answer() {
 
 #[test]
 fn an_interrupted_series_of_calls_is_no_success() {
-    let home = home("#!/bin/sh\nsleep 0.3\n");
+    let home = home("#!/bin/sh\necho >> \"$0.calls\"\nsleep 0.3\n");
+    let calls = home.path().join("h.calls");
     for words in [&["--time", "100"][..], &["--repeat", "100"], &["--fuzz", "100"]] {
         let words: Vec<&str> =
             ["prepare", "h", "--sample-job", "vanilla"].iter().chain(words).copied().collect();
         let Some(mut command) = command(home.path(), &words) else { return };
         let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        std::thread::sleep(Duration::from_millis(900));
+        // Somewhere in the series.
+        let called = || std::fs::read_to_string(&calls).unwrap_or_default().lines().count();
+        assert!(crate::router_live::waits_for(|| called() > 2), "{words:?}");
         let pid = nix::unistd::Pid::from_raw(i32::try_from(child.id()).unwrap());
         nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).unwrap();
         let mut child = child;
         let status = child.wait().unwrap();
         use std::os::unix::process::ExitStatusExt;
         assert!(status.code() == Some(130) || status.signal() == Some(2), "{words:?}: {status}");
+        std::fs::remove_file(&calls).unwrap();
     }
 }
 

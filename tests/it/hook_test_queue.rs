@@ -253,7 +253,6 @@ fn an_interrupt_tells_what_was_found_so_far() {
         assert!(child.try_wait().unwrap().is_none(), "ended too early");
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
-    std::thread::sleep(std::time::Duration::from_millis(500));
     nix::sys::signal::kill(nix::unistd::Pid::from_raw(child.id() as i32), nix::sys::signal::SIGINT).unwrap();
     let output = child.wait_with_output().unwrap();
     let said = text(&output.stderr);

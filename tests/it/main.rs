@@ -32,7 +32,12 @@ mod machine;
 mod place;
 #[cfg(feature = "cli")]
 mod point;
+#[cfg(feature = "cli")]
+#[path = "../oracle/random.rs"]
+mod random;
 mod reactor;
+#[cfg(feature = "cli")]
+mod reading;
 #[cfg(feature = "cli")]
 mod router_compare;
 mod router_info;

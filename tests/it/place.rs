@@ -156,6 +156,23 @@ pub(crate) fn send(child: &Child, signal: Signal) {
     kill(Pid::from_raw(child.id().cast_signed()), signal).unwrap();
 }
 
+/// Waits until a process has taken a signal that it was sent.
+pub(crate) fn taken(child: &Child, signal: Signal) {
+    let waits = || {
+        let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+        let pending = |line: &str| {
+            let mask = line.strip_prefix("SigPnd:").or_else(|| line.strip_prefix("ShdPnd:"));
+            mask.is_some_and(|mask| {
+                u64::from_str_radix(mask.trim(), 16).unwrap() >> (signal as i32 - 1) & 1 == 1
+            })
+        };
+        status.lines().any(pending)
+    };
+    while waits() {
+        std::thread::yield_now();
+    }
+}
+
 pub(crate) struct Ran {
     pub(crate) status: i32,
     pub(crate) ad: String,

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
@@ -45,6 +45,30 @@ impl Place {
             .stdout(Stdio::null())
             .stderr(Stdio::piped());
         command
+    }
+
+    /// A router that runs until it is stopped; what it tells can be read meanwhile.
+    fn start(&self, words: &[&str]) -> Child {
+        let told = fs::File::create(self.file("told")).unwrap();
+        self.command("queue", words).stderr(told).spawn().unwrap()
+    }
+
+    /// Waits until it has looked at the queue so often: each look names a directory that was put there.
+    fn polls(&self, times: u32) {
+        for number in 0..times {
+            let name = format!("77{number}9.0.ad");
+            let put = self.file(&format!("queue/{name}"));
+            fs::create_dir(&put).unwrap();
+            assert!(waits_for(|| self.read("told").contains(&name)), "{}", self.read("told"));
+            fs::remove_dir(&put).unwrap();
+        }
+    }
+
+    /// Ends it; what it told.
+    fn stop(&self, mut router: Child) -> String {
+        kill(Pid::from_raw(router.id() as i32), Signal::SIGTERM).unwrap();
+        router.wait().unwrap();
+        self.read("told")
     }
 
     /// Status and standard error of a run.
@@ -96,13 +120,11 @@ fn what_may_have_been_submitted_is_not_submitted_again() {
     for unclear in ["echo done", "kill -9 $$", "echo 1.0"] {
         let place = Place::new();
         let submit = place.submit(unclear);
-        let router = place.command("queue", &["--period", "1", "--submit", &submit]).spawn().unwrap();
+        let router = place.start(&["--period", "0.2", "--submit", &submit]);
         assert!(waits_for(|| place.calls() > 0));
-        // Time enough for the polls of a run that looks for orphans twice.
-        std::thread::sleep(Duration::from_secs(6));
-        kill(Pid::from_raw(router.id() as i32), Signal::SIGTERM).unwrap();
-        let output = router.wait_with_output().unwrap();
-        let told = String::from_utf8_lossy(&output.stderr);
+        // A run looks for orphans in its first polls.
+        place.polls(6);
+        let told = place.stop(router);
         assert_eq!(place.calls(), 1, "{unclear}: {told}");
         assert_eq!(told.matches("may have been submitted").count(), 1, "{unclear}: {told}");
         assert!(place.read("queue/1.0.ad").contains("Managed = \"External\"\n"), "{unclear}: {told}");
@@ -164,11 +186,10 @@ fn what_is_no_job_in_the_queue_is_named_once_and_passed_over() {
         .unwrap();
     fs::write(place.file("queue/3.0.ad"), "").unwrap();
     fs::create_dir(place.file("queue/4.0.ad")).unwrap();
-    let router = place.command("queue", &["--period", "1"]).spawn().unwrap();
+    let router = place.start(&["--period", "0.2"]);
     assert!(waits_for(|| place.file("queue/5.0.ad").exists()));
-    std::thread::sleep(Duration::from_secs(3));
-    kill(Pid::from_raw(router.id() as i32), Signal::SIGTERM).unwrap();
-    let told = String::from_utf8_lossy(&router.wait_with_output().unwrap().stderr).into_owned();
+    place.polls(3);
+    let told = place.stop(router);
     assert_eq!(told.matches("2.0.ad': is not a regular file").count(), 1, "{told}");
     assert_eq!(told.matches("3.0.ad': has no attributes").count(), 1, "{told}");
     assert_eq!(told.matches("4.0.ad': is not a regular file").count(), 1, "{told}");
@@ -530,11 +551,10 @@ fn who_has_a_second_queue_is_told_where_copies_go_without_it() {
 }
 
 /// Lets a router look at the queue a few times.
-fn looks(place: &Place, seconds: u64) {
-    let router = place.command("queue", &["--period", "0.2"]).spawn().unwrap();
-    std::thread::sleep(Duration::from_secs(seconds));
-    let _ = kill(Pid::from_raw(router.id() as i32), Signal::SIGTERM);
-    router.wait_with_output().unwrap();
+fn looks(place: &Place) {
+    let router = place.start(&["--period", "0.2"]);
+    place.polls(4);
+    place.stop(router);
 }
 
 #[test]
@@ -544,7 +564,7 @@ fn jobs_that_are_edited_in_place_take_turns() {
     fs::write(place.file("config"), CONFIG.replace("  UNIVERSE vanilla\n", route)).unwrap();
     fs::copy(place.file("queue/1.0.ad"), place.file("queue/2.0.ad")).unwrap();
     assert!(waits_for(|| {
-        looks(&place, 1);
+        looks(&place);
         place.read("queue/2.0.ad").contains("\nN = 2")
     }));
     assert!(place.read("queue/1.0.ad").contains("\nN = "), "{}", place.read("queue/1.0.ad"));

@@ -35,6 +35,12 @@ fn a_scenario_that_means_nothing_is_told_with_its_place() {
     let home = tempfile::tempdir().unwrap();
     for (text, said) in [
         ("until = 10\n[[event]]\nat = 1\ncommand = \"dance\"\n", "no command 'dance'"),
+        // Seen on 8b17ada: a slot that is not there was passed over.
+        (
+            "until = 10\n[[event]]\nat = 1\ncommand = \"vacate\"\nslot = \"slto1\"\n",
+            "the event at 1 s: there is no slot 'slto1'; did you mean slot1?",
+        ),
+        ("until = 10\n[[event]]\nat = 2\ncommand = \"reconfig\"\n", "'reconfig' does nothing in a scenario"),
         ("until = \"soon\"\n", "1:9"),
         ("[[job]]\n", "missing field"),
     ] {

@@ -142,8 +142,8 @@ fn attributes_of_the_job_come_from_the_old_list_too() {
     let job = "ClusterId = 1\nProcId = 0\nCmd = \"/bin/true\"\nOwner = \"nobody\"\nQuux = 5\n";
     let fetch = "#!/bin/sh\ncat > \"$HOME/out/fetch.$$\"\nfor file in \"$HOME\"/queue/*; do\n  \
                  [ -e \"$file\" ] || exit 0\n  mv \"$file\" \"$HOME/taken/\"\n  exec cat \"$HOME/taken/${file##*/}\"\ndone\n";
-    let starter = "#!/bin/sh\ncat > /dev/null\nsleep 3\n";
-    let point = Point::new().job("1", job).hook("fetch", fetch).hook("starter", starter);
+    let starter = until_a_fetch_reads("Quux = 5");
+    let point = Point::new().job("1", job).hook("fetch", fetch).hook("starter", &starter);
     let point = point.knob("STARTD_JOB_EXPRS = Quux").knob("FetchWorkDelay = 1");
     let run = point.run();
     assert!(point.told("fetch.").iter().any(|ad| ad.contains("\nQuux = 5\n")), "{}", run.stderr);
@@ -232,6 +232,13 @@ fn a_reconfiguration_leaves_resources_as_they_are() {
 }
 
 /// STARTD_SLOT_ATTRS in an ad that is sent say what the slots are at that moment (`publishSlotAttrs`).
+/// A starter whose job ends when a fetch hook has got an ad with this line.
+fn until_a_fetch_reads(line: &str) -> String {
+    format!(
+        "#!/bin/sh\ncat > /dev/null\nuntil grep -q '^{line}' \"$HOME\"/out/fetch.*; do sleep 0.05; done\n"
+    )
+}
+
 #[test]
 fn slots_show_one_another_as_they_are_now() {
     let job = "ClusterId = 1\nProcId = 0\nCmd = \"/bin/true\"\nOwner = \"nobody\"\n";
@@ -240,7 +247,7 @@ fn slots_show_one_another_as_they_are_now() {
     let point = Point::new()
         .job("1", job)
         .hook("fetch", fetch)
-        .hook("starter", "#!/bin/sh\ncat > /dev/null\nsleep 3\n");
+        .hook("starter", &until_a_fetch_reads("State = \"Claimed\""));
     // No poll and no update comes between the start of the job and the next fetch.
     let point =
         point.knob("STARTD_SLOT_ATTRS = State").knob("FetchWorkDelay = 1").knob("POLLING_INTERVAL = 100");

@@ -126,8 +126,7 @@ fn no_work_for_a_busy_slot_is_not_the_end_of_once() {
     let fetch = "#!/bin/sh\ngrep -q '^Activity = \"Idle\"' || { : > \"$HOME/out/asked\"; exit 0; }\n\
                  for file in \"$HOME\"/queue/*; do\n  [ -e \"$file\" ] || exit 0\n  mv \"$file\" \"$HOME/taken/\"\n  \
                  exec cat \"$HOME/taken/${file##*/}\"\ndone\n";
-    let starter = "#!/bin/sh\ncat > /dev/null\nfor i in 1 2 3 4 5 6 7 8 9 0; do\n  sleep 0.3\n  \
-                   [ -e \"$HOME/out/asked\" ] && exit 0\ndone\n";
+    let starter = "#!/bin/sh\ncat > /dev/null\nuntil [ -e \"$HOME/out/asked\" ]; do sleep 0.05; done\n";
     let point = Point::new()
         .job("1", JOB)
         .job("2", &format!("{JOB}ClusterId = 2\n"))
@@ -450,7 +449,7 @@ fn signals_without_a_meaning_end_nothing() {
     point.wait_for(&mut child, &[("event", "verdict"), ("verdict", "no work")]);
     for number in [Signal::SIGUSR1, Signal::SIGUSR2] {
         signal(&child, number);
-        std::thread::sleep(std::time::Duration::from_millis(50));
+        crate::place::taken(&child, number);
         assert!(child.try_wait().unwrap().is_none(), "{number} ended it");
     }
     signal(&child, Signal::SIGTERM);
@@ -602,14 +601,25 @@ fn a_descriptor_gets_the_events_of_starters_with_their_slot() {
 /// Each starter reads the configuration anew: a mistake made meanwhile must not cost a job.
 #[test]
 fn while_the_configuration_is_broken_no_job_is_fetched() {
-    let point = Point::new().arguments([]);
+    let point = Point::new()
+        .knob("STARTD_CRON_JOBLIST = BEAT")
+        .knob("STARTD_CRON_BEAT_EXECUTABLE = $(CONFIG_ROOT)/hooks/beat")
+        .knob("STARTD_CRON_BEAT_PERIOD = 1")
+        .hook("beat", "#!/bin/sh\necho 'Beat = 1'\n")
+        .arguments([]);
     let mut child = point.start();
     point.wait_for(&mut child, &[("event", "verdict"), ("verdict", "no work")]);
     let config = std::fs::read_to_string(point.path("config")).unwrap();
     std::fs::write(point.path("config"), format!("{config}this is no statement\n")).unwrap();
     std::fs::write(point.path("queue/1"), JOB).unwrap();
     point.wait_for(&mut child, &[("event", "warning"), ("reason", "no starter could run it")]);
-    std::thread::sleep(std::time::Duration::from_millis(1500));
+    // Two seconds of the runner's own clock, in each of which the slot would have fetched.
+    let beats = || {
+        let told = [("event", "cron-published"), ("cron", "BEAT")];
+        point.events().iter().filter(|event| crate::point::is(event, &told)).count()
+    };
+    let begun = beats();
+    assert!(crate::router_live::waits_for(|| beats() > begun + 2), "{:?}", point.events());
     assert!(point.path("queue/1").exists(), "{:?}", point.events());
     std::fs::write(point.path("config"), &config).unwrap();
     point.wait_for(&mut child, &[("event", "warning"), ("reason", "jobs are fetched again")]);

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::place::{Place, heard, send, shell};
+use crate::place::{Place, heard, send, shell, taken};
 use crate::sandbox::{is_alive, write_executable};
 
 #[test]
@@ -147,7 +147,7 @@ fn after_sighup_the_references_hooks_start_in_the_log_directory() {
         let child = place.start(&shell("echo up > pipe; sleep 600"));
         assert_eq!(heard(&pipe), "up\n");
         send(&child, Signal::SIGHUP);
-        std::thread::sleep(std::time::Duration::from_millis(300));
+        taken(&child, Signal::SIGHUP);
         send(&child, Signal::SIGTERM);
         let ran = place.finish(child);
         assert!(ran.calls.trim().ends_with(directory), "{quirks}: {}\n{}", ran.calls, ran.told);

@@ -4,9 +4,10 @@ use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Child, Stdio};
 use std::time::Duration;
 
+use htc_hooks::os::process_table;
 use nix::sys::signal::Signal;
 use nix::sys::stat::Mode;
 
@@ -17,9 +18,20 @@ fn fifo(place: &Place, name: &str) {
     fs::set_permissions(place.path(name), fs::Permissions::from_mode(0o666)).unwrap();
 }
 
-/// Long enough for a starter that would not wait to have gone on.
-fn later() {
-    std::thread::sleep(Duration::from_millis(700));
+/// Waits until a child of the starter, which is not the job yet, waits for the other end of a FIFO.
+fn until_it_waits(starter: &Child) {
+    let begun = std::time::Instant::now();
+    let waits = |pid: i32| {
+        process_table::read(pid).is_some_and(|process| {
+            process.parent == starter.id().cast_signed() && process.only_forked && process.state == b'S'
+        })
+    };
+    let pids =
+        || fs::read_dir("/proc").unwrap().flatten().filter_map(|at| at.file_name().to_str()?.parse().ok());
+    while !pids().any(waits) {
+        assert!(begun.elapsed() < crate::sandbox::LONG, "nothing waits");
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }
 
 #[test]
@@ -61,9 +73,8 @@ fn a_job_waits_for_the_other_end_of_a_fifo() {
         fifo(&place, name);
     }
     let child = place.start(&format!("{}\nIn = \"in\"\nOut = \"out\"", shell("cat; echo end")));
-    later();
+    until_it_waits(&child);
     fs::write(place.path("iwd/in"), "hello\n").unwrap();
-    later();
     assert_eq!(fs::read_to_string(place.path("iwd/out")).unwrap(), "hello\nend\n");
     let ran = place.finish(child);
     assert_eq!(ran.status, 0, "{}", ran.told);
@@ -84,7 +95,7 @@ fn a_job_that_waits_for_a_fifo_can_be_ended() {
         assert_ne!(count, 0, "{}", String::from_utf8_lossy(&told));
         told.extend_from_slice(&buffer[..count]);
     }
-    later();
+    until_it_waits(&child);
     send(&child, Signal::SIGTERM);
     let rest = std::thread::spawn(move || stderr.read_to_end(&mut told).map(|_| told));
     let ran = place.finish(child);
@@ -107,8 +118,8 @@ fn what_else_is_wrong_is_told_before_a_fifo_is_waited_for_and_afterwards() {
     // An interpreter that is missing shows only when the file is executed.
     crate::sandbox::write_executable(&place.path("iwd/job"), b"#!/no/such/interpreter\n");
     let child = place.start("Cmd = \"job\"\nIn = \"in\"");
-    later();
-    fs::write(place.path("iwd/in"), "x").unwrap();
+    // The other end has come; nothing is read any more.
+    drop(fs::File::options().write(true).open(place.path("iwd/in")).unwrap());
     let ran = place.finish(child);
     assert_eq!(ran.status, 1, "{}", ran.told);
     assert!(ran.told.contains("/no/such/interpreter"), "{}", ran.told);

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, ArgMatches, Command, CommandFactory};
 
 use super::color::{Painter, When};
@@ -216,6 +217,9 @@ impl Program {
             return Ok(Status::Done);
         }
         let mut command = (self.command)();
+        if words.iter().any(|word| word.to_string_lossy().trim_start_matches('-') == "help-all") {
+            command = command.mut_subcommands(|verb| verb.hide(false));
+        }
         let normal = normalise(&command, words)?;
         let full = std::iter::once(OsString::from(self.name)).chain(normal);
         let matches = command.try_get_matches_from_mut(full);
@@ -241,10 +245,18 @@ impl Program {
             .take_while(|line| !line.starts_with("Usage:"))
             .filter(|line| !line.trim().is_empty() && !line.starts_with("For more information"))
             .collect();
-        let verb = if error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        let verb = if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
             "a verb or an argument is missing".to_owned()
         } else {
             message.join("\n").replace("\n  tip: ", "\nhint: ")
+        };
+        let elsewhere = match error.get(ContextKind::InvalidSubcommand) {
+            Some(ContextValue::String(word)) => own_verb(word, &(self.command)()),
+            _ => None,
+        };
+        let verb = match elsewhere {
+            Some(own) => format!("{}\nhint: here it is '{own}'", verb.lines().next().unwrap_or_default()),
+            None => verb,
         };
         session.tell(&format!(
             "{}: {verb}\n{} try '{} --help'\n",
@@ -254,6 +266,18 @@ impl Program {
         ));
         Ok(Status::Usage)
     }
+}
+
+/// What this program calls a verb of the condor tools or of their commands.
+fn own_verb(word: &str, command: &Command) -> Option<&'static str> {
+    let own = match word {
+        "cancel-drain" | "cancel" | "resume" => "undrain",
+        "evict" | "kill" => "vacate",
+        "restart" | "reload" => "reconfig",
+        "shutdown" | "stop" => "off",
+        _ => return None,
+    };
+    command.find_subcommand(own).map(|_| own)
 }
 
 /// `--color` as typed, for messages about a command line that could not be read.

@@ -6,8 +6,7 @@ use std::path::Path;
 
 use super::options::{AdOptions, One};
 use crate::classad::ClassAd;
-use crate::classad::stream::AdReader;
-use crate::cli::common::{Problem, Session, open_input, pipe_ends};
+use crate::cli::common::{Problem, Session, read_ads};
 use crate::hook::HookType;
 use crate::runner::hook_test::{Case, samples};
 use crate::text::Span;
@@ -24,7 +23,7 @@ pub(super) fn take(case: &mut Case, one: &One, session: &Session) -> anyhow::Res
         case.slot = samples::slot(kind).ok_or_else(|| unknown("slot", kind, samples::slot_kinds()))?;
     }
     if let Some(input) = input(one)? {
-        let mut given = read(&input, one.input.strict_input, 2, session)?.into_iter();
+        let mut given = read_ads(&input, one.input.strict_input, 2, session)?.into_iter();
         let first = given.next().ok_or_else(|| nothing(&input))?;
         match hook {
             HookType::FetchWork => (case.slot, built_in) = (first, false),
@@ -87,40 +86,8 @@ fn input(one: &One) -> anyhow::Result<Option<std::path::PathBuf>> {
 }
 
 fn only(path: &Path, one: &One, session: &Session) -> anyhow::Result<ClassAd> {
-    let ads = read(path, one.input.strict_input, 1, session)?;
+    let ads = read_ads(path, one.input.strict_input, 1, session)?;
     Ok(ads.into_iter().next().ok_or_else(|| nothing(path))?)
-}
-
-/// Reads at most so many ads of a file.
-pub(super) fn read(
-    path: &Path,
-    strict: bool,
-    most: usize,
-    session: &Session,
-) -> anyhow::Result<Vec<ClassAd>> {
-    let (stdin, _) = pipe_ends();
-    let (input, name) = open_input(path, stdin)?;
-    let mut reader = AdReader::new(input, None).exact(strict);
-    let mut ads = Vec::new();
-    while ads.len() < most {
-        let record = reader
-            .next_ad()
-            .map_err(|error| Problem::unreadable(format!("cannot read '{name}'")).caused_by(error))?;
-        let Some(record) = record else { break };
-        for error in &record.errors {
-            let problem = Problem::unreadable(error.message.clone()).at_line(&error.caret(&name));
-            let problem = match error.help {
-                Some(help) => problem.hint(help),
-                None => problem,
-            };
-            if strict {
-                return Err(problem.into());
-            }
-            session.report(&problem.into());
-        }
-        ads.push(record.ad);
-    }
-    Ok(ads)
 }
 
 /// Puts the slot of a configuration in the place of a built-in one. Options change it as they have changed that.

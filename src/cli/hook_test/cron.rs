@@ -10,10 +10,10 @@ use clap::Args;
 
 use super::cron_play::{Teller, plan, surroundings};
 use super::options::Shared;
-use super::{ads, one, report, screen};
+use super::{one, report, screen};
 use crate::classad::ClassAd;
 use crate::classad::format::long;
-use crate::cli::common::{Problem, Session, Status, seconds};
+use crate::cli::common::{Problem, Session, Status, read_ads, seconds};
 use crate::config::{CommandPolicy, Config, Who};
 use crate::hook::Knobs;
 use crate::hook::cron_job::{AutoPublish, CronJob, CronManager, CronMode};
@@ -101,7 +101,7 @@ pub(super) fn run(
         return Err(Problem::usage("a schedd has no slots: --slot is for startd-cron").into());
     }
     let mut slots = match &args.slot_ads {
-        Some(path) => ads::read(path, false, usize::MAX, session)?,
+        Some(path) => read_ads(path, false, usize::MAX, session)?,
         None if manager == CronManager::Schedd => vec![samples::schedd()],
         None => vec![sample(args.slot.unwrap_or(1))],
     };

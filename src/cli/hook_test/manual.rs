@@ -19,8 +19,10 @@ pub(super) const MANUAL: Manual = Manual {
          (HookKeyword); the starter adds OrigCmd, OrigIwd and the full path of Cmd. For update the job runs, for exit it \
          has ended: by itself with status 0, or as the word asks for (evict: by a signal, with VacateReason), or as \
          ExitCode or ExitBySignal and ExitSignal of the given ad say; usage and times are those of a small job, or what \
-         the ad says. --before-job gives both the ad of a job that has not been started. A built-in slot has \
-         START and RANK of the configuration, if one is given. reply reads the internal ad of \
+         the ad says. --before-job gives both the ad of a job that has not been started. With a \
+         configuration fetch, reply and evict get the slot that it makes on this machine, reply accept and evict of a \
+         partitionable one the dynamic slot made for the job; --sample-slot and a configuration of other machines take a \
+         built-in slot, which has START and RANK of the configuration. reply reads the internal ad of \
          the slot, with the policy of the configuration or of the defaults. An ad that has been through a caller already \
          (JobState, OrigCmd, SUSPEND are in it) is not changed again.",
         "With --config-file a starter's hook is refused, as the starter does it, when the path of any of its hooks cannot be \

@@ -21,8 +21,7 @@ use crate::runner::hook_environment::HookEnvironment;
 use crate::runner::hook_test::{
     Around, Case, PATIENCE, Place, Protocol, caller_environment, default_config, default_settings, patience,
 };
-use crate::runner::slot::{at_rest, surroundings_of};
-use crate::slot::{self, Limits};
+use crate::slot;
 use crate::starter::{Refusal, Settings, hooks};
 use crate::text::arguments;
 use crate::time::Now;
@@ -139,8 +138,9 @@ impl Setup {
                 self.settings = settings;
             }
             self.policy(&config, one)?;
-            let of_configuration = hook == HookType::FetchWork && one.ads.sample_slot.is_none();
-            if built_in_slot && !(of_configuration && self.configured_slot(&config, one, session)?) {
+            let reads_slot = hook == HookType::FetchWork || self.sees_policy();
+            let of_configuration = built_in_slot && reads_slot && one.ads.sample_slot.is_none();
+            if built_in_slot && !(of_configuration && self.configured_slot(cli, &config, one, session)?) {
                 self.slot_of(&config, one)?;
             }
             self.find(&view, one)?;
@@ -169,77 +169,6 @@ impl Setup {
         }
         if one.call.ignore_path_check {
             self.refusal = None;
-        }
-        Ok(())
-    }
-
-    /// Whether the hook reads the slot's internal ad.
-    fn sees_policy(&self) -> bool {
-        matches!(self.case.hook, HookType::ReplyFetch | HookType::EvictClaim)
-    }
-
-    /// Judges by the slot of the configuration, as the slot runner makes it. Whether it could be made: a configuration of
-    /// another machine may ask for what this one does not have.
-    fn configured_slot(&mut self, config: &Config, one: &One, session: &Session) -> anyhow::Result<bool> {
-        let mut around = surroundings_of(config, &*self.world);
-        // No job is run here.
-        around.no_execute = None;
-        let configured = match slot::configure(config, &*self.world, &around, self.quirks, Limits::default())
-        {
-            Ok(configured) => configured,
-            Err(error) => {
-                session.warn(&format!(
-                    "the slots of the configuration cannot be made here, a built-in static slot stands for them: {error}"
-                ));
-                return Ok(false);
-            }
-        };
-        let machine = at_rest(configured.settings, Rc::clone(&self.world) as Rc<dyn World>);
-        let wanted = slot_name(one);
-        let all: Vec<_> = machine.slots().map(|(key, id, ..)| (key, id.to_owned())).collect();
-        let found = all.iter().find(|(_, id)| id.eq_ignore_ascii_case(&wanted));
-        // Slots may have another prefix than the default of --slot.
-        let Some((key, id)) = found.or_else(|| all.first().filter(|_| wanted == "slot1")) else {
-            // Dynamic slots are made for jobs; all others would be there.
-            if !wanted.contains('_') {
-                let names: Vec<&str> = all.iter().map(|(_, id)| id.as_str()).collect();
-                session.warn(&format!(
-                    "the configuration makes no slot '{wanted}' here, only {}: a built-in static slot stands for it",
-                    names.join(", ")
-                ));
-            }
-            return Ok(false);
-        };
-        if let Some(ad) = machine.sent_ad(*key) {
-            self.story.push(format!("{id} is as the configuration makes it on this machine"));
-            ads::put_slot(&mut self.case, ad, &one.ads)?;
-        }
-        Ok(true)
-    }
-
-    /// Gives a built-in slot the START and RANK of the configuration, which decide about a fetched job. Options win.
-    fn slot_of(&mut self, config: &Config, one: &One) -> anyhow::Result<()> {
-        let hook = self.case.hook;
-        if hook == HookType::FetchWork || self.sees_policy() {
-            let own = config.for_slot(one.call.slot_type, &slot_name(one), &*self.world);
-            let policy = slot::policy_of(own, config.view(&*self.world), self.quirks)
-                .map_err(|error| Problem::unreadable(error.to_string()))?;
-            for (name, knob) in [("Start", "START"), ("Rank", "Rank")] {
-                if let (Some(value), false) = (policy.get(knob), ads::slot_has(&one.ads, hook, name)) {
-                    self.case.slot.insert(name, value);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// The policy of the slot, for hooks that read it.
-    fn policy(&mut self, config: &Config, one: &One) -> anyhow::Result<()> {
-        if self.sees_policy() {
-            let world = &*self.world;
-            let own = config.for_slot(one.call.slot_type, &slot_name(one), world);
-            self.case.policy = slot::policy_of(own, config.view(world), self.quirks)
-                .map_err(|error| Problem::unreadable(error.to_string()))?;
         }
         Ok(())
     }
@@ -441,7 +370,7 @@ impl Setup {
 }
 
 /// The slot that is meant; a mere number is that of a slot with an ordinary name.
-fn slot_name(one: &One) -> String {
+pub(super) fn slot_name(one: &One) -> String {
     let slot = &one.call.slot;
     let number = slot.starts_with(|first: char| first.is_ascii_digit());
     if number { format!("slot{slot}") } else { slot.clone() }

@@ -5,11 +5,9 @@ use std::io::Write;
 use anyhow::Context;
 use serde::Serialize;
 
-use super::ads;
-use super::load::{self};
 use super::options::Cli;
-use crate::classad::format::long;
-use crate::cli::common::{InputOptions, Problem, Session, Status, pipe_ends};
+use super::{ads, load};
+use crate::cli::common::{InputOptions, Problem, Session, Status, pipe_ends, read_ads};
 use crate::runner::slot::at_rest;
 
 /// What one slot would say to one job.
@@ -34,25 +32,15 @@ pub(super) fn explain(
     load::warn(session, &loaded.warnings);
     let machine = at_rest(loaded.settings, loaded.world);
     let slots = ads::chosen(&machine, names)?;
-    let (stdin, mut output) = pipe_ends();
-    let (reader, name) = input.open(stdin)?;
-    let text = crate::os::read_whole(reader).with_context(|| format!("reading {name}"))?;
-    let jobs = split_ads(&text);
+    let (_, mut output) = pipe_ends();
+    let jobs = read_ads(&input.ads, input.strict_input, usize::MAX, session)?;
     if jobs.is_empty() {
-        return Err(Problem::unreadable(format!("{name}: there is no ad")).into());
+        return Err(Problem::unreadable(format!("{}: there is no ad", input.ads.display())).into());
     }
     let mut all_taken = true;
     let mut offers = Vec::new();
     let as_rows = cli.output.json || cli.output.jsonl;
-    for (number, job) in (1..).zip(jobs) {
-        let (ad, errors) = long::parse(job);
-        if let Some(error) = errors.first() {
-            let message = format!("{name}: ad {number}: {error}");
-            if input.strict_input {
-                return Err(Problem::unreadable(message).into());
-            }
-            session.warn(&message);
-        }
+    for ad in jobs {
         let mut taken = false;
         for key in &slots {
             let Some(offer) = machine.consider(*key, &ad) else { continue };
@@ -77,21 +65,4 @@ pub(super) fn explain(
     }
     output.flush().context("standard output")?;
     Ok(if all_taken { Status::Done } else { Status::No })
-}
-
-/// Ads in long form with empty lines between them.
-fn split_ads(text: &[u8]) -> Vec<&[u8]> {
-    let mut ads = Vec::new();
-    let mut start = 0;
-    let mut at = 0;
-    for line in text.split_inclusive(|&byte| byte == b'\n') {
-        if line.trim_ascii().is_empty() {
-            ads.push(&text[start..at]);
-            start = at + line.len();
-        }
-        at += line.len();
-    }
-    ads.push(&text[start..]);
-    ads.retain(|ad| !ad.trim_ascii().is_empty());
-    ads
 }

@@ -7,12 +7,11 @@ use std::rc::Rc;
 use bstr::ByteSlice;
 
 use super::options::{Cli, Verb};
-use super::starter_program;
 use crate::classad::ClassAd;
 use crate::cli::common::{ConfigOptions, Problem, Session};
 use crate::config::{CommandPolicy, Config, LoadOptions, Who};
 use crate::os::RealWorld;
-use crate::runner::slot::surroundings_of;
+use crate::runner::slot::{NoStarter, StarterProgram, surroundings_of};
 use crate::slot::{ConfigureError, Limits, Settings, Surroundings, configure};
 use crate::world::World;
 
@@ -36,18 +35,14 @@ pub(super) fn load_with(cli: &Cli, knobs: &BTreeMap<String, String>) -> anyhow::
     let mut options = cli.config.clone();
     options.set_knob = knobs.clone().into_iter().chain(options.set_knob).collect();
     let (config, mut warnings) = read(&options, cli.local_name.as_deref(), &*world)?;
-    let mut around = surroundings_of(&config, &*world);
-    around.gpus = cli.gpus.as_deref().map(gpus).transpose()?;
+    let (mut around, mut warning) = (surroundings_of(&config, &*world), None);
     if matches!(cli.verb, Some(Verb::Simulate { .. })) {
         around.no_execute = None;
-    } else if let Ok(starter) = starter_program::find(cli, &config, &*world) {
-        let (abilities, warning) = starter_program::abilities(&starter, &*world);
-        if abilities.is_none() {
-            around.runtimes = starter_program::runtimes(&starter, &options, &config, &*world);
-        }
-        around.abilities = abilities;
-        warnings.extend(warning);
+    } else if let Ok(starter) = starter(cli, &config, &*world) {
+        (around, warning) = starter.surroundings(&config, &*world, &options.choice());
     }
+    around.gpus = cli.gpus.as_deref().map(gpus).transpose()?;
+    warnings.extend(warning);
     let configured = configure(&config, &*world, &around, cli.quirks.quirks, limits(cli)).map_err(problem)?;
     warnings.extend(configured.warnings);
     Ok(Loaded { config, world, around, settings: configured.settings, warnings })
@@ -93,6 +88,21 @@ pub(super) fn read(
         }
         Err(error) => Err(Problem::unreadable(error.to_string()).into()),
     }
+}
+
+/// The program that runs jobs.
+pub(super) fn starter(cli: &Cli, config: &Config, world: &dyn World) -> anyhow::Result<StarterProgram> {
+    let given = cli.run.starter.as_deref();
+    StarterProgram::find(given, config, world, cli.quirks.quirks).map_err(|error| {
+        let problem = Problem::unreadable(error.to_string());
+        match error {
+            NoStarter::Missing(_) => {
+                problem.hint("install it beside this program, or set STARTER in the configuration").into()
+            }
+            NoStarter::Lost(cause) => problem.caused_by(cause).into(),
+            NoStarter::Given(_) | NoStarter::Configured { .. } => problem.into(),
+        }
+    })
 }
 
 pub(super) fn limits(cli: &Cli) -> Limits {

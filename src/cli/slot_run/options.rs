@@ -67,7 +67,7 @@ pub(super) enum Verb {
     /// Make a running execution point read its configuration again
     #[command(hide = true)]
     Reconfig(ControlOptions),
-    /// Print the slots of a running execution point (also: vacate, drain, suspend, off ...)
+    /// Print slots of a running one (also vacate suspend continue drain undrain reconfig off)
     Status(ControlOptions),
     /// Tell which slots would take these jobs, and which part of START or of the limits says no
     Explain {

@@ -8,7 +8,6 @@ use bstr::{BString, ByteSlice};
 use super::load::{self, Loaded};
 use super::options::Cli;
 use super::starter_config::StarterConfig;
-use super::starter_program;
 use crate::cli::common::{Problem, Session, Status, standard_error};
 use crate::config::View;
 use crate::config::not_done::NotDone;
@@ -42,7 +41,7 @@ pub(super) fn run(cli: &Cli, session: &Session) -> anyhow::Result<Status> {
     let execute = load::directory(&config, world_of_config, "EXECUTE");
     let log = load::directory(&config, world_of_config, "LOG");
     check_directories(execute.as_deref(), log.as_deref()).map_err(Problem::unreadable)?;
-    let starter = starter_program::find(cli, &config, world_of_config)?;
+    let starter = load::starter(cli, &config, world_of_config)?;
     if !starter.path.is_file() {
         let path = starter.path.display();
         warnings.push(format!("STARTER: there is no file '{path}', so that no job can be started"));

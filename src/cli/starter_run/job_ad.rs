@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::Context;
 use bstr::ByteSlice;
 
-use super::super::common::{Problem, Session};
+use super::super::common::{Problem, Session, refuse_malformed};
 use crate::classad::ClassAd;
 use crate::classad::stream::AdReader;
 use crate::os::read_whole;
@@ -39,6 +39,9 @@ pub(super) fn job(
     strict: bool,
     session: &Session,
 ) -> anyhow::Result<ClassAd> {
+    if strict {
+        refuse_malformed(text, name)?;
+    }
     if !lines_only && matches!(text.trim_start().first(), Some(b'[' | b'{' | b'<')) {
         return one_ad(text, name);
     }

@@ -16,7 +16,9 @@ pub fn find(case: &Case, outcome: &Outcome, verdict: &Verdict) -> Vec<Finding> {
     let mut found = Vec::new();
     match &outcome.ending {
         Ending::Refused { reason } => found.push(Finding::new(Rule::BadPath, reason.clone(), "")),
-        Ending::NotStarted { reason, interpreter } => found.push(not_started(reason, interpreter.as_deref())),
+        Ending::NotStarted { reason, interpreter } => {
+            found.push(not_started(case, reason, interpreter.as_deref()))
+        }
         Ending::Ran(ended) => {
             // Output first: it is what people look at.
             output(case, ended, verdict, &mut found);
@@ -34,18 +36,23 @@ pub fn find(case: &Case, outcome: &Outcome, verdict: &Verdict) -> Vec<Finding> {
     found
 }
 
-fn not_started(reason: &str, interpreter: Option<&str>) -> Finding {
+/// Where a program that a hook needs has to be.
+fn install(case: &Case, name: &str) -> String {
+    let place = match case.hook.caller() {
+        Caller::Startd | Caller::Starter => "on every execution point",
+        Caller::Shadow | Caller::Router => "on the access point",
+    };
+    format!("install '{name}' {place}, or name another interpreter")
+}
+
+fn not_started(case: &Case, reason: &str, interpreter: Option<&str>) -> Finding {
     match interpreter {
         Some(name) if name.ends_with('\r') => Finding::new(
             Rule::MissingInterpreter,
             reason,
             "convert the file to Unix line ends, such as with sed -i 's/\\r$//'",
         ),
-        Some(name) => Finding::new(
-            Rule::MissingInterpreter,
-            reason,
-            format!("install '{name}' on every execution point, or name another interpreter"),
-        ),
+        Some(name) => Finding::new(Rule::MissingInterpreter, reason, install(case, name)),
         None if reason.contains("Text file busy") => Finding::new(
             Rule::BadPath,
             reason,
@@ -57,7 +64,9 @@ fn not_started(reason: &str, interpreter: Option<&str>) -> Finding {
 
 fn process(case: &Case, outcome: &Outcome, ended: &Ended, verdict: &Verdict, found: &mut Vec<Finding>) {
     let offered = ended.stdin.offered;
-    if ended.stdin.unread > 0 && ended.exit.is_some() {
+    // Whoever died of an exception did not come to it.
+    let died = ended.stderr.find("Traceback (most recent call last):").is_some();
+    if ended.stdin.unread > 0 && ended.exit.is_some() && !died {
         let unread = ended.stdin.unread;
         let message = if unread == offered {
             format!("none of the {offered} bytes of standard input were read")
@@ -67,7 +76,14 @@ fn process(case: &Case, outcome: &Outcome, ended: &Ended, verdict: &Verdict, fou
         found.push(Finding::new(
             Rule::InputNotRead,
             message,
-            "harmless to the caller; but the hook does not know its job then",
+            match case.hook.caller() {
+                Caller::Starter => {
+                    "harmless to the caller; the job is in the file that _CONDOR_JOB_AD names, too"
+                }
+                Caller::Startd | Caller::Shadow | Caller::Router => {
+                    "harmless to the caller; but the hook does not know its job then"
+                }
+            },
         ));
     }
     // What was killed with the hook at the end of patience is not left behind.
@@ -197,7 +213,7 @@ fn complaints(case: &Case, stderr: &[u8], found: &mut Vec<Finding>) {
             } else if name.contains(' ') {
                 "the whole rest of the first line is taken for a name; write #!/usr/bin/env -S".to_owned()
             } else {
-                format!("install '{name}' on every execution point, or name another interpreter")
+                install(case, &name)
             };
             found.push(Finding::new(
                 Rule::MissingInterpreter,
@@ -208,7 +224,13 @@ fn complaints(case: &Case, stderr: &[u8], found: &mut Vec<Finding>) {
             found.push(Finding::new(
                 Rule::MissingCommand,
                 format!("the command '{name}' is not found"),
-                "name it by its full path, or set PATH in the hook",
+                match name.as_str() {
+                    "source" => {
+                        "`source` is of bash: begin the hook with #!/bin/bash, or write `.`".to_owned()
+                    }
+                    _ if name.contains('/') => "there is no such file here".to_owned(),
+                    _ => "name it by its full path, or set PATH in the hook".to_owned(),
+                },
             ));
         }
     }
@@ -394,6 +416,24 @@ mod tests {
         assert_eq!(missing_interpreter("cat: x: No such file or directory"), None);
         let found = rules(HookType::PrepareJob, "", "env: 'python2': No such file or directory\n", 127);
         assert_eq!(found[0].0, "missing-interpreter");
+    }
+
+    #[test]
+    fn advice_fits_what_is_missing_and_where() {
+        let advice = |hook, stderr: &str| {
+            let case = Case::new(hook);
+            let ended = Ended { exit: Some(Exit::Code(127)), stderr: stderr.into(), ..Ended::default() };
+            let outcome = Outcome { ending: Ending::Ran(ended), took: Duration::from_millis(5) };
+            let verdict = super::super::verdict(&case, &outcome, b"/hook", &RealWorld::new(), Quirks::None);
+            let found = find(&case, &outcome, &verdict);
+            found.into_iter().find(|one| one.rule.word().starts_with("missing")).unwrap().advice
+        };
+        assert!(advice(HookType::PrepareJob, "h: 3: source: not found\n").contains("#!/bin/bash"));
+        assert!(advice(HookType::PrepareJob, "h: 3: jq: not found\n").contains("full path"));
+        assert!(!advice(HookType::PrepareJob, "h: 3: /x/jq: not found\n").contains("full path"));
+        let missing = "env: 'python2': No such file or directory\n";
+        assert!(advice(HookType::PrepareJob, missing).contains("on every execution point"));
+        assert!(advice(HookType::TranslateJob, missing).contains("on the access point"));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The live loop: children and signals become the machine's events, its actions become children and signals.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
 use std::time::Duration;
 
@@ -63,6 +63,10 @@ pub(super) struct Live<'a> {
     /// How the cron jobs were told to end.
     pub(super) cron_ends: Option<Shutdown>,
     pub(super) waiting: VecDeque<Event>,
+    /// What was told of the attributes of fetched jobs.
+    pub(super) told_of_work: BTreeSet<String>,
+    /// Jobs that were accepted and have no starter yet, as noted.
+    waiting_jobs: Vec<String>,
     measure: Measure,
     outcome: Outcome,
     /// Why starters cannot run, as the machine was told.
@@ -106,6 +110,8 @@ pub fn run(
         cron,
         cron_ends: None,
         waiting: VecDeque::new(),
+        told_of_work: BTreeSet::new(),
+        waiting_jobs: Vec::new(),
         measure,
         outcome: Outcome::default(),
         unable: None,
@@ -207,7 +213,13 @@ impl Live<'_> {
         }
         self.waiting.push_back(event);
         while let Some(event) = self.waiting.pop_front() {
-            for action in self.machine.step(clock::now(), event) {
+            let actions = self.machine.step(clock::now(), event);
+            let waiting = self.machine.waiting_jobs();
+            if waiting != self.waiting_jobs {
+                private::note_waiting(&self.options.private, &waiting);
+                self.waiting_jobs = waiting;
+            }
+            for action in actions {
                 self.act(action);
             }
         }
@@ -256,7 +268,7 @@ impl Live<'_> {
         self.events.tell(&event);
     }
 
-    fn warn(&mut self, slot: Option<String>, text: &str) {
+    pub(super) fn warn(&mut self, slot: Option<String>, text: &str) {
         let mut event = Told::new(clock::now(), Kind::Warning).reason(text);
         if let Some(slot) = slot {
             event = event.slot(slot);

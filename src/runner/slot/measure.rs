@@ -5,7 +5,7 @@ use std::path::Path;
 
 use nix::sys::statvfs::statvfs;
 
-use crate::os::{clock, process_table, strerror};
+use crate::os::{adapter, clock, process_table, strerror};
 use crate::slot::{Measured, Surroundings};
 use crate::time::Tick;
 
@@ -28,6 +28,7 @@ pub(super) fn surroundings(address: &str, execute: Option<&Path>) -> Surrounding
                 strerror(errno)
             ))
         }),
+        adapter: address.parse().ok().and_then(adapter::of_address),
         address: format!("<{address}:{port}?addrs={address}-{port}>"),
         disk_free: free,
         disk_total: total,

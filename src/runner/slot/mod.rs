@@ -16,6 +16,7 @@ mod private;
 mod relay;
 mod running_hooks;
 mod simulate;
+mod starter_program;
 mod starters;
 
 pub use account::{HookAccount, hook_account};
@@ -24,6 +25,7 @@ pub use control::{Answer, Request, SlotStatus, ask};
 pub use execute::{check_directories, check_room, clean_execute};
 pub use live::{Outcome, run};
 pub use measure::Measure;
-pub use options::{Check, Options, Reload, StarterProgram};
+pub use options::{Check, Options, Reload};
 pub use private::{JOB_NOTE, Private};
 pub use simulate::{Done, Job, Scenario, Simulation};
+pub use starter_program::{NoStarter, StarterProgram};

@@ -7,6 +7,7 @@ use std::time::Duration;
 use bstr::BString;
 
 use super::account::HookAccount;
+use super::starter_program::StarterProgram;
 use crate::process::Limit;
 use crate::quirks::Quirks;
 use crate::runner::hook_environment::DaemonEnvironment;
@@ -19,15 +20,6 @@ pub type Reload = Box<dyn FnMut() -> Result<(Settings, Vec<String>), String>>;
 
 /// Whether starters can read their configuration as it is now; why not.
 pub type Check = Box<dyn FnMut() -> Result<(), String>>;
-
-/// Which program runs jobs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StarterProgram {
-    /// Its path.
-    pub path: PathBuf,
-    /// Whether it is one that the administrator named: then only its exit status tells of its jobs.
-    pub foreign: bool,
-}
 
 /// How a live run is done.
 pub struct Options {

@@ -15,6 +15,8 @@ use crate::slot::HookRun;
 const PREFIX: &str = "htc-slot-run.";
 /// What the names of notes on fetch hooks begin with; their slot stands in them.
 const FETCH: &str = "fetch.";
+/// The note on jobs that wait for their slots, a line each.
+const WAITING: &str = "waiting";
 /// The note in a starter's directory: its job and slot. The starter removes it when it has come to an end.
 pub const JOB_NOTE: &str = "job";
 /// The file in it that is locked as long as its owner lives.
@@ -57,6 +59,12 @@ pub(super) fn forget_fetch(private: &Path, run: HookRun) {
     drop(fs::remove_file(fetch_note(private, run)));
 }
 
+/// Notes jobs that were accepted and have no starter yet: whoever is killed meanwhile loses them.
+pub(super) fn note_waiting(private: &Path, jobs: &[String]) {
+    let note = private.join(WAITING);
+    drop(if jobs.is_empty() { fs::remove_file(note) } else { fs::write(note, jobs.join("\n")) });
+}
+
 fn fetch_note(private: &Path, run: HookRun) -> PathBuf {
     private.join(format!("{FETCH}{}", run.0))
 }
@@ -72,6 +80,11 @@ fn under_way(directory: &Path) -> Vec<String> {
                 "a run that was killed had FETCH_WORK of {slot} under way: a job that it handed out is lost, unless its \
                  queue takes it back"
             ));
+        } else if entry.file_name() == WAITING {
+            let jobs = fs::read_to_string(entry.path()).unwrap_or_default();
+            let lost =
+                |job| format!("a run that was killed had accepted {job}, which waited for it: it is lost");
+            all.extend(jobs.lines().map(lost));
         } else if let Ok(job) = fs::read_to_string(entry.path().join(JOB_NOTE)) {
             all.push(format!("a run that was killed had accepted {job}: its starter did not come to an end"));
         }
@@ -114,14 +127,16 @@ mod tests {
         note_fetch(&left, HookRun(4), "slot1");
         note_fetch(&left, HookRun(5), "slot2");
         forget_fetch(&left, HookRun(5));
+        note_waiting(&left, &["job 8.0 for slot3".to_owned(), "job 9.0 for slot4".to_owned()]);
         let new = place.path().join("htc-slot-run.new");
         fs::create_dir(&new).unwrap();
         let foreign = place.path().join("other");
         fs::create_dir(&foreign).unwrap();
         fs::write(foreign.join(LOCK), "").unwrap();
         let (running, lost) = Private::new(place.path()).unwrap();
-        assert_eq!(lost.len(), 2, "{lost:?}");
+        assert_eq!(lost.len(), 4, "{lost:?}");
         assert!(lost[0].contains("FETCH_WORK of slot1") && lost[1].contains("job 3.0 in slot2"), "{lost:?}");
+        assert!(lost[2].contains("job 8.0 for slot3") && lost[3].contains("job 9.0 for slot4"), "{lost:?}");
         assert!(!left.exists() && new.exists() && foreign.exists());
         let (second, lost) = Private::new(place.path()).unwrap();
         assert!(lost.is_empty() && running.path().exists() && second.path().exists());

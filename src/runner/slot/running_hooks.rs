@@ -10,6 +10,7 @@ use super::private;
 use crate::hook::HookType;
 use crate::os::{Captured, Whom, clock};
 use crate::process::Exit;
+use crate::runner::config_lint::job_ad;
 use crate::runner::events::{Event as Told, Kind};
 use crate::slot::{Event, HookRun, SlotHook};
 use crate::time::Tick;
@@ -35,6 +36,8 @@ pub(super) struct RunningHook {
 
 /// A user is told each minute of hooks that are waited for without end.
 pub(super) const REMIND: Duration = Duration::from_secs(60);
+/// So much is told of the attributes of fetched jobs, and no more.
+const MOST_OF_WORK: usize = 100;
 /// How much of a hook's standard error is told.
 pub(super) const STDERR_SHOWN: usize = 2000;
 
@@ -55,10 +58,28 @@ impl Live<'_> {
             self.tell(Told::new(now, Kind::HookFailed).slot(&hook.slot).hook(hook.name).reason(&reason));
             self.step(Event::HookTimedOut { run: hook.run, reason });
         } else {
+            if hook.hook == SlotHook::FetchWork {
+                self.look_at_work(&hook.slot, &stdout.bytes);
+            }
             self.step(Event::HookEnded { run: hook.run, stdout: stdout.bytes, cut: stdout.cut });
         }
         if hook.hook == SlotHook::FetchWork {
             private::forget_fetch(&self.options.private, hook.run);
+        }
+    }
+
+    /// Tells of attributes of a fetched job that mean nothing, or not what was meant: each once.
+    fn look_at_work(&mut self, slot: &str, work: &[u8]) {
+        for finding in job_ad::lint("FETCH_WORK", work) {
+            // What is missing the starter tells of the job that lacks it; a bad line is a verdict.
+            if finding.spot.is_none() || finding.name.is_empty() {
+                continue;
+            }
+            let fix = finding.fix.map(|fix| format!("; {fix}")).unwrap_or_default();
+            let text = format!("FETCH_WORK: {}{fix}", finding.message);
+            if self.told_of_work.len() < MOST_OF_WORK && self.told_of_work.insert(text.clone()) {
+                self.warn(Some(slot.to_owned()), &text);
+            }
         }
     }
 

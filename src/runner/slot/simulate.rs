@@ -267,9 +267,14 @@ impl Simulation {
         }
         self.measure();
         if let Some(request) = done.request.filter(|request| !request.command.is_empty()) {
-            match request.meaning()? {
+            let known: Vec<&str> = self.machine.slots().map(|(_, id, ..)| id).collect();
+            let (at, verb) = (done.at, request.command.clone());
+            let meaning = request.check_slot(&known).and_then(|()| request.meaning());
+            match meaning.map_err(|reason| format!("the event at {at} s: {reason}"))? {
                 Meaning::Event(event) => self.step(*event),
-                Meaning::Reconfigure | Meaning::Status => {}
+                Meaning::Reconfigure | Meaning::Status => {
+                    return Err(format!("the event at {at} s: '{verb}' does nothing in a scenario"));
+                }
             }
         }
         Ok(())

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 use bstr::{BString, ByteSlice};
 
-use super::options::StarterProgram;
 use super::private::JOB_NOTE;
 use super::relay::Relay;
+use super::starter_program::StarterProgram;
 use crate::classad::{ClassAd, Value, format};
 use crate::process::{Ancestor, ChildSpec, Exit, LeftBehind, Stdio};
 use crate::slot::{SlotKey, StarterCall, StarterId, VacateReason};

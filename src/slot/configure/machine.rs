@@ -13,6 +13,8 @@ use crate::world::World;
 pub struct Surroundings {
     /// The execution point's address as it stands in ads and claim ids.
     pub address: String,
+    /// Hardware address and mask of the network adapter behind it, where there is one.
+    pub adapter: Option<(String, String)>,
     /// Why EXECUTE cannot be used, if it cannot: the SlotBrokenReason of all slots.
     pub no_execute: Option<String>,
     /// Free space of the file system of EXECUTE in KiB.
@@ -74,6 +76,13 @@ pub(super) fn publish(knobs: &Knobs<'_>, world: &dyn World, around: &Surrounding
     ] {
         ad.set(name, value);
     }
+    // As NetworkAdapterBase and DaemonCore publish them.
+    if let Some((hardware, mask)) = &around.adapter {
+        ad.set("HardwareAddress", hardware.as_str());
+        ad.set("SubnetMask", mask.as_str());
+    }
+    let network = knobs.string("PRIVATE_NETWORK_NAME").unwrap_or_else(|| host.clone());
+    ad.set("PrivateNetworkName", network);
     ad.set("UidDomain", knobs.string("UID_DOMAIN").unwrap_or_else(|| host.clone()));
     ad.set("FileSystemDomain", knobs.string("FILESYSTEM_DOMAIN").unwrap_or(host));
     ad.set("HasIOProxy", true);

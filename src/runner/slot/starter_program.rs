@@ -1,0 +1,200 @@
+//! The program that runs jobs: STARTER where somebody names one, else the sibling; and what it says it can do.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use bstr::{BString, ByteSlice};
+
+use super::at_rest::surroundings_of;
+use crate::classad::ClassAd;
+use crate::config::Config;
+use crate::quirks::{Quirk, Quirks};
+use crate::runner::hook_environment::ConfigChoice;
+use crate::slot::Surroundings;
+use crate::world::{Command, World};
+
+/// The sibling program that runs jobs.
+const SIBLING: &str = "htc-starter-run";
+/// How long another starter may take to say what it can do; 25.14 waits without end.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// How long our own may take to try the container runtimes of the machine, each call of which has a limit of its own.
+const RUNTIMES_PATIENCE: Duration = Duration::from_secs(300);
+/// What it tells of them.
+const RUNTIMES: [&str; 12] = [
+    "HasDocker",
+    "HasDockerURL",
+    "HasContainer",
+    "DockerVersion",
+    "DockerOfflineReason",
+    "HasSingularity",
+    "HasSandboxImage",
+    "HasSIF",
+    "HasPidNamespaces",
+    "SingularityVersion",
+    "SingularityOfflineReason",
+    "SingularityUserNamespaces",
+];
+
+/// Which program runs jobs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StarterProgram {
+    /// Its path.
+    pub path: PathBuf,
+    /// Whether it is one that the administrator named: then only its exit status tells of its jobs.
+    pub foreign: bool,
+}
+
+/// Why there is no program that runs jobs.
+#[derive(Debug, thiserror::Error)]
+pub enum NoStarter {
+    /// The one that was given cannot be run.
+    #[error("--starter: '{}' {}", .0.display(), if .0.is_file() { "cannot be executed" } else { "is no file" })]
+    Given(PathBuf),
+    /// STARTER names nothing.
+    #[error("{place}: STARTER: there is no file '{}'", path.display())]
+    Configured {
+        /// Where it is set.
+        place: String,
+        /// What it says.
+        path: PathBuf,
+    },
+    /// The sibling is not where it is installed.
+    #[error("'{}', which runs the jobs, is missing", .0.display())]
+    Missing(PathBuf),
+    /// Nobody knows where that would be.
+    #[error("cannot find the directory of this program")]
+    Lost(#[source] io::Error),
+}
+
+impl StarterProgram {
+    /// `given`, or STARTER where a source sets it, else the program beside us.
+    ///
+    /// # Errors
+    /// It is missing. 25.14 goes on without one named by STARTER, accepts jobs and loses them, which `--quirks reference` does.
+    pub fn find(
+        given: Option<&Path>,
+        config: &Config,
+        world: &dyn World,
+        quirks: Quirks,
+    ) -> Result<Self, NoStarter> {
+        // Absolute, so that a name without slash is not looked for in PATH.
+        let program = |path: &Path| StarterProgram {
+            path: std::path::absolute(path).unwrap_or_else(|_| path.to_owned()),
+            foreign: path.file_name().is_none_or(|name| name != SIBLING),
+        };
+        if let Some(path) = given {
+            let usable = world.may_execute(path) && path.is_file();
+            return if usable { Ok(program(path)) } else { Err(NoStarter::Given(path.to_owned())) };
+        }
+        if let Some(setting) = config.view(world).string("STARTER").ok().flatten()
+            && !setting.origin.is_default()
+        {
+            let path = setting.value.to_path_lossy().into_owned();
+            if !path.is_file() && !quirks.has(Quirk::StarterUnchecked) {
+                // The words of the reference for what stands above all files.
+                let place = setting.origin.to_string().replace("<Over>", "--set-knob");
+                return Err(NoStarter::Configured { place, path });
+            }
+            return Ok(program(&path));
+        }
+        let path = std::env::current_exe().map_err(NoStarter::Lost)?.with_file_name(SIBLING);
+        if path.is_file() { Ok(program(&path)) } else { Err(NoStarter::Missing(path)) }
+    }
+
+    /// What is around the slots of a configuration on this machine when this program runs their jobs, which it is asked what it
+    /// can do; and a warning where it does not say.
+    pub fn surroundings(
+        &self,
+        config: &Config,
+        world: &dyn World,
+        choice: &ConfigChoice,
+    ) -> (Surroundings, Option<String>) {
+        let mut around = surroundings_of(config, world);
+        let mut warning = None;
+        if self.foreign {
+            (around.abilities, warning) = self.abilities(world);
+        } else {
+            around.runtimes = self.runtimes(config, world, choice);
+        }
+        (around, warning)
+    }
+
+    /// What a starter that is not ours prints when it is called with `-classad` (`Starter::config`); empty if that cannot be read
+    /// as an ad, or is nothing, which the warning says.
+    fn abilities(&self, world: &dyn World) -> (Option<ClassAd>, Option<String>) {
+        match self.asked(world) {
+            Ok(ad) => (Some(ad), None),
+            Err(reason) => {
+                let path = self.path.display();
+                let warning = format!(
+                    "the starter '{path}' does not say what it can do: '-classad' {reason}; the slots are without its Has* \
+                     attributes"
+                );
+                (Some(ClassAd::new()), Some(warning))
+            }
+        }
+    }
+
+    /// What our own starter finds out about the container runtimes of the machine; asked only where there is one.
+    fn runtimes(&self, config: &Config, world: &dyn World, choice: &ConfigChoice) -> ClassAd {
+        let there = |knob: &str| {
+            let path = config.view(world).string(knob).ok().flatten().map(|setting| setting.value);
+            let path = path.map(|path| path.strip_prefix(b"sudo ").map_or(path.clone(), BString::from));
+            path.is_some_and(|path| world.stat(path.to_path_lossy().as_ref()).is_ok())
+        };
+        let Some(path) = <[u8]>::from_path(&self.path).filter(|_| there("DOCKER") || there("SINGULARITY"))
+        else {
+            return ClassAd::new();
+        };
+        let mut argv = vec![BString::from(path), "--classad".into()];
+        if let Some(file) = &choice.file {
+            argv.extend(["--config-file".into(), BString::from(<[u8]>::from_path(file).unwrap_or_default())]);
+        }
+        for (name, value) in &choice.knobs {
+            argv.extend(["--set-knob".into(), [name.as_slice(), value].join(&b'=').into()]);
+        }
+        if choice.no_env {
+            argv.push("--no-env".into());
+        }
+        let command = Command {
+            argv,
+            stdin: Vec::new(),
+            merge_stderr: false,
+            timeout: RUNTIMES_PATIENCE,
+            output_limit: 1 << 20,
+        };
+        let mut ad = ClassAd::new();
+        for line in world.run(&command).map(|output| output.stdout).unwrap_or_default().lines() {
+            let name = line.split(|byte| *byte == b' ').next().unwrap_or_default();
+            if RUNTIMES.iter().any(|known| known.as_bytes() == name) {
+                // A line that is none tells nothing.
+                let _ = ad.insert_line(line);
+            }
+        }
+        ad
+    }
+
+    fn asked(&self, world: &dyn World) -> Result<ClassAd, String> {
+        let path = <[u8]>::from_path(&self.path).ok_or("cannot be asked for")?;
+        let command = Command {
+            argv: vec![BString::from(path), "-classad".into()],
+            stdin: Vec::new(),
+            merge_stderr: false,
+            timeout: PATIENCE,
+            output_limit: 1 << 20,
+        };
+        let output = world.run(&command).map_err(|error| format!("failed ({error})"))?;
+        let mut ad = ClassAd::new();
+        for line in output.stdout.lines() {
+            if ad.insert_line(line).is_err() {
+                return Err(format!("prints '{}', which is no attribute", line.as_bstr()));
+            }
+        }
+        match ad.is_empty() {
+            true => Err("prints nothing".to_owned()),
+            false => Ok(ad),
+        }
+    }
+}
