@@ -74,6 +74,30 @@ fn one_changed_answer_of_a_corpus_is_the_one_that_fails() -> Result<(), String> 
     Ok(())
 }
 
+/// Of each program that is asked: one answer with a line more.
+#[test]
+fn one_changed_answer_of_a_program_is_the_one_that_fails() -> Result<(), String> {
+    let own = std::env::current_exe().map_err(|error| error.to_string())?;
+    let programs = own.parent().and_then(Path::parent).ok_or("no directory of programs")?;
+    let place = tempfile::tempdir().map_err(|error| error.to_string())?;
+    for kind in KINDS.iter().filter(|kind| kind.program.is_some_and(|name| programs.join(name).exists())) {
+        let mut cases = lines(&kind.copy())?;
+        cases.truncate(30);
+        let file = place.path().join(format!("{}.jsonl", kind.name));
+        let flipped = cases.len() / 2;
+        let mut case: serde_json::Value =
+            serde_json::from_str(&cases[flipped]).map_err(|error| error.to_string())?;
+        let answer = case["stdout"].as_str().ok_or("an answer without output")?.to_owned();
+        case["stdout"] = format!("{answer}one more\n").into();
+        cases[flipped] = case.to_string();
+        std::fs::write(&file, cases.join("\n") + "\n").map_err(|error| error.to_string())?;
+        let outcome = kind.run(std::slice::from_ref(&file), programs)?;
+        let failed: Vec<&String> = outcome.failed.iter().map(|(id, _)| id).collect();
+        assert_eq!(failed, [&ids(&file)?[flipped]], "{}", kind.name);
+    }
+    Ok(())
+}
+
 #[test]
 fn every_listed_difference_is_about_a_case_that_there_is() -> Result<(), String> {
     let differences = Differences::load()?;

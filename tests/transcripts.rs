@@ -13,7 +13,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use harness::transcript::attempts::Attempts;
+use harness::transcript::exceptions::Exceptions;
+use harness::transcript::not_done::List;
 use harness::transcript::outcome::{Outcome, total};
+use harness::transcript::subject::Subject;
 use harness::transcript::{Options, processes, replay, report};
 
 /// Recordings that no clock decides: layouts of slots and their ads, policy in virtual time, the starter by hand, lives of
@@ -88,6 +92,46 @@ fn one_changed_answer_of_a_recording_is_the_one_difference() {
     let told: Vec<String> = outcomes[0].differences.iter().map(ToString::to_string).collect();
     assert_eq!(told.len(), 1, "{told:?}");
     assert!(told[0].contains("002-TRANSLATE_JOB") && told[0].contains("sleep' '5"), "{told:?}");
+}
+
+/// An answer of a starter by hand, of slots in virtual time, and of an execution point whose files are not listed.
+#[test]
+fn one_changed_answer_of_a_case_or_of_a_slot_is_the_one_difference() {
+    let place = tempfile::tempdir().expect("a directory");
+    let flips = [
+        ("c01", "cases/002-v1-empty/exit", "exited 0", "exited 1"),
+        ("p34", "events.jsonl", "\"to\": \"Claimed/Retiring\"", "\"to\": \"Claimed/Suspended\""),
+    ];
+    for (name, file, from, to) in flips {
+        let other = place.path().join(name);
+        let Some(_) = copy(name, &other) else { return };
+        let text = std::fs::read_to_string(other.join(file)).expect(file);
+        assert!(text.contains(from), "{name}");
+        std::fs::write(other.join(file), text.replacen(from, to, 1)).expect("written");
+        let outcomes = play(&[other]);
+        if outcomes[0].not_here.is_some() {
+            continue;
+        }
+        let told: Vec<String> = outcomes[0].differences.iter().map(ToString::to_string).collect();
+        assert_eq!(told.len(), 1, "{name}: {told:?}");
+    }
+}
+
+/// Every title in a list is that of a recording. (Cases are looked for when their recording is played.)
+#[test]
+fn what_the_lists_name_is_there() {
+    let Some(directories) = recordings(&["s", "c", "p", "r"]) else {
+        return println!("not run: no recordings in {}", shared().display());
+    };
+    let titles: Vec<String> =
+        directories.iter().map(|directory| Subject::of(directory).title().to_owned()).collect();
+    let not_done = List::load().expect("the list");
+    let exceptions = Exceptions::load().expect("the list");
+    let attempts = Attempts::load().expect("the list");
+    let listed = not_done.entries().map(|entry| entry.recording.as_str());
+    let listed = listed.chain(exceptions.titles()).chain(attempts.titles());
+    let unknown: Vec<&str> = listed.filter(|title| !titles.iter().any(|known| known == title)).collect();
+    assert!(unknown.is_empty(), "no recordings of these titles: {unknown:#?}");
 }
 
 /// A starter that is killed leaves its job, suspended perhaps: the replay ends and tells it (c12, `suspend-at-exec`).

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use super::Result;
+use super::findings::Difference;
 use super::outcome::Tally;
 use super::readings::Reading;
 use super::subject::Subject;
@@ -34,7 +35,6 @@ pub struct Exception {
     /// What may differ.
     allow: Allow,
     /// Why it must.
-    #[allow(dead_code, reason = "it is there for people; a test sees that it is not empty")]
     reason: String,
     /// Another daemon did it, so that it was not to be compared at all.
     #[serde(default)]
@@ -68,8 +68,11 @@ pub enum Allow {
 }
 
 impl Exception {
-    /// Counts what it allows.
-    pub fn count(&self, values: &mut Tally) {
+    /// Counts what it allows at a place: what, and its name. `HTC_REPLAY_SAID` has it printed.
+    pub fn count(&self, (place, what, name): (&str, &str, &str), values: &mut Tally) {
+        if std::env::var_os("HTC_REPLAY_SAID").is_some() {
+            println!("excused {what} {name} in {place}: {}", self.reason);
+        }
         if self.of_others { values.skipped += 1 } else { values.excused += 1 }
     }
 }
@@ -78,6 +81,29 @@ impl Exceptions {
     /// Reads the list.
     pub fn load() -> Result<Self> {
         toml::from_str(LIST).map_err(|error| format!("exceptions.toml: {error}"))
+    }
+
+    /// Titles of recordings that are listed.
+    pub fn titles(&self) -> impl Iterator<Item = &str> {
+        self.exception.iter().flat_map(|exception| exception.recordings.iter().map(String::as_str))
+    }
+
+    /// Beginnings of cases that are listed of this one recording, and that it does not have; `known` are those it has.
+    pub fn unknown(&self, subject: &Subject, known: &[&str]) -> Vec<Difference> {
+        let here = self
+            .exception
+            .iter()
+            .filter(|exception| matches!(&exception.recordings[..], [title] if subject.is(title)));
+        let listed = here.flat_map(|exception| exception.cases.iter().map(move |case| (exception, case)));
+        let missing = listed.filter(|(_, case)| !known.iter().any(|name| name.starts_with(case.as_str())));
+        missing
+            .map(|(exception, case)| Difference {
+                place: case.clone(),
+                what: "exception".to_owned(),
+                recorded: Some(exception.reason.clone()),
+                ours: Some("the recording has no such case (exceptions.toml)".to_owned()),
+            })
+            .collect()
     }
 
     /// Whether two values that differ agree as far as values of this name can.

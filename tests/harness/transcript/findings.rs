@@ -179,7 +179,7 @@ impl<'a> Findings<'a> {
             }
             let wanted = if now.is_some() { Allow::Value } else { Allow::Missing };
             if let Some(exception) = self.exceptions.find((self.subject, place), what, name, wanted) {
-                exception.count(&mut self.counts.values);
+                exception.count((place, what, name), &mut self.counts.values);
                 continue;
             }
             self.counts.values.compared += 1;
@@ -187,7 +187,7 @@ impl<'a> Findings<'a> {
         }
         for (name, now) in ours.iter().filter(|(name, _)| !recorded.contains_key(*name)) {
             match self.exceptions.find((self.subject, place), what, name, Allow::Extra) {
-                Some(exception) => exception.count(&mut self.counts.values),
+                Some(exception) => exception.count((place, what, name), &mut self.counts.values),
                 None => self.differ(place, &format!("{what} {name}"), None, Some(now.clone())),
             }
         }

@@ -12,7 +12,7 @@ pub mod attempts;
 mod calls;
 mod compare;
 mod edits;
-mod exceptions;
+pub mod exceptions;
 mod findings;
 mod normalise;
 pub mod not_done;
@@ -91,7 +91,7 @@ const SHORT: Duration = Duration::from_secs(90);
 
 fn replay_one(directory: &Path, options: &Options) -> Outcome {
     let mut best = attempt(directory, options, 1);
-    let once = router::is_one(directory) || policy::is_one(directory) || alone::is_pool(directory);
+    let once = router::is_one(directory) || policy::is_one(directory) || alone::is_family(directory);
     for number in 2..=ATTEMPTS {
         let differs = (1..=RACES).contains(&best.differences.len()) && best.fault.is_none();
         if !differs || best.took > SHORT || options.keep || once {

@@ -37,10 +37,6 @@ pub struct Entry {
 impl Entry {
     /// Whether it is about this case; one without cases is about all.
     pub fn is_about(&self, case: Option<&str>) -> bool {
-        let fits = |listed: &String, case: &str| match listed.strip_suffix('*') {
-            Some(beginning) => case.starts_with(beginning),
-            None => case == listed,
-        };
         self.cases.is_empty() || case.is_some_and(|case| self.cases.iter().any(|listed| fits(listed, case)))
     }
 }
@@ -71,31 +67,60 @@ impl List {
     /// differences are told below their names.
     pub fn settle(&self, subject: &Subject, outcome: &mut Outcome) {
         for Entry { reason, cases, .. } in self.of(subject) {
-            let is_listed = |difference: &Difference| {
-                let words: Vec<&str> = difference.place.split(' ').collect();
-                let name = if words[0] == "job" {
-                    words.get(..2).unwrap_or(&words).join(" ")
-                } else {
-                    words[0].to_owned()
-                };
-                cases.is_empty() || cases.contains(&name)
-            };
-            let before = outcome.differences.len();
-            outcome.differences.retain(|difference| !is_listed(difference));
-            let fault = cases.is_empty() && outcome.fault.take().is_some();
-            if before == outcome.differences.len() && !fault {
-                if outcome.fault.is_none() {
-                    outcome.differences.push(passes(&cases.join(", "), reason));
-                }
+            if cases.is_empty() {
+                self.settle_all(reason, outcome);
                 continue;
             }
-            if cases.is_empty() {
-                outcome.counts = outcome.counts.skipped();
+            for case in cases {
+                let before = outcome.differences.len();
+                outcome.differences.retain(|difference| case_of(difference) != *case);
+                if before > outcome.differences.len() {
+                    outcome.not_done.push(NotDone { reason: reason.clone(), case: Some(case.clone()) });
+                } else if outcome.fault.is_none() {
+                    outcome.differences.push(passes(case, reason));
+                }
             }
-            let case = (!cases.is_empty()).then(|| cases.join(", "));
-            outcome.not_done.push(NotDone { reason: reason.clone(), case });
         }
     }
+
+    fn settle_all(&self, reason: &str, outcome: &mut Outcome) {
+        let fault = outcome.fault.take().is_some();
+        if outcome.differences.is_empty() && !fault {
+            return outcome.differences.push(passes("", reason));
+        }
+        outcome.differences.clear();
+        outcome.counts = outcome.counts.skipped();
+        outcome.not_done.push(NotDone { reason: reason.to_owned(), case: None });
+    }
+
+    /// Cases that are listed of a recording, and that it does not have; `known` are those it has.
+    pub fn unknown(&self, subject: &Subject, known: &[&str]) -> Vec<Difference> {
+        let listed = self.of(subject).flat_map(|entry| entry.cases.iter().map(move |case| (entry, case)));
+        let missing = listed.filter(|(_, case)| !known.iter().any(|name| fits(case, name)));
+        missing
+            .map(|(entry, case)| Difference {
+                place: case.clone(),
+                what: "not done".to_owned(),
+                recorded: Some(entry.reason.clone()),
+                ours: Some("the recording has no such case (tests/not_done.toml)".to_owned()),
+            })
+            .collect()
+    }
+}
+
+/// Whether a listed name, or beginning of names before a `*`, is that of a case.
+fn fits(listed: &str, case: &str) -> bool {
+    match listed.strip_suffix('*') {
+        Some(beginning) => case.starts_with(beginning),
+        None => case == listed,
+    }
+}
+
+/// The job or the run of a starter that a difference is told of.
+fn case_of(difference: &Difference) -> String {
+    let words: Vec<&str> = difference.place.split(' ').collect();
+    let words = if words[0] == "job" { words.get(..2).unwrap_or(&words) } else { &words[..1] };
+    words.join(" ")
 }
 
 /// A case that is listed although nothing of it differs.
@@ -125,6 +150,22 @@ mod tests {
         let mut failing = Outcome { fault: Some("cannot fly".to_owned()), ..Outcome::of("two".to_owned()) };
         list.settle(&subject, &mut failing);
         assert_eq!((failing.fault, failing.not_done.len()), (None, 1));
+        let place = |place: &str| Difference { place: place.to_owned(), ..passes("", "") };
+        let list: List = toml::from_str(
+            "[[not_done]]\nfeature = \"x\"\nrecording = \"\"\ncases = [\"job 1.0\", \"2-*\"]\n",
+        )
+        .unwrap();
+        let differences = vec![place("job 1.0 003-FETCH"), place("job 3.0")];
+        let mut outcome = Outcome { differences, ..Outcome::of("three".to_owned()) };
+        list.settle(&subject, &mut outcome);
+        let told: Vec<&str> = outcome.differences.iter().map(|it| it.place.as_str()).collect();
+        assert_eq!((told, outcome.not_done.len()), (vec!["job 3.0", "2-*"], 1));
+        assert_eq!(list.unknown(&subject, &["job 1.0", "2-two"]).len(), 0);
+        assert_eq!(list.unknown(&subject, &["job 1.00", "1-2-two"]).len(), 2);
+        let list: List = toml::from_str(
+            "[[not_done]]\nfeature = \"\"\nrecording = \"y\"\n[[not_done]]\nfeature = \"\"\nrecording = \"y\"\ncases = [\"1-*\"]\n",
+        )
+        .unwrap();
         assert!(list.not_done[1].is_about(Some("1-one")) && !list.not_done[1].is_about(Some("2-two")));
         assert!(!list.not_done[1].is_about(None));
     }

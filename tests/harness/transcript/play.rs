@@ -260,6 +260,27 @@ fn wait_until(child: &mut Child, due: Instant) -> Result<bool> {
     }
 }
 
+/// How long a program that should run may be in coming.
+const LATE: Duration = Duration::from_secs(15);
+
+/// Waits until a program of this name has begun, unless the child ends or it is too late.
+fn wait_for_program(child: &mut Child, stage: &Stage, name: &str) -> Result<()> {
+    let end = Instant::now() + LATE;
+    let called = format!("-{name}-");
+    let has_begun = || {
+        let records = fs::read_dir(stage.records()).into_iter().flatten().flatten();
+        records.into_iter().any(|record| {
+            record.file_name().to_string_lossy().contains(&called) && record.path().join("ready").exists()
+        })
+    };
+    while !has_begun() && Instant::now() < end {
+        if !wait_until(child, Instant::now() + Duration::from_millis(20))? {
+            break;
+        }
+    }
+    Ok(())
+}
+
 /// Waits for the end, at most so long; then kills.
 fn wait(mut child: Child, limit: Duration) -> Result<String> {
     if wait_until(&mut child, Instant::now() + limit)? {
@@ -355,9 +376,13 @@ pub fn run_case(
         .spawn()
         .map_err(|error| format!("{}: {error}", case.name))?;
     let begun = Instant::now();
+    let mut awaited = case.awaited.as_deref();
     for (at, name) in &case.signals {
         if !wait_until(&mut child, begun + Duration::from_secs_f64(*at))? {
             break;
+        }
+        if let Some(program) = awaited.take() {
+            wait_for_program(&mut child, stage, program)?;
         }
         if let Ok(number) = name.parse::<Signal>() {
             signal(&child, number);

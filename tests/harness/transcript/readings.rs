@@ -61,7 +61,8 @@ fn since(value: &str, ad: &Values) -> Option<i64> {
     Some(value.parse::<i64>().ok()? - clock.parse::<i64>().ok()?)
 }
 
-fn kind(value: &str) -> &'static str {
+/// What a value is.
+pub fn kind(value: &str) -> &'static str {
     match value {
         "true" | "false" => "truth value",
         "undefined" => "undefined",

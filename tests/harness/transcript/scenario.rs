@@ -53,6 +53,8 @@ pub struct Case {
     pub exit: String,
     /// Signals sent to it: seconds since its start, and the name.
     pub signals: Vec<(f64, String)>,
+    /// The program that ran when the first signal came: it is waited for, as this machine may be slower.
+    pub awaited: Option<String>,
     /// Variables it got beside the usual ones.
     pub environment: Vec<(String, String)>,
 }
@@ -383,6 +385,7 @@ fn cases(directory: &Path, actions: &[Action]) -> Result<Vec<Case>> {
                 .map(|(name, value)| (name.to_owned(), value.to_owned()))
                 .collect(),
             signals,
+            awaited: None,
             start,
             name,
         });

@@ -46,6 +46,8 @@ pub struct Case {
     pub events: String,
     /// Whether listings are of iwd/ alone, and begin there.
     pub in_iwd: bool,
+    /// Things of the recording that nothing here corresponds to: what a shadow wrote, modes of the machine that submitted.
+    pub without_counterpart: usize,
     /// What the double of a container runtime was told to do: its file in state/, and the text.
     pub double: Option<String>,
     /// Whether it was given a directory as an image.
@@ -115,7 +117,8 @@ impl Case {
             let (at, signal) = line.strip_suffix(" to the starter")?.split_once(' ')?;
             Some((at.parse().ok()?, signal.to_owned()))
         };
-        let run = scenario::Case {
+        let (calls, recorded) = calls(at, value, known)?;
+        let mut run = scenario::Case {
             name: name.clone(),
             start: 0.0,
             argv,
@@ -123,6 +126,7 @@ impl Case {
             stdout: optional("stdout").unwrap_or_default(),
             exit: String::from_utf8_lossy(&optional("exit").unwrap_or_default()).trim().to_owned(),
             signals: events.lines().filter_map(sent).collect(),
+            awaited: None,
             // A line without a value says that a variable is not there, as it is not here.
             environment: String::from_utf8_lossy(&optional("env.extra").unwrap_or_default())
                 .lines()
@@ -130,7 +134,9 @@ impl Case {
                 .map(|(name, value)| (name.to_owned(), value.to_owned()))
                 .collect(),
         };
-        let (calls, recorded) = calls(at, value, known)?;
+        // Not a hook, nor the runtime that starts it.
+        let job = calls.iter().find(|call| call.is_job() && call.name != "docker");
+        run.awaited = job.filter(|_| !run.signals.is_empty()).map(|call| call.name.clone());
         let listing =
             |file: &str| optional(file).map(|bytes| scenario::layout(&String::from_utf8_lossy(&bytes)));
         let changes = optional("ls.diff").map(|bytes| {
@@ -150,6 +156,7 @@ impl Case {
         let told = value.get("result").and_then(Value::as_object).into_iter().flatten();
         let told = told.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())));
         Ok(Case {
+            without_counterpart: 0,
             result: (!at.join("stdout").exists()).then(|| told.collect()),
             run,
             config: optional("config").unwrap_or_default(),

@@ -19,7 +19,7 @@ use super::findings::Findings;
 use super::not_done::{List, passes};
 use super::outcome::NotDone;
 use super::subject::Subject;
-use super::{Options, Outcome, Result, play, processes, recorded};
+use super::{ATTEMPTS, Options, Outcome, Result, play, processes, recorded};
 use case::{Case, Family};
 use layout::Ground;
 
@@ -28,8 +28,6 @@ pub fn is_family(directory: &Path) -> bool {
     let by_hand = directory.join("cases.jsonl").is_file() && !directory.join("timeline.txt").exists();
     by_hand || pool::is_one(directory)
 }
-
-pub use pool::is_one as is_pool;
 
 /// Replays its cases, some at a time, and fills in what came of them.
 pub fn replay(directory: &Path, subject: &Subject, options: &Options, outcome: &mut Outcome) -> Result<()> {
@@ -44,24 +42,58 @@ pub fn replay(directory: &Path, subject: &Subject, options: &Options, outcome: &
     let only = options.case.as_deref();
     let wanted = |case: &&Case| only.is_none_or(|only| case.name.starts_with(only));
     let cases: Vec<&Case> = family.cases.iter().filter(wanted).collect();
-    let next = AtomicUsize::new(0);
+    let list = List::load()?;
+    let (next, attempts) = (AtomicUsize::new(0), AtomicUsize::new(1));
     let done = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
         for _ in 0..options.parallel.clamp(1, 8) {
             scope.spawn(|| {
                 while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let mut findings = Findings::new(&exceptions, subject, accounts.own, None);
-                    let kept = one(&family, case, &accounts, options, &mut findings);
-                    if let Ok(mut done) = done.lock() {
+                    let fresh = || Findings::new(&exceptions, subject, accounts.own, None);
+                    let once =
+                        options.keep || pool::is_one(directory) || list.reason(subject, &case.name).is_some();
+                    let mut best: Option<(Result<Option<Kept>>, Findings<'_>)> = None;
+                    let mut played = 0;
+                    // A case is small: what differs by the moment is played again by itself.
+                    while played < if once { 1 } else { ATTEMPTS } {
+                        played += 1;
+                        let mut findings = fresh();
+                        let kept = one(&family, case, &accounts, options, &mut findings);
+                        let equal = kept.is_ok() && findings.differences.is_empty();
+                        let fewer = best.as_ref().is_none_or(|(ran, best)| {
+                            ran.is_err() || findings.differences.len() < best.differences.len()
+                        });
+                        if fewer {
+                            best = Some((kept, findings));
+                        }
+                        if equal {
+                            break;
+                        }
+                    }
+                    attempts.fetch_max(played, Ordering::Relaxed);
+                    if let (Ok(mut done), Some((kept, findings))) = (done.lock(), best) {
                         done.push((case.name.clone(), kept, findings));
                     }
                 }
             });
         }
     });
+    let without: usize = cases.iter().map(|case| case.without_counterpart).sum();
+    outcome.counts.values.skipped += without;
+    if without > 0 {
+        outcome.left_out.push(format!(
+            "{}: {without} logs of shadows and modes of files on the machine that submitted",
+            family.name
+        ));
+    }
     let mut done = done.into_inner().map_err(|_| "a case ended the harness".to_owned())?;
     done.sort_by(|a, b| a.0.cmp(&b.0));
-    let list = List::load()?;
+    outcome.attempts = attempts.into_inner();
+    if only.is_none() {
+        let known: Vec<&str> = family.cases.iter().map(|case| case.name.as_str()).collect();
+        outcome.differences.extend(list.unknown(subject, &known));
+        outcome.differences.extend(exceptions.unknown(subject, &known));
+    }
     for (name, ran, mut findings) in done {
         match ran {
             Ok(None) => {}

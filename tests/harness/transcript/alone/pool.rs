@@ -161,11 +161,13 @@ pub fn read(directory: &Path) -> Result<Family> {
         case.run.stdin = ad.replace(&format!("@LOCAL_DIR@/j/{name}"), "@LOCAL_DIR@/iwd").into_bytes();
         case.run.exit = "exited 0".to_owned();
         // The modes are those of the machine that submitted.
-        case.after = None;
+        let modes = case.after.take().map_or(0, |entries| entries.len());
         case.in_iwd = true;
         collect(&place.join("files"), "iwd", &mut case.files);
         // The shadow wrote it, as the starter does by hand if it is told to.
+        let all = case.files.len();
         case.files.retain(|(path, _)| path != "iwd/log");
+        case.without_counterpart = modes + all - case.files.len();
         cases.push(case);
     }
     let config = directory.join("condor_config");

@@ -8,6 +8,8 @@ use htc_hooks::classad::ClassAd;
 use htc_hooks::classad::format::long;
 
 use super::super::findings::Difference;
+use super::super::outcome::Tally;
+use super::super::readings::kind;
 use super::super::{Outcome, Result};
 use super::compare::tick;
 use super::player::{Played, Sent};
@@ -29,9 +31,6 @@ const WITHOUT_COUNTERPART: &[&str] = &[
     "MyAddress",
     "AddressV1",
     "StartdIpAddr",
-    "HardwareAddress",
-    "SubnetMask",
-    "PrivateNetworkName",
     "IsWake*",
     "WakeOnLan*",
     "PublicClaimId",
@@ -145,7 +144,7 @@ pub fn compare(recording: &Recording, played: &Played, outcome: &mut Outcome) ->
             let ours = played.sent.iter().filter(near).map(|sent| attributes(&sent.ad, played));
             let compared = ours.map(|ours| differences(recording, &recorded, &ours));
             let place = format!("ads/{name} {slot}");
-            let Some((counted, mut found)) = compared.min_by_key(|(_, found)| found.len()) else {
+            let Some((tally, mut found)) = compared.min_by_key(|(_, found)| found.len()) else {
                 outcome.differences.push(Difference {
                     place,
                     what: "ad".to_owned(),
@@ -154,9 +153,7 @@ pub fn compare(recording: &Recording, played: &Played, outcome: &mut Outcome) ->
                 });
                 continue;
             };
-            outcome.counts.values.compared += counted;
-            outcome.counts.values.skipped +=
-                recorded.keys().filter(|name| is_without_counterpart(name)).count();
+            outcome.counts.values += tally;
             found.iter_mut().for_each(|found| found.place.clone_from(&place));
             outcome.differences.append(&mut found);
         }
@@ -210,14 +207,34 @@ fn attributes(ad: &ClassAd, played: &Played) -> Attributes {
     attributes_of(&taken_out(&String::from_utf8_lossy(&text), &played.local, &played.host))
 }
 
-/// How many attributes were compared, and what differs.
-fn differences(recording: &Recording, recorded: &Attributes, ours: &Attributes) -> (usize, Vec<Difference>) {
+/// How many attributes were compared, and what differs. What a machine measures of itself is compared by its kind, where ours
+/// has it.
+fn differences(recording: &Recording, recorded: &Attributes, ours: &Attributes) -> (Tally, Vec<Difference>) {
     let tick = tick(recording) + AGE as f64;
-    let (mut counted, mut found) = (0, Vec::new());
+    let (mut tally, mut found) = (Tally::default(), Vec::new());
     let names = recorded.keys().chain(ours.keys().filter(|name| !recorded.contains_key(*name)));
-    for name in names.filter(|name| !is_without_counterpart(name)) {
-        counted += 1;
+    for name in names {
         let (then, now) = (recorded.get(name), ours.get(name));
+        if is_without_counterpart(name) {
+            match (then, now) {
+                (Some(then), Some(now)) if kind(then) == kind(now) => tally.compared += 1,
+                (Some(then), Some(now)) => found.push(Difference {
+                    place: String::new(),
+                    what: format!("{name} (its kind)"),
+                    recorded: Some(then.clone()),
+                    ours: Some(now.clone()),
+                }),
+                (Some(_), None) => {
+                    tally.skipped += 1;
+                    if std::env::var_os("HTC_REPLAY_SAID").is_some() {
+                        println!("skipped slot-ad {name}");
+                    }
+                }
+                (None, _) => {}
+            }
+            continue;
+        }
+        tally.compared += 1;
         let number = |value: Option<&String>| value.map_or(Ok(0.0), |value| value.parse::<f64>());
         // Seconds of all processors together.
         let tick = if name.ends_with("Badput") { tick * 8.0 } else { tick };
@@ -232,7 +249,7 @@ fn differences(recording: &Recording, recorded: &Attributes, ours: &Attributes) 
             });
         }
     }
-    (counted, found)
+    (tally, found)
 }
 
 /// Puts the placeholders of recordings for this directory and this host.

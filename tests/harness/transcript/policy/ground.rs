@@ -148,6 +148,7 @@ fn measured(ad: &ads::Attributes) -> Surroundings {
         ad.iter().filter(|(name, _)| told(name)).map(|(name, value)| format!("{name} = {value}\n")).collect();
     Surroundings {
         address: "<127.0.0.1:9618?addrs=127.0.0.1-9618>".to_owned(),
+        adapter: ad.get("HardwareAddress").map(|_| (text("HardwareAddress", ""), text("SubnetMask", ""))),
         no_execute: None,
         disk_free: number("TotalDisk", 82_296_812),
         disk_total: number("DetectedDisk", 264_212_084),

@@ -16,7 +16,7 @@ impl Session<'_> {
         let Some(exception) = stage.exceptions.find((stage.subject, ""), place, name, allow) else {
             return false;
         };
-        exception.count(&mut self.counts.values);
+        exception.count(("", place, name), &mut self.counts.values);
         if allow != Allow::Extra {
             // It was taken for compared before.
             self.counts.values.compared -= 1;
