@@ -156,6 +156,32 @@ fn commands(kind: &'static str, needs: &[&str]) {
     assert_eq!(states(&queue.list()), ["1 new", "2 new", "3 new"]);
 }
 
+/// All seven programs in one pipeline.
+fn workflow(kind: &str, needs: &[&str]) {
+    let Some(programs) = programs(needs) else { return };
+    let place = place();
+    let mut command = Command::new(examples().join("../workflow/run"));
+    let told = run(command.arg(kind).env("HTC_PROGRAMS", programs).env("TMPDIR", place.path()));
+    for line in [
+        "11.0\tSmall",
+        "1         done           1  exited with status 0",
+        "2         failed         1  exited with status 7",
+        "Small     1     0    0     0     1      0",
+        "12.0 Large 7",
+    ] {
+        assert!(told.lines().any(|printed| printed == line), "no {line:?} in\n{told}");
+    }
+    assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 0, "something is left behind");
+}
+
+#[test]
+fn the_whole_workflow_runs_over_each_queue() {
+    workflow("spool", &["flock"]);
+    workflow("sqlite", &SQLITE);
+    workflow("postgres", &POSTGRES);
+    workflow("http", &HTTP);
+}
+
 const POSTGRES: [&str; 2] = ["psql", "/usr/lib/postgresql/*/bin/initdb"];
 const HTTP: [&str; 2] = ["/usr/bin/python3", "curl"];
 const SQLITE: [&str; 1] = ["/usr/bin/python3"];

@@ -75,6 +75,8 @@ BEGIN
         to_state := 'failed';
         said := 'held: ' || coalesce(ad_value(text_of_job, 'HoldReason'), '');
     END IF;
+    -- A job that had to leave ten times is not tried again.
+    IF to_state = 'new' AND try >= 10 THEN to_state := 'failed'; END IF;
     UPDATE job SET state = CASE WHEN state = 'cancelled' THEN state ELSE to_state END, outcome = said, lease = NULL,
                    result = CASE WHEN how IN ('exit', 'hold') THEN text_of_job END
     WHERE id = number AND attempt = try AND state IN ('claimed', 'cancelled');

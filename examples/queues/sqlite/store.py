@@ -9,6 +9,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 LEASE = float(os.environ.get("QUEUE_LEASE_SECONDS", 3600))
 # Nobody here wants a job that was refused so often.
 MOST_REFUSALS = 3
+# A job that had to leave so often is not tried again.
+MOST_TRIES = 10
 
 TABLES = """
 CREATE TABLE IF NOT EXISTS job (
@@ -126,6 +128,8 @@ class Store:
             state, outcome = ("done" if status == "0" else "failed"), f"exited with status {status}"
         elif how == "hold":
             state, outcome = "failed", f"held: {value(ad, 'HoldReason')}"
+        if state == "new" and job["attempt"] >= MOST_TRIES:
+            state = "failed"
         if job["state"] == "cancelled":
             state = "cancelled"
         result = ad if how in ("exit", "hold") else None
@@ -150,6 +154,11 @@ class Store:
             (row["id"], row["state"], row["attempt"], row["outcome"] or "")
             for row in self.base.execute("SELECT id, state, attempt, outcome FROM job ORDER BY id")
         ]
+
+    def results(self):
+        """The ads of the jobs that have ended, separated by empty lines."""
+        rows = self.base.execute("SELECT result FROM job WHERE result IS NOT NULL ORDER BY id")
+        return "".join(row["result"].rstrip("\n") + "\n\n" for row in rows)
 
     def retry(self, ids):
         """Jobs that have ended are new again; `None` means all that failed. Returns how many."""
