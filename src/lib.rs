@@ -10,8 +10,8 @@
 //! | L0 | [`text`], [`process`], [`world`], [`time`], [`quirks`], [`honoured`] | plain data and small text languages |
 //! | L1 | [`classad`], [`os`] | the ClassAd language, a crate of its own (`crates/classad`); the kernel, which knows no slot |
 //! | L2 | [`config`], [`job`] | the macro configuration; the field's words |
-//! | L3 | [`transform`], [`hook`], [`queue`], [`user_log`], [`journal`] | ad transforms, the hook protocol, stored ads, job events, records of what is under way |
-//! | L4 | [`router`], [`slot`], [`starter`] | the machines: pure, one step at a time |
+//! | L3 | [`transform`], [`transfer`], [`hook`], [`queue`], [`user_log`], [`user_policy`], [`journal`] | ad transforms, file transfer, the hook protocol, stored ads, job events, the policy of jobs, records of what is under way |
+//! | L4 | [`router`], [`slot`], [`starter`], [`shadow`] | the machines: pure, one step at a time |
 //! | L5 | [`runner`] | carries out what the machines ask for |
 //! | L6 | `cli` | the only place that knows clap, anyhow, tables, stdout and exit codes |
 //!
@@ -32,12 +32,15 @@ pub mod queue;
 pub mod quirks;
 pub mod router;
 pub mod runner;
+pub mod shadow;
 pub mod slot;
 pub mod starter;
 pub mod text;
 pub mod time;
+pub mod transfer;
 pub mod transform;
 pub mod user_log;
+pub mod user_policy;
 pub mod world;
 
 #[cfg(feature = "cli")]

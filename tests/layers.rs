@@ -24,9 +24,13 @@ const ROOMS: &[(&str, u32)] = &[
     ("queue", 30),
     ("user_log", 30),
     ("journal", 30),
+    ("transfer", 30),
+    // The parameters are asked as hooks are.
+    ("user_policy", 35),
     ("router", 40),
     ("slot", 40),
     ("starter", 40),
+    ("shadow", 40),
     ("runner", 50),
     ("cli", 60),
 ];

@@ -27,7 +27,6 @@ mod knobs;
 pub mod limits;
 pub mod machine;
 pub mod mirror;
-pub mod policy;
 mod queue_refusal;
 pub mod route;
 mod routed_job;

@@ -11,3 +11,4 @@ pub mod journal;
 pub mod router;
 pub mod slot;
 pub mod starter;
+pub mod transfer;

@@ -1,7 +1,7 @@
 //! Jobs of a former life, and the periodic expressions of managed sources (8.8, 10.1).
 
 use super::*;
-use crate::router::policy::{self, Fired};
+use crate::user_policy::{self, Fired};
 
 impl Router {
     /// Takes up jobs of a former life (8.8).
@@ -79,7 +79,7 @@ impl Router {
                     }
                 }
             }
-            let fired = policy::periodic(&job.source, step.around.knobs, step.around.world);
+            let fired = user_policy::periodic(&job.source, step.around.knobs, step.around.world);
             let mut changes: Vec<(BString, Option<Expr>)> = Vec::new();
             let mut set = |name: &str, expr: Expr| changes.push((name.into(), Some(expr)));
             let held = match fired {

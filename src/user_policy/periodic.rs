@@ -1,7 +1,7 @@
 //! Periodic expressions of a managed source and of the configuration, in the order in which they are looked at
 //! (`UserPolicy::AnalyzePolicy`, user_job_policy.cpp). Releases and vacates mean nothing to a router.
 
-use bstr::BString;
+use bstr::{BString, ByteSlice};
 
 use crate::classad::{ClassAd, Context, Expr};
 use crate::hook::Knobs;
@@ -55,53 +55,106 @@ pub fn periodic(job: &ClassAd, knobs: &dyn Knobs, world: &dyn World) -> Option<F
             }
         }
     }
-    let told = |source: &str, name: &str, text: &[u8], value: &str| {
-        let text = String::from_utf8_lossy(text);
-        format!("The {source} {name} expression '{text}' evaluated to {value}")
+    let told = |value| {
+        let text = job.get("TimerRemove").map(|expr| expr.unparse_old()).unwrap_or_default();
+        sentence("job attribute", "TimerRemove", &text, value)
     };
-    if let Some(expr) = job.get("TimerRemove") {
-        let text = |value| told("job attribute", "TimerRemove", &expr.unparse_old(), value);
+    if job.contains("TimerRemove") {
         match context.int("TimerRemove") {
-            None => return hold(text("UNDEFINED"), HoldCode::JobPolicyUndefined),
-            Some(at) if at >= 0 && at < now => return Some(Fired::Remove(text("TRUE").into())),
+            None => return hold(told("UNDEFINED"), HoldCode::JobPolicyUndefined),
+            Some(at) if at >= 0 && at < now => return Some(Fired::Remove(told("TRUE").into())),
             Some(_) => {}
         }
     }
-    // Attribute, parameter, and whether it holds.
-    let kinds =
-        [("PeriodicHold", "SYSTEM_PERIODIC_HOLD", true), ("PeriodicRemove", "SYSTEM_PERIODIC_REMOVE", false)];
-    for (attribute, knob, holds) in kinds {
-        if holds && (status == JobStatus::HELD || status == JobStatus::COMPLETED) {
-            continue;
-        }
-        let fired = |reason: BString, code, subcode| match holds {
-            true => Fired::Hold { reason, code, subcode },
-            false => Fired::Remove(reason),
+    if status != JobStatus::HELD && status != JobStatus::COMPLETED
+        && let Some(why) = fired(job, "PeriodicHold", Some("SYSTEM_PERIODIC_HOLD"), knobs, world)
+    {
+        return Some(Fired::Hold { reason: why.reason, code: why.code, subcode: why.subcode });
+    }
+    let why = fired(job, "PeriodicRemove", Some("SYSTEM_PERIODIC_REMOVE"), knobs, world)?;
+    Some(Fired::Remove(why.reason))
+}
+
+/// Why a job that runs has to leave its slot, if a policy wants that. It is looked at before those of [`periodic`], but
+/// after the allowed durations.
+pub fn vacate(job: &ClassAd, knobs: &dyn Knobs, world: &dyn World) -> Option<Why> {
+    fired(job, "PeriodicVacate", Some("SYSTEM_PERIODIC_VACATE"), knobs, world)
+}
+
+/// Why a held job is released, if a policy wants that: not one that its user holds, nor one that was held as often as
+/// SYSTEM_MAX_RELEASES says.
+pub fn release(job: &ClassAd, knobs: &dyn Knobs, world: &dyn World) -> Option<Why> {
+    let int = |name: &str| Context::new(world).my(job).int(name).unwrap_or(0);
+    let most = knobs.get(b"SYSTEM_MAX_RELEASES").and_then(|text| text.to_str().ok()?.trim().parse::<i64>().ok());
+    if most.is_some_and(|most| most >= 0 && int("NumHolds") >= most) {
+        return None;
+    }
+    if int("HoldReasonCode") == i64::from(HoldCode::UserRequest as u16) {
+        return None;
+    }
+    fired(job, "PeriodicRelease", Some("SYSTEM_PERIODIC_RELEASE"), knobs, world)
+}
+
+/// Why a job that has ended is held, if OnExitHold is true.
+pub fn hold_at_exit(job: &ClassAd, knobs: &dyn Knobs, world: &dyn World) -> Option<Why> {
+    fired(job, "OnExitHold", None, knobs, world)
+}
+
+/// Whether a job that has ended leaves the queue: only an OnExitRemove of false or 0 keeps it; with its text.
+pub fn stays_at_exit(job: &ClassAd, world: &dyn World) -> Option<BString> {
+    let expr = job.get("OnExitRemove")?;
+    let value = Context::new(world).my(job).eval(&expr);
+    (value.truth() == Some(false)).then(|| {
+        sentence("job attribute", "OnExitRemove", &expr.unparse_old(), "FALSE").into()
+    })
+}
+
+/// Why a policy fires.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Why {
+    /// The job's own reason, or the reference's sentence.
+    pub reason: BString,
+    /// Whose policy it is.
+    pub code: HoldCode,
+    /// `<Attribute>SubCode`.
+    pub subcode: i64,
+}
+
+/// The expression of the job, or those of the configuration, that is true.
+fn fired(
+    job: &ClassAd,
+    attribute: &str,
+    knob: Option<&str>,
+    knobs: &dyn Knobs,
+    world: &dyn World,
+) -> Option<Why> {
+    let context = Context::new(world).my(job);
+    let is_true = |expr: &Expr| context.eval(expr).truth() == Some(true);
+    if let Some(expr) = job.get(attribute).filter(is_true) {
+        let reason = context.string(format!("{attribute}Reason")).filter(|reason| !reason.is_empty());
+        let usual = || sentence("job attribute", attribute, &expr.unparse_old(), "TRUE").into();
+        let subcode = context.int(format!("{attribute}SubCode")).unwrap_or(0);
+        return Some(Why { reason: reason.unwrap_or_else(usual), code: HoldCode::JobPolicy, subcode });
+    }
+    let knob = knob?;
+    for name in names(knob, knobs) {
+        let Some(text) = knobs.get(name.as_bytes()) else { continue };
+        let Some(expr) = Expr::parse(&text).ok().filter(is_true) else { continue };
+        let own = |ending: &str| {
+            let text = knobs.get(format!("{name}_{ending}").as_bytes())?;
+            Some(context.eval(&Expr::parse(&text).ok()?))
         };
-        let is_true = |expr: &Expr| context.eval(expr).truth() == Some(true);
-        if let Some(expr) = job.get(attribute).filter(is_true) {
-            let reason = context.string(format!("{attribute}Reason")).filter(|reason| !reason.is_empty());
-            let reason = reason
-                .unwrap_or_else(|| told("job attribute", attribute, &expr.unparse_old(), "TRUE").into());
-            let subcode = context.int(format!("{attribute}SubCode")).unwrap_or(0);
-            return Some(fired(reason, HoldCode::JobPolicy, subcode));
-        }
-        for name in names(knob, knobs) {
-            let Some(text) = knobs.get(name.as_bytes()) else { continue };
-            let Some(expr) = Expr::parse(&text).ok().filter(is_true) else { continue };
-            let own = |ending: &str| {
-                let text = knobs.get(format!("{name}_{ending}").as_bytes())?;
-                Some(context.eval(&Expr::parse(&text).ok()?))
-            };
-            let reason = own("REASON").and_then(|value| value.as_str().map(BString::from));
-            let reason = reason.filter(|reason| !reason.is_empty());
-            let reason =
-                reason.unwrap_or_else(|| told("system macro", knob, &expr.unparse_old(), "TRUE").into());
-            let subcode = own("SUBCODE").and_then(|value| value.as_int()).unwrap_or(0);
-            return Some(fired(reason, HoldCode::SystemPolicy, subcode));
-        }
+        let reason = own("REASON").and_then(|value| value.as_str().map(BString::from));
+        let usual = || sentence("system macro", knob, &expr.unparse_old(), "TRUE").into();
+        let reason = reason.filter(|reason| !reason.is_empty()).unwrap_or_else(usual);
+        let subcode = own("SUBCODE").and_then(|value| value.as_int()).unwrap_or(0);
+        return Some(Why { reason, code: HoldCode::SystemPolicy, subcode });
     }
     None
+}
+
+fn sentence(source: &str, name: &str, text: &[u8], value: &str) -> String {
+    format!("The {source} {name} expression '{}' evaluated to {value}", String::from_utf8_lossy(text))
 }
 
 /// The parameters of one kind: those of the list of names, then the one without a name.

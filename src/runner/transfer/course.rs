@@ -1,0 +1,225 @@
+//! One transfer: what is carried, who is asked, who is called, in which order, and what it comes to.
+//!
+//! Input is copied first and fetched from URLs then; output is uploaded first and copied then (`DoDownload`,
+//! `computeFileList`).
+
+use std::collections::VecDeque;
+
+use bstr::BString;
+
+use crate::classad::{ClassAd, Outside};
+use crate::os::strerror;
+use crate::transfer::{
+    Carried, Ended, Errand, Failure, PluginCall, Plugins, Tally, Transferred, UrlFile, Way,
+};
+
+/// What is to be done next.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    /// Have a helper carry this.
+    Carry(Box<Errand>),
+    /// Ask this plugin of the configuration what it can do.
+    Ask(BString),
+    /// Call a plugin.
+    Invoke(Box<PluginCall>),
+    /// Nothing: it is over.
+    Done(Box<Transferred>),
+}
+
+/// What came of a step.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Answer {
+    /// Of a helper; the error is why there is no answer.
+    Carried(Result<Carried, String>),
+    /// What a plugin printed; the error is why it did not.
+    Asked(Result<Vec<u8>, String>),
+    /// How a call ended, and what the plugin wrote.
+    Invoked(Ended, Option<Vec<u8>>),
+}
+
+/// Where a course has got to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// What goes to URLs is found out.
+    Listing,
+    /// Plugins are asked and called.
+    Plugins,
+    /// Files are copied.
+    Copying,
+}
+
+/// One transfer.
+pub struct Course {
+    errand: Errand,
+    scratch: BString,
+    stage: Stage,
+    /// Whether plugins come before the copies.
+    uploads: bool,
+    /// Plugins of the configuration that have not been asked.
+    unasked: VecDeque<BString>,
+    /// Plugins of the job: (path, methods).
+    own: Vec<(BString, BString)>,
+    plugins: Plugins,
+    files: Vec<UrlFile>,
+    calls: VecDeque<PluginCall>,
+    running: Option<PluginCall>,
+    asking: Option<BString>,
+    /// Attributes for plugins.
+    data: Vec<(String, BString)>,
+    failure: Option<Failure>,
+    done: Transferred,
+}
+
+impl Course {
+    /// A course about to begin. `configured` are the plugins of the configuration, `own` those of the job, `data` the job's
+    /// attributes for them.
+    pub fn new(
+        errand: Errand,
+        uploads: bool,
+        scratch: BString,
+        configured: Vec<BString>,
+        own: Vec<(BString, BString)>,
+        data: Vec<(String, BString)>,
+    ) -> Self {
+        let stage = if uploads { Stage::Listing } else { Stage::Copying };
+        Course {
+            done: Transferred { way: errand.way, failure: None, tally: Tally::default(), stored: Vec::new(), warnings: Vec::new(), results: Vec::new() },
+            errand,
+            scratch,
+            stage,
+            uploads,
+            unasked: configured.into(),
+            own,
+            plugins: Plugins::default(),
+            files: Vec::new(),
+            calls: VecDeque::new(),
+            running: None,
+            asking: None,
+            data,
+            failure: None,
+        }
+    }
+
+    /// The first step.
+    pub fn begin(&mut self) -> Step {
+        let errand = Errand { only_urls: self.stage == Stage::Listing, ..self.errand.clone() };
+        Step::Carry(Box::new(errand))
+    }
+
+    /// The step after what came of the last one.
+    pub fn next(&mut self, answer: Answer, world: &dyn Outside) -> Step {
+        match answer {
+            Answer::Carried(Err(reason)) => {
+                self.failure = Some(Failure::of_helper(self.errand.way, &reason));
+                return self.finish();
+            }
+            Answer::Carried(Ok(carried)) => return self.carried(carried),
+            Answer::Asked(printed) => {
+                let path = self.asking.take().unwrap_or_default();
+                let added = printed.and_then(|printed| self.plugins.add_system(&path, &printed, world));
+                self.done.warnings.extend(added.err());
+            }
+            Answer::Invoked(ended, written) => self.invoked(&ended, written.as_deref(), world),
+        }
+        self.plugin()
+    }
+
+    fn carried(&mut self, carried: Carried) -> Step {
+        let way = self.errand.way;
+        for path in &carried.unread {
+            self.done.warnings.push(format!("cannot read the directory '{path}': it is transferred empty"));
+        }
+        if self.stage == Stage::Copying {
+            self.done.tally.add_carried(way, &carried);
+            self.done.stored.clone_from(&carried.stored);
+            let failed = Failure::of_carried(way, &carried, self.errand.limit, &strerror);
+            self.failure = self.failure.take().or(failed);
+        }
+        let fetches = way.is_input() && self.failure.is_none();
+        if !carried.urls.is_empty() && (fetches || self.stage == Stage::Listing) {
+            let file = |(url, local): &(BString, BString)| UrlFile { url: url.clone(), local: local.clone() };
+            self.files = carried.urls.iter().map(file).collect();
+            self.stage = Stage::Plugins;
+            return self.plugin();
+        }
+        match self.stage {
+            Stage::Listing => self.copy(),
+            Stage::Plugins | Stage::Copying => self.finish(),
+        }
+    }
+
+    fn copy(&mut self) -> Step {
+        self.stage = Stage::Copying;
+        Step::Carry(Box::new(Errand { only_urls: false, ..self.errand.clone() }))
+    }
+
+    /// The next plugin to be asked or called.
+    fn plugin(&mut self) -> Step {
+        if let Some(path) = self.unasked.pop_front() {
+            self.asking = Some(path.clone());
+            return Step::Ask(path);
+        }
+        if !self.files.is_empty() {
+            for (path, methods) in &self.own {
+                self.plugins.add_job(path, methods);
+            }
+            let files = std::mem::take(&mut self.files);
+            let data = |name: &str| {
+                let found = self.data.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
+                found.map(|(_, value)| value.clone())
+            };
+            match self.plugins.calls(&files, &self.scratch, self.uploads, &data) {
+                Ok(calls) => self.calls = calls.into(),
+                Err((subcode, text)) => self.fail(subcode, &text, false),
+            }
+        }
+        match self.calls.pop_front() {
+            Some(call) => {
+                self.running = Some(call.clone());
+                Step::Invoke(Box::new(call))
+            }
+            None if self.uploads => self.copy(),
+            None => self.finish(),
+        }
+    }
+
+    fn invoked(&mut self, ended: &Ended, written: Option<&[u8]>, world: &dyn Outside) {
+        let Some(call) = self.running.take() else { return };
+        let end = call.judge(ended, written, world);
+        self.done.tally.add_results(&end.results, world);
+        self.done.results.extend(end.results);
+        if let Some((subcode, text, again)) = end.failure {
+            self.fail(subcode, &text, again);
+        }
+    }
+
+    /// Several plugins may fail: of input the last one's codes count, of output the first one's.
+    fn fail(&mut self, subcode: i64, text: &[u8], again: bool) {
+        let failure = Failure::of_plugin(self.errand.way, subcode, text, again);
+        match &mut self.failure {
+            Some(_) if !self.errand.way.is_input() => {}
+            known => *known = Some(failure),
+        }
+    }
+
+    fn finish(&mut self) -> Step {
+        let mut done = self.done.clone();
+        done.failure = self.failure.take();
+        Step::Done(Box::new(done))
+    }
+
+    /// Which way it goes.
+    pub fn way(&self) -> Way {
+        self.errand.way
+    }
+}
+
+/// The job's attributes for plugins: `PluginData` and `<scheme>_PluginData`.
+pub fn plugin_data(ad: &ClassAd) -> Vec<(String, BString)> {
+    let names = ad.names().map(ToString::to_string);
+    let wanted = names.filter(|name| {
+        let name = name.to_ascii_lowercase();
+        name == "plugindata" || name.ends_with("_plugindata")
+    });
+    wanted.filter_map(|name| Some((name.clone(), ad.get(name.as_str())?.unparse()))).collect()
+}

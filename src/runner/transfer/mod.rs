@@ -1,0 +1,12 @@
+//! Carries out what `transfer` plans: a helper process copies, plugins are children of the starter.
+//!
+//! [`carry()`] is what the helper does; [`Course`] is one transfer from its first errand to its last plugin.
+
+mod carry;
+mod course;
+mod sight;
+mod store;
+
+pub use carry::carry;
+pub use course::{Answer, Course, Step, plugin_data};
+pub use sight::catalogue;

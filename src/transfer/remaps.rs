@@ -1,0 +1,142 @@
+//! `TransferOutputRemaps`: under which name a file is stored.
+
+use bstr::{BString, ByteSlice};
+use thiserror::Error;
+
+/// The rules, `name = target ; ...`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Remaps {
+    rules: Vec<(BString, BString)>,
+}
+
+/// Rules that lead from one to the other without end; the chain as the reference shows it.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("remaps resulted in a cycle: {0}")]
+pub struct Cycle(pub BString);
+
+/// MAX_REMAP_RECURSIONS where nothing else is said.
+pub const MOST_REMAPS: usize = 128;
+
+impl Remaps {
+    /// Reads rules. A field without `=` is left out; a backslash takes `=` in a name and `;` in a target their meaning
+    /// (`filename_remap_find`).
+    pub fn parse(text: &[u8]) -> Self {
+        let text: Vec<u8> = text.iter().copied().filter(|byte| !b"\t\n".contains(byte)).collect();
+        let (mut rest, mut rules) = (&text[..], Vec::new());
+        while let Some((name, after)) = up_to(rest, b'=') {
+            if let Some(at) = rest[..rest.len() - after.len()].find_byte(b';') {
+                rest = &rest[at + 1..];
+                continue;
+            }
+            match up_to(after, b';') {
+                Some((target, after)) => {
+                    rules.push((name, target));
+                    rest = after;
+                }
+                None => {
+                    rules.push((name, plain(after, b';')));
+                    break;
+                }
+            }
+        }
+        Remaps { rules }
+    }
+
+    /// Puts rules behind those that are there; the first that fits counts.
+    pub fn add(&mut self, name: impl Into<BString>, target: impl Into<BString>) {
+        self.rules.push((name.into(), target.into()));
+    }
+
+    /// The name that a file is stored under; `None` where no rule says so. A directory's rule holds for what is in it, and
+    /// rules apply to what rules give.
+    ///
+    /// # Errors
+    /// More than `most` rules one after the other.
+    pub fn find(&self, name: &[u8], most: usize) -> Result<Option<BString>, Cycle> {
+        self.find_at(name, 0, most)
+    }
+
+    fn find_at(&self, name: &[u8], level: usize, most: usize) -> Result<Option<BString>, Cycle> {
+        if level > most {
+            return Err(Cycle("<abort>".into()));
+        }
+        let next = |name: &[u8]| {
+            let found = self.find_at(name, level + 1, most);
+            found.map_err(|cycle| chain(level, name, &cycle))
+        };
+        if let Some((_, target)) = self.rules.iter().find(|(known, _)| known == name) {
+            return Ok(Some(next(target)?.unwrap_or_else(|| target.clone())));
+        }
+        let Some(slash) = name.rfind_byte(b'/') else { return Ok(None) };
+        let parent = next(&name[..slash])?;
+        Ok(parent.map(|parent| [&parent[..], b"/", &name[slash + 1..]].concat().into()))
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.rules.is_empty()
+    }
+
+    /// Whether one of them leads to a URL.
+    pub fn has_url(&self) -> bool {
+        self.rules.iter().any(|(_, target)| super::url::is_url(target))
+    }
+
+    /// All rules, in the order in which they are looked at.
+    pub fn rules(&self) -> &[(BString, BString)] {
+        &self.rules
+    }
+}
+
+fn chain(level: usize, name: &[u8], cycle: &Cycle) -> Cycle {
+    // Kept short: each level would repeat those below it.
+    let rest = &cycle.0[..cycle.0.len().min(512)];
+    Cycle([format!("<{level}: ").as_bytes(), name, b">", rest].concat().into())
+}
+
+/// The text before a separator that no backslash protects, and what is behind it (`copy_upto`).
+fn up_to(text: &[u8], separator: u8) -> Option<(BString, &[u8])> {
+    let mut from = 0;
+    loop {
+        let at = from + text[from..].find_byte(separator)?;
+        if at == 0 || text[at - 1] != b'\\' {
+            return Some((plain(&text[..at], separator), &text[at + 1..]));
+        }
+        from = at + 1;
+    }
+}
+
+/// Without white space at the ends, and without the backslashes that protect the separator.
+fn plain(text: &[u8], separator: u8) -> BString {
+    text.trim().replace([b'\\', separator], [separator]).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn find(rules: &str, name: &str) -> Option<BString> {
+        Remaps::parse(rules.as_bytes()).find(name.as_bytes(), MOST_REMAPS).unwrap()
+    }
+
+    #[test]
+    fn the_first_rule_counts_and_rules_apply_to_what_rules_give() {
+        assert_eq!(find("o1 = renamed ; o2 = /x/two", "o1"), Some("renamed".into()));
+        assert_eq!(find("o1 = renamed ; o2 = /x/two", "o2"), Some("/x/two".into()));
+        assert_eq!(find("a=b;b=c;a=d", "a"), Some("c".into()));
+        assert_eq!(find("d = e", "d/f/g"), Some("e/f/g".into()));
+        assert_eq!(find("noise ; a = b", "a"), Some("b".into()));
+        assert_eq!(find("a\\=b = c\\;d", "a=b"), Some("c;d".into()));
+        assert_eq!(find("a = b", "c"), None);
+        assert_eq!(find("", ""), None);
+    }
+
+    #[test]
+    fn rules_in_a_circle_end() {
+        let rules = Remaps::parse(b"a = b ; b = a");
+        assert!(rules.find(b"a", MOST_REMAPS).is_err());
+        assert!(Remaps::parse(b"a = a").find(b"a", MOST_REMAPS).is_err());
+        // A rule that makes names longer for ever is one as well.
+        assert!(Remaps::parse(b"a = a/a").find(b"a", MOST_REMAPS).is_err());
+    }
+}

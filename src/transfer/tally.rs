@@ -1,0 +1,95 @@
+//! What was moved, by protocol: TransferInputStats and TransferOutputStats.
+
+use bstr::{BString, ByteSlice};
+
+use super::errand::{Carried, Way};
+use crate::classad::{ClassAd, Context, Outside};
+
+/// Files and bytes of one way of one run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Tally {
+    /// In the order in which they were first met: name of the attribute, number.
+    counts: Vec<(String, i64)>,
+    /// Bytes of all protocols.
+    pub bytes: u64,
+}
+
+impl Tally {
+    /// Adds what was copied. Of what is to be fetched the URL itself was sent.
+    pub fn add_carried(&mut self, way: Way, carried: &Carried) {
+        let sent = carried.urls.iter().filter(|_| way.is_input()).map(|(url, _)| url.len()).sum::<usize>();
+        let bytes = carried.bytes + sent as u64;
+        if bytes > 0 {
+            self.add("CedarSizeBytes", bytes as i64);
+        }
+        if carried.files > 0 {
+            self.add("CedarFilesCount", carried.files as i64);
+        }
+        self.bytes += bytes;
+    }
+
+    /// Adds what plugins tell of files (`AggregateThisTransferStats`).
+    pub fn add_results(&mut self, results: &[ClassAd], world: &dyn Outside) {
+        for ad in results {
+            let context = Context::new(world).my(ad);
+            let Some(protocol) = context.string("TransferProtocol").filter(|protocol| *protocol != "cedar") else {
+                continue;
+            };
+            let protocol = protocol.to_str_lossy().to_uppercase();
+            self.add(&format!("{protocol}FilesCount"), 1);
+            if let Some(bytes) = context.int("TransferTotalBytes") {
+                self.add(&format!("{protocol}SizeBytes"), bytes);
+                self.bytes += u64::try_from(bytes).unwrap_or(0);
+            }
+        }
+    }
+
+    fn add(&mut self, name: &str, number: i64) {
+        match self.counts.iter_mut().find(|(known, _)| known == name) {
+            Some((_, count)) => *count = count.saturating_add(number),
+            None => self.counts.push((name.to_owned(), number)),
+        }
+    }
+
+    /// The nested ad, with the totals of earlier runs (`updateFileTransferStats`).
+    pub fn stats(&self, before: &ClassAd, world: &dyn Outside) -> ClassAd {
+        if self.counts.is_empty() {
+            return before.clone();
+        }
+        let mut ad = ClassAd::new();
+        for (name, number) in &self.counts {
+            let total = format!("{name}Total");
+            let old = Context::new(world).my(before).int(total.as_str()).unwrap_or(0);
+            ad.set(total.as_str(), number.saturating_add(old));
+            ad.set(format!("{name}LastRun").as_str(), *number);
+        }
+        ad
+    }
+
+    /// The protocols, as a list.
+    pub fn protocols(&self) -> Vec<BString> {
+        self.counts.iter().filter_map(|(name, _)| name.strip_suffix("FilesCount")).map(BString::from).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::classad::System;
+
+    #[test]
+    fn totals_go_on_from_run_to_run() {
+        let mut tally = Tally::default();
+        tally.add_carried(Way::Input, &Carried { bytes: 6, files: 1, ..Carried::default() });
+        let (ad, _) = crate::classad::format::long::parse(b"TransferProtocol = \"dbl\"\nTransferTotalBytes = 23\n");
+        tally.add_results(&[ad], &System);
+        let first = tally.stats(&ClassAd::new(), &System);
+        let second = tally.stats(&first, &System);
+        let int = |ad: &ClassAd, name: &str| Context::new(&System).my(ad).int(name);
+        assert_eq!(int(&first, "DBLSizeBytesTotal"), Some(23));
+        assert_eq!(int(&second, "DBLSizeBytesTotal"), Some(46));
+        assert_eq!(int(&second, "CedarFilesCountLastRun"), Some(1));
+        assert_eq!((tally.bytes, tally.protocols()), (29, vec!["Cedar".into(), "DBL".into()]));
+        assert_eq!(Tally::default().stats(&first, &System), first);
+    }
+}

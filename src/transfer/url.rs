@@ -1,0 +1,73 @@
+//! What of a name in a list of files is a URL.
+
+use bstr::{BString, ByteSlice};
+
+/// Where the scheme ends, if the name is a URL: a letter, letters, digits and `+-.`, then `://` and something behind it
+/// (`IsUrl`, condor_url.cpp).
+fn scheme_end(name: &[u8]) -> Option<usize> {
+    if !name.first()?.is_ascii_alphabetic() {
+        return None;
+    }
+    let of_scheme = |byte: &u8| byte.is_ascii_alphanumeric() || b"+-.".contains(byte);
+    let end = name.iter().position(|byte| !of_scheme(byte))?;
+    (name[end..].starts_with(b"://") && name.len() > end + 3).then_some(end)
+}
+
+/// Whether a name is a URL.
+pub fn is_url(name: &[u8]) -> bool {
+    scheme_end(name).is_some()
+}
+
+/// The scheme that chooses the plugin: what stands behind the last of `+-.` in it (`getURLType`); `None`: no URL.
+pub fn scheme(name: &[u8]) -> Option<&[u8]> {
+    let whole = &name[..scheme_end(name)?];
+    let start = whole.iter().rposition(|byte| b"+-.".contains(byte)).map_or(0, |at| at + 1);
+    Some(&whole[start..])
+}
+
+/// The name that a file from a URL gets: the last part of it without the query.
+pub fn base_name(name: &[u8]) -> &[u8] {
+    let path = match is_url(name) {
+        true => &name[..name.find_byte(b'?').unwrap_or(name.len())],
+        false => name,
+    };
+    path.rfind_byte(b'/').map_or(path, |at| &path[at + 1..])
+}
+
+/// A URL as messages show it: without what stands in the query, which may be a signature (`UrlSafePrint`).
+pub fn shown(name: &[u8]) -> BString {
+    match name.find_byte(b'?').filter(|_| is_url(name)) {
+        Some(at) => [&name[..at], b"?..."].concat().into(),
+        None => name.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_has_a_scheme_and_something_behind_it() {
+        let schemes = [
+            ("http://x", Some("http")),
+            ("osdf+http://x/y", Some("http")),
+            ("a.b-c://z", Some("c")),
+            ("DBL://ok/f", Some("DBL")),
+            ("http://", None),
+            ("1http://x", None),
+            ("a/b://c", None),
+            ("://c", None),
+            ("", None),
+        ];
+        for (name, wanted) in schemes {
+            assert_eq!(scheme(name.as_bytes()), wanted.map(str::as_bytes), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_query_is_no_part_of_the_name() {
+        assert_eq!(base_name(b"dbl://ok/path/f3?x=1&y=/2"), b"f3");
+        assert_eq!(base_name(b"dir/a?b"), b"a?b");
+        assert_eq!(shown(b"http://x/y?secret"), "http://x/y?...");
+    }
+}
