@@ -15,6 +15,10 @@ complete -c htc-starter-run -l job-subproc -d 'Third part of the job\'s id' -r
 complete -c htc-starter-run -l job-stdin -d 'Standard input instead of In; \'-\' is ours' -r
 complete -c htc-starter-run -l job-stdout -d 'Standard output instead of Out; \'-\' is ours, without the ad then' -r
 complete -c htc-starter-run -l job-stderr -d 'Standard error instead of Err; \'-\' is ours' -r
+complete -c htc-starter-run -l as -d 'Who of a pool is played beside the starter' -r -f -a "fetched\t'The starter alone, as for fetched work: nothing is transferred'
+local\t'The local universe under a schedd: exit policy, nothing is transferred'
+shadow\t'Schedd and shadow too: transfer, policy, the job\'s log'"
+complete -c htc-starter-run -l until -d 'With --as shadow: run it again until it is done or held, or N times at most' -r
 complete -c htc-starter-run -l hook-timeout -d 'Give up PREPARE_JOB after this long; HTCondor waits for ever' -r
 complete -c htc-starter-run -l header -d 'Text in front of messages' -r
 complete -c htc-starter-run -s a -l append -d 'Suffix of HTCondor\'s log file; names the slot as --slot-name does' -r
@@ -26,6 +30,7 @@ always\t'Always'
 never\t'Never'"
 complete -c htc-starter-run -l slot-ads -d 'The slot\'s ad: .machine.ad, OMP_NUM_THREADS, ...' -r -F
 complete -c htc-starter-run -s q -l quiet -d 'Say nothing but results and errors'
+complete -c htc-starter-run -l carry -d 'Move files for a starter: for its own use'
 complete -c htc-starter-run -l dry-run -d 'Say what would be run and called, and run nothing'
 complete -c htc-starter-run -l explain -d 'With --dry-run: what led to each word, mount and limit, and what was looked at and not used'
 complete -c htc-starter-run -l classad -d 'Print what this starter and the container runtimes of the machine can do, and end'

@@ -9,6 +9,7 @@ pub mod hook_limits;
 pub mod hook_test;
 pub mod journal;
 pub mod router;
+pub mod shadow;
 pub mod slot;
 pub mod starter;
 pub mod transfer;

@@ -1,1 +1,20 @@
-//! x
+//! The access point's part for one job: what schedd and shadow do while a starter has it, as a pure machine.
+//!
+//! [`Shadow`] is told what the starter did and says what is to be logged, asked of the starter, and done next; its ad is the
+//! job's as the queue would have it. How it ends is decided by the job's own policy ([`crate::user_policy`]).
+//!
+//! ```text
+//! Begin -> (000) -> Iwd, sizes -> SHADOW_PREPARE_JOB -> Run -> 040 001 006 ... -> Ended
+//!       -> 005 and done | 004 and again | 021 004 012 and held -> released and again | 009 and gone
+//! ```
+//!
+//! Reference: `baseshadow.cpp`, `remoteresource.cpp`, `condor_user_policy.cpp`, `qmgmt.cpp`.
+
+mod ending;
+mod machine;
+mod queue;
+mod reason;
+mod running;
+
+pub use machine::{Action, Ask, Event, Hook, Setup, Shadow, Until};
+pub use reason::improved;

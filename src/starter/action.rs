@@ -11,6 +11,7 @@ use crate::hook::HookType;
 use crate::process::{Exit, Limit};
 use crate::quirks::Quirk;
 use crate::time::Tick;
+use crate::transfer::Way;
 
 /// One thing to be done. The runner does them in the order given and reports with the events named.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,6 +46,19 @@ pub enum Action {
     },
     /// Start the job, PreCmd or PostCmd. Answer: `ProcessStarted` and later `ProcessEnded`, or `ProcessFailed`.
     StartProcess(Box<JobProcess>),
+    /// Move the job's files. Answer: `Transferred`, unless `AbortTransfer` comes first.
+    Transfer(Way),
+    /// Give up what is being moved; nothing is reported of it any more.
+    AbortTransfer,
+    /// Write a file of the manifest into the scratch directory, with the job's rights.
+    Manifest {
+        /// Its directory there.
+        directory: BString,
+        /// Its name in that.
+        name: &'static str,
+        /// What stands in it; `None`: what is in the scratch directory now.
+        content: Option<Vec<u8>>,
+    },
     /// Measure the job's family. Answer: `Measured`.
     Measure,
     /// Send a signal to the job's own process. One that cannot be sent kills the family.

@@ -21,6 +21,7 @@ use super::update_timer::next_update;
 use super::usage::Meter;
 use crate::classad::Context;
 use crate::classad::format::long;
+use crate::hook::HookType;
 use crate::process::Exit;
 use crate::quirks::Quirk;
 use crate::time::Now;
@@ -144,17 +145,37 @@ impl Starter<'_> {
         if self.asked.any() {
             return self.all_jobs_done(now, out);
         }
+        self.set_up(now, out);
+    }
+
+    /// PREPARE_JOB, if there is one.
+    pub(super) fn prepare(&mut self, now: Now, out: &mut Vec<Action>) {
         match self.hooks.prepare.clone() {
             Some(_) if self.faulted(now, Moment::Environment, out) => {}
             Some(path) => {
                 let (arguments, ad) = (self.hooks.prepare_arguments.clone(), self.ad.clone());
                 let call = self.call(now, PREPARE_JOB, path.as_bstr(), arguments, &ad, out);
-                let until = self.hook_timeout.map(|limit| now.tick().plus(limit));
-                self.prepare_call = Some(call);
-                self.phase = Phase::Preparing { call, until };
+                self.wait_for_prepare(now, call, PREPARE_JOB);
             }
             None => self.wait_for_time(now, out),
         }
+    }
+
+    /// One of the two prepare hooks has been called.
+    pub(super) fn wait_for_prepare(&mut self, now: Now, call: CallId, hook: HookType) {
+        let until = self.hook_timeout.map(|limit| now.tick().plus(limit));
+        self.prepare_call = Some(call);
+        self.preparing = hook;
+        self.phase = Phase::Preparing { call, until };
+    }
+
+    /// The path of the prepare hook that was called last.
+    fn prepare_path(&self) -> BString {
+        let path = match self.preparing {
+            HookType::PrepareJobBeforeTransfer => &self.hooks.before,
+            _ => &self.hooks.prepare,
+        };
+        path.clone().unwrap_or_default()
     }
 
     /// The OAuth services whose tokens the job needs.
@@ -187,8 +208,7 @@ impl Starter<'_> {
         out.push(Action::Tell(Notice::HookFailed { hook, reason: reason.to_owned() }));
         match self.phase {
             Phase::Preparing { call: waiting, .. } if waiting == call => {
-                let path = self.hooks.prepare.clone().unwrap_or_default();
-                let text = format!("failed to execute {} ({path})", PREPARE_JOB.name());
+                let text = format!("failed to execute {} ({})", self.preparing.name(), self.prepare_path());
                 let failure = StartFailure::new(text, hold_code::HOOK_PREPARE_JOB_FAILURE, 0);
                 self.asked.fast = true;
                 self.not_started(now, failure, out);
@@ -231,9 +251,9 @@ impl Starter<'_> {
 
     fn prepared(&mut self, now: Now, exit: Exit, stdout: &[u8], cut: bool, out: &mut Vec<Action>) {
         let refuses_cut = cut && !self.quirks.has(Quirk::AnswerCutAccepted);
-        let path = self.hooks.prepare.clone().unwrap_or_default();
+        let path = self.prepare_path();
         let prepared =
-            prepare::judge(PREPARE_JOB.name(), &path, exit, stdout, refuses_cut, &self.frozen(now));
+            prepare::judge(self.preparing.name(), &path, exit, stdout, refuses_cut, &self.frozen(now));
         if refuses_cut {
             Self::tell_quirk(Quirk::AnswerCutAccepted, "the cut answer of PREPARE_JOB is refused", out);
         }
@@ -243,7 +263,7 @@ impl Starter<'_> {
                 bad.number,
                 excerpt(&bad.line)
             );
-            out.push(Action::Tell(Notice::HookFailed { hook: PREPARE_JOB.name(), reason }));
+            out.push(Action::Tell(Notice::HookFailed { hook: self.preparing.name(), reason }));
         }
         let verdict = match &prepared {
             Prepared { status: 0, message, .. } if message.is_empty() => "go on",
@@ -251,13 +271,14 @@ impl Starter<'_> {
             _ => "not started",
         };
         out.push(Action::Tell(Notice::Verdict {
-            hook: PREPARE_JOB.name(),
+            hook: self.preparing.name(),
             verdict,
             reason: prepared.text.to_string(),
         }));
         let failure = StartFailure::new(prepared.text.clone(), prepared.hold_code(), prepared.status);
         if !prepared.goes_on() {
             self.asked.fast = true;
+            self.exit_done |= self.hangs_after_prepare();
             return self.not_started(now, failure, out);
         }
         if prepared.is_reported() {
@@ -268,7 +289,10 @@ impl Starter<'_> {
             out.push(Action::WriteFile(self.job_ad_file()));
             Self::tell_quirk(Quirk::JobAdFileStale, ".job.ad shows what PREPARE_JOB changed", out);
         }
-        self.wait_for_time(now, out);
+        match self.preparing {
+            HookType::PrepareJobBeforeTransfer => self.bring_input(now, out),
+            _ => self.wait_for_time(now, out),
+        }
     }
 
     /// PREPARE_JOB runs too long: it is killed, and what it has printed may tell what it waits for. One that cannot be
@@ -289,7 +313,7 @@ impl Starter<'_> {
         if !printed.is_empty() {
             reason += &format!("; it had printed: {}", excerpt(printed));
         }
-        out.push(Action::Tell(Notice::HookFailed { hook: PREPARE_JOB.name(), reason: reason.clone() }));
+        out.push(Action::Tell(Notice::HookFailed { hook: self.preparing.name(), reason: reason.clone() }));
         self.asked.fast = true;
         self.not_started(now, StartFailure::new(reason, hold_code::HOOK_PREPARE_JOB_FAILURE, 0), out);
     }
@@ -426,6 +450,7 @@ impl Starter<'_> {
                 self.start_singularity(process, out);
             }
             Ok(process) => {
+                self.list_environment(&process.environment, out);
                 self.phase = Phase::Starting;
                 out.push(Action::StartProcess(Box::new(JobProcess { private_shm, ..process })));
             }

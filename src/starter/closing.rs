@@ -83,7 +83,7 @@ impl Starter<'_> {
 
     /// Log event, result ad, removal (`Starter::cleanupJobs`).
     pub(super) fn clean_up(&mut self, now: Now, out: &mut Vec<Action>) {
-        if self.unload(After::CleanUp, out) {
+        if self.unload(After::CleanUp, out) || self.moves_back(now, out) {
             return;
         }
         let ended = self.main.as_ref().and_then(|main| main.ended);

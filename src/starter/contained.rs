@@ -138,7 +138,7 @@ impl Starter<'_> {
 
     /// Event 001, once.
     pub(super) fn announce(&mut self, out: &mut Vec<Action>) {
-        if !std::mem::replace(&mut self.container.announced, true) {
+        if !std::mem::replace(&mut self.container.announced, true) && !self.moved.restarted {
             out.push(Action::Log(LogEvent::Execute));
         }
     }

@@ -310,7 +310,7 @@ fn misread_group<'i>(id: &'i [u8], found: &regex::Captures, group: usize) -> &'i
 ///
 /// # Errors
 /// A text that is no environment.
-pub(super) fn merge_from_ad(
+pub fn merge_from_ad(
     environment: &mut Environment,
     ad: &ClassAd,
     prefix: &str,

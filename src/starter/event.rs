@@ -8,6 +8,7 @@ use bstr::BString;
 use super::action::CallId;
 use super::failure::StartFailure;
 use crate::process::Exit;
+use crate::transfer::Transferred;
 
 /// One thing that happened. Failures are events: the machine decides what follows.
 #[derive(Clone, Debug, PartialEq)]
@@ -68,6 +69,8 @@ pub enum Event {
         /// What it complained of, where that is kept apart; else why it could not be executed.
         errors: Vec<u8>,
     },
+    /// The answer to `Transfer`.
+    Transferred(Box<Transferred>),
     /// The answer to `OpenFiles`: why those that cannot be opened cannot.
     FilesOpened(Vec<StartFailure>),
     /// The process of a `StartProcess` runs (its exec succeeded).

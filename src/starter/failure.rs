@@ -64,6 +64,8 @@ pub mod hold_code {
     pub const JOB_OUT_OF_RESOURCES: i64 = 34;
     /// An image that cannot be pulled or made a container of.
     pub const INVALID_DOCKER_IMAGE: i64 = 35;
+    /// A checkpoint could not be uploaded.
+    pub const FAILED_TO_CHECKPOINT: i64 = 36;
     /// An image could not be tried; its subcode says that the job goes back.
     pub const SINGULARITY_TEST_FAILED: i64 = 45;
     /// PreCmd did not end as promised.

@@ -48,8 +48,7 @@ pub fn find_under(keyword: &[u8], knobs: &dyn Knobs, world: &dyn World) -> (Hook
         }
     };
     hooks.prepare = path(HookType::PrepareJob);
-    // Never called without a shadow, and checked all the same.
-    drop(path(HookType::PrepareJobBeforeTransfer));
+    hooks.before = path(HookType::PrepareJobBeforeTransfer);
     hooks.update = path(HookType::UpdateJobInfo);
     hooks.exit = path(HookType::JobExit);
     if let Some(knob) = HookType::PrepareJob.arguments_knob(keyword)

@@ -11,6 +11,7 @@ use thiserror::Error;
 use crate::classad::{ClassAd, Context};
 use crate::job::{Universe, attr};
 use crate::quirks::Quirks;
+use crate::transfer::{Wishes, url};
 use crate::world::{Account, World};
 
 /// What the command line says about the job.
@@ -41,6 +42,8 @@ pub struct JobInfo {
     pub files: [Option<BString>; 3],
     /// The same by the command line; these win.
     pub overrides: [Option<BString>; 3],
+    /// Whether its files come to the scratch directory: its program too, unless the ad says otherwise.
+    pub transfers: bool,
 }
 
 impl JobInfo {
@@ -104,6 +107,12 @@ pub enum Refusal {
     /// There is no EXECUTE; 25.14 dies of that.
     #[error("EXECUTE is empty: there is nowhere to make the job's directory")]
     NoExecute,
+    /// The ad asks for file transfer in a way that nobody understands.
+    #[error("file transfer: {reason}")]
+    Transfer {
+        /// What is wrong with it.
+        reason: String,
+    },
     /// A knob of the starter is wrong.
     #[error("the configuration of the starter: {reason}")]
     Knob {
@@ -160,7 +169,54 @@ pub fn read(
         }
     };
     let files = [file(attr::INPUT), file(attr::OUTPUT), file(attr::ERROR)];
-    Ok(JobInfo { cluster, proc, subproc, iwd, files, overrides: overrides.files.clone() })
+    Ok(JobInfo { cluster, proc, subproc, iwd, files, overrides: overrides.files.clone(), transfers: false })
+}
+
+/// The same for a job whose files are transferred (`JICShadow::initWithFileTransfer`, `initStdFiles`): it begins in the
+/// scratch directory, and its standard files lie there, under names of their own unless they are streamed.
+///
+/// # Errors
+/// As for [`read`].
+pub fn read_transferred(
+    ad: &mut ClassAd,
+    scratch: &Path,
+    wishes: &Wishes,
+    overrides: &Overrides,
+    (quirks, world): (Quirks, &dyn World),
+) -> Result<JobInfo, Refusal> {
+    use std::os::unix::ffi::OsStrExt;
+    let (command, iwd) = (Context::new(world).my(ad).string(attr::CMD), ad.get(attr::IWD));
+    let mut info = read(ad, scratch, overrides, quirks, world)?;
+    let scratch = scratch.as_os_str().as_bytes();
+    ad.remove("OrigCmd");
+    ad.remove("OrigIwd");
+    if let Some(command) = command {
+        ad.set(attr::CMD, command);
+    }
+    ad.set(attr::IWD, BString::from(scratch));
+    let input = Context::new(world).my(ad).string(attr::INPUT).filter(|name| *name != "/dev/null");
+    info.files[0] = input.filter(|name| !name.is_empty()).map(|name| below(scratch, url::base_name(&name)));
+    let names = [(attr::OUTPUT, "OriginalOut"), (attr::ERROR, "OriginalErr")];
+    for (at, (name, original)) in names.into_iter().enumerate() {
+        info.files[at + 1] = match (&wishes.standard[at], &wishes.asked[at]) {
+            (Some(local), Some(asked)) => {
+                ad.set(name, local.clone());
+                ad.set(original, asked.clone());
+                Some(below(scratch, local))
+            }
+            // Streamed: written where it is wanted at once.
+            (None, Some(asked)) if asked.starts_with(b"/") => Some(asked.clone()),
+            (None, Some(asked)) => {
+                let iwd = iwd.as_ref().and_then(|iwd| iwd.as_literal());
+                let iwd = iwd.and_then(|iwd| iwd.as_str().map(BString::from)).unwrap_or_default();
+                Some(below(&iwd, asked))
+            }
+            (_, None) => None,
+        };
+    }
+    info.iwd = scratch.into();
+    info.transfers = true;
+    Ok(info)
 }
 
 /// A part of the job's id as its ad has it. Those of the reference have 32 bits; what is above them is lost.

@@ -13,6 +13,7 @@ use super::environment::Publication;
 use super::event::{Event, FamilyUsage, Request, Vacate};
 use super::failure::StartFailure;
 use super::job_info::{JobInfo, Refusal};
+use super::moves::{Moved, Moves};
 use super::running::LastRequest;
 use super::settings::Settings;
 use super::update_timer::next_update;
@@ -30,6 +31,8 @@ use crate::world::{Frozen, World};
 pub struct Hooks {
     /// PREPARE_JOB.
     pub prepare: Option<BString>,
+    /// PREPARE_JOB_BEFORE_TRANSFER, which is called only with a shadow.
+    pub before: Option<BString>,
     /// UPDATE_JOB_INFO.
     pub update: Option<BString>,
     /// JOB_EXIT.
@@ -76,6 +79,8 @@ pub struct Setup<'w> {
     pub no_groups: Option<String>,
     /// What containers need to know.
     pub surroundings: Surroundings,
+    /// What is done for a shadow, where there is one.
+    pub moves: Option<Moves>,
 }
 
 /// Where the job's life has got to.
@@ -87,6 +92,8 @@ pub(super) enum Phase {
     Scratch,
     /// PREPARE_JOB runs, until the time at the latest.
     Preparing { call: CallId, until: Option<Tick> },
+    /// Files are moved.
+    Moving,
     /// Waiting for DeferralTime.
     Deferred { until: Tick },
     /// PreCmd is being started or runs.
@@ -205,8 +212,11 @@ pub struct Starter<'w> {
     pub(super) status: u8,
     /// 25.14 ends by an exception.
     pub(super) excepted: bool,
-    /// The call of PREPARE_JOB, from its start to its end.
+    /// The call of the prepare hook, from its start to its end, and which of the two it is.
     pub(super) prepare_call: Option<CallId>,
+    pub(super) preparing: HookType,
+    pub(super) moves: Option<Moves>,
+    pub(super) moved: Moved,
     /// The job was started when JOB_EXIT ran already.
     pub(super) late: bool,
     pub(super) exit_done: bool,
@@ -226,7 +236,9 @@ impl<'w> Starter<'w> {
     /// A machine that has not begun.
     pub fn new(setup: Setup<'w>) -> Self {
         let window = setup.settings.statistics_window;
-        let machine = setup.machine.filter(|_| !setup.quirks.has(Quirk::MachineAdEmpty)).unwrap_or_default();
+        // A shadow brings the slot's ad along.
+        let empty = setup.moves.is_none() && setup.quirks.has(Quirk::MachineAdEmpty);
+        let machine = setup.machine.filter(|_| !empty).unwrap_or_default();
         Starter {
             world: setup.world,
             quirks: setup.quirks,
@@ -270,6 +282,9 @@ impl<'w> Starter<'w> {
             status: 0,
             excepted: false,
             prepare_call: None,
+            preparing: HookType::PrepareJob,
+            moves: setup.moves,
+            moved: Moved::default(),
             late: false,
             exit_done: false,
             write_failure: None,
@@ -326,6 +341,7 @@ impl<'w> Starter<'w> {
             Event::ToolEnded { call, exit, output, errors } => {
                 self.tool_ended(now, call, (exit, &output, &errors), &mut out);
             }
+            Event::Transferred(done) => self.transferred(now, &done, &mut out),
             Event::FilesOpened(failures) => self.files_opened(now, failures, &mut out),
             Event::ProcessStarted { pid } => self.process_started(now, pid, &mut out),
             Event::ProcessFailed(failures) => self.process_failed(now, failures, &mut out),

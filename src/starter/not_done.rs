@@ -20,10 +20,49 @@ pub struct Told {
     pub line: String,
 }
 
+/// Who of a pool is played beside the starter.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum With {
+    /// Nobody: the job was fetched.
+    #[default]
+    Nobody,
+    /// A schedd, for the local universe.
+    Schedd,
+    /// Schedd and shadow.
+    Shadow,
+}
+
+/// What a shadow would do and ours does not either.
+const NOT_BY_SHADOW: [&str; 6] =
+    ["CheckpointDestination", "CommonInputFiles", "SpoolOnEvict", "StreamIn", "WantIOProxy", "TransferFiles"];
+/// What a schedd does of a job in its own universe.
+const BY_SCHEDD: [&str; 8] = [
+    "AllowedExecuteDuration",
+    "AllowedJobDuration",
+    "OnExitHold",
+    "OnExitRemove",
+    "PeriodicHold",
+    "PeriodicRemove",
+    "PeriodicVacate",
+    "UserLog",
+];
+
+impl With {
+    fn does(self, row: Row) -> bool {
+        match self {
+            With::Nobody => false,
+            With::Schedd => BY_SCHEDD.contains(&row.name),
+            With::Shadow => matches!(row.of, "shadow" | "schedd") && !NOT_BY_SHADOW.contains(&row.name),
+        }
+    }
+}
+
 /// What is not done though the job runs, one for each thing that a pool would do.
-pub fn told(ad: &ClassAd, world: &dyn World) -> Vec<Told> {
+pub fn told(ad: &ClassAd, with: With, world: &dyn World) -> Vec<Told> {
     let mut wishes: Vec<(Row, Vec<&'static str>)> = Vec::new();
-    for row in honoured::attributes().filter(|row| row.standing == Standing::Told && asks(ad, *row, world)) {
+    for row in honoured::attributes()
+        .filter(|row| row.standing == Standing::Told && !with.does(*row) && asks(ad, *row, world))
+    {
         match wishes.iter_mut().find(|(known, _)| (known.of, known.pool) == (row.of, row.pool)) {
             Some((_, attributes)) => attributes.push(row.name),
             None => wishes.push((row, vec![row.name])),
@@ -98,7 +137,7 @@ mod tests {
     }
 
     fn lines(text: &str) -> Vec<String> {
-        told(&ad(text), &RealWorld::new()).into_iter().map(|told| told.line).collect()
+        told(&ad(text), With::Nobody, &RealWorld::new()).into_iter().map(|told| told.line).collect()
     }
 
     #[test]

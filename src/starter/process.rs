@@ -19,6 +19,7 @@ use crate::quirks::{Quirk, Quirks};
 use crate::text::arguments;
 use crate::text::environment::Environment;
 use crate::text::list;
+use crate::transfer::url;
 use crate::world::World;
 
 fn path(bytes: &[u8]) -> PathBuf {
@@ -58,6 +59,9 @@ pub fn job(
     let transferred = context().boolean("TransferExecutable").unwrap_or(true);
     let kept = context().boolean("PreserveRelativeExecutable").unwrap_or(false);
     let command = match () {
+        () if about.job.transfers && transferred => {
+            below(about.scratch.as_os_str().as_bytes(), url::base_name(&command))
+        }
         // An empty one stays so, and cannot be executed (`canonicalizeJobPath`).
         () if command.starts_with(b"/") || command.is_empty() || (kept && !transferred) => command,
         () => below(&about.job.iwd, &command),

@@ -147,6 +147,7 @@ impl Starter<'_> {
         }
         match self.phase {
             Phase::New | Phase::Scratch | Phase::Starting => {}
+            Phase::Moving => self.asked_while_moving(now, out),
             Phase::Running => self.end_job(now, out),
             Phase::Container => {
                 if let Some(call) = self.container.call.filter(|_| self.container.is_preparing()) {
@@ -416,9 +417,13 @@ impl Starter<'_> {
             main.ended = Some((now, exit));
         }
         self.evicted = self.asked.any();
+        self.note_exit(exit);
         let asked = self.asked.any().then(|| self.asked.word(self.quirks));
         out.push(Action::Tell(Notice::JobEnded { exit, asked }));
         if asked.is_none() && ending::is_checkpoint_exit(&self.ad, exit, &self.frozen(now)) {
+            if self.has_checkpoints() {
+                return self.upload_checkpoint(out);
+            }
             if self.quirks.has(Quirk::CheckpointExitLoops) {
                 return self.start_job(now, out);
             }

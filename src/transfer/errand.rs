@@ -14,6 +14,8 @@ pub enum Way {
     Checkpoint(u32),
     /// Back, of a job that did not end as its ad promises.
     Failure,
+    /// To where it is kept for the next run, of a job that has to leave its slot.
+    Evicted,
 }
 
 impl Way {
@@ -59,6 +61,8 @@ pub struct Errand {
     pub executable: Option<(BString, BString)>,
     /// Rules for names at the target, and what goes to a URL.
     pub remaps: Vec<(BString, BString)>,
+    /// The rules of the ad alone: what they lead to a URL is uploaded.
+    pub uploads: Vec<(BString, BString)>,
     /// MAX_REMAP_RECURSIONS.
     pub most_remaps: usize,
     /// Everything goes below this URL.
@@ -154,4 +158,18 @@ pub struct Transferred {
     pub warnings: Vec<String>,
     /// What plugins tell of each file.
     pub results: Vec<crate::classad::ClassAd>,
+}
+
+impl Transferred {
+    /// Where there was nothing to move.
+    pub fn nothing(way: Way) -> Self {
+        Transferred {
+            way,
+            failure: None,
+            tally: super::Tally::default(),
+            stored: Vec::new(),
+            warnings: Vec::new(),
+            results: Vec::new(),
+        }
+    }
 }

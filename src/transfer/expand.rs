@@ -88,8 +88,14 @@ pub fn expand(errand: &Errand, sight: &dyn Sight) -> (Vec<Item>, Vec<BString>) {
         List::Named(names) => names.clone(),
         List::Changed { since, also } => changed(errand, since, also, sight),
     };
-    let mut listing =
-        Listing { base: &errand.base, preserve: errand.preserve, sight, items: Vec::new(), kept: BTreeSet::new(), unread: Vec::new() };
+    let mut listing = Listing {
+        base: &errand.base,
+        preserve: errand.preserve,
+        sight,
+        items: Vec::new(),
+        kept: BTreeSet::new(),
+        unread: Vec::new(),
+    };
     for name in &names {
         listing.add(name, b"", Depth { left: DEEPEST, preserve: errand.preserve });
     }
@@ -151,8 +157,7 @@ impl Listing<'_> {
     }
 
     fn add(&mut self, source: &[u8], directory: &[u8], depth: Depth) {
-        let mut item =
-            Item { source: source.into(), directory: directory.into(), seen: None, to_url: None };
+        let mut item = Item { source: source.into(), directory: directory.into(), seen: None, to_url: None };
         if item.is_from_url() {
             return self.items.push(item);
         }
@@ -226,7 +231,7 @@ impl Listing<'_> {
 
 /// What is uploaded, and where to: all below OutputDestination, else what a rule leads to a URL.
 fn to_urls(errand: &Errand, items: &mut [Item]) {
-    let remaps = remaps(errand);
+    let remaps = remaps(&errand.uploads);
     for item in items.iter_mut() {
         if let Some(destination) = &errand.destination {
             let renamed = errand.renamed.iter().find(|(name, _)| *name == item.source);
@@ -241,10 +246,10 @@ fn to_urls(errand: &Errand, items: &mut [Item]) {
     }
 }
 
-/// The rules of an errand.
-pub(super) fn remaps(errand: &Errand) -> Remaps {
+/// Rules as they are looked at.
+pub(super) fn remaps(rules: &[(BString, BString)]) -> Remaps {
     let mut remaps = Remaps::default();
-    errand.remaps.iter().for_each(|(name, target)| remaps.add(name.clone(), target.clone()));
+    rules.iter().for_each(|(name, target)| remaps.add(name.clone(), target.clone()));
     remaps
 }
 
@@ -287,7 +292,7 @@ impl Errand {
 
     /// The rules for names at the target.
     pub fn rules(&self) -> Remaps {
-        remaps(self)
+        remaps(&self.remaps)
     }
 }
 
@@ -317,7 +322,9 @@ mod tests {
         fn names(&self, directory: &[u8]) -> Result<Vec<BString>, i32> {
             let top = join(directory, b"");
             let top = [top.trim_end_with(|end| end == '/'), b"/"].concat();
-            let inside = |path: &BString| path.strip_prefix(&top[..]).filter(|name| !name.contains(&b'/')).map(BString::from);
+            let inside = |path: &BString| {
+                path.strip_prefix(&top[..]).filter(|name| !name.contains(&b'/')).map(BString::from)
+            };
             Ok(self.0.keys().filter_map(inside).collect())
         }
     }
@@ -351,8 +358,16 @@ mod tests {
         assert_eq!(goes("d/sub", true), ["d", "d/sub", "d/sub/three"]);
         assert_eq!(goes("d/sub", false), ["sub", "sub/three"]);
         assert_eq!(goes("empty, empty/", false), ["empty"]);
-        assert_eq!(goes("a.txt, d/one, d/../a.txt", false), ["one", "a.txt"], "of what is listed twice the last");
-        assert_eq!(goes("fifo, link", false), ["link"], "a FIFO never goes, a link to a directory fails later");
+        assert_eq!(
+            goes("a.txt, d/one, d/../a.txt", false),
+            ["one", "a.txt"],
+            "of what is listed twice the last"
+        );
+        assert_eq!(
+            goes("fifo, link", false),
+            ["link"],
+            "a FIFO never goes, a link to a directory fails later"
+        );
         assert_eq!(goes("nosuch, a.txt", false), ["nosuch", "a.txt"]);
         assert_eq!(goes("z://h/x?q, a.txt, b://h/y", false), ["a.txt", "y", "x"]);
     }
@@ -367,7 +382,11 @@ mod tests {
             let (items, _) = expand(&wishes.errand(Way::Output, b"/b", since), &disk());
             items.iter().map(|item| item.name().to_string()).collect()
         };
-        assert_eq!(names(&since), Vec::<String>::new(), "no directories, no FIFO, not the program, nothing unchanged");
+        assert_eq!(
+            names(&since),
+            Vec::<String>::new(),
+            "no directories, no FIFO, not the program, nothing unchanged"
+        );
         assert_eq!(names(&vec![("a.txt".into(), 6, 1)]), ["a.txt"]);
     }
 }

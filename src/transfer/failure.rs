@@ -54,7 +54,13 @@ impl Failure {
     /// A helper that could not do its work at all: tried again, not held.
     pub fn of_helper(way: Way, reason: &str) -> Self {
         let code = if way.is_input() { DOWNLOAD_FILE_ERROR } else { UPLOAD_FILE_ERROR };
-        Failure { at: Side::Sender, code, subcode: -1000, text: format!("|Error: {reason}").into(), again: true }
+        Failure {
+            at: Side::Sender,
+            code,
+            subcode: -1000,
+            text: format!("|Error: {reason}").into(),
+            again: true,
+        }
     }
 
     /// What an errand could not carry; the sender's word counts first. `strerror` names errors.
@@ -71,7 +77,13 @@ impl Failure {
             return Some(Failure { at: Side::Sender, code, subcode, text, again: false });
         }
         let (subcode, text) = receiver(carried.unstored.as_ref()?, receiver_name(way), strerror);
-        Some(Failure { at: Side::Receiver, code: DOWNLOAD_FILE_ERROR, subcode, text: text.into(), again: false })
+        Some(Failure {
+            at: Side::Receiver,
+            code: DOWNLOAD_FILE_ERROR,
+            subcode,
+            text: text.into(),
+            again: false,
+        })
     }
 
     /// The text of event 021. `ip` stands for both sides' addresses.
@@ -85,7 +97,9 @@ impl Failure {
         let sending = format!("{sender} at {ip} failed to send file(s) to <{ip}:0>");
         let receiving = format!("{receiver} failed to receive file(s) from <{ip}:0>");
         match (way.is_input(), self.at) {
-            (true, Side::Sender) => format!("Failed to transfer files: {sending}: {text}; {receiving}").into(),
+            (true, Side::Sender) => {
+                format!("Failed to transfer files: {sending}: {text}; {receiving}").into()
+            }
             (true, Side::Receiver | Side::Plugin) => {
                 format!("Failed to transfer files: {}", at_address(text, ip)).into()
             }
@@ -147,7 +161,8 @@ fn receiver(refused: &Refused, name: &str, strerror: &dyn Fn(i32) -> String) -> 
     match refused {
         Refused::Writing { path, errno } | Refused::Reading { path, errno, .. } => {
             let reason = strerror(*errno);
-            let text = format!("{name} at {ADDRESS} - |Error: writing to file {path}: (errno {errno}) {reason}");
+            let text =
+                format!("{name} at {ADDRESS} - |Error: writing to file {path}: (errno {errno}) {reason}");
             (i64::from(*errno), text)
         }
         Refused::Directory { path, errno } => {
@@ -159,9 +174,10 @@ fn receiver(refused: &Refused, name: &str, strerror: &dyn Fn(i32) -> String) -> 
         Refused::Illegal(path) => (EPERM, format!(" Attempt to write to illegal sandbox path: {path}")),
         Refused::Cycle(chain) => (EPERM, format!("remaps resulted in a cycle: {chain}")),
         Refused::ToUrl(url) => (EPERM, format!("Remap of output file resulted in a URL: {url}")),
-        Refused::TooLarge { path, .. } => {
-            (0, format!("{name} at {ADDRESS} - |Error: receiving file {path}: max total download bytes exceeded"))
-        }
+        Refused::TooLarge { path, .. } => (
+            0,
+            format!("{name} at {ADDRESS} - |Error: receiving file {path}: max total download bytes exceeded"),
+        ),
     }
 }
 
@@ -183,7 +199,8 @@ mod tests {
         assert_eq!(failure.told(Way::Input, "127.0.0.1"), text);
         let refused = Refused::Writing { path: "/j/ro/one".into(), errno: 13 };
         let carried = Carried { unstored: Some(refused), ..Carried::default() };
-        let failure = Failure::of_carried(Way::Output, &carried, None, &|_| "Permission denied".to_owned()).unwrap();
+        let failure =
+            Failure::of_carried(Way::Output, &carried, None, &|_| "Permission denied".to_owned()).unwrap();
         assert_eq!((failure.code, failure.subcode), (12, 13));
         let text = "STARTER at 127.0.0.1 failed to send file(s) to <127.0.0.1:0>; SHADOW at 127.0.0.1 - |Error: writing to file /j/ro/one: (errno 13) Permission denied";
         assert_eq!(failure.told(Way::Output, "127.0.0.1"), text);
@@ -212,6 +229,8 @@ mod tests {
         assert_eq!(failure.told(Way::Output, "127.0.0.1"), text.as_str());
         let failure = Failure::of_plugin(Way::Input, -1004, said, false);
         assert!(!failure.holds());
-        assert!(failure.told(Way::Input, "x").starts_with(b"Failed to transfer files: FILETRANSFER:1:non-zero"));
+        assert!(
+            failure.told(Way::Input, "x").starts_with(b"Failed to transfer files: FILETRANSFER:1:non-zero")
+        );
     }
 }

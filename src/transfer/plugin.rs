@@ -136,7 +136,10 @@ mod tests {
     #[test]
     fn what_tells_no_scheme_is_none() {
         let mut plugins = Plugins::default();
-        assert_eq!(plugins.add_system(b"/p", b" \n", &System), Err("No output from /p -classad, ignoring".into()));
+        assert_eq!(
+            plugins.add_system(b"/p", b" \n", &System),
+            Err("No output from /p -classad, ignoring".into())
+        );
         assert!(plugins.add_system(b"/p", b"SupportedMethods = 7\n", &System).is_err());
         assert_eq!(plugins, Plugins::default());
     }

@@ -8,6 +8,7 @@ use super::plugin::Plugins;
 use super::url;
 use crate::classad::{ClassAd, Context, Dialect, Outside, Value, format::new};
 use crate::process::Exit;
+use crate::quirks::{Quirk, Quirks};
 
 /// A file that a plugin moves.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,7 +83,10 @@ impl Plugins {
             let scheme = url::scheme(&file.url).unwrap_or_default();
             let Some(plugin) = self.of_scheme(scheme) else {
                 let scheme = scheme.as_bstr();
-                return Err((NOT_FOUND, error(&format!("FILETRANSFER: plugin for type {scheme} not found!"))));
+                return Err((
+                    NOT_FOUND,
+                    error(&format!("FILETRANSFER: plugin for type {scheme} not found!")),
+                ));
             };
             let base = url::base_name(&plugin.path);
             let program = match plugin.of_job {
@@ -110,7 +114,8 @@ impl Plugins {
                 known.files.push(file.clone());
                 continue;
             }
-            let beside = |ending: &str| -> BString { [scratch, b"/.", base, ending.as_bytes()].concat().into() };
+            let beside =
+                |ending: &str| -> BString { [scratch, b"/.", base, ending.as_bytes()].concat().into() };
             let (infile, outfile) = (beside(".in"), beside(".out"));
             call.arguments = vec!["-infile".into(), infile.clone(), "-outfile".into(), outfile.clone()];
             call.arguments.extend(upload.then(|| "-upload".into()));
@@ -192,7 +197,12 @@ fn stack(texts: &[String]) -> BString {
 impl PluginCall {
     /// What the end of a call means. `written` is what it wrote to its outfile, or for protocol 1 what it printed;
     /// `None`: there is no such file.
-    pub fn judge(&self, ended: &Ended, written: Option<&[u8]>, world: &dyn Outside) -> PluginEnd {
+    pub fn judge(
+        &self,
+        ended: &Ended,
+        written: Option<&[u8]>,
+        (quirks, world): (Quirks, &dyn Outside),
+    ) -> PluginEnd {
         let program = &self.program;
         let exit = match ended {
             Ended::NotExecuted(reason) => {
@@ -221,7 +231,7 @@ impl PluginCall {
                     ));
                     (Vec::new(), false)
                 }
-                Some(text) => (ads(text), true),
+                Some(text) => (ads(text, quirks.has(Quirk::PluginNoAdsLoops)), true),
             },
             None => (vec![lines(written.unwrap_or_default())], true),
         };
@@ -236,7 +246,9 @@ impl PluginCall {
             ));
             let subcode = match ended {
                 Ended::Exited(Exit::Signal { .. }) | Ended::TimedOut(_) => subcode,
-                _ => NO_RESULT,
+                _ if quirks.has(Quirk::PluginNoAdsLoops) => NO_RESULT,
+                // Held as any other failure; one that claims to have done well has failed all the same.
+                _ => subcode.max(1),
             };
             return PluginEnd { results, failure: Some((subcode, stack(&texts), false)) };
         }
@@ -283,7 +295,8 @@ impl PluginCall {
         let context = Context::new(world).my(ad);
         let program = &self.program;
         let why = context.string("TransferError").unwrap_or_else(|| {
-            format!("File transfer plugin {program} exited unexpectedly without producing an error message ").into()
+            format!("File transfer plugin {program} exited unexpectedly without producing an error message ")
+                .into()
         });
         let address = url::shown(&context.string("TransferUrl").unwrap_or_default());
         let how = match exit {
@@ -295,8 +308,18 @@ impl PluginCall {
     }
 }
 
-/// New-style ads, as far as they are some.
-fn ads(text: &[u8]) -> Vec<ClassAd> {
+/// New-style ads, as far as they are some; where that is permitted else lines, ads parted by empty ones.
+fn ads(text: &[u8], new_only: bool) -> Vec<ClassAd> {
+    let found = new_ads(text);
+    if new_only || !found.is_empty() {
+        return found;
+    }
+    let text = text.replace("\n\n", "\0");
+    let old = text.split(|byte| *byte == 0).map(lines);
+    old.filter(|ad| ad.contains("TransferSuccess")).collect()
+}
+
+fn new_ads(text: &[u8]) -> Vec<ClassAd> {
     let (mut rest, mut ads) = (text, Vec::new());
     loop {
         rest = rest.trim_start();
@@ -363,6 +386,19 @@ mod tests {
     }
 
     #[test]
+    fn by_default_a_plugin_without_ads_holds_the_job_and_old_style_ads_are_read() {
+        let call = one("dbl://x/y", true);
+        let judge = |code, text: &str| {
+            let ended = Ended::Exited(Exit::Code(code));
+            let end = call.judge(&ended, Some(text.as_bytes()), (Quirks::None, &System));
+            end.failure.map(|failure| failure.0)
+        };
+        assert_eq!(judge(3, ""), Some(768));
+        assert_eq!(judge(0, "this is no ad\n"), Some(1));
+        assert_eq!(judge(0, "TransferSuccess = true\nTransferUrl = \"dbl://x/y\"\n"), None);
+    }
+
+    #[test]
     fn nobody_for_a_scheme_is_said() {
         let error = plugins().calls(&[file("x://a/b", "/s/b")], b"/s", false, &|_| None).unwrap_err();
         assert_eq!(error, (-1001, "FILETRANSFER:1:FILETRANSFER: plugin for type x not found!".into()));
@@ -372,7 +408,8 @@ mod tests {
     fn answers_mean_what_25_14_was_recorded_to_make_of_them() {
         let call = one("dbl://fail/f1", false);
         let judge = |exit, text: Option<&str>| {
-            let end = call.judge(&Ended::Exited(exit), text.map(str::as_bytes), &System);
+            let reference = (Quirks::Reference, &System as &dyn Outside);
+            let end = call.judge(&Ended::Exited(exit), text.map(str::as_bytes), reference);
             end.failure.map(|(code, text, again)| (code, text.to_string(), again))
         };
         let told = |subcode, text: &str| Some((subcode, text.to_owned(), false));
@@ -381,7 +418,9 @@ mod tests {
         assert_eq!(judge(Exit::Code(1), Some(failed)), told(256, text));
         assert_eq!(judge(Exit::Code(0), Some("[ TransferSuccess = true ]")), None);
         let none = |how: &str| {
-            format!("FILETRANSFER:1:|Error: file transfer plugin /l/job.d/plugin exited ({how}), no valid classads in output file /s/.plugin.out")
+            format!(
+                "FILETRANSFER:1:|Error: file transfer plugin /l/job.d/plugin exited ({how}), no valid classads in output file /s/.plugin.out"
+            )
         };
         for text in ["", "this is no ad\n", "A = 1\n", "                "] {
             assert_eq!(judge(Exit::Code(1), Some(text)), told(-1004, &none("exit code 1")), "{text}");
@@ -390,10 +429,11 @@ mod tests {
         let killed = Exit::Signal { number: 9, core_dumped: false };
         assert_eq!(judge(killed, Some("")), told(9, &none("signal 9")));
         assert!(judge(Exit::Code(0), None).unwrap().1.contains("unable to open output file"));
-        let late = call.judge(&Ended::TimedOut(7), Some(b"[ TransferSuccess = true ]"), &System);
+        let reference = (Quirks::Reference, &System as &dyn Outside);
+        let late = call.judge(&Ended::TimedOut(7), Some(b"[ TransferSuccess = true ]"), reference);
         let text = "FILETRANSFER:1:File transfer plugin /l/job.d/plugin timed out after 7 seconds.";
         assert_eq!(late.failure, Some((62, text.into(), false)));
-        let not = call.judge(&Ended::NotExecuted("No such file or directory".into()), None, &System);
+        let not = call.judge(&Ended::NotExecuted("No such file or directory".into()), None, reference);
         assert_eq!(not.failure.map(|failure| (failure.0, failure.2)), Some((-1003, true)));
     }
 }

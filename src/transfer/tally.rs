@@ -32,7 +32,8 @@ impl Tally {
     pub fn add_results(&mut self, results: &[ClassAd], world: &dyn Outside) {
         for ad in results {
             let context = Context::new(world).my(ad);
-            let Some(protocol) = context.string("TransferProtocol").filter(|protocol| *protocol != "cedar") else {
+            let Some(protocol) = context.string("TransferProtocol").filter(|protocol| *protocol != "cedar")
+            else {
                 continue;
             };
             let protocol = protocol.to_str_lossy().to_uppercase();
@@ -68,7 +69,11 @@ impl Tally {
 
     /// The protocols, as a list.
     pub fn protocols(&self) -> Vec<BString> {
-        self.counts.iter().filter_map(|(name, _)| name.strip_suffix("FilesCount")).map(BString::from).collect()
+        self.counts
+            .iter()
+            .filter_map(|(name, _)| name.strip_suffix("FilesCount"))
+            .map(BString::from)
+            .collect()
     }
 }
 
@@ -81,7 +86,8 @@ mod tests {
     fn totals_go_on_from_run_to_run() {
         let mut tally = Tally::default();
         tally.add_carried(Way::Input, &Carried { bytes: 6, files: 1, ..Carried::default() });
-        let (ad, _) = crate::classad::format::long::parse(b"TransferProtocol = \"dbl\"\nTransferTotalBytes = 23\n");
+        let (ad, _) =
+            crate::classad::format::long::parse(b"TransferProtocol = \"dbl\"\nTransferTotalBytes = 23\n");
         tally.add_results(&[ad], &System);
         let first = tally.stats(&ClassAd::new(), &System);
         let second = tally.stats(&first, &System);

@@ -92,6 +92,8 @@ pub struct Wishes {
     pub has_failure_files: bool,
     /// TransferOutputRemaps, with the names of standard output and error.
     pub remaps: Remaps,
+    /// TransferOutputRemaps alone, by which the execution point uploads.
+    pub uploads: Remaps,
     /// PreserveRelativePaths.
     pub preserve: bool,
     /// Cmd and its name in the scratch directory, where it goes there.
@@ -143,6 +145,7 @@ impl Wishes {
             standard[1] = standard[0].clone();
         }
         let mut remaps = Remaps::parse(&string("TransferOutputRemaps").unwrap_or_default());
+        let uploads = remaps.clone();
         for (name, target) in [(STDOUT, &asked[0]), (STDERR, &asked[1])] {
             if let Some(target) = target {
                 remaps.add(name, target.clone());
@@ -161,7 +164,8 @@ impl Wishes {
             None => Output::Changed,
         };
         let failure = commas("FailureFiles");
-        let limit = |name: &str| Context::new(world).my(ad).int(name).map(|most| most.saturating_mul(MEGABYTE));
+        let limit =
+            |name: &str| Context::new(world).my(ad).int(name).map(|most| most.saturating_mul(MEGABYTE));
         let cmd = string("Cmd").unwrap_or_default();
         let executable = boolean("TransferExecutable").unwrap_or(true) && !cmd.is_empty();
         Ok(Some(Wishes {
@@ -172,6 +176,7 @@ impl Wishes {
             has_failure_files: failure.is_some(),
             failure: with_standard(failure.unwrap_or_default()),
             remaps,
+            uploads,
             preserve: boolean("PreserveRelativePaths").unwrap_or(false),
             executable: executable.then(|| (cmd.clone(), url::base_name(&cmd).into())),
             destination: string("OutputDestination").filter(|destination| !destination.is_empty()),
@@ -197,10 +202,10 @@ impl Wishes {
             (Way::Input, _, _) => List::Named(self.input.clone()),
             (Way::Failure, _, _) => List::Named(self.failure.clone()),
             (Way::Checkpoint(_), _, Some(files)) => List::Named(files.clone()),
-            (Way::Checkpoint(_) | Way::Output, Output::Listed(names), _) => {
+            (Way::Checkpoint(_) | Way::Output | Way::Evicted, Output::Listed(names), _) => {
                 List::Named(names.iter().chain(&also).cloned().collect())
             }
-            (Way::Checkpoint(_) | Way::Output, Output::Changed, _) => {
+            (Way::Checkpoint(_) | Way::Output | Way::Evicted, Output::Changed, _) => {
                 List::Changed { since: since.clone(), also }
             }
         };
@@ -215,9 +220,14 @@ impl Wishes {
             base,
             target,
             preserve: self.preserve,
-            except: if back { NEVER_BACK.iter().map(|name| BString::from(*name)).collect() } else { Vec::new() },
+            except: if back {
+                NEVER_BACK.iter().map(|name| BString::from(*name)).collect()
+            } else {
+                Vec::new()
+            },
             executable: self.executable.clone(),
             remaps: if renames { self.remaps.rules().to_vec() } else { Vec::new() },
+            uploads: if renames { self.uploads.rules().to_vec() } else { Vec::new() },
             most_remaps: MOST_REMAPS,
             destination: self.destination.clone().filter(|_| way == Way::Output),
             renamed: if way == Way::Output { standard.collect() } else { Vec::new() },
@@ -232,9 +242,9 @@ impl Wishes {
     /// Whether output of this way may go to URLs.
     pub fn may_upload(&self, way: Way) -> bool {
         match way {
-            Way::Input | Way::Checkpoint(_) => false,
-            Way::Output => self.destination.is_some() || self.remaps.has_url(),
-            Way::Failure => self.remaps.has_url(),
+            Way::Input | Way::Checkpoint(_) | Way::Evicted => false,
+            Way::Output => self.destination.is_some() || self.uploads.has_url(),
+            Way::Failure => self.uploads.has_url(),
         }
     }
 }
@@ -319,7 +329,8 @@ mod tests {
         Wishes::read(&ad, b"here", &System)
     }
 
-    const YES: &str = "ShouldTransferFiles = \"yes\"\nWhenToTransferOutput = \"ON_EXIT\"\nIwd = \"/j\"\nCmd = \"/bin/x\"\n";
+    const YES: &str =
+        "ShouldTransferFiles = \"yes\"\nWhenToTransferOutput = \"ON_EXIT\"\nIwd = \"/j\"\nCmd = \"/bin/x\"\n";
 
     #[test]
     fn whether_files_go_at_all() {
@@ -349,7 +360,8 @@ mod tests {
         let text = format!("{YES}Out = \"o\"\nErr = \"o\"\n");
         let wishes = read(&text).unwrap().unwrap();
         assert_eq!((wishes.output, &wishes.standard[1]), (Output::Changed, &wishes.standard[0]));
-        let wishes = read(&format!("{text}TransferOutput = \"\"\nTransferCheckpoint = \"ck\"\n")).unwrap().unwrap();
+        let wishes =
+            read(&format!("{text}TransferOutput = \"\"\nTransferCheckpoint = \"ck\"\n")).unwrap().unwrap();
         assert_eq!(wishes.output, Output::Listed(vec![STDOUT.into()]));
         let errand = wishes.errand(Way::Checkpoint(0), b"/s", &Catalogue::new());
         assert_eq!(errand.list, List::Named(vec!["ck".into(), STDOUT.into()]));

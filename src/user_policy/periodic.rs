@@ -66,7 +66,8 @@ pub fn periodic(job: &ClassAd, knobs: &dyn Knobs, world: &dyn World) -> Option<F
             Some(_) => {}
         }
     }
-    if status != JobStatus::HELD && status != JobStatus::COMPLETED
+    if status != JobStatus::HELD
+        && status != JobStatus::COMPLETED
         && let Some(why) = fired(job, "PeriodicHold", Some("SYSTEM_PERIODIC_HOLD"), knobs, world)
     {
         return Some(Fired::Hold { reason: why.reason, code: why.code, subcode: why.subcode });
@@ -85,7 +86,8 @@ pub fn vacate(job: &ClassAd, knobs: &dyn Knobs, world: &dyn World) -> Option<Why
 /// SYSTEM_MAX_RELEASES says.
 pub fn release(job: &ClassAd, knobs: &dyn Knobs, world: &dyn World) -> Option<Why> {
     let int = |name: &str| Context::new(world).my(job).int(name).unwrap_or(0);
-    let most = knobs.get(b"SYSTEM_MAX_RELEASES").and_then(|text| text.to_str().ok()?.trim().parse::<i64>().ok());
+    let most =
+        knobs.get(b"SYSTEM_MAX_RELEASES").and_then(|text| text.to_str().ok()?.trim().parse::<i64>().ok());
     if most.is_some_and(|most| most >= 0 && int("NumHolds") >= most) {
         return None;
     }
@@ -104,9 +106,8 @@ pub fn hold_at_exit(job: &ClassAd, knobs: &dyn Knobs, world: &dyn World) -> Opti
 pub fn stays_at_exit(job: &ClassAd, world: &dyn World) -> Option<BString> {
     let expr = job.get("OnExitRemove")?;
     let value = Context::new(world).my(job).eval(&expr);
-    (value.truth() == Some(false)).then(|| {
-        sentence("job attribute", "OnExitRemove", &expr.unparse_old(), "FALSE").into()
-    })
+    (value.truth() == Some(false))
+        .then(|| sentence("job attribute", "OnExitRemove", &expr.unparse_old(), "FALSE").into())
 }
 
 /// Why a policy fires.

@@ -70,6 +70,7 @@ mod starter_files;
 mod starter_left;
 mod starter_limits;
 mod starter_machine;
+mod starter_transfer;
 mod starter_worst;
 #[cfg(feature = "cli")]
 mod tool;

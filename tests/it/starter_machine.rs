@@ -56,6 +56,7 @@ fn begun<'w>(
         no_groups: Some("nothing is run".to_owned()),
         hook_timeout: None,
         surroundings: Default::default(),
+        moves: None,
     });
     drop(machine.step(NOW, Event::Begin));
     let out = machine.step(NOW, Event::ScratchMade);

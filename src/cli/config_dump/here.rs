@@ -52,7 +52,9 @@ pub(super) fn by_reader(elsewhere: &[Finding]) -> String {
 /// The same of a job's ad.
 pub(super) fn of_job(text: &[u8], world: &dyn World) -> Vec<Finding> {
     let (ad, _) = long::parse(text);
-    let told = not_done::told(&ad, world).into_iter().map(|told| (told.attributes, told.line));
+    let told = not_done::told(&ad, not_done::With::Nobody, world)
+        .into_iter()
+        .map(|told| (told.attributes, told.line));
     let refused = not_done::refused(&ad, world).map(|line| (String::new(), line));
     let finding = |(name, message): (String, String)| Finding {
         rule: "not-done",

@@ -3,7 +3,7 @@
 use super::super::common::{Example, Manual};
 
 pub(super) const MANUAL: Manual = Manual {
-    about: "run one job with all its starter hooks, as condor_starter does without a shadow",
+    about: "run one job with all its hooks, as starter, schedd and shadow do",
     description: &[
         "Reads a job ad, makes a scratch directory with .job.ad and .machine.ad in it, calls UPDATE_JOB_INFO and \
          PREPARE_JOB, runs the job, calls UPDATE_JOB_INFO while it runs and when it has ended, calls JOB_EXIT, removes \
@@ -23,6 +23,16 @@ pub(super) const MANUAL: Manual = Manual {
          WantSIF, WantSandboxImage, WantDockerImage, SINGULARITY_JOB and USE_DEFAULT_CONTAINER by SINGULARITY (Singularity or \
          Apptainer). Hooks run before the container and outside of it. The container is paused, signalled and removed with the \
          job. A runtime that is not there is told, and the job is not run outside of it.",
+        "--as shadow plays schedd and shadow too. SHADOW_PREPARE_JOB is called, then files go into the scratch directory and back as \
+         ShouldTransferFiles, TransferInput, TransferOutput, TransferOutputRemaps, PreserveRelativePaths, TransferCheckpoint, \
+         FailureFiles, ManifestDesired, OutputDestination and the limits MaxTransferInputMB and MaxTransferOutputMB say, by \
+         FILETRANSFER_PLUGINS and the job's TransferPlugins where they are URLs; PREPARE_JOB_BEFORE_TRANSFER comes before that. \
+         Periodic and exit policy, durations and SYSTEM_PERIODIC_* hold, remove, send back or repeat the job; UserLog gets the \
+         events of 25.14; printed is the ad as the queue would have it. --until runs a job again: until it is done (held jobs are \
+         released by PeriodicRelease), until it is held, or so many times. What a job leaves is read as the job's account and \
+         written as the account of its User, never as root and never as who merely owns Iwd; modes are kept but for set-id bits; \
+         plugins run as the job's account.",
+        "--as local plays a schedd for a job of the local universe: the same policy, no transfer.",
         "--dry-run runs nothing and shows what would be: hooks in order, every call of a container's runtime, command line, \
          environment, mounts, limits, account; --json gives the same as one object, --explain the attribute or knob behind \
          each word and what was looked at and not used. Status 0: it would be started in a pool that is configured so; 1: it \
@@ -59,15 +69,19 @@ pub(super) const MANUAL: Manual = Manual {
         ("core.<cluster>.<proc>", "in Iwd: a core file of the job"),
     ],
     differences: &[
-        "Jobs run without a shadow and without file transfer: the files of a job lie where its ad says. Universes 5 \
+        "Without --as shadow nothing is transferred: the files of a job lie where its ad says. Universes 5 \
          (vanilla) and 12 (local) are run; java jobs are not started. \
          Other settings and attributes that a pool would act upon and this program does not, such as USE_PID_NAMESPACES, CGROUP_*, \
-         TransferInput or PeriodicHold, are told once, and the job runs; \
+         WantIOProxy, are told once, and the job runs; \
          'htc-config-dump lint --here' lists them. \
          Jobs with a tool beside them (ToolDaemonCmd) are not started. STARTER_REMOTE_CMD and -gridshell do nothing or are refused; jobs that need \
          tokens (OAuthServicesNeeded) are refused: there are none.",
         "Docker's socket is not asked for the use of memory and processors; a container's usage stays unknown. \
          DockerSendCredentials needs a shadow. condor_ssh_to_job has no socket in containers.",
+        "With --as shadow files are copied, not sent: addresses in messages have port 0, a set-id bit is not kept, a device \
+         counts as an empty file, holes stay holes. Output of a job that fails to be uploaded by a plugin without ads holds it, where 25.14 \
+         runs it again for ever. Files of an evicted job (ON_EXIT_OR_EVICT) are kept for its next run of the same --until. A URL \
+         whose plugin nobody has sends the job back. CheckpointDestination, StreamIn and SpoolOnEvict are told.",
         "Exit status 1 means that the job did not exit with 0; condor_starter ends with 0 then. With --quirks reference, \
          and under the name condor_starter, statuses are the reference's: 0 whatever became of the job, 1 when it could \
          not be taken on, 4 when a job wrapper failed.",

@@ -1,5 +1,6 @@
 //! `htc-starter-run`, and `condor_starter` for those who call it by that name.
 
+mod access_point;
 mod compat;
 mod job_ad;
 mod manual;
@@ -37,6 +38,9 @@ fn run(matches: &ArgMatches, session: &Session) -> anyhow::Result<Status> {
         }
         None => (Cli::from_arg_matches(matches)?, is_given(matches, "ads")),
     };
+    if cli.job.carry {
+        return access_point::helper();
+    }
     if cli.job.classad {
         return session::capabilities(&cli, session);
     }

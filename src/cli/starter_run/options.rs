@@ -8,6 +8,7 @@ use anyhow::Context;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, FromArgMatches, Parser};
 
+use super::access_point::{As, UntilOption};
 use super::manual;
 use crate::cli::common::{
     self, ClockOptions, ConfigOptions, EventsOptions, InputOptions, OutputOptions, Problem, QuirksOptions,
@@ -42,7 +43,7 @@ pub(super) struct Cli {
 }
 
 /// What is said about the job.
-#[derive(Args, Clone, Debug, Default)]
+#[derive(Args, Clone, Debug)]
 pub(super) struct JobOptions {
     /// The slot's ad: .machine.ad, OMP_NUM_THREADS, ...
     #[arg(long, value_name = "FILE", help_heading = "Input")]
@@ -80,6 +81,28 @@ pub(super) struct JobOptions {
     /// Standard error instead of Err; '-' is ours
     #[arg(long, value_name = "FILE", help_heading = "Job", hide_short_help = true)]
     pub(super) job_stderr: Option<OsString>,
+    /// As fetched work, in the local universe, or with a shadow: fetched, local, shadow
+    #[arg(
+        long = "as",
+        value_name = "WHO",
+        value_enum,
+        default_value_t,
+        hide_possible_values = true,
+        help_heading = "Job"
+    )]
+    pub(super) played_as: As,
+    /// With --as shadow: run it again until it is done or held, or N times at most
+    #[arg(
+        long,
+        value_name = "done|held|N",
+        default_value = "1",
+        help_heading = "Job",
+        hide_short_help = true
+    )]
+    pub(super) until: UntilOption,
+    /// Move files for a starter: for its own use
+    #[arg(long, hide = true)]
+    pub(super) carry: bool,
     /// Give up PREPARE_JOB after this long; HTCondor waits for ever
     #[arg(long, value_name = "SECONDS", value_parser = common::seconds, help_heading = "Behaviour")]
     pub(super) hook_timeout: Option<Duration>,

@@ -9,6 +9,7 @@ use anyhow::Context;
 use bstr::{BString, ByteSlice};
 
 use super::super::common::{AdFormat, Problem, Session, Status, is_broken_pipe, standard_error};
+use super::access_point::{As, Ground};
 use super::job_ad;
 use super::options::{Cli, PRIVATE};
 use crate::classad::format::json::{self, Layout};
@@ -27,6 +28,7 @@ use crate::runner::starter::{
 };
 use crate::runner::starter::{capabilities as capabilities_of_runtimes, condor_identity};
 use crate::starter::container::ContainerKnobs;
+use crate::starter::not_done::With;
 use crate::starter::{EXCEPTION, Overrides, Standing, job_source};
 use crate::world::World;
 
@@ -173,24 +175,48 @@ impl Run<'_> {
         let private = std::env::var_os(PRIVATE).map(PathBuf::from);
         let bytes = |text: &Option<OsString>| text.clone().map(|text| BString::from(text.into_vec()));
         let mut stream = self.stream(session)?;
-        let request = Request {
+        let machine_ad = self.machine(private.as_deref(), session)?;
+        let with = match job.played_as {
+            As::Fetched => With::Nobody,
+            As::Local => With::Schedd,
+            As::Shadow => With::Shadow,
+        };
+        let spool = self.spool(with)?;
+        let words = ["htc-starter-run", "--carry"].map(BString::from).to_vec();
+        let request = |ad: ClassAd| Request {
             world: &world,
             quirks: self.quirks(),
             environment: DaemonEnvironment::of_program(&world, &cli.config.choice()),
             ad,
-            machine: self.machine(private.as_deref(), session)?,
-            overrides,
+            machine: machine_ad.clone(),
+            overrides: overrides.clone(),
+            with,
+            // Whatever becomes of the file, it is this program.
+            helper: ("/proc/self/exe".into(), words.clone()),
+            spool: spool.as_ref().map(|spool| spool.path().to_owned()),
             slot: self.slot(&view),
             event_slot: self.slot.as_ref().map(|slot| slot.to_string_lossy().into_owned()),
             output_ad: bytes(&job.job_output_ad),
             update_ad: bytes(&job.job_update_ad),
             hook_timeout: job.hook_timeout,
             timeout: cli.events.timeout,
-            private,
+            private: private.clone(),
             fallback_execute: std::env::temp_dir(),
             skew_us: cli.clock.now.map_or(0, |now| now - crate::os::clock::now().wall_us),
         };
-        let planned = plan(request, &view).map_err(|error| Problem::unreadable(error.to_string()));
+        if with != With::Nobody && !job.dry_run {
+            let machine = machine_ad.clone();
+            let ground = Ground {
+                view: &view,
+                world: &world,
+                ad,
+                machine,
+                until: job.until.0,
+                local: with == With::Schedd,
+            };
+            return self.play(ground, &request, &mut stream, session);
+        }
+        let planned = plan(request(ad), &view).map_err(|error| Problem::unreadable(error.to_string()));
         let Plan { machine, job: carrier, warnings } = match planned {
             Ok(planned) => planned,
             Err(problem) if self.quirks().has(Quirk::StarterExceptions) => {
@@ -223,6 +249,15 @@ impl Run<'_> {
             Err(error) if is_broken_pipe(&error) => Ok(status),
             Err(error) => Err(error.context("cannot write the job's ad to standard output")),
         }
+    }
+
+    /// A directory for what a job leaves for its next run.
+    fn spool(&self, with: With) -> anyhow::Result<Option<tempfile::TempDir>> {
+        if with != With::Shadow {
+            return Ok(None);
+        }
+        let spool = tempfile::Builder::new().prefix("htc-spool").tempdir();
+        spool.map(Some).context("cannot make a directory for checkpoints")
     }
 
     /// What would be done: lines, or one object; 0 if the job would be started.
@@ -342,26 +377,45 @@ impl Run<'_> {
             None if self.as_tool && std::env::var_os(PRIVATE).is_none() => {}
             _ => {
                 let Some(outcome) = &finished.outcome else { return Ok(()) };
-                match self.cli.output.format() {
-                    None | Some(AdFormat::Long) => stdout.write_all(outcome)?,
-                    Some(form) => {
-                        let (ad, _) = long::parse(outcome);
-                        let mut text = Vec::new();
-                        if form == AdFormat::Json {
-                            text.extend_from_slice(b"[\n");
-                            json::push(&ad, Layout::Indented, &mut text);
-                            text.extend_from_slice(b"\n]\n");
-                        } else {
-                            json::push(&ad, Layout::OneLine, &mut text);
-                            text.push(b'\n');
-                        }
-                        stdout.write_all(&text)?;
-                    }
-                }
+                stdout.write_all(&self.formatted(outcome))?;
             }
         }
         stdout.flush()?;
         Ok(())
+    }
+
+    /// The job's ad as the queue would have it.
+    pub(super) fn print_queue_ad(&self, ad: &ClassAd) -> anyhow::Result<()> {
+        let job = &self.cli.job;
+        if job.job_stdout.as_deref() == Some(OsStr::new("-")) {
+            return Ok(());
+        }
+        let text = self.formatted(&long::print(ad));
+        let mut stdout = std::io::stdout().lock();
+        let written = stdout.write_all(&text).and_then(|()| stdout.flush());
+        match written.map_err(anyhow::Error::from) {
+            Err(error) if is_broken_pipe(&error) => Ok(()),
+            other => other.context("cannot write the job's ad to standard output"),
+        }
+    }
+
+    /// An ad in the form that is wanted.
+    fn formatted(&self, long_form: &[u8]) -> Vec<u8> {
+        let form = match self.cli.output.format() {
+            None | Some(AdFormat::Long) => return long_form.to_vec(),
+            Some(form) => form,
+        };
+        let (ad, _) = long::parse(long_form);
+        let mut text = Vec::new();
+        if form == AdFormat::Json {
+            text.extend_from_slice(b"[\n");
+            json::push(&ad, Layout::Indented, &mut text);
+            text.extend_from_slice(b"\n]\n");
+        } else {
+            json::push(&ad, Layout::OneLine, &mut text);
+            text.push(b'\n');
+        }
+        text
     }
 
     fn status(&self, finished: &Finished) -> Status {

@@ -208,6 +208,7 @@ fn empty_job(scratch: &Path) -> job_info::JobInfo {
         iwd: scratch.as_os_str().as_bytes().into(),
         files: [None, None, None],
         overrides: [None, None, None],
+        transfers: false,
     }
 }
 

@@ -156,6 +156,7 @@ impl Case {
             no_groups: Some("nothing is run".to_owned()),
             hook_timeout: None,
             surroundings: Default::default(),
+            moves: None,
         });
         drop(machine.step(now, Event::Begin));
         let mut out = machine.step(now, Event::ScratchMade);

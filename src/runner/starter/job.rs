@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use bstr::BString;
 
+use super::carriage::Carriage;
 use super::sandbox::Sandbox;
 use super::user_log::UserLog;
 use super::visa::Visa;
@@ -61,6 +62,10 @@ pub struct Job {
     pub log_directory: Option<PathBuf>,
     /// Whether SIGHUP has come.
     pub reread: bool,
+    /// How its files are moved, where they are.
+    pub carriage: Option<Carriage>,
+    /// The directory of its credentials.
+    pub credentials: Option<PathBuf>,
     /// What is added to the wall clock in microseconds (`--now`).
     pub skew_us: i64,
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use nix::libc;
 use rustc_hash::FxHashMap;
 
+use super::companion::{self, Companion, Seen};
 use super::group::JobGroup;
 use super::job::Job;
 use super::job_process::Running;
@@ -55,6 +56,8 @@ pub struct Finished {
     pub not_started: Option<String>,
     /// Whether `--timeout` ended it.
     pub timed_out: bool,
+    /// Whether a signal or `--timeout` asked for its end.
+    pub requested: bool,
 }
 
 /// Runs the machine to its end.
@@ -62,11 +65,25 @@ pub struct Finished {
 /// # Errors
 /// The reactor cannot wait any more; all else is told to the machine or to the stream.
 pub fn run(
-    mut machine: Starter<'_>,
+    machine: Starter<'_>,
     job: Job,
     world: &dyn World,
     reactor: &mut Reactor,
     stream: &mut EventStream,
+) -> io::Result<Finished> {
+    run_with(machine, job, world, (reactor, stream), None)
+}
+
+/// Runs the machine to its end while somebody looks on, who may ask things of it.
+///
+/// # Errors
+/// As for [`run`].
+pub fn run_with<'a>(
+    mut machine: Starter<'_>,
+    job: Job,
+    world: &'a dyn World,
+    (reactor, stream): (&'a mut Reactor, &'a mut EventStream),
+    companion: Option<&'a mut (dyn Companion + 'a)>,
 ) -> io::Result<Finished> {
     let timeout_at = job.timeout.map(|limit| clock::tick().plus(limit));
     let parent = job.private.is_some().then(|| Parent::new(clock::tick()));
@@ -95,11 +112,15 @@ pub fn run(
         past_start: false,
         ends: 0,
         impatient: false,
+        requested: false,
+        companion,
     };
     loop {
         while let Some(event) = live.events.pop_front() {
             let now = live.now();
+            live.show(now, companion::of_event(&event));
             for action in machine.step(now, event) {
+                live.show(now, companion::of_action(&action));
                 live.carry_out(now, action);
             }
         }
@@ -114,6 +135,7 @@ pub fn run(
                 result: live.result,
                 not_started: live.not_started,
                 timed_out: live.timed_out,
+                requested: live.requested,
             });
         }
         // Looked at only now: one that is to be suspended at its exec has to be stopped first.
@@ -160,6 +182,9 @@ pub(super) struct Live<'a> {
     pub(super) ends: u32,
     /// Somebody wants it to end at once.
     pub(super) impatient: bool,
+    /// A signal or `--timeout` asked for its end.
+    pub(super) requested: bool,
+    companion: Option<&'a mut (dyn Companion + 'a)>,
 }
 
 impl Live<'_> {
@@ -173,7 +198,10 @@ impl Live<'_> {
         let check_at = self.parent.as_ref().map(Parent::check_at);
         let flush_at = self.stream.next_flush(clock::tick());
         let tools = self.tools_until();
-        let deadlines = [self.wake_at, self.snapshot_at, self.timeout_at, check_at, flush_at, tools];
+        let mover = self.mover_until();
+        let onlooker = self.companion.as_ref().and_then(|companion| companion.wake_at());
+        let deadlines =
+            [onlooker, self.wake_at, self.snapshot_at, self.timeout_at, check_at, flush_at, tools, mover];
         let event = self.reactor.next(deadlines.into_iter().flatten().min())?;
         self.stream.flush();
         match event {
@@ -181,6 +209,7 @@ impl Live<'_> {
                 if self.calls.contains_key(&child) {
                     self.past_start = true;
                     self.call_ended(child, exit, stdout, stderr);
+                } else if self.mover_ended(child, exit, &stdout, &stderr) {
                 } else if self.tools.iter().any(|tool| tool.child == child) {
                     self.tool_ended(child, exit, stdout);
                 } else if self.process.as_ref().is_some_and(|process| process.child == child)
@@ -217,6 +246,9 @@ impl Live<'_> {
             self.snapshot_at = self.process.as_ref().map(|process| now.plus(process.interval()));
         }
         self.kill_slow_tools(now);
+        self.kill_slow_mover(now);
+        let moment = self.now();
+        self.show(moment, Some(Seen::Time));
         if due(self.timeout_at) {
             let request = if self.timed_out { Request::Fast(None) } else { Request::Graceful(None) };
             self.timeout_at = (!self.timed_out).then(|| now.plus(AFTER_TIMEOUT));
@@ -225,6 +257,7 @@ impl Live<'_> {
                 self.stream.tell(&event);
             }
             self.timed_out = true;
+            self.requested = true;
             self.events.push_back(Event::Asked(request));
         }
     }
@@ -237,6 +270,13 @@ impl Live<'_> {
     pub(super) fn warn(&mut self, reason: String) {
         let event = self.event(Kind::Warning).reason(reason);
         self.stream.tell(&event);
+    }
+
+    /// Shows the companion what happens; what it asks for is asked.
+    fn show(&mut self, now: Now, seen: Option<Seen<'_>>) {
+        if let (Some(companion), Some(seen)) = (&mut self.companion, seen) {
+            self.events.extend(companion.saw(now, seen).into_iter().map(Event::Asked));
+        }
     }
 
     fn carry_out(&mut self, now: Now, action: Action) {
@@ -255,6 +295,9 @@ impl Live<'_> {
             Action::MakeDirectory { path, mode } => self.make_directory(&path, mode),
             Action::Remember { container } => self.remember(&container),
             Action::StartProcess(process) => self.start(now, &process),
+            Action::Transfer(way) => self.transfer(way),
+            Action::AbortTransfer => self.abort_transfer(),
+            Action::Manifest { directory, name, content } => self.write_manifest(&directory, name, content),
             Action::Measure => {
                 self.sample();
                 self.events.push_back(Event::Measured(self.measured()));

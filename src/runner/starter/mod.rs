@@ -4,13 +4,16 @@
 //! none.
 
 mod calls;
+mod carriage;
 mod child;
 mod cleaning;
+mod companion;
 mod group;
 mod job;
 mod job_process;
 mod live;
 mod measure;
+mod moving;
 mod notice;
 mod parent;
 mod plan;
@@ -25,9 +28,11 @@ mod tools;
 mod user_log;
 mod visa;
 
+pub use carriage::{Carriage, CarriageKnobs};
 pub use cleaning::{Cleaned, Cleaner};
+pub use companion::{Companion, Seen};
 pub use job::Job;
-pub use live::{Finished, SIGNALS, run};
+pub use live::{Finished, SIGNALS, run, run_with};
 pub use plan::{Plan, Request, check_knobs, condor_identity, execute, plan, slot_of_log};
 pub use probe::capabilities;
 pub use rehearse::{Rehearsed, Script, rehearse};

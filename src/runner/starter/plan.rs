@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use bstr::{BString, ByteSlice};
 
+use super::carriage;
 use super::job::Job;
 use super::notice;
 use super::sandbox::Sandbox;
@@ -26,6 +27,7 @@ use crate::runner::hook_environment::DaemonEnvironment;
 use crate::runner::hook_limits;
 use crate::starter::container::Surroundings;
 use crate::starter::hooks::{self, Found};
+use crate::starter::not_done::With;
 use crate::starter::{JobInfo, Overrides, Refusal, Settings, Setup, Starter, job_info, not_done};
 use crate::world::{Account, World};
 
@@ -61,6 +63,12 @@ pub struct Request<'w> {
     pub fallback_execute: PathBuf,
     /// What is added to the wall clock, in microseconds.
     pub skew_us: i64,
+    /// Who of a pool is played beside the starter.
+    pub with: With,
+    /// The helper that moves files: a program and its words.
+    pub helper: (PathBuf, Vec<BString>),
+    /// Where checkpoints and the output of evicted jobs are kept for the next run.
+    pub spool: Option<PathBuf>,
 }
 
 /// Everything that [`super::run`] needs.
@@ -82,7 +90,8 @@ pub struct Plan<'w> {
 pub fn plan<'w>(request: Request<'w>, view: &View<'_>) -> Result<Plan<'w>, ValueError> {
     nix::sys::stat::umask(nix::sys::stat::Mode::from_bits_truncate(0o022));
     let Request { world, quirks, mut ad, machine, overrides, .. } = request;
-    let slot_ad = machine.as_ref().filter(|_| !quirks.has(Quirk::MachineAdEmpty));
+    let with_shadow = request.with == With::Shadow;
+    let slot_ad = machine.as_ref().filter(|_| with_shadow || !quirks.has(Quirk::MachineAdEmpty));
     // A job that a slot has accepted is not left to its silence: JOB_EXIT is told.
     let mut refuses = Refuses { accepted: request.private.is_some(), reason: None };
     let configured = || Settings {
@@ -100,7 +109,7 @@ pub fn plan<'w>(request: Request<'w>, view: &View<'_>) -> Result<Plan<'w>, Value
         read => refuses.or_else(read, Vec::new)?,
     };
     let mut warnings = Vec::new();
-    warnings.extend(told_at_start(&ad, view, request.private.as_deref(), world));
+    warnings.extend(told_at_start(&ad, view, request.private.as_deref(), request.with, world));
     let own = request.environment.variables().to_vec();
     let root = world.effective_uid() == 0;
 
@@ -133,7 +142,18 @@ pub fn plan<'w>(request: Request<'w>, view: &View<'_>) -> Result<Plan<'w>, Value
 
     // The visa shows the ad as it came.
     let visa = Visa::asked_for(&ad, address(world), quirks, world);
-    let info = job_info::read(&mut ad, &scratch, &overrides, quirks, world);
+    let wishes = match request.with {
+        With::Shadow => carriage::wishes(&ad, view, world),
+        With::Nobody | With::Schedd => Ok(None),
+    };
+    let submitted = ad.clone();
+    let info = match &wishes {
+        Ok(Some(wishes)) => {
+            job_info::read_transferred(&mut ad, &scratch, wishes, &overrides, (quirks, world))
+        }
+        Ok(None) => job_info::read(&mut ad, &scratch, &overrides, quirks, world),
+        Err(refusal) => Err(refusal.clone()),
+    };
     let slot_user = slot_user(view, &request.slot);
     let ignored = quirks.has(Quirk::OwnerIgnored);
     let account = job_info::account(&ad, slot_user.as_ref().map(|user| user.as_slice()), ignored, world);
@@ -193,8 +213,9 @@ pub fn plan<'w>(request: Request<'w>, view: &View<'_>) -> Result<Plan<'w>, Value
         false => job_identity.clone(),
     };
     let log = match &job {
-        Ok(info) => log_of(&ad, info, &scratch, view, quirks, world)?,
-        Err(_) => None,
+        Ok(info) if request.with == With::Nobody => log_of(&ad, info, &scratch, view, quirks, world)?,
+        // Schedd and shadow keep another.
+        Ok(_) | Err(_) => None,
     };
     let stack = Context::new(world).my(&ad).int("StackSize");
     let hook_stack = stack.and_then(|size| u64::try_from(size).ok()).filter(|size| *size > 0);
@@ -206,7 +227,20 @@ pub fn plan<'w>(request: Request<'w>, view: &View<'_>) -> Result<Plan<'w>, Value
         processors: affinity.clone(),
         daemon_home: daemon_home.clone(),
     };
+    let moves = (request.with == With::Shadow)
+        .then(|| carriage::moves(wishes.as_ref().ok().and_then(Option::as_ref), world));
+    let carriage = match wishes.ok().flatten() {
+        Some(wishes) => {
+            let about = carriage::About { ad: &submitted, view, world, job: job_identity.as_ref() };
+            let made = carriage::make(wishes, about, request.helper, request.spool)?;
+            warnings.extend(made.1);
+            Some(made.0)
+        }
+        None => None,
+    };
     let job_plan = Job {
+        carriage,
+        credentials: None,
         daemon_home,
         sandbox: Sandbox {
             top,
@@ -266,6 +300,7 @@ pub fn plan<'w>(request: Request<'w>, view: &View<'_>) -> Result<Plan<'w>, Value
             .then(|| "HTCondor 25.14 finds no control groups here".to_owned()),
         hook_timeout: request.hook_timeout,
         surroundings,
+        moves,
     });
     Ok(Plan { machine, job: job_plan, warnings })
 }
@@ -312,12 +347,18 @@ pub fn check_knobs(view: &View<'_>, world: &dyn World) -> Result<(), ValueError>
 }
 
 /// What the job asks for and is not done, and where no slot runner has told it what of the configuration is not.
-fn told_at_start(ad: &ClassAd, view: &View<'_>, private: Option<&Path>, world: &dyn World) -> Vec<String> {
+fn told_at_start(
+    ad: &ClassAd,
+    view: &View<'_>,
+    private: Option<&Path>,
+    with: With,
+    world: &dyn World,
+) -> Vec<String> {
     let mut lines = match private {
         None => NotDone::of(view).lines(view, &["starter"]),
         Some(_) => Vec::new(),
     };
-    let asked = not_done::told(ad, world).into_iter();
+    let asked = not_done::told(ad, with, world).into_iter();
     let untold = asked.filter(|told| notice::is_news(private, &told.attributes));
     lines.extend(untold.map(|told| told.line));
     lines

@@ -3,6 +3,7 @@
 //! Hooks and job are assumed to answer as the script says, and the clock jumps from one deadline to the next.
 
 use std::collections::VecDeque;
+use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
 
 use bstr::{BString, ByteSlice};
@@ -19,6 +20,7 @@ use crate::starter::{
 };
 use crate::text::arguments;
 use crate::time::Tick;
+use crate::transfer::{List, Transferred, Way};
 use crate::world::World;
 
 /// What hooks and job are assumed to do.
@@ -48,6 +50,20 @@ pub struct Rehearsed {
     pub standing: Standing,
     /// The same as data.
     pub story: Story,
+}
+
+/// What would be moved.
+fn transfer(way: Way, job: &Job) -> String {
+    let Some(carriage) = &job.carriage else { return "move no files".to_owned() };
+    let scratch = BString::from(job.sandbox.scratch.as_os_str().as_bytes());
+    let errand = carriage.errand(way, &scratch, job.identity.as_ref());
+    let what = match &errand.list {
+        List::Named(names) if names.is_empty() => "nothing".to_owned(),
+        List::Named(names) => bstr::join(", ", names).as_bstr().to_string(),
+        List::Changed { .. } => "what is new or changed".to_owned(),
+    };
+    let to = errand.destination.as_ref().unwrap_or(&errand.target);
+    format!("transfer {what} from {} to {to}", errand.base)
 }
 
 /// Rehearses a job from the present on.
@@ -132,6 +148,12 @@ pub fn rehearse(mut machine: Starter<'_>, job: &Job, script: &Script, world: &dy
                     let runs = if process.script { Duration::ZERO } else { script.runs };
                     ends_at = Some(now.tick().plus(runs));
                 }
+                Action::Transfer(way) => {
+                    say(transfer(way, job));
+                    events.push_back(Event::Transferred(Box::new(Transferred::nothing(way))));
+                }
+                Action::Manifest { directory, name, .. } => say(format!("write {directory}/{name}")),
+                Action::AbortTransfer => {}
                 Action::Measure => events.push_back(Event::Measured(FamilyUsage::default())),
                 Action::WakeAt(at) => wake_at = at,
                 Action::WriteFile(file) => say(format!("write {}", file.name)),

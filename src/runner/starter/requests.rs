@@ -40,6 +40,7 @@ impl Live<'_> {
             // SIGUSR2 means nothing.
             _ => return,
         };
+        self.requested |= !matches!(request, Request::Suspend | Request::Continue);
         self.events.push_back(Event::Asked(request));
     }
 

@@ -58,15 +58,24 @@ pub struct Opening<'a> {
 impl UserLog {
     /// The log that the ad asks for; `None` if it asks for none.
     pub fn asked_for(opening: &Opening<'_>) -> Option<UserLog> {
+        Self::named(opening, "StarterUserLog", "StarterUserLogUseXML")
+    }
+
+    /// The log of schedd and shadow that the ad asks for.
+    pub fn of_queue(opening: &Opening<'_>) -> Option<UserLog> {
+        Self::named(opening, "UserLog", "UserLogUseXML")
+    }
+
+    fn named(opening: &Opening<'_>, attribute: &str, xml: &str) -> Option<UserLog> {
         let context = || Context::new(opening.world).my(opening.ad);
-        let name = context().string("StarterUserLog")?;
+        let name = context().string(attribute)?;
         let path = match name.is_empty() {
             true => PathBuf::new(),
             false => opening.scratch.join(opening.job.iwd.to_path_lossy()).join(name.to_path_lossy()),
         };
         let options = FormatOptions::parse(opening.options);
         let words = !opening.quirks.has(Quirk::UserlogFormatWordsIgnored);
-        let form = match context().boolean("StarterUserLogUseXML") {
+        let form = match context().boolean(xml) {
             Some(true) => Form::Xml,
             _ if words && options.xml => Form::Xml,
             _ if words && options.json => Form::Json,
@@ -117,8 +126,17 @@ impl UserLog {
     /// # Errors
     /// Those of the write.
     pub fn write(&mut self, now: Now, event: &LogEvent, world: &dyn World) -> io::Result<()> {
+        let body = self.body(event);
+        self.write_body(now, body, world)
+    }
+
+    /// The same for an event of schedd or shadow.
+    ///
+    /// # Errors
+    /// Those of the write.
+    pub fn write_body(&mut self, now: Now, body: Body, world: &dyn World) -> io::Result<()> {
         let time = EventTime::at(now.wall_us, self.options, &world.zone(now.epoch()));
-        let mut event = JobEvent::new(self.id.0, self.id.1, time, self.body(event));
+        let mut event = JobEvent::new(self.id.0, self.id.1, time, body);
         event.subproc = self.id.2;
         let bytes = match self.form {
             Form::Text => event.text(self.options),

@@ -163,7 +163,9 @@ impl<'a> Carrier<'a> {
             Ok(Some(target)) if target.starts_with(b"/") => return Ok(Some(path(&target))),
             Ok(Some(target)) => {
                 let path = path(&join(&base, &target));
-                if let Some(above) = path.parent().filter(|_| target.contains(&b'/') && self.errand.makes_directories) {
+                if let Some(above) =
+                    path.parent().filter(|_| target.contains(&b'/') && self.errand.makes_directories)
+                {
                     let make = || fs::DirBuilder::new().recursive(true).mode(0o755).create(above);
                     if let Err(error) = acting_as(self.writer.as_ref(), make)? {
                         self.unstored(Refused::Directory { path: shown(above), errno: errno(error) });

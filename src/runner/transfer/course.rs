@@ -9,9 +9,8 @@ use bstr::BString;
 
 use crate::classad::{ClassAd, Outside};
 use crate::os::strerror;
-use crate::transfer::{
-    Carried, Ended, Errand, Failure, PluginCall, Plugins, Tally, Transferred, UrlFile, Way,
-};
+use crate::quirks::Quirks;
+use crate::transfer::{Carried, Ended, Errand, Failure, PluginCall, Plugins, Transferred, UrlFile, Way};
 
 /// What is to be done next.
 #[derive(Clone, Debug, PartialEq)]
@@ -66,6 +65,7 @@ pub struct Course {
     asking: Option<BString>,
     /// Attributes for plugins.
     data: Vec<(String, BString)>,
+    quirks: Quirks,
     failure: Option<Failure>,
     done: Transferred,
 }
@@ -79,11 +79,11 @@ impl Course {
         scratch: BString,
         configured: Vec<BString>,
         own: Vec<(BString, BString)>,
-        data: Vec<(String, BString)>,
+        (data, quirks): (Vec<(String, BString)>, Quirks),
     ) -> Self {
         let stage = if uploads { Stage::Listing } else { Stage::Copying };
         Course {
-            done: Transferred { way: errand.way, failure: None, tally: Tally::default(), stored: Vec::new(), warnings: Vec::new(), results: Vec::new() },
+            done: Transferred::nothing(errand.way),
             errand,
             scratch,
             stage,
@@ -96,6 +96,7 @@ impl Course {
             running: None,
             asking: None,
             data,
+            quirks,
             failure: None,
         }
     }
@@ -185,7 +186,7 @@ impl Course {
 
     fn invoked(&mut self, ended: &Ended, written: Option<&[u8]>, world: &dyn Outside) {
         let Some(call) = self.running.take() else { return };
-        let end = call.judge(ended, written, world);
+        let end = call.judge(ended, written, (self.quirks, world));
         self.done.tally.add_results(&end.results, world);
         self.done.results.extend(end.results);
         if let Some((subcode, text, again)) = end.failure {

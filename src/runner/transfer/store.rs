@@ -62,7 +62,12 @@ impl Source {
 pub(super) fn create(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     // Nobody is waited for who might read a FIFO.
-    options.write(true).create(true).truncate(true).mode(0o600).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
+    options
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
     options.open(path)
 }
 

@@ -48,6 +48,8 @@ pub struct Case {
     pub in_iwd: bool,
     /// Things of the recording that nothing here corresponds to: what a shadow wrote, modes of the machine that submitted.
     pub without_counterpart: usize,
+    /// The log that schedd and shadow wrote.
+    pub log: Option<Vec<u8>>,
     /// What the double of a container runtime was told to do: its file in state/, and the text.
     pub double: Option<String>,
     /// Whether it was given a directory as an image.
@@ -178,6 +180,7 @@ impl Case {
             deferral: deferral(&name, readme),
             directory: at.to_owned(),
             in_iwd: false,
+            log: None,
             name,
         })
     }

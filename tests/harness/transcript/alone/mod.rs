@@ -7,6 +7,7 @@
 mod case;
 mod compare;
 mod layout;
+mod log;
 mod pool;
 
 use std::path::Path;
@@ -132,16 +133,19 @@ fn one(
     let before = ground.listing()?;
     let programs = ground.stage.top().join("programs");
     let starter = ground.stage.release.join("sbin/condor_starter");
+    let own = ground.stage.release.join("sbin/htc-starter-run");
     std::fs::create_dir_all(&programs)
         .and_then(|()| std::os::unix::fs::symlink(programs.join("htc-starter-run"), &starter))
+        .and_then(|()| std::os::unix::fs::symlink(programs.join("htc-starter-run"), &own))
         .map_err(|error| format!("{}: {error}", starter.display()))?;
+    let program = if case.in_iwd { own } else { starter };
     // The directories for temporary files were empty where the recordings were made, and jobs list them.
     let script = "mount --bind \"$1\" \"$2\" && mount -t tmpfs none /tmp && mount -t tmpfs none /var/tmp && \
                   mount -t tmpfs -o mode=1777 none /dev/shm && \
                   umask \"$0\" && shift 2 && exec \"$@\"";
     let mut command = accounts.command(ground.stage.top(), Path::new("/bin/sh"), None);
     command.args(["-c", script, case.umask.as_deref().unwrap_or("0022")]);
-    command.args([&options.programs, &programs, &starter]);
+    command.args([&options.programs, &programs, &program]);
     command.env_clear().envs(family.environment());
     command.env("CONDOR_CONFIG", ground.stage.local.join("condor_config"));
     let played = play::run_case(

@@ -69,7 +69,6 @@ const WRITTEN: &[&str] = &[
     "TransferInputStats",
     "TransferOutputStats",
     "TransferInputFileCounts",
-    "TransferInputSizeMB",
     "SpooledOutputFiles",
     "BytesSent",
     "BytesRecvd",
@@ -98,11 +97,29 @@ const WRITTEN: &[&str] = &[
     "NumCkpts*",
     "CheckpointNumber",
 ];
-/// JobStatus of a job that is done.
-const COMPLETED: &str = "4";
+/// What a shadow ends with, by the JobStatus that it leaves (`exit.h`).
+const STATUSES: [(&str, &str); 4] =
+    [("4", "exited 100"), ("5", "exited 112"), ("3", "exited 113"), ("1", "exited 107")];
+/// The hold code of a job that a person held: the recorder's way of ending one that is started again for ever.
+const BY_A_PERSON: &str = "1";
 /// What tells how the job ended.
-const TELLING: [&str; 6] =
-    ["ExitCode", "ExitBySignal", "ExitSignal", "HoldReasonCode", "HoldReasonSubCode", "JobCoreDumped"];
+const TELLING: [&str; 8] = [
+    "ExitCode",
+    "ExitBySignal",
+    "ExitSignal",
+    "HoldReason",
+    "HoldReasonCode",
+    "HoldReasonSubCode",
+    "JobCoreDumped",
+    "JobStatus",
+];
+
+/// Commands of submit files with the attributes that are not there without them.
+const GONE: &[(&str, &str)] = &[
+    ("transfer_input_files", "TransferInput"),
+    ("transfer_output_files", "TransferOutput"),
+    ("transfer_output_remaps", "TransferOutputRemaps"),
+];
 
 /// Whether a directory holds a recording of a pool.
 pub fn is_one(directory: &Path) -> bool {
@@ -143,15 +160,29 @@ pub fn read(directory: &Path) -> Result<Family> {
                 () => &[],
             };
             end.retain(|name, _| !gone.contains(&name.as_str()));
+            // What is gone of the first job's: of lists of files the submit file tells.
+            let submitted = text("submit").unwrap_or_default();
+            for (command, name) in GONE {
+                if !submitted.contains(command) && !difference.contains_key(*name) {
+                    end.remove(*name);
+                }
+            }
             end.extend(difference);
         }
         let told = end.iter().filter(|(name, _)| TELLING.contains(&name.as_str()));
         let mut told: serde_json::Map<String, Value> =
             told.map(|(name, value)| (name.clone(), json!(value))).collect();
-        if end.get("JobStatus").is_some_and(|status| status == COMPLETED) {
-            told.insert("JobState".to_owned(), json!("\"Exited\""));
+        let by_a_person = end.get("HoldReasonCode").is_some_and(|code| code == BY_A_PERSON);
+        if by_a_person {
+            told.retain(|name, _| !name.starts_with("Hold"));
+            told.insert("JobStatus".to_owned(), json!("1"));
         }
-        let value = json!({ "case": name, "calls": called(&place), "result": told });
+        let status = told.get("JobStatus").and_then(Value::as_str).unwrap_or("4").to_owned();
+        let mut calls = called(&place);
+        if by_a_person {
+            calls.truncate(1);
+        }
+        let value = json!({ "case": name, "calls": calls, "result": told });
         let mut case = Case::read(&place, &value, "", &mut known)?;
         let ad: String = end
             .iter()
@@ -159,15 +190,25 @@ pub fn read(directory: &Path) -> Result<Family> {
             .map(|(name, value)| format!("{name} = {value}\n"))
             .collect();
         case.run.stdin = ad.replace(&format!("@LOCAL_DIR@/j/{name}"), "@LOCAL_DIR@/iwd").into_bytes();
-        case.run.exit = "exited 0".to_owned();
+        let known = STATUSES.iter().find(|(known, _)| *known == status);
+        case.run.exit = known.map_or("exited 100", |(_, exit)| exit).to_owned();
+        // One that is done may have been run again before.
+        let runs = if status == "4" { "3" } else { "1" };
+        let words =
+            ["@RELEASE_DIR@/sbin/htc-starter-run", "--as", "shadow", "--quiet", "--slot-name", "slot1_1"];
+        case.run.argv = words.into_iter().chain(["--until", runs]).map(str::to_owned).collect();
         // The modes are those of the machine that submitted.
         let modes = case.after.take().map_or(0, |entries| entries.len());
         case.in_iwd = true;
         collect(&place.join("files"), "iwd", &mut case.files);
-        // The shadow wrote it, as the starter does by hand if it is told to.
         let all = case.files.len();
+        let log = case.files.iter().find(|(path, _)| path == "iwd/log").map(|(_, log)| log.clone());
+        // What the form of a log is has recordings of its own.
+        let log = log.filter(|log| !log.starts_with(b"<"));
+        case.log = log.map(|log| if by_a_person { first_run(&log) } else { log });
         case.files.retain(|(path, _)| path != "iwd/log");
-        case.without_counterpart = modes + all - case.files.len();
+        // The log is compared as such where its form is text.
+        case.without_counterpart = modes + all - case.files.len() - usize::from(case.log.is_some());
         cases.push(case);
     }
     let config = directory.join("condor_config");
@@ -177,6 +218,19 @@ pub fn read(directory: &Path) -> Result<Family> {
         config: fs::read(&config).map_err(|error| format!("{}: {error}", config.display()))?,
         cases,
     })
+}
+
+/// The events up to the end of the first run.
+fn first_run(log: &[u8]) -> Vec<u8> {
+    let text = String::from_utf8_lossy(log).into_owned();
+    let mut kept = String::new();
+    for event in text.split_inclusive("...\n") {
+        kept += event;
+        if event.starts_with("004 ") {
+            break;
+        }
+    }
+    kept.into_bytes()
 }
 
 /// Recorded programs with their words: `rec/NN-NAME.argv.json`.
@@ -190,7 +244,8 @@ fn called(place: &Path) -> Vec<Value> {
         let argv = fs::read(place.join("rec").join(file)).ok()?;
         Some(json!([name, serde_json::from_slice::<Value>(&argv).ok()?]))
     };
-    names.iter().filter_map(words).collect()
+    let asks = |call: &Value| call.pointer("/1/1").and_then(Value::as_str) == Some("-classad");
+    names.iter().filter_map(words).filter(|call| !asks(call)).collect()
 }
 
 fn attributes(text: &str) -> BTreeMap<String, String> {

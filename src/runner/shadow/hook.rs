@@ -1,0 +1,116 @@
+//! SHADOW_PREPARE_JOB: found, called, waited for.
+
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use bstr::{BString, ByteSlice};
+use nix::libc;
+
+use crate::classad::ClassAd;
+use crate::hook::keyword;
+use crate::hook::{Caller, HookType, Knobs, caller_waits, input, path_check};
+use crate::os::{self, Reactor, Whom, clock};
+use crate::process::{Exit, Identity};
+use crate::quirks::Quirks;
+use crate::runner::hook_call::HookCall;
+use crate::runner::hook_environment::HookEnvironment;
+use crate::shadow::Hook;
+use crate::text::arguments;
+use crate::world::World;
+
+const SHADOW: HookType = HookType::ShadowPrepareJob;
+
+/// The hook of a job, how long it is waited for, and why there is none though one is configured.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// The hook.
+    pub hook: Option<Hook>,
+    /// How long.
+    pub limit: Option<Duration>,
+    /// Why not; the shadow goes on without it.
+    pub complaint: Option<String>,
+}
+
+/// Finds the hook (`ShadowHookMgr::initialize`).
+pub fn find(ad: &ClassAd, knobs: &dyn Knobs, world: &dyn World, quirks: Quirks) -> Found {
+    let Some(keyword) = keyword::starter(Caller::Shadow, ad, knobs, world, quirks).keyword else {
+        return Found::default();
+    };
+    let refused = |reason: String| Found {
+        complaint: Some(format!("{} is not called: {reason}", SHADOW.knob(&keyword))),
+        ..Found::default()
+    };
+    let path = match path_check::configured(world, knobs, &keyword, SHADOW) {
+        Ok(None) => return Found::default(),
+        Ok(Some(path)) => path,
+        Err(refusal) => return refused(refusal.to_string()),
+    };
+    let text = SHADOW.arguments_knob(&keyword).and_then(|knob| knobs.get(&knob));
+    let arguments = match text.map(|text| arguments::parse_v2_raw(&text)).transpose() {
+        Ok(words) => words.unwrap_or_default(),
+        Err(error) => return refused(error.to_string()),
+    };
+    let (limit, _) = caller_waits(SHADOW, &keyword, knobs, world);
+    Found { hook: Some(Hook { path, arguments }), limit, complaint: None }
+}
+
+/// What a call needs beside the hook.
+pub(super) struct Calling<'a> {
+    pub(super) environment: &'a HookEnvironment,
+    pub(super) identity: Option<&'a Identity>,
+    pub(super) directory: PathBuf,
+    pub(super) limit: Option<Duration>,
+    pub(super) quirks: Quirks,
+}
+
+/// Calls it and waits for its end. `None`: it could not be executed or ran too long, with the reason.
+///
+/// # Errors
+/// The reactor cannot wait.
+pub(super) fn call(
+    hook: &Hook,
+    ad: &ClassAd,
+    calling: &Calling<'_>,
+    reactor: &mut Reactor,
+) -> io::Result<Result<(Exit, Vec<u8>), String>> {
+    let mut call = HookCall::new(SHADOW, hook.path.clone(), input::job_ad(ad), calling.environment.clone());
+    call.arguments.clone_from(&hook.arguments);
+    call.directory = Some(calling.directory.clone());
+    call.identity = calling.identity.cloned();
+    call.quirks = calling.quirks;
+    let spec = match call.child_spec() {
+        Ok(spec) => spec,
+        Err(refused) => return Ok(Err(refused.to_string())),
+    };
+    let child = match reactor.spawn(spec) {
+        Ok(child) => child,
+        Err(error) => return Ok(Err(error.to_string())),
+    };
+    let until = calling.limit.map(|limit| clock::tick().plus(limit));
+    loop {
+        match reactor.next(until)? {
+            os::Event::Exited { child: ended, exit, stdout, stderr, .. } if ended == child => {
+                let complaint = stderr.bytes.trim();
+                return Ok(match exit {
+                    _ if complaint.is_empty() => Ok((exit, stdout.bytes)),
+                    _ => Ok((exit, stdout.bytes)),
+                });
+            }
+            os::Event::Timeout => {
+                reactor.kill(child, libc::SIGKILL, Whom::Family);
+                return Ok(Err("it ran longer than its time-out".to_owned()));
+            }
+            os::Event::Signal(libc::SIGTERM | libc::SIGINT | libc::SIGQUIT) => {
+                reactor.kill(child, libc::SIGKILL, Whom::Family);
+                return Ok(Err("its end was asked for".to_owned()));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The name of a hook's path for messages.
+pub(super) fn shown(hook: &Hook) -> BString {
+    hook.path.as_bstr().into()
+}

@@ -1,0 +1,10 @@
+//! Plays the access point's part for one job: runs its starters one after the other, calls its hook, keeps its log.
+//!
+//! [`run`] drives [`crate::shadow::Shadow`] with a starter of [`crate::runner::starter`] for each run.
+
+mod hook;
+mod onlooker;
+mod play;
+
+pub use hook::{Found, find};
+pub use play::{Outcome, Play, run};

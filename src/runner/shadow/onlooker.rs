@@ -1,0 +1,107 @@
+//! The shadow as a starter's companion: what it sees becomes events of the machine, what that wants is asked or logged.
+
+use bstr::BString;
+
+use crate::os::clock;
+use crate::runner::starter::{Companion, Seen, UserLog};
+use crate::shadow::{Action, Ask, Event, Shadow};
+use crate::starter::{LogEvent, Request, hold_code};
+use crate::time::{Now, Tick};
+use crate::user_log::Body;
+use crate::world::World;
+
+/// The machine with its log.
+pub(super) struct Onlooker<'w> {
+    pub(super) shadow: Shadow<'w>,
+    pub(super) log: Option<UserLog>,
+    pub(super) world: &'w dyn World,
+    /// The scratch directory of the run.
+    pub(super) scratch: BString,
+    /// What is to be done when no starter runs.
+    pub(super) open: Vec<Action>,
+    pub(super) wake_at: Option<Tick>,
+    /// The job left because it had been asked to.
+    pub(super) evicted: bool,
+    /// When a job that was asked to end has to.
+    pub(super) fast_at: Option<Tick>,
+    pub(super) vacate: std::time::Duration,
+    pub(super) told: Vec<String>,
+    /// The starter told of an error: its last word does not come through.
+    pub(super) failed: bool,
+}
+
+impl Onlooker<'_> {
+    /// Tells the machine something; what of its wishes needs the starter is returned.
+    pub(super) fn tell(&mut self, now: Now, event: Event) -> Vec<Request> {
+        let mut requests = Vec::new();
+        for action in self.shadow.step(now, event) {
+            match action {
+                Action::Log(body) => self.write(now, *body),
+                Action::WakeAt(at) => self.wake_at = at,
+                Action::Tell(text) => self.told.push(text),
+                // All come as a soft end (c39): the starter does not know why.
+                Action::Ask(Ask::Hold | Ask::Remove | Ask::Vacate) => {
+                    self.fast_at = Some(clock::tick().plus(self.vacate));
+                    requests.push(Request::Graceful(None));
+                }
+                Action::Call(_) | Action::Run(_) | Action::Finish(_) => self.open.push(action),
+            }
+        }
+        requests
+    }
+
+    fn write(&mut self, now: Now, body: Body) {
+        if let Some(log) = &mut self.log
+            && let Err(error) = log.write_body(now, body, self.world)
+        {
+            let path = log.path().display().to_string();
+            self.told.push(format!("cannot write to the job's log '{path}': {error}"));
+        }
+    }
+}
+
+impl Companion for Onlooker<'_> {
+    fn saw(&mut self, now: Now, seen: Seen<'_>) -> Vec<Request> {
+        let event = match seen {
+            Seen::Transfer(way) => Event::Transfer(way),
+            Seen::Transferred(done) => Event::Transferred(Box::new(done.clone())),
+            Seen::Update(ad) => Event::Updated(Box::new(ad)),
+            Seen::Log(LogEvent::Execute) => Event::Executing(self.scratch.clone()),
+            Seen::Log(LogEvent::Suspended { processes }) => Event::Suspended(*processes),
+            Seen::Log(LogEvent::Continued) => Event::Continued,
+            Seen::Log(LogEvent::Error { failure, critical }) => {
+                // A checkpoint that could not be uploaded leaves no word of an end (c31 o39).
+                self.failed |= *critical && failure.code != hold_code::FAILED_TO_CHECKPOINT;
+                Event::Error {
+                    text: failure.text.clone(),
+                    code: failure.code,
+                    subcode: failure.subcode,
+                    critical: *critical,
+                }
+            }
+            // How it ended is told when the starter has ended.
+            Seen::Log(LogEvent::Evicted { .. }) => {
+                self.evicted = true;
+                return Vec::new();
+            }
+            Seen::Log(LogEvent::Terminated { .. }) => return Vec::new(),
+            Seen::Time => {
+                let tick = now.tick();
+                if self.fast_at.is_some_and(|at| at <= tick) {
+                    self.fast_at = None;
+                    return vec![Request::Fast(None)];
+                }
+                if self.wake_at.is_none_or(|at| at > tick) {
+                    return Vec::new();
+                }
+                self.wake_at = None;
+                Event::Timeout
+            }
+        };
+        self.tell(now, event)
+    }
+
+    fn wake_at(&self) -> Option<Tick> {
+        [self.wake_at, self.fast_at].into_iter().flatten().min()
+    }
+}

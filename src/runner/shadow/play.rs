@@ -1,0 +1,272 @@
+//! One job from its submission to its end: the loop around its starters.
+
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use bstr::{BString, ByteSlice};
+use nix::libc;
+
+use super::hook::{self, Calling};
+use super::onlooker::Onlooker;
+use crate::classad::{ClassAd, Context};
+use crate::job::attr;
+use crate::os::{self, Reactor, clock};
+use crate::process::{Exit, Identity};
+use crate::quirks::Quirks;
+use crate::runner::events::EventStream;
+use crate::runner::hook_environment::HookEnvironment;
+use crate::runner::starter::{self, Finished, Plan, UserLog};
+use crate::shadow::{Action, Event, Hook, Setup, Shadow};
+use crate::starter::{Standing, ending};
+use crate::time::Now;
+
+/// Everything that a job is played with.
+pub struct Play<'w> {
+    /// What the machine is made from.
+    pub setup: Setup<'w>,
+    /// The slot's ad, if there is one.
+    pub machine: Option<ClassAd>,
+    /// The job's log (UserLog).
+    pub log: Option<UserLog>,
+    /// Its owner; `None` is our own account.
+    pub owner: Option<Identity>,
+    /// The environment of the hook.
+    pub environment: HookEnvironment,
+    /// How long the hook is waited for.
+    pub hook_limit: Option<Duration>,
+    /// How long a job that is asked to end may take (MachineMaxVacateTime).
+    pub vacate: Duration,
+    /// What is added to the wall clock, in microseconds.
+    pub skew_us: i64,
+}
+
+/// What came of a job.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The job as the queue has it.
+    pub ad: ClassAd,
+    /// The last run.
+    pub last: Option<Finished>,
+    /// How it ended, if it ran to its end.
+    pub exit: Option<Exit>,
+    /// What a user should know, in order.
+    pub told: Vec<String>,
+}
+
+/// Makes the plan of a run for the job's ad as it is then.
+type Planner<'p, 'w> = &'p mut dyn FnMut(ClassAd) -> Result<Plan<'w>, String>;
+
+/// Plays a job.
+///
+/// # Errors
+/// The reactor cannot wait any more.
+pub fn run<'w>(
+    play: Play<'w>,
+    planner: Planner<'_, 'w>,
+    reactor: &mut Reactor,
+    stream: &mut EventStream,
+    say: &mut dyn FnMut(&str),
+) -> io::Result<Outcome> {
+    let Play { setup, machine, mut log, owner, environment, hook_limit, vacate, skew_us } = play;
+    let (world, quirks) = (setup.world, setup.quirks);
+    let mut told = Vec::new();
+    if let Some(opened) = &mut log
+        && let Err(error) = opened.open(owner.as_ref())
+    {
+        told.push(format!("the job's log '{}' cannot be opened: {error}", opened.path().display()));
+        log = None;
+    }
+    let onlooker = Onlooker {
+        shadow: Shadow::new(setup),
+        log,
+        world,
+        scratch: BString::default(),
+        open: Vec::new(),
+        wake_at: None,
+        evicted: false,
+        fast_at: None,
+        vacate,
+        told,
+        failed: false,
+    };
+    let mut playing = Playing {
+        onlooker,
+        machine,
+        owner,
+        environment,
+        hook_limit,
+        quirks,
+        skew_us,
+        last: None,
+        exit: None,
+    };
+    playing.tell(Event::Begin);
+    loop {
+        playing.onlooker.told.drain(..).for_each(|line| say(&line));
+        let next = match playing.onlooker.open.is_empty() {
+            true => None,
+            false => Some(playing.onlooker.open.remove(0)),
+        };
+        match next {
+            Some(Action::Finish(ad)) => {
+                return Ok(Outcome { ad: *ad, last: playing.last, exit: playing.exit, told: Vec::new() });
+            }
+            Some(Action::Call(hook)) => playing.call(&hook, reactor)?,
+            Some(Action::Run(ad)) => playing.starter(*ad, planner, reactor, stream)?,
+            // Everything else is done at once.
+            Some(_) => {}
+            None if playing.onlooker.wake_at.is_none() => {
+                let ad = playing.onlooker.shadow.ad().clone();
+                return Ok(Outcome { ad, last: playing.last, exit: playing.exit, told: Vec::new() });
+            }
+            None => playing.wait(reactor)?,
+        }
+    }
+}
+
+struct Playing<'w> {
+    onlooker: Onlooker<'w>,
+    machine: Option<ClassAd>,
+    owner: Option<Identity>,
+    environment: HookEnvironment,
+    hook_limit: Option<Duration>,
+    quirks: Quirks,
+    skew_us: i64,
+    last: Option<Finished>,
+    exit: Option<Exit>,
+}
+
+impl<'w> Playing<'w> {
+    fn now(&self) -> Now {
+        let now = clock::now();
+        Now { wall_us: now.wall_us.saturating_add(self.skew_us), ..now }
+    }
+
+    /// No starter runs: there is nobody to be asked.
+    fn tell(&mut self, event: Event) {
+        let now = self.now();
+        drop(self.onlooker.tell(now, event));
+    }
+
+    fn call(&mut self, hook: &Hook, reactor: &mut Reactor) -> io::Result<()> {
+        let ad = self.onlooker.shadow.ad().clone();
+        let iwd = Context::new(self.onlooker.world).my(&ad).string(attr::IWD);
+        let directory = iwd.map(|iwd| iwd.to_path_lossy().into_owned()).filter(|iwd| iwd.is_dir());
+        let calling = Calling {
+            environment: &self.environment,
+            identity: self.owner.as_ref(),
+            directory: directory.unwrap_or_else(|| PathBuf::from("/")),
+            limit: self.hook_limit,
+            quirks: self.quirks,
+        };
+        let answer = hook::call(hook, &ad, &calling, reactor)?;
+        if let Err(reason) = &answer {
+            self.onlooker.told.push(format!("SHADOW_PREPARE_JOB '{}': {reason}", hook::shown(hook)));
+        }
+        self.tell(Event::HookEnded(answer.ok()));
+        Ok(())
+    }
+
+    fn starter(
+        &mut self,
+        ad: ClassAd,
+        planner: Planner<'_, 'w>,
+        reactor: &mut Reactor,
+        stream: &mut EventStream,
+    ) -> io::Result<()> {
+        use std::os::unix::ffi::OsStrExt;
+        let now = self.now();
+        if let Some(machine) = &self.machine {
+            let provisioned = ending::provisioned(machine, self.onlooker.world);
+            self.tell(Event::Updated(Box::new(provisioned)));
+        }
+        let plan = match planner(ad) {
+            Ok(plan) => plan,
+            Err(reason) => {
+                self.tell(Event::Ended { exit: None, asked: false, reason: Some(reason), last: true });
+                return Ok(());
+            }
+        };
+        self.onlooker.told.extend(plan.warnings);
+        self.onlooker.scratch = plan.job.sandbox.scratch.as_os_str().as_bytes().into();
+        self.onlooker.evicted = false;
+        self.onlooker.failed = false;
+        self.onlooker.fast_at = None;
+        let world = self.onlooker.world;
+        let finished =
+            starter::run_with(plan.machine, plan.job, world, (reactor, stream), Some(&mut self.onlooker))?;
+        // Attributes that tell how it ended come with the job's last word.
+        if let Some(outcome) = &finished.outcome {
+            let mut outcome = ended_attributes(&crate::classad::format::long::parse(outcome).0);
+            if self.onlooker.failed {
+                // The shadow says that there is none before it holds the job (c31 o08).
+                outcome.set(attr::JOB_CORE_DUMPED, false);
+            }
+            self.tell(Event::Updated(Box::new(outcome)));
+        }
+        let exit = match finished.standing {
+            Standing::Ran(exit) => Some(exit),
+            Standing::NotStarted => None,
+        };
+        let asked = self.onlooker.evicted || finished.requested;
+        self.exit = exit.filter(|_| !asked);
+        let last = finished.requested;
+        let reason = finished.not_started.clone();
+        self.last = Some(finished);
+        let _ = now;
+        self.tell(Event::Ended { exit, asked, reason, last });
+        Ok(())
+    }
+
+    /// Waits for the time that the machine asked for, or for a person who wants no more.
+    fn wait(&mut self, reactor: &mut Reactor) -> io::Result<()> {
+        match reactor.next(self.onlooker.wake_at)? {
+            os::Event::Signal(libc::SIGTERM | libc::SIGINT | libc::SIGQUIT) => {
+                let ad = self.onlooker.shadow.ad().clone();
+                self.onlooker.open.push(Action::Finish(Box::new(ad)));
+            }
+            _ => {
+                if self.onlooker.wake_at.is_some_and(|at| at <= clock::tick()) {
+                    self.onlooker.wake_at = None;
+                    self.tell(Event::Timeout);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What of a starter's ad goes into that of the queue: how the job ended, and what it used.
+fn ended_attributes(outcome: &ClassAd) -> ClassAd {
+    const KEPT: [&str; 21] = [
+        "ExitBySignal",
+        "ExitCode",
+        "ExitSignal",
+        "ExitReason",
+        "JobCoreDumped",
+        "JobDuration",
+        "ImageSize",
+        "ResidentSetSize",
+        "MemoryUsage",
+        "RemoteSysCpu",
+        "RemoteUserCpu",
+        "BlockReadKbytes",
+        "BlockWriteKbytes",
+        "BlockReads",
+        "BlockWrites",
+        "JobState",
+        "NumPids",
+        "JobPid",
+        "HookStatusCode",
+        "HookStatusMessage",
+        "StatsLifetime",
+    ];
+    let mut ad = ClassAd::new();
+    for name in KEPT {
+        if let Some(value) = outcome.get(name) {
+            ad.insert(name, value);
+        }
+    }
+    ad
+}

@@ -1,0 +1,246 @@
+//! What a transfer needs beside the machine: lists, accounts, limits, plugins, the helper.
+
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use bstr::{BString, ByteSlice};
+
+use crate::classad::{ClassAd, Context};
+use crate::config::{ValueError, View};
+use crate::job::attr;
+use crate::os::ChildId;
+use crate::os::identity;
+use crate::process::Identity;
+use crate::runner::transfer::{Course, plugin_data};
+use crate::starter::environment::merge_from_ad;
+use crate::starter::{Moves, Refusal};
+use crate::text::environment::Environment;
+use crate::time::Tick;
+use crate::transfer::{Catalogue, Errand, PluginCall, Way, Wishes};
+use crate::world::World;
+
+/// Files of one job, and how they are moved.
+pub struct Carriage {
+    /// What the ad asks for.
+    pub wishes: Wishes,
+    /// Where things are called on.
+    pub knobs: CarriageKnobs,
+    /// The job's owner, who reads its input and gets its output; `None` is our own account. Never root, and never an account
+    /// that only the place of Iwd would give away.
+    pub owner: Option<Identity>,
+    /// The helper: this program, with the word that makes it one.
+    pub helper: (PathBuf, Vec<BString>),
+    /// Where files of a job that is to go on elsewhere are kept; `None`: beside Iwd there is no such place.
+    pub spool: Option<PathBuf>,
+    /// The job's attributes for plugins.
+    pub data: Vec<(String, BString)>,
+    /// The job's own variables, of which plugins get those of their name.
+    pub variables: Vec<(BString, BString)>,
+    /// What was in the scratch directory when the input was there.
+    pub since: Catalogue,
+    /// What is under way.
+    pub(super) running: Option<Under>,
+}
+
+/// A child of a transfer.
+pub(super) struct Under {
+    pub(super) course: Course,
+    pub(super) child: Option<ChildId>,
+    pub(super) what: What,
+    pub(super) until: Option<Tick>,
+    pub(super) timed_out: bool,
+}
+
+/// What such a child is.
+pub(super) enum What {
+    Helper,
+    Asked,
+    Plugin(Box<PluginCall>),
+}
+
+/// What the configuration says about transfers.
+#[derive(Clone, Debug)]
+pub struct CarriageKnobs {
+    /// FILETRANSFER_PLUGINS.
+    pub plugins: Vec<BString>,
+    /// ENABLE_URL_TRANSFERS.
+    pub urls: bool,
+    /// STARTER_DISABLE_USER_SUPPLIED_TRANSFER_PLUGINS is not true.
+    pub own_plugins: bool,
+    /// FILETRANSFER_PLUGIN_CLASSAD_TIMEOUT.
+    pub ask_limit: Duration,
+    /// MAX_FILE_TRANSFER_PLUGIN_LIFETIME.
+    pub call_limit: Duration,
+    /// MAX_REMAP_RECURSIONS.
+    pub most_remaps: usize,
+    /// ALLOW_TRANSFER_REMAP_TO_MKDIR.
+    pub makes_directories: bool,
+    /// MAX_TRANSFER_INPUT_MB, in bytes; negative for none.
+    pub most_input: i64,
+    /// MAX_TRANSFER_OUTPUT_MB.
+    pub most_output: i64,
+}
+
+impl CarriageKnobs {
+    /// Reads the configuration.
+    ///
+    /// # Errors
+    /// A value that is no number or truth value.
+    pub fn read(view: &View<'_>) -> Result<Self, ValueError> {
+        let boolean = |name: &str, usual: bool| -> Result<bool, ValueError> {
+            Ok(view.boolean(name)?.map_or(usual, |setting| setting.value))
+        };
+        let int = |name: &str, usual: i64| -> Result<i64, ValueError> {
+            Ok(view.int(name)?.map_or(usual, |setting| setting.value))
+        };
+        let seconds = |name: &str, usual: i64| -> Result<Duration, ValueError> {
+            Ok(Duration::from_secs(int(name, usual)?.max(1).unsigned_abs()))
+        };
+        let megabytes =
+            |name: &str| -> Result<i64, ValueError> { Ok(int(name, -1)?.saturating_mul(1024 * 1024)) };
+        let disabled = view.string("STARTER_DISABLE_USER_SUPPLIED_TRANSFER_PLUGINS")?;
+        let disabled = disabled.is_some_and(|setting| {
+            let word = setting.value.to_ascii_lowercase();
+            !word.is_empty() && word != b"false" && word != b"0"
+        });
+        Ok(CarriageKnobs {
+            plugins: view.list("FILETRANSFER_PLUGINS")?.map(|list| list.value).unwrap_or_default(),
+            urls: boolean("ENABLE_URL_TRANSFERS", true)?,
+            own_plugins: !disabled,
+            ask_limit: seconds("FILETRANSFER_PLUGIN_CLASSAD_TIMEOUT", 20)?,
+            call_limit: seconds("MAX_FILE_TRANSFER_PLUGIN_LIFETIME", 72_000)?,
+            most_remaps: usize::try_from(int("MAX_REMAP_RECURSIONS", 128)?).unwrap_or(0),
+            makes_directories: boolean("ALLOW_TRANSFER_REMAP_TO_MKDIR", true)?,
+            most_input: megabytes("MAX_TRANSFER_INPUT_MB")?,
+            most_output: megabytes("MAX_TRANSFER_OUTPUT_MB")?,
+        })
+    }
+}
+
+impl Carriage {
+    /// The errand of one way, with limits and accounts. `job` is the account of the job.
+    pub(super) fn errand(&self, way: Way, scratch: &BString, job: Option<&Identity>) -> Errand {
+        let account = |identity: Option<&Identity>| {
+            identity.map(|identity| (identity.uid, identity.gid, identity.groups.clone()))
+        };
+        let (ad, knob) = match way.is_input() {
+            true => (self.wishes.most_input, self.knobs.most_input),
+            false => (self.wishes.most_output, self.knobs.most_output),
+        };
+        let (reader, writer) = match way.is_input() {
+            true => (self.owner.as_ref(), job),
+            false => (job, self.owner.as_ref()),
+        };
+        let mut errand = self.wishes.errand(way, scratch, &self.since);
+        if let (Way::Checkpoint(_) | Way::Evicted, Some(spool)) = (way, &self.spool) {
+            use std::os::unix::ffi::OsStrExt;
+            errand.target = spool.as_os_str().as_bytes().into();
+        }
+        Errand {
+            limit: u64::try_from(ad.unwrap_or(knob)).ok(),
+            most_remaps: self.knobs.most_remaps,
+            makes_directories: self.knobs.makes_directories,
+            reader: account(reader),
+            writer: account(writer),
+            ..errand
+        }
+    }
+}
+
+/// What the ad asks for; `None`: nothing is transferred.
+///
+/// # Errors
+/// Words that nobody understands.
+pub(super) fn wishes(ad: &ClassAd, view: &View<'_>, world: &dyn World) -> Result<Option<Wishes>, Refusal> {
+    let domain = view.string("FILESYSTEM_DOMAIN").ok().flatten().map(|setting| setting.value);
+    let domain = domain.unwrap_or_else(|| world.machine().full_host.into());
+    Wishes::read(ad, &domain, world).map_err(|mistake| Refusal::Transfer { reason: mistake.to_string() })
+}
+
+/// What the machine does for a shadow.
+pub(super) fn moves(wishes: Option<&Wishes>, world: &dyn World) -> Moves {
+    Moves {
+        files: wishes.map(|wishes| wishes.when),
+        failure_files: wishes.is_some_and(|wishes| wishes.has_failure_files),
+        manifest: wishes.and_then(|wishes| wishes.manifest.clone()),
+        ip: world.machine().ip_address.to_string(),
+    }
+}
+
+/// What a carriage is made from.
+pub(super) struct About<'a> {
+    pub(super) ad: &'a ClassAd,
+    pub(super) view: &'a View<'a>,
+    pub(super) world: &'a dyn World,
+    /// The job's account.
+    pub(super) job: Option<&'a Identity>,
+}
+
+/// The carriage, and what a user should know.
+///
+/// # Errors
+/// A knob that is no number or truth value.
+pub(super) fn make(
+    wishes: Wishes,
+    about: About<'_>,
+    helper: (PathBuf, Vec<BString>),
+    spool: Option<PathBuf>,
+) -> Result<(Carriage, Vec<String>), ValueError> {
+    let knobs = CarriageKnobs::read(about.view)?;
+    let mut warnings = Vec::new();
+    let (mut wishes, owner) = (wishes, owner(&about));
+    if let Some(spool) = &spool {
+        wishes.input.extend(kept(spool, owner.as_ref()));
+    }
+    for field in &wishes.bad_plugins {
+        warnings.push(format!("TransferPlugins: '{field}' has no '=': write scheme=program"));
+    }
+    if !knobs.own_plugins && !wishes.plugins.is_empty() {
+        warnings.push(
+            "the job's own plugins are not used: STARTER_DISABLE_USER_SUPPLIED_TRANSFER_PLUGINS".to_owned(),
+        );
+    }
+    let mut variables = Environment::new();
+    drop(merge_from_ad(&mut variables, about.ad, "", about.world));
+    let carriage = Carriage {
+        owner,
+        data: plugin_data(about.ad),
+        variables: variables.iter().map(|(name, value)| (name.clone(), BString::from(value))).collect(),
+        wishes,
+        knobs,
+        helper,
+        spool,
+        since: Catalogue::new(),
+        running: None,
+    };
+    Ok((carriage, warnings))
+}
+
+/// What an earlier run has left in the place for that, which is the owner's from then on.
+fn kept(spool: &Path, owner: Option<&Identity>) -> Vec<BString> {
+    if let Some(owner) = owner {
+        // One that is the owner's already stays so.
+        drop(std::os::unix::fs::chown(spool, Some(owner.uid), Some(owner.gid)));
+    }
+    let entries = std::fs::read_dir(spool).into_iter().flatten().flatten();
+    let mut names: Vec<BString> =
+        entries.map(|entry| BString::from(entry.path().into_os_string().into_vec())).collect();
+    names.sort();
+    names
+}
+
+/// The account that the job's files are read and written as where it was submitted: `User` up to its `@`, else `Owner`, else
+/// the job's. Never root, whoever owns Iwd: who may name a directory in an ad has not got the rights of its owner.
+fn owner(about: &About<'_>) -> Option<Identity> {
+    let job = about.job?;
+    let string = |name: &str| Context::new(about.world).my(about.ad).string(name);
+    let user = string(attr::USER).map(|user| match user.rfind_byte(b'@') {
+        Some(at) => BString::from(&user[..at]),
+        None => user,
+    });
+    let named = user.or_else(|| string(attr::OWNER));
+    let account =
+        named.and_then(|name| about.world.account_by_name(&name)).filter(|account| account.uid != 0);
+    Some(account.map_or_else(|| job.clone(), |account| identity::of_account(&account)))
+}

@@ -1,0 +1,47 @@
+//! Who looks on while a starter runs a job: the access point's side, where it is played.
+
+use crate::classad::{ClassAd, format::long};
+use crate::starter::{Action, Event, LogEvent, Request};
+use crate::time::{Now, Tick};
+use crate::transfer::{Transferred, Way};
+
+/// What a starter does that its shadow hears of.
+#[derive(Debug)]
+pub enum Seen<'a> {
+    /// It begins to move files.
+    Transfer(Way),
+    /// It has moved them.
+    Transferred(&'a Transferred),
+    /// An event.
+    Log(&'a LogEvent),
+    /// An update.
+    Update(ClassAd),
+    /// Nothing: the time asked for has come.
+    Time,
+}
+
+/// Who looks on. What it returns is asked of the starter.
+pub trait Companion {
+    /// Something was seen.
+    fn saw(&mut self, now: Now, seen: Seen<'_>) -> Vec<Request>;
+    /// When it wants to be woken.
+    fn wake_at(&self) -> Option<Tick>;
+}
+
+/// What of an event is seen.
+pub(super) fn of_event(event: &Event) -> Option<Seen<'_>> {
+    match event {
+        Event::Transferred(done) => Some(Seen::Transferred(done)),
+        _ => None,
+    }
+}
+
+/// What of an action is seen.
+pub(super) fn of_action(action: &Action) -> Option<Seen<'_>> {
+    match action {
+        Action::Transfer(way) => Some(Seen::Transfer(*way)),
+        Action::Log(event) => Some(Seen::Log(event)),
+        Action::WriteUpdateAd(bytes) => Some(Seen::Update(long::parse(bytes).0)),
+        _ => None,
+    }
+}

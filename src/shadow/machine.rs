@@ -1,0 +1,278 @@
+//! The machine: its state and its one entrance.
+
+use bstr::BString;
+
+use crate::classad::{ClassAd, Context};
+use crate::hook::Knobs;
+use crate::job::attr;
+use crate::process::Exit;
+use crate::quirks::Quirks;
+use crate::time::{Now, Tick};
+use crate::transfer::{Transferred, Way};
+use crate::user_log::Body;
+use crate::world::World;
+
+/// How long a job is run again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Until {
+    /// Until it leaves the queue, or is held and nothing will release it.
+    Done,
+    /// Until it is held, or leaves the queue.
+    Held,
+    /// As often at most.
+    Runs(u32),
+}
+
+/// SHADOW_PREPARE_JOB as it is called.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hook {
+    /// The path as configured.
+    pub path: BString,
+    /// Words behind it.
+    pub arguments: Vec<BString>,
+}
+
+/// What a machine is made from.
+pub struct Setup<'w> {
+    /// What expressions are evaluated in; its clock is not used.
+    pub world: &'w dyn World,
+    /// Deviations.
+    pub quirks: Quirks,
+    /// The configuration, for policies of the system.
+    pub knobs: &'w dyn Knobs,
+    /// The job as it is in the queue.
+    pub ad: ClassAd,
+    /// Name of the slot, such as `slot1@host`.
+    pub slot: BString,
+    /// Name of this machine.
+    pub host: String,
+    /// What stands for addresses.
+    pub address: BString,
+    /// SHADOW_PREPARE_JOB, if there is one.
+    pub hook: Option<Hook>,
+    /// How long it is run again.
+    pub until: Until,
+    /// PERIODIC_EXPR_INTERVAL, in seconds; none or less: no periodic policy.
+    pub interval: i64,
+    /// Whether there is no shadow, but a schedd whose own universe the job is of: its starter writes the log.
+    pub local: bool,
+}
+
+/// One thing that happened.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    /// Begin.
+    Begin,
+    /// SHADOW_PREPARE_JOB ended: how, and what it printed. `None`: it could not be executed or ran too long.
+    HookEnded(Option<(Exit, Vec<u8>)>),
+    /// The starter begins to move files.
+    Transfer(Way),
+    /// It has moved them.
+    Transferred(Box<Transferred>),
+    /// The job is about to run, in this directory.
+    Executing(BString),
+    /// An update of the starter.
+    Updated(Box<ClassAd>),
+    /// The job was stopped, so many processes.
+    Suspended(u32),
+    /// It goes on.
+    Continued,
+    /// The starter tells of an error, or only a message.
+    Error {
+        /// What it says.
+        text: BString,
+        /// Hold code; 0 for none.
+        code: i64,
+        /// Its subcode.
+        subcode: i64,
+        /// False: a message.
+        critical: bool,
+    },
+    /// The starter has ended. How the job did, if it ran to its end.
+    Ended {
+        /// How; `None`: it was not started, or not to its end.
+        exit: Option<Exit>,
+        /// Whether somebody had asked for its end.
+        asked: bool,
+        /// Why it was not started, where nobody was told.
+        reason: Option<String>,
+        /// Whether nothing more is to be run: a person ends this.
+        last: bool,
+    },
+    /// The time of the last `WakeAt` has come.
+    Timeout,
+}
+
+/// What the starter is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ask {
+    /// The job is held.
+    Hold,
+    /// It is removed.
+    Remove,
+    /// It goes back.
+    Vacate,
+}
+
+/// One thing to be done.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action {
+    /// An event for the job's log.
+    Log(Box<Body>),
+    /// Call SHADOW_PREPARE_JOB with the ad as it is. Answer: `HookEnded`.
+    Call(Hook),
+    /// Have a starter run the job.
+    Run(Box<ClassAd>),
+    /// Ask the starter.
+    Ask(Ask),
+    /// Wake the machine then; replaces the time asked for before.
+    WakeAt(Option<Tick>),
+    /// Tell the user.
+    Tell(String),
+    /// It is over; the job as the queue has it.
+    Finish(Box<ClassAd>),
+}
+
+/// Where the job is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    New,
+    Hook,
+    Running,
+    /// Idle for a moment, before it is run again.
+    Idle {
+        until: Tick,
+    },
+    /// Held; policies may release it.
+    Held,
+    Finished,
+}
+
+/// What is to become of the job when the starter has ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// A policy holds it.
+    Hold { reason: BString, code: i64, subcode: i64 },
+    /// A policy removes it.
+    Remove(BString),
+    /// A policy sends it back.
+    Vacate(BString),
+    /// The starter told of an error.
+    Failed { reason: BString, code: i64, subcode: i64 },
+}
+
+/// The machine of one job.
+pub struct Shadow<'w> {
+    pub(super) world: &'w dyn World,
+    pub(super) knobs: &'w dyn Knobs,
+    pub(super) ad: ClassAd,
+    pub(super) slot: BString,
+    pub(super) host: String,
+    pub(super) address: BString,
+    pub(super) hook: Option<Hook>,
+    pub(super) until: Until,
+    pub(super) interval: i64,
+    pub(super) local: bool,
+    pub(super) phase: Phase,
+    pub(super) fate: Option<Fate>,
+    pub(super) runs: u32,
+    /// Runs that came to nothing, one after the other.
+    pub(super) vain: u32,
+    /// The job has begun to run in this run.
+    pub(super) began: bool,
+    /// What 006 told last: image, memory and resident set.
+    pub(super) image: Option<(i64, Option<i64>, Option<i64>)>,
+    /// Bytes that the job received and sent in this run.
+    pub(super) received: u64,
+    pub(super) sent: u64,
+    pub(super) policy_at: Option<Tick>,
+    pub(super) started: Option<Now>,
+}
+
+impl<'w> Shadow<'w> {
+    /// A machine that has not begun.
+    pub fn new(setup: Setup<'w>) -> Self {
+        Shadow {
+            world: setup.world,
+            local: setup.local,
+            knobs: setup.knobs,
+            ad: setup.ad,
+            slot: setup.slot,
+            host: setup.host,
+            address: setup.address,
+            hook: setup.hook,
+            until: setup.until,
+            interval: setup.interval,
+            phase: Phase::New,
+            fate: None,
+            runs: 0,
+            vain: 0,
+            began: false,
+            image: None,
+            received: 0,
+            sent: 0,
+            policy_at: None,
+            started: None,
+        }
+    }
+
+    /// The job as the queue has it.
+    pub fn ad(&self) -> &ClassAd {
+        &self.ad
+    }
+
+    /// One thing happened; what is to be done.
+    pub fn step(&mut self, now: Now, event: Event) -> Vec<Action> {
+        let mut out = Vec::new();
+        match event {
+            Event::Begin => self.begin(now, &mut out),
+            Event::HookEnded(answer) => self.hook_ended(now, answer, &mut out),
+            Event::Transfer(way) => self.transfer(now, way, &mut out),
+            Event::Transferred(done) => self.transferred(now, &done, &mut out),
+            Event::Executing(scratch) => self.executing(now, &scratch, &mut out),
+            Event::Updated(update) => self.updated(&update, &mut out),
+            Event::Suspended(processes) => self.suspended(now, Some(processes), &mut out),
+            Event::Continued => self.suspended(now, None, &mut out),
+            Event::Error { text, code, subcode, critical } => {
+                self.error((text, code, subcode), critical, &mut out);
+            }
+            Event::Ended { exit, asked, reason, last } => {
+                self.ended(now, (exit, asked), reason, last, &mut out);
+            }
+            Event::Timeout => self.timeout(now, &mut out),
+        }
+        out
+    }
+
+    pub(super) fn int(&self, name: &str) -> Option<i64> {
+        Context::new(self.world).my(&self.ad).int(name)
+    }
+
+    pub(super) fn string(&self, name: &str) -> Option<BString> {
+        Context::new(self.world).my(&self.ad).string(name)
+    }
+
+    /// One more of something that is counted.
+    pub(super) fn count(&mut self, name: &str) {
+        let count = self.int(name).unwrap_or(0).saturating_add(1);
+        self.ad.set(name, count);
+    }
+
+    pub(super) fn log(body: Body, out: &mut Vec<Action>) {
+        out.push(Action::Log(Box::new(body)));
+    }
+
+    pub(super) fn finish(&mut self, out: &mut Vec<Action>) {
+        self.phase = Phase::Finished;
+        out.push(Action::Finish(Box::new(self.ad.clone())));
+    }
+
+    /// The job's state, and since when.
+    pub(super) fn set_status(&mut self, now: Now, status: i64) {
+        if let Some(last) = self.int(attr::JOB_STATUS).filter(|last| *last != status) {
+            self.ad.set("LastJobStatus", last);
+        }
+        self.ad.set(attr::JOB_STATUS, status);
+        self.ad.set("EnteredCurrentStatus", now.epoch());
+    }
+}

@@ -1,0 +1,276 @@
+//! The job before and between its runs: submitted, prepared, started, held, released.
+
+use std::time::Duration;
+
+use bstr::{BString, ByteSlice};
+
+use super::machine::{Action, Hook, Phase, Shadow, Until};
+use crate::classad::Context;
+use crate::hook::HookType;
+use crate::hook::reply::{self, PrepareReader};
+use crate::job::{HoldCode, JobStatus, attr};
+use crate::process::Exit;
+use crate::time::Now;
+use crate::user_log::Body;
+use crate::user_policy;
+use crate::world::Frozen;
+
+/// The code of a job whose Iwd cannot be entered.
+const IWD_ERROR: i64 = 14;
+/// Input above the limit when it was submitted.
+const INPUT_TOO_LARGE: i64 = 32;
+/// SHADOW_PREPARE_JOB failed.
+const HOOK_SHADOW_PREPARE_FAILURE: i64 = 48;
+
+/// A job that came to nothing is started again after this long, doubled each time.
+const PAUSE: Duration = Duration::from_secs(1);
+/// At most this long.
+const LONGEST_PAUSE: u32 = 6;
+
+impl Shadow<'_> {
+    pub(super) fn frozen(&self, now: Now) -> Frozen<'_> {
+        Frozen { world: self.world, now }
+    }
+
+    pub(super) fn begin(&mut self, now: Now, out: &mut Vec<Action>) {
+        if self.phase != Phase::New {
+            return;
+        }
+        if self.int("NumShadowStarts").unwrap_or(0) == 0 {
+            let notes = |name: &str| self.string(name).unwrap_or_default();
+            let body = Body::Submit {
+                host: self.address.clone(),
+                log_notes: notes("SubmitEventNotes"),
+                user_notes: notes("SubmitEventUserNotes"),
+            };
+            Self::log(body, out);
+        }
+        if self.int("QDate").is_none() {
+            self.ad.set("QDate", now.epoch());
+        }
+        self.set_status(now, JobStatus::IDLE);
+        if let Some((size, most)) = self.too_much_input(now) {
+            let reason = format!(
+                "TransferInputSizeMB ({size}) is greater than MAX_TRANSFER_INPUT_MB ({most}) at submit time"
+            );
+            return self.hold(now, (reason.into(), INPUT_TOO_LARGE, 0), out);
+        }
+        self.start(now, out);
+    }
+
+    /// The size that condor_submit has found, if it is above the limit.
+    fn too_much_input(&self, now: Now) -> Option<(i64, i64)> {
+        let size = self.int("TransferInputSizeMB")?;
+        let knob = || {
+            let text = self.knobs.get(b"MAX_TRANSFER_INPUT_MB")?;
+            let expr = crate::classad::Expr::parse(&text).ok()?;
+            Context::new(&self.frozen(now)).my(&self.ad).eval(&expr).as_int()
+        };
+        let most = self.int("MaxTransferInputMB").or_else(knob).filter(|most| *most >= 0)?;
+        (size > most).then_some((size, most))
+    }
+
+    /// A shadow begins: its hook, if it has one.
+    pub(super) fn start(&mut self, now: Now, out: &mut Vec<Action>) {
+        self.runs += 1;
+        self.began = false;
+        self.fate = None;
+        self.image = None;
+        self.sent = 0;
+        self.received = 0;
+        if let Some(iwd) = self.string(attr::IWD)
+            && let Err(error) = self.world.stat(&iwd.to_path_lossy())
+        {
+            let errno = i64::from(error.raw_os_error().unwrap_or(2));
+            let why = error.to_string();
+            let why = why.split(" (os error").next().unwrap_or_default();
+            let reason = format!("Cannot access initial working directory {iwd}: {why}");
+            return self.hold(now, (reason.into(), IWD_ERROR, errno), out);
+        }
+        self.count("NumShadowStarts");
+        self.ad.set("ShadowBday", now.epoch());
+        match self.hook.clone() {
+            Some(hook) => {
+                self.phase = Phase::Hook;
+                out.push(Action::Call(hook));
+            }
+            None => self.run(now, out),
+        }
+    }
+
+    /// SHADOW_PREPARE_JOB: what it printed goes into the ad; a status below 300 holds the job, others send it back.
+    pub(super) fn hook_ended(&mut self, now: Now, answer: Option<(Exit, Vec<u8>)>, out: &mut Vec<Action>) {
+        if self.phase != Phase::Hook {
+            return;
+        }
+        let Some((exit, printed)) = answer else {
+            return self.again(now, true, out);
+        };
+        let read = reply::ad_prefix(&printed);
+        let said = reply::prepare_status(exit, &read.ad, PrepareReader::Shadow, &self.frozen(now));
+        let path = self.hook.as_ref().map(|hook: &Hook| hook.path.clone()).unwrap_or_default();
+        if said.status == 0 {
+            self.ad.update(&read.ad);
+            return self.run(now, out);
+        }
+        let text = said.text(HookType::ShadowPrepareJob.name(), &path);
+        out.push(Action::Tell(text.to_string()));
+        if said.status < 300 {
+            return self.hold(now, (text, HOOK_SHADOW_PREPARE_FAILURE, said.status), out);
+        }
+        self.again(now, true, out);
+    }
+
+    fn run(&mut self, now: Now, out: &mut Vec<Action>) {
+        self.phase = Phase::Running;
+        self.started = Some(now);
+        self.set_status(now, JobStatus::RUNNING);
+        if self.int("JobStartDate").is_none() {
+            self.ad.set("JobStartDate", now.epoch());
+        }
+        self.ad.set("JobCurrentStartDate", now.epoch());
+        self.ad.set("JobRunCount", self.int("JobRunCount").unwrap_or(0).saturating_add(1));
+        self.ad.set("RemoteHost", self.slot.clone());
+        let ad = self.ad.clone();
+        out.push(Action::Run(Box::new(ad)));
+        self.set_policy_alarm(now, out);
+    }
+
+    /// When policies are looked at next.
+    pub(super) fn set_policy_alarm(&mut self, now: Now, out: &mut Vec<Action>) {
+        if self.interval > 0 {
+            let at = now.tick().plus(Duration::from_secs(self.interval.unsigned_abs()));
+            self.policy_at = Some(at);
+            out.push(Action::WakeAt(Some(at)));
+        }
+    }
+
+    /// The job is held.
+    pub(super) fn hold(
+        &mut self,
+        now: Now,
+        (reason, code, subcode): (BString, i64, i64),
+        out: &mut Vec<Action>,
+    ) {
+        let small = |number: i64| i32::try_from(number).unwrap_or(0);
+        Self::log(Body::Held { reason: reason.clone(), code: small(code), subcode: small(subcode) }, out);
+        self.set_status(now, JobStatus::HELD);
+        self.ad.set("HoldReason", reason);
+        self.ad.set("HoldReasonCode", code);
+        self.ad.set("HoldReasonSubCode", subcode);
+        self.count("NumHolds");
+        self.count_by("NumHoldsByReason", name_of_code(code));
+        self.leave_slot();
+        match self.until {
+            Until::Done if self.may_be_released() => {
+                self.phase = Phase::Held;
+                if self.interval > 0 {
+                    self.set_policy_alarm(now, out);
+                } else {
+                    self.finish(out);
+                }
+            }
+            _ => self.finish(out),
+        }
+    }
+
+    fn may_be_released(&self) -> bool {
+        self.ad.contains("PeriodicRelease")
+            || self.knobs.get(b"SYSTEM_PERIODIC_RELEASE").is_some()
+            || self.knobs.get(b"SYSTEM_PERIODIC_RELEASE_NAMES").is_some()
+    }
+
+    /// Counts in a nested ad.
+    pub(super) fn count_by(&mut self, attribute: &str, name: &str) {
+        let nested = Context::new(self.world).my(&self.ad).eval_attr(attribute);
+        let mut nested = match &nested {
+            crate::classad::Value::Ad(ad) => (**ad).clone(),
+            _ => crate::classad::ClassAd::new(),
+        };
+        let count = Context::new(self.world).my(&nested).int(name).unwrap_or(0).saturating_add(1);
+        nested.set(name, count);
+        self.ad.set(attribute, nested);
+    }
+
+    /// The job has no slot any more.
+    pub(super) fn leave_slot(&mut self) {
+        if self.ad.contains("RemoteHost") {
+            self.ad.set("LastRemoteHost", self.slot.clone());
+            self.ad.remove("RemoteHost");
+        }
+    }
+
+    /// The job is idle: run again, or not. One that came to nothing waits a while.
+    pub(super) fn again(&mut self, now: Now, vain: bool, out: &mut Vec<Action>) {
+        self.set_status(now, JobStatus::IDLE);
+        self.leave_slot();
+        let goes_on = match self.until {
+            Until::Done | Until::Held => true,
+            Until::Runs(most) => self.runs < most,
+        };
+        if !goes_on {
+            return self.finish(out);
+        }
+        if !vain {
+            self.vain = 0;
+            return self.start(now, out);
+        }
+        let pause = PAUSE * (1 << self.vain.min(LONGEST_PAUSE));
+        self.vain += 1;
+        let until = now.tick().plus(pause);
+        self.phase = Phase::Idle { until };
+        out.push(Action::WakeAt(Some(until)));
+    }
+
+    /// Policies are looked at, or a pause is over.
+    pub(super) fn timeout(&mut self, now: Now, out: &mut Vec<Action>) {
+        match self.phase {
+            Phase::Running => self.periodic(now, out),
+            Phase::Idle { until } if until <= now.tick() => self.start(now, out),
+            Phase::Idle { until } => out.push(Action::WakeAt(Some(until))),
+            Phase::Held => self.held_policy(now, out),
+            Phase::New | Phase::Hook | Phase::Finished => {}
+        }
+    }
+
+    fn held_policy(&mut self, now: Now, out: &mut Vec<Action>) {
+        let frozen = self.frozen(now);
+        let released = user_policy::release(&self.ad, self.knobs, &frozen);
+        let removed = match released {
+            Some(_) => None,
+            None => user_policy::periodic(&self.ad, self.knobs, &frozen),
+        };
+        if let Some(user_policy::Fired::Remove(reason)) = removed {
+            return self.removed(now, &reason, out);
+        }
+        let Some(why) = released else { return self.set_policy_alarm(now, out) };
+        Self::log(Body::Released(why.reason.clone()), out);
+        self.ad.set("ReleaseReason", why.reason);
+        for (name, last) in [
+            ("HoldReason", "LastHoldReason"),
+            ("HoldReasonCode", "LastHoldReasonCode"),
+            ("HoldReasonSubCode", "LastHoldReasonSubCode"),
+        ] {
+            if let Some(value) = self.ad.get(name) {
+                self.ad.insert(last, value);
+                self.ad.remove(name);
+            }
+        }
+        self.again(now, false, out);
+    }
+
+    /// The job is gone.
+    pub(super) fn removed(&mut self, now: Now, reason: &BString, out: &mut Vec<Action>) {
+        Self::log(Body::Aborted(reason.clone()), out);
+        self.set_status(now, JobStatus::REMOVED);
+        self.ad.set("RemoveReason", reason.clone());
+        self.leave_slot();
+        self.finish(out);
+    }
+}
+
+/// The reference's name of a code, under which holds and vacates are counted.
+pub(super) fn name_of_code(code: i64) -> &'static str {
+    let known = HoldCode::ALL.iter().find(|known| i64::from(**known as u16) == code);
+    known.map_or("Unspecified", |known| known.name())
+}

@@ -1,0 +1,178 @@
+//! The job while a starter has it: transfers, execution, updates, suspension, errors, periodic policy.
+
+use bstr::BString;
+
+use super::machine::{Action, Ask, Fate, Phase, Shadow};
+use super::reason::improved;
+use crate::classad::{ClassAd, Context, Value};
+use crate::job::JobStatus;
+use crate::time::Now;
+use crate::transfer::{Transferred, Way};
+use crate::user_log::{Body, Transfer};
+use crate::user_policy::{self, Fired};
+
+impl Shadow<'_> {
+    pub(super) fn transfer(&mut self, now: Now, way: Way, out: &mut Vec<Action>) {
+        let (step, names) = match way.is_input() {
+            true => {
+                let names =
+                    ["TransferInStarted", "JobCurrentStartTransferInputDate", "NumInputTransferStarts"];
+                (Transfer::InputStarted, names)
+            }
+            false => {
+                let names =
+                    ["TransferOutStarted", "JobCurrentStartTransferOutputDate", "NumOutputTransferStarts"];
+                (Transfer::OutputStarted, names)
+            }
+        };
+        self.ad.set(names[0], now.epoch());
+        self.ad.set(names[1], now.epoch());
+        self.count(names[2]);
+        let host = if way.is_input() { self.address.clone() } else { BString::default() };
+        Self::log(Body::Transfer { step, host }, out);
+    }
+
+    pub(super) fn transferred(&mut self, now: Now, done: &Transferred, out: &mut Vec<Action>) {
+        let (step, stats, finished, dated) = match done.way.is_input() {
+            true => {
+                let (finished, dated) = ("TransferInFinished", "JobCurrentFinishTransferInputDate");
+                (Transfer::InputFinished, "TransferInputStats", finished, dated)
+            }
+            false => {
+                let (finished, dated) = ("TransferOutFinished", "JobCurrentFinishTransferOutputDate");
+                (Transfer::OutputFinished, "TransferOutputStats", finished, dated)
+            }
+        };
+        self.ad.set(finished, now.epoch());
+        self.ad.set(dated, if done.failure.is_some() { -1 } else { now.epoch() });
+        let before = match Context::new(self.world).my(&self.ad).eval_attr(stats) {
+            Value::Ad(ad) => (*ad).clone(),
+            _ => ClassAd::new(),
+        };
+        self.ad.set(stats, done.tally.stats(&before, self.world));
+        let bytes = done.tally.bytes;
+        let (name, of_run) = match done.way.is_input() {
+            // As the job sees it: what it was sent it has received.
+            true => ("BytesRecvd", &mut self.received),
+            false => ("BytesSent", &mut self.sent),
+        };
+        *of_run += bytes;
+        let total = Context::new(self.world).my(&self.ad).real(name).unwrap_or(0.0) + bytes as f64;
+        self.ad.set(name, total);
+        if done.way == Way::Output && done.failure.is_none() {
+            self.ad.set("SpooledOutputFiles", BString::from(bstr::join(",", &done.stored)));
+        }
+        // A checkpoint that failed has no end of its own (c31 o39).
+        if !(matches!(done.way, Way::Checkpoint(_)) && done.failure.is_some()) {
+            Self::log(Body::Transfer { step, host: BString::default() }, out);
+        }
+    }
+
+    pub(super) fn executing(&mut self, now: Now, scratch: &BString, out: &mut Vec<Action>) {
+        self.began = true;
+        self.count("NumJobStarts");
+        self.ad.set("JobCurrentStartExecutingDate", now.epoch());
+        if self.local {
+            let (host, slot_name) = (self.address.clone(), BString::default());
+            return Self::log(Body::Execute { host, slot_name, properties: Vec::new() }, out);
+        }
+        let mut properties =
+            vec![(BString::from("CondorScratchDir"), Value::from(scratch.clone()).unparse())];
+        let resources = self.string("ProvisionedResources").unwrap_or_default();
+        for resource in crate::text::list::split(&resources) {
+            let name = BString::from(resource);
+            let given = format!("{name}Provisioned");
+            if let Some(value) = self.ad.get(given.as_str()) {
+                properties.push((name, value.unparse()));
+            }
+        }
+        properties.sort();
+        let (host, slot_name) = (self.address.clone(), self.slot.clone());
+        Self::log(Body::Execute { host, slot_name, properties }, out);
+    }
+
+    pub(super) fn updated(&mut self, update: &ClassAd, out: &mut Vec<Action>) {
+        self.ad.update(update);
+        let Some(size) = self.int("ImageSize").filter(|_| self.began) else { return };
+        let measures = (size, self.int("MemoryUsage"), self.int("ResidentSetSize"));
+        if self.image == Some(measures) {
+            return;
+        }
+        self.image = Some(measures);
+        if self.local {
+            return;
+        }
+        let proportional = self.int("ProportionalSetSizeKb");
+        let (_, memory_usage, resident) = measures;
+        Self::log(Body::ImageSize { size, memory_usage, resident, proportional }, out);
+    }
+
+    pub(super) fn suspended(&mut self, now: Now, processes: Option<u32>, out: &mut Vec<Action>) {
+        match processes {
+            Some(processes) => {
+                self.set_status(now, JobStatus::SUSPENDED);
+                self.count("TotalSuspensions");
+                self.ad.set("LastSuspensionTime", now.epoch());
+                Self::log(Body::Suspended(processes.into()), out);
+            }
+            None => {
+                self.set_status(now, JobStatus::RUNNING);
+                Self::log(Body::Unsuspended, out);
+            }
+        }
+    }
+
+    /// An error of the starter: told at once, and what becomes of the job when it has ended.
+    pub(super) fn error(
+        &mut self,
+        (text, code, subcode): (BString, i64, i64),
+        critical: bool,
+        out: &mut Vec<Action>,
+    ) {
+        let small = |number: i64| i32::try_from(number).unwrap_or(0);
+        let body = Body::RemoteError {
+            critical,
+            daemon: "starter".into(),
+            host: if self.local { self.address.clone() } else { self.slot.clone() },
+            message: text.clone(),
+            code: small(code),
+            subcode: small(subcode),
+        };
+        Self::log(body, out);
+        if !critical || self.fate.is_some() {
+            return;
+        }
+        if self.local {
+            self.fate = Some(Fate::Failed { reason: text, code, subcode });
+            return;
+        }
+        let text = [b"Error from ", &self.slot[..], b": ", &text].concat();
+        let (reason, code) = improved(&text, code, self.began, &self.host);
+        self.fate = Some(Fate::Failed { reason, code, subcode });
+    }
+
+    /// Policies of a job that runs. The first that fires ends it.
+    pub(super) fn periodic(&mut self, now: Now, out: &mut Vec<Action>) {
+        if self.fate.is_some() {
+            return;
+        }
+        let mut ad = self.ad.clone();
+        let ran = self.started.map_or(0, |started| now.epoch() - started.epoch());
+        let before = Context::new(self.world).my(&ad).real("RemoteWallClockTime").unwrap_or(0.0);
+        ad.set("RemoteWallClockTime", before + ran as f64);
+        let frozen = self.frozen(now);
+        let fired = user_policy::periodic(&ad, self.knobs, &frozen);
+        let (fate, ask) = match (fired, user_policy::vacate(&ad, self.knobs, &frozen)) {
+            (Some(Fired::Hold { reason, code, subcode }), _) => {
+                (Fate::Hold { reason, code: i64::from(code as u16), subcode }, Ask::Hold)
+            }
+            (_, Some(why)) => (Fate::Vacate(why.reason), Ask::Vacate),
+            (Some(Fired::Remove(reason)), None) => (Fate::Remove(reason), Ask::Remove),
+            (None, None) => return self.set_policy_alarm(now, out),
+        };
+        self.fate = Some(fate);
+        out.push(Action::WakeAt(None));
+        out.push(Action::Ask(ask));
+        debug_assert!(self.phase == Phase::Running);
+    }
+}

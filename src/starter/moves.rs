@@ -1,0 +1,233 @@
+//! Files that come before the job and go after it, where the starter has a shadow.
+//!
+//! Reference: `JICShadow::beginInputTransfer`, `transferOutput`, `uploadCheckpointFiles`; `Starter::SkipJobs`.
+
+use bstr::{BString, ByteSlice};
+
+use super::action::{Action, Notice};
+use super::ending;
+use super::failure::{StartFailure, hold_code};
+use super::machine::{Phase, Starter};
+use crate::hook::HookType;
+use crate::process::Exit;
+use crate::quirks::Quirk;
+use crate::time::Now;
+use crate::transfer::{Transferred, Way, When};
+
+/// What a starter does for a shadow.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Moves {
+    /// When output goes back; `None`: no files are transferred.
+    pub files: Option<When>,
+    /// Whether there are files for a job that could not be started or did not end as promised.
+    pub failure_files: bool,
+    /// The directory of the manifest.
+    pub manifest: Option<BString>,
+    /// What stands for the addresses of starter and shadow.
+    pub ip: String,
+}
+
+/// How far that has got.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Moved {
+    /// The input is there.
+    input: bool,
+    /// Nothing more goes back.
+    back: bool,
+    /// Input could not be transferred: only files for that go back, and no failure of theirs counts.
+    setup_failed: bool,
+    /// Checkpoints so far.
+    checkpoints: u32,
+    /// The job goes on from a checkpoint: it is not told that it runs.
+    pub(super) restarted: bool,
+    /// How the job ended, as far as that is known.
+    exit: Option<Exit>,
+    /// Whether somebody is moving files just now.
+    pub(super) under_way: Option<Way>,
+}
+
+impl Starter<'_> {
+    /// With a shadow the first hook and the input; without one nothing.
+    pub(super) fn set_up(&mut self, now: Now, out: &mut Vec<Action>) {
+        match self.hooks.before.clone().filter(|_| self.moves.is_some()) {
+            Some(path) => {
+                let arguments = self.hooks.prepare_arguments.clone();
+                let ad = self.ad.clone();
+                let hook = HookType::PrepareJobBeforeTransfer;
+                let call = self.call(now, hook, path.as_bstr(), arguments, &ad, out);
+                self.wait_for_prepare(now, call, hook);
+            }
+            _ => self.bring_input(now, out),
+        }
+    }
+
+    /// The input, if there is any to come.
+    pub(super) fn bring_input(&mut self, now: Now, out: &mut Vec<Action>) {
+        if self.moves.as_ref().is_none_or(|moves| moves.files.is_none()) {
+            return self.input_is_there(now, out);
+        }
+        self.start_moving(Way::Input, out);
+    }
+
+    fn start_moving(&mut self, way: Way, out: &mut Vec<Action>) {
+        self.phase = Phase::Moving;
+        self.moved.under_way = Some(way);
+        out.push(Action::Transfer(way));
+    }
+
+    fn input_is_there(&mut self, now: Now, out: &mut Vec<Action>) {
+        self.moved.input = true;
+        self.list_files("in", out);
+        self.prepare(now, out);
+    }
+
+    /// What is in the scratch directory, into the manifest, if one is wanted.
+    fn list_files(&self, name: &'static str, out: &mut Vec<Action>) {
+        if let Some(directory) = self.moves.as_ref().and_then(|moves| moves.manifest.clone()) {
+            out.push(Action::Manifest { directory, name, content: None });
+        }
+    }
+
+    /// The manifest tells the job's environment.
+    pub(super) fn list_environment(&self, environment: &[BString], out: &mut Vec<Action>) {
+        if let Some(directory) = self.moves.as_ref().and_then(|moves| moves.manifest.clone()) {
+            let content = crate::text::arguments::join_v2_raw(environment);
+            out.push(Action::Manifest { directory, name: "environment", content: Some(content.into()) });
+        }
+    }
+
+    /// A transfer is over.
+    pub(super) fn transferred(&mut self, now: Now, done: &Transferred, out: &mut Vec<Action>) {
+        if self.phase != Phase::Moving || self.moved.under_way != Some(done.way) {
+            return;
+        }
+        self.moved.under_way = None;
+        for warning in &done.warnings {
+            out.push(Action::Tell(Notice::Warning(warning.clone())));
+        }
+        match done.way {
+            Way::Input => self.input_transferred(now, done, out),
+            Way::Checkpoint(_) => self.checkpoint_transferred(now, done, out),
+            Way::Output | Way::Failure | Way::Evicted => self.output_transferred(now, done, out),
+        }
+    }
+
+    fn failure_of(&self, done: &Transferred) -> Option<StartFailure> {
+        let failure = done.failure.as_ref()?;
+        let ip = self.moves.as_ref().map_or("", |moves| &moves.ip);
+        // What is tried again is no reason to hold.
+        let subcode = match failure.again && failure.subcode > -1000 {
+            true => -1000,
+            false => failure.subcode,
+        };
+        Some(StartFailure::new(failure.told(done.way, ip), failure.code, subcode))
+    }
+
+    fn input_transferred(&mut self, now: Now, done: &Transferred, out: &mut Vec<Action>) {
+        let Some(failure) = self.failure_of(done) else {
+            if self.asked.any() {
+                return self.all_jobs_done(now, out);
+            }
+            return self.input_is_there(now, out);
+        };
+        self.moved.setup_failed = true;
+        // JOB_EXIT is not called when the set-up itself fails (hooks.md 5.4).
+        self.exit_done = true;
+        self.not_started(now, failure, out);
+    }
+
+    /// A job that ended as one with checkpoints does when it has written one: it goes on from there.
+    pub(super) fn upload_checkpoint(&mut self, out: &mut Vec<Action>) {
+        self.start_moving(Way::Checkpoint(self.moved.checkpoints), out);
+    }
+
+    /// Whether checkpoints can be uploaded at all.
+    pub(super) fn has_checkpoints(&self) -> bool {
+        self.moves.as_ref().is_some_and(|moves| moves.files.is_some())
+    }
+
+    fn checkpoint_transferred(&mut self, now: Now, done: &Transferred, out: &mut Vec<Action>) {
+        match &done.failure {
+            None if self.asked.any() => self.all_jobs_done(now, out),
+            None => {
+                self.moved.checkpoints += 1;
+                self.moved.restarted = true;
+                self.start_job(now, out);
+            }
+            Some(failure) => {
+                let reason = format!("the checkpoint could not be uploaded: {}", failure.text);
+                out.push(Action::Tell(Notice::Warning(reason)));
+                self.moved.back = true;
+                let text = "Starter failed to upload checkpoint";
+                self.asked.fast = true;
+                self.report(StartFailure::new(text, hold_code::FAILED_TO_CHECKPOINT, -1), out);
+                self.all_jobs_done(now, out);
+            }
+        }
+    }
+
+    /// Notes how the job ended: not every end brings its output back.
+    pub(super) fn note_exit(&mut self, exit: Exit) {
+        self.moved.exit = Some(exit);
+    }
+
+    /// Begins to bring back what the job made; whether there is something to be waited for.
+    pub(super) fn moves_back(&mut self, now: Now, out: &mut Vec<Action>) -> bool {
+        let Some(moves) = self.moves.as_ref().filter(|_| !self.moved.back) else { return false };
+        let Some(when) = moves.files else { return false };
+        self.moved.back = true;
+        let evicted = self.evicted || (self.asked.any() && !self.moved.setup_failed);
+        let way = match () {
+            () if self.moved.setup_failed => moves.failure_files.then_some(Way::Failure),
+            () if self.moved.exit.is_none() => None,
+            () if when == When::Never => None,
+            () if evicted => (when == When::OnExitOrEvict).then_some(Way::Evicted),
+            () if self.breaks_promise(now) => Some(Way::Failure),
+            () => Some(Way::Output),
+        };
+        let Some(way) = way else { return false };
+        self.list_files("out", out);
+        self.start_moving(way, out);
+        true
+    }
+
+    /// Whether the ad promises an end, and this is another.
+    fn breaks_promise(&self, now: Now) -> bool {
+        let promised = ending::promised_status(&self.ad, "", &self.frozen(now));
+        let is = self.moved.exit.map(|exit| i64::from(exit.to_raw()));
+        promised.is_some() && promised != is
+    }
+
+    fn output_transferred(&mut self, now: Now, done: &Transferred, out: &mut Vec<Action>) {
+        // One thing only can be told: why it could not be set up, or did not end as promised.
+        if let Some(failure) = self.failure_of(done).filter(|_| done.way == Way::Output) {
+            self.report(failure, out);
+        }
+        self.clean_up(now, out);
+    }
+
+    /// Somebody wants the job to end while files are moved: input is given up at once, output only in a hurry.
+    pub(super) fn asked_while_moving(&mut self, now: Now, out: &mut Vec<Action>) {
+        let Some(way) = self.moved.under_way else { return };
+        if !way.is_input() && !self.asked.fast {
+            return;
+        }
+        self.moved.under_way = None;
+        out.push(Action::AbortTransfer);
+        match way {
+            Way::Input => {
+                out.push(Action::Tell(Notice::NotStarted {
+                    reason: "its end was asked for before it began".to_owned(),
+                }));
+                self.all_jobs_done(now, out);
+            }
+            Way::Checkpoint(_) => self.all_jobs_done(now, out),
+            Way::Output | Way::Failure | Way::Evicted => self.clean_up(now, out),
+        }
+    }
+
+    /// Whether 25.14 calls no JOB_EXIT after a prepare hook that failed, and hangs until it is killed.
+    pub(super) fn hangs_after_prepare(&self) -> bool {
+        self.moves.is_some() && self.quirks.has(Quirk::PrepareFailureHangsShadow)
+    }
+}

@@ -1,0 +1,362 @@
+//! `htc-starter-run --as shadow`: files there and back, plugins, policy, and jobs that attack.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::thread;
+
+use nix::sys::signal::Signal;
+
+use crate::place::{Place, Ran, heard, send, shell};
+use crate::sandbox::write_executable;
+
+/// What every job here asks for.
+const FILES: &str = "ShouldTransferFiles = \"YES\"\nWhenToTransferOutput = \"ON_EXIT\"\nTransferExecutable = false\n\
+                     StreamOut = false\nStreamErr = false\nOut = \"out\"\nErr = \"err\"\nUserLog = \"log\"";
+
+fn place() -> Place {
+    Place::new().option(&["--as", "shadow"])
+}
+
+/// A file of the job's owner.
+fn give(place: &Place, name: &str, text: &str) {
+    fs::write(place.path("iwd").join(name), text).unwrap();
+    place.give(&format!("iwd/{name}"));
+}
+
+fn got(place: &Place, name: &str) -> String {
+    fs::read_to_string(place.path("iwd").join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+fn run(place: &Place, script: &str, more: &str) -> Ran {
+    place.run(&format!("{}\n{FILES}\n{more}", shell(script)))
+}
+
+/// Numbers of the events in the job's log, without 006, which depends on the time.
+fn events(place: &Place) -> Vec<String> {
+    let log = got(place, "log");
+    let starts = log.lines().filter(|line| line.get(3..5) == Some(" ("));
+    starts.map(|line| line[..3].to_owned()).filter(|number| number != "006").collect()
+}
+
+fn assert_held(ran: &Ran, code: i64, subcode: i64) {
+    assert!(ran.has("JobStatus = 5"), "{}\n{}", ran.ad, ran.told);
+    assert!(ran.has(&format!("HoldReasonCode = {code}")), "{}", ran.ad);
+    assert!(ran.has(&format!("HoldReasonSubCode = {subcode}")), "{}", ran.ad);
+    assert!(ran.left.is_empty(), "{:?}", ran.left);
+}
+
+#[test]
+fn what_goes_in_comes_out_with_its_modes_and_the_log_tells_it() {
+    let place = place();
+    give(&place, "a b", "alpha\n");
+    fs::set_permissions(place.path("iwd/a b"), fs::Permissions::from_mode(0o640)).unwrap();
+    fs::create_dir_all(place.path("iwd/d/sub")).unwrap();
+    give(&place, "d/sub/x", "deep\n");
+    place.give("iwd/d/sub");
+    place.give("iwd/d");
+    symlink("a b", place.path("iwd/link")).unwrap();
+    let ran = run(
+        &place,
+        "stat -c %a \"a b\"; cat d/sub/x link; echo new > o; chmod 751 o; nl=$(printf \"\\012x\"); printf x > \"new${nl%x}line\"; mkdir k; ln -s nowhere n",
+        "TransferInput = \"a b, d, link\"",
+    );
+    assert_eq!(ran.status, 0, "{}\n{}", ran.told, ran.ad);
+    assert_eq!(got(&place, "out"), "640\ndeep\nalpha\n");
+    assert_eq!((got(&place, "o").as_str(), got(&place, "new\nline").as_str()), ("new\n", "x"));
+    assert_eq!(fs::metadata(place.path("iwd/o")).unwrap().permissions().mode() & 0o777, 0o751);
+    assert!(!place.path("iwd/k").exists() && !place.path("iwd/n").exists());
+    assert_eq!(events(&place), ["000", "040", "040", "001", "040", "040", "005"]);
+    for line in ["JobStatus = 4", "ExitCode = 0", "NumJobStarts = 1", "NumJobCompletions = 1"] {
+        assert!(ran.has(line), "{line} in\n{}", ran.ad);
+    }
+    assert!(ran.left.is_empty(), "{:?}", ran.left);
+}
+
+#[test]
+fn a_transfer_that_fails_holds_the_job_with_the_reference_s_code_and_sentence() {
+    let place = place();
+    let ran = run(&place, "true", "TransferInput = \"nosuch\"");
+    assert_held(&ran, 13, 2);
+    assert!(ran.ad.contains("while sending files to execution point slot1@"), "{}", ran.ad);
+    assert_eq!(events(&place), ["000", "040", "040", "021", "004", "012"]);
+    let place = self::place();
+    let ran = run(&place, "echo 1 > o1", "TransferOutput = \"o1, nosuch\"");
+    assert_held(&ran, 12, 2);
+    assert_eq!(got(&place, "o1"), "1\n", "what is there comes back");
+    let place = self::place();
+    let ran = run(
+        &place,
+        "mkdir o; echo 1 > o/x",
+        "TransferOutput = \"o/x\"\nTransferOutputRemaps = \"x = y ; y = x\"",
+    );
+    assert_held(&ran, 12, 1);
+    assert!(ran.ad.contains("remaps resulted in a cycle"), "{}", ran.ad);
+}
+
+#[test]
+fn a_job_cannot_have_files_written_outside_its_directory_nor_read_what_is_not_its_own() {
+    let place = place();
+    fs::write(place.path("secret"), "secret\n").unwrap();
+    fs::set_permissions(place.path("secret"), fs::Permissions::from_mode(0o600)).unwrap();
+    let outside = place.path("outside");
+    fs::create_dir(&outside).unwrap();
+    let secret = place.path("secret");
+    let script = format!(
+        "ln -s {} l; ln -s /etc/hostname h; mkfifo p; mkdir locked; echo x > locked/y; chmod 0 locked; \
+         ln -s {} dir; python3 -c \"import socket; socket.socket(socket.AF_UNIX).bind(\\\"s\\\")\" 2>/dev/null; ln -s p q; \
+         ln -s /dev/zero z",
+        secret.display(),
+        outside.display()
+    );
+    let ran = run(&place, &script, "");
+    // Only root could read that file, and nothing is read as root.
+    if nix::unistd::geteuid().is_root() {
+        assert_held(&ran, 12, 13);
+        assert_eq!(got(&place, "l"), "", "the place of what could not be read");
+    }
+    assert_eq!(got(&place, "h"), fs::read_to_string("/etc/hostname").unwrap());
+    assert_eq!(fs::metadata(place.path("iwd/z")).unwrap().len(), 0, "a device is no endless file");
+    for name in ["p", "q", "s", "locked", "dir"] {
+        assert!(place.path("iwd").join(name).symlink_metadata().is_err(), "{name}");
+    }
+    assert_eq!(fs::read_dir(&outside).unwrap().count(), 0);
+    for entry in fs::read_dir(place.path("iwd")).unwrap().flatten() {
+        assert_eq!(
+            entry.metadata().unwrap().uid(),
+            fs::metadata(place.path("iwd")).unwrap().uid(),
+            "{entry:?}"
+        );
+    }
+    assert!(ran.left.is_empty(), "{:?}", ran.left);
+    // A listed name that leaves the directory is taken as it is and stored under its last part, and never above.
+    let place = self::place();
+    let ran = run(&place, "true", "TransferOutput = \"..\"");
+    assert!(ran.has("JobStatus = 5"), "{}", ran.ad);
+    assert!(!place.path("dir_0").exists());
+}
+
+#[test]
+fn a_listed_directory_that_cannot_be_read_is_told() {
+    let place = place();
+    let ran = run(&place, "mkdir d; echo x > d/y; chmod 0 d", "TransferOutput = \"d\"");
+    if nix::unistd::geteuid().is_root() {
+        assert!(ran.told.contains("cannot read the directory"), "{}", ran.told);
+    }
+    assert!(ran.left.is_empty(), "{:?}", ran.left);
+}
+
+#[test]
+fn ten_gigabytes_of_nothing_are_more_than_a_limit_of_one_megabyte() {
+    let place = place();
+    let ran = run(&place, "truncate -s 10G big; echo x > zz", "MaxTransferOutputMB = 1");
+    assert_held(&ran, 33, 0);
+    assert!(
+        ran.ad.contains("max total download bytes exceeded (max=1 MB, this file=10240 MB)"),
+        "{}",
+        ran.ad
+    );
+    let big = fs::metadata(place.path("iwd/big")).unwrap();
+    assert_eq!(big.len(), 1 << 20);
+    let place = self::place();
+    let ran = run(&place, "truncate -s 10G big; echo end >> big", "");
+    assert_eq!(ran.status, 0, "{}", ran.ad);
+    let big = fs::metadata(place.path("iwd/big")).unwrap();
+    assert_eq!(big.len(), (10 << 30) + 4);
+    assert!(big.blocks() < 1 << 20, "holes stay holes: {} blocks", big.blocks());
+}
+
+/// A plugin that speaks the protocol of curl_plugin: it fetches from a server by HTTP.
+const FETCHES: &str = r#"#!/usr/bin/python3
+import os, re, sys, urllib.request
+words = sys.argv[1:]
+if words == ['-classad']:
+    print('PluginType = "FileTransfer"\nSupportedMethods = "http"\nMultipleFileSupport = true\nProtocolVersion = 2')
+    sys.exit(0)
+text = open(words[words.index('-infile') + 1]).read()
+out = open(words[words.index('-outfile') + 1], 'w')
+status = 0
+for url, name in re.findall(r'Url = "([^"]*)"; LocalFileName = "([^"]*)"', text):
+    ad = 'TransferUrl = "%s"; TransferProtocol = "http"; TransferFileName = "%s"; ' % (url, os.path.basename(name))
+    try:
+        if '-upload' in words:
+            urllib.request.urlopen(urllib.request.Request(url, open(name, 'rb').read(), method='PUT')).read()
+        else:
+            open(name, 'wb').write(urllib.request.urlopen(url).read())
+        out.write('[ %sTransferSuccess = true; TransferTotalBytes = %d ]' % (ad, os.path.getsize(name)))
+    except Exception as error:
+        out.write('[ %sTransferSuccess = false; TransferError = "%s" ]' % (ad, error))
+        status = 1
+sys.exit(status)
+"#;
+
+/// A server that answers so many requests: `/found` with a text, anything else with 404; what it was told.
+fn serve(requests: usize) -> (u16, thread::JoinHandle<Vec<String>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let told = thread::spawn(move || {
+        let mut told = Vec::new();
+        for stream in listener.incoming().take(requests) {
+            let mut stream = stream.unwrap();
+            let mut text = Vec::new();
+            let mut piece = [0; 4096];
+            loop {
+                let count = stream.read(&mut piece).unwrap();
+                text.extend_from_slice(&piece[..count]);
+                let request = String::from_utf8_lossy(&text).into_owned();
+                let Some(end) = request.find("\r\n\r\n") else { continue };
+                let length = request
+                    .lines()
+                    .find_map(|line| line.to_lowercase().strip_prefix("content-length: ")?.parse().ok());
+                if request.len() >= end + 4 + length.unwrap_or(0) {
+                    break;
+                }
+            }
+            let request = String::from_utf8_lossy(&text).into_owned();
+            let found = request.starts_with("GET /found") || request.starts_with("PUT ");
+            let (status, body) = if found { ("200 OK", "from the server\n") } else { ("404 Not Found", "") };
+            let length = body.len();
+            let answer = format!("HTTP/1.0 {status}\r\nContent-Length: {length}\r\n\r\n{body}");
+            stream.write_all(answer.as_bytes()).unwrap();
+            let end = request.rsplit("\r\n\r\n").next().unwrap_or_default().to_owned();
+            told.push(format!("{} {end}", request.split(' ').next().unwrap_or_default()));
+        }
+        told
+    });
+    (port, told)
+}
+
+#[test]
+fn urls_are_fetched_and_stored_by_a_plugin_against_a_server() {
+    let place = place();
+    write_executable(&place.path("hooks/web_plugin"), FETCHES.as_bytes());
+    let knob = format!("FILETRANSFER_PLUGINS = {}", place.path("hooks/web_plugin").display());
+    let place = place.knob(&knob);
+    let (port, server) = serve(2);
+    let more = format!(
+        "TransferInput = \"http://127.0.0.1:{port}/found?x=1\"\nTransferOutputRemaps = \"up = http://127.0.0.1:{port}/stored\""
+    );
+    let ran = run(&place, "cat found; ls -A; echo sent > up", &more);
+    assert_eq!(ran.status, 0, "{}\n{}", ran.told, ran.ad);
+    let out = got(&place, "out");
+    assert!(out.starts_with("from the server\n") && !out.contains("plugin"), "{out}");
+    assert!(!place.path("iwd/up").exists(), "it went to the server");
+    assert_eq!(server.join().unwrap(), ["GET ", "PUT sent\n"]);
+    assert!(ran.ad.contains("HTTPFilesCountTotal = 1"), "{}", ran.ad);
+
+    let (port, server) = serve(1);
+    let ran = run(&place, "true", &format!("TransferInput = \"http://127.0.0.1:{port}/gone\""));
+    assert_held(&ran, 13, 256);
+    assert!(ran.ad.contains("using protocol http. Details: HTTP Error 404"), "{}", ran.ad);
+    server.join().unwrap();
+}
+
+#[test]
+fn a_job_brings_a_plugin_of_its_own_which_runs_as_the_job_and_one_that_hangs_is_ended() {
+    let place = place();
+    let own = "#!/bin/sh\nid -u > who; printf '[ TransferSuccess = true; TransferUrl = \"mine://x/y\" ]' > $4; echo got > y\n";
+    write_executable(&place.path("iwd/own"), own.as_bytes());
+    place.give("iwd/own");
+    let ran = run(&place, "cat y who", "TransferInput = \"mine://x/y\"\nTransferPlugins = \"mine=own\"");
+    assert_eq!(ran.status, 0, "{}\n{}", ran.told, ran.ad);
+    let uid = fs::metadata(place.path("iwd")).unwrap().uid();
+    assert_eq!(got(&place, "out"), format!("got\n{uid}\n"));
+
+    let place = self::place().knob("MAX_FILE_TRANSFER_PLUGIN_LIFETIME = 1");
+    write_executable(&place.path("iwd/own"), b"#!/bin/sh\nsleep 600\n");
+    place.give("iwd/own");
+    let ran = run(&place, "true", "TransferInput = \"mine://x/y\"\nTransferPlugins = \"mine=own\"");
+    assert_held(&ran, 13, 62);
+}
+
+#[test]
+fn a_job_with_checkpoints_goes_on_where_it_was() {
+    let place = place();
+    let script = "if [ -f ck ]; then cat ck; else echo first > ck; exit 85; fi";
+    let more = "WantFTOnCheckpoint = true\nSuccessCheckpointExitCode = 85\nTransferCheckpoint = \"ck\"";
+    let ran = run(&place, script, more);
+    assert_eq!(ran.status, 0, "{}\n{}", ran.told, ran.ad);
+    assert_eq!(got(&place, "out"), "first\n");
+    assert_eq!(events(&place), ["000", "040", "040", "001", "040", "040", "040", "040", "005"]);
+    let ran = run(&place, script, &more.replace("\"ck\"", "\"nosuch\""));
+    assert_held(&ran, 36, -1);
+}
+
+#[test]
+fn policy_runs_a_job_again_holds_it_and_removes_it() {
+    let place = place().option(&["--until", "done"]);
+    let retries = "JobMaxRetries = 2\nOnExitRemove = NumJobCompletions > JobMaxRetries || ExitCode =?= 0";
+    let ran = run(&place, "exit 3", retries);
+    assert_eq!(ran.status, 1);
+    assert!(ran.has("JobStatus = 4") && ran.has("NumJobCompletions = 3"), "{}", ran.ad);
+    let again = events(&place).iter().filter(|event| *event == "004").count();
+    assert_eq!(again, 2);
+    let place = self::place();
+    let ran = run(
+        &place,
+        "exit 3",
+        "OnExitHold = ExitCode == 3\nOnExitHoldReason = \"three\"\nOnExitHoldSubCode = 7",
+    );
+    assert_held(&ran, 3, 7);
+    assert!(ran.has("HoldReason = \"three\""), "{}", ran.ad);
+    let place = self::place().knob("PERIODIC_EXPR_INTERVAL = 1");
+    let ran = run(&place, "sleep 600", "PeriodicRemove = JobStatus == 2");
+    assert!(ran.has("JobStatus = 3"), "{}", ran.ad);
+    assert_eq!(events(&place), ["000", "040", "040", "001", "009"]);
+    let ran = run(&place, "sleep 600", "PeriodicHold = JobStatus == 2");
+    assert_held(&ran, 3, 0);
+}
+
+#[test]
+fn both_hooks_before_the_input_are_called_at_their_moments() {
+    let place = place()
+        .hook("SHADOW_PREPARE_JOB", "cat >/dev/null; echo shadow >> $CALLS; echo FromShadow = 1")
+        .hook("PREPARE_JOB_BEFORE_TRANSFER", "grep -c FromShadow >> $CALLS; ls >> $CALLS; echo Before = 2")
+        .hook("PREPARE_JOB", "grep -c Before >> $CALLS; ls | grep -v log >> $CALLS")
+        .knob("SHADOW_DEFAULT_JOB_HOOK_KEYWORD = FARM");
+    give(&place, "calls", "");
+    give(&place, "in", "x\n");
+    let ran = run(&place, "true", "TransferInput = \"in\"");
+    assert_eq!(ran.status, 0, "{}\n{}", ran.told, ran.ad);
+    assert_eq!(ran.calls, "shadow\n1\n1\nin\n");
+    let place = self::place()
+        .hook("SHADOW_PREPARE_JOB", "cat >/dev/null; exit 7")
+        .knob("SHADOW_DEFAULT_JOB_HOOK_KEYWORD = FARM");
+    let ran = run(&place, "true", "");
+    assert_held(&ran, 48, 7);
+}
+
+#[test]
+fn a_job_that_is_asked_to_end_while_it_runs_is_evicted_and_nothing_is_left() {
+    let place = place();
+    let pipe = place.pipe();
+    let child = place.start(&format!("{}\n{FILES}", shell(&format!("echo > {}; sleep 600", pipe.display()))));
+    heard(&pipe);
+    send(&child, Signal::SIGTERM);
+    let ran = place.finish(child);
+    assert_eq!(ran.status, 1, "{}", ran.told);
+    assert!(ran.has("JobStatus = 1") && ran.has("VacateReasonCode = 1005"), "{}", ran.ad);
+    assert!(ran.left.is_empty(), "{:?}", ran.left);
+}
+
+#[test]
+fn the_local_universe_has_its_policy_and_transfers_nothing() {
+    let place = Place::new().option(&["--as", "local"]);
+    let ran = run(&place, "pwd; exit 3", "JobUniverse = 12\nOnExitHold = ExitCode == 3");
+    assert_held(&ran, 3, 0);
+    assert_eq!(got(&place, "out").trim(), place.path("iwd").to_str().unwrap());
+    assert_eq!(events(&place), ["000", "001", "012"]);
+    let ran = run(&place, "true", "JobUniverse = 5");
+    assert_eq!(ran.status, 3, "{}", ran.told);
+    assert!(ran.told.contains("a schedd itself runs jobs of the local universe"), "{}", ran.told);
+}
+
+#[test]
+fn a_fetched_job_transfers_nothing_and_says_so() {
+    let place = Place::new();
+    give(&place, "a", "x");
+    let ran = run(&place, "pwd", "TransferInput = \"a\"");
+    assert_eq!(ran.status, 0, "{}", ran.told);
+    assert!(ran.told.contains("TransferInput") && ran.told.contains("not done here"), "{}", ran.told);
+}
