@@ -15,7 +15,7 @@ complete -c htc-starter-run -l job-subproc -d 'Third part of the job\'s id' -r
 complete -c htc-starter-run -l job-stdin -d 'Standard input instead of In; \'-\' is ours' -r
 complete -c htc-starter-run -l job-stdout -d 'Standard output instead of Out; \'-\' is ours, without the ad then' -r
 complete -c htc-starter-run -l job-stderr -d 'Standard error instead of Err; \'-\' is ours' -r
-complete -c htc-starter-run -l as -d 'Who of a pool is played beside the starter' -r -f -a "fetched\t'The starter alone, as for fetched work: nothing is transferred'
+complete -c htc-starter-run -l as -d 'As fetched work, in the local universe, or with a shadow: fetched, local, shadow' -r -f -a "fetched\t'The starter alone, as for fetched work: nothing is transferred'
 local\t'The local universe under a schedd: exit policy, nothing is transferred'
 shadow\t'Schedd and shadow too: transfer, policy, the job\'s log'"
 complete -c htc-starter-run -l until -d 'With --as shadow: run it again until it is done or held, or N times at most' -r

@@ -81,7 +81,7 @@ pub(super) struct JobOptions {
     /// Standard error instead of Err; '-' is ours
     #[arg(long, value_name = "FILE", help_heading = "Job", hide_short_help = true)]
     pub(super) job_stderr: Option<OsString>,
-    /// As fetched work, in the local universe, or with a shadow: fetched, local, shadow
+    /// Who is played: fetched, local or shadow
     #[arg(
         long = "as",
         value_name = "WHO",
@@ -109,7 +109,7 @@ pub(super) struct JobOptions {
     /// Say what would be run and called, and run nothing
     #[arg(long, help_heading = "Behaviour")]
     pub(super) dry_run: bool,
-    /// With --dry-run: what led to each word, mount and limit, and what was looked at and not used
+    /// With --dry-run: what led to each word, mount and limit
     #[arg(long, requires = "dry_run", help_heading = "Behaviour")]
     pub(super) explain: bool,
     /// Print what this starter and the container runtimes of the machine can do, and end
