@@ -15,7 +15,7 @@ complete -c htc-starter-run -l job-subproc -d 'Third part of the job\'s id' -r
 complete -c htc-starter-run -l job-stdin -d 'Standard input instead of In; \'-\' is ours' -r
 complete -c htc-starter-run -l job-stdout -d 'Standard output instead of Out; \'-\' is ours, without the ad then' -r
 complete -c htc-starter-run -l job-stderr -d 'Standard error instead of Err; \'-\' is ours' -r
-complete -c htc-starter-run -l as -d 'As fetched work, in the local universe, or with a shadow: fetched, local, shadow' -r -f -a "fetched\t'The starter alone, as for fetched work: nothing is transferred'
+complete -c htc-starter-run -l as -d 'Who is played: fetched, local or shadow' -r -f -a "fetched\t'The starter alone, as for fetched work: nothing is transferred'
 local\t'The local universe under a schedd: exit policy, nothing is transferred'
 shadow\t'Schedd and shadow too: transfer, policy, the job\'s log'"
 complete -c htc-starter-run -l until -d 'With --as shadow: run it again until it is done or held, or N times at most' -r
@@ -32,7 +32,7 @@ complete -c htc-starter-run -l slot-ads -d 'The slot\'s ad: .machine.ad, OMP_NUM
 complete -c htc-starter-run -s q -l quiet -d 'Say nothing but results and errors'
 complete -c htc-starter-run -l carry -d 'Move files for a starter: for its own use'
 complete -c htc-starter-run -l dry-run -d 'Say what would be run and called, and run nothing'
-complete -c htc-starter-run -l explain -d 'With --dry-run: what led to each word, mount and limit, and what was looked at and not used'
+complete -c htc-starter-run -l explain -d 'With --dry-run: what led to each word, mount and limit'
 complete -c htc-starter-run -l classad -d 'Print what this starter and the container runtimes of the machine can do, and end'
 complete -c htc-starter-run -l clean -d 'Remove what starters that were killed have left in EXECUTE, say what, and end'
 complete -c htc-starter-run -s f -l foreground -d 'Stay in the foreground, which is always so'
