@@ -327,7 +327,7 @@ impl Claim {
             ad.set("JobStart", start);
         }
         if self.is_active() {
-            // Fetched jobs report nothing to the execution point, so these stay as at the start.
+            // Until its processes have been measured.
             ad.set("ImageSize", 0i64);
             ad.set("CpusUsage", 0.0);
         }

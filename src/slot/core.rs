@@ -27,6 +27,8 @@ pub(super) struct Core {
     /// When the execution point began, on both clocks.
     pub started: Now,
     pub measured: Measured,
+    /// What of the machine's load the jobs of all slots make.
+    pub load_of_jobs: f64,
     pub out: Vec<Action>,
     pub counters: Counters,
     pub draining: DrainEstimate,
@@ -75,6 +77,7 @@ impl Core {
             current_time: now.epoch(),
             started: now,
             measured: Measured::default(),
+            load_of_jobs: 0.0,
             out: Vec::new(),
             counters: Counters::default(),
             draining: DrainEstimate::default(),

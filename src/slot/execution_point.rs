@@ -136,6 +136,8 @@ impl ExecutionPoint {
             Event::Command { slot, command } => self.command(&slot, command),
             Event::Measured(measured) => {
                 self.core.measured = *measured;
+                let jobs = std::mem::take(&mut self.core.measured.jobs);
+                self.take_usages(&jobs);
             }
             Event::Refresh => self.refresh_all(),
             Event::Vacate { slot, fast } => self.vacate(slot.as_deref(), fast),

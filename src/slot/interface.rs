@@ -290,6 +290,21 @@ pub struct Measured {
     pub own_size: [i64; 2],
     /// Share of time the runner itself has used a processor, in percent.
     pub own_cpu: f64,
+    /// Processors of the machine; 0 where that is not known.
+    pub processors: u32,
+    /// What starters use with their jobs, of those that were looked at.
+    pub jobs: Vec<JobUsage>,
+}
+
+/// What a starter uses with its job.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct JobUsage {
+    /// Which.
+    pub starter: StarterId,
+    /// Percent of one processor since the last look.
+    pub percent_cpu: f64,
+    /// Virtual size in KiB.
+    pub image_kib: i64,
 }
 
 /// Something worth telling a user; the runner gives it its form.

@@ -25,6 +25,7 @@ mod interface;
 mod internal_ad;
 mod latch;
 mod layout;
+mod load;
 mod policy;
 mod reconfigure;
 mod refresh;
@@ -51,8 +52,8 @@ pub use fetch_verdict::{
     why_refused,
 };
 pub use interface::{
-    Action, Event, HookCall, HookRun, Measured, Notice, Shutdown, SlotHook, SlotKey, StarterCall, StarterId,
-    StarterSignal, VacateReason, Waits, job_id,
+    Action, Event, HookCall, HookRun, JobUsage, Measured, Notice, Shutdown, SlotHook, SlotKey, StarterCall,
+    StarterId, StarterSignal, VacateReason, Waits, job_id,
 };
 pub use internal_ad::internal_ad;
 pub use layout::{FailureMode, LaidOut, Layout, SlotType, bind, lay_out};

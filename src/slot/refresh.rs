@@ -69,7 +69,7 @@ impl ExecutionPoint {
 
     /// The machine's load not made by jobs goes to the slots in order: Owner, Unclaimed, all others (`ResMgr::assign_load_to_slots`).
     pub(super) fn share_load(&mut self) {
-        let mut left = self.core.measured.load.max(0.0);
+        let mut left = (self.core.measured.load - self.core.load_of_jobs).max(0.0);
         for turn in 0..3 {
             for slot in self.slots.values_mut() {
                 let its_turn = match slot.state {

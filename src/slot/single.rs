@@ -68,6 +68,8 @@ pub(super) struct Slot {
     pub out_of_work: bool,
 
     pub owner_load: f64,
+    /// What its job uses.
+    pub load: super::load::SlotLoad,
     /// Number of dynamic slots and when it changed last (partitionable slots).
     pub children: (i64, i64),
     /// Child... lists, made when dynamic slots were last looked at.
@@ -113,6 +115,7 @@ impl Slot {
             next_fetch_delay: -1,
             out_of_work: false,
             owner_load: 0.0,
+            load: Default::default(),
             children: (0, core.now.epoch()),
             child_lists: ClassAd::new(),
         };
@@ -246,6 +249,10 @@ impl Slot {
         ad.set("NextFetchWorkDelay", self.next_fetch_delay);
         if let Some(claim) = &self.current {
             claim.publish(ad, core.now);
+            if let Some(cpus) = self.load.cpus.filter(|_| claim.is_active()) {
+                ad.set("ImageSize", self.load.image_kib);
+                ad.set("CpusUsage", cpus);
+            }
             if self.splittable && matches!(self.state, State::Claimed | State::Preempting) {
                 ad.set("IsSplittable", true);
             }
@@ -297,9 +304,9 @@ impl Slot {
         let settings = &core.settings;
         let measured = &core.measured;
         let hundredths = |load: f64| (load * 100.0).round() / 100.0;
-        ad.set("CondorLoadAvg", 0.0);
-        ad.set("LoadAvg", hundredths(self.owner_load));
-        ad.set("TotalCondorLoadAvg", 0.0);
+        ad.set("CondorLoadAvg", hundredths(self.load.of_jobs));
+        ad.set("LoadAvg", hundredths(self.owner_load + self.load.of_jobs));
+        ad.set("TotalCondorLoadAvg", hundredths(core.load_of_jobs));
         ad.set("TotalLoadAvg", hundredths(measured.load));
         // A slot that is not connected sees only how long the execution point runs.
         let away = core.current_time - core.started.epoch() + settings.idle_boost;

@@ -34,6 +34,8 @@ pub(super) struct Container {
     pub(super) call: Option<CallId>,
     /// The call whose answer decides nothing. They are made one after the other, and before the next one that does.
     pub(super) side: Option<CallId>,
+    /// Whether that is to stop the job.
+    pub(super) pauses: bool,
     pub(super) sides: VecDeque<ToolCall>,
     pub(super) waiting: Option<Box<(Stage, ToolCall)>>,
     /// The job's process outside of a container, as far as it is the same.

@@ -411,6 +411,7 @@ impl Starter<'_> {
         if let Some(call) = self.container.sides.pop_front() {
             let id = self.new_call();
             self.container.side = Some(id);
+            self.container.pauses = call.argv.iter().any(|word| word == "pause");
             out.push(Action::RunTool(id, Box::new(call)));
         } else if let Some(waiting) = self.container.waiting.take() {
             let (stage, call) = *waiting;
@@ -420,6 +421,14 @@ impl Starter<'_> {
 
     /// The answer of such a call. Where docker cannot even be asked to end the job, what stands for it is killed.
     pub(super) fn side_call_ended(&mut self, (exit, ..): Answer<'_>, out: &mut Vec<Action>) {
+        if exit != Some(Exit::Code(0)) && std::mem::take(&mut self.container.pauses) && self.suspended {
+            let reason = "docker does not pause the container: the job goes on".to_owned();
+            out.push(Action::Tell(Notice::Warning(reason)));
+            if self.quirks != Quirks::Reference {
+                self.suspended = false;
+                out.push(Action::Tell(Notice::JobSuspended(false)));
+            }
+        }
         self.next_side_call(out);
         if exit != Some(Exit::Code(0)) && self.asked.fast && self.phase == Phase::Running {
             out.push(Action::KillFamily);

@@ -133,6 +133,13 @@ impl Starter<'_> {
             Request::Fast(vacate) => {
                 self.asked.fast_for_hold = false;
                 if before.fast && self.phase != Phase::ExitStuck {
+                    // Docker was asked to end the container and what stands for it stays: it is ended itself.
+                    if self.phase == Phase::Running
+                        && self.container.is_docker()
+                        && self.quirks != Quirks::Reference
+                    {
+                        out.push(Action::KillFamily);
+                    }
                     return;
                 }
                 self.asked.fast = true;

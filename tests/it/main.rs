@@ -59,6 +59,7 @@ mod slot_gpus;
 mod slot_plan;
 #[cfg(feature = "cli")]
 mod slot_run;
+mod slot_usage;
 #[cfg(feature = "cli")]
 mod standard_output;
 mod starter;

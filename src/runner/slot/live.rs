@@ -58,7 +58,9 @@ pub(super) struct Live<'a> {
     control: Option<Control>,
     events: &'a mut EventStream,
     pub(super) hooks: BTreeMap<ChildId, RunningHook>,
-    starters: BTreeMap<ChildId, Running>,
+    pub(super) starters: BTreeMap<ChildId, Running>,
+    /// What was seen of them.
+    pub(super) seen: super::usage::Seen,
     pub(super) cron: CronRunner,
     /// How the cron jobs were told to end.
     pub(super) cron_ends: Option<Shutdown>,
@@ -107,6 +109,7 @@ pub fn run(
         events,
         hooks: BTreeMap::new(),
         starters: BTreeMap::new(),
+        seen: Default::default(),
         cron,
         cron_ends: None,
         waiting: VecDeque::new(),
@@ -197,7 +200,11 @@ impl Live<'_> {
     }
 
     fn measured(&mut self) {
-        if let Some(measured) = self.measure.take() {
+        if let Some(mut measured) = self.measure.take() {
+            for event in self.job_updates() {
+                self.step(event);
+            }
+            measured.jobs = self.usages();
             self.step(Event::Measured(Box::new(measured)));
         }
     }

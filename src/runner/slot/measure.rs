@@ -124,6 +124,9 @@ impl Measure {
             virtual_memory: virtual_memory(),
             own_size: size,
             own_cpu,
+            processors: std::thread::available_parallelism()
+                .map_or(1, |count| u32::try_from(count.get()).unwrap_or(u32::MAX)),
+            jobs: Vec::new(),
         })
     }
 }

@@ -18,6 +18,7 @@ mod running_hooks;
 mod simulate;
 mod starter_program;
 mod starters;
+mod usage;
 
 pub use account::{HookAccount, hook_account};
 pub use at_rest::{at_rest, surroundings_of};

@@ -291,6 +291,8 @@ impl Simulation {
             virtual_memory: 8 << 20,
             own_size: [0, 0],
             own_cpu: 0.0,
+            processors: 0,
+            jobs: Vec::new(),
         };
         self.step(Event::Measured(Box::new(measured)));
     }

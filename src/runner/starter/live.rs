@@ -251,7 +251,8 @@ impl Live<'_> {
         self.show(moment, Some(Seen::Time));
         if due(self.timeout_at) {
             let request = if self.timed_out { Request::Fast(None) } else { Request::Graceful(None) };
-            self.timeout_at = (!self.timed_out).then(|| now.plus(AFTER_TIMEOUT));
+            // Again and again: what does not end at the first may at the second.
+            self.timeout_at = Some(now.plus(AFTER_TIMEOUT));
             if !self.timed_out {
                 let event = self.event(Kind::Warning).reason("--timeout has passed: ending the job");
                 self.stream.tell(&event);

@@ -35,6 +35,7 @@ pub use job::Job;
 pub use live::{Finished, SIGNALS, run, run_with};
 pub use plan::{Plan, Request, check_knobs, condor_identity, execute, plan, slot_of_log};
 pub use probe::capabilities;
+pub use records::UPDATE;
 pub use rehearse::{Rehearsed, Script, rehearse};
 pub use sandbox::{Failure, Sandbox};
 pub use story::Story;

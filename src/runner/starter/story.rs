@@ -233,7 +233,11 @@ impl Story {
         }
     }
 
+    /// The first reason is the cause; its codes may come with a later word of the same.
     pub(super) fn refused(&mut self, failure: &StartFailure) {
+        if self.refused.as_ref().is_some_and(|refused| refused.reason != text(&failure.text)) {
+            return;
+        }
         self.refused = Some(Refused {
             reason: text(&failure.text),
             hold_code: failure.code,

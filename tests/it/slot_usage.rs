@@ -1,0 +1,34 @@
+//! What jobs use is seen by their slots while they run.
+
+use super::point::Point;
+
+const BUSY: &str = "ClusterId = 1\nProcId = 0\nJobUniverse = 5\nUser = \"nobody@x\"\nOwner = \"nobody\"\nIwd = \"/tmp\"\n\
+                    Cmd = \"/bin/sh\"\nArguments = \"-c 'while :; do :; done'\"";
+
+fn suspends(policy: &str) {
+    let lines = ["WANT_SUSPEND = True", "CONTINUE = False", "PREEMPT = False", "POLLING_INTERVAL = 1"];
+    let lines = lines.into_iter().chain(["STARTER_INITIAL_UPDATE_INTERVAL = 1", "NUM_SLOTS = 1"]);
+    let point = lines.fold(Point::new(), |point, line| point.knob(line));
+    let starter = format!("STARTER = {}", env!("CARGO_BIN_EXE_htc-starter-run"));
+    let point = point.knob(&starter).knob(&format!("SUSPEND = {policy}")).job("busy", BUSY);
+    let mut child = point.start();
+    point.wait_for(&mut child, &[("event", "state"), ("state", "Claimed"), ("activity", "Suspended")]);
+    nix::sys::signal::kill(
+        nix::unistd::Pid::from_raw(child.id().cast_signed()),
+        nix::sys::signal::Signal::SIGQUIT,
+    )
+    .unwrap();
+    point.end(child);
+}
+
+/// On ac3f33b CpusUsage and CondorLoadAvg were always 0.
+#[test]
+fn a_slot_sees_the_processor_time_of_its_own_job() {
+    suspends("CpusUsage > 0.1 && ImageSize > 100 && LoadAvg - CondorLoadAvg < 1000");
+}
+
+/// On ac3f33b the slot's ad never showed what its starter tells of the job.
+#[test]
+fn a_slot_sees_what_its_starter_tells_of_the_job() {
+    suspends("ResidentSetSize > 0 && MemoryUsage >= 1");
+}
