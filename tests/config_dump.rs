@@ -468,6 +468,41 @@ fn the_recorded_configurations_show_only_what_is_wrong_in_them() {
 }
 
 #[test]
+fn the_story_of_a_value_says_what_lint_finds_wrong_with_it_and_not_that_it_counts_where_nobody_reads_it() {
+    let place = Place::new(
+        "SLOT_TYPE_1 = cpuz=4\nNUM_SLOTS_TYPE_1 = 1\nIsHealthy = true\nSTARTD_ATTRS = IsHealty\nDAEMON_LIST = MASTER STARTDD\nSTRT = true\n",
+    );
+    for (name, wrong) in [
+        ("SLOT_TYPE_1", "did you mean cpus?"),
+        ("STARTD_ATTRS", "did you mean IsHealthy?"),
+        ("DAEMON_LIST", "did you mean STARTD?"),
+    ] {
+        let (out, _, _) = place.run(["--why", name]);
+        assert!(out.contains("  wrong: ") && out.contains(wrong), "{out}");
+        let (out, _, _) = place.run(["--why", "--json", name]);
+        assert!(out.contains("\"findings\"") && out.contains(wrong), "{out}");
+    }
+    let (out, _, _) = place.run(["--why", "STRT"]);
+    assert!(out.contains("nothing is known to read it") && out.contains("did you mean START?"), "{out}");
+    assert!(!out.contains("counts"), "{out}");
+}
+
+#[test]
+fn a_macro_that_a_script_beside_the_configuration_mentions_is_not_called_unused() {
+    let place = Place::new("SITE_MEM = 5\nSITE_IDLE = 3\n");
+    let (out, _, _) = place.run(["lint"]);
+    assert!(
+        out.contains("SITE_MEM is the site's own") && out.contains("SITE_IDLE is the site's own"),
+        "{out}"
+    );
+    place.write("hook.sh", "#!/bin/sh\nm=$(condor_config_val SITE_MEM)\n");
+    let (out, _, _) = place.run(["lint"]);
+    assert!(!out.contains("SITE_MEM") && out.contains("SITE_IDLE is the site's own"), "{out}");
+    let (out, _, _) = place.run(["--why", "SITE_MEM"]);
+    assert!(out.contains("hook.sh mentions it"), "{out}");
+}
+
+#[test]
 fn the_story_of_a_value_names_definitions_conditions_and_steps() {
     let place = Place::new("A = 1\nif false\n A = 2\nendif\ninclude : more\n");
     place.write("more", "A = $(B)x\nB = $INT(C)\nC = 1+2\n");
@@ -476,7 +511,7 @@ fn the_story_of_a_value_names_definitions_conditions_and_steps() {
     for wanted in [
         "set 2 times",
         "DIR/condor_config, line 1",
-        "more, line 1   <- this one counts",
+        "more, line 1   <- the last one",
         "included from DIR/condor_config, line 5",
         "'if false' of line 2 does not hold",
         "$(B) -> $INT(C)",

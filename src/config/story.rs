@@ -134,11 +134,12 @@ impl Story {
             }
             None => (Comes::Nowhere, Vec::new()),
         };
+        let usage = usage::of(subject, name);
         let in_vain = config.set.displaced().filter(|entry| caseless::eq(&entry.name, name));
         let left_out = config.skipped.iter().filter(|skipped| caseless::eq(&skipped.name, name));
         let mut story = Story {
             name: name.to_owned(),
-            looked_up: looked_up(name, config, world),
+            looked_up: looked_up(name, config, world, usage.is_used()),
             comes,
             definitions,
             in_vain: in_vain.map(|entry| told(&entry.current.place, &entry.current.raw)).collect(),
@@ -149,7 +150,7 @@ impl Story {
                     condition: skipped.condition.clone(),
                 })
                 .collect(),
-            usage: usage::of(subject, name),
+            usage,
             meaning: descriptions::find(name).map(|description| description.text),
             entered: entered(name),
             raw: None,
@@ -201,15 +202,16 @@ fn entered(name: &BStr) -> Option<Entered> {
 }
 
 /// The names that are tried and which one there is.
-fn looked_up(name: &BStr, config: &Config, world: &dyn World) -> Vec<LookUp> {
+fn looked_up(name: &BStr, config: &Config, world: &dyn World, is_used: bool) -> Vec<LookUp> {
     let who = &config.who;
+    let counts = if is_used { "is set: it counts" } else { "is set, and nothing is known to read it" };
     let mut all = Vec::new();
     let prefixes = [("local name", &who.local_name), ("subsystem", &who.subsystem)];
     for (kind, prefix) in prefixes.into_iter().filter(|(_, prefix)| !prefix.is_empty()) {
         let set = config.set.prefixed(prefix, name).is_some();
         let default = defaults::find_in_subsystem(prefix, name).is_some();
         let verdict = match (set, default) {
-            (true, _) => "is set: it counts",
+            (true, _) => counts,
             (false, true) => "is not set, but has a default of its own: that counts",
             (false, false) => "is not set",
         };
@@ -219,7 +221,7 @@ fn looked_up(name: &BStr, config: &Config, world: &dyn World) -> Vec<LookUp> {
         }
     }
     if matches!(config.set.find(name, who, world), Some(Found::Set(_))) {
-        all.push(LookUp { name: name.to_owned(), kind: "", verdict: "is set: it counts" });
+        all.push(LookUp { name: name.to_owned(), kind: "", verdict: counts });
     }
     all
 }

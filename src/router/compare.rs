@@ -3,13 +3,14 @@
 
 mod asked;
 mod limits;
+mod names;
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use bstr::{BString, ByteSlice};
+use bstr::BString;
 
-use super::translate::{Part, Stage, Watcher};
+use super::translate::{Part, Stage, TranslateError, Watcher};
 use super::{Choice, Chooser, Knobs, RouteState, RouteTable, Translator};
 use crate::classad::{ClassAd, mode};
 use crate::config::MacroSource;
@@ -36,8 +37,8 @@ pub struct Side<'a> {
 /// What a router did with all jobs together.
 #[derive(Debug, Default)]
 pub struct Met {
-    /// Numbers of the routes that were chosen.
-    chosen: BTreeSet<usize>,
+    /// By the numbers of the routes that were chosen why they made no copy of the last job, and nothing where one was made.
+    chosen: BTreeMap<usize, Option<String>>,
     /// By name whether a transform was applied, and whether it was left out.
     transforms: BTreeMap<BString, [bool; 2]>,
     /// What ran meanwhile.
@@ -80,7 +81,7 @@ pub enum Outcome {
     /// It edits the job itself: the route and the ad.
     Edited(BString, ClassAd),
     /// It chooses the route and fails: why.
-    Failed(BString, String),
+    Failed(BString, TranslateError),
 }
 
 /// A job with which the two do not do the same.
@@ -104,6 +105,16 @@ pub struct Comparison<'a> {
     pub world: &'a dyn World,
     /// Deviations.
     pub quirks: Quirks,
+    /// Names of routes of the first, and what they are called in the second: those that are not called the same.
+    renamed: Vec<(BString, BString)>,
+}
+
+impl<'a> Comparison<'a> {
+    /// Two routers that have done nothing yet.
+    pub fn new(left: Side<'a>, right: Side<'a>, world: &'a dyn World, quirks: Quirks) -> Self {
+        let renamed = names::renamed(left.table, right.table);
+        Comparison { left, right, world, quirks, renamed }
+    }
 }
 
 impl Comparison<'_> {
@@ -130,7 +141,6 @@ impl Comparison<'_> {
         };
         let mut ad = job.clone();
         let watcher = &mut *side.met.borrow_mut();
-        watcher.chosen.insert(at);
         let made = if route.edit_job_in_place.truth(job, self.world) {
             translator.apply(route, &mut ad, watcher).map(|()| Outcome::Edited(route.name.clone(), ad))
         } else {
@@ -145,12 +155,19 @@ impl Comparison<'_> {
                 ad,
             })
         };
-        made.unwrap_or_else(|error| {
-            Outcome::Failed(route.name.clone(), error.reference_text("", route.name.as_bstr()))
-        })
+        match made {
+            Ok(made) => {
+                watcher.chosen.insert(at, None);
+                made
+            }
+            Err(error) => {
+                watcher.chosen.entry(at).or_insert_with(|| Some(error.to_string()));
+                Outcome::Failed(route.name.clone(), error)
+            }
+        }
     }
 
-    /// The difference on this job, if there is one. Two failures of the same route are the same.
+    /// The difference on this job, if there is one. Two failures of the same route for the same reason are the same.
     pub fn difference(&self, job: &ClassAd) -> Option<Difference> {
         let (left, right) = (self.outcome(&self.left, job), self.outcome(&self.right, job));
         let equal = match (&left, &right) {
@@ -162,13 +179,17 @@ impl Comparison<'_> {
                 let name = right.get("RouteName");
                 let mut left = left.clone();
                 // Names that differ in characters which no knob can have count as one.
-                if let Some(name) = name.filter(|_| alike(a, b)) {
+                if let Some(name) = name.filter(|_| self.alike(a, b)) {
                     left.insert("RouteName", name);
                 }
-                alike(a, b) && in_a == in_b && same(&left, right)
+                self.alike(a, b) && in_a == in_b && same(&left, right)
             }
-            (Outcome::Edited(a, left), Outcome::Edited(b, right)) => alike(a, b) && same(left, right),
-            (Outcome::Failed(a, _), Outcome::Failed(b, _)) => alike(a, b),
+            (Outcome::Edited(a, left), Outcome::Edited(b, right)) => self.alike(a, b) && same(left, right),
+            (Outcome::Failed(a, left), Outcome::Failed(b, right)) => {
+                self.alike(a, b)
+                    && left.transform() == right.transform()
+                    && left.to_string() == right.to_string()
+            }
             _ => false,
         };
         (!equal).then(|| Difference { ad: job.clone(), left, right })
@@ -195,6 +216,7 @@ impl Comparison<'_> {
         base.set("Owner", "user");
         let mut cover = Cover::new(base, self.world);
         [&self.left, &self.right].into_iter().for_each(|side| side.ask(&mut cover));
+        self.oppose(&mut cover);
         cover
     }
 
@@ -224,10 +246,4 @@ impl Comparison<'_> {
         lines.dedup();
         lines
     }
-}
-
-/// Whether two names of routes are one, apart from the characters that a conversion has to replace.
-fn alike(left: &[u8], right: &[u8]) -> bool {
-    let plain = |byte: &u8| if byte.is_ascii_alphanumeric() { *byte } else { b'_' };
-    left.len() == right.len() && left.iter().map(plain).eq(right.iter().map(plain))
 }

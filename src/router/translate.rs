@@ -106,6 +106,18 @@ pub enum TranslateError {
 }
 
 impl TranslateError {
+    /// The transform before or after the route that failed.
+    pub fn transform(&self) -> Option<&BStr> {
+        match self {
+            TranslateError::Transform { transform, .. } => transform.as_ref().map(|name| name.as_ref()),
+            TranslateError::NoUniverse
+            | TranslateError::NoProxy
+            | TranslateError::ProxyWithoutSandbox
+            | TranslateError::Tokens
+            | TranslateError::UnknownToken(_) => None,
+        }
+    }
+
     /// The reference's log line, given how the job is described there (`src=1.0,route=A`).
     pub fn reference_text(&self, description: &str, route: &BStr) -> String {
         match self {

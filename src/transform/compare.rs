@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use bstr::{BString, ByteSlice};
 
-use super::cover::{Condition, Cover, Goal, Names, Seen, Want, spoken_of};
+use super::cover::{Condition, Cover, Goal, Names, Opposed, Seen, Want, spoken_of};
 use super::include::IncludeError;
 use super::observe::{Failure, Reason};
 use super::program::Transform;
@@ -66,7 +66,7 @@ impl<'a> Side<'a> {
             {
                 Err(failure)
             }
-            Some(Stopped { transform, failure }) => Ok(Outcome::Failed(format!("{transform}: {failure}"))),
+            Some(Stopped { transform, failure }) => Ok(Outcome::Failed(transform, failure.to_string())),
         }
     }
 
@@ -103,8 +103,8 @@ pub struct Comparison<'a> {
 pub enum Outcome {
     /// An ad for each turn: one unless the rules iterate.
     Ads(Vec<ClassAd>),
-    /// A transform failed.
-    Failed(String),
+    /// A transform failed: which, and why.
+    Failed(BString, String),
 }
 
 /// An ad on which the two differ.
@@ -129,7 +129,7 @@ impl<'a> Comparison<'a> {
         (left != right).then_some((left, right))
     }
 
-    /// The difference on this ad, if there is one. Two failures are the same.
+    /// The difference on this ad, if there is one. Two failures for the same reason are the same.
     ///
     /// # Errors
     /// As with [`Side::outcome`].
@@ -139,7 +139,7 @@ impl<'a> Comparison<'a> {
             (Outcome::Ads(left), Outcome::Ads(right)) => {
                 left.len() == right.len() && left.iter().zip(right).all(|(left, right)| same(left, right))
             }
-            (Outcome::Failed(_), Outcome::Failed(_)) => true,
+            (Outcome::Failed(_, left), Outcome::Failed(_, right)) => left == right,
             _ => false,
         };
         Ok((!equal).then(|| Difference { ad: ad.clone(), left, right }))
@@ -165,9 +165,25 @@ impl<'a> Comparison<'a> {
                         within: Vec::new(),
                     });
                 }
-                let within = requirements.map(|requirements| Goal::new(&requirements.expr, Want::True));
+                let within = requirements.map(|requirements| Goal::new(&requirements.expr, Want::TRUE));
                 let within = Vec::from_iter(within);
                 cover.names(Names { names: spoken_of(transform), within });
+            }
+        }
+        let [left, right] = [&self.left, &self.right].map(|side| side.transforms.iter());
+        for (left, right) in left.zip(right) {
+            let [Some(left), Some(right)] = [left, right].map(|it| it.envelope.requirements.as_ref()) else {
+                continue;
+            };
+            let [left, right] = [left, right].map(|it| Goal::new(&it.expr, Want::TRUE));
+            if !left.is_same(&right) {
+                let oppose = |name: &str, one: &Goal, other: &Goal| Opposed {
+                    name: format!("{name}: ads that match here alone"),
+                    all: vec![one.clone()],
+                    one: vec![other.contrary()],
+                };
+                cover.opposed(oppose(names[0], &left, &right));
+                cover.opposed(oppose(names[1], &right, &left));
             }
         }
         cover
@@ -178,7 +194,7 @@ impl<'a> Comparison<'a> {
         for (side, name) in [&self.left, &self.right].into_iter().zip(names) {
             for transform in side.transforms {
                 let requirements = transform.envelope.requirements.as_ref();
-                let within = requirements.map(|requirements| Goal::new(&requirements.expr, Want::True));
+                let within = requirements.map(|requirements| Goal::new(&requirements.expr, Want::TRUE));
                 side.seen.borrow().conditions(&transform.name, name, &Vec::from_iter(within), cover);
             }
         }

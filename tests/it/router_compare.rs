@@ -293,12 +293,12 @@ fn difference(left: &str, right: &str, world: &RealWorld) -> (bool, Vec<String>)
         let table = RouteTable::load(view, &knobs, world, Quirks::None, &mut |_| {});
         (knobs, table)
     });
-    let comparison = Comparison {
-        left: Side::new("a", &loaded[0].1, &loaded[0].0, &left),
-        right: Side::new("b", &loaded[1].1, &loaded[1].0, &right),
+    let comparison = Comparison::new(
+        Side::new("a", &loaded[0].1, &loaded[0].0, &left),
+        Side::new("b", &loaded[1].1, &loaded[1].0, &right),
         world,
-        quirks: Quirks::None,
-    };
+        Quirks::None,
+    );
     let mut cover = comparison.cover();
     let mut found = false;
     let mut look = |ad: &ClassAd| {
@@ -307,6 +307,169 @@ fn difference(left: &str, right: &str, world: &RealWorld) -> (bool, Vec<String>)
     };
     cover.search((&[], 0), &mut Random(1), &mut look, &|cover| comparison.evaluated(cover));
     (found, comparison.unreached(&cover))
+}
+
+/// Many literals, long patterns, patterns that must hold together.
+#[test]
+fn large_conditions_and_patterns_that_hold_together_are_reached() {
+    let any =
+        |count: usize, form: &dyn Fn(usize) -> String| (0..count).map(form).collect::<Vec<_>>().join(" || ");
+    let three = |n: usize| format!("(Owner == \"user{n:03}\" && Group == \"g{n}\" && Mem > {})", n * 7 + 100);
+    let users = any(100, &|n| format!("Owner == \"user{n:03}\""));
+    let other = |text: &str, from: &str, to: &str| text.replace(from, to);
+    for (left, right) in [
+        (users.clone(), other(&users, "user099", "user100")),
+        (any(30, &three), other(&any(30, &three), "303", "304")),
+        (any(45, &|n| format!("regexp(\"^s{n:02}[a-f]+$\", Owner)")), "false".to_owned()),
+        ("regexp(\"^cms\", Owner) && regexp(\"prod$\", Owner)".into(), "false".into()),
+        (
+            "regexp(\"^[a-z]+-\", Owner) && !regexp(\"^(cms|atlas)-\", Owner) && regexp(\"-[0-9]{3}$\", Owner)".into(),
+            "regexp(\"^[a-z]+-\", Owner) && !regexp(\"^(cms|atlas)-\", Owner) && regexp(\"-[0-9]{4}$\", Owner)".into(),
+        ),
+        ("regexp(\"^(ab{20}){30}$\", Owner)".into(), "false".into()),
+        ("A > 3 || B".into(), "B || A > 3".into()),
+    ] {
+        let (status, out) = compared(&one_route(&left), &one_route(&right));
+        assert_eq!(status, 1, "{left} and {right}: {out}");
+        let (status, out) = compared(&one_route(&left), &one_route(&left));
+        assert_eq!(status, 0, "{left}: {out}");
+    }
+    // Nothing matches it, and that is found out soon.
+    let nested = one_route("regexp(\"((a{300}){300}){5}\", Owner)");
+    let (status, out) = compared(&nested, &nested);
+    assert_eq!(status, 4, "{out}");
+}
+
+#[test]
+fn copies_that_fail_for_different_reasons_differ_and_routes_that_only_fail_are_named() {
+    let route =
+        |token: &str| one_route("true").replace("UNIVERSE", &format!("SendIDTokens = \"{token}\"\nUNIVERSE"));
+    let (one, other) = (route("nosuch"), route("neither"));
+    let (status, out) = compared(&one, &other);
+    assert_eq!(status, 1, "{out}");
+    assert!(out.contains("nosuch") && out.contains("neither"), "{out}");
+    let (status, out) = compared(&one, &one);
+    assert_eq!(status, 4, "{out}");
+    assert!(
+        out.contains("a: route R: no job was found of which it makes a copy: unknown IDTOKEN nosuch\n"),
+        "{out}"
+    );
+    // The same of rule sets.
+    let files = [("a", "SET A 1\nerror : one\n"), ("b", "SET A 1\nerror : two\n")];
+    let (status, out, said) = called(&["compare", "--no-env", "a", "b", "--generate", "10"], &files);
+    assert_eq!(status, 1, "{out}{said}");
+}
+
+#[test]
+fn routes_whose_names_no_parameter_can_have_are_those_that_convert_makes_of_them() {
+    let old = "JOB_ROUTER_ENTRIES @=e\n\
+        [ name = \"plain\"; TargetUniverse = 5; Requirements = WantA ]\n\
+        [ name = \"中\"; TargetUniverse = 5; Requirements = WantB ]\n\
+        [ name = \"日本\"; TargetUniverse = 5; Requirements = WantC ]\n@e\n";
+    let (status, new, said) = called(&["convert", "--no-env", "--config-file", "a"], &[("a", old)]);
+    assert_eq!((status, said.as_str()), (0, ""), "{new}");
+    assert!(new.contains("JOB_ROUTER_ROUTE_route2"), "{new}");
+    let (status, out) = compared(old, &new);
+    assert_eq!(status, 0, "{out}");
+    // Another name that a parameter can have is another route.
+    let (status, out) =
+        compared(&one_route("WantA"), &one_route("WantA").replace("_R ", "_S ").replace("= R", "= S"));
+    assert_eq!(status, 1, "{out}");
+}
+
+#[test]
+fn old_routes_that_a_list_of_names_leaves_out_are_not_called_converted() {
+    let text = "JOB_ROUTER_ENTRIES = [ name = \"Old\"; TargetUniverse = 5; Requirements = true ]\n\
+        JOB_ROUTER_ROUTE_NAMES = R\nJOB_ROUTER_ROUTE_R @=r\nUNIVERSE VANILLA\nREQUIREMENTS WantA\n@r\n";
+    let (status, out) = compared(text, text);
+    assert_eq!(status, 0, "{out}");
+    assert!(out.contains("route Old of JOB_ROUTER_ENTRIES is not taken"), "{out}");
+    assert!(!out.contains("are converted here"), "{out}");
+}
+
+/// A condition of comparisons and patterns over three attributes, joined in any way.
+fn tree(random: &mut Random, depth: usize) -> String {
+    let name = ["A", "B", "C"][random.below(3)];
+    if depth == 0 || random.below(4) == 0 {
+        let number = ["0", "1", "2", "3"][random.below(4)];
+        let word = ["ab", "abc", "b", "cab"][random.below(4)];
+        let pattern = ["^a", "b$", "ab?c", "^[a-c]+$", "c"][random.below(5)];
+        return match random.below(8) {
+            0 => format!("{name} > {number}"),
+            1 => format!("{name} <= {number}"),
+            2 => format!("{name} == \"{word}\""),
+            3 => format!("{name} =!= \"{word}\""),
+            4 => format!("isUndefined({name})"),
+            5 => format!("{name} =?= {number}"),
+            _ => format!("regexp(\"{pattern}\", {name})"),
+        };
+    }
+    let mut part = || tree(random, depth - 1);
+    let (one, two, three) = (part(), part(), part());
+    match random.below(6) {
+        0 | 1 => format!("({one} && {two})"),
+        2 | 3 => format!("({one} || {two})"),
+        4 => format!("!({one})"),
+        _ => format!("({one} ? {two} : {three})"),
+    }
+}
+
+/// Ads in which each of three attributes has each of some values.
+fn universe() -> Vec<ClassAd> {
+    let values = ["0", "1", "2", "3", "\"ab\"", "\"abc\"", "\"b\"", "\"cab\"", "\"a\"", "\"x\"", "true", ""];
+    let mut ads = Vec::new();
+    for number in 0..values.len().pow(3) {
+        let mut ad = ClassAd::new();
+        let line = "ClusterId = 1\nProcId = 0\nJobStatus = 1\nJobUniverse = 5\nOwner = \"user\"\n";
+        line.lines().for_each(|line| drop(ad.insert_line(line.as_bytes()).unwrap()));
+        for (at, name) in ["A", "B", "C"].into_iter().enumerate() {
+            let value = values[number / values.len().pow(u32::try_from(at).unwrap()) % values.len()];
+            if !value.is_empty() {
+                ad.insert_line(format!("{name} = {value}").as_bytes()).unwrap();
+            }
+        }
+        ads.push(ad);
+    }
+    ads
+}
+
+/// Brute force over a small universe of jobs knows what can be true and false, and what tells two conditions apart: `compare` never
+/// says that it could not be reached, and never that two are alike of which one job says otherwise.
+#[test]
+fn what_compare_says_of_random_conditions_is_what_trying_all_jobs_says() {
+    let rounds: usize = std::env::var("COMPARE_CASES").map_or(9, |text| text.parse().unwrap());
+    let world = RealWorld::new().at(Now::at_epoch(1_795_000_000)).in_utc();
+    let ads = universe();
+    let mut random = Random(20_261_122);
+    let mut apart = 0;
+    for round in 0..rounds {
+        let (one, two) = (tree(&mut random, 3), tree(&mut random, 3));
+        // Two that have nothing to do with one another, and two that nearly agree.
+        let two = match round % 3 {
+            0 => two,
+            1 => format!("{one} && ({two} || {one})"),
+            _ => format!("{one} && !({two} && C == 3 && B == \"abc\")"),
+        };
+        let truths = [&one, &two].map(|text| {
+            let expr = htc_hooks::classad::Expr::parse(text.as_bytes()).unwrap();
+            let truth = |ad: &ClassAd| {
+                htc_hooks::classad::Context::new(&world).my(ad).alone().eval(&expr).truth() == Some(true)
+            };
+            ads.iter().map(truth).collect::<Vec<bool>>()
+        });
+        let (found, unreached) = difference(&one_route(&one), &one_route(&two), &world);
+        let differ = truths[0] != truths[1];
+        assert!(!differ || found, "round {round}: not told apart ({unreached:?}):\n{one}\n{two}");
+        apart += usize::from(differ);
+        let (found, unreached) = difference(&one_route(&one), &one_route(&one), &world);
+        assert!(!found, "{one}");
+        let whole = unreached.iter().filter(|line| line.contains("REQUIREMENTS: no job was found"));
+        for line in whole {
+            let wanted = !line.ends_with("for which it is anything but true");
+            assert!(!truths[0].contains(&wanted), "round {round}: {line}\n{one}");
+        }
+    }
+    assert!(apart * 4 > rounds, "{apart} of {rounds} differ");
 }
 
 const ENTRIES: &str = "JOB_ROUTER_ENTRIES @=e\n\

@@ -16,13 +16,15 @@ use super::request::{Asked, Filter, Request};
 use super::{hooks, json, lint, reads_back, why};
 use crate::classad::regex::{Options as RegexOptions, Regex};
 use crate::cli::common::{AdFormat, ConfigOptions, OutputOptions, Painter, Problem, Session, Status};
-use crate::config::lint::Subject;
+use crate::config::lint::{Finding, Subject};
 use crate::config::load::Warning;
 use crate::config::redact;
 use crate::config::story::{self, Story};
 use crate::config::{CommandPolicy, Config, ConfigError, LoadOptions, SourceId, Who, print};
 use crate::os::RealWorld;
+use crate::runner::config_lint::{self, Scope};
 use crate::text::caret::LineCaret;
+use crate::text::caseless;
 use crate::world::World;
 
 /// The command line.
@@ -482,22 +484,36 @@ fn listing(cli: &Cli, world: &dyn World, session: &Session) -> anyhow::Result<St
 /// `--why`.
 fn stories(cli: &Cli, subject: &Subject<'_>) -> anyhow::Result<Status> {
     let redacting = cli.show.redact;
-    let stories: Vec<Story> =
-        cli.names.iter().map(|name| Story::of(name.as_bytes().as_bstr(), subject)).collect();
+    let complete = subject.config.not_read.is_empty();
+    let mut all = config_lint::lint(subject, Scope { elsewhere: false, complete, part: false });
+    all.retain(why::is_of_value);
+    if redacting {
+        let mut secrets = redact::Secrets::default();
+        secrets.learn(subject.config, subject.world);
+        all.iter_mut().for_each(|finding| secrets.clean(finding, None));
+    }
+    let told = |name: &OsString| {
+        let name = name.as_bytes().as_bstr();
+        let findings = all.iter().filter(|finding| caseless::eq(&finding.name, name)).cloned();
+        (Story::of(name, subject), findings.collect::<Vec<Finding>>())
+    };
+    let stories: Vec<(Story, Vec<Finding>)> = cli.names.iter().map(told).collect();
     let mut out = Vec::new();
     match cli.output.format().filter(|format| *format != AdFormat::Long) {
         Some(format) => {
-            let records: Vec<_> = stories.iter().map(|story| why::record(story, redacting)).collect();
-            records_as(format, &records, &mut out)?;
+            let record = |(story, findings): &(Story, Vec<Finding>)| why::record(story, findings, redacting);
+            records_as(format, &stories.iter().map(record).collect::<Vec<_>>(), &mut out)?;
         }
         None => {
             let mut text = String::new();
-            stories.iter().for_each(|story| why::tell(story, redacting, &mut text));
+            for (story, findings) in &stories {
+                why::tell(story, findings, redacting, &mut text);
+            }
             out = text.into_bytes();
         }
     }
     std::io::stdout().write_all(&out)?;
-    Ok(if stories.iter().all(Story::has_value) { Status::Done } else { Status::Undefined })
+    Ok(if stories.iter().all(|(story, _)| story.has_value()) { Status::Done } else { Status::Undefined })
 }
 
 /// Records as one array or a line each.

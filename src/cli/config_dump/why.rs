@@ -5,6 +5,7 @@ use std::fmt::Write;
 use bstr::{BStr, ByteSlice};
 use serde::Serialize;
 
+use crate::config::lint::Finding;
 use crate::config::lint::usage::Use;
 use crate::config::redact;
 use crate::config::story::{Comes, Story, Told};
@@ -28,8 +29,13 @@ impl Shown<'_> {
     }
 }
 
-/// Tells the story.
-pub(super) fn tell(story: &Story, redacting: bool, out: &mut String) {
+/// What lint finds wrong with a value, beside who reads it, which the story says.
+pub(super) fn is_of_value(finding: &Finding) -> bool {
+    !matches!(finding.rule, "unknown-parameter" | "removed-parameter" | "unused-macro")
+}
+
+/// Tells the story, and what lint finds wrong with the value.
+pub(super) fn tell(story: &Story, findings: &[Finding], redacting: bool, out: &mut String) {
     let shown = Shown { name: story.name.as_ref(), redacting };
     let mut line = |text: String| {
         out.push_str(&text);
@@ -66,6 +72,12 @@ pub(super) fn tell(story: &Story, redacting: bool, out: &mut String) {
         line(format!("  {hint}"));
     }
     expansion(story, &shown, &mut line);
+    for finding in findings {
+        line(format!("  wrong: {} [{}]", finding.message, finding.rule));
+        if let Some(fix) = &finding.fix {
+            line(format!("    fix: {fix}"));
+        }
+    }
 }
 
 /// Who reads it, where that is not plain.
@@ -74,6 +86,9 @@ fn readers(story: &Story, line: &mut dyn FnMut(String)) {
     match &story.usage {
         Use::Read => {}
         Use::ReferredTo => line("  HTCondor has no such parameter; other values refer to it".to_owned()),
+        Use::Mentioned(file) => {
+            line(format!("  HTCondor has no such parameter; {file} mentions it"));
+        }
         Use::Unread(unread) => {
             line(format!("  nothing reads it: {}", unread.why));
             line(format!("  {}", unread.fix));
@@ -89,7 +104,10 @@ fn readers(story: &Story, line: &mut dyn FnMut(String)) {
             line(format!("  did you mean {near}?"));
         }
         Use::Own => {
-            line("  HTCondor has no such parameter, and nothing that was read refers to it".to_owned())
+            line(
+                "  HTCondor has no such parameter, and no value, script or template that was found refers to it"
+                    .to_owned(),
+            );
         }
     }
 }
@@ -100,7 +118,11 @@ fn origin(story: &Story, shown: &Shown<'_>, line: &mut dyn FnMut(String)) {
             let count = story.definitions.len();
             line(format!("  set {count} time{}:", if count == 1 { "" } else { "s" }));
             for (n, told) in story.definitions.iter().enumerate() {
-                let counts = if n + 1 == count { "   <- this one counts" } else { "" };
+                let counts = match (n + 1 == count, story.usage.is_used()) {
+                    (true, true) => "   <- this one counts",
+                    (true, false) if count > 1 => "   <- the last one",
+                    (true, false) | (false, _) => "",
+                };
                 line(format!("    {}{counts}", told.place));
                 line(format!("      = {}", shown.lines(&told.raw)));
                 for (file, number) in &told.included_from {
@@ -162,7 +184,7 @@ pub(super) struct Record {
     name: String,
     /// `set`, `detected`, `default` or `nowhere`.
     from: &'static str,
-    /// `daemons`, `other values` or `nobody`.
+    /// `daemons`, `other values`, `scripts` or `nobody`.
     read_by: &'static str,
     /// Why nobody reads it, or what was probably meant.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -186,6 +208,15 @@ pub(super) struct Record {
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
     hints: Vec<String>,
+    findings: Vec<Found>,
+}
+
+/// What lint finds.
+#[derive(Debug, Serialize)]
+struct Found {
+    rule: &'static str,
+    message: String,
+    fix: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -218,7 +249,7 @@ struct Step {
 }
 
 /// The story for programs.
-pub(super) fn record(story: &Story, redacting: bool) -> Record {
+pub(super) fn record(story: &Story, findings: &[Finding], redacting: bool) -> Record {
     let shown = Shown { name: story.name.as_ref(), redacting };
     let text = |bytes: &[u8]| bytes.to_str_lossy().into_owned();
     let definition = |told: &Told| Definition {
@@ -229,6 +260,7 @@ pub(super) fn record(story: &Story, redacting: bool) -> Record {
     let (read_by, note) = match &story.usage {
         Use::Read => ("daemons", None),
         Use::ReferredTo => ("other values", None),
+        Use::Mentioned(file) => ("scripts", Some(format!("{file} mentions it"))),
         Use::Unread(unread) => ("nobody", Some(format!("{}; {}", unread.why, unread.fix))),
         Use::Removed(instead) => ("nobody", Some((*instead).to_owned())),
         Use::Misspelled(near) => ("nobody", Some(format!("did you mean {near}?"))),
@@ -285,6 +317,10 @@ pub(super) fn record(story: &Story, redacting: bool) -> Record {
         value,
         error,
         hints: story.hints.clone(),
+        findings: findings
+            .iter()
+            .map(|it| Found { rule: it.rule, message: it.message.clone(), fix: it.fix.clone() })
+            .collect(),
     }
 }
 

@@ -266,7 +266,9 @@ fn tell(arguments: &Arguments, turns: Option<(u64, u64)>, found: Difference) -> 
                     format!("{{\"ads\":[{}]}}", ads.join(","))
                 }
             },
-            Outcome::Failed(reason) => serde_json::json!({ "failed": reason }).to_string(),
+            Outcome::Failed(transform, reason) => {
+                serde_json::json!({ "failed": format!("{transform}: {reason}") }).to_string()
+            }
         };
         let object = format!(
             "{{\"same\":false,\"ad\":{},\"left\":{},\"right\":{}}}",
@@ -284,7 +286,7 @@ fn tell(arguments: &Arguments, turns: Option<(u64, u64)>, found: Difference) -> 
         for (name, outcome) in names.iter().zip([&found.left, &found.right]) {
             let result = match outcome {
                 Outcome::Ads(ads) => shown_turns(&found.ad, ads),
-                Outcome::Failed(reason) => format!("  fails: {reason}\n"),
+                Outcome::Failed(transform, reason) => format!("  fails: {transform}: {reason}\n"),
             };
             text.push_str(&format!("\n{name}:\n{result}"));
         }

@@ -2,12 +2,15 @@
 
 use std::path::Path;
 
+use bstr::BString;
+
 use super::compare::{Arguments, Looked, lossy, print_json, print_text, println, shown, still_world};
 use super::router::Setup;
 use crate::classad::ClassAd;
 use crate::cli::common::{ConfigOptions, Session as Program, Status};
 use crate::cli::transform_report as report;
 use crate::quirks::Quirks;
+use crate::router::TranslateError;
 use crate::router::compare::{Comparison, Difference, Outcome, Side};
 
 /// Carries it out: 0 when no difference was found, 1 with the smallest job otherwise.
@@ -20,12 +23,12 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
     let (left, right) = (load(&arguments.left)?, load(&arguments.right)?);
     let (left_view, right_view) = (left.config.view(&world), right.config.view(&world));
     let names = [arguments.left.display().to_string(), arguments.right.display().to_string()];
-    let comparison = Comparison {
-        left: Side::new(&names[0], &left.table, &left.knobs, &left_view),
-        right: Side::new(&names[1], &right.table, &right.knobs, &right_view),
-        world: &world,
-        quirks: Quirks::None,
-    };
+    let comparison = Comparison::new(
+        Side::new(&names[0], &left.table, &left.knobs, &left_view),
+        Side::new(&names[1], &right.table, &right.knobs, &right_view),
+        &world,
+        Quirks::None,
+    );
     let is_text = !arguments.output.json && !arguments.output.jsonl && !arguments.output.quiet;
     let routes = [comparison.left.routes(), comparison.right.routes()].concat();
     if is_text {
@@ -82,7 +85,7 @@ fn tell(
                 Outcome::Copy { route, sandboxed: false, .. } => ("routed", Some(route), None),
                 Outcome::Copy { route, .. } => ("routed with a sandbox", Some(route), None),
                 Outcome::Edited(route, _) => ("edited in place", Some(route), None),
-                Outcome::Failed(route, reason) => ("failed", Some(route), Some(reason)),
+                Outcome::Failed(route, error) => ("failed", Some(route), Some(reason(route, error))),
             };
             let route = route.map(|route| route.to_string());
             let facts = serde_json::json!({ "outcome": what, "route": route, "reason": failed }).to_string();
@@ -112,10 +115,15 @@ fn tell(
                 format!("  route {route}{sandbox}\n{}", changes(ad))
             }
             Outcome::Edited(route, ad) => format!("  route {route}, edited in place\n{}", changes(ad)),
-            Outcome::Failed(route, reason) => format!("  route {route} fails: {}\n", reason.trim_end()),
+            Outcome::Failed(route, error) => format!("  route {route} fails: {}\n", reason(route, error)),
         };
         text.push_str(&format!("\n{}:\n{result}", path.display()));
     }
     print_text(&text)?;
     Ok(Status::No)
+}
+
+/// Why a copy could not be made, as the reference's log says it.
+fn reason(route: &BString, error: &TranslateError) -> String {
+    error.reference_text("", route.as_ref()).trim_end().to_owned()
 }

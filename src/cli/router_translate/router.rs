@@ -189,10 +189,12 @@ fn take_old(
         };
         told.retain(|note| !matches!(&note.subject, Subject::NotFound(name) if is_taken(name)));
         told.retain(|note| note.subject != Subject::Warning);
-        program.warn(
-            "routes of the old syntax (JOB_ROUTER_ENTRIES) that JOB_ROUTER_ROUTE_NAMES names are converted here; 25.14 ignores \
-             them, see 'htc-router-translate convert'",
-        );
+        if !routes.is_empty() {
+            program.warn(
+                "routes of the old syntax (JOB_ROUTER_ENTRIES) that JOB_ROUTER_ROUTE_NAMES names are converted here; 25.14 \
+                 ignores them, see 'htc-router-translate convert'",
+            );
+        }
         for name in left_out {
             program.warn(&format!(
                 "route {name} of JOB_ROUTER_ENTRIES is not taken: JOB_ROUTER_ROUTE_NAMES leaves it out"

@@ -11,6 +11,7 @@ mod names;
 mod place;
 mod references;
 mod removed;
+mod scripts;
 mod source_index;
 pub mod usage;
 mod values;
@@ -18,7 +19,7 @@ mod values;
 use std::cell::OnceCell;
 
 use bstr::BString;
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 pub use brackets::{Unbalanced, unbalanced};
 pub use families::Unread;
@@ -59,6 +60,7 @@ pub struct Subject<'a> {
     own: OnceCell<Names<&'a [u8]>>,
     ends: OnceCell<FxHashSet<Vec<u8>>>,
     referenced: OnceCell<FxHashSet<Vec<u8>>>,
+    mentioned: OnceCell<FxHashMap<Vec<u8>, BString>>,
     sources: Vec<OnceCell<SourceIndex>>,
 }
 
@@ -68,8 +70,17 @@ impl<'a> Subject<'a> {
         let view = config.view(world);
         let known = Known::new(config, &view);
         let sources = config.set.sources().iter().map(|_| OnceCell::new()).collect();
-        let (own, ends, referenced) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
-        Subject { config, view, world, known, own, ends, referenced, sources }
+        Subject {
+            config,
+            view,
+            world,
+            known,
+            own: OnceCell::new(),
+            ends: OnceCell::new(),
+            referenced: OnceCell::new(),
+            mentioned: OnceCell::new(),
+            sources,
+        }
     }
 
     /// The names that the configuration sets.
@@ -80,6 +91,11 @@ impl<'a> Subject<'a> {
     /// The names that something refers to, in lower case.
     fn referenced(&self) -> &FxHashSet<Vec<u8>> {
         self.referenced.get_or_init(|| usage::referenced(self))
+    }
+
+    /// The script, submit file or template that mentions a name.
+    fn mentioned(&self, name: &[u8]) -> Option<&BString> {
+        self.mentioned.get_or_init(|| scripts::mentioned(self)).get(&name.to_ascii_lowercase())
     }
 
     /// Whether a name is set at least with some prefix and a dot before it.

@@ -105,7 +105,7 @@ fn hook_knob(subject: &Subject<'_>, entry: &Entry) -> Option<Finding> {
 fn unread(subject: &Subject<'_>, entry: &Entry, findings: &mut Vec<Finding>) {
     let name = &entry.name;
     let (rule, message, fix) = match usage::of(subject, name) {
-        Use::Read | Use::ReferredTo => return,
+        Use::Read | Use::ReferredTo | Use::Mentioned(_) => return,
         Use::Unread(unread) => {
             ("unknown-parameter", format!("nothing reads {name}: {}", unread.why), Some(unread.fix))
         }
@@ -121,7 +121,9 @@ fn unread(subject: &Subject<'_>, entry: &Entry, findings: &mut Vec<Finding>) {
         ),
         Use::Own => (
             "unused-macro",
-            format!("{name} is the site's own, and nothing in the files that were read refers to it"),
+            format!(
+                "{name} is the site's own, and no value refers to it, nor a script, submit file or template that was found"
+            ),
             Some(format!("it is needed if a script or a submit file asks for it (condor_config_val {name})")),
         ),
     };

@@ -18,6 +18,8 @@ pub enum Use {
     Read,
     /// Another value, condition or statement refers to it.
     ReferredTo,
+    /// This script, submit file or template mentions it, and may ask for it.
+    Mentioned(BString),
     /// Nobody reads this one of its family.
     Unread(Unread),
     /// Nobody reads it, and a parameter is called nearly so.
@@ -26,6 +28,16 @@ pub enum Use {
     Removed(&'static str),
     /// The site's own, and nothing that was read refers to it.
     Own,
+}
+
+impl Use {
+    /// Whether it is known that something uses it.
+    pub fn is_used(&self) -> bool {
+        match self {
+            Use::Read | Use::ReferredTo | Use::Mentioned(_) => true,
+            Use::Unread(_) | Use::Misspelled(_) | Use::Removed(_) | Use::Own => false,
+        }
+    }
 }
 
 /// Judges a name.
@@ -43,6 +55,9 @@ pub fn of(subject: &Subject<'_>, name: &[u8]) -> Use {
     }
     match standing {
         Standing::Unread(unread) => Use::Unread(unread),
+        Standing::Read | Standing::Own if bare.len() > 1 && subject.mentioned(bare).is_some() => {
+            Use::Mentioned(subject.mentioned(bare).cloned().unwrap_or_default())
+        }
         Standing::Read | Standing::Own => match removed::instead_of(bare) {
             Some(instead) => Use::Removed(instead),
             None => subject.known.nearest(bare).map_or(Use::Own, Use::Misspelled),

@@ -5,11 +5,12 @@ use std::collections::BTreeSet;
 
 use bstr::ByteSlice;
 
-use super::Side;
+use super::{Comparison, Side};
 use crate::classad::Expr;
 use crate::config::MacroSource;
+use crate::router::route::Steer;
 use crate::router::{Knobs, Route, RouteTable};
-use crate::transform::cover::{Condition, Cover, Goal, Names, Want, spoken_of};
+use crate::transform::cover::{Condition, Cover, Goal, Names, Opposed, Want, spoken_of};
 
 impl Side<'_> {
     /// A router that has done nothing yet.
@@ -42,7 +43,7 @@ impl Side<'_> {
     /// that takes every job is left out.
     pub(super) fn ways(&self) -> impl Iterator<Item = (usize, &Route, Vec<Goal>)> {
         let mut around: Vec<Goal> =
-            self.constraint().iter().map(|expr| Goal::new(expr, Want::True)).collect();
+            self.constraint().iter().map(|expr| Goal::new(expr, Want::TRUE)).collect();
         let mut is_open = self.table.enabled;
         self.table.in_order().map_while(move |(at, route)| {
             if !is_open {
@@ -51,8 +52,9 @@ impl Side<'_> {
             let mut within = around.clone();
             match route.requirements() {
                 Some(expr) => {
-                    within.push(Goal::new(expr, Want::True));
-                    around.push(Goal::new(expr, Want::NotTrue));
+                    within.push(Goal::new(expr, Want::TRUE));
+                    // An error would keep the job from all of them: the router asks for their disjunction first.
+                    around.push(Goal::new(expr, Want::MISSED));
                     is_open = expr.as_literal().is_none_or(|value| value.truth() != Some(true));
                 }
                 None => is_open = false,
@@ -74,13 +76,10 @@ impl Side<'_> {
             if let Some((expr, around)) = route.requirements().zip(within.split_last()) {
                 ask(format!("{name}: REQUIREMENTS"), expr, true, around.1);
             }
-            for (what, steer, is_condition) in [
-                ("EditJobInPlace", &route.edit_job_in_place, true),
-                ("JobShouldBeSandboxed", &route.job_should_be_sandboxed, true),
-                ("UseSharedX509UserProxy", &route.use_shared_proxy, true),
-                ("SharedX509UserProxy", &route.shared_proxy, false),
-                ("SendIDTokens", &route.send_tokens, false),
-            ] {
+            let values = [("SharedX509UserProxy", &route.shared_proxy), ("SendIDTokens", &route.send_tokens)];
+            let steers = steers(route).map(|(what, steer)| (what, steer, true)).into_iter();
+            for (what, steer, is_condition) in steers.chain(values.map(|(what, steer)| (what, steer, false)))
+            {
                 if let Some(expr) = &steer.expr {
                     ask(format!("{name}: {what}"), expr, is_condition, &within);
                 }
@@ -110,8 +109,18 @@ impl Side<'_> {
                 .requirements()
                 .and_then(Expr::as_literal)
                 .is_some_and(|value| value.truth() != Some(true));
-            if !met.chosen.contains(&at) && !never {
-                lines.push(format!("{}: no job was found that gets it", self.called("route", &route.name)));
+            match met.chosen.get(&at) {
+                None if !never => {
+                    lines.push(format!(
+                        "{}: no job was found that gets it",
+                        self.called("route", &route.name)
+                    ));
+                }
+                Some(Some(reason)) => {
+                    let name = self.called("route", &route.name);
+                    lines.push(format!("{name}: no job was found of which it makes a copy: {reason}"));
+                }
+                None | Some(None) => {}
             }
         }
         for transform in self.table.pre.iter().chain(&self.table.post) {
@@ -155,6 +164,46 @@ impl Side<'_> {
         }
         lines
     }
+}
+
+impl Comparison<'_> {
+    /// Looks for jobs that get a route in the one router and not in the other, or that are treated in another way there.
+    pub(super) fn oppose(&self, cover: &mut Cover<'_>) {
+        let [left, right] = [&self.left, &self.right].map(|side| side.ways().collect::<Vec<_>>());
+        for (_, route, within) in &left {
+            for (_, other, without) in
+                right.iter().filter(|(_, other, _)| self.alike(&route.name, &other.name))
+            {
+                let mut oppose = |name: String, all: &[Goal], others: &[Goal]| {
+                    let differs = |goal: &&Goal| !all.iter().any(|known| known.is_same(goal));
+                    let one: Vec<Goal> = others.iter().filter(differs).map(Goal::contrary).collect();
+                    if !one.is_empty() {
+                        cover.opposed(Opposed { name, all: all.to_vec(), one });
+                    }
+                };
+                let [first, second] =
+                    [self.left.called("route", &route.name), self.right.called("route", &other.name)];
+                oppose(format!("{first}: jobs that get it here alone"), within, without);
+                oppose(format!("{second}: jobs that get it here alone"), without, within);
+                for ((what, one), (_, two)) in steers(route).into_iter().zip(steers(other)) {
+                    let (Some(one), Some(two)) = (&one.expr, &two.expr) else { continue };
+                    let [one, two] = [one, two].map(|expr| Goal::new(expr, Want::TRUE));
+                    let with = |goal: &Goal| [&within[..], std::slice::from_ref(goal)].concat();
+                    oppose(format!("{first}: {what} true here alone"), &with(&one), &with(&two));
+                    oppose(format!("{second}: {what} true here alone"), &with(&two), &with(&one));
+                }
+            }
+        }
+    }
+}
+
+/// The conditions that steer what becomes of a job that a route gets.
+fn steers(route: &Route) -> [(&'static str, &Steer); 3] {
+    [
+        ("EditJobInPlace", &route.edit_job_in_place),
+        ("JobShouldBeSandboxed", &route.job_should_be_sandboxed),
+        ("UseSharedX509UserProxy", &route.use_shared_proxy),
+    ]
 }
 
 fn plural(count: usize, what: &str) -> String {

@@ -2,7 +2,7 @@
 
 use bstr::{BString, ByteSlice};
 
-use super::{Comparison, Side, alike};
+use super::{Comparison, Side};
 use crate::config::expand;
 use crate::hook::HookType;
 use crate::router::{Knobs, Route};
@@ -13,17 +13,15 @@ impl Comparison<'_> {
     /// hooks and queues of the routers. One line each.
     pub fn limits(&self) -> Vec<String> {
         let mut lines = Vec::new();
-        let find = |side: &Side<'_>, name: &BString| {
-            side.table.routes.iter().find(|route| alike(&route.name, name)).cloned()
-        };
-        for route in &self.left.table.routes {
-            match find(&self.right, &route.name) {
-                Some(other) => limits(route, &other, &mut lines),
+        let (left, right) = (&self.left.table.routes, &self.right.table.routes);
+        for route in left {
+            match right.iter().find(|other| self.alike(&route.name, &other.name)) {
+                Some(other) => limits(route, other, &mut lines),
                 None => lines.push(format!("route {}: only the first has it", route.name)),
             }
         }
-        for route in &self.right.table.routes {
-            if find(&self.left, &route.name).is_none() {
+        for route in right {
+            if !left.iter().any(|other| self.alike(&other.name, &route.name)) {
                 lines.push(format!("route {}: only the second has it", route.name));
             }
         }

@@ -3,28 +3,36 @@
 use std::rc::Rc;
 
 use crate::classad::references::Names;
-use crate::classad::{ClassAd, Context, Expr, Shape, Value, explain, references};
+use crate::classad::{ClassAd, Context, Expr, Shape, Truth, Value, references};
 use crate::world::World;
 
-/// What is wanted of an expression.
+/// What is wanted of an expression: one of some outcomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Want {
-    /// It counts as true.
-    True,
-    /// It counts as false, undefined is not enough.
-    False,
-    /// Anything but true.
-    NotTrue,
-}
+pub struct Want(u8);
+
+const OUTCOMES: [Truth; 4] = [Truth::True, Truth::False, Truth::Undefined, Truth::Error];
 
 impl Want {
-    /// What is wanted of `x` for `!x`; `None` where it is true or undefined.
-    fn negated(self) -> Option<Want> {
-        match self {
-            Want::True => Some(Want::False),
-            Want::False => Some(Want::True),
-            Want::NotTrue => None,
-        }
+    /// It counts as true.
+    pub const TRUE: Want = Want(1);
+    /// It counts as false or is undefined: what may be said of one operand of `||` for the other to decide.
+    pub const MISSED: Want = Want(0b110);
+    /// Anything but true.
+    pub const NOT_TRUE: Want = Want(0b1110);
+    /// It counts as false, undefined is not enough.
+    pub(super) const FALSE: Want = Want(0b10);
+    const NOTHING: Want = Want(0);
+    const ANYTHING: Want = Want(0b1111);
+
+    /// Those outcomes of which `is_wanted`.
+    fn those(is_wanted: impl Fn(Truth) -> bool) -> Want {
+        let bits = OUTCOMES.iter().enumerate().filter(|(_, outcome)| is_wanted(**outcome));
+        Want(bits.map(|(at, _)| 1 << at).sum())
+    }
+
+    /// Whether this outcome is one of them.
+    pub(super) fn has(self, outcome: Truth) -> bool {
+        OUTCOMES.iter().position(|one| *one == outcome).is_some_and(|at| self.0 & (1 << at) != 0)
     }
 }
 
@@ -34,6 +42,8 @@ pub struct Goal {
     pub(super) expr: Expr,
     pub(super) want: Want,
     pub(super) names: Rc<Names>,
+    /// In how many ways it can be met, as far as that is known; 0 for what has no parts.
+    pub(super) ways: usize,
 }
 
 /// What a goal comes down to.
@@ -46,57 +56,114 @@ pub(super) enum Split {
     Leaf,
 }
 
+impl Split {
+    /// Some ways, each with what is wanted of some parts. What may be anything is no goal, and what may be nothing no way.
+    fn of(ways: Vec<Vec<(&Expr, Want)>>) -> Split {
+        let is_possible = |way: &Vec<(&Expr, Want)>| way.iter().all(|(_, want)| *want != Want::NOTHING);
+        let goals = |way: Vec<(&Expr, Want)>| {
+            let wanted = way.into_iter().filter(|(_, want)| *want != Want::ANYTHING);
+            wanted.map(|(expr, want)| Goal::new(expr, want)).collect()
+        };
+        let mut ways: Vec<Vec<Goal>> = ways.into_iter().filter(is_possible).map(goals).collect();
+        if ways.len() == 1 { Split::All(ways.remove(0)) } else { Split::Any(ways) }
+    }
+}
+
 impl Goal {
     /// The expression, and what is wanted of it.
     pub fn new(expr: &Expr, want: Want) -> Self {
-        Goal { expr: expr.clone(), want, names: Rc::new(references::of(expr)) }
+        Goal { expr: expr.clone(), want, names: Rc::new(references::of(expr)), ways: 0 }
+    }
+
+    /// Anything but what is wanted.
+    pub fn contrary(&self) -> Self {
+        Goal { want: Want(!self.want.0 & Want::ANYTHING.0), ..self.clone() }
+    }
+
+    /// Whether the same is wanted of the same.
+    pub fn is_same(&self, other: &Goal) -> bool {
+        self.want == other.want && self.expr == other.expr
     }
 
     /// Whether it is reached with this ad, which is the only one that the expression sees.
     pub(super) fn holds(&self, ad: &ClassAd, world: &dyn World) -> bool {
-        let truth = value(&self.expr, ad, world).truth();
-        match self.want {
-            Want::True => truth == Some(true),
-            Want::False => truth == Some(false),
-            Want::NotTrue => truth != Some(true),
-        }
+        self.want.has(Truth::of(&value(&self.expr, ad, world)))
     }
 
     /// What the goal comes down to.
     pub(super) fn split(&self) -> Split {
-        let goal = |expr: &Expr, want| Goal::new(expr, want);
-        let both = |a: Goal, b: Goal| Split::All(vec![a, b]);
-        let either = |a: Goal, b: Goal| Split::Any(vec![vec![a], vec![b]]);
-        match (self.expr.shape(), self.want) {
-            (Shape::And(a, b), Want::True) => both(goal(&a, Want::True), goal(&b, Want::True)),
-            (Shape::And(a, b), want) => either(goal(&a, want), goal(&b, want)),
-            (Shape::Or(a, b), Want::True) => either(goal(&a, Want::True), goal(&b, Want::True)),
-            (Shape::Or(a, b), want) => both(goal(&a, want), goal(&b, want)),
-            (Shape::Not(a), want) => match want.negated() {
-                Some(want) => Split::All(vec![goal(&a, want)]),
-                None => Split::Any(vec![vec![goal(&a, Want::True)]]),
-            },
-            (Shape::Choice(condition, first, second), want) => Split::Any(vec![
-                vec![goal(&condition, Want::True), goal(&first, want)],
-                vec![goal(&condition, Want::False), goal(&second, want)],
-            ]),
-            (Shape::Compare(sign, left, right), want) => match truth_of(sign, &left, &right) {
-                Some((inner, same)) if has_logic(&inner) => {
-                    let wanted = if (want == Want::True) == same { Want::True } else { Want::False };
-                    Split::All(vec![goal(&inner, wanted)])
+        let want = self.want;
+        match self.expr.shape() {
+            Shape::And(a, b) => Split::of(operands((&a, &b), want, |left, right| left.and(|| right))),
+            Shape::Or(a, b) => Split::of(operands((&a, &b), want, |left, right| left.or(|| right))),
+            Shape::Not(a) => Split::of(vec![vec![(&a, Want::those(|inner| want.has(negated(inner))))]]),
+            Shape::Choice(condition, first, second) => {
+                let decided = Want::those(|outcome| {
+                    matches!(outcome, Truth::Undefined | Truth::Error) && want.has(outcome)
+                });
+                Split::of(vec![
+                    vec![(&condition, Want::TRUE), (&first, want)],
+                    vec![(&condition, Want::FALSE), (&second, want)],
+                    vec![(&condition, decided)],
+                ])
+            }
+            Shape::Compare(sign, left, right) => match compared_with_truth(sign, &left, &right) {
+                Some((inner, literal)) if has_logic(&inner) => {
+                    let wanted = Want::those(|outcome| want.has(compared(sign, outcome, literal)));
+                    Split::of(vec![vec![(&inner, wanted)]])
                 }
                 _ => Split::Leaf,
             },
-            _ => Split::Leaf,
+            Shape::Literal(_) | Shape::Reference | Shape::Select(..) | Shape::Call(..) | Shape::Other(_) => {
+                Split::Leaf
+            }
         }
     }
 
-    /// The goals that all have to be reached for this one, as far as there is no choice.
-    pub(super) fn flat(self, out: &mut Vec<Goal>) {
+    /// Adds the goals that all have to be reached for this one, as far as there is no choice. `false` where one of them is
+    /// the contrary of another.
+    pub(super) fn flat(mut self, out: &mut Vec<Goal>) -> bool {
         match self.split() {
-            Split::All(parts) => parts.into_iter().for_each(|part| part.flat(out)),
-            Split::Any(_) | Split::Leaf => out.push(self),
+            Split::All(parts) => return parts.into_iter().all(|part| part.flat(out)),
+            Split::Any(ways) if ways.is_empty() => return false,
+            Split::Any(ways) => self.ways = ways.len(),
+            Split::Leaf => {}
         }
+        self.expr = self.expr.without_parentheses();
+        if let Some(value) = self.expr.as_literal() {
+            return self.want.has(Truth::of(&value));
+        }
+        if let Some(same) = out.iter_mut().find(|other| other.expr == self.expr) {
+            same.want.0 &= self.want.0;
+            return same.want != Want::NOTHING;
+        }
+        out.push(self);
+        true
+    }
+}
+
+/// The ways to a result of two operands: of the left one outcomes that want the same of the right one go together.
+fn operands<'e>(
+    (left, right): (&'e Expr, &'e Expr),
+    want: Want,
+    join: impl Fn(Truth, Truth) -> Truth,
+) -> Vec<Vec<(&'e Expr, Want)>> {
+    let mut ways: Vec<(Want, Want)> = Vec::new();
+    for (at, one) in OUTCOMES.into_iter().enumerate() {
+        let other = Want::those(|other| want.has(join(one, other)));
+        match ways.iter_mut().find(|(_, known)| *known == other) {
+            Some((together, _)) => together.0 |= 1 << at,
+            None => ways.push((Want(1 << at), other)),
+        }
+    }
+    ways.into_iter().map(|(one, other)| vec![(left, one), (right, other)]).collect()
+}
+
+fn negated(truth: Truth) -> Truth {
+    match truth {
+        Truth::True => Truth::False,
+        Truth::False => Truth::True,
+        Truth::Undefined | Truth::Error => truth,
     }
 }
 
@@ -105,153 +172,30 @@ pub(super) fn value(expr: &Expr, ad: &ClassAd, world: &dyn World) -> Value {
     Context::new(world).my(ad).alone().eval(expr)
 }
 
-/// `x` of `x == true` and its like, and whether the whole is what `x` is.
-fn truth_of(sign: &str, left: &Expr, right: &Expr) -> Option<(Expr, bool)> {
-    let equal = match sign {
-        "==" | "=?=" => true,
-        "!=" | "=!=" => false,
-        _ => return None,
-    };
+/// `x` and the literal of `x == true` and its like.
+pub(super) fn compared_with_truth(sign: &str, left: &Expr, right: &Expr) -> Option<(Expr, bool)> {
+    if !matches!(sign, "==" | "=?=" | "!=" | "=!=") {
+        return None;
+    }
     match (left.as_literal(), right.as_literal()) {
-        (None, Some(Value::Bool(wanted))) => Some((left.clone(), wanted == equal)),
-        (Some(Value::Bool(wanted)), None) => Some((right.clone(), wanted == equal)),
+        (None, Some(Value::Bool(literal))) => Some((left.clone(), literal)),
+        (Some(Value::Bool(literal)), None) => Some((right.clone(), literal)),
         _ => None,
     }
 }
 
-fn has_logic(expr: &Expr) -> bool {
-    matches!(expr.shape(), Shape::And(..) | Shape::Or(..) | Shape::Not(_) | Shape::Choice(..))
-}
-
-/// A part of a condition that has no logic of its own, and what must hold of the other parts for it to decide.
-#[derive(Clone, Debug)]
-pub(super) struct Leaf {
-    pub(super) expr: Expr,
-    pub(super) names: Rc<Names>,
-    pub(super) beside: Vec<Goal>,
-    /// Whether it is written to be true or false, and no text or number that something is made of.
-    pub(super) is_condition: bool,
-}
-
-/// No more parts of one expression are looked at.
-const MOST_LEAVES: usize = 400;
-/// Expressions are looked into so deep.
-const DEEPEST: usize = 100;
-
-/// The parts of an expression that have no logic of their own.
-#[derive(Default)]
-pub(super) struct Leaves {
-    pub(super) found: Vec<Leaf>,
-    /// Whether there are more than were looked at.
-    pub(super) is_cut: bool,
-    beside: Vec<Goal>,
-    depth: usize,
-}
-
-impl Leaves {
-    /// Those of an expression, which may be a condition itself.
-    pub(super) fn of(expr: &Expr, is_condition: bool) -> Self {
-        let mut leaves = Leaves::default();
-        leaves.walk(expr, is_condition);
-        leaves
-    }
-
-    fn walk(&mut self, expr: &Expr, is_condition: bool) {
-        if self.found.len() >= MOST_LEAVES || self.depth >= DEEPEST {
-            self.is_cut = true;
-            return;
-        }
-        self.depth += 1;
-        match expr.shape() {
-            Shape::And(..) => {
-                self.whole(expr);
-                self.operands(&explain::conjuncts(expr), Want::True);
-            }
-            Shape::Or(..) => {
-                self.whole(expr);
-                self.operands(&explain::disjuncts(expr), Want::NotTrue);
-            }
-            Shape::Not(operand) => self.walk(&operand, true),
-            Shape::Choice(condition, first, second) => {
-                self.walk(&condition, true);
-                self.beside(&[Goal::new(&condition, Want::True)], &first, is_condition);
-                self.beside(&[Goal::new(&condition, Want::False)], &second, is_condition);
-            }
-            Shape::Compare(sign, left, right) => match truth_of(sign, &left, &right) {
-                Some((inner, _)) if has_logic(&inner) => self.walk(&inner, true),
-                _ => {
-                    self.leaf(expr, true);
-                    self.parts_of(&[left, right]);
-                }
-            },
-            // `0 + (A > 1)`: what is computed of conditions.
-            Shape::Other(parts) | Shape::Call(_, parts) => {
-                self.leaf(expr, is_condition);
-                self.parts_of(&parts);
-            }
-            Shape::Literal(_) | Shape::Reference | Shape::Select(..) => self.leaf(expr, is_condition),
-        }
-        self.depth -= 1;
-    }
-
-    /// Each operand, the others being such that it decides.
-    fn operands(&mut self, operands: &[Expr], others: Want) {
-        let goals: Vec<Goal> = operands.iter().map(|expr| Goal::new(expr, others)).collect();
-        for (at, operand) in operands.iter().enumerate() {
-            let beside = [&goals[..at], &goals[at + 1..]].concat();
-            self.beside(&beside, operand, true);
-        }
-    }
-
-    fn beside(&mut self, goals: &[Goal], expr: &Expr, is_condition: bool) {
-        let before = self.beside.len();
-        self.beside.extend_from_slice(goals);
-        self.walk(expr, is_condition);
-        self.beside.truncate(before);
-    }
-
-    /// A part with logic of its own has to be true and false as a whole too: its parts one by one are not enough.
-    fn whole(&mut self, expr: &Expr) {
-        if self.depth > 1 {
-            self.leaf(expr, true);
-        }
-    }
-
-    fn parts_of(&mut self, parts: &[Expr]) {
-        parts.iter().filter(|part| holds_condition(part)).for_each(|part| self.walk(part, false));
-    }
-
-    fn leaf(&mut self, expr: &Expr, is_condition: bool) {
-        let names = references::of(expr);
-        if !names.is_empty() || moves(expr) {
-            let (expr, beside) = (expr.without_parentheses(), self.beside.clone());
-            self.found.push(Leaf { expr, names: Rc::new(names), beside, is_condition });
-        }
+/// What comes of comparing the result of a logical operator with a literal.
+fn compared(sign: &str, outcome: Truth, literal: bool) -> Truth {
+    let truth = |is_true| if is_true { Truth::True } else { Truth::False };
+    let equal = truth(outcome == truth(literal));
+    match (sign, outcome) {
+        ("==" | "!=", Truth::Undefined | Truth::Error) => outcome,
+        ("==" | "=?=", _) => equal,
+        (_, _) => negated(equal),
     }
 }
 
-/// Whether it gives other values at other times or by chance: no ad makes it both true and false.
-fn moves(expr: &Expr) -> bool {
-    match expr.shape() {
-        Shape::Call(name, parts) => {
-            let by_itself = name.eq_ignore_ascii_case(b"time") || name.eq_ignore_ascii_case(b"random");
-            let now = name.eq_ignore_ascii_case(b"formatTime") && parts.is_empty();
-            by_itself || now || parts.iter().any(moves)
-        }
-        Shape::And(a, b) | Shape::Or(a, b) | Shape::Compare(_, a, b) => moves(&a) || moves(&b),
-        Shape::Not(operand) | Shape::Select(operand, _) => moves(&operand),
-        Shape::Choice(a, b, c) => [a, b, c].iter().any(moves),
-        Shape::Other(parts) => parts.iter().any(moves),
-        Shape::Literal(_) | Shape::Reference => false,
-    }
-}
-
-/// Whether an expression is written to be true or false, or has a part that is.
-fn holds_condition(expr: &Expr) -> bool {
-    match expr.shape() {
-        Shape::And(..) | Shape::Or(..) | Shape::Not(_) | Shape::Choice(..) | Shape::Compare(..) => true,
-        Shape::Call(_, parts) | Shape::Other(parts) => parts.iter().any(holds_condition),
-        Shape::Select(base, _) => holds_condition(&base),
-        Shape::Literal(_) | Shape::Reference => false,
-    }
+/// Whether it is a logical operator: then its value is true, false, undefined or error and nothing else.
+pub(super) fn has_logic(expr: &Expr) -> bool {
+    matches!(expr.shape(), Shape::And(..) | Shape::Or(..) | Shape::Not(_))
 }

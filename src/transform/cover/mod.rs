@@ -5,15 +5,20 @@
 //! matches, a time an hour ago, a number between 4000 and 4001. What could not be reached is known by name, so that "no difference"
 //! is never said of conditions that were not tried.
 //!
-//! `spoken` is what rules name, `seen` what was met while they ran, `goal` is what is wanted of expressions, `values` and `pattern` are what attributes are tried with, `solve` finds ads.
+//! `spoken` is what rules name, `seen` what was met while they ran, `goal` is what is wanted of expressions, `leaves` are their parts,
+//! `pool`, `values`, `pattern` and `joined` are what attributes are tried with, `solve` finds ads.
 
 mod goal;
+mod joined;
+mod leaves;
 mod pattern;
+mod pool;
 mod seen;
 mod solve;
 mod spoken;
 mod values;
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::hash::Hasher;
 
@@ -22,10 +27,10 @@ use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 pub use goal::{Goal, Want};
 pub use seen::Seen;
 pub use spoken::spoken_of;
-pub use values::Pool;
 
-use self::goal::Leaves;
-use self::solve::{Solver, give};
+use self::leaves::Leaves;
+use self::pool::{Own, Pool};
+use self::solve::{Effort, Solved, Solver, give};
 use self::values::Trial;
 use crate::classad::{AttrName, ClassAd, Expr, format};
 use crate::world::World;
@@ -52,14 +57,30 @@ pub struct Names {
     pub within: Vec<Goal>,
 }
 
+/// What one side asks of a job and the other does not: jobs that meet the first all, and of the second one.
+#[derive(Clone, Debug)]
+pub struct Opposed {
+    /// What it is called in messages.
+    pub name: String,
+    /// All of these.
+    pub all: Vec<Goal>,
+    /// One of these.
+    pub one: Vec<Goal>,
+}
+
 /// Conditions, and which of their parts have been true and not true so far.
 pub struct Cover<'a> {
     world: &'a dyn World,
     base: ClassAd,
     conditions: Vec<Tested>,
     names: Vec<Names>,
-    /// How many of both have been tried.
-    done: (usize, usize),
+    opposed: Vec<Opposed>,
+    /// How many of both, and of what is opposed, have been tried.
+    done: (usize, usize, usize),
+    /// What is opposed where there were too many ways to try.
+    given_up: Vec<String>,
+    /// So many evaluations were spent on finding ads.
+    spent: usize,
     pool: Pool,
     /// Hashes of the ads, so that nothing is done twice.
     known: FxHashSet<u64>,
@@ -74,13 +95,15 @@ struct Tested {
     condition: Condition,
     leaves: Leaves,
     /// The values that each part has for its attributes.
-    own: Vec<Vec<(AttrName, Vec<Trial>)>>,
+    own: Vec<Own>,
     /// Of the whole and then of each part: whether it was true, and whether it was not.
     seen: Vec<[bool; 2]>,
     /// Whether both sides ask it: then what others compare its attributes with is of no account.
     is_shared: bool,
 }
 
+/// With so many values of other conditions the parts of one condition are tried together, for each attribute.
+const MOST_TRIALS: usize = 10_000;
 /// So many ads are kept for chance to change.
 const MOST_KEPT: usize = 400;
 
@@ -93,7 +116,10 @@ impl<'a> Cover<'a> {
             base,
             conditions: Vec::new(),
             names: Vec::new(),
-            done: (0, 0),
+            opposed: Vec::new(),
+            done: (0, 0, 0),
+            given_up: Vec::new(),
+            spent: 0,
             pool: Pool::default(),
             known: FxHashSet::default(),
             by_text: FxHashMap::default(),
@@ -109,7 +135,7 @@ impl<'a> Cover<'a> {
         }
         self.by_text.insert(hash(text.as_bytes()), self.conditions.len());
         let leaves = Leaves::of(&condition.expr, condition.is_condition);
-        let own = leaves.found.iter().map(|leaf| self.pool.leaf(leaf, self.world)).collect();
+        let own = leaves.found.iter().map(|leaf| self.pool.part(&leaf.goal, self.world)).collect();
         let seen = vec![[false; 2]; leaves.found.len() + 1];
         self.conditions.push(Tested { condition, leaves, own, seen, is_shared: false });
     }
@@ -123,25 +149,41 @@ impl<'a> Cover<'a> {
         }
     }
 
+    /// Takes in what one side asks and the other does not.
+    pub fn opposed(&mut self, opposed: Opposed) {
+        self.opposed.push(opposed);
+    }
+
     /// Hands an ad for each part of each condition taken in since the last call to `try_out`, until that says that it is enough.
     fn each(&mut self, try_out: &mut dyn FnMut(&ClassAd) -> bool) {
+        while self.done.2 < self.opposed.len() {
+            let ads = self.oppose(self.done.2);
+            self.done.2 += 1;
+            if !self.hand_on(&ads, try_out) {
+                return;
+            }
+        }
         while self.done.0 < self.conditions.len() {
             let at = self.done.0;
             self.done.0 += 1;
             for leaf in 0..self.conditions[at].leaves.found.len() {
-                let ads = self.decide(&self.conditions[at], leaf);
+                let ads = self.decide(at, leaf);
                 if !self.hand_on(&ads, try_out) {
                     return;
                 }
             }
         }
-        while let Some(names) = self.names.get(self.done.1) {
-            let ads = self.sweep(names);
+        while self.done.1 < self.names.len() {
+            let ads = self.sweep(self.done.1);
             self.done.1 += 1;
             if !self.hand_on(&ads, try_out) {
                 return;
             }
         }
+    }
+
+    fn solver(&self) -> Solver<'_> {
+        Solver { world: self.world, pool: &self.pool, spent: Cell::new(self.spent) }
     }
 
     fn hand_on(&mut self, ads: &[ClassAd], try_out: &mut dyn FnMut(&ClassAd) -> bool) -> bool {
@@ -160,7 +202,8 @@ impl<'a> Cover<'a> {
     /// Takes note of what an ad makes of the conditions.
     pub fn tried(&mut self, ad: &ClassAd) {
         for Tested { condition, leaves, seen, .. } in &mut self.conditions {
-            let exprs = std::iter::once(&condition.expr).chain(leaves.found.iter().map(|leaf| &leaf.expr));
+            let exprs =
+                std::iter::once(&condition.expr).chain(leaves.found.iter().map(|leaf| &leaf.goal.expr));
             for (expr, seen) in exprs.zip(seen).filter(|(_, seen)| **seen != [true; 2]) {
                 let is_true = goal::value(expr, ad, self.world).truth() == Some(true);
                 seen[usize::from(!is_true)] = true;
@@ -169,37 +212,70 @@ impl<'a> Cover<'a> {
     }
 
     /// Ads in which one part of a condition decides: it is true and not true, and its attributes have each of their values.
-    fn decide(&self, tested: &Tested, at: usize) -> Vec<ClassAd> {
-        let (condition, leaf) = (&tested.condition, &tested.leaves.found[at]);
-        let solver = Solver { world: self.world, pool: &self.pool };
+    fn decide(&mut self, condition: usize, at: usize) -> Vec<ClassAd> {
+        let solver = self.solver();
+        let Tested { condition, leaves, own, is_shared, .. } = &self.conditions[condition];
+        let leaf = &leaves.found[at];
         let around = [&condition.within[..], &leaf.beside].concat();
         let with = |want| {
-            let goals = [&around[..], &[Goal::new(&leaf.expr, want)]].concat();
+            let wanted = [Goal { want, ..leaf.goal.clone() }];
             // Where the rest cannot be had, the part alone is better than nothing.
-            solver
-                .solve(&goals, &self.base, &[])
-                .or_else(|| {
-                    solver.solve(&[&leaf.beside[..], &goals[around.len()..]].concat(), &self.base, &[])
-                })
-                .or_else(|| solver.solve(&goals[around.len()..], &self.base, &[]))
+            [&around[..], &leaf.beside, &[]].into_iter().find_map(|beside| {
+                solver.solve(&[beside, &wanted].concat(), &self.base, (&[], Effort::Usual)).ad()
+            })
         };
-        let mut ads: Vec<ClassAd> = [Want::True, Want::NotTrue].into_iter().filter_map(with).collect();
+        let mut ads: Vec<ClassAd> = [Want::TRUE, Want::NOT_TRUE].into_iter().filter_map(with).collect();
         let found = ads.clone();
-        for (name, own) in &tested.own[at] {
-            let trials = if tested.is_shared { own } else { self.pool.of(name) };
-            ads.extend(found.iter().flat_map(|ad| each_value(&solver, &around, ad, (name, trials))));
+        for (name, own) in own[at].iter() {
+            let own = own.plain.iter().chain(&own.near);
+            let trials: Vec<&Trial> = if *is_shared {
+                own.collect()
+            } else {
+                // All conditions together may speak of very many values: each part takes its share of them.
+                let pool = self.pool.of(name);
+                let step = (pool.count() * leaves.found.len()).div_ceil(MOST_TRIALS).max(1);
+                own.chain(self.pool.of(name).skip(at % step).step_by(step)).collect()
+            };
+            ads.extend(found.iter().flat_map(|ad| each_value(&solver, &around, ad, (name, &trials))));
         }
+        self.spent = solver.spent.take();
         ads
     }
 
     /// Ads with a value of each kind for each attribute.
-    fn sweep(&self, names: &Names) -> Vec<ClassAd> {
-        let solver = Solver { world: self.world, pool: &self.pool };
-        let Some(ad) = solver.solve(&names.within, &self.base, &[]) else { return Vec::new() };
+    fn sweep(&mut self, names: usize) -> Vec<ClassAd> {
+        let solver = self.solver();
+        let Names { names, within } = &self.names[names];
+        let Some(ad) = solver.solve(within, &self.base, (&[], Effort::Usual)).ad() else { return Vec::new() };
         let trials = values::any_kind();
-        let swept =
-            names.names.iter().flat_map(|name| each_value(&solver, &names.within, &ad, (name, &trials)));
-        std::iter::once(ad.clone()).chain(swept).collect()
+        let trials: Vec<&Trial> = trials.iter().collect();
+        let swept = names.iter().flat_map(|name| each_value(&solver, within, &ad, (name, &trials)));
+        let ads = std::iter::once(ad.clone()).chain(swept).collect();
+        self.spent = solver.spent.take();
+        ads
+    }
+
+    /// Ads with which one side does what the other does not.
+    fn oppose(&mut self, at: usize) -> Vec<ClassAd> {
+        let solver = self.solver();
+        let Opposed { name, all, one } = &self.opposed[at];
+        let mut ads = Vec::new();
+        let mut gave_up = false;
+        for goal in one {
+            match solver.solve(
+                &[&all[..], std::slice::from_ref(goal)].concat(),
+                &self.base,
+                (&[], Effort::Thorough),
+            ) {
+                Solved::Ad(ad) => ads.push(ad),
+                Solved::None => {}
+                Solved::GaveUp => gave_up = true,
+            }
+        }
+        let given_up = gave_up.then(|| name.clone());
+        self.spent = solver.spent.take();
+        self.given_up.extend(given_up);
+        ads
     }
 
     /// Tries the ads of all conditions, and then `chance` ads made by chance, until `try_out` says that it is enough. `evaluated` takes
@@ -237,8 +313,8 @@ impl<'a> Cover<'a> {
         let names: Vec<&AttrName> = self.pool.names().collect();
         for _ in 0..names.len().min(below(4) + 1) {
             let name = names[below(names.len())];
-            let trials = self.pool.of(name);
-            give(&mut ad, name, &trials[below(trials.len())]);
+            let trials: Vec<&Trial> = self.pool.of(name).collect();
+            give(&mut ad, name, trials[below(trials.len())]);
         }
         ad
     }
@@ -259,7 +335,8 @@ impl<'a> Cover<'a> {
                 false
             };
             let parts = leaves.found.iter().zip(&seen[1..]).filter(|(leaf, _)| leaf.is_condition);
-            let all = parts.fold(true, |all, (leaf, seen)| line(format!("`{}`: ", leaf.expr), seen) && all);
+            let all =
+                parts.fold(true, |all, (leaf, seen)| line(format!("`{}`: ", leaf.goal.expr), seen) && all);
             if all && condition.is_condition && !leaves.found.is_empty() {
                 line(String::new(), &seen[0]);
             }
@@ -267,6 +344,9 @@ impl<'a> Cover<'a> {
                 lines.push(format!("{name}: it has more parts than are looked at"));
             }
         }
+        lines.extend(
+            self.given_up.iter().map(|name| format!("{name}: there are too many ways to try them all")),
+        );
         lines
     }
 
@@ -281,14 +361,18 @@ fn each_value(
     solver: &Solver<'_>,
     goals: &[Goal],
     ad: &ClassAd,
-    (name, trials): (&AttrName, &[Trial]),
+    (name, trials): (&AttrName, &[&Trial]),
 ) -> Vec<ClassAd> {
     let with = |trial| {
         let mut ad = ad.clone();
         give(&mut ad, name, trial);
-        if solver.met(goals, &ad) { Some(ad) } else { solver.solve(goals, &ad, &[name]) }
+        if solver.met(goals, &ad) {
+            Some(ad)
+        } else {
+            solver.solve(goals, &ad, (&[name], Effort::Quick)).ad()
+        }
     };
-    trials.iter().filter_map(with).collect()
+    trials.iter().copied().filter_map(with).collect()
 }
 
 /// Goals as a text that tells them from others.

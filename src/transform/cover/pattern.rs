@@ -8,20 +8,133 @@ use regex_syntax::hir::{Class, Hir, HirKind};
 
 /// So many texts are made of one pattern.
 const MOST: usize = 160;
-/// A part is repeated no more often than this.
-const MOST_TIMES: usize = 300;
+/// They are no longer than this, in bytes: PCRE2 takes no pattern that repeats something more often.
+const LONGEST: usize = 1 << 16;
+/// So many bytes are written for one pattern.
+const MOST_BYTES: usize = 1 << 22;
 
 /// Texts made from a pattern: first those that it is meant to match, each with one part another way, then those with something
 /// more, less or other than that.
 pub(super) fn texts(pattern: &[u8]) -> Vec<Vec<u8>> {
-    let Ok(pattern) = std::str::from_utf8(pattern) else { return Vec::new() };
-    let parse = |text: &str| ParserBuilder::new().unicode(false).utf8(false).build().parse(text).ok();
-    let Some(hir) = parse(pattern).or_else(|| parse(&plainer(pattern))) else { return Vec::new() };
-    let mut made = ways(&hir);
-    made.truncate(MOST);
-    let around: Vec<Vec<u8>> = made.iter().take(4).flat_map(|text| near(text)).collect();
+    let mut made = made(pattern);
+    let around: Vec<Vec<u8>> =
+        made.iter().take(4).filter(|text| text.len() <= 4096).flat_map(|text| near(text)).collect();
     made.extend(around);
     made
+}
+
+/// A few texts that a pattern is meant to match.
+pub(super) fn usual(pattern: &[u8]) -> Vec<Vec<u8>> {
+    let mut made = made(pattern);
+    made.truncate(4);
+    made
+}
+
+fn made(pattern: &[u8]) -> Vec<Vec<u8>> {
+    read(pattern, ParserBuilder::new())
+        .map(|hir| Maker { left: MOST_BYTES }.ways(&hir).texts)
+        .unwrap_or_default()
+}
+
+/// The pattern as the crate reads it, or what comes nearest; `None` where it reads nothing of the kind.
+pub(super) fn read(pattern: &[u8], mut options: ParserBuilder) -> Option<Hir> {
+    let pattern = std::str::from_utf8(pattern).ok()?;
+    options.unicode(false).utf8(false);
+    let parse = |text: &str| options.build().parse(text).ok();
+    parse(pattern).or_else(|| parse(&plainer(pattern)))
+}
+
+/// Texts of a part, bounded in number and length.
+#[derive(Default)]
+struct Made {
+    texts: Vec<Vec<u8>>,
+}
+
+impl Made {
+    fn is_full(&self) -> bool {
+        self.texts.len() >= MOST
+    }
+
+    fn first(&self) -> &[u8] {
+        self.texts.first().map_or(b"", Vec::as_slice)
+    }
+}
+
+/// Makes texts of a pattern.
+struct Maker {
+    /// So many bytes may still be written.
+    left: usize,
+}
+
+impl Maker {
+    fn push(&mut self, made: &mut Made, parts: &[&[u8]]) {
+        let length: usize = parts.iter().map(|part| part.len()).sum();
+        if !made.is_full() && length <= LONGEST && length <= self.left {
+            self.left -= length;
+            made.texts.push(parts.concat());
+        }
+    }
+
+    /// A part so many times, and another one before it.
+    fn push_times(&mut self, made: &mut Made, (before, part): (&[u8], &[u8]), times: usize) {
+        if before.len() + part.len().saturating_mul(times) <= LONGEST {
+            self.push(made, &[before, &part.repeat(times)]);
+        }
+    }
+
+    /// The usual text of a part, and then the others with one thing changed in each.
+    fn ways(&mut self, hir: &Hir) -> Made {
+        let mut made = Made::default();
+        match hir.kind() {
+            HirKind::Empty | HirKind::Look(_) => self.push(&mut made, &[]),
+            HirKind::Literal(literal) => self.push(&mut made, &[&literal.0]),
+            HirKind::Class(class) => characters(class).iter().for_each(|text| self.push(&mut made, &[text])),
+            HirKind::Capture(capture) => return self.ways(&capture.sub),
+            HirKind::Alternation(parts) => {
+                let all: Vec<Made> = parts.iter().map(|part| self.ways(part)).collect();
+                let first = all.iter().filter_map(|part| part.texts.first());
+                let texts = first.chain(all.iter().flat_map(|part| part.texts.iter().skip(1)));
+                texts.take(MOST).for_each(|text| self.push(&mut made, &[text]));
+            }
+            HirKind::Repetition(repetition) => {
+                let (least, most) = (repetition.min as usize, repetition.max.map(|most| most as usize));
+                let once = self.ways(&repetition.sub);
+                let usual = least.max(usize::from(most != Some(0)));
+                let counts = [
+                    Some(usual),
+                    Some(least),
+                    least.checked_sub(1),
+                    most,
+                    most.map(|most| most.saturating_add(1)),
+                ];
+                for count in counts.into_iter().flatten() {
+                    self.push_times(&mut made, (b"", once.first()), count);
+                }
+                // One of the repeated parts another way.
+                for part in once.texts.iter().skip(1) {
+                    self.push_times(&mut made, (part, once.first()), usual.max(1) - 1);
+                }
+            }
+            HirKind::Concat(parts) => self.in_a_row(parts, &mut made),
+        }
+        made
+    }
+
+    fn in_a_row(&mut self, parts: &[Hir], made: &mut Made) {
+        let all: Vec<Made> = parts.iter().map(|part| self.ways(part)).collect();
+        let usual: Vec<&[u8]> = all.iter().map(Made::first).collect();
+        self.push(made, &usual);
+        for (at, part) in all.iter().enumerate() {
+            for other in part.texts.iter().skip(1) {
+                if made.is_full() {
+                    return;
+                }
+                let mut texts = usual.clone();
+                texts[at] = other;
+                self.push(made, &texts);
+            }
+        }
+    }
 }
 
 /// A text with one character more, less or other, and in the other case.
@@ -44,52 +157,6 @@ pub(super) fn near(text: &[u8]) -> Vec<Vec<u8>> {
 
 fn other_case(byte: u8) -> u8 {
     if byte.is_ascii_lowercase() { byte.to_ascii_uppercase() } else { byte.to_ascii_lowercase() }
-}
-
-/// The usual text of a part, and then the others with one thing changed in each.
-fn ways(hir: &Hir) -> Vec<Vec<u8>> {
-    let mut made = match hir.kind() {
-        HirKind::Empty | HirKind::Look(_) => vec![Vec::new()],
-        HirKind::Literal(literal) => vec![literal.0.to_vec()],
-        HirKind::Class(class) => characters(class),
-        HirKind::Capture(capture) => ways(&capture.sub),
-        HirKind::Alternation(parts) => {
-            let all: Vec<Vec<Vec<u8>>> = parts.iter().map(ways).collect();
-            let first = all.iter().filter_map(|part| part.first().cloned());
-            first.chain(all.iter().flat_map(|part| part.iter().skip(1).cloned())).collect()
-        }
-        HirKind::Repetition(repetition) => {
-            let (least, most) = (repetition.min as usize, repetition.max.map(|most| most as usize));
-            let once = ways(&repetition.sub);
-            let usual = least.max(usize::from(most != Some(0)));
-            let times = |part: &[u8], times: usize| part.repeat(times.min(MOST_TIMES));
-            let first = once.first().cloned().unwrap_or_default();
-            let mut made = vec![times(&first, usual)];
-            let counts = [Some(least), least.checked_sub(1), most, most.map(|most| most.saturating_add(1))];
-            made.extend(counts.into_iter().flatten().map(|count| times(&first, count)));
-            // One of the repeated parts another way.
-            made.extend(
-                once.iter().skip(1).map(|part| [part, &times(&first, usual.max(1) - 1)[..]].concat()),
-            );
-            made
-        }
-        HirKind::Concat(parts) => {
-            let all: Vec<Vec<Vec<u8>>> = parts.iter().map(ways).collect();
-            let usual: Vec<&[u8]> =
-                all.iter().map(|part| part.first().map_or(&b""[..], Vec::as_slice)).collect();
-            let mut made = vec![usual.concat()];
-            for (at, part) in all.iter().enumerate() {
-                made.extend(part.iter().skip(1).map(|other| {
-                    let mut texts = usual.clone();
-                    texts[at] = other;
-                    texts.concat()
-                }));
-            }
-            made
-        }
-    };
-    made.truncate(MOST);
-    made
 }
 
 /// Of a class: a letter or digit if it has one, then the ends of its ranges and what stands beside them.

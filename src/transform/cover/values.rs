@@ -1,10 +1,10 @@
 //! Values to try an attribute with: what the conditions that speak of it compare it with, and what lies beside.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use bstr::{BString, ByteSlice};
 
-use super::goal::{self, Leaf};
+use super::goal;
 use super::pattern;
 use crate::classad::references::Names;
 use crate::classad::{AttrName, ClassAd, Expr, Shape, Value};
@@ -13,70 +13,6 @@ use crate::world::World;
 /// A value to try; `None` for an attribute that is not there.
 pub(super) type Trial = Option<Expr>;
 
-/// Values for attributes.
-#[derive(Clone, Debug, Default)]
-pub struct Pool {
-    trials: BTreeMap<AttrName, Vec<Trial>>,
-    known: BTreeSet<(AttrName, BString)>,
-}
-
-/// No attribute is tried with more values.
-const MOST: usize = 600;
-
-impl Pool {
-    /// The values for an attribute.
-    pub(super) fn of(&self, name: &AttrName) -> &[Trial] {
-        self.trials.get(name).map_or(&[], Vec::as_slice)
-    }
-
-    /// The attributes.
-    pub(super) fn names(&self) -> impl Iterator<Item = &AttrName> {
-        self.trials.keys()
-    }
-
-    /// Takes in an attribute, with a value of each kind.
-    pub(super) fn name(&mut self, name: &AttrName) {
-        if !self.trials.contains_key(name) {
-            any_kind().into_iter().for_each(|trial| self.add(name, trial));
-        }
-    }
-
-    /// Takes in a value.
-    pub(super) fn add(&mut self, name: &AttrName, trial: Trial) {
-        let text = trial.as_ref().map_or_else(BString::default, Expr::unparse);
-        let trials = self.trials.entry(name.clone()).or_default();
-        if trials.len() < MOST && self.known.insert((name.clone(), text)) {
-            trials.push(trial);
-        }
-    }
-
-    /// Takes in what a part of a condition speaks of; returns the values that it has for each of its attributes.
-    pub(super) fn leaf(&mut self, leaf: &Leaf, world: &dyn World) -> Vec<(AttrName, Vec<Trial>)> {
-        let literals = literals(&leaf.expr);
-        let mut around = ClassAd::new();
-        leaf.names.iter().for_each(|name| around.set(name.clone(), 1));
-        let selected = selections(&leaf.expr);
-        let of = |name: &AttrName| {
-            let mut trials = any_kind();
-            trials.extend(literals.iter().cloned().map(Some));
-            let numbers = boundaries(&leaf.expr, name, &around, world);
-            trials.extend(numbers.into_iter().map(|number| Some(Expr::literal(number))));
-            for field in &selected {
-                let texts = literals.iter().map(|value| format!("[ {field} = {} ]", value.unparse()));
-                trials.extend(texts.filter_map(|text| Expr::parse(text.as_bytes()).ok()).map(Some));
-            }
-            trials
-        };
-        let own: Vec<(AttrName, Vec<Trial>)> =
-            leaf.names.iter().map(|name| (name.clone(), of(name))).collect();
-        for (name, trials) in &own {
-            self.name(name);
-            trials.iter().for_each(|trial| self.add(name, trial.clone()));
-        }
-        own
-    }
-}
-
 /// A value of each kind.
 pub(super) fn any_kind() -> Vec<Trial> {
     let texts = ["true", "false", "0", "1", "-1", "2.5", "\"\"", "\"a\"", "{ 1,2 }"];
@@ -84,96 +20,153 @@ pub(super) fn any_kind() -> Vec<Trial> {
     std::iter::once(None).chain(values.map(Some)).collect()
 }
 
-/// Values made of the literals of an expression, the likeliest first.
-fn literals(expr: &Expr) -> Vec<Expr> {
-    let mut numbers: Vec<Value> = Vec::new();
-    let mut strings: BTreeSet<Vec<u8>> = BTreeSet::new();
-    let mut patterns: BTreeSet<Vec<u8>> = BTreeSet::new();
-    let mut has_lists = false;
-    let mut todo = vec![(expr.clone(), false)];
-    while let Some((part, is_pattern)) = todo.pop() {
-        match part.shape() {
-            Shape::Literal(Value::Str(text)) if is_pattern => {
-                patterns.insert(text.to_vec());
-            }
-            Shape::Literal(Value::Str(text)) => {
-                strings.insert(text.to_vec());
-            }
-            Shape::Literal(value @ (Value::Int(_) | Value::Real(_))) => numbers.push(value),
-            Shape::Call(name, parts) => {
-                let is_regexp = name.to_lowercase().contains_str("regexp");
-                has_lists |=
-                    [&b"member"[..], b"identicalmember", b"anycompare", b"allcompare", b"size", b"sum"]
-                        .into_iter()
-                        .any(|list| name.eq_ignore_ascii_case(list));
-                todo.extend(parts.into_iter().enumerate().map(|(at, part)| (part, is_regexp && at == 0)));
-            }
-            Shape::Other(_) => {
-                has_lists = true;
-                todo.extend(part.parts().into_iter().map(|part| (part, false)));
-            }
-            _ => todo.extend(part.parts().into_iter().map(|part| (part, false))),
-        }
-    }
-    let mut values: Vec<Expr> = Vec::new();
-    for number in &numbers {
-        values.push(Expr::literal(number.clone()));
-        match *number {
-            Value::Int(number) => {
-                values.extend([number.saturating_add(1), number.saturating_sub(1)].map(Expr::literal));
-                #[expect(
-                    clippy::cast_precision_loss,
-                    reason = "a number of the other kind, as near as there is one"
-                )]
-                values.push(Expr::literal(number as f64));
-                if let Ok(length @ 1..=300) = usize::try_from(number) {
-                    values.extend([length - 1, length, length + 1].map(|length| text(&b"x".repeat(length))));
+/// The literals of an expression.
+#[derive(Default)]
+struct Literals {
+    numbers: Vec<Value>,
+    strings: BTreeSet<Vec<u8>>,
+    patterns: BTreeSet<Vec<u8>>,
+    /// Whether something in it works on lists.
+    has_lists: bool,
+}
+
+/// Functions that take lists.
+const OF_LISTS: [&[u8]; 6] = [b"member", b"identicalmember", b"anycompare", b"allcompare", b"size", b"sum"];
+
+impl Literals {
+    fn of(expr: &Expr) -> Self {
+        let mut found = Literals::default();
+        let mut todo = vec![(expr.clone(), false)];
+        while let Some((part, is_pattern)) = todo.pop() {
+            match part.shape() {
+                Shape::Literal(Value::Str(text)) if is_pattern => {
+                    found.patterns.insert(text.to_vec());
                 }
+                Shape::Literal(Value::Str(text)) => {
+                    found.strings.insert(text.to_vec());
+                }
+                Shape::Literal(value @ (Value::Int(_) | Value::Real(_))) => found.numbers.push(value),
+                Shape::Call(name, parts) => {
+                    let is_regexp = name.to_lowercase().contains_str("regexp");
+                    found.has_lists |= OF_LISTS.iter().any(|list| name.eq_ignore_ascii_case(list));
+                    todo.extend(parts.into_iter().enumerate().map(|(at, part)| (part, is_regexp && at == 0)));
+                }
+                Shape::Other(_) => {
+                    found.has_lists = true;
+                    todo.extend(part.parts().into_iter().map(|part| (part, false)));
+                }
+                _ => todo.extend(part.parts().into_iter().map(|part| (part, false))),
             }
-            Value::Real(number) => {
-                let step = (number.abs() * 1e-9).max(1e-9);
-                values.extend([number - step, number + step].map(Expr::literal));
+        }
+        found
+    }
+
+    /// The texts themselves, and those that the patterns are meant to match.
+    fn plain_texts(&self) -> Vec<Vec<u8>> {
+        let mut texts: Vec<Vec<u8>> = self.patterns.iter().flat_map(|it| pattern::usual(it)).collect();
+        for string in &self.strings {
+            texts.push(string.clone());
+            let pieces = string.split(|byte| b", ;".contains(byte)).filter(|piece| !piece.is_empty());
+            texts.extend(pieces.map(<[u8]>::to_vec));
+        }
+        texts
+    }
+
+    /// The numbers themselves and those beside them.
+    fn plain_numbers(&self) -> Vec<Expr> {
+        let mut values = Vec::new();
+        for number in &self.numbers {
+            values.push(Expr::literal(number.clone()));
+            match *number {
+                Value::Int(number) => {
+                    values.extend([number.saturating_add(1), number.saturating_sub(1)].map(Expr::literal));
+                }
+                Value::Real(number) => {
+                    let step = (number.abs() * 1e-9).max(1e-9);
+                    values.extend([number - step, number + step].map(Expr::literal));
+                }
+                _ => {}
             }
-            _ => {}
         }
+        values
     }
-    let mut texts: Vec<Vec<u8>> = Vec::new();
-    for pattern in &patterns {
-        texts.extend(pattern::texts(pattern));
-    }
-    for string in &strings {
-        texts.push(string.clone());
-        let pieces = string.split(|byte| b", ;".contains(byte)).filter(|piece| !piece.is_empty());
-        texts.extend(pieces.map(<[u8]>::to_vec));
-    }
-    let plain: Vec<Vec<u8>> = texts.iter().take(60).cloned().collect();
-    for string in strings.iter().take(20) {
-        texts.extend(pattern::near(string));
-        texts.extend(other_digits(string));
-        // What `substr(x, 3)` leaves over.
-        for number in
-            numbers.iter().filter_map(Value::as_int).filter_map(|number| usize::try_from(number).ok())
-        {
-            texts.push([&b"x".repeat(number.min(300))[..], string].concat());
+
+    /// Texts that are nearly those, and what is composed of them.
+    fn near_texts(&self) -> Vec<Vec<u8>> {
+        let mut texts: Vec<Vec<u8>> = self.patterns.iter().flat_map(|it| pattern::texts(it)).collect();
+        let lengths = self.numbers.iter().filter_map(Value::as_int);
+        let lengths: Vec<usize> = lengths.filter_map(|number| usize::try_from(number).ok()).collect();
+        for &length in lengths.iter().filter(|length| (1..=300).contains(*length)) {
+            texts.extend([length - 1, length, length + 1].map(|length| b"x".repeat(length)));
         }
-        // What `strcat(x, "@here")` and `split(x, "@")[0]` are made of.
-        for other in strings.iter().take(20).filter(|other| *other != string) {
-            texts.extend(string.strip_suffix(&other[..]).map(<[u8]>::to_vec));
-            texts.extend(string.strip_prefix(&other[..]).map(<[u8]>::to_vec));
-            texts.extend([[&string[..], other, b"x"].concat(), [&b"x"[..], other, string].concat()]);
+        for string in self.strings.iter().take(20) {
+            texts.extend(pattern::near(string));
+            texts.extend(other_digits(string));
+            // What `substr(x, 3)` leaves over.
+            texts.extend(lengths.iter().map(|&length| [&b"x".repeat(length.min(300))[..], string].concat()));
+            // What `strcat(x, "@here")` and `split(x, "@")[0]` are made of.
+            for other in self.strings.iter().take(20).filter(|other| *other != string) {
+                texts.extend(string.strip_suffix(&other[..]).map(<[u8]>::to_vec));
+                texts.extend(string.strip_prefix(&other[..]).map(<[u8]>::to_vec));
+                texts.extend([[&string[..], other, b"x"].concat(), [&b"x"[..], other, string].concat()]);
+            }
         }
+        texts
     }
-    if has_lists {
-        let items = values.iter().cloned().chain(plain.iter().map(|item| text(item)));
-        let items: Vec<BString> = items.take(60).map(|item| item.unparse()).collect();
-        let list =
-            |items: &[BString]| Expr::parse(format!("{{ {} }}", bstr::join(",", items).as_bstr()).as_bytes());
-        values.extend(list(&[]).ok());
-        values.extend(items.iter().filter_map(|item| list(std::slice::from_ref(item)).ok()));
-        values.extend(list(&items).ok());
+
+    /// The values as numbers of the other kind, and lists of some of them.
+    fn near_values(&self, plain: &[Expr]) -> Vec<Expr> {
+        #[expect(clippy::cast_precision_loss, reason = "a number of the other kind, as near as there is one")]
+        let mut values: Vec<Expr> = self
+            .numbers
+            .iter()
+            .filter_map(
+                |number| if let Value::Int(it) = number { Some(Expr::literal(*it as f64)) } else { None },
+            )
+            .collect();
+        if self.has_lists {
+            let items: Vec<BString> = plain.iter().take(120).map(Expr::unparse).collect();
+            let list = |items: &[BString]| {
+                Expr::parse(format!("{{ {} }}", bstr::join(",", items).as_bstr()).as_bytes())
+            };
+            values.extend(list(&[]).ok());
+            values.extend(items.iter().filter_map(|item| list(std::slice::from_ref(item)).ok()));
+            values.extend(list(&items).ok());
+        }
+        values
     }
-    let texts = texts.iter().map(|item| text(item));
-    texts.chain(values).collect()
+}
+
+/// What an attribute may be tried with: first what is spoken of, then what is nearly that.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Trials {
+    pub(super) plain: Vec<Trial>,
+    pub(super) near: Vec<Trial>,
+}
+
+/// The values that a part of a condition has for each of its attributes.
+pub(super) fn of_part(expr: &Expr, names: &Names, world: &dyn World) -> Vec<(AttrName, Trials)> {
+    let literals = Literals::of(expr);
+    let texts = |texts: Vec<Vec<u8>>| texts.into_iter().map(|it| text(&it));
+    let plain: Vec<Expr> = texts(literals.plain_texts()).chain(literals.plain_numbers()).collect();
+    let near: Vec<Expr> = texts(literals.near_texts()).chain(literals.near_values(&plain)).collect();
+    let mut around = ClassAd::new();
+    names.iter().for_each(|name| around.set(name.clone(), 1));
+    let selected = selections(expr);
+    let of = |name: &AttrName| {
+        let numbers = boundaries(expr, name, &around, world);
+        let numbers = numbers.into_iter().map(|number| Some(Expr::literal(number)));
+        let mut trials = Trials {
+            plain: any_kind().into_iter().chain(plain.iter().cloned().map(Some)).chain(numbers).collect(),
+            near: near.iter().cloned().map(Some).collect(),
+        };
+        for field in &selected {
+            let texts = plain.iter().chain(&near).map(|value| format!("[ {field} = {} ]", value.unparse()));
+            trials.near.extend(texts.filter_map(|text| Expr::parse(text.as_bytes()).ok()).map(Some));
+        }
+        trials
+    };
+    names.iter().map(|name| (name.clone(), of(name))).collect()
 }
 
 fn text(bytes: &[u8]) -> Expr {
