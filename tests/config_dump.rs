@@ -946,3 +946,26 @@ fn values_shown_by_type_are_the_defaults_of_integers_and_truth_values() {
         ["true def=1 (valid)", "true def=0 (invalid)", "true def=0 (invalid)"]
     );
 }
+
+#[test]
+fn long_chains_and_values_that_grow_line_by_line_take_no_square_of_time() {
+    let chain: String = (1..=30_000).map(|n| format!("M{n} = $(m{})$(SUFFIX)\n", n - 1)).collect();
+    let grown = "A = $(a)x\n".repeat(20_000);
+    let place = Place::new(&format!(
+        "SUFFIX =\nM0 = 1\n{chain}A = y\n{grown}A = $(A)$(M0)\nL0 = $(M30000)$(L1)\nL1 = $(L0)\n"
+    ));
+    let (out, said, status) = place.run(["M30000", "A"]);
+    let expected = format!("1\ny{}1\n", "x".repeat(20_000));
+    assert!(status == 0 && said.is_empty() && out == expected, "{status} {said} {}", out.len());
+    let (_, said, status) = place.run(["L0"]);
+    assert!(status != 0 && said.contains("L0 -> L1 -> L0"), "{status} {said}");
+}
+
+#[test]
+fn lint_of_a_log_shows_some_warnings_and_how_many_there_are() {
+    let place = Place::new(&"11/22/26 21:00:00 (pid:1) started\n".repeat(5000));
+    let (_, said, status) = place.run(["lint"]);
+    assert_eq!(status, 1, "{}", said.len());
+    assert!(said.contains("the first 100 of 5000 warnings are shown\n"), "{said}");
+    assert_eq!(said.matches("obsolete use of ':'").count(), 100);
+}

@@ -5,11 +5,14 @@
 //! the first dollar that could still matter, which gives the same result, and expansion always ends: a name that comes
 //! up inside its own value, too many replacements or too long a result are errors that name the chain.
 
+mod regions;
+
 use std::borrow::Cow;
 use std::fmt;
 
 use bstr::BString;
 
+use self::regions::Regions;
 use crate::classad::ClassAd;
 use crate::config::functions;
 use crate::config::reference::{Function, Reference, is_dollar, next_reference};
@@ -251,7 +254,7 @@ pub fn expand_self<'t>(
             return Ok(text.into());
         };
         let value = functions::file_value(&mut expander, &text, &found)?;
-        expander.count_replacement(text.len() + value.len(), &[])?;
+        expander.count_replacement(text.len() + value.len(), &Regions::default())?;
         from = first.unwrap_or(found.dollar).min(found.dollar);
         let value = value.into_owned();
         text.splice(found.dollar..found.end, value);
@@ -329,7 +332,7 @@ impl<'a> Expander<'a> {
         }
     }
 
-    fn count_replacement(&mut self, length: usize, inside: &[Region]) -> Result<(), ExpandError> {
+    fn count_replacement(&mut self, length: usize, inside: &Regions) -> Result<(), ExpandError> {
         self.replaced += 1;
         let kind = match (self.replaced > MAX_REPLACEMENTS, length > MAX_LENGTH) {
             (false, false) => return Ok(()),
@@ -340,8 +343,20 @@ impl<'a> Expander<'a> {
     }
 
     /// The names that lead to a place.
-    fn chain_with(&self, inside: &[Region]) -> Vec<BString> {
-        self.chain.iter().cloned().chain(inside.iter().map(|region| region.name.clone())).collect()
+    fn chain_with(&self, inside: &Regions) -> Vec<BString> {
+        self.chain.iter().chain(inside.names()).cloned().collect()
+    }
+
+    /// Refuses a name that comes up inside its own value.
+    fn check_cycle(&self, name: &[u8], inside: &Regions) -> Result<(), ExpandError> {
+        let is_name = |outer: &BString| caseless::eq(outer, name);
+        if !inside.has(name) && !self.chain.iter().any(is_name) {
+            return Ok(());
+        }
+        let chain = self.chain_with(inside);
+        let from = chain.iter().position(is_name).unwrap_or_default();
+        let chain = chain.into_iter().skip(from).chain([name.into()]).collect();
+        Err(ExpandError { kind: ExpandErrorKind::Cycle, chain })
     }
 
     /// Expands as ordinary values are: always the leftmost reference of the whole text.
@@ -351,7 +366,7 @@ impl<'a> Expander<'a> {
         }
         let mut done: Vec<u8> = Vec::new();
         let mut rest = FrontBuffer::new(text);
-        let mut regions: Vec<Region> = Vec::new();
+        let mut regions = Regions::default();
         let mut has_dollar_macro = false;
         loop {
             let mut first = None;
@@ -378,25 +393,18 @@ impl<'a> Expander<'a> {
                 ..found
             };
             let (start, tail) = (done.len() + found.dollar, rest.text().len() - found.end);
-            regions.retain(|region| region.start <= start && region.tail <= tail);
+            regions.around(start, tail);
 
             let mut name = None;
             if found.function == Function::Plain {
                 let (looked_up, _) = found.name_and_default(rest.text());
-                let active = |outer: &BString| caseless::eq(outer, looked_up);
-                let mut names = self.chain.iter().chain(regions.iter().map(|region| &region.name));
-                if let Some(at) = names.position(active) {
-                    let mut chain = self.chain_with(&regions).split_off(at);
-                    chain.push(looked_up.into());
-                    return Err(ExpandError { kind: ExpandErrorKind::Cycle, chain });
-                }
+                self.check_cycle(looked_up, &regions)?;
                 name = Some(BString::from(looked_up));
             }
             // What functions look up is inside of everything that surrounds them.
             let outer = self.chain.len();
-            let names = regions.iter().map(|region| region.name.clone());
             if !matches!(found.function, Function::Plain | Function::Env) {
-                self.chain.extend(names);
+                self.chain.extend(regions.names().cloned());
             }
             let value = functions::file_value(self, rest.text(), &found)?;
             self.chain.truncate(outer);
@@ -411,7 +419,7 @@ impl<'a> Expander<'a> {
             rest.replace(found.dollar, found.end, &value);
             let taken = !self.took_default && memchr::memchr(b'$', &value).is_some();
             if let Some(name) = name.filter(|_| taken) {
-                regions.push(Region { name, start, tail });
+                regions.push(name, start, tail);
             }
         }
         if has_dollar_macro {
@@ -423,7 +431,7 @@ impl<'a> Expander<'a> {
     /// Expands as `-macro` does: on from the last replacement, `$(DOLLAR)` stays. A function that fails ends it.
     fn text(&mut self, text: &[u8]) -> Result<(BString, u32), ExpandError> {
         let mut text = text.to_vec();
-        let mut regions: Vec<Region> = Vec::new();
+        let mut regions = Regions::default();
         let mut mask = TopLevel::default();
         let mut from = 0;
         loop {
@@ -433,23 +441,16 @@ impl<'a> Expander<'a> {
                 break;
             };
             let (start, tail) = (found.dollar, text.len() - found.end);
-            regions.retain(|region| region.start <= start && region.tail <= tail);
+            regions.around(start, tail);
             let mut name = None;
             if found.function == Function::Plain {
                 let (looked_up, _) = found.name_and_default(&text);
-                let active = |outer: &BString| caseless::eq(outer, looked_up);
-                let mut names = self.chain.iter().chain(regions.iter().map(|region| &region.name));
-                if let Some(at) = names.position(active) {
-                    let mut chain = self.chain_with(&regions).split_off(at);
-                    chain.push(looked_up.into());
-                    return Err(ExpandError { kind: ExpandErrorKind::Cycle, chain });
-                }
+                self.check_cycle(looked_up, &regions)?;
                 name = Some(BString::from(looked_up));
             }
             let outer = self.chain.len();
-            let names = regions.iter().map(|region| region.name.clone());
             if !matches!(found.function, Function::Plain | Function::Env) {
-                self.chain.extend(names);
+                self.chain.extend(regions.names().cloned());
             }
             let value = functions::text_value(self, &text, &found)?;
             self.chain.truncate(outer);
@@ -466,7 +467,7 @@ impl<'a> Expander<'a> {
             let refers = !self.took_default && memchr::memchr(b'$', &value).is_some();
             text.splice(found.dollar..found.end, value);
             if let Some(name) = name.filter(|_| refers) {
-                regions.push(Region { name, start, tail });
+                regions.push(name, start, tail);
             }
             from = found.dollar;
         }
@@ -488,15 +489,6 @@ fn replace_dollars(text: &mut Vec<u8>) {
     }
     done.extend_from_slice(rest.text());
     *text = done;
-}
-
-/// A part of the text that came from one name.
-struct Region {
-    name: BString,
-    /// Its first byte, counted from the start of the whole text.
-    start: usize,
-    /// How many bytes follow it.
-    tail: usize,
 }
 
 /// A text that is replaced at its front without moving its tail.

@@ -391,6 +391,22 @@ impl MacroSet {
         });
     }
 
+    /// Adds to the value of a name, where neither the old value nor that it was read is kept; says whether it did.
+    pub(crate) fn append(&mut self, name: &[u8], more: &[u8], place: Place) -> bool {
+        let is_watched = self.use_counts.is_some() || self.string_pool.is_some() || self.record_replacements;
+        let Some(at) = with_key(b"", name, |key| self.index.get(key).copied()) else { return false };
+        let current = &mut self.entries[at as usize].current;
+        let length = current.raw.len();
+        if is_watched || length == 0 || self.history + length + 64 <= MAX_HISTORY {
+            return false;
+        }
+        let mut raw = std::mem::take(&mut current.raw);
+        raw.extend_from_slice(more);
+        self.history += length;
+        self.insert(name, raw, place);
+        true
+    }
+
     /// Puts another value in the place of each, of those that count no more, too.
     pub(crate) fn rewrite_values(&mut self, value: &Rewrite<'_>) {
         for entry in &mut self.entries {

@@ -9,7 +9,7 @@ use crate::config::condition::{IfError, IfStack, if_keyword};
 use crate::config::expand::{self, ExpandError, MacroSource, Message};
 use crate::config::lines::{CommentMode, LogicalLine, LogicalLines};
 use crate::config::load::{ErrorPlace, Loader, Stop};
-use crate::config::macro_set::{MacroSet, Place, SourceId, Who};
+use crate::config::macro_set::{Found, MacroSet, Place, SourceId, Who};
 use crate::config::statement::{self, Keyword, NoOperator, Operator, Split};
 use crate::config::template::is_space;
 use crate::text::{Span, caseless};
@@ -422,6 +422,9 @@ impl Loader<'_> {
 
     /// Puts self references in and stores the value.
     pub(crate) fn define(&mut self, name: &[u8], value: &[u8], place: Place) -> Result<(), ExpandError> {
+        if self.append(name, value, place) {
+            return Ok(());
+        }
         let mut messages = Vec::new();
         let source = SetSource { set: &self.set, who: &self.who, world: self.world };
         let raw =
@@ -434,6 +437,21 @@ impl Loader<'_> {
         }
         self.insert(name, raw, place);
         Ok(())
+    }
+
+    /// Puts plain text behind the value of a name for `NAME = $(NAME)text`, in place once the older values are no longer kept:
+    /// a list that is made of very many such lines would otherwise be copied by each of them.
+    fn append(&mut self, name: &[u8], value: &[u8], place: Place) -> bool {
+        let more = value.strip_prefix(b"$(").filter(|rest| caseless::starts_with(rest, name));
+        let more = more.and_then(|rest| rest[name.len()..].strip_prefix(b")"));
+        let Some(more) = more.filter(|more| memchr::memchr(b'$', more).is_none()) else { return false };
+        match self.set.peek(name, &self.who, self.world) {
+            Some(Found::Set(entry)) if caseless::eq(&entry.name, name) => {
+                let (length, has_dollar) = (entry.raw().len(), memchr::memchr(b'$', entry.raw()).is_some());
+                length + more.len() <= expand::MAX_LENGTH && !has_dollar && self.set.append(name, more, place)
+            }
+            _ => false,
+        }
     }
 
     /// Expands a piece of a statement; an expansion without end stops reading.

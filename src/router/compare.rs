@@ -1,6 +1,7 @@
 //! Whether two routers do the same with a job: the same route, the same copy. The limits of routes are compared as they
 //! stand, since one job alone meets none.
 
+mod alike;
 mod asked;
 mod limits;
 mod names;
@@ -11,9 +12,9 @@ use std::collections::BTreeMap;
 use bstr::BString;
 
 use super::translate::{Part, Stage, TranslateError, Watcher};
-use super::{Choice, Chooser, Knobs, RouteState, RouteTable, Translator};
+use super::{Choice, Chooser, Knobs, Route, RouteState, RouteTable, Translator};
 use crate::classad::{ClassAd, mode};
-use crate::config::MacroSource;
+use crate::config::View;
 use crate::quirks::Quirks;
 use crate::transform::compare::{same, shrink};
 use crate::transform::cover::{Cover, Seen};
@@ -29,7 +30,7 @@ pub struct Side<'a> {
     /// Its parameters.
     pub knobs: &'a Knobs,
     /// Its configuration.
-    pub config: &'a dyn MacroSource,
+    pub config: &'a View<'a>,
     /// What it did so far.
     pub met: RefCell<Met>,
 }
@@ -107,13 +108,21 @@ pub struct Comparison<'a> {
     pub quirks: Quirks,
     /// Names of routes of the first, and what they are called in the second: those that are not called the same.
     renamed: Vec<(BString, BString)>,
+    /// Whether both configurations set the same.
+    is_config_alike: bool,
+    /// Whether both do the same to a job before and after its route.
+    is_frame_alike: bool,
 }
 
 impl<'a> Comparison<'a> {
     /// Two routers that have done nothing yet.
     pub fn new(left: Side<'a>, right: Side<'a>, world: &'a dyn World, quirks: Quirks) -> Self {
         let renamed = names::renamed(left.table, right.table);
-        Comparison { left, right, world, quirks, renamed }
+        let is_config_alike = alike::is_config_alike(left.config, right.config);
+        let mut both =
+            Comparison { left, right, world, quirks, renamed, is_config_alike, is_frame_alike: false };
+        both.is_frame_alike = both.frame_is_alike();
+        both
     }
 }
 
@@ -215,7 +224,7 @@ impl Comparison<'_> {
         }
         base.set("Owner", "user");
         let mut cover = Cover::new(base, self.world);
-        [&self.left, &self.right].into_iter().for_each(|side| side.ask(&mut cover));
+        [&self.left, &self.right].into_iter().for_each(|side| side.ask(self, &mut cover));
         self.oppose(&mut cover);
         cover
     }
@@ -225,7 +234,8 @@ impl Comparison<'_> {
         for side in [&self.left, &self.right] {
             let met = side.met.borrow();
             let first = side.ways().next().map(|(_, _, within)| within).unwrap_or_default();
-            for transform in side.table.pre.iter().chain(&side.table.post) {
+            let around = side.table.pre.iter().chain(&side.table.post);
+            for transform in around.filter(|_| !self.is_frame_alike) {
                 met.seen.conditions(
                     &transform.name,
                     &side.called("transform", &transform.name),
@@ -233,7 +243,7 @@ impl Comparison<'_> {
                     cover,
                 );
             }
-            for (_, route, within) in side.ways() {
+            for (_, route, within) in side.ways().filter(|(_, route, _)| !self.has_alike(route)) {
                 met.seen.conditions(&route.name, &side.called("route", &route.name), &within, cover);
             }
         }
@@ -242,7 +252,10 @@ impl Comparison<'_> {
     /// What no job was found for, by name: a difference there was not looked for.
     pub fn unreached(&self, cover: &Cover<'_>) -> Vec<String> {
         let mut lines = cover.unreached();
-        [&self.left, &self.right].into_iter().for_each(|side| side.unreached(&mut lines));
+        let is_alike = |route: &Route| self.has_alike(route);
+        for side in [&self.left, &self.right] {
+            side.unreached((self.is_frame_alike, &is_alike), &mut lines);
+        }
         lines.dedup();
         lines
     }

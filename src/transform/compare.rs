@@ -129,6 +129,13 @@ impl<'a> Comparison<'a> {
         (left != right).then_some((left, right))
     }
 
+    /// Whether the two are one, apart from where they stand and what they are called.
+    pub fn is_alike(&self) -> bool {
+        let mut both = self.left.transforms.iter().zip(self.right.transforms);
+        self.left.transforms.len() == self.right.transforms.len()
+            && both.all(|(left, right)| left.has_same_requirements(right) && left.has_same_statements(right))
+    }
+
     /// The difference on this ad, if there is one. Two failures for the same reason are the same.
     ///
     /// # Errors
@@ -163,6 +170,7 @@ impl<'a> Comparison<'a> {
                         expr: requirements.expr.clone(),
                         is_condition: true,
                         within: Vec::new(),
+                        is_alike: false,
                     });
                 }
                 let within = requirements.map(|requirements| Goal::new(&requirements.expr, Want::TRUE));
@@ -203,7 +211,7 @@ impl<'a> Comparison<'a> {
     /// Conditions of `if` that were never true, or never false, by name.
     pub fn unreached(&self, names: [&str; 2]) -> Vec<String> {
         let sides = [&self.left, &self.right].into_iter().zip(names);
-        sides.flat_map(|(side, name)| side.seen.borrow().unreached(name)).collect()
+        sides.flat_map(|(side, name)| side.seen.borrow().unreached(name, &|_| false)).collect()
     }
 }
 

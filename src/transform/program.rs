@@ -61,6 +61,37 @@ impl Transform {
         self.program.steps.iter().map(|step| &step.line)
     }
 
+    /// Whether another has the same condition.
+    pub fn has_same_requirements(&self, other: &Transform) -> bool {
+        let [left, right] = [self, other].map(|it| it.envelope.requirements.as_ref().map(|it| &it.expr));
+        left == right
+    }
+
+    /// Whether another does the same, for which its statements are the same; not where what they include or iterate over counts too.
+    pub fn has_same_statements(&self, other: &Transform) -> bool {
+        let includes = |it: &Transform| {
+            let mut statements = it.statements();
+            statements
+                .any(|(_, statement)| matches!(statement, Statement::Directive(Directive::Include { .. })))
+        };
+        let is_plain = |it: &Transform| it.envelope.iteration.is_none() && !includes(it);
+        is_plain(self)
+            && is_plain(other)
+            && self.envelope.universe == other.envelope.universe
+            && self.lines().map(|line| &line.text).eq(other.lines().map(|line| &line.text))
+    }
+
+    /// Whether a statement refers to a macro or function of macros other than `$(MY.ATTRIBUTE)`.
+    pub fn refers_to_macros(&self) -> bool {
+        let refers = |text: &[u8]| {
+            text.find_iter("$").any(|at| {
+                let rest = text[at..].trim_start_with(|c| c == '$' || c == '_' || c.is_ascii_alphanumeric());
+                rest.starts_with(b"(") && !rest.get(..4).is_some_and(|it| it.eq_ignore_ascii_case(b"(MY."))
+            })
+        };
+        self.lines().any(|line| refers(&line.text))
+    }
+
     /// The files that its `include` statements name, as far as that is known without macros.
     pub fn included_files(&self) -> impl Iterator<Item = BString> {
         self.statements().filter_map(|(_, statement)| match statement {

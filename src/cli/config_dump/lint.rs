@@ -87,11 +87,15 @@ pub(super) fn run(request: &Request, world: &dyn World, session: &Session) -> an
     if let Some(error) = attempt.error.as_ref().filter(|error| error.place.is_none()) {
         return Err(unreadable(error).into());
     }
-    for warning in &attempt.warnings {
+    let warnings = attempt.warnings.len();
+    for warning in attempt.warnings.iter().take(MOST_WARNINGS) {
         session.warn(&match request.redact {
             true => secrets.sweep(&warning.text).to_string(),
             false => warning.to_string(),
         });
+    }
+    if warnings > MOST_WARNINGS {
+        session.warn(&format!("the first {MOST_WARNINGS} of {warnings} warnings are shown"));
     }
     let subject = Subject::new(&attempt.config, world);
     let scope = Scope::of(&attempt, &request.files);
@@ -121,6 +125,8 @@ pub(super) fn run(request: &Request, world: &dyn World, session: &Session) -> an
 
 /// So many findings are shown; a text that has more is hardly a configuration.
 const MOST: usize = 1000;
+/// So many warnings of the reading are shown before them.
+const MOST_WARNINGS: usize = 100;
 
 /// Prints findings and a summary; the status is 1 if there are any, 4 if only something could not be looked at.
 fn tell(

@@ -83,6 +83,9 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
     };
     let names = [arguments.left.display().to_string(), arguments.right.display().to_string()];
     let names = [names[0].as_str(), names[1].as_str()];
+    if comparison.is_alike() {
+        return Looked::given(arguments, difference)?.tell_alike("ad", arguments, &[]);
+    }
     let mut cover = comparison.cover(names, &world);
     let looked = Looked::all(arguments, &mut cover, difference, |cover| comparison.evaluated(names, cover))?;
     if let Some(found) = looked.found {
@@ -108,6 +111,35 @@ pub(super) struct Looked<D> {
 }
 
 impl<D> Looked<D> {
+    /// Only reads the given ads, for two that are one: what goes wrong with them is told.
+    pub(super) fn given(
+        arguments: &Arguments,
+        difference: impl Fn(&ClassAd) -> anyhow::Result<Option<D>>,
+    ) -> anyhow::Result<Self> {
+        let Given { given, found, .. } = Given::read(arguments, difference)?;
+        Ok(Looked { given, made: 0, found })
+    }
+
+    /// Says that the two are one.
+    pub(super) fn tell_alike(
+        &self,
+        what: &str,
+        arguments: &Arguments,
+        routes: &[String],
+    ) -> anyhow::Result<Status> {
+        if arguments.output.json || arguments.output.jsonl {
+            let mut answer =
+                serde_json::json!({ "same": true, "given": self.given, "generated": 0, "unreached": [] });
+            if !routes.is_empty() {
+                answer["routes"] = serde_json::json!(routes);
+            }
+            print_json(&answer.to_string(), arguments)?;
+        } else if !arguments.output.quiet {
+            println(&format!("the two say the same: no {what} can make a difference"))?;
+        }
+        Ok(Status::Done)
+    }
+
     /// Looks for a difference on the given ads, on those that make each condition true and false, and on some made by chance, until
     /// there is one. `evaluated` adds what was met meanwhile.
     pub(super) fn all(

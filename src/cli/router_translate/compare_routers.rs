@@ -35,14 +35,18 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
         routes.iter().try_for_each(|line| println(line))?;
     }
     let limits = comparison.limits();
-    let mut cover = comparison.cover();
     let difference = |ad: &ClassAd| Ok(comparison.difference(ad));
+    let is_usable = comparison.left.is_usable() || comparison.right.is_usable();
+    if limits.is_empty() && is_usable && comparison.is_alike() {
+        return Looked::given(arguments, difference)?.tell_alike("job", arguments, &routes);
+    }
+    let mut cover = comparison.cover();
     let looked = Looked::all(arguments, &mut cover, difference, |cover| comparison.evaluated(cover))?;
     if let Some(found) = looked.found {
         return tell(arguments, (&routes, &limits), comparison.shrink(found));
     }
     let mut unreached = comparison.unreached(&cover);
-    if !comparison.left.is_usable() && !comparison.right.is_usable() {
+    if !is_usable {
         unreached =
             vec!["neither of the two has a route that a job may get: there is nothing to compare".into()];
         if is_text && limits.is_empty() {

@@ -3,23 +3,18 @@
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
-use bstr::ByteSlice;
+use bstr::{BString, ByteSlice};
 
 use super::{Comparison, Side};
 use crate::classad::Expr;
-use crate::config::MacroSource;
+use crate::config::View;
 use crate::router::route::Steer;
 use crate::router::{Knobs, Route, RouteTable};
 use crate::transform::cover::{Condition, Cover, Goal, Names, Opposed, Want, spoken_of};
 
 impl Side<'_> {
     /// A router that has done nothing yet.
-    pub fn new<'a>(
-        name: &'a str,
-        table: &'a RouteTable,
-        knobs: &'a Knobs,
-        config: &'a dyn MacroSource,
-    ) -> Side<'a> {
+    pub fn new<'a>(name: &'a str, table: &'a RouteTable, knobs: &'a Knobs, config: &'a View<'a>) -> Side<'a> {
         Side { name, table, knobs, config, met: RefCell::default() }
     }
 
@@ -64,24 +59,37 @@ impl Side<'_> {
     }
 
     /// Hands everything that this router asks of a job to `cover`.
-    pub(super) fn ask(&self, cover: &mut Cover<'_>) {
-        let mut ask = |name: String, expr: &Expr, is_condition, within: &[Goal]| {
-            cover.condition(Condition { name, expr: expr.clone(), is_condition, within: within.to_vec() });
+    pub(super) fn ask(&self, both: &Comparison<'_>, cover: &mut Cover<'_>) {
+        let mut ask = |name: String, expr: &Expr, (is_condition, is_alike), within: &[Goal]| {
+            let (expr, within) = (expr.clone(), within.to_vec());
+            cover.condition(Condition { name, expr, is_condition, within, is_alike });
         };
         if let Some(constraint) = self.constraint() {
-            ask(format!("{}: JOB_ROUTER_SOURCE_JOB_CONSTRAINT", self.name), &constraint, true, &[]);
+            let is_alike = both.left.constraint() == both.right.constraint();
+            ask(
+                format!("{}: JOB_ROUTER_SOURCE_JOB_CONSTRAINT", self.name),
+                &constraint,
+                (true, is_alike),
+                &[],
+            );
         }
         for (_, route, within) in self.ways() {
             let name = self.called("route", &route.name);
+            let is_alike = both.has_alike(route);
             if let Some((expr, around)) = route.requirements().zip(within.split_last()) {
-                ask(format!("{name}: REQUIREMENTS"), expr, true, around.1);
+                ask(
+                    format!("{name}: REQUIREMENTS"),
+                    expr,
+                    (true, is_alike && both.asks_alike(route)),
+                    around.1,
+                );
             }
             let values = [("SharedX509UserProxy", &route.shared_proxy), ("SendIDTokens", &route.send_tokens)];
             let steers = steers(route).map(|(what, steer)| (what, steer, true)).into_iter();
             for (what, steer, is_condition) in steers.chain(values.map(|(what, steer)| (what, steer, false)))
             {
                 if let Some(expr) = &steer.expr {
-                    ask(format!("{name}: {what}"), expr, is_condition, &within);
+                    ask(format!("{name}: {what}"), expr, (is_condition, is_alike), &within);
                 }
             }
         }
@@ -91,7 +99,7 @@ impl Side<'_> {
             if let Some(requirements) = &transform.envelope.requirements {
                 let name = format!("{}: REQUIREMENTS", self.called("transform", &transform.name));
                 // It sees the copy: whether it was applied is noted where that is made.
-                ask(name, &requirements.expr, false, &first);
+                ask(name, &requirements.expr, (false, both.is_frame_alike), &first);
             }
         }
         let around: BTreeSet<_> = around.flat_map(spoken_of).collect();
@@ -101,10 +109,20 @@ impl Side<'_> {
     }
 
     /// Routes that no job got, and transforms that were always applied or never.
-    pub(super) fn unreached(&self, lines: &mut Vec<String>) {
+    /// What the two have in common is left out: it is no difference.
+    pub(super) fn unreached(
+        &self,
+        (is_frame_alike, is_alike): (bool, &dyn Fn(&Route) -> bool),
+        lines: &mut Vec<String>,
+    ) {
         let met = self.met.borrow();
-        lines.extend(met.seen.unreached(self.name));
-        for (at, route, _) in self.ways() {
+        let known: Vec<&BString> = {
+            let routes = self.table.routes.iter().filter(|route| is_alike(route)).map(|route| &route.name);
+            let around = self.table.pre.iter().chain(&self.table.post).filter(|_| is_frame_alike);
+            routes.chain(around.map(|transform| &transform.name)).collect()
+        };
+        lines.extend(met.seen.unreached(self.name, &|transform| known.contains(&transform)));
+        for (at, route, _) in self.ways().filter(|(_, route, _)| !is_alike(route)) {
             let never = route
                 .requirements()
                 .and_then(Expr::as_literal)
@@ -123,7 +141,7 @@ impl Side<'_> {
                 None | Some(None) => {}
             }
         }
-        for transform in self.table.pre.iter().chain(&self.table.post) {
+        for transform in self.table.pre.iter().chain(&self.table.post).filter(|_| !is_frame_alike) {
             let seen = met.transforms.get(&transform.name).copied().unwrap_or_default();
             let asked =
                 transform.envelope.requirements.as_ref().is_some_and(|it| it.expr.as_literal().is_none());

@@ -3,7 +3,7 @@
 use bstr::{BString, ByteSlice};
 
 use super::{Comparison, Side};
-use crate::config::expand;
+use crate::config::{MacroSource, expand};
 use crate::hook::HookType;
 use crate::router::{Knobs, Route};
 use crate::text::caseless;
@@ -78,7 +78,7 @@ impl Comparison<'_> {
             let knobs = hooks.map(|hook| hook.knob(keyword)).into_iter();
             for knob in knobs.chain([[keyword.as_slice(), b"_ATTRS_TO_COPY"].concat().into()]) {
                 let value = |side: &Side<'_>| {
-                    let raw = side.config.raw(&knob)?.into_owned();
+                    let raw = MacroSource::raw(side.config, &knob)?.into_owned();
                     let value = expand::expand_value(&knob, &raw, side.config, self.world, &mut |_| {});
                     Some(value.unwrap_or_else(|_| raw.into()))
                 };

@@ -46,6 +46,8 @@ pub struct Condition {
     pub is_condition: bool,
     /// What must hold for it to be asked at all.
     pub within: Vec<Goal>,
+    /// Whether both sides are known to ask the same and to go on in the same way: then it need not be reached.
+    pub is_alike: bool,
 }
 
 /// Attributes that something looks at without comparing them.
@@ -323,6 +325,9 @@ impl<'a> Cover<'a> {
     pub fn unreached(&self) -> Vec<String> {
         let mut lines = Vec::new();
         for Tested { condition, leaves, seen, .. } in &self.conditions {
+            if condition.is_alike {
+                continue;
+            }
             let name = &condition.name;
             let mut line = |part: String, seen: &[bool; 2]| {
                 let missing = match seen {

@@ -34,15 +34,24 @@ impl Seen {
         for (keyword, attribute, text) in self.evaluated.get(transform).into_iter().flatten() {
             if let Ok((expr, _)) = Expr::parse_prefix(text, Dialect::new_syntax()) {
                 let name = format!("{name}: {keyword} {attribute}");
-                cover.condition(Condition { name, expr, is_condition: false, within: within.to_vec() });
+                cover.condition(Condition {
+                    name,
+                    expr,
+                    is_condition: false,
+                    within: within.to_vec(),
+                    is_alike: false,
+                });
             }
         }
     }
 
     /// The `if` lines that depend on the ad and went only one way, by name.
-    pub fn unreached(&self, name: &str) -> Vec<String> {
-        let one_way =
-            self.conditions.iter().filter(|((_, _, text), seen)| depends(text) && **seen != [true; 2]);
+    /// Transforms that are `known` to do the same in both are left out.
+    pub fn unreached(&self, name: &str, known: &dyn Fn(&BString) -> bool) -> Vec<String> {
+        let one_way = self
+            .conditions
+            .iter()
+            .filter(|((transform, _, text), seen)| depends(text) && **seen != [true; 2] && !known(transform));
         one_way
             .map(|((transform, number, text), seen)| {
                 let missing = if seen[0] { "false" } else { "true" };

@@ -1,0 +1,51 @@
+//! The parts of a text under expansion that came from names, each within the one before it.
+
+use bstr::BString;
+use rustc_hash::FxHashSet;
+
+/// A part of the text that came from one name.
+struct Region {
+    name: BString,
+    /// Its first byte, counted from the start of the whole text.
+    start: usize,
+    /// How many bytes follow it.
+    tail: usize,
+}
+
+/// Parts within one another, the outermost first. A long chain of names makes as many, so that none is looked for one by one.
+#[derive(Default)]
+pub(super) struct Regions {
+    nested: Vec<Region>,
+    /// The names, in small letters.
+    names: FxHashSet<Vec<u8>>,
+}
+
+impl Regions {
+    /// Leaves those that hold a reference with so many bytes before and behind it.
+    pub(super) fn around(&mut self, start: usize, tail: usize) {
+        while let Some(last) = self.nested.pop_if(|last| last.start > start || last.tail > tail) {
+            self.names.remove(&last.name.to_ascii_lowercase());
+        }
+    }
+
+    /// The place of a name is one of its own, within all that are left.
+    pub(super) fn push(&mut self, name: BString, start: usize, tail: usize) {
+        self.names.insert(name.to_ascii_lowercase());
+        self.nested.push(Region { name, start, tail });
+    }
+
+    /// Whether a name has such a part.
+    pub(super) fn has(&self, name: &[u8]) -> bool {
+        !self.names.is_empty() && self.names.contains(&name.to_ascii_lowercase())
+    }
+
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.nested.len()
+    }
+
+    /// The names, the outermost first.
+    pub(super) fn names(&self) -> impl Iterator<Item = &BString> {
+        self.nested.iter().map(|region| &region.name)
+    }
+}
