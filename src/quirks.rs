@@ -127,6 +127,8 @@ quirks! {
         "settings and job attributes that are of no use end the starter by an exception where they are first read", "c41; EXCEPT in the starter";
     ExecuteUnchecked, "execute-unchecked",
         "an EXECUTE that is not there is no reason to use another directory", "c41 011, 020";
+    LeftUnnoted, "left-unnoted",
+        "a starter notes nowhere what it makes: what a killed one leaves behind, nobody removes", "starter.cpp";
     ScratchMadeAsCondor, "scratch-made-as-condor",
         "as root the scratch directory is made as the condor account", "starter.cpp createTempExecuteDir";
     SuspendSignalsIgnored, "suspend-signals-ignored",

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::live::Live;
 use crate::os::process_table;
-use crate::quirks::Quirks;
+use crate::quirks::Quirk;
 use crate::runner::journal::{JournalError, JournalFile};
 use crate::starter::Left;
 
@@ -70,7 +70,7 @@ pub(super) fn all_in(directory: &Path) -> Vec<(PathBuf, i32)> {
 impl Live<'_> {
     /// Begins the state file. 25.14 has none.
     pub(super) fn begin_state(&mut self) {
-        if self.job.quirks == Quirks::Reference {
+        if self.job.quirks.has(Quirk::LeftUnnoted) {
             return;
         }
         let top = &self.job.sandbox.top;
