@@ -46,6 +46,7 @@ complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcomman
 complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand transform" -l set -d 'Set a macro before each ad, as NAME=VALUE of condor_transform_ads does' -r
 complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand transform" -l ads -l in -d 'Read ads from FILE (\'-\' is standard input, which is read when no file is named)' -r -F
 complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand transform" -l out -d 'Write the ads to FILE' -r -F
+complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand transform" -l threads -d 'Work with N threads where what is written of an ad depends on no other [default: one a processor]' -r
 complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand transform" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
 complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand transform" -l set-knob -d 'Set a knob above all files; may be repeated' -r
 complete -c htc-router-translate -n "__fish_htc_router_translate_using_subcommand transform" -l color -d 'Use colours: auto, always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set or TERM is `dumb`'

@@ -253,3 +253,26 @@ fn a_command_without_its_arguments_is_told_what_it_needs() {
         assert!(said.lines().any(|line| line.trim_end().ends_with(fix)), "{rules}: {said}");
     }
 }
+
+#[test]
+fn several_threads_transform_and_tell_as_one_does() {
+    let ad = |number: u32| match number {
+        7_000 | 25_000 => format!("A = {number}\nThen = \"+\"\n\n"),
+        9_000 | 28_000 => format!("A = {number}\nbad line {number}\n\n"),
+        11_000 | 29_000 => format!("A = {number}\nFails = 1\n\n"),
+        _ => format!("A = {number}\nOwner = \"o{number}\"\n\n"),
+    };
+    let ads: String = (0..30_000).map(ad).collect();
+    let rules = "m = 1$(MY.A)\nSET B $(m)\nEVALSET C $(MY.Then:1)\nEVALSET D Owner\nRENAME Owner Old\n\
+                 if defined MY.Fails\n  if A == 1\n  endif\nendif\n";
+    for more in [&["--jsonl"][..], &["--quiet"], &["--quirks", "reference"], &["--strict-input"]] {
+        let with = |threads| transform(rules, &ads, &[&["--threads", threads][..], more].concat());
+        let (status, out, err) = with("1");
+        assert!(out.len() > 300_000 && err.contains("ads:27002:") && err.contains("EVALSET"), "{err}");
+        for threads in ["2", "5"] {
+            let several = with(threads);
+            assert!((several.0, &several.1) == (status, &out), "{more:?} {threads}: {}", several.1.len());
+            assert_eq!(several.2, err, "{more:?} {threads}");
+        }
+    }
+}

@@ -1,9 +1,9 @@
 //! `htc-router-translate transform`: ads in, transformed ads out.
 
-use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::io::{self, BufWriter, Read, Write};
+use std::num::NonZero;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -14,17 +14,21 @@ use clap::Args;
 use super::iteration;
 use super::rules::{self, Loaded, RulesOptions};
 use crate::classad::format::list::{ListForm, ListWriter, Order};
-use crate::classad::stream::AdReader;
-use crate::classad::{ClassAd, Context as Eval, explain};
+use crate::classad::stream::{AdReader, Form};
+use crate::classad::{ClassAd, Context as Eval};
 use crate::cli::common::{
     ClockOptions, ConfigOptions, OutputOptions, Problem, QuirksOptions, Session as Program, Sink, Status,
-    overwritten,
+    overwritten, threads,
 };
-use crate::cli::transform_report::{self as report, Difference, Steps, Story};
-use crate::config::MacroSource;
+use crate::cli::transform_report::{self as report, Difference};
+use crate::config::{Config, MacroSource, View};
 use crate::os::RealWorld;
 use crate::transform::lint::{self, Severity};
-use crate::transform::{Event, Failure, Line, Observer, Plan, ProblemKind, Session, Transform};
+use crate::transform::{Plan, Session, Transform};
+use watch::{Note, Watch};
+
+mod together;
+mod watch;
 
 /// Options of the verb.
 #[derive(Args, Debug)]
@@ -49,6 +53,9 @@ pub(super) struct Arguments {
     /// Tell on standard error what each ad gained, lost and changed
     #[arg(long)]
     diff: bool,
+    /// Work with N threads where what is written of an ad depends on no other [default: one a processor]
+    #[arg(long, value_name = "N", hide_short_help = true)]
+    threads: Option<NonZero<usize>>,
     /// Write XML
     #[arg(long, conflicts_with_all = ["json", "jsonl", "long", "new"], hide_short_help = true)]
     xml: bool,
@@ -79,14 +86,9 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
     let view = config.as_ref().map(|config| config.view(&world));
     let mut loaded = rules::load(&arguments.rules, view.as_ref(), &world, program)?;
     refuse_bad_statements(&loaded, &world, program)?;
-    let transforms: Vec<Transform> = loaded.transforms.drain(..).map(|(transform, _)| transform).collect();
-    let mut session = Session::new(&world, view.as_ref().map(|view| view as &dyn MacroSource));
-    session.quirks = arguments.quirks.quirks;
-    session.commands = arguments.rules.commands();
-    for (name, value) in &arguments.macros {
-        session.macros.set(name.as_bytes(), value.as_str());
-    }
-    session.macros.commit();
+    let mut transforms: Vec<Transform> =
+        loaded.transforms.drain(..).map(|(transform, _)| transform).collect();
+    let mut session = arguments.session(&world, view.as_ref());
     let mut observer = Watch::new(arguments, program);
     let plan = iteration::plan(&mut session, &transforms, loaded.stdin.as_mut(), &mut observer)?;
     if let Some(turns) = plan.as_ref().map(Plan::turns).filter(|turns| *turns >= MANY_TURNS) {
@@ -106,7 +108,8 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
     let mut run = Run {
         program,
         arguments,
-        transforms: &transforms,
+        config: config.as_ref(),
+        transforms: &mut transforms,
         plan,
         writer: Out::new(arguments),
         out: BufWriter::with_capacity(256 * 1024, out),
@@ -136,6 +139,18 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
 }
 
 impl Arguments {
+    /// What transforms are applied with.
+    fn session<'w>(&self, world: &'w RealWorld, view: Option<&'w View<'w>>) -> Session<'w> {
+        let mut session = Session::new(world, view.map(|view| view as &dyn MacroSource));
+        session.quirks = self.quirks.quirks;
+        session.commands = self.rules.commands();
+        for (name, value) in &self.macros {
+            session.macros.set(name.as_bytes(), value.as_str());
+        }
+        session.macros.commit();
+        session
+    }
+
     /// The files of ads.
     fn inputs(&self) -> Vec<&Path> {
         let mut inputs: Vec<&Path> = self.ads.iter().chain(&self.files).map(PathBuf::as_path).collect();
@@ -195,24 +210,25 @@ fn refuse_bad_statements(loaded: &Loaded, world: &RealWorld, program: &Program) 
     Ok(())
 }
 
-struct Run<'a> {
+struct Run<'a, W> {
     program: &'a Program,
     arguments: &'a Arguments,
-    transforms: &'a [Transform],
+    config: Option<&'a Config>,
+    transforms: &'a mut [Transform],
     plan: Option<Plan>,
     writer: Out,
-    out: BufWriter<Sink>,
+    out: W,
     observer: Watch<'a>,
     number: u64,
     failed: usize,
     malformed: usize,
 }
 
-impl Run<'_> {
+impl<W: Write + Send> Run<'_, W> {
     fn input(&mut self, path: &Path, session: &mut Session<'_>, loaded: &mut Loaded) -> anyhow::Result<()> {
         let stdin = path == Path::new("-");
         let shown = if stdin { "<stdin>".to_owned() } else { path.display().to_string() };
-        let read: Box<dyn Read> = match (stdin, loaded.stdin.take()) {
+        let read: Box<dyn Read + Send> = match (stdin, loaded.stdin.take()) {
             (true, Some(rest)) => Box::new(io::Cursor::new(rest)),
             (true, None) => Box::new(io::stdin()),
             (false, kept) => {
@@ -221,25 +237,48 @@ impl Run<'_> {
                 Box::new(File::open(path).with_context(problem)?)
             }
         };
-        let mut reader = AdReader::new(BufReader::with_capacity(256 * 1024, read), None)
-            .exact(self.arguments.strict_input);
-        while let Some(record) =
-            reader.next_ad().with_context(|| Problem::unreadable(format!("cannot read '{shown}'")))?
-        {
-            for error in &record.errors {
-                self.malformed += 1;
-                let error = report::malformed(error, &shown);
-                if self.arguments.strict_input {
-                    return Err(error);
-                }
-                self.program.report(&error);
+        // The reader has a buffer of its own.
+        let mut reader = AdReader::new(read, None).exact(self.arguments.strict_input);
+        let problem = || Problem::unreadable(format!("cannot read '{shown}'"));
+        let threads = threads(self.arguments.threads);
+        self.observer.input = shown.clone();
+        if threads > 1 && self.is_independent() && reader.detect().with_context(problem)? == Form::Long {
+            return self.together(reader, threads);
+        }
+        self.all(&mut reader, session)
+    }
+
+    /// Whether what is written and told of an ad depends on no other ad, so that several threads may work.
+    fn is_independent(&self) -> bool {
+        let Arguments { trace, diff, xml, new, output, clock, .. } = self.arguments;
+        // Random numbers from a seed follow one another.
+        let one_by_one = !(*trace || *diff || *xml || *new || output.json) && clock.seed.is_none();
+        one_by_one && self.plan.is_none() && self.transforms.iter().all(Transform::includes_nothing)
+    }
+
+    /// Transforms the ads of a stream.
+    fn all<R: Read>(&mut self, reader: &mut AdReader<R>, session: &mut Session<'_>) -> anyhow::Result<()> {
+        let problem = Problem::unreadable(format!("cannot read '{}'", self.observer.input));
+        loop {
+            let record = match reader.next_ad() {
+                Ok(Some(record)) => record,
+                Ok(None) => return Ok(()),
+                Err(error) => return Err(error).context(problem),
+            };
+            self.malformed += record.errors.len();
+            let is_refused = self.arguments.strict_input && !record.errors.is_empty();
+            for error in record.errors {
+                self.observer.note(Note::Malformed(error))?;
+            }
+            // Whoever keeps the notes tells why.
+            if is_refused {
+                return Ok(());
             }
             self.number += 1;
             let mut ad = record.ad;
             self.ad(&mut ad, session)?;
             reader.reuse(ad);
         }
-        Ok(())
     }
 
     fn ad(&mut self, ad: &mut ClassAd, session: &mut Session<'_>) -> anyhow::Result<()> {
@@ -264,7 +303,7 @@ impl Run<'_> {
         let before = self.arguments.diff.then(|| ad.clone());
         let mut applied = Vec::new();
         let mut failure = None;
-        for transform in self.transforms {
+        for transform in &*self.transforms {
             if !session.matches(transform, ad) {
                 self.observer.skipped(transform, &Eval::new(session.world).my(ad));
                 continue;
@@ -279,10 +318,12 @@ impl Run<'_> {
         session.macros.rewind(start);
         if let Some(failure) = &failure {
             self.failed += 1;
-            self.observer.failed(failure, self.number);
+            self.observer.failed(failure, self.number)?;
         }
         let difference = before.map(|before| Difference::between(&before, ad));
-        self.tell(difference.as_ref());
+        if !self.writer.is_record() {
+            self.observer.tell(self.number, difference.as_ref());
+        }
         if failure.is_none() {
             let told = self.observer.take_steps();
             let written = self.writer.write(ad, &applied, told, difference, &mut self.out);
@@ -290,128 +331,10 @@ impl Run<'_> {
         }
         Ok(())
     }
-
-    fn tell(&mut self, difference: Option<&Difference>) {
-        if self.writer.is_record() {
-            return;
-        }
-        let mut text = self.observer.take_story();
-        if let Some(difference) = difference {
-            text.push_str(&difference.to_string());
-        }
-        if !text.is_empty() {
-            self.program.tell(&format!("ad {}\n{text}", self.number));
-        }
-    }
-}
-
-/// Listens to transforms: problems are told once for each place, stories and steps are kept if wanted.
-struct Watch<'a> {
-    program: &'a Program,
-    told: HashSet<(String, u32, String)>,
-    /// Lines of which it was told once why their value is undefined.
-    undefined: HashSet<(usize, u32)>,
-    /// How often a statement could not do what was asked.
-    broken: usize,
-    story: Option<Story>,
-    steps: Option<Steps>,
-}
-
-impl<'a> Watch<'a> {
-    fn new(arguments: &Arguments, program: &'a Program) -> Self {
-        let records = arguments.output.json || arguments.output.jsonl;
-        Watch {
-            program,
-            told: HashSet::new(),
-            undefined: HashSet::new(),
-            broken: 0,
-            story: (arguments.trace && !records).then(Story::default),
-            steps: (arguments.trace && records).then(Steps::default),
-        }
-    }
-
-    fn begins(&mut self, transform: &Transform) {
-        if let Some(story) = &mut self.story {
-            story.text.push_str(&format!("transform {}\n", transform.name));
-        }
-    }
-
-    fn skipped(&mut self, transform: &Transform, seen: &Eval<'_>) {
-        let Some(requirements) = transform.envelope.requirements.as_ref().filter(|_| self.wants_steps())
-        else {
-            return;
-        };
-        let reason = explain::first_not_true(seen, &requirements.expr).map(|clause| clause.to_string());
-        if let Some(story) = &mut self.story {
-            let (line, text) = (&requirements.line, &requirements.text);
-            story.text.push_str(&format!(
-                "transform {} does not apply: {}:{}: REQUIREMENTS {text}\n",
-                transform.name, line.source.name, line.number
-            ));
-            if let Some(reason) = &reason {
-                story.text.push_str(&format!("  {reason}\n"));
-            }
-        }
-        if let Some(steps) = &mut self.steps {
-            steps.skipped(transform, requirements, reason.as_deref());
-        }
-    }
-
-    fn failed(&mut self, failure: &Failure, ad: u64) {
-        let key = (failure.line.source.name.clone(), failure.line.number, failure.to_string());
-        if self.told.insert(key) {
-            let error = report::failure(failure, Status::No);
-            self.program.report(&error.context(format!("ad {ad} is left out")));
-        }
-    }
-
-    fn take_story(&mut self) -> String {
-        self.story.as_mut().map(|story| std::mem::take(&mut story.text)).unwrap_or_default()
-    }
-
-    fn take_steps(&mut self) -> Option<Vec<serde_json::Value>> {
-        self.steps.as_mut().map(|steps| std::mem::take(&mut steps.records))
-    }
-}
-
-impl Observer for Watch<'_> {
-    fn wants_steps(&self) -> bool {
-        self.story.is_some() || self.steps.is_some()
-    }
-
-    fn wants_reason(&self, line: &Line) -> bool {
-        self.wants_steps() || (self.told.len() < MOST_TOLD && !self.undefined.contains(&place(line)))
-    }
-
-    fn event(&mut self, line: &Line, event: Event<'_>) {
-        if let Event::Problem(problem) = &event {
-            let key = (line.source.name.clone(), line.number, problem.kind.to_string());
-            if matches!(problem.kind, ProblemKind::Undefined { .. }) {
-                self.undefined.insert(place(line));
-            }
-            self.broken += usize::from(problem.kind.is_failure());
-            if self.told.len() < MOST_TOLD && self.told.insert(key) {
-                self.program.report(&report::problem(line, problem, Status::No));
-            }
-        }
-        if let Some(steps) = &mut self.steps {
-            steps.event(line, event);
-        } else if let Some(story) = &mut self.story {
-            story.event(line, event);
-        }
-    }
-}
-
-/// A line, by its source and number.
-fn place(line: &Line) -> (usize, u32) {
-    (std::sync::Arc::as_ptr(&line.source).addr(), line.number)
 }
 
 /// How many wrong statements are told before the first ad.
 const MOST_STATEMENTS: usize = 100;
-
-/// How many different problems are told: a stream of a million ads may have a problem each.
-const MOST_TOLD: usize = 1000;
 
 /// Writes what came out: ads in one of the four forms, or records of an ad with its story.
 enum Out {
