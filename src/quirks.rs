@@ -203,6 +203,8 @@ quirks! {
         "a container that is not known to have ended is not removed", "docker_proc.cpp";
     DockerEndsSilent, "docker-ends-silent",
         "without a shadow a job over the memory of its container, or one that cannot be inspected, ends without a word", "docker_proc.cpp";
+    DockerPauseAssumed, "docker-pause-assumed",
+        "a container that docker does not pause counts as suspended all the same", "docker_proc.cpp Suspend";
     DockerTestFromPath, "docker-test-from-path",
         "the start-up test runs `docker` from PATH, not DOCKER", "c24 012, 013, 018";
     SingularityImageDefault, "singularity-image-default",

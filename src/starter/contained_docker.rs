@@ -424,7 +424,7 @@ impl Starter<'_> {
         if exit != Some(Exit::Code(0)) && std::mem::take(&mut self.container.pauses) && self.suspended {
             let reason = "docker does not pause the container: the job goes on".to_owned();
             out.push(Action::Tell(Notice::Warning(reason)));
-            if self.quirks != Quirks::Reference {
+            if !self.quirks.has(Quirk::DockerPauseAssumed) {
                 self.suspended = false;
                 out.push(Action::Tell(Notice::JobSuspended(false)));
             }
