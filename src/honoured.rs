@@ -128,9 +128,9 @@ mod tests {
         assert_eq!(standing("SLOT_TYPE_12_START"), Some(Standing::Honoured));
         assert_eq!(standing("SLOT_TYPE_12"), Some(Standing::Honoured));
         assert_eq!(standing("SLOT3_2_PREEMPT"), Some(Standing::Honoured));
-        assert_eq!(standing("SLOT_TYPE_1_CONSUMPTION_POLICY"), Some(Standing::Told));
+        assert_eq!(standing("SLOT_TYPE_1_CONSUMPTION_POLICY"), Some(Standing::Honoured));
         assert_eq!(standing("FARM_HOOK_FETCH_WORK"), Some(Standing::Honoured));
-        assert_eq!(standing("BENCHMARKS_MIPS_EXECUTABLE"), Some(Standing::Told));
+        assert_eq!(standing("BENCHMARKS_MIPS_EXECUTABLE"), Some(Standing::Honoured));
         assert_eq!(standing("STARTD_CRON_GPU_EXECUTABLE"), Some(Standing::Honoured));
         assert_eq!(standing("NEGOTIATOR_INTERVAL"), Some(Standing::Elsewhere));
         assert_eq!(standing("MY_OWN_KNOB"), None);

@@ -97,6 +97,13 @@ quirks! {
     DeviceIndexIsTruth, "device-index-is-truth",
         "`gpus=1:1` takes the first card of which properties are known, not the second: a number that is not 0 is true for each",
         "ResAttributes.cpp DevIdMatches";
+    BenchmarkOnce, "benchmark-once",
+        "Benchmarking is left at the next look while the programs run; RunBenchmarks counts again after another change of activity",
+        "p01, p84";
+    BackfillDead, "backfill-dead",
+        "the startd as it is delivered refuses BACKFILL_SYSTEM = BOINC, and as root the client never starts", "p10c";
+    ConsumptionDropsRequire, "consumption-drops-require",
+        "with a consumption policy RequireGPUs of a job is not looked at", "Resource.cpp create_dslot";
     StartSyntaxSilent, "start-syntax-silent",
         "a START that does not parse becomes `error` without a message: the slot never matches", "p55 28";
     NumCpusZero, "num-cpus-zero",

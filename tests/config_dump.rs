@@ -721,7 +721,7 @@ fn here_says_that_a_number_is_another_than_the_default() {
 
 #[test]
 fn here_says_what_is_set_and_not_done_and_what_is_for_others() {
-    let config = "START = true\nENABLE_BACKFILL = True\nUSE_PID_NAMESPACES = false\nNEGOTIATOR_INTERVAL = 20\n\
+    let config = "START = true\nPROPORTIONAL_SWAP_ASSIGNMENT = True\nUSE_PID_NAMESPACES = false\nNEGOTIATOR_INTERVAL = 20\n\
                   BASE_CGROUP = $(NAME)\nNAME = htcondor\nMY_OWN = 1\nNEGOTIATOR_NAME = n\nMAX_STARTD_LOG = 5\n";
     let place = Place::new(config);
     let (out, err, status) = place.run(["lint", "--here"]);
@@ -732,8 +732,8 @@ fn here_says_what_is_set_and_not_done_and_what_is_for_others() {
     );
     assert_eq!(
         out,
-        "DIR/condor_config:2:19: ENABLE_BACKFILL is not done here: the startd of a pool would run backfill jobs on idle slots \
-         [not-done]\n    ENABLE_BACKFILL = True\n                      ^~~~\n\
+        "DIR/condor_config:2:32: PROPORTIONAL_SWAP_ASSIGNMENT is not done here: the startd of a pool would share swap space between \
+         slots as memory [not-done]\n    PROPORTIONAL_SWAP_ASSIGNMENT = True\n                                   ^~~~\n\
          not here, but for logs of daemons: MAX_STARTD_LOG (DIR/condor_config:9)\n\
          not here, but for negotiator: NEGOTIATOR_INTERVAL (DIR/condor_config:4), NEGOTIATOR_NAME (DIR/condor_config:8)\n"
     );

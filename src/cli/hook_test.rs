@@ -102,6 +102,8 @@ enum Verb {
     StartdCron(cron::CronArgs),
     /// A cron job of the schedd, or its whole list
     ScheddCron(cron::CronArgs),
+    /// A benchmark of the startd, or its whole list
+    Benchmark(cron::CronArgs),
     /// Run suites of cases, cron jobs among them
     Run(suites::RunArgs),
     /// Print a first suite for a hook or cron job
@@ -139,6 +141,7 @@ fn run(matches: &ArgMatches, session: &Session) -> anyhow::Result<Status> {
         Verb::Finalize(options) => one(HookType::JobFinalize, options),
         Verb::Cleanup(options) => one(HookType::JobCleanup, options),
         Verb::StartdCron(args) => cron::run(&shared, CronManager::Startd, args, session),
+        Verb::Benchmark(args) => cron::run(&shared, CronManager::Benchmarks, args, session),
         Verb::ScheddCron(args) => cron::run(&shared, CronManager::Schedd, args, session),
         Verb::Run(args) => suites::run(&shared, args, session),
         Verb::Init(args) => init::init(args),

@@ -17,6 +17,8 @@ pub enum CronManager {
     Startd,
     /// The access point's.
     Schedd,
+    /// The execution point's benchmarks, all of them run on demand.
+    Benchmarks,
 }
 
 impl CronManager {
@@ -25,6 +27,7 @@ impl CronManager {
         match self {
             CronManager::Startd => "STARTD_CRON",
             CronManager::Schedd => "SCHEDD_CRON",
+            CronManager::Benchmarks => "BENCHMARKS",
         }
     }
 
@@ -43,7 +46,11 @@ impl CronManager {
     /// The load that all running jobs together may make. The manual of STARTD_CRON says 0.2, the code 0.1.
     pub fn max_load(self, knobs: &dyn Knobs) -> f64 {
         let knob = format!("{}_MAX_JOB_LOAD", self.prefix());
-        knobs.get(knob.as_bytes()).and_then(|text| real(&text)).unwrap_or(0.1).clamp(0.01, 1000.0)
+        let default = match self {
+            CronManager::Startd | CronManager::Schedd => 0.1,
+            CronManager::Benchmarks => 1.0,
+        };
+        knobs.get(knob.as_bytes()).and_then(|text| real(&text)).unwrap_or(default).clamp(0.01, 1000.0)
     }
 }
 
@@ -251,6 +258,9 @@ impl CronJob {
             |item: &str, problem: &str| Err(CronSkipped { knob: knob(item), problem: problem.to_owned() });
         let Some(executable) = get("EXECUTABLE") else { return skip("EXECUTABLE", "it is not set") };
         let mut job = CronJob::new(name, &executable);
+        if manager == CronManager::Benchmarks {
+            (job.mode, job.load) = (CronMode::OnDemand, 1.0);
+        }
         if let Some(mode) = get("MODE") {
             match CronMode::from_name(&mode) {
                 Some(mode) => job.mode = mode,
@@ -279,6 +289,9 @@ impl CronJob {
                 }
                 Err(problem) => return skip("PERIOD", &problem),
             },
+        }
+        if manager == CronManager::Benchmarks && job.mode != CronMode::OnDemand {
+            return skip("MODE", "a benchmark is run on demand: its mode is OnDemand");
         }
         if let Some(text) = get("ARGS") {
             match arguments::parse_v1_raw_or_v2_quoted(&text) {
@@ -310,9 +323,9 @@ impl CronJob {
             *place = if quirks.has(Quirk::CronBoolFirstLetter) { first } else { meant };
         }
         if let Some(load) = get("JOB_LOAD") {
-            job.load = real(&load).unwrap_or(0.01).clamp(0.0, 100.0);
+            job.load = real(&load).unwrap_or(job.load).clamp(0.0, 100.0);
         }
-        if let Some(text) = get("SLOTS").filter(|_| manager == CronManager::Startd) {
+        if let Some(text) = get("SLOTS").filter(|_| manager != CronManager::Schedd) {
             for item in list::split(&text) {
                 match number::integer_prefix(item) {
                     Some((slot, _)) if item.first().is_some_and(u8::is_ascii_digit) => job.slots.push(slot),
@@ -326,7 +339,7 @@ impl CronJob {
                 }
             }
         }
-        if let Some(text) = get("METRICS").filter(|_| manager == CronManager::Startd) {
+        if let Some(text) = get("METRICS").filter(|_| manager != CronManager::Schedd) {
             job.read_metrics(&text);
         }
         job.config_val = get("CONFIG_VAL_PROG").unwrap_or_default();

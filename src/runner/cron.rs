@@ -353,7 +353,9 @@ impl CronRunner {
         }
         for block in blocks {
             let published = match self.surroundings.manager {
-                CronManager::Startd => self.ads.publish(&job, &block, self.auto_publish, now, world),
+                CronManager::Startd | CronManager::Benchmarks => {
+                    self.ads.publish(&job, &block, self.auto_publish, now, world)
+                }
                 CronManager::Schedd => self.ads.publish_untagged(&job, &block, now),
             };
             self.told.push_back(CronTold::Published { job: job.name.clone(), block: published });

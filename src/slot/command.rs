@@ -50,7 +50,8 @@ pub struct ClaimRequest {
     /// The job as the schedd shows it.
     pub job: ClassAd,
     /// Seconds without a word from the claimer after which an idle claim ends: the alive interval times
-    /// MAX_CLAIM_ALIVES_MISSED. An activated claim has the job's JobLeaseDuration, where it has one.
+    /// MAX_CLAIM_ALIVES_MISSED; 0 for those of the configuration. An activated claim has the job's JobLeaseDuration, where it has
+    /// one.
     pub lease: i64,
     /// Name of the schedd; may be empty.
     pub schedd: BString,
@@ -108,6 +109,9 @@ impl ExecutionPoint {
     fn request_claim(&mut self, key: SlotKey, mut request: ClaimRequest) {
         let ExecutionPoint { core, slots, .. } = self;
         core.counters.claim_requests.count(core.now.epoch());
+        if request.lease == 0 {
+            request.lease = core.settings.claim_lease;
+        }
         let Some(slot) = slots.get_mut(&key) else { return };
         if let Some(reason) = slot.refuses_claims(core) {
             return core.warn(Some(key), format!("claim refused: {reason}"));
@@ -165,6 +169,9 @@ impl Slot {
         if self.state == State::Preempting {
             return Some("the slot still preempts its last job");
         }
+        if self.state == State::Backfill && self.destination == Some(State::Claimed) {
+            return Some("the slot is claimed already, and its backfill client is being ended");
+        }
         let near_end = core.drain.is_on() && core.drain.coordinated < END_OF_DRAINING;
         near_end.then_some("the slot is drained")
     }
@@ -172,6 +179,9 @@ impl Slot {
     /// Whether the slot's Requirements hold for the job (`willingToRun`); undefined is no.
     fn is_willing_to_run(&mut self, core: &Core, job: &ClassAd) -> bool {
         self.restore_requirements(core);
+        let world = Frozen { world: &*core.world, now: core.now };
+        let taken = if self.kind == SlotKind::Dynamic { self.with_consumption(job, &world) } else { None };
+        let job = taken.as_ref().unwrap_or(job);
         self.look(core, Some(job), |context| context.boolean("Requirements")) == Some(true)
     }
 
@@ -184,7 +194,11 @@ impl Slot {
             }
             // Somebody who may take over has been found: nobody else is wanted.
             State::Claimed => self.set_available(false),
-            State::Matched | State::Preempting | State::Backfill | State::Drained => {
+            State::Backfill => {
+                self.match_ends = Some(core.alarm(core.settings.match_timeout));
+                self.leave_backfill(core, State::Matched, "matched");
+            }
+            State::Matched | State::Preempting | State::Drained => {
                 core.warn(Some(self.key), format!("a match comes in state {} and is not used", self.state));
             }
         }
@@ -220,6 +234,9 @@ impl Slot {
         claim.take_request(request, rank, &world);
         self.current = Some(claim);
         self.match_ends = None;
+        if self.state == State::Backfill {
+            return self.leave_backfill(core, State::Claimed, "claiming protocol successful");
+        }
         self.change(core, State::Claimed, Activity::Idle, "claiming protocol successful");
         if self.state != State::Claimed {
             self.change(core, State::Owner, Activity::Idle, "claiming protocol failed");

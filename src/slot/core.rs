@@ -5,6 +5,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::backfill::Backfill;
+use super::benchmarks::Benchmarks;
 use super::claim::{Claim, Kind};
 use super::claim_id::ClaimId;
 use super::cron_ads::CronAds;
@@ -35,6 +37,8 @@ pub(super) struct Core {
     pub drain: Drain,
     /// What cron jobs have published.
     pub cron: CronAds,
+    pub benchmarks: Benchmarks,
+    pub backfill: Backfill,
     /// Devices that went off line since the start.
     pub offline: Offline,
     /// What has changed of the machine's resources since the start: Total<Tag>, Offline<Tag>.
@@ -70,6 +74,7 @@ pub(super) struct Core {
 impl Core {
     pub(super) fn new(settings: Arc<Settings>, world: Rc<dyn World>, now: Now) -> Self {
         let cron = CronAds::new(settings.quirks);
+        let benchmarks = Benchmarks::new(settings.quirks);
         Core {
             settings,
             world,
@@ -83,6 +88,8 @@ impl Core {
             draining: DrainEstimate::default(),
             drain: Drain::default(),
             cron,
+            benchmarks,
+            backfill: Backfill::default(),
             offline: Offline::new(),
             resources: ClassAd::new(),
             poll_at: None,
@@ -130,6 +137,7 @@ impl Core {
     /// Merges what cron jobs have published for a slot into its ad.
     pub(super) fn merge_cron(&self, ad: &mut ClassAd) {
         let world = Frozen { world: &*self.world, now: self.now };
+        self.benchmarks.ads.merge_into(ad, &world);
         self.cron.merge_into(ad, &world);
     }
 

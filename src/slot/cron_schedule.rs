@@ -38,6 +38,8 @@ pub enum CronEvent {
     TimePasses,
     /// Conditions may have changed: benchmarks ended.
     MayStart,
+    /// All jobs that are run on demand are to run.
+    Demanded,
     /// A run that was to start could not.
     NotStarted(CronRun),
     /// A run has completed a block of output.
@@ -184,6 +186,14 @@ impl CronSchedule {
             }
             CronEvent::TimePasses => self.time_passes(now, may_start, &mut out),
             CronEvent::MayStart => self.schedule(now, may_start, &mut out),
+            CronEvent::Demanded => {
+                for entry in &mut self.entries {
+                    if entry.job.mode == CronMode::OnDemand && entry.state == State::Idle {
+                        entry.state = State::Ready;
+                    }
+                }
+                self.schedule(now, may_start, &mut out);
+            }
             CronEvent::NotStarted(run) => self.not_started(now, run, may_start, &mut out),
             CronEvent::Published(run) => {
                 if let Some(entry) = self.entries.iter_mut().find(|entry| entry.has(run)) {
@@ -241,6 +251,11 @@ impl CronSchedule {
     /// How many jobs run.
     pub fn alive(&self) -> usize {
         self.entries.iter().filter(|entry| entry.is_alive()).count()
+    }
+
+    /// Whether any runs or waits to run.
+    pub fn is_busy(&self) -> bool {
+        self.entries.iter().any(|entry| entry.state != State::Idle)
     }
 
     /// The load of all that run.

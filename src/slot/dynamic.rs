@@ -99,7 +99,8 @@ impl ExecutionPoint {
         let ExecutionPoint { core, slots, .. } = self;
         let Some(parent) = slots.get_mut(&key) else { return Err("its slot is gone".into()) };
         let mut edited = job.clone();
-        let world = Frozen { world: &*core.world, now: core.now };
+        let shared = core.world.clone();
+        let world = Frozen { world: &*shared, now: core.now };
         for (name, expr) in
             ["RequestCpus", "RequestDisk", "RequestMemory"].into_iter().zip(&parent.plan.modify_request)
         {
@@ -120,11 +121,17 @@ impl ExecutionPoint {
         } else if parent.plan.must_modify || !fits(job) {
             return Err("what it asks for, rounded, is more than the slot has left".into());
         }
-        let mut amounts = {
-            let context = Context::new(&world).my(job).target(&parent.live);
-            requested(&context, &parent.amounts)?
+        let mut amounts = match parent.plan.consumption {
+            true => parent.consumption(job, &world)?,
+            false => {
+                let context = Context::new(&world).my(job).target(&parent.live);
+                requested(&context, &parent.amounts)?
+            }
         };
-        choose(&mut amounts, parent, core, job)?;
+        match super::consumption::drops_require(parent, core) {
+            true => choose(&mut amounts, parent, core, &ClassAd::new())?,
+            false => choose(&mut amounts, parent, core, job)?,
+        }
         parent.amounts.take(&amounts);
         let child = Slot::child(parent, sub, amounts, core);
         parent.refresh(core);

@@ -24,6 +24,10 @@ impl ExecutionPoint {
             self.graceful_until = Some(self.core.now.tick().plus(self.core.settings.graceful_timeout));
         }
         self.core.start_polling();
+        // A machine that nobody uses ends as it is (`startd_exit_if_idle`).
+        if !self.slots.values().any(Slot::is_claimed) {
+            return self.slots.values_mut().for_each(|slot| slot.set_available(false));
+        }
         let why = VacateReason::new("Startd was shutdown", SHUTDOWN);
         for slot in self.slots.values_mut() {
             slot.set_available(false);
@@ -32,6 +36,19 @@ impl ExecutionPoint {
             } else {
                 slot.retire(&mut self.core, false, why.clone(), reason);
             }
+        }
+    }
+
+    /// STARTD_NOCLAIM_SHUTDOWN: the end comes when no slot was claimed for so long (`ResMgr::check_use`).
+    pub(super) fn check_use(&mut self) {
+        let now = self.core.now.epoch();
+        if self.slots.values().any(Slot::is_claimed) {
+            self.last_in_use = now;
+        }
+        let Some(limit) = self.core.settings.noclaim_shutdown else { return };
+        if now - self.last_in_use > limit && self.core.shutdown.is_none() {
+            let reason = format!("no slot was claimed for {limit} s (STARTD_NOCLAIM_SHUTDOWN)");
+            self.shut_down(Shutdown::Graceful, &reason);
         }
     }
 
@@ -105,7 +122,10 @@ impl ExecutionPoint {
 
     pub(super) fn finish(&mut self) {
         let core = &mut self.core;
-        if self.slots.values().any(|slot| slot.holds_up(core.shutdown)) || core.spawning > 0 {
+        if self.slots.values().any(|slot| slot.holds_up(core.shutdown))
+            || core.spawning > 0
+            || core.backfill.is_active()
+        {
             return;
         }
         // Whoever gave a job is told what became of it however fast the end is; only what is asked for work is not heard.

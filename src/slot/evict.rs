@@ -71,6 +71,9 @@ impl Slot {
 
     /// Lets the job retire.
     pub(super) fn retire(&mut self, core: &mut Core, reversible: bool, why: VacateReason, reason: &str) {
+        if self.state == State::Backfill {
+            return self.leave_backfill(core, State::Owner, reason);
+        }
         if let Some(Change { state, activity, reason }) = self.begin_retirement(core, reversible, why, reason)
         {
             self.change(core, state, activity, reason);
@@ -121,7 +124,8 @@ impl Slot {
                 self.change(core, State::Preempting, Activity::Killing, reason);
             }
             State::Matched => self.change(core, State::Owner, Activity::Idle, reason),
-            _ => {}
+            State::Backfill => self.leave_backfill(core, State::Owner, reason),
+            State::Owner | State::Unclaimed | State::Drained => {}
         }
     }
 

@@ -21,6 +21,8 @@ pub struct ExecutionPoint {
     pub(super) slots: BTreeMap<SlotKey, Slot>,
     /// Events that wait until all starters asked for are known to run or not.
     held: VecDeque<Event>,
+    /// When a slot was claimed last, in epoch seconds.
+    pub(super) last_in_use: i64,
     /// Since when no slot has had a job.
     pub(super) idle_since: Tick,
     pub(super) end_reason: String,
@@ -50,6 +52,7 @@ impl ExecutionPoint {
             core,
             slots,
             held: VecDeque::new(),
+            last_in_use: now.epoch(),
             idle_since: now.tick(),
             end_reason: String::new(),
             graceful_until: None,
@@ -117,6 +120,16 @@ impl ExecutionPoint {
                 }
             }
             Event::Cron(ads) => self.take_cron_ads(*ads),
+            Event::Benchmarked(ads) => {
+                self.core.benchmarks.ads = *ads;
+                self.slots.values_mut().for_each(|slot| slot.rebuild(&self.core));
+            }
+            Event::BenchmarksEnded => self.benchmarks_ended(),
+            Event::StarterSpawned { starter, .. } if self.is_client(starter) => self.client_spawned(None),
+            Event::StarterFailed { starter, reason } if self.is_client(starter) => {
+                self.client_spawned(Some(&reason));
+            }
+            Event::StarterExited { starter, .. } if self.is_client(starter) => self.client_exited(),
             Event::StarterSpawned { starter, pid } => {
                 self.with_starter(starter, |slot, core| slot.spawned(core, pid));
                 self.fetch_completed_by_starter();

@@ -120,6 +120,9 @@ impl Slot {
         if self.state == State::Preempting {
             return Err("the slot still preempts its last job".into());
         }
+        if self.state == State::Backfill && self.destination == Some(State::Claimed) {
+            return Err("the slot is claimed already, and its backfill client is being ended".into());
+        }
         self.restore_requirements(core);
         if self.look(core, Some(job), |context| context.boolean("Requirements")) != Some(true) {
             let world = Frozen { world: &*core.world, now: core.now };
@@ -387,6 +390,7 @@ impl ExecutionPoint {
             State::Claimed if idle => slot.spawn(core),
             // A better ranked job waits: the policy decides what becomes of the present one.
             State::Claimed => slot.evaluate(core),
+            State::Backfill => slot.leave_backfill(core, State::Claimed, "work was fetched"),
             _ => slot.change(core, State::Claimed, Activity::Idle, "work was fetched"),
         }
     }

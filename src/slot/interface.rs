@@ -75,6 +75,10 @@ pub enum Event {
     /// Cron jobs have published something, or their ads are gone: what is merged into the slots from now on. Policy looks at
     /// it when it is evaluated next.
     Cron(Box<CronAds>),
+    /// Benchmarks have published something.
+    Benchmarked(Box<CronAds>),
+    /// All benchmarks have ended, or none could be started.
+    BenchmarksEnded,
     /// The starter asked for runs. Until this or the next is told all other events wait.
     StarterSpawned {
         /// Which starter.
@@ -166,6 +170,8 @@ pub enum Action {
     RunHook(HookCall),
     /// Kill a hook that runs; it is still answered.
     KillHook(HookRun),
+    /// Run all benchmarks. Answered by `Benchmarked` as they print, and `BenchmarksEnded`.
+    RunBenchmarks,
     /// Start a starter. Answered at once by `StarterSpawned` or `StarterFailed`, later by `StarterExited`.
     SpawnStarter(StarterCall),
     /// Send a starter a signal.
@@ -240,6 +246,8 @@ pub struct StarterCall {
     pub execute: Option<PathBuf>,
     /// The slot ad the job was accepted with; `None` with quirk `machine-ad-empty`.
     pub machine_ad: Option<Vec<u8>>,
+    /// Whether it runs the backfill client, and no job.
+    pub backfill: bool,
 }
 
 /// What a starter can be told by a signal.

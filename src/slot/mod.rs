@@ -4,10 +4,13 @@
 //! other slots need all of them. It sees no clock, no file and no process: `step(now, event) -> actions`.
 
 mod administrator;
+mod backfill;
+mod benchmarks;
 mod claim;
 mod claim_id;
 mod command;
 pub mod configure;
+mod consumption;
 mod core;
 pub mod cron_ads;
 mod cron_merge;
@@ -58,6 +61,9 @@ pub use interface::{
 pub use internal_ad::internal_ad;
 pub use layout::{FailureMode, LaidOut, Layout, SlotType, bind, lay_out};
 pub use resources::{Amounts, Custom};
-pub use settings::{Broken, CronSettings, Limits, Requirements, Settings, SlotHooks, SlotKind, SlotPlan};
+pub use settings::{
+    Backfilling, BenchmarkSettings, Broken, CronSettings, Limits, Requirements, Settings, SlotHooks,
+    SlotKind, SlotPlan,
+};
 pub use shares::{CustomShare, Share, ShareError, ShareErrorKind, Shares};
 pub use state::{Activity, State};

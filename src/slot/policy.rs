@@ -40,6 +40,8 @@ pub(super) enum Extra {
     BetterClaim,
     /// The dynamic slot goes away.
     Delete,
+    /// Backfill ends, and the slot goes back to its owner.
+    EvictBackfill,
 }
 
 impl Slot {
@@ -166,6 +168,22 @@ impl Slot {
             State::Unclaimed if self.is_owner(core) => {
                 to(State::Owner, Activity::Idle, "IS_OWNER is true", Extra::Nothing)
             }
+            State::Unclaimed
+                if core.settings.backfill.is_some()
+                    && self.truth(core, "START_BACKFILL", false) == Some(true) =>
+            {
+                to(State::Backfill, Activity::Idle, "START_BACKFILL is true", Extra::Nothing)
+            }
+            State::Backfill
+                if activity != Activity::Killing
+                    && self.truth(core, "EVICT_BACKFILL", false) == Some(true) =>
+            {
+                let (state, activity) = match activity {
+                    Activity::Idle => (State::Owner, Activity::Idle),
+                    _ => (State::Backfill, Activity::Killing),
+                };
+                to(state, activity, "EVICT_BACKFILL is true", Extra::EvictBackfill)
+            }
             _ => None,
         }
     }
@@ -274,6 +292,7 @@ impl Slot {
                 return self.begin_retirement(core, false, why, reason);
             }
             Extra::BetterClaim => self.better_claim_is_reason(core),
+            Extra::EvictBackfill => self.destination = Some(State::Owner),
         }
         if state == State::Preempting && self.state != State::Preempting {
             activity = self.preempting_activity(core);
@@ -305,11 +324,17 @@ impl Slot {
                 self.restore_requirements(core);
             }
             State::Unclaimed => {
+                self.look_at_benchmarks(core);
                 self.try_fetch(core);
                 self.restore_requirements(core);
             }
             State::Owner => self.try_fetch(core),
-            State::Backfill if self.activity != Activity::Killing => self.try_fetch(core),
+            State::Backfill if self.activity != Activity::Killing => {
+                self.try_fetch(core);
+                if self.activity == Activity::Idle {
+                    self.start_backfill(core);
+                }
+            }
             _ => {}
         }
     }
@@ -343,6 +368,12 @@ impl Slot {
             State::Backfill => true,
             _ => false,
         }
+    }
+
+    /// Whether it is in use, as STARTD_NOCLAIM_SHUTDOWN counts it (`hasAnyClaim`).
+    pub(super) fn is_claimed(&self) -> bool {
+        matches!(self.state, State::Claimed | State::Preempting)
+            || (self.state == State::Backfill && self.activity != Activity::Idle)
     }
 
     /// Whether the execution point has to wait for it before it can end.

@@ -54,6 +54,9 @@ impl ExecutionPoint {
                 slot.rebuild(&self.core);
             }
         }
+        if settings.backfill.is_none() {
+            self.end_backfill();
+        }
         self.core.update_at = Some(self.core.alarm(settings.update_interval));
         if !self.core.has_silently(Quirk::FirstFetchLate) {
             return self.evaluate_all(false);

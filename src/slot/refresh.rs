@@ -12,6 +12,7 @@ impl ExecutionPoint {
     /// Everything is measured and looked at (`eval_all`).
     pub(super) fn evaluate_all(&mut self, for_update: bool) {
         self.refresh_all();
+        self.check_use();
         let drained =
             self.slots.values().any(|slot| (slot.state, slot.activity) == (State::Drained, Activity::Idle));
         let keys: Vec<_> = self.slots.keys().copied().collect();

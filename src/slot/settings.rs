@@ -58,6 +58,15 @@ pub struct Settings {
     pub common_dynamic: ClassAd,
     /// The cron jobs.
     pub cron: CronSettings,
+    /// The benchmarks.
+    pub benchmarks: BenchmarkSettings,
+    /// Whether slots that nobody claims may run a backfill client.
+    pub backfill: Option<Backfilling>,
+    /// STARTD_NOCLAIM_SHUTDOWN, in seconds: when to end if no slot is claimed.
+    pub noclaim_shutdown: Option<i64>,
+    /// ALIVE_INTERVAL and MAX_CLAIM_ALIVES_MISSED: seconds without a word from the claimer after which an idle claim ends,
+    /// where whoever claims says nothing of it.
+    pub claim_lease: i64,
     /// Which behaviour is wanted where 25.14 and its manual differ.
     pub quirks: Quirks,
     /// When to end by itself.
@@ -77,6 +86,22 @@ pub struct CronSettings {
     pub keeps_seconds: bool,
     /// What CONDITION is evaluated in, less what changes: the ad of the daemon.
     pub daemon_ad: Arc<ClassAd>,
+}
+
+/// The benchmarks as configured.
+#[derive(Clone, Debug, Default)]
+pub struct BenchmarkSettings {
+    /// The jobs in the order of BENCHMARKS_JOBLIST, those whose program is there.
+    pub jobs: Vec<CronJob>,
+    /// BENCHMARKS_MAX_JOB_LOAD: what all that run may make together.
+    pub max_load: f64,
+}
+
+/// ENABLE_BACKFILL with BACKFILL_SYSTEM = BOINC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Backfilling {
+    /// Whether the client can never run (quirk `backfill-dead`).
+    pub dead: bool,
 }
 
 /// When the execution point ends by itself.
@@ -136,6 +161,10 @@ pub struct SlotPlan {
     pub modify_request: [Option<crate::classad::Expr>; 3],
     /// MUST_MODIFY_REQUEST_EXPRS.
     pub must_modify: bool,
+    /// CONSUMPTION_POLICY: what dynamic slots get is what Consumption<Resource> says.
+    pub consumption: bool,
+    /// NUM_CLAIMS, published beside a consumption policy.
+    pub claims: i64,
 }
 
 /// What Requirements are made of (`Reqexp.cpp`).

@@ -278,6 +278,9 @@ impl Slot {
             retirement_of(core, ad);
         }
         if self.kind == SlotKind::Partitionable {
+            if self.plan.consumption {
+                ad.set("NumClaims", self.plan.claims);
+            }
             ad.set("NumDynamicSlots", self.children.0);
             ad.set("NumDynamicSlotsTime", self.children.1);
             if settings.rollup {
@@ -322,7 +325,7 @@ impl Slot {
         // The epoch was a Thursday.
         ad.set("ClockDay", (local.div_euclid(86_400) + 4).rem_euclid(7));
         ad.set("TotalVirtualMemory", measured.virtual_memory);
-        ad.set("LastBenchmark", 0i64);
+        ad.set("LastBenchmark", core.benchmarks.last);
         ad.set("TotalSlots", core.slot_count);
         ad.set("TimeToLive", i64::from(i32::MAX));
         core.counters.publish(ad, core.current_time);

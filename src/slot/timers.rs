@@ -17,6 +17,8 @@ impl ExecutionPoint {
         let shared = [
             wakes(core.poll_at),
             wakes(core.update_at),
+            core.backfill.ending_at(),
+            core.backfill.dies_at(),
             self.graceful_until,
             self.hooks_until,
             self.idle_end().filter(|_| !core.idle_over),
@@ -31,6 +33,7 @@ impl ExecutionPoint {
 
     pub(super) fn start(&mut self) {
         self.core.update_at = Some(self.core.alarm(self.core.settings.update_interval));
+        self.tell_backfill();
         self.evaluate_all(false);
         // By the manual a fresh slot asks at once.
         let keys: Vec<_> = self.slots.keys().copied().collect();
@@ -57,6 +60,10 @@ impl ExecutionPoint {
             self.graceful_until = None;
             self.shut_down(Shutdown::Fast, "SHUTDOWN_GRACEFUL_TIMEOUT is over");
         }
+        if due(self.core.backfill.dies_at()) {
+            self.client_exited();
+        }
+        self.core.client_due();
         if self.core.is_due(self.core.update_at) {
             self.core.update_at = Some(self.core.alarm(self.core.settings.update_interval));
             self.evaluate_all(true);

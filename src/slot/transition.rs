@@ -75,7 +75,9 @@ impl Slot {
         let suggestion = self.suggest(core)?;
         if state_changes && self.state == State::Claimed && suggestion.state != State::Claimed {
             self.revert(core, was, suggestion.reason);
-            return None;
+            // Nothing would ever end what has ended: a claim that waited is refused.
+            let refused = || Change::to(State::Owner, Activity::Idle, "the claim that waited is refused");
+            return (self.state == State::Preempting).then(refused);
         }
         self.prepare(core, suggestion)
     }
@@ -147,7 +149,19 @@ impl Slot {
                 self.restore_requirements(core);
             }
             (State::Claimed, activity) => return self.enter_claimed(core, activity, state_changes),
-            (State::Unclaimed | State::Backfill, _) => self.restore_requirements(core),
+            (State::Unclaimed, _) => self.restore_requirements(core),
+            (State::Backfill, activity) => {
+                self.restore_requirements(core);
+                match activity {
+                    Activity::Idle => core.start_polling(),
+                    Activity::Killing => {
+                        if let Some(change) = self.kill_backfill(core) {
+                            return Entered::Goes(change);
+                        }
+                    }
+                    _ => {}
+                }
+            }
             (State::Matched | State::Drained, activity) => {
                 self.set_available(false);
                 if activity == Activity::Idle && self.state == State::Drained {
@@ -245,6 +259,7 @@ impl Slot {
             job: job_id(job, &world),
             execute: self.plan.execute.clone(),
             machine_ad,
+            backfill: false,
         };
         claim.starter =
             Some(super::claim::Starter { id: starter, pid: None, ending: super::claim::Ending::No });

@@ -3,7 +3,7 @@
 use super::claim::{Kind, Phase};
 use super::execution_point::ExecutionPoint;
 use super::interface::{Shutdown, SlotKey, Waits, job_id};
-use super::settings::CronSettings;
+use super::settings::{BenchmarkSettings, CronSettings};
 use super::single::Slot;
 use super::state::{Activity, State};
 use crate::classad::ClassAd;
@@ -63,6 +63,11 @@ impl ExecutionPoint {
     /// The cron jobs as configured.
     pub fn cron_settings(&self) -> &CronSettings {
         &self.core.settings.cron
+    }
+
+    /// The benchmarks as configured.
+    pub fn benchmark_settings(&self) -> &BenchmarkSettings {
+        &self.core.settings.benchmarks
     }
 
     /// How it is to end, once that is decided.

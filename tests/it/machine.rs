@@ -10,7 +10,7 @@ use htc_hooks::os::RealWorld;
 use htc_hooks::process::Exit;
 use htc_hooks::quirks::Quirks;
 use htc_hooks::slot::{
-    Action, ClaimCommand, ClaimRequest, Configured, Event, ExecutionPoint, Limits, Notice, SlotKey,
+    Action, ClaimCommand, ClaimRequest, Configured, Event, ExecutionPoint, Limits, Measured, Notice, SlotKey,
     StarterId, StarterSignal, Surroundings, configure,
 };
 use htc_hooks::time::Now;
@@ -53,6 +53,18 @@ impl Machine {
     pub(crate) fn reconfigure(&mut self, lines: &str) {
         let made = configured(lines, &self.world, self.quirks, &self.gpus);
         self.step(Event::Reconfigure(Box::new(made.settings)));
+    }
+
+    /// Others make this load; nobody touches the keyboard.
+    pub(crate) fn measure(&mut self, load: f64) {
+        let measured = Measured { load, virtual_memory: 1_000_000, ..Measured::default() };
+        self.step(Event::Measured(Box::new(measured)));
+    }
+
+    /// The backfill client ends.
+    pub(crate) fn client_ends(&mut self) {
+        let starter = self.starter.take().unwrap();
+        self.step(Event::StarterExited { starter, exit: Exit::Code(0) });
     }
 
     pub(crate) fn step(&mut self, event: Event) {

@@ -57,8 +57,10 @@ mod slot_claims;
 mod slot_gpus;
 #[cfg(feature = "cli")]
 mod slot_plan;
+mod slot_property;
 #[cfg(feature = "cli")]
 mod slot_run;
+mod slot_transitions;
 mod slot_usage;
 #[cfg(feature = "cli")]
 mod standard_output;

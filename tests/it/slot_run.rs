@@ -58,17 +58,17 @@ fn a_starter_gets_the_words_and_the_job_of_the_reference() {
 fn what_the_site_sets_and_nobody_does_is_named_when_the_run_begins() {
     let point = Point::new()
         .job("1", JOB)
-        .knob("BENCHMARKS_JOBLIST = mips\nBENCHMARKS_MIPS_EXECUTABLE = /no/mips\nENABLE_BACKFILL = true")
-        .knob("SLOT_TYPE_1_CONSUMPTION_POLICY = true\nUSE_PID_NAMESPACES = true\nSTARTD_ENFORCE_DISK_LIMITS = false")
+        .knob("HIBERNATION_PLUGIN = /no/plugin\nHIBERNATION_PLUGIN_ARGS = -x\nHIBERNATE_CHECK_INTERVAL = 60")
+        .knob("PROPORTIONAL_SWAP_ASSIGNMENT = true\nUSE_PID_NAMESPACES = true\nSTARTD_ENFORCE_DISK_LIMITS = false")
         .knob("SCHEDD_INTERVAL = 60\nCOLLECTOR_HOST = nobody\nJOB_ROUTER_NAME = other");
     let run = point.run();
     assert_eq!(run.status, Some(0), "{}", run.stderr);
     let told: Vec<&str> = run.stderr.lines().filter(|line| line.contains("not done here")).collect();
     assert_eq!(told.len(), 3, "{}", run.stderr);
     for (line, begin) in told.iter().zip([
-        "BENCHMARKS_JOBLIST, BENCHMARKS_MIPS_EXECUTABLE are not done here: the startd of a pool would run benchmarks",
-        "ENABLE_BACKFILL is not done here: the startd of a pool would run backfill jobs",
-        "SLOT_TYPE_1_CONSUMPTION_POLICY is not done here: the startd of a pool would take",
+        "HIBERNATE_CHECK_INTERVAL is not done here: the startd of a pool would put the machine to sleep",
+        "HIBERNATION_PLUGIN, HIBERNATION_PLUGIN_ARGS are not done here: the startd of a pool would put",
+        "PROPORTIONAL_SWAP_ASSIGNMENT is not done here: the startd of a pool would share",
     ]) {
         assert!(line.contains(begin), "{line}");
     }

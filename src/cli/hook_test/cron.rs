@@ -191,7 +191,7 @@ pub(super) fn merged<'a>(
     world: &RealWorld,
 ) -> Vec<Merged<'a>> {
     match manager {
-        CronManager::Startd => ads.merge_into(ad, world),
+        CronManager::Startd | CronManager::Benchmarks => ads.merge_into(ad, world),
         CronManager::Schedd => ads.merge_into_schedd(ad),
     }
 }
@@ -219,7 +219,7 @@ pub(super) fn list(
         return single(args, program, None);
     }
     let subsystem = match manager {
-        CronManager::Startd => "STARTD",
+        CronManager::Startd | CronManager::Benchmarks => "STARTD",
         CronManager::Schedd => "SCHEDD",
     };
     let who = Who { subsystem: subsystem.into(), local_name: "".into() };

@@ -90,6 +90,11 @@ fn cron_cases(manager: CronManager, case: &mut CaseWriter<'_>) {
             );
         }
         CronManager::Schedd => case("an ordinary schedd", ""),
+        CronManager::Benchmarks => {
+            case("an ordinary slot", "sample_slot = \"static\"\n");
+            case("it ends well", "expect = { exit = 0, stderr = \"\", findings = [] }\n");
+            return;
+        }
     }
     case("it ends well and prints nothing bad", "expect = { exit = 0, stderr = \"\", findings = [] }\n");
     case("a prefix", "prefix = \"Site_\"\n");

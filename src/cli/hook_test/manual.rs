@@ -37,8 +37,8 @@ pub(super) const MANUAL: Manual = Manual {
          changed attributes, paths of the hook and of the scratch directory aside; a file that its caller would refuse \
          is a change as well.",
         "A case of run names in TOML hook, type, ads (job, slot, sample_job, sample_slot, set, delete), words, env, files and \
-         what is expected (verdict, reason, code, exit, stdout, stderr, result, findings, within). Of the types startd-cron \
-         and schedd-cron hook is the program and slot the ad of the slot or the schedd; keyword is the job's NAME, and \
+         what is expected (verdict, reason, code, exit, stdout, stderr, result, findings, within). Of the types startd-cron, \
+         schedd-cron and benchmark hook is the program and slot the ad of the slot or the schedd; keyword is the job's NAME, and \
          prefix, mode, slots, metrics are its knobs; it is started once, or runs times. The verdict is published, \
          not-for-slot, nothing-published, not-started or still-running, result is about the ad that is sent afterwards. \
          These cases run one by one, behind the others.",

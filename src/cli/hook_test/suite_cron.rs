@@ -40,6 +40,7 @@ pub(super) fn manager(kind: &str) -> Option<CronManager> {
     match kind {
         "startd-cron" => Some(CronManager::Startd),
         "schedd-cron" => Some(CronManager::Schedd),
+        "benchmark" => Some(CronManager::Benchmarks),
         _ => None,
     }
 }

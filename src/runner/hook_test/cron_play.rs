@@ -261,13 +261,17 @@ impl<'a> CronPlay<'a> {
     /// The configuration was read, for the first time or again.
     pub fn configure(&mut self, list: CronList, told: &mut dyn FnMut(&Self, &PlayEvent)) {
         self.bad |= list.skipped;
-        for job in list.jobs.iter().filter(|job| job.mode == CronMode::OnDemand) {
+        let demanded = self.manager == CronManager::Benchmarks;
+        for job in list.jobs.iter().filter(|job| job.mode == CronMode::OnDemand && !demanded) {
             told(self, &PlayEvent::OnDemand(job.name.clone()));
         }
         let (daemon, now) = (self.daemon_ad(), self.now());
         let CronPlay { runner, reactor, started, plan, world, manager, .. } = self;
         let may_start = |job: &CronJob| may_start(job, *manager, &daemon, (started, plan), world);
         runner.configure(reactor, now, list.jobs, list.max_load, list.auto_publish, &may_start, *world);
+        if demanded {
+            runner.step(reactor, now, CronEvent::Demanded, &may_start, *world);
+        }
     }
 
     fn step(&mut self, event: CronEvent) {
@@ -296,7 +300,7 @@ impl<'a> CronPlay<'a> {
         let started = self.started.borrow();
         self.runner.alive() == 0
             && self.runner.schedule().jobs().all(|job| {
-                let wanted = wanted(job, &self.plan);
+                let wanted = wanted(job, self.manager, &self.plan);
                 self.blocked.contains(&job.name) || started.get(&job.name).copied().unwrap_or(0) >= wanted
             })
     }
@@ -334,9 +338,9 @@ impl<'a> CronPlay<'a> {
 }
 
 /// How often a job is to be started where no time is given.
-fn wanted(job: &CronJob, plan: &CronPlan) -> u64 {
+fn wanted(job: &CronJob, manager: CronManager, plan: &CronPlan) -> u64 {
     match job.mode {
-        CronMode::OnDemand => 0,
+        CronMode::OnDemand => u64::from(manager == CronManager::Benchmarks),
         CronMode::OneShot => plan.runs.min(1),
         CronMode::Periodic | CronMode::WaitForExit => plan.runs,
     }
@@ -352,7 +356,7 @@ fn may_start(
 ) -> bool {
     let mut started = started.borrow_mut();
     let count = started.entry(job.name.clone()).or_default();
-    if plan.seconds.is_none() && *count >= wanted(job, plan) {
+    if plan.seconds.is_none() && *count >= wanted(job, manager, plan) {
         return false;
     }
     // The schedd reads CONDITION and never evaluates it.

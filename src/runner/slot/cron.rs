@@ -13,7 +13,8 @@ use crate::slot::cron_schedule::{CronEvent, CronNote};
 use crate::slot::{Event, Shutdown, SlotKey};
 use crate::world::World;
 
-/// Whether a job's CONDITION permits it to start now; `daemon` is there when any job has one.
+/// Whether a job's CONDITION permits it to start now; `daemon` is there when any job has one. No cron job starts while the
+/// machine is measured.
 fn may_start(job: &CronJob, daemon: Option<&ClassAd>, world: &dyn World) -> bool {
     let (Some(condition), Some(daemon)) = (&job.condition, daemon) else { return true };
     Context::new(world).my(daemon).eval(condition).truth() == Some(true)
@@ -30,16 +31,18 @@ impl Live<'_> {
     pub(super) fn configure_cron(&mut self) {
         let settings = self.machine.cron_settings().clone();
         let (daemon, world) = (self.condition_ad(), self.options.world.clone());
-        let may_start = |job: &CronJob| may_start(job, daemon.as_ref(), &*world);
+        let measured = self.benchmarks.alive() > 0;
+        let may_start = |job: &CronJob| !measured && may_start(job, daemon.as_ref(), &*world);
         let (now, reactor) = (clock::now(), &mut self.reactor);
         let (jobs, load, publish) = (settings.jobs, settings.max_load, settings.auto_publish);
         self.cron.configure(reactor, now, jobs, load, publish, &may_start, &*world);
         self.cron_told();
     }
 
-    fn cron_step(&mut self, event: CronEvent) {
+    pub(super) fn cron_step(&mut self, event: CronEvent) {
         let (daemon, world) = (self.condition_ad(), self.options.world.clone());
-        let may_start = |job: &CronJob| may_start(job, daemon.as_ref(), &*world);
+        let measured = self.benchmarks.alive() > 0;
+        let may_start = |job: &CronJob| !measured && may_start(job, daemon.as_ref(), &*world);
         self.cron.step(&mut self.reactor, clock::now(), event, &may_start, &*world);
         self.cron_told();
     }
@@ -50,12 +53,16 @@ impl Live<'_> {
             return Some(event);
         }
         let (daemon, world) = (self.condition_ad(), self.options.world.clone());
-        let may_start = |job: &CronJob| may_start(job, daemon.as_ref(), &*world);
+        let measured = self.benchmarks.alive() > 0;
+        let may_start = |job: &CronJob| !measured && may_start(job, daemon.as_ref(), &*world);
         let rest = self.cron.take(&mut self.reactor, clock::now(), event, &may_start, &*world);
         let ended = self.cron_told();
         if ended && daemon.is_some() {
             // What it published last may be what another job waits for.
             self.cron_step(CronEvent::MayStart);
+        }
+        if ended && self.cron.alive() == 0 {
+            self.benchmarks_may_start();
         }
         rest
     }
@@ -65,8 +72,10 @@ impl Live<'_> {
         if self.cron.next_wake().is_some_and(|wake| wake <= clock::tick()) {
             self.cron_step(CronEvent::TimePasses);
         }
+        self.look_at_benchmarks(None);
         let ends = self.machine.shutdown();
         if ends > self.cron_ends {
+            self.look_at_benchmarks(ends);
             self.cron_ends = ends;
             self.cron_step(CronEvent::ShutDown { fast: ends == Some(Shutdown::Fast) });
         }
@@ -89,8 +98,17 @@ impl Live<'_> {
 
     /// Tells what happened, and the slots what they publish from now on; whether a run has ended.
     fn cron_told(&mut self) -> bool {
-        let (mut changed, mut ended) = (false, false);
         let told: Vec<CronTold> = self.cron.told().collect();
+        let (changed, ended) = self.tell_cron(told);
+        if changed {
+            self.step(Event::Cron(Box::new(self.cron.ads().clone())));
+        }
+        ended
+    }
+
+    /// Tells what happened; whether what they publish has changed, and whether a run has ended.
+    pub(super) fn tell_cron(&mut self, told: Vec<CronTold>) -> (bool, bool) {
+        let (mut changed, mut ended) = (false, false);
         for told in told {
             let event = |kind, name: &[u8]| Told::new(clock::now(), kind).cron(name.to_str_lossy());
             match told {
@@ -137,9 +155,6 @@ impl Live<'_> {
                 CronTold::Note(_) | CronTold::Unended { .. } | CronTold::Signalled { .. } => {}
             }
         }
-        if changed {
-            self.step(Event::Cron(Box::new(self.cron.ads().clone())));
-        }
-        ended
+        (changed, ended)
     }
 }

@@ -62,6 +62,9 @@ pub(super) struct Live<'a> {
     /// What was seen of them.
     pub(super) seen: super::usage::Seen,
     pub(super) cron: CronRunner,
+    pub(super) benchmarks: CronRunner,
+    /// Whether the machine waits for the end of benchmarks.
+    pub(super) benchmarks_asked: bool,
     /// How the cron jobs were told to end.
     pub(super) cron_ends: Option<Shutdown>,
     pub(super) waiting: VecDeque<Event>,
@@ -94,13 +97,16 @@ pub fn run(
         })?),
         None => None,
     };
-    let cron = CronRunner::new(CronSurroundings {
-        manager: CronManager::Startd,
-        environment: options.environment.for_hooks(options.quirks),
-        directory: options.log_directory.clone().unwrap_or_else(|| ".".into()),
-        identity: options.account.identity.clone(),
-        quirks: options.quirks,
-    });
+    let runner = |manager| {
+        CronRunner::new(CronSurroundings {
+            manager,
+            environment: options.environment.for_hooks(options.quirks),
+            directory: options.log_directory.clone().unwrap_or_else(|| ".".into()),
+            identity: options.account.identity.clone(),
+            quirks: options.quirks,
+        })
+    };
+    let (cron, benchmarks) = (runner(CronManager::Startd), runner(CronManager::Benchmarks));
     let mut live = Live {
         machine,
         reactor,
@@ -111,6 +117,8 @@ pub fn run(
         starters: BTreeMap::new(),
         seen: Default::default(),
         cron,
+        benchmarks,
+        benchmarks_asked: false,
         cron_ends: None,
         waiting: VecDeque::new(),
         told_of_work: BTreeSet::new(),
@@ -132,9 +140,10 @@ impl Live<'_> {
         self.tell(Told::new(clock::now(), Kind::Start));
         self.measured();
         self.configure_cron();
+        self.configure_benchmarks();
         self.step(Event::Start);
         self.look_at_cron();
-        while !self.finished || self.cron.alive() > 0 {
+        while !self.finished || self.cron.alive() + self.benchmarks.alive() > 0 {
             let end = end.filter(|_| !end_asked);
             let flush = self.events.next_flush(clock::tick());
             let again = self.unable.as_ref().map(|_| clock::tick().plus(LOOK_AGAIN));
@@ -144,6 +153,7 @@ impl Live<'_> {
                 end,
                 self.next_look(),
                 self.cron.next_wake(),
+                self.benchmarks.next_wake(),
                 flush,
                 again,
                 control,
@@ -156,7 +166,7 @@ impl Live<'_> {
                 self.warn(None, "the time given with --timeout is over: all jobs are killed");
                 self.step(Event::Shutdown(Shutdown::Fast));
             }
-            if let Some(event) = self.take_cron(event) {
+            if let Some(event) = self.take_cron(event).and_then(|event| self.take_benchmarks(event)) {
                 self.handle(event);
             }
             self.look_at_hooks();
@@ -219,6 +229,11 @@ impl Live<'_> {
             self.waiting.push_back(Event::Unable(Some(reason)));
         }
         self.waiting.push_back(event);
+        self.pass_on();
+    }
+
+    /// Gives the machine what waits for it.
+    pub(super) fn pass_on(&mut self) {
         while let Some(event) = self.waiting.pop_front() {
             let actions = self.machine.step(clock::now(), event);
             let waiting = self.machine.waiting_jobs();
@@ -241,6 +256,7 @@ impl Live<'_> {
                     self.reactor.kill(child, libc::SIGKILL, Whom::Family);
                 }
             }
+            Action::RunBenchmarks => self.run_benchmarks(),
             Action::SpawnStarter(call) => self.spawn_starter(call),
             Action::SignalStarter { starter, signal, reason } => {
                 let found = self.starters.iter().find(|(_, running)| running.starter == starter);
@@ -361,8 +377,8 @@ impl Live<'_> {
         let directory = match starters::prepare(&self.options.private, &call, &slot_name) {
             Ok(directory) => directory,
             Err(error) => {
-                self.outcome.jobs += 1;
-                self.outcome.failed += 1;
+                self.outcome.jobs += u64::from(!call.backfill);
+                self.outcome.failed += u64::from(!call.backfill);
                 let place = self.options.private.display();
                 let reason = format!("no directory for the starter can be made in '{place}': {error}");
                 return self.waiting.push_front(failed(reason));
@@ -408,8 +424,9 @@ impl Live<'_> {
                 let pid = self.reactor.pid(child).and_then(|pid| u32::try_from(pid).ok()).unwrap_or(0);
                 let event = Told::new(clock::now(), Kind::Starter).slot(&slot_name).job(&call.job).pid(pid);
                 self.tell(event);
-                self.outcome.jobs += 1;
+                self.outcome.jobs += u64::from(!call.backfill);
                 let running = Running {
+                    backfill: call.backfill,
                     starter,
                     slot: call.slot,
                     slot_name,
@@ -428,8 +445,8 @@ impl Live<'_> {
                     relay.close(&mut self.reactor);
                 }
                 let _ = std::fs::remove_dir_all(&directory);
-                self.outcome.jobs += 1;
-                self.outcome.failed += 1;
+                self.outcome.jobs += u64::from(!call.backfill);
+                self.outcome.failed += u64::from(!call.backfill);
                 let path = self.options.starter.path.display().to_string();
                 let mut reason = full_text(&error);
                 if !reason.contains(&path) {
@@ -474,7 +491,7 @@ impl Live<'_> {
             relay.close(&mut self.reactor);
         }
         let ended = starters::ended(output, exit, self.options.starter.foreign);
-        if !ended.succeeded() {
+        if !ended.succeeded() && !running.backfill {
             self.outcome.failed += 1;
         }
         let event = Told::new(now, Kind::Starter).slot(&running.slot_name).job(&running.job).pid(running.pid);
@@ -489,7 +506,9 @@ impl Live<'_> {
         {
             event = event.reason(why);
         }
-        self.tell(event);
+        if !running.backfill {
+            self.tell(event);
+        }
         let _ = std::fs::remove_dir_all(&running.directory);
         // A starter that was killed could not remove the job's directory.
         if let Some(execute) = &running.execute {
@@ -551,6 +570,7 @@ impl Live<'_> {
         }
         self.step(Event::Reconfigure(Box::new(settings)));
         self.configure_cron();
+        self.configure_benchmarks();
         Ok(())
     }
 

@@ -5,6 +5,7 @@
 
 mod account;
 mod at_rest;
+mod benchmarks;
 mod control;
 mod cron;
 mod execute;

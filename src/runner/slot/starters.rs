@@ -21,6 +21,8 @@ const RESULT_LIMIT: usize = 16 << 20;
 #[derive(Debug)]
 pub(super) struct Running {
     pub starter: StarterId,
+    /// Whether it runs the backfill client, and no job.
+    pub backfill: bool,
     pub slot: SlotKey,
     /// The slot's name at its start: a dynamic slot may be gone before it.
     pub slot_name: String,

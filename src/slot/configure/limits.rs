@@ -23,9 +23,12 @@ const WITH_EDITED_REQUESTS: &str = "MY.Cpus > 0 && \
      ifThenElse(TARGET.RequestDisk =!= UNDEFINED,TARGET.RequestDisk <= MY.Disk,FALSE))";
 
 /// The text of WithinResourceLimits on a machine with these custom resources.
-fn within_limits(knobs: &Knobs<'_>, tags: &[String]) -> String {
+fn within_limits(knobs: &Knobs<'_>, (tags, consumption): (&[String], bool)) -> String {
     if let Some(own) = knobs.string("WithinResourceLimits") {
         return own;
+    }
+    if consumption {
+        return within_consumption(tags);
     }
     let edited = knobs.boolean("STARTD_JOB_HAS_REQUEST_ATTRS", false);
     let mut text = match (edited, knobs.string("CATALOG_SPACE")) {
@@ -46,12 +49,45 @@ fn within_limits(knobs: &Knobs<'_>, tags: &[String]) -> String {
     text
 }
 
+/// The same by what a job takes (`consumptionLimitsExpression`).
+fn within_consumption(tags: &[String]) -> String {
+    let mut assets: Vec<&str> =
+        ["Cpus", "Memory", "Disk"].into_iter().chain(tags.iter().map(String::as_str)).collect();
+    assets.sort_by_key(|asset| asset.to_ascii_lowercase());
+    let part = |asset: &&str| {
+        format!(
+            "ifThenElse(TARGET._cp_orig_Request{asset} isnt UNDEFINED, TARGET.Request{asset} <= MY.{asset}, \
+             MY.Consumption{asset} <= MY.{asset})"
+        )
+    };
+    format!("({})", assets.iter().map(part).collect::<Vec<_>>().join(" && "))
+}
+
+/// `Consumption<Resource>` of a slot with a consumption policy.
+pub(super) fn consumption(
+    knobs: &Knobs<'_>,
+    tags: &[String],
+    ad: &mut ClassAd,
+) -> Result<(), ConfigureError> {
+    for asset in ["Cpus", "Memory", "Disk"].into_iter().chain(tags.iter().map(String::as_str)) {
+        let default = format!("ifthenelse(target.Request{asset} =?= undefined, 0, target.Request{asset})");
+        let expr = match knobs.parsed(&format!("CONSUMPTION_{asset}"))? {
+            Some(expr) => Some(expr),
+            None => Expr::parse(default.as_bytes()).ok(),
+        };
+        if let Some(expr) = expr {
+            ad.insert(format!("Consumption{asset}").as_str(), expr);
+        }
+    }
+    Ok(())
+}
+
 /// Requirements of a slot. Clauses that the administrator named are put into the internal ad as well.
 pub(super) fn requirements(
     knobs: &Knobs<'_>,
     kind: SlotKind,
     start: &Expr,
-    tags: &[String],
+    tags: (&[String], bool),
     internal: &mut ClassAd,
 ) -> Result<Requirements, ConfigureError> {
     let text = within_limits(knobs, tags);

@@ -9,8 +9,8 @@ use super::machine::{self, Surroundings};
 use super::{attributes, cron, hooks, layout, limits, policy, resources};
 use crate::classad::{AttrName, ClassAd, Expr};
 use crate::config::Config;
-use crate::quirks::Quirks;
-use crate::slot::settings::{Limits, Settings, SlotKind, SlotPlan};
+use crate::quirks::{Quirk, Quirks};
+use crate::slot::settings::{Backfilling, Limits, Settings, SlotKind, SlotPlan};
 use crate::world::World;
 
 /// Settings, and what is odd about the configuration they come from.
@@ -98,10 +98,39 @@ pub fn configure(
         resource_tags: tags,
         common_dynamic,
         cron,
+        benchmarks: cron::benchmarks(&global, &config.view(world), world, quirks),
+        backfill: backfill(&global, quirks),
+        noclaim_shutdown: Some(global.int("STARTD_NOCLAIM_SHUTDOWN", 0)).filter(|limit| *limit > 0),
+        claim_lease: global
+            .int("ALIVE_INTERVAL", 300)
+            .saturating_mul(global.int("MAX_CLAIM_ALIVES_MISSED", 6))
+            .max(1),
         quirks,
         limits: ends,
     };
     Ok(Configured { settings, warnings: warnings.into_inner() })
+}
+
+/// ENABLE_BACKFILL and BACKFILL_SYSTEM (`ResMgr::backfillMgrConfig`).
+fn backfill(global: &Knobs<'_>, quirks: Quirks) -> Option<Backfilling> {
+    if !global.boolean("ENABLE_BACKFILL", false) {
+        return None;
+    }
+    match global.string("BACKFILL_SYSTEM") {
+        Some(system) if system.eq_ignore_ascii_case("BOINC") => {
+            Some(Backfilling { dead: quirks.has(Quirk::BackfillDead) })
+        }
+        Some(system) => {
+            global.warn(format!(
+                "BACKFILL_SYSTEM = {system} is not known: only BOINC is; there is no backfill"
+            ));
+            None
+        }
+        None => {
+            global.warn("ENABLE_BACKFILL is true, but BACKFILL_SYSTEM is not set: there is no backfill");
+            None
+        }
+    }
 }
 
 /// What all slots are made with.
@@ -127,6 +156,10 @@ impl Maker<'_> {
         let mut statics = self.common.clone();
         statics.set("Name", format!("{id}@{}", self.host));
         laid_out.amounts.publish_static(&mut statics);
+        let consumption = kind == SlotKind::Partitionable && knobs.boolean("CONSUMPTION_POLICY", false);
+        if consumption {
+            limits::consumption(&knobs, self.tags, &mut statics)?;
+        }
         attributes::publish(&knobs, &global, quirks, &id, &mut statics);
         statics.set("SlotID", i64::from(number));
         statics.set("SlotTypeID", i64::from(type_id));
@@ -141,16 +174,21 @@ impl Maker<'_> {
         let mut internal = ClassAd::new();
         policy::publish(&knobs, &global, quirks, &mut internal)?;
         let start = policy::start(&knobs, quirks)?;
-        let requirements = limits::requirements(&knobs, kind, &start, self.tags, &mut internal)?;
+        let requirements =
+            limits::requirements(&knobs, kind, &start, (self.tags, consumption), &mut internal)?;
         for name in HEALTH {
             if let Some(expr) = internal.get(name) {
                 statics.insert(name, expr);
             }
         }
         let child_requirements = match kind {
-            SlotKind::Partitionable => {
-                limits::requirements(&knobs, SlotKind::Dynamic, &start, self.tags, &mut internal)?
-            }
+            SlotKind::Partitionable => limits::requirements(
+                &knobs,
+                SlotKind::Dynamic,
+                &start,
+                (self.tags, consumption),
+                &mut internal,
+            )?,
             SlotKind::Static | SlotKind::Dynamic => requirements.clone(),
         };
         internal.update(&statics);
@@ -172,7 +210,10 @@ impl Maker<'_> {
             child_default = hooks_of(&format!("{id}_{}", OWN_KEYWORDS + 1), Some(&id));
         }
         let modify = |name: &str| -> Option<Expr> { knobs.expr(&format!("MODIFY_REQUEST_EXPR_{name}")) };
+        let claims = knobs.int("NUM_CLAIMS", laid_out.amounts.cpus.ceil() as i64);
         Ok(SlotPlan {
+            consumption,
+            claims,
             number,
             type_id,
             kind,

@@ -55,6 +55,10 @@ pub fn compare(
     }
     if std::env::var_os("HTC_REPLAY_SAID").is_some() {
         played.said.iter().for_each(|line| println!("{}: {line}", outcome.name));
+        for (slot, changes) in &played.states {
+            let all: Vec<String> = changes.iter().map(said).collect();
+            println!("{}: {slot}: {}", outcome.name, all.join(", "));
+        }
     }
     Ok(())
 }

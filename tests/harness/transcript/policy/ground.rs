@@ -11,7 +11,7 @@ use htc_hooks::classad::format::long;
 use htc_hooks::config::{CommandPolicy, Config, LoadOptions, Who};
 use htc_hooks::os::RealWorld;
 use htc_hooks::quirks::Quirks;
-use htc_hooks::slot::{Limits, Settings, Surroundings, configure};
+use htc_hooks::slot::{BenchmarkSettings, Limits, Settings, Surroundings, configure};
 use htc_hooks::world::World;
 
 use super::super::Result;
@@ -24,6 +24,10 @@ const FIRST: &[(&str, &str)] = &[(
     "NUM_CPUS = 4\nMEMORY = 1024\nNUM_SLOTS_TYPE_1 = 2\nSLOT_TYPE_1 = cpus=1\n",
 )];
 
+/// The one recording of a startd as it is delivered, as root: no backfill client runs. The others are of one that was made so
+/// that clients do.
+const NO_CLIENT: &str = "Backfill with daemons of root: the client cannot be started; stock startd";
+
 /// A directory with the files of one recording.
 pub struct Ground {
     top: tempfile::TempDir,
@@ -32,6 +36,8 @@ pub struct Ground {
     /// Load of the recorded machine.
     pub load: f64,
     pub world: Rc<RealWorld>,
+    /// Whether a backfill client can run there.
+    backfill: bool,
 }
 
 impl Ground {
@@ -42,6 +48,7 @@ impl Ground {
             config = format!("{config}\n{first}");
         }
         let mut ground = Self::of(&config, &recording.directory.join("scripts"))?;
+        ground.backfill = recording.title != NO_CLIENT;
         ground.measured_at(recording, 0.0)?;
         Ok(ground)
     }
@@ -60,8 +67,14 @@ impl Ground {
     pub fn of(config: &str, scripts: &Path) -> Result<Self> {
         let top = tempfile::tempdir().map_err(|error| format!("a fresh directory: {error}"))?;
         let around = measured(&BTreeMap::new());
-        let mut ground =
-            Ground { top, text: String::new(), around, load: 0.0, world: Rc::new(RealWorld::new()) };
+        let mut ground = Ground {
+            top,
+            text: String::new(),
+            around,
+            load: 0.0,
+            world: Rc::new(RealWorld::new()),
+            backfill: false,
+        };
         for directory in
             ["log", "spool", "execute", "lock", "run", "state", "hook.d", "job.d", "scripts", "libexec"]
         {
@@ -126,11 +139,28 @@ impl Ground {
         loaded.map(|(config, _)| config).map_err(|error| error.to_string())
     }
 
+    /// What the recorded doubles of benchmarks print, where their calls are not recorded: the words after `echo`.
+    pub fn benchmarks(&self, settings: &BenchmarkSettings) -> Vec<(String, Vec<u8>)> {
+        let programs = settings.jobs.iter().filter_map(|job| {
+            let path = PathBuf::from(job.executable.to_str_lossy().into_owned());
+            let name = path.file_name()?.to_string_lossy().into_owned();
+            let text = fs::read_to_string(&path).ok()?;
+            let said = text.lines().filter_map(|line| line.split_once("echo ").map(|(_, said)| said));
+            let said: String = said.map(|line| format!("{}\n", line.trim_matches(['"', '\'']))).collect();
+            (!said.is_empty()).then(|| (name, said.into_bytes()))
+        });
+        programs.collect()
+    }
+
     /// The slots that the configuration makes now.
     pub fn settings(&self) -> Result<Settings> {
         let config = self.config()?;
         let made = configure(&config, &*self.world, &self.around, Quirks::Reference, Limits::default());
-        made.map(|configured| configured.settings).map_err(|error| error.to_string())
+        let mut settings = made.map(|configured| configured.settings).map_err(|error| error.to_string())?;
+        if let Some(backfill) = &mut settings.backfill {
+            backfill.dead &= !self.backfill;
+        }
+        Ok(settings)
     }
 }
 

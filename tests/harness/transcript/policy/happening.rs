@@ -53,6 +53,13 @@ pub enum What {
         /// The slot.
         slot: String,
     },
+    /// All benchmarks have ended.
+    BenchmarksEnded,
+    /// The backfill client of a slot has ended.
+    ClientExited {
+        /// The slot.
+        slot: String,
+    },
     /// A starter has ended.
     StarterExited {
         /// The slot.
@@ -122,6 +129,7 @@ impl What {
             | What::Activate { slot, .. }
             | What::FinalUpdate { slot }
             | What::StarterExited { slot }
+            | What::ClientExited { slot }
             | What::JobUpdate { slot, .. }
             | What::Deactivate { slot, .. }
             | What::Release { slot, .. }
@@ -134,6 +142,13 @@ impl What {
 
     /// Whether it follows from what the slot did, and not from a clock.
     pub fn is_consequence(&self) -> bool {
-        matches!(self, What::FinalUpdate { .. } | What::StarterExited { .. } | What::JobUpdate { .. })
+        matches!(
+            self,
+            What::FinalUpdate { .. }
+                | What::StarterExited { .. }
+                | What::ClientExited { .. }
+                | What::JobUpdate { .. }
+                | What::BenchmarksEnded
+        )
     }
 }

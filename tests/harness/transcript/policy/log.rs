@@ -32,6 +32,8 @@ pub struct Log {
     cancelled: f64,
     fetched: f64,
     begins: bool,
+    /// When the backfill clients of slots were told to end.
+    killing: BTreeMap<String, f64>,
     /// Dynamic slots that were made and are not yet claimed.
     born: BTreeMap<String, f64>,
 }
@@ -76,6 +78,8 @@ impl Log {
                 self.cancelled = at;
                 self.add(at, What::CancelDrain);
             }
+        } else if text == "State change: benchmarks completed" {
+            self.add(at, What::BenchmarksEnded);
         } else if text.contains("Finished fetching work successfully") {
             self.fetched = at;
         } else if text.contains("received VACATE_ALL_CLAIMS command") {
@@ -104,6 +108,13 @@ impl Log {
         if text.starts_with("New ") && text.contains("lot of type") && std::mem::take(&mut self.begins) {
             self.add(at, What::Start);
         }
+        if text == "Changing activity: Busy -> Killing" {
+            self.killing.insert(slot.to_owned(), at);
+        }
+        let after_kill = text.starts_with("Changing state and activity: Backfill/Killing");
+        if text.starts_with("State change: Backfill starter exited") || after_kill {
+            self.add(at, What::ClientExited { slot: slot.to_owned() });
+        }
         if text.starts_with("New dSlot") {
             self.born.insert(slot.to_owned(), at);
             return;
@@ -111,9 +122,11 @@ impl Log {
         let is_claimed = text.ends_with("-> Claimed") || text.ends_with("-> Claimed/Idle");
         if text.starts_with("Changing state") && is_claimed {
             let taken_over = text.contains("Preempting/") || at - self.fetched < 0.5;
-            let asked = self.born.remove(slot).unwrap_or(at);
+            let killed = self.killing.get(slot).copied().filter(|_| after_kill);
+            let asked = self.born.remove(slot).or(killed).unwrap_or(at);
+            let dynamic = is_dynamic(slot);
             if !taken_over {
-                self.add(asked, request(slot, asked < at || is_dynamic(slot)));
+                self.add(asked, request(slot, dynamic));
             }
         } else if text.starts_with("Partitionable slot can't be split")
             || text.starts_with("State change: preempting claim based on")

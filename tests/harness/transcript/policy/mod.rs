@@ -20,8 +20,24 @@ use super::subject::Subject;
 use super::{Outcome, Result};
 
 /// When in a second the recorded daemon's timers ran is not known, and what it decided between two of them: these are tried one
-/// after the other, in seconds.
-const PHASES: [f64; 8] = [0.0, 0.5, 0.9, 0.25, 0.7, 0.15, 0.35, 0.6];
+/// after the other, in seconds; and how much later cron jobs ran.
+const PHASES: [(f64, f64); 15] = [
+    (0.0, 0.0),
+    (0.5, 0.0),
+    (0.9, 0.0),
+    (0.25, 0.0),
+    (0.7, 0.0),
+    (0.15, 0.0),
+    (0.35, 0.0),
+    (0.6, 0.0),
+    (0.65, 0.1),
+    (0.65, 0.015),
+    (0.0, 0.5),
+    (0.3, 0.1),
+    (0.85, 0.1),
+    (0.5, 0.5),
+    (0.1, 0.9),
+];
 
 /// Whether a directory holds such a recording.
 pub fn is_one(directory: &Path) -> bool {

@@ -12,8 +12,8 @@ use htc_hooks::process::Exit;
 use htc_hooks::quirks::Quirks;
 use htc_hooks::slot::cron_ads::CronAds;
 use htc_hooks::slot::{
-    Action, ClaimCommand, ClaimRequest, Deactivation, DrainRequest, DrainSpeed, Event, ExecutionPoint,
-    HookCall, HookRun, Measured, Notice, Shutdown, SlotHook, SlotKey, StarterId,
+    Action, BenchmarkSettings, ClaimCommand, ClaimRequest, Deactivation, DrainRequest, DrainSpeed, Event,
+    ExecutionPoint, HookCall, HookRun, Measured, Notice, Shutdown, SlotHook, SlotKey, StarterId,
 };
 use htc_hooks::time::{Now, Tick};
 
@@ -24,6 +24,8 @@ use super::recording::{Change, Recording};
 
 /// How long is waited for slots that are not as far as the recorded ones, in seconds.
 const PATIENCE: f64 = 8.0;
+/// The backfill client among the starters.
+const CLIENT: &str = "boinc";
 /// What follows a change this soon follows from it.
 const AT_ONCE: f64 = 0.5;
 /// How long a hook takes.
@@ -61,6 +63,8 @@ struct Player<'a> {
     now: Now,
     begun: Now,
     cron: CronAds,
+    benchmarks: BenchmarkSettings,
+    benchmarked: CronAds,
     printed: BTreeMap<String, String>,
     outputs: BTreeMap<String, CronOutput>,
     starters: BTreeMap<String, StarterId>,
@@ -76,11 +80,15 @@ struct Player<'a> {
     asked_to_end: bool,
     /// How much later cron jobs and timers run than is known of the recorded ones, in seconds.
     phase: f64,
+    /// How much later than timers cron jobs run, in seconds.
+    lag: f64,
+    /// Whether benchmarks run: cron jobs wait for their end.
+    benchmarking: bool,
     played: Played,
 }
 
 /// Plays it from its start to its end.
-pub fn play(recording: &Recording, phase: f64) -> Result<Played> {
+pub fn play(recording: &Recording, (phase, lag): (f64, f64)) -> Result<Played> {
     let ground = Ground::lay(recording)?;
     let micros = (recording.epoch * 1e6).max(0.0);
     let begun = Now { wall_us: micros as i64, monotonic_us: micros as u64 };
@@ -91,6 +99,8 @@ pub fn play(recording: &Recording, phase: f64) -> Result<Played> {
         now: begun,
         begun,
         cron: CronAds::new(Quirks::Reference),
+        benchmarks: BenchmarkSettings::default(),
+        benchmarked: CronAds::new(Quirks::Reference),
         printed: BTreeMap::new(),
         outputs: BTreeMap::new(),
         starters: BTreeMap::new(),
@@ -102,6 +112,8 @@ pub fn play(recording: &Recording, phase: f64) -> Result<Played> {
         jobs: BTreeMap::new(),
         asked_to_end: false,
         phase,
+        lag,
+        benchmarking: false,
         learned: BTreeMap::new(),
         played: Played::default(),
     };
@@ -183,7 +195,7 @@ impl Player<'_> {
             (What::Printed(_), Some(machine)) => {
                 let job = machine.cron_settings().jobs.first();
                 let period = job.map_or(1.0, |job| job.period.max(1) as f64);
-                let start = self.started() + self.phase;
+                let start = self.started() + self.phase + self.lag;
                 start + ((happening.at + 0.03 - start) / period).ceil() * period
             }
             (What::Start, _) => happening.at + self.phase,
@@ -276,9 +288,9 @@ impl Player<'_> {
                         None => drop(self.printed.remove(&name)),
                     }
                 }
-                let lines = self.printed.iter().map(|(name, value)| format!("{name} = {value}\n"));
-                let stdout: String = lines.collect();
-                self.cron_output("ctl", stdout.as_bytes());
+                if !self.benchmarking {
+                    self.print();
+                }
                 return Ok(());
             }
             What::CronOutput { program, stdout } => {
@@ -307,6 +319,19 @@ impl Player<'_> {
             }
             What::FinalUpdate { slot } => match self.starters.get(&slot) {
                 Some(&starter) => Event::FinalUpdate { starter },
+                None => return Ok(()),
+            },
+            What::BenchmarksEnded => {
+                for (program, stdout) in self.ground.benchmarks(&self.benchmarks) {
+                    self.cron_output(&program, &stdout);
+                }
+                self.benchmarking = false;
+                self.step(Event::BenchmarksEnded);
+                self.print();
+                return Ok(());
+            }
+            What::ClientExited { .. } => match self.starters.remove(CLIENT) {
+                Some(starter) => Event::StarterExited { starter, exit: Exit::Code(0) },
                 None => return Ok(()),
             },
             What::StarterExited { slot } => match self.starters.remove(&slot) {
@@ -360,6 +385,8 @@ impl Player<'_> {
         let settings = self.ground.settings()?;
         self.cron = CronAds::new(Quirks::Reference);
         self.cron.configure(&settings.cron.jobs);
+        self.benchmarked.configure(&settings.benchmarks.jobs);
+        self.benchmarks = settings.benchmarks.clone();
         let world: Rc<dyn htc_hooks::world::World> = self.ground.world.clone();
         self.machine = Some(ExecutionPoint::new(settings, world, self.now));
         self.starters.clear();
@@ -367,12 +394,17 @@ impl Player<'_> {
         self.asked_to_end = false;
         self.names.clear();
         self.step(Event::Start);
+        self.print();
+        Ok(())
+    }
+
+    /// The cron job of the recorder prints what it was told to.
+    fn print(&mut self) {
         if !self.printed.is_empty() {
             let lines = self.printed.iter().map(|(name, value)| format!("{name} = {value}\n"));
             let stdout: String = lines.collect();
             self.cron_output("ctl", stdout.as_bytes());
         }
-        Ok(())
     }
 
     /// A run of a cron job has ended.
@@ -381,7 +413,13 @@ impl Player<'_> {
         let settings = machine.cron_settings();
         let ends =
             |executable: &[u8]| executable.rsplit(|byte| *byte == b'/').next() == Some(program.as_bytes());
-        let Some(job) = settings.jobs.iter().find(|job| ends(&job.executable)).cloned() else { return };
+        let mut benchmarks = self.benchmarks.jobs.iter();
+        let benchmark = benchmarks.find(|job| ends(&job.executable)).cloned();
+        let is_benchmark = benchmark.is_some();
+        let Some(job) = benchmark.or_else(|| settings.jobs.iter().find(|job| ends(&job.executable)).cloned())
+        else {
+            return;
+        };
         let output = self
             .outputs
             .entry(program.to_owned())
@@ -390,7 +428,12 @@ impl Player<'_> {
         let mut blocks = output.take(stdout);
         blocks.extend(output.finish());
         for block in blocks {
-            self.cron.publish(&job, &block, settings.auto_publish, self.now, &*self.ground.world);
+            let ads = if is_benchmark { &mut self.benchmarked } else { &mut self.cron };
+            ads.publish(&job, &block, settings.auto_publish, self.now, &*self.ground.world);
+        }
+        if is_benchmark {
+            let ads = self.benchmarked.clone();
+            return self.step(Event::Benchmarked(Box::new(ads)));
         }
         let ads = self.cron.clone();
         self.step(Event::Cron(Box::new(ads)));
@@ -446,11 +489,13 @@ impl Player<'_> {
                     self.played.ends.push(self.seconds());
                 }
             }
+            Action::RunBenchmarks => self.benchmarking = true,
             Action::Tell(_) | Action::KillHook(_) | Action::SignalStarter { .. } => {}
             Action::RunHook(call) => self.hook(call, waiting),
             Action::SpawnStarter(call) => {
                 self.pids += 1;
-                self.starters.insert(id(call.slot), call.starter);
+                let name = if call.backfill { CLIENT.to_owned() } else { id(call.slot) };
+                self.starters.insert(name, call.starter);
                 waiting.push_front(Event::StarterSpawned { starter: call.starter, pid: self.pids });
             }
         }

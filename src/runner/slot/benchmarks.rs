@@ -1,0 +1,74 @@
+//! Benchmarks live: programs like those of cron, run when the machine asks for them.
+
+use super::live::Live;
+use crate::os::{self, clock};
+use crate::slot::cron_schedule::CronEvent;
+use crate::slot::{Event, Shutdown};
+
+impl Live<'_> {
+    /// The configuration was read, for the first time or again.
+    pub(super) fn configure_benchmarks(&mut self) {
+        let settings = self.machine.benchmark_settings().clone();
+        let (world, publish) = (self.options.world.clone(), self.machine.cron_settings().auto_publish);
+        let (now, reactor) = (clock::now(), &mut self.reactor);
+        let (jobs, load) = (settings.jobs, settings.max_load);
+        self.benchmarks.configure(reactor, now, jobs, load, publish, &|_| false, &*world);
+    }
+
+    /// All are to run. None of them begins while cron jobs run, and none of those while benchmarks do
+    /// (`StartdCronJobMgr::ShouldStartBenchmarks`).
+    pub(super) fn run_benchmarks(&mut self) {
+        self.benchmarks_asked = true;
+        self.benchmark_step(CronEvent::Demanded);
+    }
+
+    /// Cron jobs that ran have ended.
+    pub(super) fn benchmarks_may_start(&mut self) {
+        if self.benchmarks_asked {
+            self.benchmark_step(CronEvent::MayStart);
+        }
+    }
+
+    fn benchmark_step(&mut self, event: CronEvent) {
+        let world = self.options.world.clone();
+        let quiet = self.cron.alive() == 0;
+        self.benchmarks.step(&mut self.reactor, clock::now(), event, &|_| quiet, &*world);
+        self.benchmarks_told();
+    }
+
+    /// Takes an event of a benchmark in; gives back those of others.
+    pub(super) fn take_benchmarks(&mut self, event: os::Event) -> Option<os::Event> {
+        if self.benchmarks.alive() == 0 {
+            return Some(event);
+        }
+        let world = self.options.world.clone();
+        let quiet = self.cron.alive() == 0;
+        let rest = self.benchmarks.take(&mut self.reactor, clock::now(), event, &|_| quiet, &*world);
+        self.benchmarks_told();
+        rest
+    }
+
+    /// Kills those that are told to end and do not, and ends them all when the execution point ends.
+    pub(super) fn look_at_benchmarks(&mut self, ends: Option<Shutdown>) {
+        if self.benchmarks.next_wake().is_some_and(|wake| wake <= clock::tick()) {
+            self.benchmark_step(CronEvent::TimePasses);
+        }
+        if ends.is_some() && self.benchmarks.alive() > 0 {
+            self.benchmark_step(CronEvent::ShutDown { fast: ends == Some(Shutdown::Fast) });
+        }
+    }
+
+    fn benchmarks_told(&mut self) {
+        let told: Vec<_> = self.benchmarks.told().collect();
+        let (changed, _) = self.tell_cron(told);
+        if changed {
+            self.waiting.push_back(Event::Benchmarked(Box::new(self.benchmarks.ads().clone())));
+        }
+        if self.benchmarks_asked && !self.benchmarks.schedule().is_busy() {
+            self.benchmarks_asked = false;
+            self.waiting.push_back(Event::BenchmarksEnded);
+            self.cron_step(CronEvent::MayStart);
+        }
+        self.pass_on();
+    }
+}

@@ -1,0 +1,360 @@
+//! Whatever comes, in whatever order: no job without a claim, nothing oversold, each device in one slot, each fetch answered, each
+//! time-out fires.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::time::Duration;
+
+use htc_hooks::classad::format::long;
+use htc_hooks::config::{Config, LoadOptions, Who};
+use htc_hooks::os::RealWorld;
+use htc_hooks::process::Exit;
+use htc_hooks::quirks::Quirks;
+use htc_hooks::slot::{
+    Action, Activity, ClaimCommand, ClaimRequest, Deactivation, DrainRequest, DrainSpeed, Event,
+    ExecutionPoint, HookRun, Limits, Measured, SlotHook, SlotKey, StarterId, StarterSignal, State,
+    Surroundings, configure,
+};
+use htc_hooks::time::Now;
+use proptest::prelude::*;
+
+use super::machine::job;
+
+const CARDS: &str =
+    "DetectedGPUs=\"A, B, C\"\nA=[ Capability=7.0; ]\nB=[ Capability=8.0; ]\nC=[ Capability=8.0; ]\n";
+
+const LAYOUTS: [&str; 4] = [
+    "NUM_SLOTS = 3\nSLOT_TYPE_0_PARTITIONABLE = false",
+    "",
+    "NUM_SLOTS_TYPE_1 = 1\nSLOT_TYPE_1 = 50%\nSLOT_TYPE_1_PARTITIONABLE = true\nNUM_SLOTS_TYPE_2 = 2\n\
+     SLOT_TYPE_2 = cpus=1, gpus=auto",
+    "CONSUMPTION_POLICY = true\nCONSUMPTION_CPUS = quantize(target.RequestCpus, {2})",
+];
+
+const POLICY: &str =
+    "NUM_CPUS = 4\nMEMORY = 1000\nPOLLING_INTERVAL = 1\nUPDATE_INTERVAL = 5\nFetchWorkDelay = 1
+IS_OWNER = TotalLoadAvg == 1
+PREEMPT = TotalLoadAvg == 2
+WANT_SUSPEND = TotalLoadAvg == 3
+SUSPEND = TotalLoadAvg == 3
+CONTINUE = TotalLoadAvg != 3
+KILL = TotalLoadAvg == 4
+MaxJobRetirementTime = 10
+MachineMaxVacateTime = 5
+MATCH_TIMEOUT = 20
+RANK = TARGET.Prio
+ENABLE_BACKFILL = true
+BACKFILL_SYSTEM = BOINC
+START_BACKFILL = TotalLoadAvg == 6
+EVICT_BACKFILL = TotalLoadAvg == 7
+BENCHMARKS_JOBLIST = t
+BENCHMARKS_T_EXECUTABLE = /bin/true
+RunBenchmarks = TotalLoadAvg == 8
+STARTD_JOB_HOOK_KEYWORD = T
+T_HOOK_FETCH_WORK = /bin/true
+T_HOOK_REPLY_FETCH = /bin/true";
+
+/// One thing that happens. Numbers choose among what is there.
+#[derive(Clone, Debug)]
+enum Thing {
+    Wait(u64),
+    Load(u8),
+    Ask(u8, u8, u8),
+    Fetched(bool, u8),
+    Ends(u8),
+    Final(u8),
+    Vacate(Option<u8>, bool),
+    Suspend(u8, bool),
+    Drain(u8),
+    Cancel,
+    Benchmarked,
+}
+
+fn thing() -> impl Strategy<Value = Thing> {
+    prop_oneof![
+        6 => (0..12u64).prop_map(Thing::Wait),
+        4 => (0..9u8).prop_map(Thing::Load),
+        6 => (0..7u8, any::<u8>(), any::<u8>()).prop_map(|(what, slot, size)| Thing::Ask(what, slot, size)),
+        5 => (any::<bool>(), any::<u8>()).prop_map(|(work, size)| Thing::Fetched(work, size)),
+        4 => any::<u8>().prop_map(Thing::Ends),
+        1 => any::<u8>().prop_map(Thing::Final),
+        2 => (proptest::option::of(any::<u8>()), any::<bool>()).prop_map(|(slot, fast)| Thing::Vacate(slot, fast)),
+        2 => (any::<u8>(), any::<bool>()).prop_map(|(slot, stop)| Thing::Suspend(slot, stop)),
+        1 => (0..3u8).prop_map(Thing::Drain),
+        1 => Just(Thing::Cancel),
+        1 => Just(Thing::Benchmarked),
+    ]
+}
+
+struct Driver {
+    point: ExecutionPoint,
+    now: Now,
+    /// Starters that run: their slots, whether for backfill, and whether they were told to end.
+    starters: BTreeMap<StarterId, (SlotKey, bool, bool)>,
+    fetches: Vec<(SlotKey, HookRun)>,
+    replies: usize,
+    answered: usize,
+    quirks: Quirks,
+}
+
+impl Driver {
+    fn new(layout: &str, quirks: Quirks) -> Self {
+        let place = tempfile::tempdir().unwrap();
+        let file = place.path().join("condor_config");
+        std::fs::write(&file, format!("{POLICY}\n{layout}\n")).unwrap();
+        let world = Rc::new(RealWorld::new());
+        let who = Who { subsystem: "STARTD".into(), ..Who::default() };
+        let options = LoadOptions { file: Some(file), environment: false, ..LoadOptions::default() };
+        let (config, _) = Config::load(&*world, &who, &options).unwrap();
+        let around = Surroundings {
+            disk_free: 1_000_000,
+            virtual_memory: 1_000_000,
+            gpus: Some(CARDS.into()),
+            ..Surroundings::default()
+        };
+        let made = configure(&config, &*world, &around, quirks, Limits::default()).unwrap();
+        let now = Now::at_epoch(1_800_000_000);
+        let point = ExecutionPoint::new(made.settings, world, now);
+        let (starters, fetches) = (BTreeMap::new(), Vec::new());
+        let mut driver = Driver { point, now, starters, fetches, replies: 0, answered: 0, quirks };
+        driver.step(Event::Start);
+        driver
+    }
+
+    fn step(&mut self, event: Event) {
+        let mut events = vec![event];
+        while let Some(event) = events.pop() {
+            for action in self.point.step(self.now, event) {
+                match action {
+                    Action::SpawnStarter(call) => {
+                        self.starters.insert(call.starter, (call.slot, call.backfill, false));
+                        events.push(Event::StarterSpawned { starter: call.starter, pid: 77 });
+                    }
+                    Action::SignalStarter { starter, signal, .. } => {
+                        if !matches!(signal, StarterSignal::Suspend | StarterSignal::Continue)
+                            && let Some(running) = self.starters.get_mut(&starter)
+                        {
+                            running.2 = true;
+                        }
+                    }
+                    Action::RunHook(call) => match call.hook {
+                        SlotHook::FetchWork => self.fetches.push((call.slot, call.run)),
+                        SlotHook::ReplyFetch | SlotHook::EvictClaim => {
+                            self.replies += usize::from(call.hook == SlotHook::ReplyFetch);
+                            events.insert(
+                                0,
+                                Event::HookEnded { run: call.run, stdout: Vec::new(), cut: false },
+                            );
+                        }
+                    },
+                    Action::KillHook(_)
+                    | Action::RunBenchmarks
+                    | Action::Tell(_)
+                    | Action::Finished { .. } => {}
+                }
+            }
+        }
+        self.check();
+    }
+
+    fn wait(&mut self, seconds: u64) {
+        let end = self.now.plus(Duration::from_secs(seconds));
+        let mut looks = 0;
+        while let Some(wake) = self.point.next_wake().filter(|wake| *wake <= end.tick()) {
+            self.now = self.now.plus(wake.since(self.now.tick()));
+            self.step(Event::Tick);
+            looks += 1;
+            assert!(looks < 40 * (seconds + 1), "it wakes without end");
+        }
+        self.now = end;
+    }
+
+    fn slots(&self) -> Vec<(SlotKey, String, State, Activity)> {
+        self.point.slots().map(|(key, id, state, activity)| (key, id.to_owned(), state, activity)).collect()
+    }
+
+    fn name(&self, number: u8) -> String {
+        let slots = self.slots();
+        slots[usize::from(number) % slots.len()].1.clone()
+    }
+
+    fn starter(&self, number: u8) -> Option<StarterId> {
+        let count = self.starters.len();
+        self.starters.keys().nth(usize::from(number).checked_rem(count)?).copied()
+    }
+
+    fn ends(&mut self, starter: StarterId) {
+        self.starters.remove(&starter);
+        self.step(Event::StarterExited { starter, exit: Exit::Code(0) });
+    }
+
+    fn happen(&mut self, thing: &Thing) {
+        let sized = |size: u8| {
+            let (cpus, gpus) = (1 + size % 3, (size / 4) % 3);
+            job(&format!(
+                "RequestCpus = {cpus}\nRequestGPUs = {gpus}\nRequireGPUs = Capability >= {}\nPrio = {}\n\
+                 JobLeaseDuration = 40\nClusterId = {size}",
+                7 + size % 2,
+                size % 5
+            ))
+        };
+        match *thing {
+            Thing::Wait(seconds) => self.wait(seconds),
+            Thing::Load(load) => {
+                let measured =
+                    Measured { load: f64::from(load), virtual_memory: 1_000_000, ..Measured::default() };
+                self.step(Event::Measured(Box::new(measured)));
+            }
+            Thing::Ask(what, slot, size) => {
+                let command = match what {
+                    0 => ClaimCommand::Match,
+                    1 | 2 => ClaimCommand::Request(Box::new(ClaimRequest {
+                        job: sized(size),
+                        lease: 60,
+                        schedd: "schedd".into(),
+                        host: "host".into(),
+                    })),
+                    3 => ClaimCommand::Activate(Box::new(sized(size))),
+                    4 => ClaimCommand::Alive,
+                    5 => ClaimCommand::Deactivate(if size % 2 == 0 {
+                        Deactivation::Graceful
+                    } else {
+                        Deactivation::JobDone
+                    }),
+                    _ => ClaimCommand::Release { waiting: size % 3 == 0 },
+                };
+                let slot = self.name(slot);
+                self.step(Event::Command { slot, command });
+            }
+            Thing::Fetched(work, size) => {
+                let Some((_, run)) = self.fetches.pop() else { return };
+                let stdout = if work { long::print(&sized(size)) } else { Vec::new() };
+                let before = self.replies;
+                self.step(Event::HookEnded { run, stdout, cut: false });
+                if work {
+                    self.answered += 1;
+                    assert_eq!(self.replies, before + 1, "a job that was fetched is answered once");
+                }
+            }
+            Thing::Ends(number) => {
+                if let Some(starter) = self.starter(number) {
+                    self.ends(starter);
+                }
+            }
+            Thing::Final(number) => {
+                if let Some(starter) = self.starter(number) {
+                    self.step(Event::FinalUpdate { starter });
+                }
+            }
+            Thing::Vacate(slot, fast) => {
+                let slot = slot.map(|slot| self.name(slot));
+                self.step(Event::Vacate { slot, fast });
+            }
+            Thing::Suspend(slot, stop) => {
+                let slot = Some(self.name(slot));
+                self.step(if stop { Event::Suspend { slot } } else { Event::Continue { slot } });
+            }
+            Thing::Drain(speed) => {
+                let speed = [DrainSpeed::Graceful, DrainSpeed::Quick, DrainSpeed::Fast][usize::from(speed)];
+                self.step(Event::Drain(DrainRequest { speed, reason: "test".into(), resume: false }));
+            }
+            Thing::Cancel => self.step(Event::CancelDrain),
+            Thing::Benchmarked => self.step(Event::BenchmarksEnded),
+        }
+    }
+
+    fn number(&self, key: SlotKey, name: &str) -> i64 {
+        let ad = self.point.sent_ad(key).unwrap();
+        ad.literal(name).and_then(|value| value.as_int()).unwrap_or(0)
+    }
+
+    /// What holds at any time.
+    fn check(&self) {
+        let slots = self.slots();
+        for (slot, backfill, _) in self.starters.values() {
+            let found = slots.iter().find(|(key, ..)| key == slot);
+            if *backfill {
+                continue;
+            }
+            let (_, id, state, activity) = found.expect("a job runs in a slot that is there");
+            assert!(
+                matches!(state, State::Claimed | State::Preempting),
+                "a job runs in {id}, which is {state}/{activity}"
+            );
+        }
+        let client = self.starters.values().any(|(_, backfill, _)| *backfill);
+        for (key, id, state, activity) in &slots {
+            let jobs = self.starters.values().filter(|(slot, backfill, _)| slot == key && !backfill).count();
+            assert!(jobs <= 1, "{id} runs {jobs} jobs");
+            if *activity == Activity::Busy {
+                // In 25.14 no client lives for long, and none is started for that.
+                let backfills = client || self.quirks == Quirks::Reference;
+                let runs = if *state == State::Backfill { backfills } else { jobs == 1 };
+                assert!(runs, "{id} is {state}/Busy, and nothing runs");
+            }
+        }
+        for (name, total) in [("Cpus", 4), ("Memory", 1000), ("GPUs", 3)] {
+            let each: Vec<i64> = slots.iter().map(|(key, ..)| self.number(*key, name)).collect();
+            assert!(each.iter().all(|amount| *amount >= 0), "{name} {each:?}");
+            assert!(each.iter().sum::<i64>() <= total, "{name} is oversold: {each:?}");
+        }
+        let mut devices: Vec<String> = slots
+            .iter()
+            .filter_map(|(key, ..)| self.point.sent_ad(*key)?.get("AvailableGPUs"))
+            .flat_map(|list| {
+                let text = list.unparse().to_string();
+                let inner = text.trim_matches(['{', '}', ' ']).to_owned();
+                inner
+                    .split(',')
+                    .map(|it| it.trim().to_owned())
+                    .filter(|it| !it.is_empty())
+                    .collect::<Vec<_>>()
+            })
+            .collect();
+        let all = devices.len();
+        devices.sort();
+        devices.dedup();
+        assert_eq!(devices.len(), all, "a device stands in two slots");
+    }
+
+    /// Nobody asks for anything any more, and starters do as they are told: nothing stays in between.
+    fn settle(&mut self) {
+        self.happen(&Thing::Load(0));
+        for _ in 0..40 {
+            self.wait(5);
+            while let Some((_, run)) = self.fetches.pop() {
+                self.step(Event::HookEnded { run, stdout: Vec::new(), cut: false });
+            }
+            self.step(Event::BenchmarksEnded);
+            let told: Vec<StarterId> =
+                self.starters.iter().filter(|(_, running)| running.2).map(|(starter, _)| *starter).collect();
+            told.into_iter().for_each(|starter| self.ends(starter));
+        }
+        for (_, id, state, activity) in self.slots() {
+            let passing = matches!(state, State::Matched | State::Preempting)
+                || matches!(activity, Activity::Vacating | Activity::Killing | Activity::Benchmarking);
+            assert!(!passing, "{id} stays {state}/{activity}; starters: {:?}", self.starters);
+            // Leases and fetches without work end idle claims.
+            assert!((state, activity) != (State::Claimed, Activity::Idle), "{id} stays claimed by nobody");
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 16, ..ProptestConfig::default() })]
+    #[test]
+    fn nothing_is_oversold_lost_or_stuck_whatever_comes(
+        layout in 0..LAYOUTS.len(),
+        reference in any::<bool>(),
+        things in proptest::collection::vec(thing(), 1..60),
+    ) {
+        let quirks = if reference { Quirks::Reference } else { Quirks::None };
+        let mut driver = Driver::new(LAYOUTS[layout], quirks);
+        for thing in &things {
+            driver.happen(thing);
+        }
+        if !reference {
+            driver.settle();
+        }
+    }
+}
