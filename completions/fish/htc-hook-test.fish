@@ -56,6 +56,7 @@ complete -c htc-hook-test -n "__fish_htc_hook_test_needs_command" -f -a "finaliz
 complete -c htc-hook-test -n "__fish_htc_hook_test_needs_command" -f -a "cleanup" -d 'JOB_CLEANUP of the job router'
 complete -c htc-hook-test -n "__fish_htc_hook_test_needs_command" -f -a "startd-cron" -d 'A cron job of the startd, or its whole list'
 complete -c htc-hook-test -n "__fish_htc_hook_test_needs_command" -f -a "schedd-cron" -d 'A cron job of the schedd, or its whole list'
+complete -c htc-hook-test -n "__fish_htc_hook_test_needs_command" -f -a "benchmark" -d 'A benchmark of the startd, or its whole list'
 complete -c htc-hook-test -n "__fish_htc_hook_test_needs_command" -f -a "run" -d 'Run suites of cases, cron jobs among them'
 complete -c htc-hook-test -n "__fish_htc_hook_test_needs_command" -f -a "init" -d 'Print a first suite for a hook or cron job'
 complete -c htc-hook-test -n "__fish_htc_hook_test_needs_command" -f -a "record" -d 'Stand in for a hook in a live pool and keep its calls'
@@ -753,6 +754,40 @@ complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand schedd-cron"
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand schedd-cron" -l json -d 'Write one JSON array'
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand schedd-cron" -l jsonl -d 'Write one JSON object a line'
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand schedd-cron" -s q -l quiet -d 'Say nothing but results and errors'
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand benchmark" -l name -d 'Only this job of the list, or the name of the job' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand benchmark" -l prefix -d 'PREFIX of the job' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand benchmark" -l slots -d 'SLOTS of the job, such as 1,2' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand benchmark" -l metrics -d 'METRICS of the job, such as SUM:GPUs' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand benchmark" -l runs -d 'Run each job N times; an OneShot job once' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand benchmark" -l for -d 'Let SECONDS pass instead; nothing is waited for while no program runs' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand benchmark" -l reconfig -d 'Read the configuration again after so many seconds; may be repeated' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand benchmark" -l reconfig-file -d 'The configuration that is read from the first --reconfig on' -r -F
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand benchmark" -l job-begins -d 'A job begins in the slot that --job-slot names, after so many seconds: monitors count for it from then on' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand benchmark" -l job-slot -d 'The slot of --job-begins, by its number among the ads' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand benchmark" -l slot -d 'Show only what reaches the slot of that number' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand benchmark" -l slot-ads -d 'The ads of the slots, or of the schedd, instead of a built-in one' -r -F
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand benchmark" -l env -d 'Set a variable of the program\'s environment; may be repeated' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand benchmark" -l path-prepend -d 'Put a directory in front of the program\'s PATH; may be repeated' -r -F
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand benchmark" -l user -d 'Run the program as this account (needs root)' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand benchmark" -l expect -d 'Must be true of each slot\'s ad afterwards; may be repeated' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand benchmark" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand benchmark" -l set-knob -d 'Set a knob above all files; may be repeated' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand benchmark" -l color -d 'Use colours: auto, always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set or TERM is `dumb`'
+always\t'Always'
+never\t'Never'"
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand benchmark" -l now -d 'Take T for the present: seconds since 1970 or a date' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand benchmark" -l seed -d 'Begin random() with this number' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand benchmark" -l quirks -d '\'reference\' does exactly as HTCondor 25.14 where it breaks its manual' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand benchmark" -l events -d 'Write JSON events to FILE or fd:N' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand benchmark" -l timeout -d 'Give up after this many seconds (exit status 124)' -r
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand benchmark" -s i -l show-input -d 'Print how each program would be called and run nothing'
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand benchmark" -s h -l help -d 'Print this help; --help-all prints all options'
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand benchmark" -l help-all -d 'Print all options with notes'
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand benchmark" -l no-env -d 'Ignore _CONDOR_* variables of the environment'
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand benchmark" -s l -l long -d 'Write ads as \'Name = value\' lines'
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand benchmark" -l json -d 'Write one JSON array'
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand benchmark" -l jsonl -d 'Write one JSON object a line'
+complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand benchmark" -s q -l quiet -d 'Say nothing but results and errors'
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand run" -l filter -d 'Run only cases whose name contains TEXT' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand run" -s j -l jobs -d 'Run N cases side by side' -r
 complete -c htc-hook-test -n "__fish_htc_hook_test_using_subcommand run" -l junit -d 'Write results as JUnit XML to FILE' -r -F

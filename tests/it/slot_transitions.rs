@@ -7,6 +7,7 @@ use htc_hooks::slot::{
 };
 
 use super::machine::{Machine, job};
+use super::point::Point;
 
 const BOTH: [Quirks; 2] = [Quirks::None, Quirks::Reference];
 
@@ -456,4 +457,28 @@ fn startd_noclaim_shutdown_ends_a_machine_that_nobody_claims() {
     machine.wait(4);
     assert_eq!(machine.point.shutdown(), Some(Shutdown::Graceful));
     assert!(machine.point.is_finished());
+}
+
+/// The same live: a program measures, then a client runs until everything ends.
+#[test]
+fn benchmarks_and_a_backfill_client_run_live() {
+    let point = Point::new()
+        .hook("mips", "#!/bin/sh\necho Mips = 4242\n")
+        .knob("UPDATE_INTERVAL = 1\nRunBenchmarks = LastBenchmark == 0\nBENCHMARKS_JOBLIST = mips gone")
+        .knob("BENCHMARKS_MIPS_EXECUTABLE = $(CONFIG_ROOT)/hooks/mips\nBENCHMARKS_GONE_EXECUTABLE = /no/gone")
+        .knob("ENABLE_BACKFILL = true\nBACKFILL_SYSTEM = BOINC\nSTART_BACKFILL = Mips == 4242")
+        .hook("starter", "#!/bin/sh\necho \"$@\" > \"$HOME/out/starter.words\"\nexec sleep 1000\n")
+        .arguments(["--idle-exit", "5"]);
+    let run = point.run();
+    let states = run.states("slot1");
+    assert!(
+        states.starts_with(
+            "Unclaimed/Idle Unclaimed/Benchmarking Unclaimed/Idle Backfill/Idle Backfill/Busy Backfill/Killing"
+        ),
+        "{states}: {}",
+        run.stderr
+    );
+    assert_eq!(point.told("starter.words"), ["-f -append boinc -job-keyword boinc\n"]);
+    assert_eq!(run.stderr.lines().filter(|line| line.contains("/no/gone")).count(), 1, "{}", run.stderr);
+    assert_eq!(run.status, Some(0), "a client is no job: {}", run.stderr);
 }
