@@ -66,8 +66,8 @@ fn what_the_site_sets_and_nobody_does_is_named_when_the_run_begins() {
     let told: Vec<&str> = run.stderr.lines().filter(|line| line.contains("not done here")).collect();
     assert_eq!(told.len(), 3, "{}", run.stderr);
     for (line, begin) in told.iter().zip([
-        "HIBERNATE_CHECK_INTERVAL is not done here: the startd of a pool would put the machine to sleep",
         "HIBERNATION_PLUGIN, HIBERNATION_PLUGIN_ARGS are not done here: the startd of a pool would put",
+        "HIBERNATE_CHECK_INTERVAL is not done here: the startd of a pool would put the machine to sleep",
         "PROPORTIONAL_SWAP_ASSIGNMENT is not done here: the startd of a pool would share",
     ]) {
         assert!(line.contains(begin), "{line}");
