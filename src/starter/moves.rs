@@ -200,8 +200,15 @@ impl Starter<'_> {
 
     fn output_transferred(&mut self, now: Now, done: &Transferred, out: &mut Vec<Action>) {
         // One thing only can be told: why it could not be set up, or did not end as promised.
-        if let Some(failure) = self.failure_of(done).filter(|_| done.way == Way::Output) {
-            self.report(failure, out);
+        match (self.failure_of(done), done.way) {
+            (Some(failure), Way::Output) => self.report(failure, out),
+            (Some(failure), _) => {
+                let text = failure.text;
+                out.push(Action::Tell(Notice::Warning(format!(
+                    "what the job left could not be kept: {text}"
+                ))));
+            }
+            (None, _) => {}
         }
         self.clean_up(now, out);
     }

@@ -360,3 +360,61 @@ fn a_fetched_job_transfers_nothing_and_says_so() {
     assert_eq!(ran.status, 0, "{}", ran.told);
     assert!(ran.told.contains("TransferInput") && ran.told.contains("not done here"), "{}", ran.told);
 }
+
+#[test]
+fn root_writes_no_log_for_an_ad_that_names_nobody_else() {
+    if !nix::unistd::geteuid().is_root() {
+        return;
+    }
+    for user in ["", "User = \"root@example.org\"\n"] {
+        let place = place();
+        let log = place.path("outside.log");
+        let ad = format!(
+            "Cmd = \"/bin/true\"\nIwd = \"/\"\n{user}{}",
+            FILES.replace("\"log\"", &format!("{log:?}"))
+        );
+        let child = place.command().stdin(std::process::Stdio::piped()).spawn().map(|mut child| {
+            child.stdin.take().unwrap().write_all(ad.as_bytes()).unwrap();
+            child
+        });
+        let ran = place.finish(child.unwrap());
+        assert_eq!(ran.status, 3, "{}", ran.told);
+        assert!(ran.told.contains("the job is not played") && ran.told.contains("hint: "), "{}", ran.told);
+        assert!(!log.exists() && ran.ad.is_empty(), "{}", ran.ad);
+    }
+}
+
+#[test]
+fn what_an_evicted_job_kept_is_named_when_nobody_will_have_it() {
+    let place = place();
+    let pipe = place.pipe();
+    let script = format!("echo half > state; echo > {}; sleep 600", pipe.display());
+    let files = FILES.replace("ON_EXIT", "ON_EXIT_OR_EVICT");
+    let child = place.start(&format!("{}\n{files}", shell(&script)));
+    heard(&pipe);
+    send(&child, Signal::SIGTERM);
+    let ran = place.finish(child);
+    assert!(ran.has("JobStatus = 1"), "{}", ran.ad);
+    assert!(
+        ran.told.contains("kept for its next run is removed") && ran.told.contains("\"state\""),
+        "{}",
+        ran.told
+    );
+}
+
+#[test]
+fn a_plugin_that_is_not_there_is_named() {
+    let place = place().knob("FILETRANSFER_PLUGINS = /no/such/plugin");
+    let ran = run(&place, "true", "TransferInput = \"foo://host/x\"");
+    let named = "the transfer plugin '/no/such/plugin' is not used: No such file or directory";
+    assert!(ran.told.contains(named), "{}", ran.told);
+}
+
+#[test]
+fn what_shadow_prepare_job_says_to_its_standard_error_is_told() {
+    let place = place()
+        .hook("SHADOW_PREPARE_JOB", "cat >/dev/null; echo no quota left >&2")
+        .knob("SHADOW_DEFAULT_JOB_HOOK_KEYWORD = FARM");
+    let ran = run(&place, "true", "");
+    assert!(ran.told.contains("it said: no quota left"), "{}", ran.told);
+}

@@ -1,6 +1,7 @@
 //! `--as shadow`: the access point's part for one job, and the helper that moves its files.
 
 use std::io::{Read, Write};
+use std::path::Path;
 use std::str::FromStr;
 
 use anyhow::Context;
@@ -12,12 +13,12 @@ use crate::classad::ClassAd;
 use crate::config::View;
 use crate::hook::Knobs;
 use crate::job::{JobStatus, attr};
-use crate::os::{Reactor, identity};
-use crate::process::{Exit, Identity};
+use crate::os::Reactor;
+use crate::process::Exit;
 use crate::quirks::Quirks;
 use crate::runner::events::EventStream;
 use crate::runner::shadow::{self, Play};
-use crate::runner::starter::{Opening, Plan, Request, SIGNALS, UserLog, plan};
+use crate::runner::starter::{Opening, Plan, Request, SIGNALS, UserLog, plan, queue_owner};
 use crate::runner::transfer::carry;
 use crate::shadow::{Setup, Until};
 use crate::starter::job_info::JobInfo;
@@ -77,6 +78,8 @@ pub(super) struct Ground<'w> {
     pub(super) machine: Option<ClassAd>,
     pub(super) until: Until,
     pub(super) local: bool,
+    /// Where a job keeps files for its next run.
+    pub(super) spool: Option<&'w Path>,
 }
 
 impl Run<'_> {
@@ -88,14 +91,18 @@ impl Run<'_> {
         stream: &mut EventStream,
         session: &Session,
     ) -> anyhow::Result<Status> {
-        let Ground { view, world, ad, machine, until, local } = ground;
+        let Ground { view, world, ad, machine, until, local, spool } = ground;
         if local {
             check_local(&ad, world, session)?;
         }
         let first = request(ad.clone());
         let (quirks, environment, skew_us) =
             (first.quirks, first.environment.for_hooks(first.quirks), first.skew_us);
-        let owner = owner(&ad, world);
+        // Before anything is written: root writes no log and calls no hook for who wrote an ad.
+        let owner = queue_owner(&ad, view, &first.slot, quirks).map_err(|refusal| {
+            Problem::unreadable(format!("the job is not played: {refusal}"))
+                .hint("add a line such as User = \"alice@example.org\" to the ad, or run as that account")
+        })?;
         let found = if local { Default::default() } else { shadow::find(&ad, view, world, quirks) };
         if let Some(complaint) = &found.complaint {
             session.warn(complaint);
@@ -107,7 +114,7 @@ impl Run<'_> {
         let log = UserLog::of_queue(&Opening {
             ad: &ad,
             job: &info,
-            scratch: std::path::Path::new("/"),
+            scratch: Path::new("/"),
             options: options.as_ref().map_or(&b""[..], |options| options),
             address: address.clone(),
             quirks,
@@ -160,6 +167,9 @@ impl Run<'_> {
         let outcome = shadow::run(play, &mut planner, &mut reactor, stream, &mut say)
             .context("cannot wait for children")?;
         let status = self.played_status(&outcome, quirks);
+        if !quiet && !is_over(&outcome.ad) {
+            spool.iter().for_each(|spool| tell_kept(spool, session));
+        }
         self.print_queue_ad(&outcome.ad).map(|()| status)
     }
 
@@ -185,18 +195,6 @@ fn shadow_status(status: Option<i64>) -> u8 {
         Some(JobStatus::REMOVED) => 113,
         _ => 107,
     }
-}
-
-/// The account of the job's owner, never root; `None` is our own.
-fn owner(ad: &ClassAd, world: &dyn World) -> Option<Identity> {
-    if world.effective_uid() != 0 {
-        return None;
-    }
-    let string = |name: &str| crate::classad::Context::new(world).my(ad).string(name);
-    let user = string(attr::USER).or_else(|| string(attr::OWNER)).or_else(|| string(attr::OS_USER))?;
-    let name = user.split(|byte| *byte == b'@').next().unwrap_or_default();
-    let account = world.account_by_name(name).filter(|account| account.uid != 0)?;
-    Some(identity::of_account(&account))
 }
 
 /// A schedd runs nothing else itself than jobs of the local universe (`JICLocalSchedd::initJobInfo`), and mails their users.
@@ -234,4 +232,27 @@ fn queue_info(ad: &ClassAd, world: &dyn World) -> JobInfo {
         overrides: [None, None, None],
         transfers: false,
     }
+}
+
+/// Whether the queue has no more to do with the job: what it kept is removed then.
+fn is_over(ad: &ClassAd) -> bool {
+    let status = crate::classad::Context::new(&crate::classad::System).my(ad).int(attr::JOB_STATUS);
+    matches!(status, Some(JobStatus::COMPLETED | JobStatus::REMOVED))
+}
+
+/// What the last run left for one that does not come goes with the directory that keeps it.
+fn tell_kept(spool: &Path, session: &Session) {
+    let entries = std::fs::read_dir(spool).into_iter().flatten().flatten();
+    let mut names: Vec<String> = entries.map(|entry| format!("{:?}", entry.file_name())).collect();
+    if names.is_empty() {
+        return;
+    }
+    names.sort();
+    let count = names.len();
+    let shown = names[..count.min(5)].join(", ");
+    let more = if count > 5 { ", ..." } else { "" };
+    session.warn(&format!(
+        "what the job kept for its next run is removed with this program's end ({shown}{more}: {count} at the top); a \
+         schedd keeps it in SPOOL; --until done or --until N runs the job again from there"
+    ));
 }

@@ -213,6 +213,7 @@ impl Run<'_> {
                 machine,
                 until: job.until.0,
                 local: with == With::Schedd,
+                spool: spool.as_ref().map(tempfile::TempDir::path),
             };
             return self.play(ground, &request, &mut stream, session);
         }

@@ -64,6 +64,14 @@ pub(super) struct Calling<'a> {
     pub(super) quirks: Quirks,
 }
 
+/// What came of a call.
+pub(super) struct Answer {
+    pub(super) exit: Exit,
+    pub(super) stdout: Vec<u8>,
+    /// What it printed to its standard error.
+    pub(super) complaint: String,
+}
+
 /// Calls it and waits for its end. `None`: it could not be executed or ran too long, with the reason.
 ///
 /// # Errors
@@ -73,7 +81,7 @@ pub(super) fn call(
     ad: &ClassAd,
     calling: &Calling<'_>,
     reactor: &mut Reactor,
-) -> io::Result<Result<(Exit, Vec<u8>), String>> {
+) -> io::Result<Result<Answer, String>> {
     let mut call = HookCall::new(SHADOW, hook.path.clone(), input::job_ad(ad), calling.environment.clone());
     call.arguments.clone_from(&hook.arguments);
     call.directory = Some(calling.directory.clone());
@@ -91,11 +99,8 @@ pub(super) fn call(
     loop {
         match reactor.next(until)? {
             os::Event::Exited { child: ended, exit, stdout, stderr, .. } if ended == child => {
-                let complaint = stderr.bytes.trim();
-                return Ok(match exit {
-                    _ if complaint.is_empty() => Ok((exit, stdout.bytes)),
-                    _ => Ok((exit, stdout.bytes)),
-                });
+                let complaint = stderr.bytes.trim().as_bstr().to_string();
+                return Ok(Ok(Answer { exit, stdout: stdout.bytes, complaint }));
             }
             os::Event::Timeout => {
                 reactor.kill(child, libc::SIGKILL, Whom::Family);

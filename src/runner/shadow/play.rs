@@ -161,10 +161,15 @@ impl<'w> Playing<'w> {
             quirks: self.quirks,
         };
         let answer = hook::call(hook, &ad, &calling, reactor)?;
-        if let Err(reason) = &answer {
-            self.onlooker.told.push(format!("SHADOW_PREPARE_JOB '{}': {reason}", hook::shown(hook)));
-        }
-        self.tell(Event::HookEnded(answer.ok()));
+        let said = match &answer {
+            Err(reason) => Some(reason.clone()),
+            Ok(answer) => {
+                Some(format!("it said: {}", answer.complaint)).filter(|_| !answer.complaint.is_empty())
+            }
+        };
+        let tell = |said| format!("SHADOW_PREPARE_JOB '{}': {said}", hook::shown(hook));
+        self.onlooker.told.extend(said.map(tell));
+        self.tell(Event::HookEnded(answer.ok().map(|answer| (answer.exit, answer.stdout))));
         Ok(())
     }
 
@@ -176,7 +181,6 @@ impl<'w> Playing<'w> {
         stream: &mut EventStream,
     ) -> io::Result<()> {
         use std::os::unix::ffi::OsStrExt;
-        let now = self.now();
         if let Some(machine) = &self.machine {
             let provisioned = ending::provisioned(machine, self.onlooker.world);
             self.tell(Event::Updated(Box::new(provisioned)));
@@ -214,7 +218,6 @@ impl<'w> Playing<'w> {
         let last = finished.requested;
         let reason = finished.not_started.clone();
         self.last = Some(finished);
-        let _ = now;
         self.tell(Event::Ended { exit, asked, reason, last });
         Ok(())
     }

@@ -234,13 +234,17 @@ fn kept(spool: &Path, owner: Option<&Identity>) -> Vec<BString> {
 /// the job's. Never root, whoever owns Iwd: who may name a directory in an ad has not got the rights of its owner.
 fn owner(about: &About<'_>) -> Option<Identity> {
     let job = about.job?;
-    let string = |name: &str| Context::new(about.world).my(about.ad).string(name);
+    Some(named_owner(about.ad, about.world).unwrap_or_else(|| job.clone()))
+}
+
+/// The account that `User` or `Owner` names, if there is one and it is not root.
+pub(super) fn named_owner(ad: &ClassAd, world: &dyn World) -> Option<Identity> {
+    let string = |name: &str| Context::new(world).my(ad).string(name);
     let user = string(attr::USER).map(|user| match user.rfind_byte(b'@') {
         Some(at) => BString::from(&user[..at]),
         None => user,
     });
     let named = user.or_else(|| string(attr::OWNER));
-    let account =
-        named.and_then(|name| about.world.account_by_name(&name)).filter(|account| account.uid != 0);
-    Some(account.map_or_else(|| job.clone(), |account| identity::of_account(&account)))
+    let account = named.and_then(|name| world.account_by_name(&name)).filter(|account| account.uid != 0);
+    account.map(|account| identity::of_account(&account))
 }

@@ -33,7 +33,7 @@ pub use cleaning::{Cleaned, Cleaner};
 pub use companion::{Companion, Seen};
 pub use job::Job;
 pub use live::{Finished, SIGNALS, run, run_with};
-pub use plan::{Plan, Request, check_knobs, condor_identity, execute, plan, slot_of_log};
+pub use plan::{Plan, Request, check_knobs, condor_identity, execute, plan, queue_owner, slot_of_log};
 pub use probe::capabilities;
 pub use records::UPDATE;
 pub use rehearse::{Rehearsed, Script, rehearse};

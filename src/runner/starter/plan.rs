@@ -407,6 +407,29 @@ fn free_name(execute: &Path, pid: u32, world: &dyn World) -> PathBuf {
 }
 
 /// `SLOT1_USER` for slot1, and for slot1_2 where it has none of its own.
+/// The account that a job's log and its SHADOW_PREPARE_JOB belong to; `None` is our own.
+///
+/// # Errors
+/// We are root, and the ad names nobody else: nothing is done as root for who wrote an ad.
+pub fn queue_owner(
+    ad: &ClassAd,
+    view: &View<'_>,
+    slot: &[u8],
+    quirks: Quirks,
+) -> Result<Option<Identity>, Refusal> {
+    let world = view.world();
+    if world.effective_uid() != 0 {
+        return Ok(None);
+    }
+    if let Some(owner) = carriage::named_owner(ad, world) {
+        return Ok(Some(owner));
+    }
+    let slot_user = slot_user(view, slot);
+    let ignored = quirks.has(Quirk::OwnerIgnored);
+    let account = job_info::account(ad, slot_user.as_ref().map(|user| user.as_slice()), ignored, world);
+    account.map(|(account, _)| Some(identity::of_account(&account)))
+}
+
 fn slot_user(view: &View<'_>, slot: &[u8]) -> Option<BString> {
     let slot = slot.to_str().ok().filter(|slot| !slot.is_empty())?;
     let of = |id: &str| view.string(&format!("{}_USER", id.to_ascii_uppercase())).ok().flatten();

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use bstr::{BString, ByteSlice};
 
 use super::sight::{Disk, errno};
-use super::store::{Source, create, give_mode};
+use super::store::{Source, Target};
 use crate::os::identity::acting_as;
 use crate::process::Identity;
 use crate::transfer::{Carried, Errand, Item, Kind, Refused, Remaps, expand, url};
@@ -41,12 +41,22 @@ struct Carrier<'a> {
     carried: Carried,
     /// Standard files, which are not counted among what is stored.
     standard: Vec<BString>,
+    /// The directory that a rule had made last: many files go to one.
+    made: Option<PathBuf>,
 }
 
 impl<'a> Carrier<'a> {
     fn new(errand: &'a Errand, reader: Option<Identity>, writer: Option<Identity>) -> Self {
         let standard = [crate::transfer::STDOUT, crate::transfer::STDERR].map(BString::from).to_vec();
-        Carrier { errand, reader, writer, remaps: errand.rules(), carried: Carried::default(), standard }
+        Carrier {
+            errand,
+            reader,
+            writer,
+            remaps: errand.rules(),
+            carried: Carried::default(),
+            standard,
+            made: None,
+        }
     }
 
     fn carry(mut self) -> io::Result<Carried> {
@@ -115,7 +125,7 @@ impl<'a> Carrier<'a> {
         let link = item.seen.is_some_and(|seen| seen.kind == Kind::Directory);
         let source = acting_as(self.reader.as_ref(), || Source::open(&path.to_path_lossy()))?;
         let made = match target.filter(|_| !link) {
-            Some(target) => match acting_as(self.writer.as_ref(), || create(target))? {
+            Some(target) => match acting_as(self.writer.as_ref(), || Target::create(target))? {
                 Ok(file) => Some((target, file)),
                 Err(error) => {
                     self.unstored(Refused::Writing { path: shown(target), errno: errno(error) });
@@ -135,16 +145,16 @@ impl<'a> Carrier<'a> {
         let left = self.errand.limit.map(|limit| limit.saturating_sub(self.carried.bytes));
         let bytes = left.map_or(source.size, |left| left.min(source.size));
         let mut copied = bytes;
-        if let Some((target, mut file)) = made {
+        if let Some((target, mut made)) = made {
             // Descriptors are open: no right is needed any more.
-            match source.copy_to(&mut file, bytes) {
+            match source.copy_to(&mut made.file, bytes) {
                 Ok(count) => copied = count,
                 Err(error) if is_of_target(&error) => {
                     self.unstored(Refused::Writing { path: shown(target), errno: errno(error) });
                 }
                 Err(error) => return Ok(Some(Refused::Reading { path, errno: errno(error), link: false })),
             }
-            acting_as(self.writer.as_ref(), || give_mode(&file, mode))?;
+            acting_as(self.writer.as_ref(), || made.give_mode(mode))?;
         }
         self.carried.bytes += copied;
         Ok((bytes < source.size).then_some(Refused::TooLarge { path, size: source.size }))
@@ -163,19 +173,27 @@ impl<'a> Carrier<'a> {
             Ok(Some(target)) if target.starts_with(b"/") => return Ok(Some(path(&target))),
             Ok(Some(target)) => {
                 let path = path(&join(&base, &target));
-                if let Some(above) =
-                    path.parent().filter(|_| target.contains(&b'/') && self.errand.makes_directories)
-                {
-                    let make = || fs::DirBuilder::new().recursive(true).mode(0o755).create(above);
-                    if let Err(error) = acting_as(self.writer.as_ref(), make)? {
-                        self.unstored(Refused::Directory { path: shown(above), errno: errno(error) });
-                    }
+                if target.contains(&b'/') && self.errand.makes_directories {
+                    self.make_above(&path)?;
                 }
                 return Ok(Some(path));
             }
             Ok(None) => return Ok(Some(path(&join(&base, name)))),
         }
         Ok(None)
+    }
+
+    /// Makes the directories above a path that a rule leads to.
+    fn make_above(&mut self, path: &Path) -> io::Result<()> {
+        let Some(above) = path.parent().filter(|above| self.made.as_deref() != Some(*above)) else {
+            return Ok(());
+        };
+        let make = || fs::DirBuilder::new().recursive(true).mode(0o755).create(above);
+        match acting_as(self.writer.as_ref(), make)? {
+            Ok(()) => self.made = Some(above.to_owned()),
+            Err(error) => self.unstored(Refused::Directory { path: shown(above), errno: errno(error) }),
+        }
+        Ok(())
     }
 
     fn unstored(&mut self, refused: Refused) {

@@ -117,7 +117,9 @@ impl Course {
             Answer::Carried(Ok(carried)) => return self.carried(carried),
             Answer::Asked(printed) => {
                 let path = self.asking.take().unwrap_or_default();
-                let added = printed.and_then(|printed| self.plugins.add_system(&path, &printed, world));
+                let added = printed
+                    .map_err(|reason| format!("the transfer plugin '{path}' is not used: {reason}"))
+                    .and_then(|printed| self.plugins.add_system(&path, &printed, world));
                 self.done.warnings.extend(added.err());
             }
             Answer::Invoked(ended, written) => self.invoked(&ended, written.as_deref(), world),

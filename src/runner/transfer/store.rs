@@ -1,13 +1,16 @@
 //! Copies one file: size as it was when it was opened, holes kept, never more than may go.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
 use nix::errno::Errno;
 use nix::libc;
 use nix::unistd::{Whence, lseek64};
+
+/// Files up to this many bytes are read and written whole.
+const SMALL: u64 = 64 * 1024;
 
 /// A file that is opened to be sent.
 pub(super) struct Source {
@@ -33,6 +36,13 @@ impl Source {
 
     /// Copies the first bytes; as many as were there.
     pub(super) fn copy_to(&mut self, target: &mut File, bytes: u64) -> io::Result<u64> {
+        if bytes <= SMALL && !self.sparse {
+            // With as few calls as can be: of these there are many.
+            let mut content = Vec::with_capacity(usize::try_from(bytes).unwrap_or(0));
+            (&self.file).take(bytes).read_to_end(&mut content)?;
+            target.write_all(&content)?;
+            return Ok(content.len() as u64);
+        }
         if !self.sparse {
             return io::copy(&mut (&self.file).take(bytes), target);
         }
@@ -58,22 +68,32 @@ impl Source {
     }
 }
 
-/// Opens what is to be written, empty.
-pub(super) fn create(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    // Nobody is waited for who might read a FIFO.
-    options
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
-    options.open(path)
+/// A file that is opened to be written.
+pub(super) struct Target {
+    pub(super) file: File,
+    /// It was not there before.
+    new: bool,
 }
 
-/// Gives it its mode. What is no file of ours, such as /dev/null, keeps its own.
-pub(super) fn give_mode(target: &File, mode: u32) {
-    if target.metadata().is_ok_and(|status| status.is_file()) {
-        drop(target.set_permissions(std::fs::Permissions::from_mode(mode & 0o777)));
+impl Target {
+    /// Opens what is to be written, empty.
+    pub(super) fn create(path: &Path) -> io::Result<Self> {
+        let mut options = OpenOptions::new();
+        // Nobody is waited for who might read a FIFO.
+        options.write(true).mode(0o600).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
+        match options.clone().create_new(true).open(path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                let file = options.create(true).truncate(true).open(path)?;
+                Ok(Target { file, new: false })
+            }
+            created => Ok(Target { file: created?, new: true }),
+        }
+    }
+
+    /// Gives it its mode. What is no file of ours, such as /dev/null, keeps its own.
+    pub(super) fn give_mode(&self, mode: u32) {
+        if self.new || self.file.metadata().is_ok_and(|status| status.is_file()) {
+            drop(self.file.set_permissions(std::fs::Permissions::from_mode(mode & 0o777)));
+        }
     }
 }
