@@ -28,7 +28,7 @@ complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -l max-jobs -d '
 complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -l idle-exit -d 'End when no slot has had a job for this long' -r
 complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -l hook-timeout -d 'Kill FETCH_WORK and PREPARE_JOB that run longer; a real pool waits for ever' -r
 complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -l starter -d 'Run jobs with this program instead of STARTER or htc-starter-run' -r -F
-complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -l control -d 'Take requests (vacate, drain, status ...) at this socket' -r -F
+complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -l control -d 'Take requests (status, claim, drain ...) at this socket; without, at one in LOG' -r -F
 complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
 complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -l set-knob -d 'Set a knob above all files; may be repeated' -r
 complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -l local-name -d 'Local name for LOCAL.KNOB in the configuration, as condor_startd\'s -local-name' -r
@@ -52,14 +52,22 @@ complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -l help-all -d '
 complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -f -a "run" -d 'Fetch and run jobs until told to end (the default)'
 complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -f -a "ads" -d 'Print the ad of each slot as FETCH_WORK would get it'
 complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -f -a "simulate" -d 'Play a scenario on a clock moved by hand and print what would happen'
-complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -f -a "vacate" -d 'Make jobs leave a running execution point'
+complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -f -a "doctor" -d 'Tell whether this configuration will work here, and what to do where it will not'
+complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -f -a "status" -d 'Print slots of a running one (also match claim activate alive hold suspend continue vacate deactivate release-claim drain undrain reconfig off)'
+complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -f -a "match" -d 'Let a running execution point hold a slot for a claimer, as a negotiator does'
+complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -f -a "claim" -d 'Claim a slot for a job, as a schedd does; prints the slot that is claimed'
+complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -f -a "activate" -d 'Run a job under a claim, as a shadow does'
+complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -f -a "alive" -d 'Renew the lease of a claim'
+complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -f -a "hold" -d 'Make the job of a claim leave and tell it that it is put on hold'
 complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -f -a "suspend" -d 'Stop jobs of a running execution point for a while'
 complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -f -a "continue" -d 'Let suspended jobs go on'
+complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -f -a "vacate" -d 'Make jobs leave a running execution point'
+complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -f -a "deactivate" -d 'End the job of a claim; the claim stays'
+complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -f -a "release-claim" -d 'Give a claim back'
 complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -f -a "drain" -d 'Make all jobs leave and let nothing new in'
 complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -f -a "undrain" -d 'End a drain'
 complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -f -a "off" -d 'End a running execution point'
 complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -f -a "reconfig" -d 'Make a running execution point read its configuration again'
-complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -f -a "status" -d 'Print slots of a running one (also vacate suspend continue drain undrain reconfig off)'
 complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -f -a "explain" -d 'Tell which slots would take these jobs, and which part of START or of the limits says no'
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand run" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand run" -l set-knob -d 'Set a knob above all files; may be repeated' -r
@@ -112,7 +120,175 @@ complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand simulate" -s l
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand simulate" -l json -d 'Write one JSON array'
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand simulate" -l jsonl -d 'Write one JSON object a line'
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand simulate" -s q -l quiet -d 'Say nothing but results and errors'
-complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand vacate" -l control -d 'The socket that the execution point was given with --control' -r -F
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand doctor" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand doctor" -l set-knob -d 'Set a knob above all files; may be repeated' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand doctor" -l local-name -d 'Local name for LOCAL.KNOB in the configuration, as condor_startd\'s -local-name' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand doctor" -l color -d 'Use colours: auto, always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set or TERM is `dumb`'
+always\t'Always'
+never\t'Never'"
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand doctor" -l gpus -d 'Give the machine the GPUs of this file: what condor_gpu_discovery -properties printed on another' -r -F
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand doctor" -l quirks -d '\'reference\' does exactly as HTCondor 25.14 where it breaks its manual' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand doctor" -l events -d 'Write JSON events to FILE or fd:N' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand doctor" -l timeout -d 'Give up after this many seconds (exit status 124)' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand doctor" -s h -l help -d 'Print this help; --help-all prints all options'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand doctor" -l help-all -d 'Print all options with notes'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand doctor" -l no-env -d 'Ignore _CONDOR_* variables of the environment'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand doctor" -s l -l long -d 'Write ads as \'Name = value\' lines'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand doctor" -l json -d 'Write one JSON array'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand doctor" -l jsonl -d 'Write one JSON object a line'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand doctor" -s q -l quiet -d 'Say nothing but results and errors'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand status" -l control -d 'The socket that the execution point was given with --control; without, that in LOG of the same configuration' -r -F
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand status" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand status" -l set-knob -d 'Set a knob above all files; may be repeated' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand status" -l local-name -d 'Local name for LOCAL.KNOB in the configuration, as condor_startd\'s -local-name' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand status" -l color -d 'Use colours: auto, always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set or TERM is `dumb`'
+always\t'Always'
+never\t'Never'"
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand status" -l gpus -d 'Give the machine the GPUs of this file: what condor_gpu_discovery -properties printed on another' -r -F
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand status" -l quirks -d '\'reference\' does exactly as HTCondor 25.14 where it breaks its manual' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand status" -l events -d 'Write JSON events to FILE or fd:N' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand status" -l timeout -d 'Give up after this many seconds (exit status 124)' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand status" -s h -l help -d 'Print this help; --help-all prints all options'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand status" -l help-all -d 'Print all options with notes'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand status" -l no-env -d 'Ignore _CONDOR_* variables of the environment'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand status" -s l -l long -d 'Write ads as \'Name = value\' lines'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand status" -l json -d 'Write one JSON array'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand status" -l jsonl -d 'Write one JSON object a line'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand status" -s q -l quiet -d 'Say nothing but results and errors'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand match" -l control -d 'The socket that the execution point was given with --control; without, that in LOG of the same configuration' -r -F
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand match" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand match" -l set-knob -d 'Set a knob above all files; may be repeated' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand match" -l local-name -d 'Local name for LOCAL.KNOB in the configuration, as condor_startd\'s -local-name' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand match" -l color -d 'Use colours: auto, always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set or TERM is `dumb`'
+always\t'Always'
+never\t'Never'"
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand match" -l gpus -d 'Give the machine the GPUs of this file: what condor_gpu_discovery -properties printed on another' -r -F
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand match" -l quirks -d '\'reference\' does exactly as HTCondor 25.14 where it breaks its manual' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand match" -l events -d 'Write JSON events to FILE or fd:N' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand match" -l timeout -d 'Give up after this many seconds (exit status 124)' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand match" -s h -l help -d 'Print this help; --help-all prints all options'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand match" -l help-all -d 'Print all options with notes'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand match" -l no-env -d 'Ignore _CONDOR_* variables of the environment'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand match" -s l -l long -d 'Write ads as \'Name = value\' lines'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand match" -l json -d 'Write one JSON array'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand match" -l jsonl -d 'Write one JSON object a line'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand match" -s q -l quiet -d 'Say nothing but results and errors'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand claim" -l control -d 'The socket that the execution point was given with --control; without, that in LOG of the same configuration' -r -F
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand claim" -l ads -d 'Read ads from FILE; \'-\' is standard input' -r -F
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand claim" -l lease -d 'Seconds without alive after which an idle claim ends (default: ALIVE_INTERVAL times MAX_CLAIM_ALIVES_MISSED)' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand claim" -l schedd -d 'The claimer\'s name, for RemoteScheddName' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand claim" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand claim" -l set-knob -d 'Set a knob above all files; may be repeated' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand claim" -l local-name -d 'Local name for LOCAL.KNOB in the configuration, as condor_startd\'s -local-name' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand claim" -l color -d 'Use colours: auto, always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set or TERM is `dumb`'
+always\t'Always'
+never\t'Never'"
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand claim" -l gpus -d 'Give the machine the GPUs of this file: what condor_gpu_discovery -properties printed on another' -r -F
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand claim" -l quirks -d '\'reference\' does exactly as HTCondor 25.14 where it breaks its manual' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand claim" -l events -d 'Write JSON events to FILE or fd:N' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand claim" -l timeout -d 'Give up after this many seconds (exit status 124)' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand claim" -l strict-input -d 'Fail at the first malformed ad instead of reporting it'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand claim" -s h -l help -d 'Print this help; --help-all prints all options'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand claim" -l help-all -d 'Print all options with notes'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand claim" -l no-env -d 'Ignore _CONDOR_* variables of the environment'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand claim" -s l -l long -d 'Write ads as \'Name = value\' lines'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand claim" -l json -d 'Write one JSON array'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand claim" -l jsonl -d 'Write one JSON object a line'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand claim" -s q -l quiet -d 'Say nothing but results and errors'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand activate" -l control -d 'The socket that the execution point was given with --control; without, that in LOG of the same configuration' -r -F
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand activate" -l ads -d 'Read ads from FILE; \'-\' is standard input' -r -F
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand activate" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand activate" -l set-knob -d 'Set a knob above all files; may be repeated' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand activate" -l local-name -d 'Local name for LOCAL.KNOB in the configuration, as condor_startd\'s -local-name' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand activate" -l color -d 'Use colours: auto, always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set or TERM is `dumb`'
+always\t'Always'
+never\t'Never'"
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand activate" -l gpus -d 'Give the machine the GPUs of this file: what condor_gpu_discovery -properties printed on another' -r -F
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand activate" -l quirks -d '\'reference\' does exactly as HTCondor 25.14 where it breaks its manual' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand activate" -l events -d 'Write JSON events to FILE or fd:N' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand activate" -l timeout -d 'Give up after this many seconds (exit status 124)' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand activate" -l strict-input -d 'Fail at the first malformed ad instead of reporting it'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand activate" -s h -l help -d 'Print this help; --help-all prints all options'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand activate" -l help-all -d 'Print all options with notes'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand activate" -l no-env -d 'Ignore _CONDOR_* variables of the environment'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand activate" -s l -l long -d 'Write ads as \'Name = value\' lines'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand activate" -l json -d 'Write one JSON array'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand activate" -l jsonl -d 'Write one JSON object a line'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand activate" -s q -l quiet -d 'Say nothing but results and errors'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand alive" -l control -d 'The socket that the execution point was given with --control; without, that in LOG of the same configuration' -r -F
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand alive" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand alive" -l set-knob -d 'Set a knob above all files; may be repeated' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand alive" -l local-name -d 'Local name for LOCAL.KNOB in the configuration, as condor_startd\'s -local-name' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand alive" -l color -d 'Use colours: auto, always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set or TERM is `dumb`'
+always\t'Always'
+never\t'Never'"
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand alive" -l gpus -d 'Give the machine the GPUs of this file: what condor_gpu_discovery -properties printed on another' -r -F
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand alive" -l quirks -d '\'reference\' does exactly as HTCondor 25.14 where it breaks its manual' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand alive" -l events -d 'Write JSON events to FILE or fd:N' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand alive" -l timeout -d 'Give up after this many seconds (exit status 124)' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand alive" -s h -l help -d 'Print this help; --help-all prints all options'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand alive" -l help-all -d 'Print all options with notes'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand alive" -l no-env -d 'Ignore _CONDOR_* variables of the environment'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand alive" -s l -l long -d 'Write ads as \'Name = value\' lines'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand alive" -l json -d 'Write one JSON array'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand alive" -l jsonl -d 'Write one JSON object a line'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand alive" -s q -l quiet -d 'Say nothing but results and errors'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand hold" -l control -d 'The socket that the execution point was given with --control; without, that in LOG of the same configuration' -r -F
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand hold" -l reason -d 'Why, for HoldReason' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand hold" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand hold" -l set-knob -d 'Set a knob above all files; may be repeated' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand hold" -l local-name -d 'Local name for LOCAL.KNOB in the configuration, as condor_startd\'s -local-name' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand hold" -l color -d 'Use colours: auto, always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set or TERM is `dumb`'
+always\t'Always'
+never\t'Never'"
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand hold" -l gpus -d 'Give the machine the GPUs of this file: what condor_gpu_discovery -properties printed on another' -r -F
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand hold" -l quirks -d '\'reference\' does exactly as HTCondor 25.14 where it breaks its manual' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand hold" -l events -d 'Write JSON events to FILE or fd:N' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand hold" -l timeout -d 'Give up after this many seconds (exit status 124)' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand hold" -s h -l help -d 'Print this help; --help-all prints all options'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand hold" -l help-all -d 'Print all options with notes'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand hold" -l no-env -d 'Ignore _CONDOR_* variables of the environment'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand hold" -s l -l long -d 'Write ads as \'Name = value\' lines'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand hold" -l json -d 'Write one JSON array'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand hold" -l jsonl -d 'Write one JSON object a line'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand hold" -s q -l quiet -d 'Say nothing but results and errors'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand suspend" -l control -d 'The socket that the execution point was given with --control; without, that in LOG of the same configuration' -r -F
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand suspend" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand suspend" -l set-knob -d 'Set a knob above all files; may be repeated' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand suspend" -l local-name -d 'Local name for LOCAL.KNOB in the configuration, as condor_startd\'s -local-name' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand suspend" -l color -d 'Use colours: auto, always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set or TERM is `dumb`'
+always\t'Always'
+never\t'Never'"
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand suspend" -l gpus -d 'Give the machine the GPUs of this file: what condor_gpu_discovery -properties printed on another' -r -F
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand suspend" -l quirks -d '\'reference\' does exactly as HTCondor 25.14 where it breaks its manual' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand suspend" -l events -d 'Write JSON events to FILE or fd:N' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand suspend" -l timeout -d 'Give up after this many seconds (exit status 124)' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand suspend" -s h -l help -d 'Print this help; --help-all prints all options'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand suspend" -l help-all -d 'Print all options with notes'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand suspend" -l no-env -d 'Ignore _CONDOR_* variables of the environment'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand suspend" -s l -l long -d 'Write ads as \'Name = value\' lines'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand suspend" -l json -d 'Write one JSON array'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand suspend" -l jsonl -d 'Write one JSON object a line'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand suspend" -s q -l quiet -d 'Say nothing but results and errors'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand continue" -l control -d 'The socket that the execution point was given with --control; without, that in LOG of the same configuration' -r -F
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand continue" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand continue" -l set-knob -d 'Set a knob above all files; may be repeated' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand continue" -l local-name -d 'Local name for LOCAL.KNOB in the configuration, as condor_startd\'s -local-name' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand continue" -l color -d 'Use colours: auto, always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set or TERM is `dumb`'
+always\t'Always'
+never\t'Never'"
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand continue" -l gpus -d 'Give the machine the GPUs of this file: what condor_gpu_discovery -properties printed on another' -r -F
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand continue" -l quirks -d '\'reference\' does exactly as HTCondor 25.14 where it breaks its manual' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand continue" -l events -d 'Write JSON events to FILE or fd:N' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand continue" -l timeout -d 'Give up after this many seconds (exit status 124)' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand continue" -s h -l help -d 'Print this help; --help-all prints all options'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand continue" -l help-all -d 'Print all options with notes'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand continue" -l no-env -d 'Ignore _CONDOR_* variables of the environment'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand continue" -s l -l long -d 'Write ads as \'Name = value\' lines'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand continue" -l json -d 'Write one JSON array'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand continue" -l jsonl -d 'Write one JSON object a line'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand continue" -s q -l quiet -d 'Say nothing but results and errors'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand vacate" -l control -d 'The socket that the execution point was given with --control; without, that in LOG of the same configuration' -r -F
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand vacate" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand vacate" -l set-knob -d 'Set a knob above all files; may be repeated' -r
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand vacate" -l local-name -d 'Local name for LOCAL.KNOB in the configuration, as condor_startd\'s -local-name' -r
@@ -124,7 +300,6 @@ complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand vacate" -l qui
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand vacate" -l events -d 'Write JSON events to FILE or fd:N' -r
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand vacate" -l timeout -d 'Give up after this many seconds (exit status 124)' -r
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand vacate" -l fast -d 'At once: no retirement, no vacate time'
-complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand vacate" -l peaceful -d 'Let jobs run to their end (off)'
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand vacate" -s h -l help -d 'Print this help; --help-all prints all options'
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand vacate" -l help-all -d 'Print all options with notes'
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand vacate" -l no-env -d 'Ignore _CONDOR_* variables of the environment'
@@ -132,47 +307,45 @@ complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand vacate" -s l -
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand vacate" -l json -d 'Write one JSON array'
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand vacate" -l jsonl -d 'Write one JSON object a line'
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand vacate" -s q -l quiet -d 'Say nothing but results and errors'
-complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand suspend" -l control -d 'The socket that the execution point was given with --control' -r -F
-complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand suspend" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
-complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand suspend" -l set-knob -d 'Set a knob above all files; may be repeated' -r
-complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand suspend" -l local-name -d 'Local name for LOCAL.KNOB in the configuration, as condor_startd\'s -local-name' -r
-complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand suspend" -l color -d 'Use colours: auto, always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set or TERM is `dumb`'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand deactivate" -l control -d 'The socket that the execution point was given with --control; without, that in LOG of the same configuration' -r -F
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand deactivate" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand deactivate" -l set-knob -d 'Set a knob above all files; may be repeated' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand deactivate" -l local-name -d 'Local name for LOCAL.KNOB in the configuration, as condor_startd\'s -local-name' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand deactivate" -l color -d 'Use colours: auto, always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set or TERM is `dumb`'
 always\t'Always'
 never\t'Never'"
-complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand suspend" -l gpus -d 'Give the machine the GPUs of this file: what condor_gpu_discovery -properties printed on another' -r -F
-complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand suspend" -l quirks -d '\'reference\' does exactly as HTCondor 25.14 where it breaks its manual' -r
-complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand suspend" -l events -d 'Write JSON events to FILE or fd:N' -r
-complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand suspend" -l timeout -d 'Give up after this many seconds (exit status 124)' -r
-complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand suspend" -l fast -d 'At once: no retirement, no vacate time'
-complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand suspend" -l peaceful -d 'Let jobs run to their end (off)'
-complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand suspend" -s h -l help -d 'Print this help; --help-all prints all options'
-complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand suspend" -l help-all -d 'Print all options with notes'
-complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand suspend" -l no-env -d 'Ignore _CONDOR_* variables of the environment'
-complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand suspend" -s l -l long -d 'Write ads as \'Name = value\' lines'
-complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand suspend" -l json -d 'Write one JSON array'
-complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand suspend" -l jsonl -d 'Write one JSON object a line'
-complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand suspend" -s q -l quiet -d 'Say nothing but results and errors'
-complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand continue" -l control -d 'The socket that the execution point was given with --control' -r -F
-complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand continue" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
-complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand continue" -l set-knob -d 'Set a knob above all files; may be repeated' -r
-complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand continue" -l local-name -d 'Local name for LOCAL.KNOB in the configuration, as condor_startd\'s -local-name' -r
-complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand continue" -l color -d 'Use colours: auto, always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set or TERM is `dumb`'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand deactivate" -l gpus -d 'Give the machine the GPUs of this file: what condor_gpu_discovery -properties printed on another' -r -F
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand deactivate" -l quirks -d '\'reference\' does exactly as HTCondor 25.14 where it breaks its manual' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand deactivate" -l events -d 'Write JSON events to FILE or fd:N' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand deactivate" -l timeout -d 'Give up after this many seconds (exit status 124)' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand deactivate" -l fast -d 'Kill it at once'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand deactivate" -s h -l help -d 'Print this help; --help-all prints all options'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand deactivate" -l help-all -d 'Print all options with notes'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand deactivate" -l no-env -d 'Ignore _CONDOR_* variables of the environment'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand deactivate" -s l -l long -d 'Write ads as \'Name = value\' lines'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand deactivate" -l json -d 'Write one JSON array'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand deactivate" -l jsonl -d 'Write one JSON object a line'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand deactivate" -s q -l quiet -d 'Say nothing but results and errors'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand release-claim" -l control -d 'The socket that the execution point was given with --control; without, that in LOG of the same configuration' -r -F
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand release-claim" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand release-claim" -l set-knob -d 'Set a knob above all files; may be repeated' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand release-claim" -l local-name -d 'Local name for LOCAL.KNOB in the configuration, as condor_startd\'s -local-name' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand release-claim" -l color -d 'Use colours: auto, always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set or TERM is `dumb`'
 always\t'Always'
 never\t'Never'"
-complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand continue" -l gpus -d 'Give the machine the GPUs of this file: what condor_gpu_discovery -properties printed on another' -r -F
-complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand continue" -l quirks -d '\'reference\' does exactly as HTCondor 25.14 where it breaks its manual' -r
-complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand continue" -l events -d 'Write JSON events to FILE or fd:N' -r
-complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand continue" -l timeout -d 'Give up after this many seconds (exit status 124)' -r
-complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand continue" -l fast -d 'At once: no retirement, no vacate time'
-complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand continue" -l peaceful -d 'Let jobs run to their end (off)'
-complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand continue" -s h -l help -d 'Print this help; --help-all prints all options'
-complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand continue" -l help-all -d 'Print all options with notes'
-complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand continue" -l no-env -d 'Ignore _CONDOR_* variables of the environment'
-complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand continue" -s l -l long -d 'Write ads as \'Name = value\' lines'
-complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand continue" -l json -d 'Write one JSON array'
-complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand continue" -l jsonl -d 'Write one JSON object a line'
-complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand continue" -s q -l quiet -d 'Say nothing but results and errors'
-complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand drain" -l control -d 'The socket that the execution point was given with --control' -r -F
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand release-claim" -l gpus -d 'Give the machine the GPUs of this file: what condor_gpu_discovery -properties printed on another' -r -F
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand release-claim" -l quirks -d '\'reference\' does exactly as HTCondor 25.14 where it breaks its manual' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand release-claim" -l events -d 'Write JSON events to FILE or fd:N' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand release-claim" -l timeout -d 'Give up after this many seconds (exit status 124)' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand release-claim" -l waiting -d 'The one that waits to take over, not the present one'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand release-claim" -s h -l help -d 'Print this help; --help-all prints all options'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand release-claim" -l help-all -d 'Print all options with notes'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand release-claim" -l no-env -d 'Ignore _CONDOR_* variables of the environment'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand release-claim" -s l -l long -d 'Write ads as \'Name = value\' lines'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand release-claim" -l json -d 'Write one JSON array'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand release-claim" -l jsonl -d 'Write one JSON object a line'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand release-claim" -s q -l quiet -d 'Say nothing but results and errors'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand drain" -l control -d 'The socket that the execution point was given with --control; without, that in LOG of the same configuration' -r -F
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand drain" -l reason -d 'Why, for DrainReason' -r
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand drain" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand drain" -l set-knob -d 'Set a knob above all files; may be repeated' -r
@@ -194,7 +367,7 @@ complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand drain" -s l -l
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand drain" -l json -d 'Write one JSON array'
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand drain" -l jsonl -d 'Write one JSON object a line'
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand drain" -s q -l quiet -d 'Say nothing but results and errors'
-complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand undrain" -l control -d 'The socket that the execution point was given with --control' -r -F
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand undrain" -l control -d 'The socket that the execution point was given with --control; without, that in LOG of the same configuration' -r -F
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand undrain" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand undrain" -l set-knob -d 'Set a knob above all files; may be repeated' -r
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand undrain" -l local-name -d 'Local name for LOCAL.KNOB in the configuration, as condor_startd\'s -local-name' -r
@@ -205,8 +378,6 @@ complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand undrain" -l gp
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand undrain" -l quirks -d '\'reference\' does exactly as HTCondor 25.14 where it breaks its manual' -r
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand undrain" -l events -d 'Write JSON events to FILE or fd:N' -r
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand undrain" -l timeout -d 'Give up after this many seconds (exit status 124)' -r
-complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand undrain" -l fast -d 'At once: no retirement, no vacate time'
-complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand undrain" -l peaceful -d 'Let jobs run to their end (off)'
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand undrain" -s h -l help -d 'Print this help; --help-all prints all options'
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand undrain" -l help-all -d 'Print all options with notes'
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand undrain" -l no-env -d 'Ignore _CONDOR_* variables of the environment'
@@ -214,7 +385,7 @@ complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand undrain" -s l 
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand undrain" -l json -d 'Write one JSON array'
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand undrain" -l jsonl -d 'Write one JSON object a line'
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand undrain" -s q -l quiet -d 'Say nothing but results and errors'
-complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand off" -l control -d 'The socket that the execution point was given with --control' -r -F
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand off" -l control -d 'The socket that the execution point was given with --control; without, that in LOG of the same configuration' -r -F
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand off" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand off" -l set-knob -d 'Set a knob above all files; may be repeated' -r
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand off" -l local-name -d 'Local name for LOCAL.KNOB in the configuration, as condor_startd\'s -local-name' -r
@@ -226,7 +397,7 @@ complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand off" -l quirks
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand off" -l events -d 'Write JSON events to FILE or fd:N' -r
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand off" -l timeout -d 'Give up after this many seconds (exit status 124)' -r
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand off" -l fast -d 'At once: no retirement, no vacate time'
-complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand off" -l peaceful -d 'Let jobs run to their end (off)'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand off" -l peaceful -d 'Let jobs run to their end'
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand off" -s h -l help -d 'Print this help; --help-all prints all options'
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand off" -l help-all -d 'Print all options with notes'
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand off" -l no-env -d 'Ignore _CONDOR_* variables of the environment'
@@ -234,7 +405,7 @@ complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand off" -s l -l l
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand off" -l json -d 'Write one JSON array'
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand off" -l jsonl -d 'Write one JSON object a line'
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand off" -s q -l quiet -d 'Say nothing but results and errors'
-complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand reconfig" -l control -d 'The socket that the execution point was given with --control' -r -F
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand reconfig" -l control -d 'The socket that the execution point was given with --control; without, that in LOG of the same configuration' -r -F
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand reconfig" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand reconfig" -l set-knob -d 'Set a knob above all files; may be repeated' -r
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand reconfig" -l local-name -d 'Local name for LOCAL.KNOB in the configuration, as condor_startd\'s -local-name' -r
@@ -245,8 +416,6 @@ complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand reconfig" -l g
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand reconfig" -l quirks -d '\'reference\' does exactly as HTCondor 25.14 where it breaks its manual' -r
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand reconfig" -l events -d 'Write JSON events to FILE or fd:N' -r
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand reconfig" -l timeout -d 'Give up after this many seconds (exit status 124)' -r
-complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand reconfig" -l fast -d 'At once: no retirement, no vacate time'
-complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand reconfig" -l peaceful -d 'Let jobs run to their end (off)'
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand reconfig" -s h -l help -d 'Print this help; --help-all prints all options'
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand reconfig" -l help-all -d 'Print all options with notes'
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand reconfig" -l no-env -d 'Ignore _CONDOR_* variables of the environment'
@@ -254,26 +423,6 @@ complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand reconfig" -s l
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand reconfig" -l json -d 'Write one JSON array'
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand reconfig" -l jsonl -d 'Write one JSON object a line'
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand reconfig" -s q -l quiet -d 'Say nothing but results and errors'
-complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand status" -l control -d 'The socket that the execution point was given with --control' -r -F
-complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand status" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
-complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand status" -l set-knob -d 'Set a knob above all files; may be repeated' -r
-complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand status" -l local-name -d 'Local name for LOCAL.KNOB in the configuration, as condor_startd\'s -local-name' -r
-complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand status" -l color -d 'Use colours: auto, always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set or TERM is `dumb`'
-always\t'Always'
-never\t'Never'"
-complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand status" -l gpus -d 'Give the machine the GPUs of this file: what condor_gpu_discovery -properties printed on another' -r -F
-complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand status" -l quirks -d '\'reference\' does exactly as HTCondor 25.14 where it breaks its manual' -r
-complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand status" -l events -d 'Write JSON events to FILE or fd:N' -r
-complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand status" -l timeout -d 'Give up after this many seconds (exit status 124)' -r
-complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand status" -l fast -d 'At once: no retirement, no vacate time'
-complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand status" -l peaceful -d 'Let jobs run to their end (off)'
-complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand status" -s h -l help -d 'Print this help; --help-all prints all options'
-complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand status" -l help-all -d 'Print all options with notes'
-complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand status" -l no-env -d 'Ignore _CONDOR_* variables of the environment'
-complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand status" -s l -l long -d 'Write ads as \'Name = value\' lines'
-complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand status" -l json -d 'Write one JSON array'
-complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand status" -l jsonl -d 'Write one JSON object a line'
-complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand status" -s q -l quiet -d 'Say nothing but results and errors'
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand explain" -l ads -d 'Read ads from FILE; \'-\' is standard input' -r -F
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand explain" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand explain" -l set-knob -d 'Set a knob above all files; may be repeated' -r

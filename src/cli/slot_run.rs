@@ -2,6 +2,7 @@
 
 mod ads;
 mod control;
+mod doctor;
 mod explain;
 mod load;
 mod manual;
@@ -34,15 +35,9 @@ fn run(matches: &ArgMatches, session: &Session) -> anyhow::Result<Status> {
         None | Some(Verb::Run) if cli.run.dry_run => ads::table(&cli, session),
         None | Some(Verb::Run) => run::run(&cli, session),
         Some(Verb::Ads { slots }) => ads::print(&cli, session, slots),
+        Some(Verb::Doctor) => doctor::doctor(&cli),
         Some(Verb::Simulate { scenario }) => simulate::simulate(&cli, session, scenario),
-        Some(Verb::Vacate(options)) => control::simple("vacate", options),
-        Some(Verb::Suspend(options)) => control::simple("suspend", options),
-        Some(Verb::Continue(options)) => control::simple("continue", options),
-        Some(Verb::Undrain(options)) => control::simple("undrain", options),
-        Some(Verb::Off(options)) => control::simple("off", options),
-        Some(Verb::Reconfig(options)) => control::simple("reconfig", options),
-        Some(Verb::Status(options)) => control::status(&cli, options),
-        Some(Verb::Drain(options)) => control::drain(options),
         Some(Verb::Explain { input, slots }) => explain::explain(&cli, session, input, slots),
+        Some(verb) => control::control(&cli, verb),
     }
 }

@@ -34,6 +34,7 @@ pub use outlet::Outlet;
 pub use reactor::{Interest, Reactor, Whom};
 pub use real_world::{RealWorld, local_time};
 pub use signals::sigpipe_was_ignored;
+pub use spawn::interpreter_of;
 pub use spawn_error::{SpawnError, Stage, strerror};
 pub use standard::{refuse_closed_stdout, stdout_was_closed};
 pub use whole::read_whole;

@@ -243,13 +243,13 @@ fn explain(failure: Failure, plan: &Plan, program: &Path, cgroups: &[std::path::
     if failure.stage == Stage::Execute && errno == Errno::ENOENT {
         // Under a relative path the child looked elsewhere than we do.
         let file = plan.cwd.as_ref().map_or_else(|| program.to_owned(), |cwd| path(cwd).join(program));
-        error.interpreter = missing_interpreter(&file);
+        error.interpreter = interpreter_of(&file);
     }
     error
 }
 
-/// The interpreter of a script that itself exists.
-fn missing_interpreter(file: &Path) -> Option<BString> {
+/// The interpreter that the first line of a script names, whether it is there or not.
+pub fn interpreter_of(file: &Path) -> Option<BString> {
     use std::io::Read;
     let mut head = Vec::new();
     std::fs::File::open(file).ok()?.take(256).read_to_end(&mut head).ok()?;

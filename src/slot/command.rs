@@ -8,7 +8,7 @@ use bstr::BString;
 use super::claim::{Kind, Phase};
 use super::core::Core;
 use super::execution_point::ExecutionPoint;
-use super::interface::{SlotKey, VacateReason};
+use super::interface::{Notice, SlotKey, VacateReason};
 use super::settings::SlotKind;
 use super::single::Slot;
 use super::state::{Activity, State};
@@ -373,6 +373,15 @@ impl Slot {
             let why = VacateReason::new("Schedd released the claim", RELEASE_COMMAND);
             self.kill_claim(core, Some(why), "released by its schedd");
         }
+    }
+}
+
+impl Notice {
+    /// Why a [`ClaimCommand`] was refused, if that is told.
+    pub fn refusal(&self) -> Option<&str> {
+        let Notice::Warning { text, .. } = self else { return None };
+        let refuses = ["claim refused: ", "activation refused: ", "a match comes in state "];
+        refuses.iter().any(|start| text.starts_with(start)).then_some(text)
     }
 }
 

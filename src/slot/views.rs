@@ -86,4 +86,10 @@ impl ExecutionPoint {
         matches!(claim.phase, Phase::Running | Phase::Suspended | Phase::Vacating | Phase::Killing)
             .then(|| claim.job_run_time(self.core.now))
     }
+
+    /// Whether a slot is claimed, and not for a job that was fetched.
+    pub fn is_requested(&self, key: SlotKey) -> bool {
+        let claim = self.slots.get(&key).and_then(|slot| slot.current.as_ref());
+        claim.is_some_and(|claim| claim.kind == Kind::Requested)
+    }
 }

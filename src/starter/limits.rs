@@ -164,10 +164,8 @@ pub(super) fn plan(about: &Publication<'_>, unavailable: Option<&str>) -> GroupP
         ..GroupPlan::default()
     };
     let local = job(attr::JOB_UNIVERSE) == Some(LOCAL_UNIVERSE);
-    if knobs.base.trim().is_empty() || (local && !knobs.local) {
-        return plan;
-    }
-    let mut spec = GroupSpec { base: base(knobs), ..GroupSpec::default() };
+    let Some(base) = knobs.place().filter(|_| !local || knobs.local) else { return plan };
+    let mut spec = GroupSpec { base, ..GroupSpec::default() };
     memory(about, &mut plan, &mut spec);
     processors(about, &mut plan, &mut spec);
     if about.quirks != Quirks::Reference {
@@ -205,10 +203,15 @@ pub(super) fn plan(about: &Publication<'_>, unavailable: Option<&str>) -> GroupP
     plan
 }
 
-/// BASE_CGROUP without what would lead out of the tree.
-fn base(knobs: &GroupKnobs) -> String {
-    let parts = knobs.base.split_str("/").map(|part| part.trim().to_str_lossy().into_owned());
-    parts.filter(|part| !matches!(part.as_str(), "" | "." | "..")).collect::<Vec<_>>().join("/")
+impl GroupKnobs {
+    /// BASE_CGROUP without what would lead out of the tree; `None` where no groups are wanted.
+    pub fn place(&self) -> Option<String> {
+        if self.base.trim().is_empty() {
+            return None;
+        }
+        let parts = self.base.split_str("/").map(|part| part.trim().to_str_lossy().into_owned());
+        Some(parts.filter(|part| !matches!(part.as_str(), "" | "." | "..")).collect::<Vec<_>>().join("/"))
+    }
 }
 
 /// `<EXECUTE>_<slot>` with `_` for each slash, the process for a slot that has no name; and another name.
@@ -395,7 +398,9 @@ mod tests {
 
     #[test]
     fn the_base_leads_nowhere_else() {
-        let of = |text: &str| base(&GroupKnobs { base: text.into(), ..GroupKnobs::default() });
+        let of = |text: &str| {
+            GroupKnobs { base: text.into(), ..GroupKnobs::default() }.place().unwrap_or_default()
+        };
         assert_eq!(of("/htcondor/"), "htcondor");
         assert_eq!(of("../../a/./b"), "a/b");
     }

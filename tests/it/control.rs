@@ -87,7 +87,24 @@ fn every_verb_stands_in_the_help_and_those_of_other_tools_have_a_hint() {
         let text = [output.stdout, output.stderr].concat();
         (output.status.code(), String::from_utf8(text).unwrap())
     };
-    let verbs = ["status", "vacate", "suspend", "continue", "drain", "undrain", "reconfig", "off"];
+    let verbs = [
+        "status",
+        "match",
+        "claim",
+        "activate",
+        "alive",
+        "hold",
+        "suspend",
+        "continue",
+        "vacate",
+        "deactivate",
+        "release-claim",
+        "drain",
+        "undrain",
+        "reconfig",
+        "off",
+        "doctor",
+    ];
     let (_, help) = told(&["--help"]);
     let (_, all) = told(&["--help-all"]);
     for verb in verbs {
@@ -128,4 +145,148 @@ fn a_job_that_waits_for_its_slot_when_the_runner_is_killed_is_told_by_the_next()
     let wanted = "a run that was killed had accepted job 2.0 for slot1, which waited for it: it is lost";
     assert!(run.stderr.contains(wanted), "{}", run.stderr);
     assert!(run.stderr.contains("had accepted job 1.0 in slot1: its starter did not"), "{}", run.stderr);
+}
+
+/// A starter that tells how its job ended when it is told to leave, and that it did so by itself when `go` is there.
+const WAITING: &str = "#!/bin/sh\ncat > \"$HOME/job\"\ntrap 'cp \"$_HTC_STARTER_DIR/vacate.ad\" \"$HOME/out/vacate\"; exit 0' TERM\n\
+                       while [ ! -e \"$HOME/go\" ]; do sleep 0.02; done\nrm \"$HOME/go\"\ncat \"$HOME/job\"\n\
+                       echo 'ExitBySignal = false'\necho 'ExitCode = 0'\n";
+
+/// An execution point that asks nobody for work.
+fn unasked(point: Point) -> (Point, Child) {
+    let control = point.path("control").display().to_string();
+    let point = point.knob("STARTD_JOB_HOOK_KEYWORD =").arguments(["--control", &control]);
+    let mut child = point.start();
+    point.wait_for(&mut child, &[("event", "state"), ("state", "Unclaimed")]);
+    (point, child)
+}
+
+fn stdout(output: &Output) -> &str {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    std::str::from_utf8(&output.stdout).unwrap()
+}
+
+fn state(point: &Point, slot: &str) -> String {
+    let rows = point.ask(["status", slot, "--json"]);
+    let rows: serde_json::Value = serde_json::from_slice(&rows.stdout).unwrap();
+    format!("{}/{}", rows[0]["state"].as_str().unwrap(), rows[0]["activity"].as_str().unwrap())
+}
+
+#[test]
+fn a_schedd_s_part_can_be_played_from_match_to_release() {
+    let (point, mut child) = unasked(Point::new().hook("starter", WAITING));
+    let job = "ClusterId = 7\nProcId = 0\nCmd = \"/bin/true\"\nOwner = \"alice\"\nUser = \"alice@here\"\nRequestCpus = 1\nRequestMemory = 1\nRequestDisk = 1\nStrange = \"\\x\"\n";
+    std::fs::write(point.path("job.ad"), job).unwrap();
+    let ad = point.path("job.ad").display().to_string();
+    says(&point.ask(["alive", "slot1"]), 2, "slot1 is Unclaimed/Idle: nobody has claimed it");
+    says(
+        &point.ask(["activate", "slot1", "--ads", &ad]),
+        2,
+        "activation refused: the slot is Unclaimed/Idle",
+    );
+    assert_eq!(stdout(&point.ask(["match", "slot1"])), "");
+    assert_eq!(state(&point, "slot1"), "Matched/Idle");
+    let claimed = point.ask(["claim", "slot1", "--ads", &ad, "--lease", "600", "--schedd", "here"]);
+    assert_eq!(stdout(&claimed), "slot1\n");
+    assert_eq!(state(&point, "slot1"), "Claimed/Idle");
+    for verb in ["alive", "activate", "suspend", "continue", "hold"] {
+        let output = match verb {
+            "activate" => point.ask([verb, "slot1", "--ads", &ad]),
+            "hold" => {
+                point.wait_for(&mut child, &[("event", "state"), ("reason", "asked to continue")]);
+                while !point.path("job").exists() {
+                    std::thread::sleep(std::time::Duration::from_millis(5));
+                }
+                point.ask([verb, "slot1", "--reason", "too loud"])
+            }
+            _ => point.ask([verb, "slot1"]),
+        };
+        assert_eq!(stdout(&output), "", "{verb}");
+    }
+    point.wait_for(&mut child, &[("event", "job"), ("job", "7.0")]);
+    assert!(std::fs::read_to_string(point.path("job")).unwrap().contains("Strange = \"\\x\""));
+    assert_eq!(stdout(&point.ask(["release-claim", "slot1"])), "");
+    point.wait_for(&mut child, &[("event", "claim"), ("verdict", "given up")]);
+    assert!(point.ask(["off", "--fast"]).status.success());
+    assert_eq!(point.end(child).count(&[("event", "job"), ("job", "7.0")]), 1);
+}
+
+#[test]
+fn a_claim_of_a_partitionable_slot_names_the_dynamic_slot_it_gets() {
+    let (point, child) = unasked(Point::new().knob("SLOT_TYPE_1_PARTITIONABLE = True"));
+    std::fs::write(
+        point.path("job.ad"),
+        "ClusterId = 7\nProcId = 0\nRequestCpus = 1\nRequestMemory = 8\nRequestDisk = 1\n",
+    )
+    .unwrap();
+    let ad = point.path("job.ad").display().to_string();
+    assert_eq!(stdout(&point.ask(["claim", "slot1", "--ads", &ad])), "slot1_1\n");
+    assert_eq!(stdout(&point.ask(["claim", "slot1", "--ads", &ad])), "slot1_2\n");
+    let refused = point.ask(["claim", "slot1", "--ads", &ad]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("claim refused: "));
+    assert_eq!(stdout(&point.ask(["release-claim", "slot1_1"])), "");
+    assert!(point.ask(["off", "--fast"]).status.success());
+    assert_eq!(point.end(child).status, Some(0));
+}
+
+#[test]
+fn a_socket_that_is_not_safe_or_not_there_is_one_message() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let point = Point::new();
+    let long = point.path(&"x".repeat(120)).display().to_string();
+    std::fs::write(point.path("file"), "").unwrap();
+    symlink(point.path("file"), point.path("link")).unwrap();
+    std::fs::create_dir(point.path("open")).unwrap();
+    std::fs::set_permissions(point.path("open"), std::fs::Permissions::from_mode(0o777)).unwrap();
+    drop(std::os::unix::net::UnixListener::bind(point.path("dead")).unwrap());
+    let path = |name: &str| point.path(name).display().to_string();
+    let cases = [
+        (long, "take a shorter one", "take a shorter one"),
+        (path("file"), "it is no socket: take it away", "it is no socket"),
+        (path("link"), "it is a link: take it away", "it is a link, which is not followed"),
+        (path("open/control"), "can be written by others", "No such file"),
+        (path("dead"), "", "its execution point is gone"),
+    ];
+    for (socket, listening, asking) in cases {
+        let asked = point.command().args(["status", "--control", &socket]).output().unwrap();
+        says(&asked, 3, asking);
+        assert_eq!(String::from_utf8_lossy(&asked.stderr).matches("htc-slot-run:").count(), 1);
+        let run = point.command().args(["--control", &socket]).output().unwrap();
+        let stderr = String::from_utf8_lossy(&run.stderr);
+        assert!(stderr.contains(listening), "{socket}: {stderr}");
+        assert_eq!(run.status.success(), listening.is_empty(), "{socket}: {stderr}");
+    }
+}
+
+/// Half a line holds a place for a while, and is hung up on.
+#[test]
+fn without_control_the_socket_is_in_log_and_found_by_the_same_configuration() {
+    use std::io::{Read, Write};
+    use std::os::unix::fs::PermissionsExt;
+    let point = Point::new().knob("FetchWorkDelay = 300").arguments([]);
+    let mut child = point.start();
+    point.wait_for(&mut child, &[("event", "verdict"), ("verdict", "no work")]);
+    let socket = point.path("log/htc-slot-run/control");
+    let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o7777;
+    assert_eq!((mode(&socket), mode(socket.parent().unwrap())), (0o600, 0o700));
+    let config = point.path("config").display().to_string();
+    let status = |words: &[&str]| {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_htc-slot-run"));
+        command.args(words).args(["--config-file", &config]).output().unwrap()
+    };
+    assert!(stdout(&status(&["status"])).contains("Unclaimed"));
+    let mut half = UnixStream::connect(&socket).unwrap();
+    half.write_all(b"{\"command\":").unwrap();
+    let mut cut = UnixStream::connect(&socket).unwrap();
+    cut.write_all(b"{\"command\":\"claim\",\"slot\":\"slot1\",\"ad_length\":50}\nA = 1\n").unwrap();
+    cut.shutdown(std::net::Shutdown::Write).unwrap();
+    let mut answer = String::new();
+    cut.read_to_string(&mut answer).unwrap();
+    assert!(answer.contains("the job ad is cut off"), "{answer}");
+    half.set_read_timeout(Some(LONG)).unwrap();
+    assert_eq!(half.read(&mut [0; 8]).unwrap(), 0);
+    assert!(stdout(&status(&["off"])).is_empty());
+    assert_eq!(point.end(child).status, Some(0));
+    assert!(!socket.exists());
 }

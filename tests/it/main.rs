@@ -14,6 +14,7 @@ mod control;
 #[cfg(feature = "cli")]
 mod cron;
 mod cron_faults;
+mod doctor;
 #[cfg(feature = "cli")]
 mod event_schema;
 #[cfg(feature = "cli")]

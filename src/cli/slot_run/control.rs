@@ -1,20 +1,117 @@
 //! Speaking to an execution point that runs.
 
 use std::io::Write;
-use std::path::Path;
+use std::path::PathBuf;
 
 use anyhow::Context;
 
-use super::options::{Cli, ControlOptions, DrainOptions};
+use super::load;
+use super::options::{Cli, DrainOptions, Verb, Whole};
 
-use crate::cli::common::{Column, Painter, Problem, Status, pipe_ends, table};
-use crate::runner::slot::{Answer, Request, ask};
+use crate::cli::common::{Column, InputOptions, Painter, Problem, Status, pipe_ends, table};
+use crate::os::RealWorld;
+use crate::runner::slot::{Answer, Request, SlotStatus, ask, default_socket};
 
-fn send(socket: &Path, request: &Request) -> anyhow::Result<Answer> {
-    let answer = ask(socket, request).map_err(|error| {
+/// What a verb asks, of whom, and the ad that goes with it.
+struct Question<'a> {
+    of: &'a Whole,
+    request: Request,
+    ad: Option<&'a InputOptions>,
+}
+
+impl<'a> Question<'a> {
+    fn new(command: &str, of: &'a Whole, slot: Option<&str>) -> Self {
+        let request =
+            Request { command: command.to_owned(), slot: slot.map(str::to_owned), ..Request::default() };
+        Question { of, request, ad: None }
+    }
+
+    fn with(mut self, change: impl FnOnce(&mut Request)) -> Self {
+        change(&mut self.request);
+        self
+    }
+
+    fn with_ad(self, input: &'a InputOptions) -> Self {
+        Question { ad: Some(input), ..self }
+    }
+}
+
+/// The verbs that are for a running execution point.
+pub(super) fn control(cli: &Cli, verb: &Verb) -> anyhow::Result<Status> {
+    let fast = |fast: bool| fast.then(|| "fast".to_owned());
+    let question = match verb {
+        Verb::Status(options) => {
+            let answer = send(cli, Question::new("status", &options.of, options.slot.as_deref()))?;
+            return status(cli, answer, options.slot.as_deref());
+        }
+        Verb::Claim(options) => {
+            let question = Question::new("claim", &options.of.of, Some(&options.of.slot)).with(|request| {
+                request.lease = options.lease;
+                request.schedd.clone_from(&options.schedd);
+            });
+            return claimed(cli, send(cli, question.with_ad(&options.input))?);
+        }
+        Verb::Activate(options) => {
+            Question::new("activate", &options.of.of, Some(&options.of.slot)).with_ad(&options.input)
+        }
+        Verb::Match(options) => Question::new("match", &options.of, Some(&options.slot)),
+        Verb::Alive(options) => Question::new("alive", &options.of, Some(&options.slot)),
+        Verb::Hold(options) => Question::new("hold", &options.of.of, Some(&options.of.slot))
+            .with(|request| request.reason.clone_from(&options.reason)),
+        Verb::Deactivate(options) => Question::new("deactivate", &options.of.of, Some(&options.of.slot))
+            .with(|request| request.how = fast(options.fast)),
+        Verb::ReleaseClaim(options) => Question::new("release-claim", &options.of.of, Some(&options.of.slot))
+            .with(|request| request.waiting = options.waiting),
+        Verb::Suspend(options) => Question::new("suspend", &options.of, options.slot.as_deref()),
+        Verb::Continue(options) => Question::new("continue", &options.of, options.slot.as_deref()),
+        Verb::Vacate(options) => Question::new("vacate", &options.of.of, options.of.slot.as_deref())
+            .with(|request| request.how = fast(options.fast)),
+        Verb::Undrain(of) => Question::new("undrain", of, None),
+        Verb::Reconfig(of) => Question::new("reconfig", of, None),
+        Verb::Off(options) => Question::new("off", &options.of, None).with(|request| {
+            request.how = options.peaceful.then(|| "peaceful".to_owned()).or(fast(options.fast));
+        }),
+        Verb::Drain(options) => drain(options),
+        Verb::Run | Verb::Ads { .. } | Verb::Simulate { .. } | Verb::Doctor | Verb::Explain { .. } => {
+            return Err(Problem::usage("this verb is not for a running execution point").into());
+        }
+    };
+    send(cli, question).map(|_| Status::Done)
+}
+
+/// Where a running execution point listens: as told, else where one of the same configuration does.
+fn socket(cli: &Cli, of: &Whole) -> anyhow::Result<PathBuf> {
+    if let Some(path) = &of.control {
+        return Ok(path.clone());
+    }
+    let world = RealWorld::new();
+    let (config, _) = load::read(&cli.config, cli.local_name.as_deref(), &world)?;
+    let log = load::directory(&config, &world, "LOG").ok_or_else(|| {
+        Problem::unreadable("LOG is not defined").hint("set it, or name the socket with --control")
+    })?;
+    Ok(default_socket(&log, cli.local_name.as_deref()))
+}
+
+fn send(cli: &Cli, question: Question<'_>) -> anyhow::Result<Answer> {
+    let socket = socket(cli, question.of)?;
+    let ad = match question.ad {
+        None => Vec::new(),
+        Some(input) => {
+            let (reader, name) = input.open(pipe_ends().0)?;
+            let text = crate::os::read_whole(reader).with_context(|| format!("reading {name}"))?;
+            if text.trim_ascii().is_empty() {
+                return Err(Problem::unreadable(format!("{name}: there is no ad")).into());
+            }
+            text
+        }
+    };
+    let answer = ask(&socket, &question.request, &ad).map_err(|error| {
         Problem::unreadable(format!("no execution point answers at '{}'", socket.display()))
             .caused_by(error)
-            .hint("start it with --control and the same path")
+            .hint(match question.of.control {
+                Some(_) => "start it with --control and the same path",
+                None => "start it with the same configuration, or name its socket with --control",
+            })
     })?;
     match answer.error {
         Some(error) => Err(Problem::usage(error).into()),
@@ -22,20 +119,8 @@ fn send(socket: &Path, request: &Request) -> anyhow::Result<Answer> {
     }
 }
 
-/// A command with a slot and a speed.
-pub(super) fn simple(command: &str, options: &ControlOptions) -> anyhow::Result<Status> {
-    let how = match (options.fast, options.peaceful) {
-        (true, _) => Some("fast".to_owned()),
-        (_, true) => Some("peaceful".to_owned()),
-        _ => None,
-    };
-    let request =
-        Request { command: command.to_owned(), slot: options.slot.clone(), how, ..Request::default() };
-    send(&options.control, &request).map(|_| Status::Done)
-}
-
 /// A drain, in the name of whoever asks for it.
-pub(super) fn drain(options: &DrainOptions) -> anyhow::Result<Status> {
+fn drain(options: &DrainOptions) -> Question<'_> {
     let how = match (options.quick, options.fast) {
         (true, _) => "quick",
         (_, true) => "fast",
@@ -46,38 +131,37 @@ pub(super) fn drain(options: &DrainOptions) -> anyhow::Result<Status> {
         let account = nix::unistd::User::from_uid(uid).ok().flatten();
         format!("by {}", account.map_or_else(|| uid.to_string(), |account| account.name))
     };
-    let request = Request {
-        command: "drain".to_owned(),
-        how: Some(how.to_owned()),
-        reason: Some(options.reason.clone().unwrap_or_else(by)),
-        resume: options.resume,
-        ..Request::default()
-    };
-    send(&options.control, &request).map(|_| Status::Done)
+    Question::new("drain", &options.of, None).with(|request| {
+        request.how = Some(how.to_owned());
+        request.reason = Some(options.reason.clone().unwrap_or_else(by));
+        request.resume = options.resume;
+    })
+}
+
+/// The name of the slot that is claimed, or its row as JSON.
+fn claimed(cli: &Cli, answer: Answer) -> anyhow::Result<Status> {
+    let names = || answer.slots.iter().map(|slot| format!("{}\n", slot.slot)).collect();
+    write(cli.output.rows(&answer.slots)?.unwrap_or_else(names))
 }
 
 /// The slots as a table, or as JSON.
-pub(super) fn status(cli: &Cli, options: &ControlOptions) -> anyhow::Result<Status> {
-    let request = Request { command: "status".to_owned(), slot: options.slot.clone(), ..Request::default() };
-    let answer = send(&options.control, &request)?;
-    let wanted = |id: &str| options.slot.as_ref().is_none_or(|slot| slot.eq_ignore_ascii_case(id));
-    let slots: Vec<_> = answer.slots.into_iter().filter(|slot| wanted(&slot.slot)).collect();
+fn status(cli: &Cli, answer: Answer, slot: Option<&str>) -> anyhow::Result<Status> {
+    let wanted = |id: &str| slot.is_none_or(|slot| slot.eq_ignore_ascii_case(id));
+    let slots: Vec<SlotStatus> = answer.slots.into_iter().filter(|slot| wanted(&slot.slot)).collect();
+    if let Some(rows) = cli.output.rows(&slots)? {
+        return write(rows);
+    }
+    let columns =
+        [Column::left("SLOT"), Column::left("STATE"), Column::left("ACTIVITY"), Column::right("JOB SECONDS")];
+    let rows = slots.into_iter().map(|slot| {
+        let seconds = slot.job_seconds.map_or_else(String::new, |seconds| seconds.to_string());
+        [slot.slot, slot.state, slot.activity, seconds]
+    });
+    write(table(&columns, rows, Painter::stdout(cli.output.color)))
+}
+
+fn write(text: String) -> anyhow::Result<Status> {
     let (_, mut output) = pipe_ends();
-    let text = if let Some(rows) = cli.output.rows(&slots)? {
-        rows
-    } else {
-        let columns = [
-            Column::left("SLOT"),
-            Column::left("STATE"),
-            Column::left("ACTIVITY"),
-            Column::right("JOB SECONDS"),
-        ];
-        let rows = slots.into_iter().map(|slot| {
-            let seconds = slot.job_seconds.map_or_else(String::new, |seconds| seconds.to_string());
-            [slot.slot, slot.state, slot.activity, seconds]
-        });
-        table(&columns, rows, Painter::stdout(cli.output.color))
-    };
     output.write_all(text.as_bytes()).context("standard output")?;
     output.flush().context("standard output")?;
     Ok(Status::Done)

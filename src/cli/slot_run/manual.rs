@@ -21,11 +21,23 @@ pub(super) const MANUAL: Manual = Manual {
          time, event, slot, state, activity, hook, cron, pid, job, verdict, exit, reason; keys that do not apply are left \
          out. SIGTERM or SIGINT ends gracefully (jobs have their retirement and vacate time), a second one or SIGQUIT \
          at once, SIGHUP reads the configuration again.",
-        "With --control SOCKET a running execution point takes requests: 'htc-slot-run VERB --control SOCKET [SLOT]' with \
-         the verbs status, vacate, suspend, continue, drain (--quick, --fast, --resume, --reason), undrain, reconfig and \
-         off (--peaceful); vacate and off know --fast. The verb ads prints the slot ads, explain says which slots would \
+        "A running execution point takes requests at a socket: 'htc-slot-run VERB [SLOT]' with the same configuration, or with \
+         the same --control SOCKET. As an administrator: status, vacate (--fast), suspend, continue, drain (--quick, --fast, \
+         --resume, --reason), undrain, reconfig, off (--fast, --peaceful). As a negotiator, a schedd and a shadow, for jobs that no hook \
+         fetches: match, claim (--ads FILE, --lease, --schedd; prints the slot that is claimed, which is a new one where a \
+         partitionable slot is split), activate (--ads FILE: the job is run), alive, suspend, continue, hold (--reason: the job leaves \
+         and is told so), deactivate (--fast), release-claim (--waiting). A request that is refused ends with 2 and the reason. \
+         Without alive an idle claim ends after ALIVE_INTERVAL times MAX_CLAIM_ALIVES_MISSED.",
+        "The socket is 0600 in a directory that nobody else can write, and answers root and the account of the slots alone. As root \
+         a claimed job runs as the account that its ad names; else all jobs run as the caller, and root cannot claim for itself.",
+        "The verb ads prints the slot ads, explain says which slots would \
          take a job and why the others would not, simulate plays a scenario, and --dry-run shows the slots and \
          ends with 1 where one is broken. With --json these write one array, with --jsonl one object a line.",
+        "The verb doctor looks at everything that a run of this configuration needs on this machine - slots, accounts, hooks, \
+         cron jobs, the starter, EXECUTE, LOG, control groups, namespaces, GPUs, containers, the clock, and what of the \
+         configuration is not done here - and writes a line for each: 'ok', 'note' or 'fails', what it is about, what was found, what to do. \
+         It ends with 1 where something will fail. It makes and removes a directory in EXECUTE and a control group, and \
+         runs no hook.",
     ],
     examples: &[
         Example {
@@ -39,6 +51,11 @@ pub(super) const MANUAL: Manual = Manual {
             status: 1,
         },
         Example {
+            what: "will this configuration work on this machine?",
+            line: "htc-slot-run doctor --config-file slots.conf --json",
+            status: 0,
+        },
+        Example {
             what: "what a policy would do to a job, on a clock moved by hand",
             line: "htc-slot-run simulate --config-file slots.conf keyboard.toml",
             status: 0,
@@ -50,10 +67,14 @@ pub(super) const MANUAL: Manual = Manual {
     ],
     files: &[
         ("$(EXECUTE)/dir_<pid>", "the scratch directory of a job; gone when the job is"),
+        (
+            "$(LOG)/htc-slot-run/control",
+            "the socket for requests, where --control names no other; with --local-name NAME in htc-slot-run.NAME",
+        ),
         ("$(LOG)", "the working directory of the slots' hooks; no log files are written"),
     ],
     differences: &[
-        "There is no schedd and no collector: jobs come from fetch hooks alone. DAEMON_LIST, the command port and \
+        "There is no schedd and no collector: jobs come from fetch hooks, or by the verbs claim and activate. DAEMON_LIST, the command port and \
          security settings have no effect. Settings that a pool would act upon and this program does not are named when it \
          begins, with what a pool would do, and those of other daemons are counted; 'htc-config-dump lint --here' lists both.",
         "Where HTCondor 25.14 does not keep what its manual promises, this program does, and says so once on standard \

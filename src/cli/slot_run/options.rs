@@ -46,29 +46,53 @@ pub(super) enum Verb {
         #[arg(value_name = "FILE")]
         scenario: PathBuf,
     },
-    /// Make jobs leave a running execution point
+    /// Tell whether this configuration will work here, and what to do where it will not
+    Doctor,
+    /// Print slots of a running one (also match claim activate alive hold suspend continue vacate deactivate release-claim drain
+    /// undrain reconfig off)
+    Status(SlotOptions),
+    /// Let a running execution point hold a slot for a claimer, as a negotiator does
     #[command(hide = true)]
-    Vacate(ControlOptions),
+    Match(OneSlot),
+    /// Claim a slot for a job, as a schedd does; prints the slot that is claimed
+    #[command(hide = true)]
+    Claim(ClaimOptions),
+    /// Run a job under a claim, as a shadow does
+    #[command(hide = true)]
+    Activate(ActivateOptions),
+    /// Renew the lease of a claim
+    #[command(hide = true)]
+    Alive(OneSlot),
+    /// Make the job of a claim leave and tell it that it is put on hold
+    #[command(hide = true)]
+    Hold(HoldOptions),
     /// Stop jobs of a running execution point for a while
     #[command(hide = true)]
-    Suspend(ControlOptions),
+    Suspend(SlotOptions),
     /// Let suspended jobs go on
     #[command(hide = true)]
-    Continue(ControlOptions),
+    Continue(SlotOptions),
+    /// Make jobs leave a running execution point
+    #[command(hide = true)]
+    Vacate(VacateOptions),
+    /// End the job of a claim; the claim stays
+    #[command(hide = true)]
+    Deactivate(DeactivateOptions),
+    /// Give a claim back
+    #[command(hide = true)]
+    ReleaseClaim(ReleaseOptions),
     /// Make all jobs leave and let nothing new in
     #[command(hide = true)]
     Drain(DrainOptions),
     /// End a drain
     #[command(hide = true)]
-    Undrain(ControlOptions),
+    Undrain(Whole),
     /// End a running execution point
     #[command(hide = true)]
-    Off(ControlOptions),
+    Off(OffOptions),
     /// Make a running execution point read its configuration again
     #[command(hide = true)]
-    Reconfig(ControlOptions),
-    /// Print slots of a running one (also vacate suspend continue drain undrain reconfig off)
-    Status(ControlOptions),
+    Reconfig(Whole),
     /// Tell which slots would take these jobs, and which part of START or of the limits says no
     Explain {
         #[command(flatten)]
@@ -79,29 +103,116 @@ pub(super) enum Verb {
     },
 }
 
-/// Which running execution point is meant, and how hard it is to be done.
+/// Which running execution point is meant.
 #[derive(Args, Debug)]
-pub(super) struct ControlOptions {
-    /// The socket that the execution point was given with --control
+pub(super) struct Whole {
+    /// The socket that the execution point was given with --control; without, that in LOG of the same configuration
     #[arg(long, value_name = "SOCKET")]
-    pub(super) control: PathBuf,
-    /// At once: no retirement, no vacate time
-    #[arg(long)]
-    pub(super) fast: bool,
-    /// Let jobs run to their end (off)
-    #[arg(long, conflicts_with = "fast")]
-    pub(super) peaceful: bool,
+    pub(super) control: Option<PathBuf>,
+}
+
+/// One of its slots, or all.
+#[derive(Args, Debug)]
+pub(super) struct SlotOptions {
+    #[command(flatten)]
+    pub(super) of: Whole,
     /// Only this slot, such as slot1
     #[arg(value_name = "SLOT")]
     pub(super) slot: Option<String>,
 }
 
+/// One of its slots.
+#[derive(Args, Debug)]
+pub(super) struct OneSlot {
+    #[command(flatten)]
+    pub(super) of: Whole,
+    /// The slot, such as slot1 or slot1_2
+    #[arg(value_name = "SLOT")]
+    pub(super) slot: String,
+}
+
+/// For whom a slot is claimed.
+#[derive(Args, Debug)]
+pub(super) struct ClaimOptions {
+    #[command(flatten)]
+    pub(super) of: OneSlot,
+    #[command(flatten)]
+    pub(super) input: InputOptions,
+    /// Seconds without alive after which an idle claim ends (default: ALIVE_INTERVAL times MAX_CLAIM_ALIVES_MISSED)
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(i64).range(1..=i64::from(i32::MAX)))]
+    pub(super) lease: Option<i64>,
+    /// The claimer's name, for RemoteScheddName
+    #[arg(long, value_name = "NAME")]
+    pub(super) schedd: Option<String>,
+}
+
+/// What is run under a claim.
+#[derive(Args, Debug)]
+pub(super) struct ActivateOptions {
+    #[command(flatten)]
+    pub(super) of: OneSlot,
+    #[command(flatten)]
+    pub(super) input: InputOptions,
+}
+
+/// Why a job is put on hold.
+#[derive(Args, Debug)]
+pub(super) struct HoldOptions {
+    #[command(flatten)]
+    pub(super) of: OneSlot,
+    /// Why, for HoldReason
+    #[arg(long, value_name = "TEXT")]
+    pub(super) reason: Option<String>,
+}
+
+/// How a job leaves.
+#[derive(Args, Debug)]
+pub(super) struct VacateOptions {
+    #[command(flatten)]
+    pub(super) of: SlotOptions,
+    /// At once: no retirement, no vacate time
+    #[arg(long)]
+    pub(super) fast: bool,
+}
+
+/// How the job of a claim ends.
+#[derive(Args, Debug)]
+pub(super) struct DeactivateOptions {
+    #[command(flatten)]
+    pub(super) of: OneSlot,
+    /// Kill it at once
+    #[arg(long)]
+    pub(super) fast: bool,
+}
+
+/// Which claim is given back.
+#[derive(Args, Debug)]
+pub(super) struct ReleaseOptions {
+    #[command(flatten)]
+    pub(super) of: OneSlot,
+    /// The one that waits to take over, not the present one
+    #[arg(long)]
+    pub(super) waiting: bool,
+}
+
+/// How it ends.
+#[derive(Args, Debug)]
+pub(super) struct OffOptions {
+    #[command(flatten)]
+    pub(super) of: Whole,
+    /// At once: no retirement, no vacate time
+    #[arg(long)]
+    pub(super) fast: bool,
+    /// Let jobs run to their end
+    #[arg(long, conflicts_with = "fast")]
+    pub(super) peaceful: bool,
+}
+
 /// How a drain is done.
 #[derive(Args, Debug)]
 pub(super) struct DrainOptions {
-    /// The socket that the execution point was given with --control
-    #[arg(long, value_name = "SOCKET")]
-    pub(super) control: PathBuf,
+    #[command(flatten)]
+    pub(super) of: Whole,
     /// Without retirement, with vacate time
     #[arg(long, conflicts_with = "fast")]
     pub(super) quick: bool,
@@ -137,7 +248,7 @@ pub(super) struct RunOptions {
     /// Check the configuration and print the slots; run nothing
     #[arg(long, short = 'n', help_heading = "Behaviour")]
     pub(super) dry_run: bool,
-    /// Take requests (vacate, drain, status ...) at this socket
+    /// Take requests (status, claim, drain ...) at this socket; without, at one in LOG
     #[arg(long = "control", value_name = "SOCKET", help_heading = "Behaviour")]
     pub(super) control: Option<PathBuf>,
 }

@@ -1,6 +1,6 @@
 //! The run itself: accounts, directories, the starter, then the live loop.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use bstr::{BString, ByteSlice};
@@ -17,7 +17,8 @@ use crate::runner::events::EventStream;
 use crate::runner::hook_environment::DaemonEnvironment;
 use crate::runner::hook_limits;
 use crate::runner::slot::{
-    Measure, Options, Private, check_directories, check_room, clean_execute, hook_account, run as run_live,
+    Measure, Options, Private, check_directories, check_length, check_room, clean_execute, default_socket,
+    hook_account, make_state_directory, run as run_live, state_directory,
 };
 use crate::runner::starter::Cleaner;
 use crate::slot::{ExecutionPoint, configure};
@@ -73,6 +74,8 @@ pub(super) fn run(cli: &Cli, session: &Session) -> anyhow::Result<Status> {
     warnings.extend(NotDone::of(&view).lines(&view, ours));
     load::warn(session, &warnings);
 
+    let (control, told) = control_socket(cli, log.as_deref());
+    load::warn(session, told.as_slice());
     let made = Private::new(&std::env::temp_dir()).context("cannot make a directory for the run")?;
     let (private, lost) = made;
     load::warn(session, &lost);
@@ -96,13 +99,16 @@ pub(super) fn run(cli: &Cli, session: &Session) -> anyhow::Result<Status> {
             Ok((configured.settings, warnings))
         })
     };
+    let number = |name: &str, default| view.int(name).ok().flatten().map_or(default, |setting| setting.value);
+    let lease = number("ALIVE_INTERVAL", 300).saturating_mul(number("MAX_CLAIM_ALIVES_MISSED", 6));
     let options = Options {
+        lease,
         starter,
         cleaner,
         account,
         log_directory: log,
         hook_limits: hook_limits::of_daemon(&view),
-        control: cli.run.control.clone(),
+        control,
         hook_timeout: cli.run.hook_timeout,
         timeout: cli.events.timeout,
         environment: DaemonEnvironment::of_program(world_of_config, &cli.config.choice()),
@@ -132,6 +138,28 @@ pub(super) fn run(cli: &Cli, session: &Session) -> anyhow::Result<Status> {
     } else {
         Status::Done
     })
+}
+
+/// Where requests come in: as told, else in LOG; and why not there.
+fn control_socket(cli: &Cli, log: Option<&Path>) -> (Option<PathBuf>, Option<String>) {
+    if cli.run.control.is_some() {
+        return (cli.run.control.clone(), None);
+    }
+    let Some(log) = log else { return (None, None) };
+    let directory = state_directory(log, cli.local_name.as_deref());
+    let socket = default_socket(log, cli.local_name.as_deref());
+    match make_state_directory(&directory).and_then(|()| check_length(&socket)) {
+        Ok(()) => (Some(socket), None),
+        Err(error) => {
+            let path = directory.display();
+            (
+                None,
+                Some(format!(
+                    "nothing listens for requests: '{path}': {error}; --control SOCKET names another place"
+                )),
+            )
+        }
+    }
 }
 
 fn bytes(path: &Path) -> BString {

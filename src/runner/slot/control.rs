@@ -1,163 +1,133 @@
-//! A socket by which a running execution point is told what the tools tell a real one: vacate, drain, suspend, off.
+//! A socket by which a running execution point is told what the tools tell a real one: vacate, drain, suspend, off; and what
+//! negotiators, schedds and shadows do: match, claim, activate.
 //!
-//! One request a connection: a JSON object on one line, `{"command": "vacate", "slot": "slot1", "how": "fast"}`; one JSON
-//! object comes back: `{"ok": true}`, `{"error": "..."}` or `{"slots": [...]}`. Nobody is waited for: a client that says
-//! nothing holds nothing up.
+//! One request a connection: a JSON object on one line, `{"command": "vacate", "slot": "slot1", "how": "fast"}`, with as many bytes
+//! of a job ad behind it as `ad_length` says; one JSON object comes back: `{"ok": true}`, `{"error": "..."}` or `{"slots": [...]}`.
+//! Nobody is waited for: a client that says nothing, or half a line, holds nothing up and is hung up on.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
-use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use nix::sys::socket::getsockopt;
+use nix::sys::socket::sockopt::PeerCredentials;
+use nix::sys::stat::{Mode, umask};
 
-use crate::os::{Interest, Reactor, Token, clock};
-use crate::slot::{DrainRequest, DrainSpeed, Event, Shutdown};
-use crate::text::similar::nearest;
+use super::requests::{Answer, Request};
+use crate::os::{Interest, Reactor, Token, clock, identity};
 use crate::time::Tick;
 
-/// A request is no longer than this.
+/// A request's line is no longer than this, in bytes.
 const LONGEST: usize = 4096;
+/// A job ad that comes with one is no longer than this, in bytes.
+const LONGEST_AD: usize = 4 << 20;
+/// What an address of the kernel holds for a path, without the NUL.
+const LONGEST_PATH: usize = 107;
 /// So many clients are served at a time; others wait in the socket's own queue.
 const MOST_CLIENTS: usize = 16;
-/// How long a client may take to say what it wants: others wait for its place.
+/// How long a client may take to say what it wants, and to take the answer: others wait for its place.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// How long an answer may take.
+const ANSWER_PATIENCE: Duration = Duration::from_secs(30);
 /// When nobody can be let in (no descriptor is free), it is tried again after this.
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// What a client asks for.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Request {
-    /// `vacate`, `suspend`, `continue`, `drain`, `undrain`, `off`, `reconfig` or `status`.
-    pub command: String,
-    /// The slot it is about; all of them without.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub slot: Option<String>,
-    /// `graceful` (the default), `quick`, `fast` or `peaceful`, where the command knows it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub how: Option<String>,
-    /// Why, for a drain.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-    /// For a drain: whether slots take jobs again when all are drained.
-    #[serde(default)]
-    pub resume: bool,
-}
-
-/// What comes back.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Answer {
-    /// Whether it was done, or is being done.
-    pub ok: bool,
-    /// Why not.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
-    /// For `status`: the slots.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub slots: Vec<SlotStatus>,
-}
-
-/// One slot of a status.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SlotStatus {
-    /// Its id.
-    pub slot: String,
-    /// Its state.
-    pub state: String,
-    /// Its activity.
-    pub activity: String,
-    /// How long the job has run, in seconds, where one runs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub job_seconds: Option<i64>,
-}
-
-/// The words of requests.
-const COMMANDS: [&str; 8] =
-    ["vacate", "suspend", "continue", "drain", "undrain", "off", "reconfig", "status"];
-
-/// What a request means.
-#[derive(Debug)]
-pub(super) enum Meaning {
-    Event(Box<Event>),
-    Reconfigure,
-    Status,
-}
-
-impl Request {
-    /// Why the slot that it names cannot be meant, where it names one; `known` are those there are.
-    pub(super) fn check_slot(&self, known: &[&str]) -> Result<(), String> {
-        let Some(slot) = &self.slot else { return Ok(()) };
-        if known.iter().any(|id| id.eq_ignore_ascii_case(slot)) {
-            return Ok(());
-        }
-        let mut message = format!("there is no slot '{slot}'");
-        if COMMANDS.contains(&slot.as_str()) {
-            message += &format!("; {slot} is a verb, which comes first");
-        } else if let Some(near) = nearest(slot.to_ascii_lowercase(), known.iter().copied()) {
-            message += &format!("; did you mean {near}?");
-        } else {
-            message += &format!("; there are {}", known.join(", "));
-        }
-        Err(message)
-    }
-
-    /// What is to be done.
-    pub(super) fn meaning(self) -> Result<Meaning, String> {
-        let verb = self.command.as_str();
-        if self.slot.is_some() && matches!(verb, "off" | "undrain" | "reconfig") {
-            return Err(format!("'{verb}' is for the whole execution point: name no slot"));
-        }
-        let how = self.how.as_deref().unwrap_or("graceful");
-        let unknown = |known: &str| Err(format!("'{how}' is not known here; {known}"));
-        let event = match self.command.as_str() {
-            "vacate" => match how {
-                "graceful" => Event::Vacate { slot: self.slot, fast: false },
-                "fast" => Event::Vacate { slot: self.slot, fast: true },
-                _ => return unknown("graceful or fast"),
-            },
-            "suspend" => Event::Suspend { slot: self.slot },
-            "continue" => Event::Continue { slot: self.slot },
-            "drain" => {
-                let speed = match how {
-                    "graceful" => DrainSpeed::Graceful,
-                    "quick" => DrainSpeed::Quick,
-                    "fast" => DrainSpeed::Fast,
-                    _ => return unknown("graceful, quick or fast"),
-                };
-                let reason = self.reason.unwrap_or_else(|| "by command".into());
-                Event::Drain(DrainRequest { speed, reason, resume: self.resume })
-            }
-            "undrain" => Event::CancelDrain,
-            "off" => match how {
-                "peaceful" => Event::Shutdown(Shutdown::Peaceful),
-                "graceful" => Event::Shutdown(Shutdown::Graceful),
-                "fast" => Event::Shutdown(Shutdown::Fast),
-                _ => return unknown("peaceful, graceful or fast"),
-            },
-            "reconfig" => return Ok(Meaning::Reconfigure),
-            "status" => return Ok(Meaning::Status),
-            other => return Err(format!("there is no command '{other}': {}", COMMANDS.join(", "))),
-        };
-        Ok(Meaning::Event(Box::new(event)))
-    }
-}
-
-/// Sends a request and waits for the answer.
+/// Sends a request, with the ad that goes with it, and waits for the answer.
 ///
 /// # Errors
-/// Nobody listens there, or the answer is none.
-pub fn ask(socket: &Path, request: &Request) -> io::Result<Answer> {
-    let mut stream = UnixStream::connect(socket)?;
-    stream.set_read_timeout(Some(Duration::from_secs(30)))?;
-    let mut line = serde_json::to_vec(request)?;
-    line.push(b'\n');
-    stream.write_all(&line)?;
+/// Nobody listens there, or somebody that is neither root nor we; the answer is none.
+pub fn ask(socket: &Path, request: &Request, ad: &[u8]) -> io::Result<Answer> {
+    let mut stream = connect(socket)?;
+    let listener = getsockopt(&stream, PeerCredentials)?.uid();
+    if listener != 0 && listener != identity::effective_uid() && identity::effective_uid() != 0 {
+        let text = format!("uid {listener} listens there, who is neither root nor the caller");
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
+    }
+    stream.set_read_timeout(Some(ANSWER_PATIENCE))?;
+    let mut text = serde_json::to_vec(&Request { ad_length: ad.len(), ..request.clone() })?;
+    text.push(b'\n');
+    text.extend_from_slice(ad);
+    // Whoever refuses us may have answered and hung up before he has read all.
+    let written = stream.write_all(&text);
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer)?;
+    if answer.is_empty() {
+        written?;
+    }
     Ok(serde_json::from_slice(&answer)?)
+}
+
+/// Connects; says what is wrong with a path that is no socket in words of its own.
+fn connect(socket: &Path) -> io::Result<UnixStream> {
+    check_length(socket)?;
+    let kind = socket.symlink_metadata()?.file_type();
+    if kind.is_symlink() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is a link, which is not followed"));
+    }
+    if !kind.is_socket() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no socket"));
+    }
+    UnixStream::connect(socket).map_err(|error| match error.kind() {
+        io::ErrorKind::ConnectionRefused => {
+            io::Error::new(error.kind(), "nobody listens there any more: its execution point is gone")
+        }
+        _ => error,
+    })
+}
+
+/// The kernel's addresses have room for so many bytes.
+///
+/// # Errors
+/// The path is longer.
+pub fn check_length(path: &Path) -> io::Result<()> {
+    let length = path.as_os_str().len();
+    if length <= LONGEST_PATH {
+        return Ok(());
+    }
+    let text =
+        format!("the path has {length} bytes, and a socket's may have {LONGEST_PATH}: take a shorter one");
+    Err(io::Error::new(io::ErrorKind::InvalidInput, text))
+}
+
+/// Whoever can write the directory could put a socket of his own in the place of ours.
+fn check_directory(path: &Path) -> io::Result<()> {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let status = std::fs::metadata(parent)?;
+    let why = match (status.uid(), status.mode() & 0o022) {
+        (uid, _) if uid != 0 && uid != identity::effective_uid() => "belongs to another account",
+        (_, 0) => return Ok(()),
+        _ => "can be written by others",
+    };
+    let text = format!("its directory '{}' {why}: take one that only you can write", parent.display());
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, text))
+}
+
+/// A request with its ad, once all of it is there; or why it is none.
+fn whole(said: &[u8], ended: bool) -> Option<Result<(Request, Vec<u8>), String>> {
+    let bad = |why: String| Some(Err(format!("a request is one JSON object on a line: {why}")));
+    let line = match memchr::memchr(b'\n', said) {
+        Some(at) => at,
+        None if said.len() > LONGEST => return bad("it is too long".into()),
+        None if ended => said.len(),
+        None => return None,
+    };
+    let request = match serde_json::from_slice::<Request>(said[..line].trim_ascii()) {
+        Ok(request) => request,
+        Err(error) => return bad(error.to_string()),
+    };
+    if request.ad_length > LONGEST_AD {
+        return Some(Err(format!("a job ad of {} bytes is too long", request.ad_length)));
+    }
+    let ad = said.get(line + 1..).unwrap_or_default();
+    match ad.get(..request.ad_length) {
+        Some(ad) => Some(Ok((request, ad.to_vec()))),
+        None if ended => Some(Err("the job ad is cut off".to_owned())),
+        None => None,
+    }
 }
 
 /// The listening end.
@@ -171,74 +141,107 @@ pub(super) struct Control {
     clients: BTreeMap<Token, Client>,
 }
 
-/// Somebody who has not said all yet.
+/// Somebody who has not said all yet, or not taken all of the answer.
 struct Client {
     stream: UnixStream,
+    uid: u32,
     said: Vec<u8>,
+    /// What is left of the answer.
+    rest: Vec<u8>,
     until: Tick,
+}
+
+/// A whole request.
+pub(super) struct Said {
+    /// Whom to answer.
+    pub client: Token,
+    /// Whose process it is.
+    pub uid: u32,
+    /// The request with its ad; or why it is none.
+    pub request: Result<(Request, Vec<u8>), String>,
 }
 
 impl Control {
     /// Listens at `path`. A socket that nobody listens at any more is replaced.
     pub(super) fn open(path: &Path, reactor: &mut Reactor) -> io::Result<Self> {
-        let is_socket = path.symlink_metadata().is_ok_and(|metadata| metadata.file_type().is_socket());
-        if is_socket {
-            if UnixStream::connect(path).is_ok() {
-                return Err(io::Error::new(
-                    io::ErrorKind::AddrInUse,
-                    "another execution point listens there",
-                ));
+        check_length(path)?;
+        check_directory(path)?;
+        match path.symlink_metadata() {
+            Ok(metadata) if metadata.file_type().is_socket() => {
+                if UnixStream::connect(path).is_ok() {
+                    let text = "another execution point listens there";
+                    return Err(io::Error::new(io::ErrorKind::AddrInUse, text));
+                }
+                std::fs::remove_file(path)?;
             }
-            std::fs::remove_file(path)?;
+            Ok(metadata) => {
+                let what = if metadata.is_symlink() { "a link" } else { "no socket" };
+                let text = format!("it is {what}: take it away, or name another path");
+                return Err(io::Error::new(io::ErrorKind::AlreadyExists, text));
+            }
+            Err(_) => {}
         }
-        let listener = UnixListener::bind(path)?;
-        // Who may speak to it may kill jobs.
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
+        // Who may speak to it may kill jobs: it is nobody else's from its first moment on.
+        let mask = umask(Mode::from_bits_truncate(0o177));
+        let listener = UnixListener::bind(path);
+        umask(mask);
+        let listener = listener?;
         listener.set_nonblocking(true)?;
         let token = Some(reactor.watch(listener.as_fd(), Interest::Read)?);
         Ok(Control { listener, token, again: None, path: path.to_owned(), clients: BTreeMap::new() })
     }
 
-    /// Something can be read: the whole request of a client, if it is complete now.
-    pub(super) fn readable(
-        &mut self,
-        token: Token,
-        reactor: &mut Reactor,
-    ) -> Option<(Token, Result<Request, String>)> {
+    /// Something can be read or written: the whole request of a client, if it is complete now.
+    pub(super) fn readable(&mut self, token: Token, reactor: &mut Reactor) -> Option<Said> {
         if Some(token) == self.token {
             self.accept(reactor);
             return None;
         }
-        let Client { stream, said: text, .. } = self.clients.get_mut(&token)?;
-        let mut buffer = [0; 1024];
-        match stream.read(&mut buffer) {
-            Ok(0) => {}
+        let Client { stream, said, rest, uid, .. } = self.clients.get_mut(&token)?;
+        if !rest.is_empty() {
+            match stream.write(rest) {
+                Ok(count) if count < rest.len() => drop(rest.drain(..count)),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Ok(_) | Err(_) => self.drop_client(token, reactor),
+            }
+            return None;
+        }
+        let uid = *uid;
+        let mut buffer = [0; 16 * 1024];
+        let ended = match stream.read(&mut buffer) {
+            Ok(0) => true,
             Ok(count) => {
-                text.extend_from_slice(&buffer[..count]);
-                if !text.contains(&b'\n') && text.len() < LONGEST {
-                    return None;
-                }
+                said.extend_from_slice(&buffer[..count]);
+                false
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return None,
-            Err(_) => text.clear(),
-        }
-        let text = std::mem::take(text);
-        if text.trim_ascii().is_empty() {
+            Err(_) => {
+                said.clear();
+                true
+            }
+        };
+        if ended && said.trim_ascii().is_empty() {
             self.drop_client(token, reactor);
             return None;
         }
-        let request = serde_json::from_slice::<Request>(text.trim_ascii());
-        Some((token, request.map_err(|error| format!("a request is one JSON object on a line: {error}"))))
+        let request = whole(said, ended)?;
+        Some(Said { client: token, uid, request })
     }
 
     /// Lets in who waits, as far as there are places.
     fn accept(&mut self, reactor: &mut Reactor) {
         while self.clients.len() < MOST_CLIENTS {
-            let accepted = self.listener.accept().and_then(|(stream, _)| {
+            let accepted = self.listener.accept().and_then(|(mut stream, _)| {
                 stream.set_nonblocking(true)?;
+                let uid = getsockopt(&stream, PeerCredentials)?.uid();
+                if uid != 0 && uid != identity::effective_uid() {
+                    // The mode of the socket keeps others out; who got a descriptor from somewhere is told.
+                    let _ = stream.write_all(b"{\"ok\":false,\"error\":\"only root and the account that runs the slots may ask\"}\n");
+                    return Err(io::ErrorKind::ConnectionAborted.into());
+                }
                 let token = reactor.watch(stream.as_fd(), Interest::Read)?;
                 let until = clock::tick().plus(PATIENCE);
-                Ok((token, Client { stream, said: Vec::new(), until }))
+                Ok((token, Client { stream, uid, said: Vec::new(), rest: Vec::new(), until }))
             });
             match accepted {
                 Ok((token, client)) => drop(self.clients.insert(token, client)),
@@ -283,16 +286,35 @@ impl Control {
         }
     }
 
-    /// Answers and hangs up.
+    /// Answers and hangs up, as soon as the client has taken all of it.
     pub(super) fn answer(&mut self, token: Token, answer: &Answer, reactor: &mut Reactor) {
-        if let Some(Client { stream, .. }) = self.clients.get_mut(&token)
-            && let Ok(mut line) = serde_json::to_vec(answer)
-        {
-            line.push(b'\n');
-            // An answer fits into the socket's buffer; a client that has gone does not want it.
-            let _ = stream.write_all(&line);
+        let mut text = serde_json::to_vec(answer).unwrap_or_default();
+        text.push(b'\n');
+        if let Some(Client { stream, .. }) = self.clients.get_mut(&token) {
+            let mut sent = 0;
+            while sent < text.len() {
+                match stream.write(&text[sent..]) {
+                    Ok(count) if count > 0 => sent += count,
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                        return self.answer_later(token, text.split_off(sent), reactor);
+                    }
+                    // A client that has gone does not want it.
+                    Ok(_) | Err(_) => break,
+                }
+            }
         }
         self.drop_client(token, reactor);
+    }
+
+    fn answer_later(&mut self, token: Token, rest: Vec<u8>, reactor: &mut Reactor) {
+        reactor.unwatch(token);
+        if let Some(mut client) = self.clients.remove(&token)
+            && let Ok(token) = reactor.watch(client.stream.as_fd(), Interest::Write)
+        {
+            (client.rest, client.until) = (rest, clock::tick().plus(PATIENCE));
+            self.clients.insert(token, client);
+        }
+        self.listen(reactor);
     }
 
     fn drop_client(&mut self, token: Token, reactor: &mut Reactor) {
@@ -305,43 +327,5 @@ impl Control {
 impl Drop for Control {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.path);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn meaning(text: &str) -> Result<String, String> {
-        let request: Request = serde_json::from_str(text).unwrap();
-        request.meaning().map(|meaning| format!("{meaning:?}"))
-    }
-
-    #[test]
-    fn requests_become_events() {
-        assert_eq!(
-            meaning(r#"{"command":"vacate","slot":"slot1","how":"fast"}"#).unwrap(),
-            "Event(Vacate { slot: Some(\"slot1\"), fast: true })"
-        );
-        assert_eq!(meaning(r#"{"command":"off"}"#).unwrap(), "Event(Shutdown(Graceful))");
-        assert!(meaning(r#"{"command":"off","how":"quick"}"#).unwrap_err().contains("peaceful"));
-        assert!(meaning(r#"{"command":"dance"}"#).is_err());
-        let whole = meaning(r#"{"command":"off","slot":"slot1"}"#).unwrap_err();
-        assert_eq!(whole, "'off' is for the whole execution point: name no slot");
-    }
-
-    #[test]
-    fn a_slot_that_is_not_there_is_told_with_the_one_that_was_meant() {
-        let check = |slot: &str| {
-            let request = Request { slot: Some(slot.into()), ..Request::default() };
-            request.check_slot(&["slot1", "slot2_1"])
-        };
-        assert_eq!(check("SLOT1"), Ok(()));
-        assert_eq!(check("slto2_1").unwrap_err(), "there is no slot 'slto2_1'; did you mean slot2_1?");
-        assert_eq!(
-            check("drain").unwrap_err(),
-            "there is no slot 'drain'; drain is a verb, which comes first"
-        );
-        assert_eq!(check("machine").unwrap_err(), "there is no slot 'machine'; there are slot1, slot2_1");
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bstr::BString;
 use nix::libc;
 
-use super::control::{Answer, Control, Meaning, SlotStatus};
+use super::control::Control;
 use super::execute::remove_left_by;
 use super::measure::Measure;
 use super::notices;
@@ -18,15 +18,15 @@ use super::running_hooks::{REMIND, RunningHook, STDERR_SHOWN};
 use super::starters::{self, Ended, Running};
 use crate::hook::HookType;
 use crate::hook::cron_job::CronManager;
-use crate::os::{self, ChildId, Reactor, Stream, Token, Whom, clock};
+use crate::os::{self, ChildId, Reactor, Stream, Whom, clock};
 use crate::process::{Ancestor, ChildSpec, Exit};
 use crate::runner::cron::{CronRunner, CronSurroundings};
 use crate::runner::events::{Event as Told, EventStream, Kind};
 use crate::runner::hook_call;
 use crate::runner::hook_environment::HookEnvironment;
 use crate::slot::{
-    Action, Activity, Event, ExecutionPoint, HookCall, Shutdown, SlotHook, SlotKey, StarterCall,
-    StarterSignal, State,
+    Action, Event, ExecutionPoint, HookCall, Shutdown, SlotHook, SlotKey, StarterCall, StarterSignal,
+    VacateReason,
 };
 use crate::text::arguments::join_v2_raw;
 
@@ -55,7 +55,7 @@ pub(super) struct Live<'a> {
     pub(super) machine: ExecutionPoint,
     pub(super) reactor: Reactor,
     pub(super) options: Options,
-    control: Option<Control>,
+    pub(super) control: Option<Control>,
     events: &'a mut EventStream,
     pub(super) hooks: BTreeMap<ChildId, RunningHook>,
     pub(super) starters: BTreeMap<ChildId, Running>,
@@ -72,6 +72,10 @@ pub(super) struct Live<'a> {
     pub(super) told_of_work: BTreeSet<String>,
     /// Jobs that were accepted and have no starter yet, as noted.
     waiting_jobs: Vec<String>,
+    /// Why what is asked just now is refused, while something is asked.
+    pub(super) refusals: Vec<String>,
+    /// Why the job that leaves just now is put on hold.
+    pub(super) held: Option<VacateReason>,
     measure: Measure,
     outcome: Outcome,
     /// Why starters cannot run, as the machine was told.
@@ -123,6 +127,8 @@ pub fn run(
         waiting: VecDeque::new(),
         told_of_work: BTreeSet::new(),
         waiting_jobs: Vec::new(),
+        refusals: Vec::new(),
+        held: None,
         measure,
         outcome: Outcome::default(),
         unable: None,
@@ -261,6 +267,7 @@ impl Live<'_> {
             Action::SignalStarter { starter, signal, reason } => {
                 let found = self.starters.iter().find(|(_, running)| running.starter == starter);
                 let Some((&child, running)) = found else { return };
+                let reason = self.held.take().or(reason);
                 if let Some(reason) = &reason
                     && let Err(error) = starters::tell_reason(&running.directory, reason)
                 {
@@ -277,6 +284,7 @@ impl Live<'_> {
                 self.reactor.kill(child, number, whom);
             }
             Action::Tell(notice) => {
+                self.refusals.extend(notice.refusal().map(str::to_owned));
                 let event = notices::event(&self.machine, clock::now(), notice);
                 self.tell(event);
             }
@@ -434,6 +442,7 @@ impl Live<'_> {
                     pid,
                     directory,
                     execute: call.execute,
+                    requested: self.machine.is_requested(call.slot),
                     relay,
                 };
                 self.starters.insert(child, running);
@@ -523,46 +532,14 @@ impl Live<'_> {
             }
         }
         self.tell_monitors(running.slot, false);
+        if running.requested && !matches!(ended, Ended::NotStarted | Ended::Lost) {
+            self.step(Event::FinalUpdate { starter: running.starter });
+        }
         self.step(Event::StarterExited { starter: running.starter, exit });
     }
 
-    /// Something came in at the control socket.
-    fn requested(&mut self, token: Token) {
-        let Some(control) = &mut self.control else { return };
-        let Some((client, request)) = control.readable(token, &mut self.reactor) else { return };
-        let meaning = request.and_then(|request| {
-            request.check_slot(&self.machine.slots().map(|(_, id, ..)| id).collect::<Vec<_>>())?;
-            request.meaning()
-        });
-        let answer = match meaning {
-            Err(error) => Answer { error: Some(error), ..Answer::default() },
-            Ok(Meaning::Status) => Answer { ok: true, slots: self.status(), ..Answer::default() },
-            Ok(Meaning::Reconfigure) => match self.reload() {
-                Ok(()) => Answer { ok: true, ..Answer::default() },
-                Err(error) => Answer { error: Some(error), ..Answer::default() },
-            },
-            Ok(Meaning::Event(event)) => {
-                self.step(*event);
-                Answer { ok: true, ..Answer::default() }
-            }
-        };
-        if let Some(control) = &mut self.control {
-            control.answer(client, &answer, &mut self.reactor);
-        }
-    }
-
-    fn status(&self) -> Vec<SlotStatus> {
-        let status = |(key, id, state, activity): (SlotKey, &str, State, Activity)| SlotStatus {
-            slot: id.to_owned(),
-            state: state.name().to_owned(),
-            activity: activity.name().to_owned(),
-            job_seconds: self.machine.job_run_time(key),
-        };
-        self.machine.slots().map(status).collect()
-    }
-
     /// Reads the configuration again; the old one stays when that fails.
-    fn reload(&mut self) -> Result<(), String> {
+    pub(super) fn reload(&mut self) -> Result<(), String> {
         let (settings, warnings) = (self.options.reload)()?;
         self.warn(None, "the configuration was read again");
         for warning in warnings {

@@ -4,10 +4,12 @@
 //! doing becomes an event for the machine.
 
 mod account;
+mod asked;
 mod at_rest;
 mod benchmarks;
 mod control;
 mod cron;
+mod doctor;
 mod execute;
 mod live;
 mod measure;
@@ -15,19 +17,24 @@ mod notices;
 mod options;
 mod private;
 mod relay;
+mod requests;
 mod running_hooks;
 mod simulate;
 mod starter_program;
 mod starters;
+mod state_directory;
 mod usage;
 
 pub use account::{HookAccount, hook_account};
 pub use at_rest::{at_rest, surroundings_of};
-pub use control::{Answer, Request, SlotStatus, ask};
+pub use control::{ask, check_length};
+pub use doctor::{Check as HealthCheck, Patient, Standing, examine};
 pub use execute::{check_directories, check_room, clean_execute};
 pub use live::{Outcome, run};
 pub use measure::Measure;
 pub use options::{Check, Options, Reload};
 pub use private::{JOB_NOTE, Private};
+pub use requests::{Answer, Request, SlotStatus};
 pub use simulate::{Done, Job, Scenario, Simulation};
 pub use starter_program::{NoStarter, StarterProgram};
+pub use state_directory::{default_socket, make_state_directory, state_directory};

@@ -35,6 +35,8 @@ pub struct Options {
     pub hook_limits: Vec<Limit>,
     /// Where requests come in.
     pub control: Option<PathBuf>,
+    /// The lease of claims that ask for none, in seconds: ALIVE_INTERVAL times MAX_CLAIM_ALIVES_MISSED.
+    pub lease: i64,
     /// Limits hooks that 25.14 waits for without end.
     pub hook_timeout: Option<Duration>,
     /// Ends everything after this time.

@@ -12,10 +12,11 @@ use bstr::BStr;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 
-use super::control::{Meaning, Request};
 use super::notices;
+use super::requests::{Asked, Meaning, Request};
 use crate::classad::Expr;
 use crate::classad::format::long;
+use crate::os::identity;
 use crate::process::Exit;
 use crate::runner::events::{Event as Told, Kind};
 use crate::slot::{
@@ -269,9 +270,11 @@ impl Simulation {
         if let Some(request) = done.request.filter(|request| !request.command.is_empty()) {
             let known: Vec<&str> = self.machine.slots().map(|(_, id, ..)| id).collect();
             let (at, verb) = (done.at, request.command.clone());
-            let meaning = request.check_slot(&known).and_then(|()| request.meaning());
+            // Whoever plays a scenario is who would ask.
+            let asked = Asked { ad: Vec::new(), uid: identity::effective_uid(), lease: 0, host: "" };
+            let meaning = request.check_slot(&known).and_then(|()| request.meaning(asked));
             match meaning.map_err(|reason| format!("the event at {at} s: {reason}"))? {
-                Meaning::Event(event) => self.step(*event),
+                Meaning::Event(event) | Meaning::Hold(event, _) | Meaning::Claim(event) => self.step(*event),
                 Meaning::Reconfigure | Meaning::Status => {
                     return Err(format!("the event at {at} s: '{verb}' does nothing in a scenario"));
                 }

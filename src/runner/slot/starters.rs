@@ -32,6 +32,8 @@ pub(super) struct Running {
     pub directory: PathBuf,
     /// Where its scratch directory stands.
     pub execute: Option<PathBuf>,
+    /// Whether somebody has claimed the slot for the job, and no hook has fetched it.
+    pub requested: bool,
     /// Where it tells its events, if to us.
     pub relay: Option<Relay>,
 }

@@ -1,0 +1,84 @@
+//! `doctor`: will this configuration work here?
+
+use std::io::Write;
+
+use anyhow::Context;
+
+use super::load::{self, Loaded};
+use super::options::Cli;
+use super::starter_config::StarterConfig;
+use crate::cli::common::{Painter, Status, pipe_ends};
+use crate::config::not_done::NotDone;
+use crate::runner::slot::{HealthCheck, Patient, Standing, examine, hook_account};
+use crate::world::World;
+
+/// A line for each thing that was looked at. Exit status 0: nothing will fail.
+pub(super) fn doctor(cli: &Cli) -> anyhow::Result<Status> {
+    let checks = match load::load(cli) {
+        Ok(loaded) => of_loaded(cli, &loaded),
+        // What follows from it cannot be looked at.
+        Err(error) => vec![HealthCheck::fails("configuration", format!("{error:#}"), "correct it first")],
+    };
+    let painter = Painter::stdout(cli.output.color);
+    let lines = || checks.iter().map(|check| line(check, painter)).collect();
+    let text: String = cli.output.rows(&checks)?.unwrap_or_else(lines);
+    let (_, mut output) = pipe_ends();
+    output.write_all(text.as_bytes()).context("standard output")?;
+    output.flush().context("standard output")?;
+    let fails = checks.iter().any(|check| check.standing == Standing::Fails);
+    Ok(if fails { Status::No } else { Status::Done })
+}
+
+fn of_loaded(cli: &Cli, loaded: &Loaded) -> Vec<HealthCheck> {
+    let Loaded { config, world, around, settings, warnings } = loaded;
+    let world_of_config: &dyn World = &**world;
+    let view = config.view(world_of_config);
+    let starter = match load::starter(cli, config, world_of_config) {
+        Ok(starter) => starter,
+        Err(error) => {
+            let todo = "set STARTER to a program, or install htc-starter-run beside this one";
+            return vec![HealthCheck::fails("starter", format!("{error:#}"), todo)];
+        }
+    };
+    let ours: &[&str] = if starter.foreign { &["startd"] } else { &["startd", "starter"] };
+    let readable = StarterConfig::new(&cli.config, world, !starter.foreign).check();
+    let ids = std::env::var("CONDOR_IDS").ok();
+    let ids =
+        ids.or_else(|| view.string("CONDOR_IDS").ok().flatten().map(|setting| setting.value.to_string()));
+    let patient = Patient {
+        config,
+        world: world_of_config,
+        settings,
+        around,
+        account: hook_account(world_of_config, ids.as_deref()),
+        starter,
+        execute: load::directory(config, world_of_config, "EXECUTE"),
+        log: load::directory(config, world_of_config, "LOG"),
+    };
+    let mut checks = vec![match readable {
+        Ok(()) => HealthCheck::good("configuration", "execution point and starters can read it"),
+        Err(error) => {
+            HealthCheck::fails("configuration", format!("starters cannot read it: {error}"), "correct it")
+        }
+    }];
+    checks.extend(examine(&patient));
+    // What a refused hook is warned of is among the checks.
+    let known = |text: &str| checks.iter().any(|check| text.contains(check.found.as_str()));
+    let told = warnings.iter().filter(|text| !text.contains("hook path '") && !known(text));
+    let told: Vec<_> = told.map(|text| HealthCheck::note("configuration", text.as_str(), "")).collect();
+    checks.extend(told);
+    let not_done = NotDone::of(&view).lines(&view, ours);
+    checks.extend(not_done.into_iter().map(|line| HealthCheck::note("lint", line, "")));
+    checks
+}
+
+fn line(check: &HealthCheck, painter: Painter) -> String {
+    let word = match check.standing {
+        Standing::Good => "ok   ".to_owned(),
+        Standing::Note => "note ".to_owned(),
+        Standing::Fails => painter.bad("fails").to_string(),
+    };
+    let todo = if check.todo.is_empty() { String::new() } else { format!("; {}", check.todo) };
+    let shown = format!("{}{todo}", check.found).replace(|c: char| c.is_control(), " ");
+    format!("{word}  {:<13}  {shown}\n", check.subject)
+}

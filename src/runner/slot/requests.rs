@@ -1,0 +1,293 @@
+//! What a running execution point can be asked, and what that means.
+
+use serde::{Deserialize, Serialize};
+
+use crate::classad::ClassAd;
+use crate::classad::format::long;
+use crate::os::identity;
+use crate::slot::{
+    ClaimCommand, ClaimRequest, Deactivation, DrainRequest, DrainSpeed, Event, Shutdown, VacateReason,
+};
+use crate::text::similar::nearest;
+
+/// What a client asks for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Request {
+    /// One of [`COMMANDS`].
+    pub command: String,
+    /// The slot it is about; all of them without.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slot: Option<String>,
+    /// `graceful` (the default), `quick`, `fast` or `peaceful`, where the command knows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub how: Option<String>,
+    /// Why, for a drain or a hold.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// For a drain: whether slots take jobs again when all are drained.
+    #[serde(default)]
+    pub resume: bool,
+    /// For `claim` and `activate`: how many bytes of a job ad in long form follow the line.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub ad_length: usize,
+    /// For `claim`: seconds without `alive` after which an idle claim ends; as configured without.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lease: Option<i64>,
+    /// For `claim`: the name of the schedd, for RemoteScheddName.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schedd: Option<String>,
+    /// For `release-claim`: whether the claim that waits to take over is meant.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub waiting: bool,
+}
+
+fn is_zero(number: &usize) -> bool {
+    *number == 0
+}
+
+/// What comes back.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answer {
+    /// Whether it was done, or is being done.
+    pub ok: bool,
+    /// Why not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// For `status`: the slots. For `claim`: the one that is claimed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub slots: Vec<SlotStatus>,
+}
+
+/// One slot of a status.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SlotStatus {
+    /// Its id.
+    pub slot: String,
+    /// Its state.
+    pub state: String,
+    /// Its activity.
+    pub activity: String,
+    /// How long the job has run, in seconds, where one runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job_seconds: Option<i64>,
+}
+
+/// The words of requests.
+const COMMANDS: [&str; 15] = [
+    "match",
+    "claim",
+    "activate",
+    "alive",
+    "hold",
+    "suspend",
+    "continue",
+    "vacate",
+    "deactivate",
+    "release-claim",
+    "drain",
+    "undrain",
+    "off",
+    "reconfig",
+    "status",
+];
+
+/// The code of a job that its user has put on hold (`condor_holdcodes.h`, UserRequest).
+const USER_REQUEST: i32 = 1;
+
+/// What is known where a request comes in.
+pub(super) struct Asked<'a> {
+    /// The job ad that came with it.
+    pub ad: Vec<u8>,
+    /// Whose process asks.
+    pub uid: u32,
+    /// The lease of claims that ask for none, in seconds.
+    pub lease: i64,
+    /// The host that we are on.
+    pub host: &'a str,
+}
+
+/// What a request means.
+#[derive(Debug)]
+pub(super) enum Meaning {
+    Event(Box<Event>),
+    /// The job is to leave and to be told why.
+    Hold(Box<Event>, VacateReason),
+    /// A slot is to be claimed; the answer names it.
+    Claim(Box<Event>),
+    Reconfigure,
+    Status,
+}
+
+impl Request {
+    /// Why the slot that it names cannot be meant, where it names one; `known` are those there are.
+    pub(super) fn check_slot(&self, known: &[&str]) -> Result<(), String> {
+        let Some(slot) = &self.slot else { return Ok(()) };
+        if known.iter().any(|id| id.eq_ignore_ascii_case(slot)) {
+            return Ok(());
+        }
+        let mut message = format!("there is no slot '{slot}'");
+        if COMMANDS.contains(&slot.as_str()) {
+            message += &format!("; {slot} is a verb, which comes first");
+        } else if let Some(near) = nearest(slot.to_ascii_lowercase(), known.iter().copied()) {
+            message += &format!("; did you mean {near}?");
+        } else {
+            message += &format!("; there are {}", known.join(", "));
+        }
+        Err(message)
+    }
+
+    /// What is to be done.
+    pub(super) fn meaning(self, asked: Asked<'_>) -> Result<Meaning, String> {
+        let verb = self.command.as_str();
+        if let Some(command) = self.claim_command(asked)? {
+            let Some(slot) = self.slot else {
+                return Err(format!("'{}' is for one slot: name it", self.command));
+            };
+            let held = (self.command == "hold").then(|| VacateReason {
+                text: self.reason.unwrap_or_else(|| "held by command".into()),
+                code: USER_REQUEST,
+                subcode: 0,
+            });
+            let claims = matches!(command, ClaimCommand::Request(_));
+            let event = Box::new(Event::Command { slot, command });
+            return Ok(match (held, claims) {
+                (Some(reason), _) => Meaning::Hold(event, reason),
+                (None, true) => Meaning::Claim(event),
+                (None, false) => Meaning::Event(event),
+            });
+        }
+        if self.slot.is_some() && matches!(verb, "off" | "undrain" | "reconfig") {
+            return Err(format!("'{verb}' is for the whole execution point: name no slot"));
+        }
+        let how = self.how.as_deref().unwrap_or("graceful");
+        let unknown = |known: &str| Err(format!("'{how}' is not known here; {known}"));
+        let event = match self.command.as_str() {
+            "vacate" => match how {
+                "graceful" => Event::Vacate { slot: self.slot, fast: false },
+                "fast" => Event::Vacate { slot: self.slot, fast: true },
+                _ => return unknown("graceful or fast"),
+            },
+            "suspend" => Event::Suspend { slot: self.slot },
+            "continue" => Event::Continue { slot: self.slot },
+            "drain" => {
+                let speed = match how {
+                    "graceful" => DrainSpeed::Graceful,
+                    "quick" => DrainSpeed::Quick,
+                    "fast" => DrainSpeed::Fast,
+                    _ => return unknown("graceful, quick or fast"),
+                };
+                let reason = self.reason.unwrap_or_else(|| "by command".into());
+                Event::Drain(DrainRequest { speed, reason, resume: self.resume })
+            }
+            "undrain" => Event::CancelDrain,
+            "off" => match how {
+                "peaceful" => Event::Shutdown(Shutdown::Peaceful),
+                "graceful" => Event::Shutdown(Shutdown::Graceful),
+                "fast" => Event::Shutdown(Shutdown::Fast),
+                _ => return unknown("peaceful, graceful or fast"),
+            },
+            "reconfig" => return Ok(Meaning::Reconfigure),
+            "status" => return Ok(Meaning::Status),
+            other => return Err(format!("there is no command '{other}': {}", COMMANDS.join(", "))),
+        };
+        Ok(Meaning::Event(Box::new(event)))
+    }
+
+    /// What a negotiator, schedd or shadow would ask, if it is one of their words.
+    fn claim_command(&self, asked: Asked<'_>) -> Result<Option<ClaimCommand>, String> {
+        let verb = self.command.as_str();
+        Ok(Some(match verb {
+            "match" => ClaimCommand::Match,
+            "claim" => ClaimCommand::Request(Box::new(ClaimRequest {
+                job: job_of(&asked)?,
+                lease: self.lease.unwrap_or(asked.lease),
+                schedd: self.schedd.clone().unwrap_or_default().into(),
+                host: asked.host.into(),
+            })),
+            "activate" => ClaimCommand::Activate(Box::new(job_of(&asked)?)),
+            "alive" => ClaimCommand::Alive,
+            "hold" => ClaimCommand::Deactivate(Deactivation::Graceful),
+            "deactivate" => ClaimCommand::Deactivate(match self.how.as_deref() {
+                None | Some("graceful") => Deactivation::Graceful,
+                Some("fast") => Deactivation::Forcibly,
+                Some(how) => return Err(format!("'{how}' is not known here; graceful or fast")),
+            }),
+            "release-claim" => ClaimCommand::Release { waiting: self.waiting },
+            _ => return Ok(None),
+        }))
+    }
+}
+
+/// The job of a claim. Whoever claims for a job has it run as its owner, which takes root; else all run as we do, and nobody else
+/// may have his run so.
+fn job_of(asked: &Asked<'_>) -> Result<ClassAd, String> {
+    let own = identity::effective_uid();
+    if asked.uid != own {
+        return Err(format!(
+            "jobs run here as uid {own}, not as uid {}: ask from that account, or run the slots as root",
+            asked.uid
+        ));
+    }
+    let (ad, errors) = long::parse(&asked.ad);
+    if let Some(error) = errors.first() {
+        return Err(format!("the job's ad cannot be used: {error}"));
+    }
+    if ad.is_empty() {
+        return Err("there is no job ad".to_owned());
+    }
+    Ok(ad)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn meaning(text: &str) -> Result<String, String> {
+        let request: Request = serde_json::from_str(text).unwrap();
+        request
+            .meaning(Asked { ad: b"Cmd = 1\n".to_vec(), uid: identity::effective_uid(), lease: 9, host: "h" })
+            .map(|meaning| format!("{meaning:?}"))
+    }
+
+    #[test]
+    fn requests_become_events() {
+        assert_eq!(
+            meaning(r#"{"command":"vacate","slot":"slot1","how":"fast"}"#).unwrap(),
+            "Event(Vacate { slot: Some(\"slot1\"), fast: true })"
+        );
+        assert_eq!(meaning(r#"{"command":"off"}"#).unwrap(), "Event(Shutdown(Graceful))");
+        assert!(meaning(r#"{"command":"off","how":"quick"}"#).unwrap_err().contains("peaceful"));
+        assert!(meaning(r#"{"command":"dance"}"#).is_err());
+        assert!(meaning(r#"{"command":"claim"}"#).unwrap_err().contains("name it"));
+        let claim = meaning(r#"{"command":"claim","slot":"slot1","ad_length":8}"#).unwrap();
+        assert!(claim.starts_with("Claim(Command") && claim.contains("lease: 9"), "{claim}");
+        let hold = meaning(r#"{"command":"hold","slot":"slot1","reason":"why"}"#).unwrap();
+        assert!(hold.contains("Deactivate(Graceful)") && hold.contains("text: \"why\", code: 1"), "{hold}");
+        let whole = meaning(r#"{"command":"off","slot":"slot1"}"#).unwrap_err();
+        assert_eq!(whole, "'off' is for the whole execution point: name no slot");
+    }
+
+    #[test]
+    fn a_slot_that_is_not_there_is_told_with_the_one_that_was_meant() {
+        let check = |slot: &str| {
+            let request = Request { slot: Some(slot.into()), ..Request::default() };
+            request.check_slot(&["slot1", "slot2_1"])
+        };
+        assert_eq!(check("SLOT1"), Ok(()));
+        assert_eq!(check("slto2_1").unwrap_err(), "there is no slot 'slto2_1'; did you mean slot2_1?");
+        assert_eq!(
+            check("drain").unwrap_err(),
+            "there is no slot 'drain'; drain is a verb, which comes first"
+        );
+        assert_eq!(check("machine").unwrap_err(), "there is no slot 'machine'; there are slot1, slot2_1");
+    }
+
+    #[test]
+    fn nobody_has_a_job_run_under_another_account_than_his_own() {
+        let request =
+            || Request { command: "claim".into(), slot: Some("slot1".into()), ..Request::default() };
+        let other = identity::effective_uid() + 1;
+        let refused = request().meaning(Asked { ad: b"Cmd = 1\n".to_vec(), uid: other, lease: 9, host: "h" });
+        assert!(refused.unwrap_err().contains(&format!("not as uid {other}")));
+    }
+}

@@ -1,0 +1,85 @@
+//! `htc-slot-run doctor`: what would fail is told before anything runs.
+
+use std::os::unix::fs::PermissionsExt;
+
+use serde_json::Value;
+
+use super::point::Point;
+
+/// What is told with this standing: subject and text.
+fn told(point: &Point, standing: &str) -> (Option<i32>, Vec<(String, String)>) {
+    let output = point.command().args(["doctor", "--json"]).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    let rows: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let text = |row: &Value, key: &str| row[key].as_str().unwrap().to_owned();
+    let rows = rows.as_array().unwrap().iter().filter(|row| row["standing"] == standing);
+    let told = rows.map(|row| {
+        if standing == "fails" {
+            assert_ne!(text(row, "todo"), "", "{row}");
+        }
+        (text(row, "subject"), text(row, "found"))
+    });
+    (output.status.code(), told.collect())
+}
+
+fn healthy() -> Point {
+    Point::new().arguments([])
+}
+
+#[test]
+fn a_configuration_that_works_has_nothing_that_fails() {
+    let point = healthy();
+    assert_eq!(told(&point, "fails"), (Some(0), Vec::new()));
+    let (_, good) = told(&point, "good");
+    for subject in ["configuration", "slots", "users", "hooks", "starter", "execute", "log", "clock", "gpus"]
+    {
+        assert!(good.iter().any(|(about, _)| about == subject), "{subject}: {good:?}");
+    }
+    let lines = point.command().arg("doctor").output().unwrap();
+    let text = String::from_utf8(lines.stdout).unwrap();
+    assert!(text.lines().all(|line| ["ok   ", "note ", "fails"].contains(&&line[..5])), "{text}");
+}
+
+#[test]
+fn what_will_fail_is_told_with_what_to_do() {
+    let cases: [(&str, &str, &str); 8] = [
+        ("T_HOOK_FETCH_WORK = $(CONFIG_ROOT)/hooks/none", "hooks", "No such file"),
+        ("T_HOOK_REPLY_FETCH = $(CONFIG_ROOT)/queue/x", "hooks", "anybody may write to its directory"),
+        ("T_HOOK_EVICT_CLAIM = $(CONFIG_ROOT)/hooks/crlf", "hooks", "there is no interpreter"),
+        ("T_HOOK_PREPARE_JOB = $(CONFIG_ROOT)/hooks/text", "hooks", "neither a program nor a script"),
+        ("T_HOOK_JOB_EXIT = $(CONFIG_ROOT)/hooks/plain", "hooks", "jobs of this keyword do not start"),
+        ("EXECUTE = $(CONFIG_ROOT)/nowhere", "execute", "No such file"),
+        ("STARTD_JOB_HOOK_KEYWORD = U", "hooks", "no hook at all"),
+        ("STARTER = $(CONFIG_ROOT)/none", "starter", "there is no file"),
+    ];
+    for (knob, subject, text) in cases {
+        let point =
+            healthy().knob(knob).hook("crlf", "#!/bin/sh\r\ntrue\n").hook("text", "true\n").hook("plain", "");
+        std::fs::write(point.path("queue/x"), "#!/bin/sh\n").unwrap();
+        for (name, mode) in [("queue/x", 0o755), ("hooks/plain", 0o644)] {
+            std::fs::set_permissions(point.path(name), std::fs::Permissions::from_mode(mode)).unwrap();
+        }
+        let (status, failing) = told(&point, "fails");
+        assert_eq!(status, Some(1), "{knob}");
+        let found = failing.iter().any(|(about, found)| about == subject && found.contains(text));
+        assert!(found, "{knob}: {failing:?}");
+    }
+}
+
+#[test]
+fn a_configuration_that_cannot_be_read_is_one_failing_line() {
+    let point = healthy().knob("if");
+    let (status, failing) = told(&point, "fails");
+    assert_eq!((status, failing.len(), failing[0].0.as_str()), (Some(1), 1, "configuration"));
+}
+
+/// What `lint --here` says of the configuration stands there, too.
+#[test]
+fn what_is_not_done_here_is_among_the_notes() {
+    let (status, notes) = told(&healthy().knob("ASSIGN_CPU_AFFINITY = True"), "note");
+    assert_eq!(status, Some(0));
+    assert!(
+        notes.iter().any(|(about, found)| about == "lint" && found.contains("ASSIGN_CPU_AFFINITY")),
+        "{notes:?}"
+    );
+}
