@@ -31,6 +31,7 @@ mod layout;
 mod load;
 mod policy;
 mod reconfigure;
+mod recovery;
 mod refresh;
 mod resources;
 mod settings;
@@ -60,6 +61,7 @@ pub use interface::{
 };
 pub use internal_ad::internal_ad;
 pub use layout::{FailureMode, LaidOut, Layout, SlotType, bind, lay_out};
+pub use recovery::{Record, note, recover};
 pub use resources::{Amounts, Custom};
 pub use settings::{
     Backfilling, BenchmarkSettings, Broken, CronSettings, Limits, Requirements, Settings, SlotHooks,

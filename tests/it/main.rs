@@ -57,6 +57,8 @@ mod slot_ads;
 mod slot_claims;
 mod slot_gpus;
 #[cfg(feature = "cli")]
+mod slot_killed;
+#[cfg(feature = "cli")]
 mod slot_plan;
 mod slot_property;
 #[cfg(feature = "cli")]

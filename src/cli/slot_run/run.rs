@@ -16,9 +16,11 @@ use crate::quirks::{Quirk, Quirks};
 use crate::runner::events::EventStream;
 use crate::runner::hook_environment::DaemonEnvironment;
 use crate::runner::hook_limits;
+use crate::runner::journal::JournalError;
 use crate::runner::slot::{
-    Measure, Options, Private, check_directories, check_length, check_room, clean_execute, default_socket,
-    hook_account, make_state_directory, run as run_live, state_directory,
+    Measure, Options, Private, Recovered, RunJournal, check_directories, check_length, check_room,
+    clean_execute, default_socket, hook_account, journal_error, make_state_directory, run as run_live,
+    state_directory,
 };
 use crate::runner::starter::Cleaner;
 use crate::slot::{ExecutionPoint, configure};
@@ -58,6 +60,20 @@ pub(super) fn run(cli: &Cli, session: &Session) -> anyhow::Result<Status> {
     let account = hook_account(world_of_config, ids.as_deref()).map_err(Problem::unreadable)?;
     warnings.extend(account.warning.clone());
     let cleaner = cleaner(&view);
+    let (mut journal, mut recovered) = (None, Recovered::default());
+    if let Some(log) = &log {
+        let directory = state_directory(log, cli.local_name.as_deref());
+        match open_journal(&directory)? {
+            Ok((mut opened, damage)) => {
+                warnings.extend(damage);
+                recovered = opened
+                    .recover(&cleaner, world_of_config)
+                    .map_err(|error| Problem::unreadable(journal_error(&error)))?;
+                journal = Some(opened);
+            }
+            Err(reason) => warnings.push(reason),
+        }
+    }
     if let Some(execute) = &execute {
         if !starter.foreign && checks {
             let cleaned = cleaner.clean(execute, None, true, world_of_config);
@@ -103,6 +119,8 @@ pub(super) fn run(cli: &Cli, session: &Session) -> anyhow::Result<Status> {
     let lease = number("ALIVE_INTERVAL", 300).saturating_mul(number("MAX_CLAIM_ALIVES_MISSED", 6));
     let options = Options {
         lease,
+        journal,
+        recovered,
         starter,
         cleaner,
         account,
@@ -138,6 +156,30 @@ pub(super) fn run(cli: &Cli, session: &Session) -> anyhow::Result<Status> {
     } else {
         Status::Done
     })
+}
+
+/// The journal of a run in its state directory; or why there is none.
+///
+/// # Errors
+/// Another run holds it.
+#[expect(clippy::type_complexity, reason = "a journal with what is damaged of it, or a warning, or an error")]
+fn open_journal(directory: &Path) -> anyhow::Result<Result<(RunJournal, Vec<String>), String>> {
+    let none = |why: String| {
+        let path = directory.display();
+        Ok(Err(format!("what is under way is not written down, and lost if this is killed: '{path}': {why}")))
+    };
+    if let Err(error) = make_state_directory(directory) {
+        return none(error.to_string());
+    }
+    match RunJournal::open(directory) {
+        Ok(opened) => Ok(Ok(opened)),
+        Err(error @ JournalError::Held { .. }) => {
+            Err(Problem::unreadable(format!("another execution point runs with this LOG: {error}"))
+                .hint("end it with 'htc-slot-run off', or give this one a LOG and an EXECUTE of its own")
+                .into())
+        }
+        Err(error) => none(journal_error(&error)),
+    }
 }
 
 /// Where requests come in: as told, else in LOG; and why not there.

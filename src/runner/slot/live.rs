@@ -25,7 +25,7 @@ use crate::runner::events::{Event as Told, EventStream, Kind};
 use crate::runner::hook_call;
 use crate::runner::hook_environment::HookEnvironment;
 use crate::slot::{
-    Action, Event, ExecutionPoint, HookCall, Shutdown, SlotHook, SlotKey, StarterCall, StarterSignal,
+    Action, Event, ExecutionPoint, HookCall, Record, Shutdown, SlotHook, SlotKey, StarterCall, StarterSignal,
     VacateReason,
 };
 use crate::text::arguments::join_v2_raw;
@@ -74,6 +74,8 @@ pub(super) struct Live<'a> {
     waiting_jobs: Vec<String>,
     /// Why what is asked just now is refused, while something is asked.
     pub(super) refusals: Vec<String>,
+    /// Signals that came before the machine began.
+    pub(super) early_signals: Vec<i32>,
     /// Why the job that leaves just now is put on hold.
     pub(super) held: Option<VacateReason>,
     measure: Measure,
@@ -128,6 +130,7 @@ pub fn run(
         told_of_work: BTreeSet::new(),
         waiting_jobs: Vec::new(),
         refusals: Vec::new(),
+        early_signals: Vec::new(),
         held: None,
         measure,
         outcome: Outcome::default(),
@@ -144,10 +147,14 @@ impl Live<'_> {
         let end = self.options.timeout.map(|after| clock::tick().plus(after));
         let mut end_asked = false;
         self.tell(Told::new(clock::now(), Kind::Start));
+        self.settle_the_last_run()?;
         self.measured();
         self.configure_cron();
         self.configure_benchmarks();
         self.step(Event::Start);
+        for signal in std::mem::take(&mut self.early_signals) {
+            self.signal(signal);
+        }
         self.look_at_cron();
         while !self.finished || self.cron.alive() + self.benchmarks.alive() > 0 {
             let end = end.filter(|_| !end_asked);
@@ -199,6 +206,7 @@ impl Live<'_> {
         for (_, hook) in std::mem::take(&mut self.hooks) {
             let event = Told::new(clock::now(), Kind::HookEnd).slot(hook.slot).hook(hook.name).pid(hook.pid);
             self.events.tell(&event.reason("killed, since everything ends"));
+            self.note_done(Record::HookEnds { run: hook.run.0 });
         }
         let outcome = self.outcome;
         let jobs = match outcome.jobs {
@@ -284,6 +292,7 @@ impl Live<'_> {
                 self.reactor.kill(child, number, whom);
             }
             Action::Tell(notice) => {
+                self.note_claim(&notice);
                 self.refusals.extend(notice.refusal().map(str::to_owned));
                 let event = notices::event(&self.machine, clock::now(), notice);
                 self.tell(event);
@@ -307,7 +316,7 @@ impl Live<'_> {
         self.events.tell(&event);
     }
 
-    fn slot_name(&self, key: SlotKey) -> String {
+    pub(super) fn slot_name(&self, key: SlotKey) -> String {
         notices::slot_name(&self.machine, key)
     }
 
@@ -320,16 +329,17 @@ impl Live<'_> {
         let slot = self.slot_name(call.slot);
         let name = call.hook.name();
         let now = clock::now();
-        let spawned = match self.hook_spec(&call) {
-            Ok(spec) => self.reactor.spawn(spec).map_err(|error| full_text(&error)),
-            Err(refused) => Err(refused.to_string()),
-        };
+        let spawned = self.note_hook(&call, &slot).and_then(|()| {
+            let spec = self.hook_spec(&call).map_err(|refused| refused.to_string())?;
+            self.reactor.spawn(spec).map_err(|error| full_text(&error))
+        });
         match spawned {
             Ok(child) => {
                 if call.hook == SlotHook::FetchWork {
                     private::note_fetch(&self.options.private, call.run, &slot);
                 }
                 let pid = self.reactor.pid(child).and_then(|pid| u32::try_from(pid).ok()).unwrap_or(0);
+                self.note_hook_runs(call.run, pid);
                 let tick = now.tick();
                 self.tell(Told::new(now, Kind::HookStart).slot(&slot).hook(name).pid(pid));
                 let hook = RunningHook {
@@ -353,12 +363,13 @@ impl Live<'_> {
             }
             Err(reason) => {
                 self.tell(Told::new(now, Kind::HookFailed).slot(slot).hook(name).reason(&reason));
+                self.note_done(Record::HookEnds { run: call.run.0 });
                 self.waiting.push_back(Event::HookFailed { run: call.run, reason });
             }
         }
     }
 
-    fn hook_spec(&self, call: &HookCall) -> Result<ChildSpec, hook_call::RootRefused> {
+    pub(super) fn hook_spec(&self, call: &HookCall) -> Result<ChildSpec, hook_call::RootRefused> {
         use std::os::unix::ffi::OsStrExt;
         let path = call.path.as_os_str().as_bytes();
         let mut hook =
@@ -427,12 +438,15 @@ impl Live<'_> {
             environment = environment.with([("_CONDOR_EXECUTE".into(), execute)]);
         }
         let spec = starters::spec(&self.options.starter, &call, environment.entries(), self.marker());
-        match self.reactor.spawn(spec) {
+        let spawned = self.note_starter(&call, &slot_name);
+        let spawned = spawned.and_then(|()| self.reactor.spawn(spec).map_err(|error| full_text(&error)));
+        match spawned {
             Ok(child) => {
                 let pid = self.reactor.pid(child).and_then(|pid| u32::try_from(pid).ok()).unwrap_or(0);
                 let event = Told::new(clock::now(), Kind::Starter).slot(&slot_name).job(&call.job).pid(pid);
                 self.tell(event);
                 self.outcome.jobs += u64::from(!call.backfill);
+                self.note_starter_runs(&call, pid);
                 let running = Running {
                     backfill: call.backfill,
                     starter,
@@ -456,8 +470,9 @@ impl Live<'_> {
                 let _ = std::fs::remove_dir_all(&directory);
                 self.outcome.jobs += u64::from(!call.backfill);
                 self.outcome.failed += u64::from(!call.backfill);
+                self.note_done(Record::StarterEnds { starter: starter.0, slot: slot_name });
                 let path = self.options.starter.path.display().to_string();
-                let mut reason = full_text(&error);
+                let mut reason = error;
                 if !reason.contains(&path) {
                     reason = format!("{path}: {reason}");
                 }
@@ -531,6 +546,7 @@ impl Live<'_> {
                 self.warn(Some(running.slot_name.clone()), &warning);
             }
         }
+        self.note_done(Record::StarterEnds { starter: running.starter.0, slot: running.slot_name.clone() });
         self.tell_monitors(running.slot, false);
         if running.requested && !matches!(ended, Ended::NotStarted | Ended::Lost) {
             self.step(Event::FinalUpdate { starter: running.starter });
@@ -574,7 +590,7 @@ impl Live<'_> {
 }
 
 /// An error with its causes.
-fn full_text(error: &dyn std::error::Error) -> String {
+pub(super) fn full_text(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(Some(error), |error| error.source());
     causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }

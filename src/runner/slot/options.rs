@@ -7,6 +7,7 @@ use std::time::Duration;
 use bstr::BString;
 
 use super::account::HookAccount;
+use super::run_journal::{Recovered, RunJournal};
 use super::starter_program::StarterProgram;
 use crate::process::Limit;
 use crate::quirks::Quirks;
@@ -37,6 +38,10 @@ pub struct Options {
     pub control: Option<PathBuf>,
     /// The lease of claims that ask for none, in seconds: ALIVE_INTERVAL times MAX_CLAIM_ALIVES_MISSED.
     pub lease: i64,
+    /// What is written down before it is done; nothing where there is no place for it.
+    pub journal: Option<RunJournal>,
+    /// What a run that was killed has left.
+    pub recovered: Recovered,
     /// Limits hooks that 25.14 waits for without end.
     pub hook_timeout: Option<Duration>,
     /// Ends everything after this time.

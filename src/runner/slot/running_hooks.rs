@@ -12,7 +12,7 @@ use crate::os::{Captured, Whom, clock};
 use crate::process::Exit;
 use crate::runner::config_lint::job_ad;
 use crate::runner::events::{Event as Told, Kind};
-use crate::slot::{Event, HookRun, SlotHook};
+use crate::slot::{Event, HookRun, Record, SlotHook};
 use crate::time::Tick;
 
 /// A hook that runs.
@@ -63,6 +63,8 @@ impl Live<'_> {
             }
             self.step(Event::HookEnded { run: hook.run, stdout: stdout.bytes, cut: stdout.cut });
         }
+        // What it brought stands in the journal by now, if it was taken.
+        self.note_done(Record::HookEnds { run: hook.run.0 });
         if hook.hook == SlotHook::FetchWork {
             private::forget_fetch(&self.options.private, hook.run);
         }

@@ -66,6 +66,11 @@ impl std::fmt::Display for Ended {
     }
 }
 
+/// The note that a starter removes when it has come to an end.
+pub(super) fn note(private: &Path, starter: StarterId) -> PathBuf {
+    private.join(starter.0.to_string()).join(JOB_NOTE)
+}
+
 /// Makes the private directory of a starter.
 pub(super) fn prepare(private: &Path, call: &StarterCall, slot: &str) -> io::Result<PathBuf> {
     let directory = private.join(call.starter.0.to_string());

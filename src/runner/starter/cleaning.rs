@@ -239,7 +239,7 @@ fn no_such(answer: &[u8]) -> bool {
 }
 
 /// Kills a process and all below it.
-fn kill_tree(pid: i32) {
+pub fn kill_tree(pid: i32) {
     for member in process_table::descendants(pid).iter().map(|one| one.pid).chain([pid]) {
         let _ = nix::sys::signal::kill(nix::unistd::Pid::from_raw(member), nix::sys::signal::SIGKILL);
     }

@@ -29,7 +29,7 @@ mod user_log;
 mod visa;
 
 pub use carriage::{Carriage, CarriageKnobs};
-pub use cleaning::{Cleaned, Cleaner};
+pub use cleaning::{Cleaned, Cleaner, kill_tree};
 pub use companion::{Companion, Seen};
 pub use job::Job;
 pub use live::{Finished, SIGNALS, run, run_with};

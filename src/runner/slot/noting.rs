@@ -1,0 +1,140 @@
+//! What is written down before it is done, and what is owed to queues since a run was killed.
+
+use std::time::Duration;
+
+use nix::libc;
+
+use super::live::Live;
+use super::run_journal::Owed;
+use super::starters;
+use crate::classad::ClassAd;
+use crate::classad::format::long;
+use crate::os::{self, Whom, clock, process_table};
+use crate::runner::events::{Event as Told, Kind};
+use crate::slot::{HookCall, HookRun, Notice, Record, SlotHook, StarterCall, job_id};
+
+/// How long a queue may take to be told of a job that comes back, before its slots fetch again.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+impl Live<'_> {
+    /// Writes a record; what it says must not be done where that fails.
+    pub(super) fn note(&mut self, record: Record) -> Result<(), String> {
+        self.options.journal.as_mut().map_or(Ok(()), |journal| journal.note(record))
+    }
+
+    /// Writes what has happened already. Where that fails it is told: after a kill it would be taken for unknown.
+    pub(super) fn note_done(&mut self, record: Record) {
+        if let Err(error) = self.note(record) {
+            self.warn(None, &error);
+        }
+    }
+
+    /// A hook is about to be called.
+    pub(super) fn note_hook(&mut self, call: &HookCall, slot: &str) -> Result<(), String> {
+        let Some(journal) = &self.options.journal else { return Ok(()) };
+        let word = call.arguments.first().map(ToString::to_string).unwrap_or_default();
+        let mut about = None;
+        if call.hook != SlotHook::FetchWork {
+            let kept = journal.keep_ad(call.run.0, &call.stdin);
+            let (ad, path) = kept.map_err(|error| format!("the job's ad cannot be kept: {error}"))?;
+            about = Some((job_id(&ad, &*self.options.world), path));
+        }
+        if let Some((job, ad)) =
+            about.clone().filter(|_| call.hook == SlotHook::ReplyFetch && word == "accept")
+        {
+            self.note(Record::Accepted { slot: slot.to_owned(), job, ad })?;
+        }
+        let (job, ad) = about.unzip();
+        let (run, hook, slot) = (call.run.0, call.hook.name().to_owned(), slot.to_owned());
+        self.note(Record::HookBegins { run, hook, slot, word, job, ad })
+    }
+
+    /// It runs with this process id.
+    pub(super) fn note_hook_runs(&mut self, run: HookRun, pid: u32) {
+        let pid = pid.cast_signed();
+        let started = process_table::read(pid).map_or(0, |process| process.started);
+        self.note_done(Record::HookRuns { run: run.0, pid, started });
+    }
+
+    /// A starter is about to be started.
+    pub(super) fn note_starter(&mut self, call: &StarterCall, slot: &str) -> Result<(), String> {
+        self.note(Record::StarterBegins {
+            starter: call.starter.0,
+            slot: slot.to_owned(),
+            job: call.job.clone(),
+            execute: call.execute.clone(),
+            note: starters::note(&self.options.private, call.starter),
+        })
+    }
+
+    /// It runs with this process id.
+    pub(super) fn note_starter_runs(&mut self, call: &StarterCall, pid: u32) {
+        let pid = pid.cast_signed();
+        let started = process_table::read(pid).map_or(0, |process| process.started);
+        self.note_done(Record::StarterRuns { starter: call.starter.0, pid, started });
+    }
+
+    /// A claim begins or ends.
+    pub(super) fn note_claim(&mut self, notice: &Notice) {
+        if let Notice::Claim { slot, begins, .. } = notice {
+            let slot = self.slot_name(*slot);
+            self.note_done(Record::Claim { slot, begins: *begins });
+        }
+    }
+
+    /// Tells what became of a run that was killed, and gives its jobs back before anything is fetched.
+    ///
+    /// # Errors
+    /// The reactor fails.
+    pub(super) fn settle_the_last_run(&mut self) -> std::io::Result<()> {
+        let recovered = std::mem::take(&mut self.options.recovered);
+        for event in recovered.told {
+            self.tell(event);
+        }
+        for (number, owed) in (0..).zip(recovered.owed) {
+            self.give_back(&owed, HookRun(u64::MAX - number))?;
+        }
+        Ok(())
+    }
+
+    fn give_back(&mut self, owed: &Owed, run: HookRun) -> std::io::Result<()> {
+        let text = std::fs::read(&owed.ad).unwrap_or_default();
+        let (job, _): (ClassAd, _) = long::parse(&text);
+        let about = |event: Told| event.slot(&owed.slot).job(&owed.job).hook(SlotHook::EvictClaim.name());
+        let Some(call) = self.machine.evict_left(&owed.slot, &job, run) else {
+            let reason = "a run that was killed had accepted it, and no EVICT_CLAIM can tell its queue";
+            self.tell(about(Told::new(clock::now(), Kind::Warning)).reason(reason));
+            self.note_done(Record::StarterEnds { starter: u64::MAX, slot: owed.slot.clone() });
+            return Ok(());
+        };
+        let spawned = self.note_hook(&call, &owed.slot).and_then(|()| {
+            let spec = self.hook_spec(&call).map_err(|refused| refused.to_string())?;
+            self.reactor.spawn(spec).map_err(|error| super::live::full_text(&error))
+        });
+        let child = match spawned {
+            Ok(child) => child,
+            Err(reason) => {
+                self.tell(about(Told::new(clock::now(), Kind::HookFailed)).reason(reason));
+                self.note_done(Record::HookEnds { run: run.0 });
+                return Ok(());
+            }
+        };
+        let reason = "a run that was killed had accepted it: its queue is told";
+        self.tell(about(Told::new(clock::now(), Kind::HookStart)).reason(reason));
+        let until = clock::tick().plus(PATIENCE);
+        loop {
+            match self.reactor.next(Some(until))? {
+                os::Event::Exited { child: ended, exit, .. } if ended == child => {
+                    let event = about(Told::new(clock::now(), Kind::HookEnd));
+                    self.tell(event.exit(super::live::exit_words(exit)));
+                    break;
+                }
+                os::Event::Signal(signal) => self.early_signals.push(signal),
+                os::Event::Timeout => self.reactor.kill(child, libc::SIGKILL, Whom::Family),
+                _ => {}
+            }
+        }
+        self.note_done(Record::HookEnds { run: run.0 });
+        Ok(())
+    }
+}

@@ -1,0 +1,235 @@
+//! What a run writes down before it does it, and what a later one concludes from that when the run was killed.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::claim::Kind;
+use super::execution_point::ExecutionPoint;
+use super::interface::{HookCall, HookRun, SlotHook};
+use super::text;
+use crate::classad::ClassAd;
+use crate::quirks::Quirk;
+
+/// One thing that was about to be done, or was done. Jobs are named by id and by the path of their ad; ids of claims never.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Record {
+    /// A hook is about to be called.
+    HookBegins {
+        /// Which call.
+        run: u64,
+        /// Which hook.
+        hook: String,
+        /// For which slot.
+        slot: String,
+        /// What it is told, such as `accept`; may be empty.
+        word: String,
+        /// About which job.
+        job: Option<String>,
+        /// Where the ad of that stands.
+        ad: Option<PathBuf>,
+    },
+    /// It runs.
+    HookRuns {
+        /// Which call.
+        run: u64,
+        /// Its process.
+        pid: i32,
+        /// When that was started, in clock ticks after boot.
+        started: u64,
+    },
+    /// It has ended, and what it said was heard.
+    HookEnds {
+        /// Which call.
+        run: u64,
+    },
+    /// A slot has been claimed, or is so no more.
+    Claim {
+        /// Which.
+        slot: String,
+        /// Which of both.
+        begins: bool,
+    },
+    /// A fetched job is accepted: EVICT_CLAIM is owed to its queue.
+    Accepted {
+        /// By which slot.
+        slot: String,
+        /// Which job.
+        job: String,
+        /// Where its ad stands.
+        ad: PathBuf,
+    },
+    /// A starter is about to be started.
+    StarterBegins {
+        /// Which.
+        starter: u64,
+        /// In which slot.
+        slot: String,
+        /// Its job.
+        job: String,
+        /// Where it makes its directory.
+        execute: Option<PathBuf>,
+        /// The note that it removes when it has come to an end.
+        note: PathBuf,
+    },
+    /// It runs.
+    StarterRuns {
+        /// Which.
+        starter: u64,
+        /// Its process.
+        pid: i32,
+        /// When that was started.
+        started: u64,
+    },
+    /// It has ended, or was never started.
+    StarterEnds {
+        /// Which.
+        starter: u64,
+        /// In which slot.
+        slot: String,
+    },
+}
+
+impl Record {
+    /// Whether what this says is over once `later` has happened.
+    fn ends_with(&self, later: &Record) -> bool {
+        match (self, later) {
+            (
+                Record::HookBegins { run, .. } | Record::HookRuns { run, .. } | Record::HookEnds { run },
+                Record::HookEnds { run: ended },
+            ) => run == ended,
+            (
+                Record::StarterBegins { starter, .. }
+                | Record::StarterRuns { starter, .. }
+                | Record::StarterEnds { starter, .. },
+                Record::StarterEnds { starter: ended, .. },
+            ) => starter == ended,
+            // Its starter has told its own hooks what became of it.
+            (Record::Accepted { slot, .. }, Record::StarterEnds { slot: other, .. }) => slot == other,
+            (Record::Claim { slot, .. }, Record::Claim { slot: other, .. }) => slot == other,
+            (Record::Accepted { slot, .. }, Record::Accepted { slot: other, .. }) => slot == other,
+            (Record::Accepted { slot, .. }, Record::HookBegins { slot: other, hook, .. }) => {
+                slot == other && hook == SlotHook::EvictClaim.name()
+            }
+            _ => false,
+        }
+    }
+
+    /// The ad that it names.
+    pub fn ad(&self) -> Option<&PathBuf> {
+        match self {
+            Record::HookBegins { ad, .. } => ad.as_ref(),
+            Record::Accepted { ad, .. } => Some(ad),
+            _ => None,
+        }
+    }
+
+    /// The process that it names: its id and when it was started.
+    pub fn process_of(&self, all: &[Record]) -> Option<(i32, u64)> {
+        all.iter().find_map(|other| match (self, other) {
+            (Record::HookBegins { run, .. }, Record::HookRuns { run: of, pid, started }) if run == of => {
+                Some((*pid, *started))
+            }
+            (Record::StarterBegins { starter, .. }, Record::StarterRuns { starter: of, pid, started })
+                if starter == of =>
+            {
+                Some((*pid, *started))
+            }
+            _ => None,
+        })
+    }
+}
+
+/// Adds a record to those that matter still, and takes out what is over with it.
+pub fn note(open: &mut Vec<Record>, record: Record) {
+    open.retain(|before| !before.ends_with(&record));
+    let over = matches!(
+        record,
+        Record::HookEnds { .. } | Record::StarterEnds { .. } | Record::Claim { begins: false, .. }
+    );
+    if !over {
+        open.push(record);
+    }
+}
+
+/// What was under way when the last record was written.
+pub fn recover(records: impl IntoIterator<Item = Record>) -> Vec<Record> {
+    let mut open = Vec::new();
+    records.into_iter().for_each(|record| note(&mut open, record));
+    open
+}
+
+impl ExecutionPoint {
+    /// EVICT_CLAIM for a job that a run which was killed had accepted for this slot, or for a dynamic one of it.
+    pub fn evict_left(&mut self, id: &str, job: &ClassAd, run: HookRun) -> Option<HookCall> {
+        let parent = id.rsplit_once('_').map_or(id, |(parent, _)| parent);
+        let named = |id: &str| self.slots.values().find(|slot| slot.id == id).map(|slot| slot.key);
+        let key = named(id).or_else(|| named(parent))?;
+        let slot = self.slots.get(&key)?;
+        let path = slot.hooks.as_ref()?.evict.clone()?;
+        if self.core.has(Quirk::EvictClaimNever, key) {
+            return None;
+        }
+        let claim = self.core.new_claim(Kind::Fetched);
+        let stdin = text::evict(job, &slot.live, &claim.id, self.core.quirks());
+        Some(HookCall {
+            run,
+            slot: key,
+            hook: SlotHook::EvictClaim,
+            path,
+            arguments: Vec::new(),
+            stdin,
+            output_limit: None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hook(run: u64, hook: &str, word: &str) -> Record {
+        let (hook, slot, word) = (hook.into(), "slot1".into(), word.into());
+        Record::HookBegins { run, hook, slot, word, job: None, ad: None }
+    }
+
+    #[test]
+    fn what_has_not_ended_is_left_with_its_process() {
+        let starter = Record::StarterBegins {
+            starter: 1,
+            slot: "slot1".into(),
+            job: "1.0".into(),
+            execute: None,
+            note: "n".into(),
+        };
+        let records = [
+            hook(1, "FETCH_WORK", ""),
+            Record::HookRuns { run: 1, pid: 7, started: 8 },
+            starter.clone(),
+            Record::StarterRuns { starter: 1, pid: 9, started: 10 },
+            hook(2, "REPLY_FETCH", "accept"),
+            Record::HookEnds { run: 2 },
+        ];
+        let open = recover(records);
+        assert_eq!(open.len(), 4);
+        assert_eq!(open[0].process_of(&open), Some((7, 8)));
+        assert_eq!(starter.process_of(&open), Some((9, 10)));
+        let open =
+            recover(open.into_iter().chain([
+                Record::HookEnds { run: 1 },
+                Record::StarterEnds { starter: 1, slot: "slot1".into() },
+            ]));
+        assert_eq!(open, []);
+    }
+
+    #[test]
+    fn an_accepted_job_is_owed_until_evict_claim_begins() {
+        let accepted = |job: &str| Record::Accepted { slot: "slot1".into(), job: job.into(), ad: "a".into() };
+        let open = recover([accepted("1.0"), accepted("2.0"), hook(5, "REPLY_FETCH", "accept")]);
+        assert_eq!(open, [accepted("2.0"), hook(5, "REPLY_FETCH", "accept")]);
+        let ends = Record::StarterEnds { starter: 1, slot: "slot1".into() };
+        assert_eq!(recover([accepted("1.0"), ends]), []);
+        let evict = hook(6, "EVICT_CLAIM", "");
+        assert_eq!(recover([accepted("1.0"), evict.clone()]), [evict]);
+    }
+}
