@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::point::Point;
 
-/// Jobs wait in `queue`, are in `taken` while they are handed out, and come to `done` once, with a line in `done.log`.
+/// Jobs wait in `queue`, are in `taken` while they are handed out, and come to `done`, each time under another name.
 fn queue(jobs: usize) -> Point {
     let point = Point::new();
     let home = point.path("");
@@ -23,7 +23,7 @@ fn queue(jobs: usize) -> Point {
          continue\n  exec cat {home}/taken/${{file##*/}}\ndone\n"
     );
     let exit = format!(
-        "#!/bin/sh\n{id}if [ \"$1\" = exit ]; then\n  mv {home}/taken/$id {home}/done/$id && echo $id > {home}/done/$id.$$\n  exit \
+        "#!/bin/sh\n{id}if [ \"$1\" = exit ]; then\n  mv {home}/taken/$id {home}/done/$id.$$\n  exit \
          0\nfi\n{back}"
     );
     let mut point = point
@@ -156,7 +156,7 @@ fn a_reply_whose_end_nobody_saw_is_unknown_and_not_called_again_and_the_job_goes
     let reason = unknown[0]["reason"].as_str().unwrap();
     assert!(reason.starts_with("REPLY_FETCH accept began in a run that was killed"), "{reason}");
     assert_eq!(unknown[0]["job"], "3.0");
-    let ad = reason.split('\'').nth(1).unwrap();
+    let ad = reason.rsplit('\'').nth(1).unwrap();
     let ad = std::fs::read_to_string(ad).unwrap();
     assert!(ad.contains("ClusterId = 3\n") && !ad.contains("ClaimId"), "{ad}");
     assert_eq!(std::fs::read_to_string(point.path("out/replies")).unwrap(), "accept\n");

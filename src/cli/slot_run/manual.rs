@@ -71,6 +71,12 @@ pub(super) const MANUAL: Manual = Manual {
             "$(LOG)/htc-slot-run/control",
             "the socket for requests, where --control names no other; with --local-name NAME in htc-slot-run.NAME",
         ),
+        (
+            "$(LOG)/htc-slot-run/journal",
+            "what is under way, written before it is done: after a kill the next run ends and cleans what is left, gives accepted jobs \
+             back through EVICT_CLAIM, and tells of hooks whose end nobody saw as unknown, with unknown.*.ad beside it; one run at a \
+             time",
+        ),
         ("$(LOG)", "the working directory of the slots' hooks; no log files are written"),
     ],
     differences: &[

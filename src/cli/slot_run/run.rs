@@ -162,7 +162,6 @@ pub(super) fn run(cli: &Cli, session: &Session) -> anyhow::Result<Status> {
 ///
 /// # Errors
 /// Another run holds it.
-#[expect(clippy::type_complexity, reason = "a journal with what is damaged of it, or a warning, or an error")]
 fn open_journal(directory: &Path) -> anyhow::Result<Result<(RunJournal, Vec<String>), String>> {
     let none = |why: String| {
         let path = directory.display();

@@ -111,13 +111,16 @@ impl RunJournal {
         for record in &left {
             let Record::Accepted { slot, job, ad } = record else { continue };
             if came_to_an_end.contains(&slot) {
-                drop(fs::remove_file(ad));
                 continue;
             }
             found.owed.push(Owed { slot: slot.clone(), job: job.clone(), ad: ad.clone() });
             self.open.push(record.clone());
         }
         self.file.compact(&self.open)?;
+        let needed = |ad: &PathBuf| self.open.iter().any(|record| record.ad() == Some(ad));
+        for ad in left.iter().filter_map(Record::ad).filter(|ad| !needed(ad)) {
+            drop(fs::remove_file(ad));
+        }
         Ok(found)
     }
 
@@ -128,7 +131,15 @@ impl RunJournal {
             kill_tree(pid);
         }
         let word = if word.is_empty() { String::new() } else { format!(" {word}") };
-        let ad = match ad {
+        // What is owed may need it as well, and then removes its own.
+        let kept = ad.as_ref().and_then(|ad| {
+            let mut name = std::ffi::OsString::from("unknown.");
+            name.push(ad.file_name()?);
+            let kept = ad.with_file_name(name);
+            files::replace(&kept, &fs::read(ad).ok()?, 0o600, None).ok()?;
+            Some(kept)
+        });
+        let ad = match kept {
             Some(ad) => format!("; the job's ad is '{}'", ad.display()),
             None => String::new(),
         };
