@@ -26,7 +26,7 @@ end
 
 complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -l max-jobs -d 'Take at most N jobs, then end' -r
 complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -l idle-exit -d 'End when no slot has had a job for this long' -r
-complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -l hook-timeout -d 'Kill FETCH_WORK and PREPARE_JOB that run longer; a real pool waits for ever' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -l hook-timeout -d 'Kill FETCH_WORK and PREPARE_JOB that run longer' -r
 complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -l starter -d 'Run jobs with this program instead of STARTER or htc-starter-run' -r -F
 complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -l control -d 'Take requests (status, claim, drain ...) at this socket; without, at one in LOG' -r -F
 complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F

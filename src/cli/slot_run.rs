@@ -24,7 +24,8 @@ pub const PROGRAM: Program =
 
 /// Options that are not daily business stand in `--help-all` only.
 fn short() -> clap::Command {
-    const RARE: [&str; 8] = ["long", "json", "jsonl", "color", "timeout", "no_env", "quirks", "control"];
+    const RARE: [&str; 9] =
+        ["idle_exit", "long", "json", "jsonl", "color", "timeout", "no_env", "quirks", "control"];
     command::<Cli>(NAME, &manual::MANUAL)
         .mut_args(|arg| if RARE.contains(&arg.get_id().as_str()) { arg.hide_short_help(true) } else { arg })
 }

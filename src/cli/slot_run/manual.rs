@@ -51,11 +51,6 @@ pub(super) const MANUAL: Manual = Manual {
             status: 1,
         },
         Example {
-            what: "will this configuration work on this machine?",
-            line: "htc-slot-run doctor --config-file slots.conf --json",
-            status: 0,
-        },
-        Example {
             what: "what a policy would do to a job, on a clock moved by hand",
             line: "htc-slot-run simulate --config-file slots.conf keyboard.toml",
             status: 0,

@@ -239,7 +239,7 @@ pub(super) struct RunOptions {
     /// End when no slot has had a job for this long
     #[arg(long, value_name = "SECONDS", value_parser = common::seconds, help_heading = "Ending")]
     pub(super) idle_exit: Option<Duration>,
-    /// Kill FETCH_WORK and PREPARE_JOB that run longer; a real pool waits for ever
+    /// Kill FETCH_WORK and PREPARE_JOB that run longer
     #[arg(long, value_name = "SECONDS", value_parser = common::seconds, help_heading = "Behaviour")]
     pub(super) hook_timeout: Option<Duration>,
     /// Run jobs with this program instead of STARTER or htc-starter-run
