@@ -10,7 +10,7 @@ use nix::libc;
 use super::control::Control;
 use super::execute::remove_left_by;
 use super::measure::Measure;
-use super::notices;
+use super::notices::{self, full_text};
 use super::options::Options;
 use super::private;
 use super::relay::Relay;
@@ -587,12 +587,6 @@ impl Live<'_> {
             }
         }
     }
-}
-
-/// An error with its causes.
-pub(super) fn full_text(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(Some(error), |error| error.source());
-    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
 /// `exited N` or `signalled N`, as the event stream has it.

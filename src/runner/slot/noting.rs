@@ -109,7 +109,7 @@ impl Live<'_> {
         };
         let spawned = self.note_hook(&call, &owed.slot).and_then(|()| {
             let spec = self.hook_spec(&call).map_err(|refused| refused.to_string())?;
-            self.reactor.spawn(spec).map_err(|error| super::live::full_text(&error))
+            self.reactor.spawn(spec).map_err(|error| super::notices::full_text(&error))
         });
         let child = match spawned {
             Ok(child) => child,
