@@ -27,6 +27,7 @@ pub mod hook;
 pub mod job;
 pub mod journal;
 pub mod os;
+pub mod picture;
 pub mod process;
 pub mod queue;
 pub mod quirks;

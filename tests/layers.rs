@@ -27,6 +27,8 @@ const ROOMS: &[(&str, u32)] = &[
     ("transfer", 30),
     // The parameters are asked as hooks are.
     ("user_policy", 35),
+    // Plain data in, markup out.
+    ("picture", 40),
     ("router", 40),
     ("slot", 40),
     ("starter", 40),

@@ -51,7 +51,7 @@ complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -s h -l help -d 
 complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -l help-all -d 'Print all options with notes'
 complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -f -a "run" -d 'Fetch and run jobs until told to end (the default)'
 complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -f -a "ads" -d 'Print the ad of each slot as FETCH_WORK would get it'
-complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -f -a "simulate" -d 'Play a scenario on a clock moved by hand and print what would happen'
+complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -f -a "simulate" -d 'Play a scenario on a clock moved by hand: what would come of this policy in a month'
 complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -f -a "doctor" -d 'Tell whether this configuration will work here, and what to do where it will not'
 complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -f -a "status" -d 'Print slots of a running one (also match claim activate alive hold suspend continue vacate deactivate release-claim drain undrain reconfig off)'
 complete -c htc-slot-run -n "__fish_htc_slot_run_needs_command" -f -a "match" -d 'Let a running execution point hold a slot for a claimer, as a negotiator does'
@@ -103,6 +103,12 @@ complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand ads" -s l -l l
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand ads" -l json -d 'Write one JSON array'
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand ads" -l jsonl -d 'Write one JSON object a line'
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand ads" -s q -l quiet -d 'Say nothing but results and errors'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand simulate" -l events -d 'Tell all that happens, line by line, instead of a summary; or as JSON to FILE' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand simulate" -l svg -d 'Draw a timeline of all slots' -r -F
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand simulate" -l html -d 'Write one page with timeline, states, changes and summary' -r -F
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand simulate" -l why -d 'Tell what became of a job (CLUSTER.PROC), or what decided about a slot (SLOT@TIME, such as slot1@2h)' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand simulate" -l compare -d 'Play it with this configuration as well, and tell what differs' -r -F
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand simulate" -l seed -d 'Begin chance with this number in place of the scenario\'s seed' -r
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand simulate" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand simulate" -l set-knob -d 'Set a knob above all files; may be repeated' -r
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand simulate" -l local-name -d 'Local name for LOCAL.KNOB in the configuration, as condor_startd\'s -local-name' -r
@@ -111,8 +117,9 @@ always\t'Always'
 never\t'Never'"
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand simulate" -l gpus -d 'Give the machine the GPUs of this file: what condor_gpu_discovery -properties printed on another' -r -F
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand simulate" -l quirks -d '\'reference\' does exactly as HTCondor 25.14 where it breaks its manual' -r
-complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand simulate" -l events -d 'Write JSON events to FILE or fd:N' -r
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand simulate" -l timeout -d 'Give up after this many seconds (exit status 124)' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand simulate" -l init -d 'Write a scenario with comments to begin with, to SCENARIO or to standard output'
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand simulate" -l every-poll -d 'Look at every slot in every poll, as the daemon does: slow, and the same'
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand simulate" -s h -l help -d 'Print this help; --help-all prints all options'
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand simulate" -l help-all -d 'Print all options with notes'
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand simulate" -l no-env -d 'Ignore _CONDOR_* variables of the environment'
@@ -424,6 +431,9 @@ complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand reconfig" -l j
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand reconfig" -l jsonl -d 'Write one JSON object a line'
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand reconfig" -s q -l quiet -d 'Say nothing but results and errors'
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand explain" -l ads -d 'Read ads from FILE; \'-\' is standard input' -r -F
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand explain" -l slot-ads -d 'Ask these slots, a pool\'s own ads (condor_status -long), in place of the configuration\'s' -r -F
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand explain" -l set -d 'Let an attribute of all slots have this value, such as LoadAvg=0; may be repeated' -r
+complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand explain" -l compare -d 'Tell how many of the jobs each slot would take with this configuration in place of the present one' -r -F
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand explain" -l config-file -d 'Read this configuration instead of CONDOR_CONFIG\'s' -r -F
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand explain" -l set-knob -d 'Set a knob above all files; may be repeated' -r
 complete -c htc-slot-run -n "__fish_htc_slot_run_using_subcommand explain" -l local-name -d 'Local name for LOCAL.KNOB in the configuration, as condor_startd\'s -local-name' -r

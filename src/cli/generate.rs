@@ -28,5 +28,6 @@ pub fn files() -> io::Result<Vec<(PathBuf, Vec<u8>)>> {
             files.push((PathBuf::from(format!("completions/{directory}/{name}")), text));
         }
     }
+    files.push((PathBuf::from("man/htc-scenario.5"), super::slot_run::SCENARIO_PAGE.as_bytes().to_vec()));
     Ok(files)
 }

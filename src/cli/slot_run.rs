@@ -9,6 +9,10 @@ mod manual;
 mod options;
 mod run;
 mod simulate;
+mod simulate_compare;
+mod simulate_picture;
+mod simulate_report;
+mod simulate_why;
 mod starter_config;
 
 use clap::{ArgMatches, FromArgMatches};
@@ -17,6 +21,9 @@ use self::options::{Cli, Verb};
 use super::common::{Program, Session, Status, command};
 
 const NAME: &str = "htc-slot-run";
+
+/// htc-scenario(5).
+pub(super) const SCENARIO_PAGE: &str = include_str!("slot_run/htc-scenario.5");
 
 /// The program.
 pub const PROGRAM: Program =
@@ -37,8 +44,8 @@ fn run(matches: &ArgMatches, session: &Session) -> anyhow::Result<Status> {
         None | Some(Verb::Run) => run::run(&cli, session),
         Some(Verb::Ads { slots }) => ads::print(&cli, session, slots),
         Some(Verb::Doctor) => doctor::doctor(&cli),
-        Some(Verb::Simulate { scenario }) => simulate::simulate(&cli, session, scenario),
-        Some(Verb::Explain { input, slots }) => explain::explain(&cli, session, input, slots),
+        Some(Verb::Simulate(arguments)) => simulate::simulate(&cli, session, arguments),
+        Some(Verb::Explain(arguments)) => explain::explain(&cli, session, arguments),
         Some(verb) => control::control(&cli, verb),
     }
 }

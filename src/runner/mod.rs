@@ -10,6 +10,7 @@ pub mod hook_test;
 pub mod journal;
 pub mod router;
 pub mod shadow;
+pub mod simulate;
 pub mod slot;
 pub mod starter;
 pub mod transfer;

@@ -12,8 +12,11 @@ use super::claim_id::ClaimId;
 use super::cron_ads::CronAds;
 use super::drain::Drain;
 use super::interface::{Action, HookRun, Measured, Notice, Shutdown, SlotKey, StarterId};
+use super::lazy::Lazy;
 use super::resources::Offline;
 use super::settings::Settings;
+use super::wants::Wants;
+use super::watch::Watch;
 use crate::classad::{ClassAd, Expr};
 use crate::quirks::{Quirk, Quirks};
 use crate::time::{Now, Tick};
@@ -62,6 +65,13 @@ pub(super) struct Core {
     pub hooks_running: BTreeSet<HookRun>,
     /// Starters that were asked for and are not yet known to run.
     pub spawning: usize,
+    /// Where slots rest while nothing changes; live and while every poll is made there is none.
+    pub lazy: Option<Box<Lazy>>,
+    pub watch: Watch,
+    pub wants: Wants,
+    /// When polls and updates began, on the clock that never jumps.
+    pub polls_from: u64,
+    pub updates_from: u64,
     /// What makes the execution point end at once.
     pub fatal: Option<String>,
     /// Dynamic slots to be taken away once the present slot is done with.
@@ -104,6 +114,11 @@ impl Core {
             shared_attributes: Vec::new(),
             hooks_running: BTreeSet::new(),
             spawning: 0,
+            lazy: None,
+            watch: Watch::new(),
+            wants: Wants::ALL,
+            polls_from: 0,
+            updates_from: 0,
             fatal: None,
             gone: Vec::new(),
             told: BTreeSet::new(),
@@ -175,6 +190,13 @@ impl Core {
         self.now.tick().plus(Duration::from_secs(u64::try_from(seconds).unwrap_or(0)))
     }
 
+    /// Updates begin anew from now on.
+    pub(super) fn start_updating(&mut self) {
+        let alarm = self.alarm(self.settings.update_interval);
+        self.updates_from = alarm.at.0;
+        self.update_at = Some(alarm);
+    }
+
     pub(super) fn new_claim(&mut self, kind: Kind) -> Claim {
         self.claims_made += 1;
         let key = std::array::from_fn(|_| self.world.random());
@@ -210,7 +232,9 @@ impl Core {
     /// Policies are looked at more often from now on (`start_poll_timer`).
     pub(super) fn start_polling(&mut self) {
         if self.poll_at.is_none() {
-            self.poll_at = Some(self.alarm(self.settings.polling_interval));
+            let alarm = self.alarm(self.settings.polling_interval);
+            self.polls_from = alarm.at.0;
+            self.poll_at = Some(alarm);
         }
     }
 }
@@ -225,6 +249,11 @@ pub(super) struct Alarm {
 }
 
 impl Alarm {
+    /// One that ends then; `second` is the second of the wall clock.
+    pub(super) fn ending(at: Tick, second: i64) -> Self {
+        Alarm { at, second }
+    }
+
     /// Those of the reference are in whole seconds: whatever wakes the daemon in the second in which one ends, it has run out
     /// (s05, s14, s33).
     fn is_due(self, now: Now, quirks: Quirks) -> bool {

@@ -163,6 +163,7 @@ impl ExecutionPoint {
             }
             self.core.tell(Notice::Gone { slot: key });
             let Some(mut child) = self.slots.remove(&key) else { continue };
+            self.forget(&child);
             child.signal(&mut self.core, StarterSignal::Kill, None);
             child.drop_waiting(&mut self.core, "the dynamic slot goes away");
             child.give_up_current(&mut self.core, "the dynamic slot goes away");
@@ -178,7 +179,7 @@ impl ExecutionPoint {
     /// Child... lists of all partitionable slots, evaluated (`publishDynamicChildSummaries`).
     pub(super) fn list_children(&mut self) {
         let settings = self.core.settings.clone();
-        if !settings.rollup {
+        if !settings.rollup || !self.core.wants.children {
             return;
         }
         let mut names: Vec<String> = ROLLUP.iter().map(|name| (*name).to_owned()).collect();

@@ -80,6 +80,10 @@ impl ExecutionPoint {
             self.shut_down(Shutdown::Fast, &reason);
         }
         let limits = self.core.settings.limits;
+        if self.is_lazy() {
+            // Nothing ends a simulation whose slots rest before its time.
+            return;
+        }
         let busy = self.slots.values().any(|slot| slot.is_active());
         if busy {
             self.idle_since = self.core.now.tick();

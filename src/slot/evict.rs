@@ -52,7 +52,9 @@ impl Slot {
     /// Whether retirement is over, or so near its end that the vacate time has to begin (`retirementExpired`).
     pub(super) fn retirement_over(&self, core: &Core) -> bool {
         let left = self.coordinated_retirement(core);
-        left <= 0 || self.max_vacate_time(core) >= left
+        let vacate = self.max_vacate_time(core);
+        core.watch.within(left.saturating_sub(vacate));
+        left <= 0 || vacate >= left
     }
 
     /// While draining, jobs that match START wait for one another (`ResMgr::gracefulDrainingTimeRemaining`).

@@ -68,6 +68,7 @@ impl ExecutionPoint {
     pub fn step(&mut self, now: Now, event: Event) -> Vec<Action> {
         let now = Now { monotonic_us: now.monotonic_us.max(self.core.now.monotonic_us), ..now };
         self.core.now = now;
+        self.pass();
         let answers = matches!(event, Event::StarterSpawned { .. } | Event::StarterFailed { .. });
         if self.core.spawning > 0 && !answers {
             self.held.push_back(event);
@@ -79,6 +80,7 @@ impl ExecutionPoint {
         {
             self.handle(event);
         }
+        self.note_changes();
         std::mem::take(&mut self.core.out)
     }
 
@@ -94,6 +96,7 @@ impl ExecutionPoint {
         let ended = matches!(
             event,
             Event::HookEnded { .. }
+                | Event::Fetched { .. }
                 | Event::HookFailed { .. }
                 | Event::HookTimedOut { .. }
                 | Event::StarterExited { .. }
@@ -101,6 +104,7 @@ impl ExecutionPoint {
         if ended && self.alarms_are_due() {
             self.tick();
         }
+        self.touch_for(&event);
         match event {
             Event::Start => self.start(),
             Event::Tick => self.tick(),
@@ -109,6 +113,12 @@ impl ExecutionPoint {
                     self.fetch_ended(key, &stdout, cut);
                 }
             }
+            Event::Fetched { run, ad } => {
+                if let Some(key) = self.fetching_with(run) {
+                    self.fetched(key, *ad);
+                }
+            }
+            Event::Asks { slot } => self.asks(slot),
             Event::HookFailed { run, reason } => {
                 if let Some(key) = self.fetching_with(run) {
                     self.fetch_failed(key, run, reason);
@@ -140,6 +150,9 @@ impl ExecutionPoint {
             }
             Event::StarterExited { starter, .. } => {
                 self.with_starter(starter, |slot, core| slot.starter_exited(core));
+                if let Some(lazy) = &mut self.core.lazy {
+                    lazy.starters.remove(&starter);
+                }
                 self.check_drain();
             }
             Event::FinalUpdate { starter } => self.with_starter(starter, Self::final_update),
@@ -165,7 +178,41 @@ impl ExecutionPoint {
         self.settle();
     }
 
+    /// Wakes the slots that an event concerns, where slots rest.
+    fn touch_for(&mut self, event: &Event) {
+        let Some(lazy) = &self.core.lazy else { return };
+        let key = match event {
+            Event::HookEnded { run, .. }
+            | Event::Fetched { run, .. }
+            | Event::HookFailed { run, .. }
+            | Event::HookTimedOut { run, .. } => lazy.fetches.get(run).copied(),
+            Event::StarterSpawned { starter, .. }
+            | Event::StarterFailed { starter, .. }
+            | Event::StarterExited { starter, .. }
+            | Event::FinalUpdate { starter }
+            | Event::JobUpdate { starter, .. } => lazy.starters.get(starter).copied(),
+            Event::Tick if self.is_lazy() => None,
+            Event::Asks { slot } => Some(*slot),
+            Event::Measured(_) if !self.core.wants.machine && self.is_lazy() => None,
+            _ => return self.touch_all(),
+        };
+        if let Some(key) = key {
+            self.touch(key);
+        }
+    }
+
     fn with_starter(&mut self, starter: StarterId, then: impl FnOnce(&mut Slot, &mut Core)) {
+        if let Some(lazy) = &self.core.lazy {
+            let slot = lazy.starters.get(&starter).and_then(|key| self.slots.get_mut(key));
+            let owns = |slot: &&mut Slot| {
+                let claim = slot.current.as_ref();
+                claim.and_then(|claim| claim.starter.as_ref()).is_some_and(|it| it.id == starter)
+            };
+            if let Some(slot) = slot.filter(owns) {
+                then(slot, &mut self.core);
+            }
+            return;
+        }
         let owns = |slot: &&mut Slot| {
             let claim = slot.current.as_ref();
             claim.and_then(|claim| claim.starter.as_ref()).is_some_and(|it| it.id == starter)
@@ -179,6 +226,10 @@ impl ExecutionPoint {
     /// failures.
     fn fetching_with(&mut self, run: HookRun) -> Option<SlotKey> {
         self.core.hooks_running.remove(&run);
+        if let Some(lazy) = &mut self.core.lazy {
+            let key = lazy.fetches.remove(&run)?;
+            return self.slots.get(&key).filter(|slot| slot.fetching == Some(run)).map(|slot| slot.key);
+        }
         self.slots.values().find(|slot| slot.fetching == Some(run)).map(|slot| slot.key)
     }
 }

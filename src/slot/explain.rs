@@ -17,6 +17,8 @@ pub struct Offer {
     pub reason: String,
     /// The conditions that are not true, one each, with the values they saw.
     pub details: Vec<String>,
+    /// For each of these the attribute it stands in, such as `START`.
+    pub stand_in: Vec<String>,
 }
 
 /// Conditions within conditions are followed so far.
@@ -35,13 +37,120 @@ impl ExecutionPoint {
         let world = Frozen { world: &*self.core.world, now: self.core.now };
         let context = Context::new(&world).my(&slot.live).target(&job);
         let accepted = slot.broken.is_none() && context.boolean("Requirements") == Some(true);
-        let details = if accepted { Vec::new() } else { slot.untrue(&context) };
+        let found = if accepted { Vec::new() } else { untrue(&slot.live, &context) };
         let reason = if accepted {
             format!("rank {}", context.real("Rank").unwrap_or(0.0))
         } else {
             slot.in_one_line(&world, &job)
         };
-        Some(Offer { accepted, reason, details })
+        let (details, stand_in) = found.into_iter().unzip();
+        Some(Offer { accepted, reason, details, stand_in })
+    }
+
+    /// An attribute has this value in all slots from now on, whatever is published of it.
+    pub fn assume(&mut self, name: &str, value: &Expr) {
+        for slot in self.slots.values_mut() {
+            slot.live.insert(name, value.clone());
+        }
+    }
+}
+
+/// What a slot that is known by its ad alone would say to the job, were it free.
+pub fn consider_ad(slot: &ClassAd, job: &ClassAd, world: &dyn World) -> Offer {
+    let context = Context::new(world).my(slot).target(job);
+    let accepted = context.boolean("Requirements") == Some(true);
+    let found = if accepted { Vec::new() } else { untrue(slot, &context) };
+    let reason = if accepted {
+        format!("rank {}", context.real("Rank").unwrap_or(0.0))
+    } else {
+        why_refused(slot, job, world)
+    };
+    let (details, stand_in) = found.into_iter().unzip();
+    Offer { accepted, reason, details, stand_in }
+}
+
+/// A policy expression as it stands and what it says now.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Asked {
+    /// The attribute, such as `PREEMPT`.
+    pub name: &'static str,
+    /// The expression.
+    pub text: String,
+    /// Its value.
+    pub value: String,
+    /// The attributes that it names, with their values.
+    pub parts: Vec<String>,
+}
+
+/// The expressions that decide about a slot, in the order in which they are asked.
+const POLICY: [&str; 12] = [
+    "START",
+    "IsOwner",
+    "WANT_SUSPEND",
+    "SUSPEND",
+    "CONTINUE",
+    "PREEMPT",
+    "MaxJobRetirementTime",
+    "WANT_VACATE",
+    "KILL",
+    "WANT_HOLD",
+    "CLAIM_WORKLIFE",
+    "Rank",
+];
+
+impl ExecutionPoint {
+    /// What the policy expressions of a slot say now, with the job that it has.
+    pub fn policy(&self, key: SlotKey) -> Vec<Asked> {
+        let Some(slot) = self.slots.get(&key) else { return Vec::new() };
+        let world = Frozen { world: &*self.core.world, now: self.core.now };
+        let mut context = Context::new(&world).my(&slot.live);
+        if let Some(job) = slot.job() {
+            context = context.target(job);
+        }
+        let ask = |name: &'static str| {
+            let expr = slot.live.get(name)?;
+            let parts =
+                if expr.as_literal().is_some() { Vec::new() } else { deep_values(&context, slot, &expr) };
+            let text = shortened(&expr.unparse().to_string());
+            Some(Asked { name, text, value: plain(&context.eval_attr(name)), parts })
+        };
+        POLICY.into_iter().filter_map(ask).collect()
+    }
+}
+
+/// The values of the names in an expression, and of those in the expressions that these stand for.
+fn deep_values(context: &Context<'_>, slot: &Slot, expr: &Expr) -> Vec<String> {
+    let mut found = values_in(context, expr);
+    let mut todo: Vec<Expr> = vec![expr.clone()];
+    let mut turns = 0;
+    while let Some(expr) = todo.pop() {
+        turns += 1;
+        if turns > 40 {
+            break;
+        }
+        for name in crate::classad::references::of(&expr) {
+            let Some(inner) = slot.live.get(&name).filter(|inner| inner.as_literal().is_none()) else {
+                continue;
+            };
+            let new: Vec<String> =
+                values_in(context, &inner).into_iter().filter(|line| !found.contains(line)).collect();
+            if !new.is_empty() {
+                found.extend(new);
+                todo.push(inner);
+            }
+        }
+    }
+    found
+}
+
+/// A value as people write it: 0.3 and not 3.000000000000000E-01.
+pub(super) fn plain(value: &Value) -> String {
+    match value {
+        Value::Real(number) if number.is_finite() && number.abs() < 1e15 => {
+            let text = format!("{number}");
+            if text.contains('.') { text } else { text + ".0" }
+        }
+        other => other.unparse().to_string(),
     }
 }
 
@@ -53,41 +162,49 @@ impl Slot {
             None => why_refused(&self.live, job, world),
         }
     }
+}
 
-    /// All conditions of Requirements that are not true.
-    fn untrue(&self, context: &Context<'_>) -> Vec<String> {
-        let mut found = Vec::new();
-        if let Some(expr) = self.live.get("Requirements") {
-            self.collect(context, &expr, 0, &mut found);
-        }
-        found
+/// All conditions of Requirements that are not true, each with the attribute that it stands in.
+fn untrue(ad: &ClassAd, context: &Context<'_>) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    if let Some(expr) = ad.get("Requirements") {
+        collect((ad, "Requirements"), context, (&expr, 0), &mut found);
     }
+    found
+}
 
-    fn collect(&self, context: &Context<'_>, expr: &Expr, depth: usize, found: &mut Vec<String>) {
-        let value = context.eval(expr);
-        if value.truth() == Some(true) {
+fn collect(
+    (ad, attribute): (&ClassAd, &str),
+    context: &Context<'_>,
+    (expr, depth): (&Expr, usize),
+    found: &mut Vec<(String, String)>,
+) {
+    let value = context.eval(expr);
+    if value.truth() == Some(true) {
+        return;
+    }
+    if depth < DEEPEST {
+        if let Some((left, right)) = expr.as_conjunction() {
+            collect((ad, attribute), context, (&left, depth), found);
+            collect((ad, attribute), context, (&right, depth), found);
             return;
         }
-        if depth < DEEPEST {
-            if let Some((left, right)) = expr.as_conjunction() {
-                self.collect(context, &left, depth, found);
-                self.collect(context, &right, depth, found);
-                return;
-            }
-            // START and WithinResourceLimits stand in Requirements by name only.
-            if let Some(inner) = expr.as_attribute().and_then(|name| self.live.get(&name))
-                && inner.as_literal().is_none()
-            {
-                self.collect(context, &inner, depth + 1, found);
-                return;
-            }
+        // START and WithinResourceLimits stand in Requirements by name only.
+        if let Some(name) = expr.as_attribute()
+            && let Some(inner) = ad.get(&name)
+            && inner.as_literal().is_none()
+        {
+            collect((ad, &name.to_string()), context, (&inner, depth + 1), found);
+            return;
         }
-        let text = shortened(&expr.unparse().to_string());
-        let values = values_in(context, expr);
-        let value = shortened(&value.unparse().to_string());
-        let because = if values.is_empty() { String::new() } else { format!(" ({})", values.join(", ")) };
-        found.push(if text == value { text } else { format!("{text} is {value}{because}") });
     }
+    let text = shortened(&expr.unparse().to_string());
+    let values = values_in(context, expr);
+    let value = shortened(&plain(&value));
+    let because = if values.is_empty() { String::new() } else { format!(" ({})", values.join(", ")) };
+    let line = if text == value { text } else { format!("{text} is {value}{because}") };
+    let attribute = expr.as_attribute().map_or_else(|| attribute.to_owned(), |name| name.to_string());
+    found.push((line, attribute));
 }
 
 fn shortened(text: &str) -> String {
@@ -104,8 +221,7 @@ pub(super) fn values_in(context: &Context<'_>, expr: &Expr) -> Vec<String> {
     for name in names_in(&text) {
         let Ok(reference) = Expr::parse(name.as_bytes()) else { continue };
         let value = context.eval(&reference);
-        let value =
-            if matches!(value, Value::Undefined) { "undefined".into() } else { value.unparse().to_string() };
+        let value = if matches!(value, Value::Undefined) { "undefined".into() } else { plain(&value) };
         let line = format!("{name} = {}", shortened(&value));
         if !shown.contains(&line) {
             shown.push(line);

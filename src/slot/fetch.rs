@@ -54,8 +54,11 @@ impl Slot {
             self.held_back = true;
             return;
         }
-        let stdin = text::print(&self.sent_ad(core));
+        let stdin = if core.wants.texts { text::print(&self.sent_ad(core)) } else { Vec::new() };
         let run = core.new_run();
+        if let Some(lazy) = &mut core.lazy {
+            lazy.fetches.insert(run, self.key);
+        }
         self.fetching = Some(run);
         core.fetches += 1;
         self.fetch_at = None;
@@ -68,11 +71,12 @@ impl Slot {
             arguments: Vec::new(),
             stdin,
             output_limit: Some(core.settings.pipe_buffer_max),
+            begun: core.now,
         }));
     }
 
     /// START alone, without a job: only a definite false is unwilling; undefined is willing unless the slot is broken.
-    fn is_willing(&self, core: &Core) -> bool {
+    pub(super) fn is_willing(&self, core: &Core) -> bool {
         self.look(core, None, |context| context.boolean("START")).unwrap_or(self.broken.is_none())
     }
 
@@ -156,7 +160,10 @@ impl Slot {
     fn reply(&self, core: &mut Core, job: &ClassAd, id: Option<super::claim_id::ClaimId>) {
         let Some(path) = self.hooks.as_ref().and_then(|hooks| hooks.reply.clone()) else { return };
         let word = if id.is_some() { "accept" } else { "reject" };
-        let stdin = text::reply(job, &self.live, id.as_ref(), core.quirks());
+        let stdin = match core.wants.texts {
+            true => text::reply(job, &self.live, id.as_ref(), core.quirks()),
+            false => Vec::new(),
+        };
         let run = core.new_run();
         core.out.push(Action::RunHook(HookCall {
             run,
@@ -166,6 +173,7 @@ impl Slot {
             arguments: vec![word.into()],
             stdin,
             output_limit: None,
+            begun: core.now,
         }));
     }
 
@@ -231,6 +239,12 @@ impl ExecutionPoint {
             }
             Fetched::Job(job) => self.offered(key, *job),
         }
+        self.fetch_completed(key);
+    }
+
+    /// A fetch hook has ended with a job.
+    pub(super) fn fetched(&mut self, key: SlotKey, job: ClassAd) {
+        self.offered(key, job);
         self.fetch_completed(key);
     }
 
@@ -372,7 +386,9 @@ impl ExecutionPoint {
         let same = |claim: &Claim| {
             claim.is_active() && claim.job.as_ref().is_some_and(|other| same_job(other, &job))
         };
-        if let Some(other) = slots.values().find(|slot| slot.current.as_ref().is_some_and(same)) {
+        if core.wants.texts
+            && let Some(other) = slots.values().find(|slot| slot.current.as_ref().is_some_and(same))
+        {
             let text = format!(
                 "the same ad runs in {} already, word for word: does FETCH_WORK hand a job out twice when two slots ask at once?",
                 other.id

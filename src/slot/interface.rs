@@ -58,6 +58,18 @@ pub enum Event {
         /// Whether there was more than the limit.
         cut: bool,
     },
+    /// A fetch hook has ended with a job, which was read already.
+    Fetched {
+        /// Which call.
+        run: HookRun,
+        /// The job.
+        ad: Box<ClassAd>,
+    },
+    /// A slot that was told that there is no work asks again at its time: there may be some now.
+    Asks {
+        /// Which.
+        slot: SlotKey,
+    },
     /// A hook could not be executed.
     HookFailed {
         /// Which call.
@@ -227,6 +239,8 @@ pub struct HookCall {
     pub stdin: Vec<u8>,
     /// How much of its output is wanted, in bytes; `None` when it is not read at all.
     pub output_limit: Option<usize>,
+    /// When it was asked for: in a simulation that may have been before now.
+    pub begun: Now,
 }
 
 /// A starter to be started.
@@ -290,6 +304,8 @@ pub struct Measured {
     pub load: f64,
     /// Seconds since the last input at keyboard or console; `None` when unknown.
     pub idle: Option<i64>,
+    /// The second since the epoch of the last input, where that is known: then it says how long ago that is as time passes.
+    pub input_at: Option<i64>,
     /// Free space of the execute directory's file system in KiB; `None` keeps what was found at the start.
     pub disk: Option<i64>,
     /// Swap and memory together in KiB.

@@ -35,6 +35,21 @@ impl Slot {
         }
     }
 
+    /// Whether a watched attribute is another by now, so that the next refresh takes notice of it.
+    pub(super) fn latches_lag(&self, core: &Core) -> bool {
+        let mut lags = false;
+        for name in &core.settings.latches {
+            let value = self.look(core, None, |context| context.int(name.clone()));
+            let known = self.latches.iter().find(|latch| latch.name == *name);
+            lags |= known.and_then(|latch| latch.value) != value;
+            // What is counted in the ad itself has no expression that could be watched.
+            if super::watch::moves(name.as_bytes()) {
+                core.watch.within(1);
+            }
+        }
+        lags
+    }
+
     /// `<Attr>Time`, and `<Attr>Value` of what is no literal.
     pub(super) fn publish_latches(&self, ad: &mut ClassAd) {
         for latch in &self.latches {

@@ -4,6 +4,7 @@
 //! other slots need all of them. It sees no clock, no file and no process: `step(now, event) -> actions`.
 
 mod administrator;
+mod asked;
 mod backfill;
 mod benchmarks;
 mod claim;
@@ -24,10 +25,12 @@ mod execution_point;
 mod explain;
 mod fetch;
 mod fetch_verdict;
+mod grid;
 mod interface;
 mod internal_ad;
 mod latch;
 mod layout;
+mod lazy;
 mod load;
 mod policy;
 mod reconfigure;
@@ -42,7 +45,10 @@ mod text;
 mod timers;
 mod transition;
 mod views;
+mod wants;
+mod watch;
 
+pub use asked::asked;
 pub use claim_id::ClaimId;
 pub use command::{ClaimCommand, ClaimRequest, Deactivation};
 pub use configure::{ConfigureError, Configured, Surroundings, configure, policy_of};
@@ -50,7 +56,7 @@ pub use cron_merge::{merge, merges_into};
 pub use devices::{Constraint, Devices, Nesting};
 pub use drain::{DrainRequest, DrainSpeed};
 pub use execution_point::ExecutionPoint;
-pub use explain::Offer;
+pub use explain::{Asked, Offer, consider_ad};
 pub use fetch_verdict::{
     FetchDecision, FetchVerdict, Fetched, add_keyword, add_requests, fetch_verdict, is_static, read_fetched,
     why_refused,

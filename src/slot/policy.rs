@@ -126,10 +126,16 @@ impl Slot {
     /// CLAIM_WORKLIFE, looked up without a job; no number is no limit.
     pub(super) fn worklife_over(&self, core: &Core) -> bool {
         let Some(claim) = &self.current else { return false };
-        claim.activations > 0
-            && self
-                .look(core, None, |context| context.int("CLAIM_WORKLIFE"))
-                .is_some_and(|limit| limit >= 0 && claim.age(core.now) > limit)
+        if claim.activations == 0 {
+            return false;
+        }
+        let limit = self.look(core, None, |context| context.int("CLAIM_WORKLIFE"));
+        let Some(limit) = limit.filter(|limit| *limit >= 0) else { return false };
+        let age = claim.age(core.now);
+        if age <= limit {
+            core.watch.within(limit - age + 1);
+        }
+        age > limit
     }
 
     /// The first rule that fires, in the reference's order.

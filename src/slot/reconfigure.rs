@@ -57,7 +57,7 @@ impl ExecutionPoint {
         if settings.backfill.is_none() {
             self.end_backfill();
         }
-        self.core.update_at = Some(self.core.alarm(settings.update_interval));
+        self.core.start_updating();
         if !self.core.has_silently(Quirk::FirstFetchLate) {
             return self.evaluate_all(false);
         }

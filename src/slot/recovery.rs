@@ -180,6 +180,7 @@ impl ExecutionPoint {
             arguments: Vec::new(),
             stdin,
             output_limit: None,
+            begun: self.core.now,
         })
     }
 }

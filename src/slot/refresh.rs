@@ -11,6 +11,9 @@ use crate::quirks::Quirk;
 impl ExecutionPoint {
     /// Everything is measured and looked at (`eval_all`).
     pub(super) fn evaluate_all(&mut self, for_update: bool) {
+        if self.is_lazy() {
+            return self.evaluate_due(for_update);
+        }
         self.refresh_all();
         self.check_use();
         let drained =
@@ -34,6 +37,38 @@ impl ExecutionPoint {
             return;
         }
         if self.slots.values().any(Slot::needs_polling) {
+            self.core.start_polling();
+        } else {
+            self.core.poll_at = None;
+        }
+    }
+
+    /// The same where slots rest: only those are looked at that have a reason to be.
+    fn evaluate_due(&mut self, for_update: bool) {
+        self.core.current_time = self.core.now.epoch();
+        if self.core.measured.load > 0.0 && self.core.wants.machine {
+            self.touch_all();
+            self.share_load();
+        }
+        let keys = self.due_looks();
+        keys.iter().for_each(|key| self.bring_up(*key));
+        self.core.current_time = self.core.now.epoch();
+        for key in &keys {
+            if let Some(slot) = self.slots.get_mut(key) {
+                slot.evaluate_latches(&self.core);
+                slot.refresh(&self.core);
+                slot.made(self.core.now);
+            }
+        }
+        for key in &keys {
+            self.look_at(*key);
+            self.remove_gone();
+        }
+        self.looked();
+        if for_update {
+            return;
+        }
+        if self.is_anybody_polled(&keys) {
             self.core.start_polling();
         } else {
             self.core.poll_at = None;
@@ -94,6 +129,9 @@ impl ExecutionPoint {
 
     /// STARTD_SLOT_ATTRS as they are now: what is sent has them so, whatever the slots' own ads say (`publishSlotAttrs`).
     pub(super) fn collect_shared(&mut self) {
+        if self.core.settings.slot_attributes.is_empty() {
+            return self.core.shared_attributes.clear();
+        }
         let settings = self.core.settings.clone();
         let mut shared = Vec::new();
         for slot in self.slots.values() {

@@ -7,10 +7,12 @@ use super::core::{Alarm, Core};
 use super::cron_ads::advertised;
 use super::interface::{HookRun, SlotKey};
 use super::latch::Latch;
+use super::lazy::Rest;
 use super::resources::Amounts;
 use super::settings::{Broken, Requirements, SlotHooks, SlotKind, SlotPlan};
 use super::state::{Activity, State};
 use crate::classad::{AttrName, ClassAd, Context, Expr, Value};
+use crate::time::Now;
 use crate::world::Frozen;
 
 /// One slot.
@@ -67,6 +69,15 @@ pub(super) struct Slot {
     /// Whether it was told that there is no work, with nothing running since.
     pub out_of_work: bool,
 
+    /// Where slots rest: until when, and what is made up for then.
+    pub rest: Rest,
+    /// The last change, on the clock that never jumps.
+    pub changed_at: u64,
+    /// When the timer of its fetches was set or looked at, on the clock that never jumps.
+    pub fetch_seen: u64,
+    /// Since when a fetch has been under way that is counted only.
+    pub fetching_since: Option<Now>,
+
     pub owner_load: f64,
     /// What its job uses.
     pub load: super::load::SlotLoad,
@@ -114,6 +125,10 @@ impl Slot {
             last_fetch_completed: 0,
             next_fetch_delay: -1,
             out_of_work: false,
+            rest: Rest::default(),
+            changed_at: core.now.monotonic_us,
+            fetch_seen: 0,
+            fetching_since: None,
             owner_load: 0.0,
             load: Default::default(),
             children: (0, core.now.epoch()),
@@ -145,7 +160,7 @@ impl Slot {
 
     /// Brings the live ad up to date (`publish_dynamic` on the internal ad).
     pub(super) fn refresh(&mut self, core: &Core) {
-        let retirement = self.retirement_remaining(core);
+        let retirement = if core.wants.times { self.retirement_remaining(core) } else { 0 };
         let mut ad = std::mem::replace(&mut self.live, ClassAd::new());
         self.publish_dynamic(core, &mut ad, true, retirement);
         self.live = ad;
@@ -208,8 +223,10 @@ impl Slot {
     /// What changes by itself or with the state (`Resource::publish_dynamic`).
     fn publish_dynamic(&self, core: &Core, ad: &mut ClassAd, internal: bool, retirement: i64) {
         let settings = &core.settings;
+        let wants = core.wants;
         ad.set("MyCurrentTime", core.current_time);
-        if matches!(self.state, State::Claimed | State::Preempting)
+        if wants.claim
+            && matches!(self.state, State::Claimed | State::Preempting)
             && let Some(job) = self.current.as_ref().and_then(|claim| claim.job.as_ref())
         {
             for name in &settings.job_attributes {
@@ -228,9 +245,16 @@ impl Slot {
         }
         ad.update(&settings.common_dynamic);
         ad.update(&core.resources);
-        self.publish_machine(core, ad);
-        core.draining.publish(ad);
-        core.drain.publish(ad);
+        if wants.machine {
+            self.publish_machine(core, ad);
+        }
+        if wants.texts {
+            core.counters.publish(ad, core.current_time);
+            core.draining.publish(ad);
+        }
+        if wants.drain {
+            core.drain.publish(ad);
+        }
         self.publish_state(core, ad);
         if internal {
             if self.available && self.broken.is_none() {
@@ -243,11 +267,13 @@ impl Slot {
         } else {
             self.publish_requirements(ad);
         }
-        ad.set("RetirementTimeRemaining", retirement);
-        ad.set("LastFetchWorkSpawned", self.last_fetch_spawned);
-        ad.set("LastFetchWorkCompleted", self.last_fetch_completed);
-        ad.set("NextFetchWorkDelay", self.next_fetch_delay);
-        if let Some(claim) = &self.current {
+        if wants.times {
+            ad.set("RetirementTimeRemaining", retirement);
+            ad.set("LastFetchWorkSpawned", self.last_fetch_spawned);
+            ad.set("LastFetchWorkCompleted", self.last_fetch_completed);
+            ad.set("NextFetchWorkDelay", self.next_fetch_delay);
+        }
+        if let Some(claim) = self.current.as_ref().filter(|_| wants.claim) {
             claim.publish(ad, core.now);
             if let Some(cpus) = self.load.cpus.filter(|_| claim.is_active()) {
                 ad.set("ImageSize", self.load.image_kib);
@@ -267,7 +293,7 @@ impl Slot {
                 ad.set("StarterPid", i64::from(pid));
             }
         }
-        if let Some(claim) = &self.waiting {
+        if let Some(claim) = self.waiting.as_ref().filter(|_| wants.claim) {
             claim.publish_waiting(ad);
         }
         // Over everything so far, so that they steer policy (`Resource::publish_latches`, `ResMgr::adlist_publish`).
@@ -313,7 +339,11 @@ impl Slot {
         ad.set("TotalLoadAvg", hundredths(measured.load));
         // A slot that is not connected sees only how long the execution point runs.
         let away = core.current_time - core.started.epoch() + settings.idle_boost;
-        let idle = |connected: u32| match measured.idle {
+        let measured_idle = match measured.input_at {
+            Some(at) => Some((core.current_time - at).max(0)),
+            None => measured.idle,
+        };
+        let idle = |connected: u32| match measured_idle {
             Some(idle) if self.key.number <= connected => idle,
             _ => away,
         };
@@ -328,7 +358,6 @@ impl Slot {
         ad.set("LastBenchmark", core.benchmarks.last);
         ad.set("TotalSlots", core.slot_count);
         ad.set("TimeToLive", i64::from(i32::MAX));
-        core.counters.publish(ad, core.current_time);
         ad.set("DaemonCoreDutyCycle", 0.0);
         ad.set("RecentDaemonCoreDutyCycle", 0.0);
         ad.set("MonitorSelfAge", core.current_time - core.started.epoch());
@@ -342,10 +371,16 @@ impl Slot {
 
     /// State, activity and the time spent in each (`ResState::publish`).
     pub(super) fn publish_state(&self, core: &Core, ad: &mut ClassAd) {
+        if !core.wants.state && !core.wants.totals {
+            return;
+        }
         ad.set("State", Value::from(bstr::BString::from(self.state.name())));
         ad.set("Activity", Value::from(bstr::BString::from(self.activity.name())));
         ad.set("EnteredCurrentState", self.entered_state);
         ad.set("EnteredCurrentActivity", self.entered_activity);
+        if !core.wants.totals {
+            return;
+        }
         for (state, row) in State::ALL.into_iter().zip(&self.totals) {
             for (activity, total) in Activity::ALL.into_iter().zip(row) {
                 let mut total = *total;
@@ -399,7 +434,10 @@ impl Slot {
         ask: impl FnOnce(&Context<'_>) -> R,
     ) -> R {
         let world = Frozen { world: &*core.world, now: core.now };
-        let context = Context::new(&world).my(&self.live);
+        let mut context = Context::new(&world).my(&self.live);
+        if core.watch.is_on() {
+            context = context.observer(&core.watch);
+        }
         match target {
             Some(target) => ask(&context.target(target)),
             None => ask(&context),
@@ -414,7 +452,11 @@ impl Slot {
         ask: impl FnOnce(&Context<'_>) -> R,
     ) -> R {
         let world = Frozen { world: &*core.world, now: core.now };
-        ask(&Context::new(&world).my(job).target(&self.live))
+        let mut context = Context::new(&world).my(job).target(&self.live);
+        if core.watch.is_on() {
+            context = context.observer(&core.watch);
+        }
+        ask(&context)
     }
 
     /// Requirements are the normal ones again, unless the execution point ends (`reqexp_restore`).

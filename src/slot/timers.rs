@@ -13,6 +13,9 @@ impl ExecutionPoint {
             return None;
         }
         let core = &self.core;
+        if let Some(lazy) = core.lazy.as_ref().filter(|_| self.is_lazy()) {
+            return lazy.next;
+        }
         let wakes = |alarm: Option<Alarm>| alarm.map(|alarm| alarm.wakes(core.now, core.quirks()));
         let shared = [
             wakes(core.poll_at),
@@ -32,7 +35,7 @@ impl ExecutionPoint {
     }
 
     pub(super) fn start(&mut self) {
-        self.core.update_at = Some(self.core.alarm(self.core.settings.update_interval));
+        self.core.start_updating();
         self.tell_backfill();
         self.evaluate_all(false);
         // By the manual a fresh slot asks at once.
@@ -49,6 +52,9 @@ impl ExecutionPoint {
     /// Whether a timer has run out that nothing has looked at yet.
     pub(super) fn alarms_are_due(&self) -> bool {
         let core = &self.core;
+        if self.is_lazy() {
+            return core.is_due(core.poll_at) || core.is_due(core.update_at) || self.a_timer_is_due();
+        }
         let of_slots = self.slots.values().map(|slot| slot.fetch_at);
         [core.poll_at, core.update_at].into_iter().chain(of_slots).any(|alarm| core.is_due(alarm))
     }
@@ -72,8 +78,12 @@ impl ExecutionPoint {
             self.core.poll_at = Some(self.core.alarm(self.core.settings.polling_interval));
             self.evaluate_all(false);
         }
-        let keys: Vec<_> = self.slots.keys().copied().collect();
+        let lazy = self.is_lazy();
+        let keys: Vec<_> = if lazy { self.due_timers() } else { self.slots.keys().copied().collect() };
         for key in keys {
+            if lazy {
+                self.touch(key);
+            }
             let Some(slot) = self.slots.get_mut(&key) else { continue };
             slot.ending_due(&mut self.core);
             if slot.current.as_ref().is_some_and(|claim| due(claim.lease_ends)) {

@@ -100,6 +100,7 @@ impl Slot {
             self.activity = activity;
         }
         self.entered_activity = epoch;
+        self.changed_at = core.now.monotonic_us;
     }
 
     /// A slot that policy would not let stay Claimed is not claimed at all: it is what it was (`ResState::revert`).
@@ -239,9 +240,13 @@ impl Slot {
         let machine_ad = if core.has(Quirk::MachineAdEmpty, self.key) {
             None
         } else {
-            Some(text::print(&self.sent_ad(core)))
+            core.wants.texts.then(|| text::print(&self.sent_ad(core)))
         };
         let starter = core.new_starter();
+        if let Some(lazy) = &mut core.lazy {
+            lazy.starters.insert(starter, self.key);
+        }
+        let texts = core.wants.texts;
         let shared = core.world.clone();
         let world = Frozen { world: &*shared, now: core.now };
         let Some(claim) = &mut self.current else { return };
@@ -255,7 +260,7 @@ impl Slot {
             starter,
             slot: self.key,
             arguments,
-            stdin: text::print(job),
+            stdin: if texts { text::print(job) } else { Vec::new() },
             job: job_id(job, &world),
             execute: self.plan.execute.clone(),
             machine_ad,
@@ -387,7 +392,10 @@ impl Slot {
         if core.has(Quirk::EvictClaimNever, self.key) {
             return;
         }
-        let stdin = text::evict(job, &self.live, &claim.id, core.quirks());
+        let stdin = match core.wants.texts {
+            true => text::evict(job, &self.live, &claim.id, core.quirks()),
+            false => Vec::new(),
+        };
         let run = core.new_run();
         core.out.push(Action::RunHook(HookCall {
             run,
@@ -397,6 +405,7 @@ impl Slot {
             arguments: Vec::new(),
             stdin,
             output_limit: None,
+            begun: core.now,
         }));
     }
 

@@ -1,9 +1,9 @@
 //! What can be seen of the execution point from outside.
 
-use super::claim::{Kind, Phase};
+use super::claim::{Claim, Kind, Phase};
 use super::execution_point::ExecutionPoint;
 use super::interface::{Shutdown, SlotKey, Waits, job_id};
-use super::settings::{BenchmarkSettings, CronSettings};
+use super::settings::{BenchmarkSettings, CronSettings, SlotKind};
 use super::single::Slot;
 use super::state::{Activity, State};
 use crate::classad::ClassAd;
@@ -26,6 +26,34 @@ impl ExecutionPoint {
     /// The ad of a slot as its fetch hook would get it now.
     pub fn sent_ad(&self, key: SlotKey) -> Option<ClassAd> {
         self.slots.get(&key).map(|slot| slot.sent_ad(&self.core))
+    }
+
+    /// How many jobs the slot of that number, or those carved out of it, have accepted and not yet begun.
+    pub fn jobs_not_begun(&self, number: u32) -> usize {
+        let family = SlotKey::of(number)..=SlotKey { number, sub: u32::MAX };
+        let waits = |claim: &&Claim| claim.job.is_some() && !claim.is_active();
+        let of = |slot: &Slot| slot.current.iter().chain(&slot.waiting).filter(waits).count();
+        self.slots.range(family).map(|(_, slot)| of(slot)).sum()
+    }
+
+    /// How a slot comes by its resources.
+    pub fn kind(&self, key: SlotKey) -> Option<SlotKind> {
+        self.slots.get(&key).map(|slot| slot.kind)
+    }
+
+    /// The type of a slot; 0 for none.
+    pub fn type_id(&self, key: SlotKey) -> Option<u32> {
+        self.slots.get(&key).map(|slot| slot.plan.type_id)
+    }
+
+    /// The processors that a slot has now.
+    pub fn cpus(&self, key: SlotKey) -> Option<f64> {
+        self.slots.get(&key).map(|slot| slot.amounts.cpus)
+    }
+
+    /// The processors that a slot was made with.
+    pub fn whole_cpus(&self, key: SlotKey) -> Option<f64> {
+        self.slots.get(&key).map(|slot| if key.sub == 0 { slot.plan.amounts.cpus } else { slot.amounts.cpus })
     }
 
     /// The id string of a slot.

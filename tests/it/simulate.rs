@@ -16,6 +16,7 @@ fn every_scenario_takes_the_recorded_course() {
         let output = Command::new(env!("CARGO_BIN_EXE_htc-slot-run"))
             .args(["simulate", "--no-env", "--config-file"])
             .args([&directory.join("plain.conf"), &path])
+            .arg("--events")
             .env_clear()
             .output()
             .unwrap();
@@ -38,7 +39,7 @@ fn a_scenario_that_means_nothing_is_told_with_its_place() {
         // Seen on 8b17ada: a slot that is not there was passed over.
         (
             "until = 10\n[[event]]\nat = 1\ncommand = \"vacate\"\nslot = \"slto1\"\n",
-            "the event at 1 s: there is no slot 'slto1'; did you mean slot1?",
+            "event 1: there is no slot 'slto1'; did you mean slot1?",
         ),
         ("until = 10\n[[event]]\nat = 2\ncommand = \"reconfig\"\n", "'reconfig' does nothing in a scenario"),
         ("until = \"soon\"\n", "1:9"),
@@ -64,12 +65,15 @@ fn on_four_slots(arguments: &[&str], scenario: &str) -> Vec<String> {
     let home = tempfile::tempdir().unwrap();
     let path = home.path().join("scenario.toml");
     let knobs = "NUM_CPUS = \"4\"\nNUM_SLOTS_TYPE_1 = \"4\"\nSLOT_TYPE_1 = \"25%\"\n";
-    std::fs::write(&path, scenario.replace("[knobs]\n", &format!("[knobs]\n{knobs}"))).unwrap();
+    let queue = "queue = { refused = \"drop\", evicted = \"drop\" }\n";
+    std::fs::write(&path, queue.to_owned() + &scenario.replace("[knobs]\n", &format!("[knobs]\n{knobs}")))
+        .unwrap();
     let config = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/slot/plain.conf");
     let output = Command::new(env!("CARGO_BIN_EXE_htc-slot-run"))
         .args(arguments)
         .args(["simulate", "--no-env", "--config-file"])
         .args([&config, &path])
+        .arg("--events")
         .env_clear()
         .output()
         .unwrap();
@@ -261,4 +265,162 @@ fn times_that_are_none_are_refused_with_their_place() {
             "{text}: {stderr}"
         );
     }
+}
+
+/// The state lines of a scenario, looked at slot by slot in every poll or only where something has changed.
+fn states(config: &Path, scenario: &Path, every_poll: bool) -> Vec<String> {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_htc-slot-run"));
+    command
+        .args(["simulate", "--no-env", "--config-file"])
+        .args([config, scenario])
+        .arg("--events")
+        .env_clear();
+    if every_poll {
+        command.arg("--every-poll");
+    }
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    text.lines()
+        .filter(|line| line.contains(": state ") || line.contains(": job "))
+        .map(str::to_owned)
+        .collect()
+}
+
+/// Numbers below `below`, the same for the same seed.
+fn below(state: &mut u64, below: u64) -> u64 {
+    *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+    (*state >> 33) % below
+}
+
+/// Policies made of what administrators write, and workloads with everything that disturbs slots.
+fn made_up(seed: u64) -> String {
+    let mut dice = seed.wrapping_mul(0x9E37_79B9).wrapping_add(77);
+    let mut pick = |list: &[&str]| list[below(&mut dice, list.len() as u64) as usize].to_owned();
+    let conditions = [
+        "True",
+        "False",
+        "KeyboardIdle > 300",
+        "KeyboardIdle < 60",
+        "(time() - EnteredCurrentActivity) > 200",
+        "(time() - JobStart) > 431",
+        "Activity == \"Busy\" && (time() - EnteredCurrentState) >= 777",
+        "ClockMin > 450 && ClockMin < 500",
+        "ClockDay == 3",
+        "TotalJobRunTime > 333",
+        "TotalTimeClaimedBusy > 1000",
+        "TARGET.Memory > 3",
+        "(MyCurrentTime % 700) > 350",
+        "LoadAvg > 0.3",
+        "CpuBusyTime =!= undefined && (time() - CpuBusyTime) > 120",
+    ];
+    let mut knobs = String::new();
+    for (knob, often) in [
+        ("START", 2),
+        ("SUSPEND", 2),
+        ("CONTINUE", 2),
+        ("PREEMPT", 2),
+        ("KILL", 4),
+        ("WANT_SUSPEND", 3),
+        ("WANT_VACATE", 3),
+        ("IS_OWNER", 5),
+    ] {
+        if pick(&["0", "1", "2", "3", "4", "5"][..often.max(2)]) == "0" {
+            let mut condition = pick(&conditions);
+            if pick(&["", "!"]) == "!" {
+                condition = format!("!({condition})");
+            }
+            // What is undefined ends a real startd.
+            let condition = format!("(({condition}) =?= true)");
+            knobs += &format!("{knob} = '{condition}'\n");
+        }
+    }
+    for (knob, values) in [
+        ("MaxJobRetirementTime", &["0", "300", "ifThenElse(KeyboardIdle > 500, 600, 30)"][..]),
+        ("MachineMaxVacateTime", &["0", "10", "100"][..]),
+        ("CLAIM_WORKLIFE", &["-1", "0", "400", "1200"][..]),
+        ("FetchWorkDelay", &["7", "60", "300", "ifThenElse(State == \"Claimed\", 0, 100)"][..]),
+        ("POLLING_INTERVAL", &["5", "7", "30"][..]),
+        ("UPDATE_INTERVAL", &["300", "61"][..]),
+        ("STARTD_LATCH_EXPRS", &["CpuBusy", ""][..]),
+        ("CpuBusy", &["(LoadAvg > 0.5)", "(KeyboardIdle < 200)"][..]),
+        ("SLOTS_CONNECTED_TO_KEYBOARD", &["0", "1", "9"][..]),
+        ("RANK", &["0", "TARGET.Memory"][..]),
+    ] {
+        knobs += &format!("{knob} = '{}'\n", pick(values));
+    }
+    let partitionable = pick(&["True", "False", "False"]);
+    let mut text = format!(
+        "length = '4h'\nseed = {seed}\nstart = 1700006400\nfetch_takes = {}\n[knobs]\nNUM_CPUS = 3\nMEMORY = 3000\n\
+         NUM_SLOTS_TYPE_1 = {}\nSLOT_TYPE_1 = '{}'\nSLOT_TYPE_1_PARTITIONABLE = '{partitionable}'\n{knobs}",
+        pick(&["0.01", "2", "0"]),
+        if partitionable == "True" { "1" } else { "3" },
+        if partitionable == "True" { "100%" } else { "33%" },
+    );
+    text += &format!(
+        "[[jobs]]\ncount = 30\nwithin = '3h'\nruns = 'exponential 12m'\nleaves = {}\nmemory = [2, 4]\ncpus = 1\n\
+         disk = 1\nad = '''\nMaxJobRetirementTime = {}\n'''\n",
+        pick(&["0", "20", "500"]),
+        pick(&["50", "TARGET.Cpus * 100", "9999"]),
+    );
+    if pick(&["0", "1"]) == "0" {
+        text += "[[keyboard]]\nbusy = 'exponential 5m'\naway = 'exponential 20m'\n";
+    }
+    if pick(&["0", "1", "2"]) == "0" {
+        text += "[[load]]\nbusy = 'exponential 5m'\naway = 'exponential 20m'\nload = 0.7\n";
+    }
+    for command in ["vacate", "suspend", "continue", "drain", "undrain"] {
+        if pick(&["0", "1", "2"]) == "0" {
+            let at = pick(&["31m", "1h", "2h", "3h17s", "100m"]);
+            text += &format!("[[event]]\nat = '{at}'\ncommand = '{command}'\n");
+        }
+    }
+    text
+}
+
+/// Slots that rest while nothing changes take the same course as slots that are looked at in every poll.
+#[test]
+fn looking_only_where_something_has_changed_changes_nothing() {
+    let home = tempfile::tempdir().unwrap();
+    let config = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/slot/plain.conf");
+    let seeds = std::env::var("SIMULATE_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(12u64);
+    let mut changes = 0;
+    for seed in 0..seeds {
+        let scenario = made_up(seed);
+        let path = home.path().join(format!("{seed}.toml"));
+        std::fs::write(&path, &scenario).unwrap();
+        let lazy = states(&config, &path, false);
+        let naive = states(&config, &path, true);
+        changes += naive.len();
+        if let Some(at) = (0..naive.len().max(lazy.len())).find(|at| naive.get(*at) != lazy.get(*at)) {
+            let near = |lines: &[String]| {
+                lines[at.saturating_sub(4).min(lines.len())..(at + 3).min(lines.len())].join("\n")
+            };
+            panic!(
+                "seed {seed}, line {at}:\n{scenario}\nevery poll:\n{}\nlooking less:\n{}",
+                near(&naive),
+                near(&lazy)
+            );
+        }
+    }
+    assert!(changes > 500, "{changes}");
+}
+
+/// The policies of `examples/policies`, each with the course that its slots take.
+#[test]
+fn every_policy_of_the_examples_takes_its_course() {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/policies");
+    let mut policies = 0;
+    for entry in std::fs::read_dir(&directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "toml") {
+            continue;
+        }
+        policies += 1;
+        let ours = states(&path.with_extension("conf"), &path, false);
+        let wanted = std::fs::read_to_string(path.with_extension("out")).unwrap();
+        assert_eq!(ours, wanted.lines().collect::<Vec<_>>(), "{}", path.display());
+        assert!(ours.len() > 5, "{}", path.display());
+    }
+    assert!(policies >= 8);
 }

@@ -89,7 +89,7 @@ fn whoever_is_killed_each_job_is_done_once_or_was_handed_out_by_a_call_whose_end
             std::thread::sleep(Duration::from_millis(random % 700));
             let runner = child.id();
             let starters = starters(runner);
-            if random % 3 != 0 {
+            if !random.is_multiple_of(3) {
                 child.kill().unwrap();
             }
             if random % 3 != 1 {

@@ -44,4 +44,4 @@ pub(crate) use read_ads::{read_ads, refuse_malformed};
 pub use status::Status;
 pub use table::{Align, Column, table};
 pub use values::EventsTo;
-pub(crate) use values::{assignment, seconds};
+pub(crate) use values::{assignment, events_to, seconds};

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use bstr::ByteSlice;
 
-use super::options::{Cli, Verb};
+use super::options::Cli;
 use crate::classad::ClassAd;
 use crate::cli::common::{ConfigOptions, Problem, Session};
 use crate::config::{CommandPolicy, Config, LoadOptions, Who};
@@ -24,21 +24,42 @@ pub(super) struct Loaded {
     pub warnings: Vec<String>,
 }
 
-/// Reads the configuration and lays the slots out.
-pub(super) fn load(cli: &Cli) -> anyhow::Result<Loaded> {
-    load_with(cli, &BTreeMap::new())
+/// A machine that is made up: knobs that go above the configuration but below `--set-knob`, and its disk.
+pub(super) struct MadeUp<'a> {
+    /// Read in place of `--config-file`.
+    pub file: Option<&'a Path>,
+    pub knobs: &'a BTreeMap<String, String>,
+    /// The space of its disk in KiB, where it is not that of this machine.
+    pub disk: Option<i64>,
 }
 
-/// As [`load`], with knobs that go above the configuration but below `--set-knob`.
-pub(super) fn load_with(cli: &Cli, knobs: &BTreeMap<String, String>) -> anyhow::Result<Loaded> {
+/// As [`load`], for a machine that is made up: nothing of this one is looked for.
+pub(super) fn load_made_up(cli: &Cli, machine: &MadeUp<'_>) -> anyhow::Result<Loaded> {
     let world = Rc::new(RealWorld::new());
     let mut options = cli.config.clone();
-    options.set_knob = knobs.clone().into_iter().chain(options.set_knob).collect();
+    if let Some(file) = machine.file {
+        options.config_file = Some(file.to_owned());
+    }
+    options.set_knob = machine.knobs.clone().into_iter().chain(options.set_knob).collect();
+    let (config, mut warnings) = read(&options, cli.local_name.as_deref(), &*world)?;
+    let mut around = surroundings_of(&config, &*world);
+    around.gpus = cli.gpus.as_deref().map(gpus).transpose()?;
+    around.no_execute = None;
+    if let Some(disk) = machine.disk {
+        (around.disk_free, around.disk_total) = (disk, disk);
+    }
+    let configured = configure(&config, &*world, &around, cli.quirks.quirks, limits(cli)).map_err(problem)?;
+    warnings.extend(configured.warnings);
+    Ok(Loaded { config, world, around, settings: configured.settings, warnings })
+}
+
+/// Reads the configuration and lays the slots out.
+pub(super) fn load(cli: &Cli) -> anyhow::Result<Loaded> {
+    let world = Rc::new(RealWorld::new());
+    let options = cli.config.clone();
     let (config, mut warnings) = read(&options, cli.local_name.as_deref(), &*world)?;
     let (mut around, mut warning) = (surroundings_of(&config, &*world), None);
-    if matches!(cli.verb, Some(Verb::Simulate { .. })) {
-        around.no_execute = None;
-    } else if let Ok(starter) = starter(cli, &config, &*world) {
+    if let Ok(starter) = starter(cli, &config, &*world) {
         (around, warning) = starter.surroundings(&config, &*world, &options.choice());
     }
     around.gpus = cli.gpus.as_deref().map(gpus).transpose()?;

@@ -31,7 +31,9 @@ pub(super) const MANUAL: Manual = Manual {
         "The socket is 0600 in a directory that nobody else can write, and answers root and the account of the slots alone. As root \
          a claimed job runs as the account that its ad names; else all jobs run as the caller, and root cannot claim for itself.",
         "The verb ads prints the slot ads, explain says which slots would \
-         take a job and why the others would not, simulate plays a scenario, and --dry-run shows the slots and \
+         take a job and why the others would not, simulate plays a scenario (htc-scenario(5)) and prints what came of it on \
+         one screen (--events: line by line; --svg, --html: pictures; --why: what became of a job or decided about a slot; \
+         --compare FILE: the same with another configuration, exit status 1 where jobs fare differently), and --dry-run shows the slots and \
          ends with 1 where one is broken. With --json these write one array, with --jsonl one object a line.",
         "The verb doctor looks at everything that a run of this configuration needs on this machine - slots, accounts, hooks, \
          cron jobs, the starter, EXECUTE, LOG, control groups, namespaces, GPUs, containers, the clock, and what of the \
@@ -86,7 +88,7 @@ pub(super) const MANUAL: Manual = Manual {
         "Odd, but the same as in HTCondor: the exit status of FETCH_WORK is ignored, only what it prints counts; the \
          Requirements of a fetched job are not evaluated; a job fetched for a partitionable slot needs RequestCpus, \
          RequestMemory and RequestDisk.",
-        "A block of more than 4 MiB that a cron job prints without a line of '-' loses what is beyond; simulate runs no cron \
+        "A block of more than 4 MiB that a cron job prints without a line of '-' loses what is beyond. simulate runs no cron \
          jobs.",
         "A hook that never ends keeps its slot from fetching, as in HTCondor. That is told each minute, and \
          --hook-timeout ends it.",

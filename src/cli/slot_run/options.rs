@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 
+use super::explain;
+use super::simulate::Arguments;
 use crate::cli::common::{self, ConfigOptions, EventsOptions, InputOptions, OutputOptions, QuirksOptions};
 
 #[derive(Parser, Debug)]
@@ -40,12 +42,8 @@ pub(super) enum Verb {
         #[arg(value_name = "SLOT")]
         slots: Vec<String>,
     },
-    /// Play a scenario on a clock moved by hand and print what would happen
-    Simulate {
-        /// The scenario, in TOML: knobs, jobs, events
-        #[arg(value_name = "FILE")]
-        scenario: PathBuf,
-    },
+    /// Play a scenario on a clock moved by hand: what would come of this policy in a month
+    Simulate(Arguments),
     /// Tell whether this configuration will work here, and what to do where it will not
     Doctor,
     /// Print slots of a running one (also match claim activate alive hold suspend continue vacate deactivate release-claim drain
@@ -94,13 +92,7 @@ pub(super) enum Verb {
     #[command(hide = true)]
     Reconfig(Whole),
     /// Tell which slots would take these jobs, and which part of START or of the limits says no
-    Explain {
-        #[command(flatten)]
-        input: InputOptions,
-        /// Only these slots, such as slot1
-        #[arg(value_name = "SLOT")]
-        slots: Vec<String>,
-    },
+    Explain(explain::Arguments),
 }
 
 /// Which running execution point is meant.

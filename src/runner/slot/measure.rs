@@ -120,6 +120,7 @@ impl Measure {
         Some(Measured {
             load: load(),
             idle: idle(&self.devices, now.epoch()),
+            input_at: None,
             disk: None,
             virtual_memory: virtual_memory(),
             own_size: size,

@@ -38,6 +38,6 @@ pub use options::{Check, Options, Reload};
 pub use private::{JOB_NOTE, Private};
 pub use requests::{Answer, Request, SlotStatus};
 pub use run_journal::{Owed, Recovered, RunJournal, told as journal_error};
-pub use simulate::{Done, Job, Scenario, Simulation};
+pub(in crate::runner) use simulate::{event_of_notice, event_of_request, slot_name};
 pub use starter_program::{NoStarter, StarterProgram};
 pub use state_directory::{default_socket, make_state_directory, state_directory};

@@ -1,0 +1,263 @@
+//! A summary on one screen.
+
+use crate::cli::common::{Column, Painter, table};
+use crate::runner::simulate::summary::{NeverRun, PartTold, Summary, TypeTold};
+use crate::runner::simulate::times::written;
+use crate::text::calendar::Civil;
+
+/// So many owners, causes and kinds are shown.
+const SHOWN: usize = 5;
+
+/// The whole summary.
+pub(super) fn report(summary: &Summary, painter: Painter) -> String {
+    let mut text = head(summary);
+    text += &totals(summary);
+    if !summary.badput.is_empty() {
+        text += &causes(summary, painter);
+    }
+    text += &types(summary, painter);
+    text += &parts("OWNER", &summary.owners, painter);
+    if summary.groups.len() > 1 {
+        text += &parts("JOBS", &summary.groups, painter);
+    }
+    text += &hooks(summary, painter);
+    text += &never(summary);
+    text += &warnings(summary);
+    text
+}
+
+fn head(summary: &Summary) -> String {
+    let Civil { year, month, day, hour, minute, .. } =
+        Civil::at(summary.start, crate::classad::Zone::local(summary.start).offset.into());
+    let plural =
+        |count: u64, one: &str| format!("{} {one}{}", thousands(count), if count == 1 { "" } else { "s" });
+    let ended = summary.ended.as_ref().map_or_else(String::new, |why| format!("; it ended: {why}"));
+    format!(
+        "{} from {year}-{month:02}-{day:02} {hour:02}:{minute:02}: {}, {}, {} processors, seed {}{ended}\n",
+        written(summary.length),
+        plural(summary.machines, "machine"),
+        plural(summary.slots, "slot"),
+        summary.cpus.round(),
+        summary.seed
+    )
+}
+
+fn totals(summary: &Summary) -> String {
+    let jobs = &summary.jobs;
+    let lost: f64 = summary.badput.values().map(|lost| lost.cpu_seconds).sum();
+    let whole = summary.cpus * summary.length;
+    let waits = &summary.waits;
+    let mut text = format!(
+        "utilisation {}, goodput {}, badput {}\n",
+        percent(summary.utilisation),
+        percent(summary.goodput),
+        percent(if whole > 0.0 { lost / whole } else { 0.0 })
+    );
+    text += &format!(
+        "jobs: {} came, {} completed ({} failed), {} running, {} waiting, {} never ran\n",
+        thousands(jobs.arrived),
+        thousands(jobs.completed),
+        thousands(jobs.failed),
+        thousands(jobs.running),
+        thousands(jobs.waiting),
+        thousands(jobs.never_run)
+    );
+    text += &format!(
+        "      {} starts, {} preempted, {} suspended, {} held, {} dropped\n",
+        thousands(jobs.starts),
+        thousands(jobs.preempted),
+        thousands(jobs.suspended),
+        thousands(jobs.held),
+        thousands(jobs.dropped)
+    );
+    if waits.count > 0 {
+        text += &format!(
+            "waits: mean {}, median {}, 95 of 100 up to {}, longest {}\n",
+            written(waits.mean),
+            written(waits.median),
+            written(waits.of_95_in_100),
+            written(waits.longest)
+        );
+    }
+    text
+}
+
+fn causes(summary: &Summary, painter: Painter) -> String {
+    let mut causes: Vec<_> = summary.badput.iter().collect();
+    causes.sort_by(|a, b| b.1.cpu_seconds.total_cmp(&a.1.cpu_seconds));
+    let left = causes.len().saturating_sub(SHOWN);
+    let columns = [Column::left("BADPUT BY CAUSE"), Column::right("TIMES"), Column::right("PROCESSOR TIME")];
+    let rows = causes
+        .into_iter()
+        .take(SHOWN)
+        .map(|(cause, lost)| [short(cause), thousands(lost.count), written(lost.cpu_seconds)]);
+    format!("\n{}{}", table(&columns, rows, painter), more(left, "causes"))
+}
+
+fn types(summary: &Summary, painter: Painter) -> String {
+    let columns = [
+        Column::left("SLOT TYPE"),
+        Column::right("SLOTS"),
+        Column::right("BUSY"),
+        Column::right("SUSPENDED"),
+        Column::right("RETIRING"),
+        Column::right("PREEMPTING"),
+        Column::right("CLAIMED IDLE"),
+        Column::right("UNCLAIMED"),
+        Column::right("OWNER"),
+        Column::right("DRAINED"),
+    ];
+    let row = |it: &TypeTold| {
+        let part = |wanted: &str| {
+            let of = |(name, seconds): (&String, &f64)| name.starts_with(wanted).then_some(*seconds);
+            let sum: f64 = it.states.iter().filter_map(of).sum();
+            if it.seconds > 0.0 { percent(sum / it.seconds) } else { "-".to_owned() }
+        };
+        vec![
+            short(&it.name),
+            thousands(it.slots),
+            part("Claimed/Busy"),
+            part("Claimed/Suspended"),
+            part("Claimed/Retiring"),
+            part("Preempting"),
+            part("Claimed/Idle"),
+            part("Unclaimed"),
+            part("Owner"),
+            part("Drained"),
+        ]
+    };
+    let left = summary.slot_types.len().saturating_sub(SHOWN);
+    let rows = summary.slot_types.iter().take(SHOWN).map(row);
+    format!("\n{}{}", table(&columns, rows, painter), more(left, "types"))
+}
+
+fn parts(what: &'static str, parts: &[PartTold], painter: Painter) -> String {
+    if parts.is_empty() {
+        return String::new();
+    }
+    let columns = [
+        Column::left(what),
+        Column::right("CAME"),
+        Column::right("COMPLETED"),
+        Column::right("PREEMPTED"),
+        Column::right("SUSPENDED"),
+        Column::right("HELD"),
+        Column::right("NEVER RAN"),
+        Column::right("WAITED"),
+        Column::right("GOODPUT"),
+        Column::right("BADPUT"),
+    ];
+    let row = |it: &PartTold| {
+        let name = if it.name.is_empty() { "(none)" } else { &it.name };
+        vec![
+            short(name),
+            thousands(it.jobs.arrived),
+            thousands(it.jobs.completed),
+            thousands(it.jobs.preempted),
+            thousands(it.jobs.suspended),
+            thousands(it.jobs.held),
+            thousands(it.jobs.never_run),
+            written(it.waits.median),
+            written(it.goodput),
+            written(it.badput),
+        ]
+    };
+    let left = parts.len().saturating_sub(SHOWN);
+    format!("\n{}{}", table(&columns, parts.iter().take(SHOWN).map(row), painter), more(left, "more"))
+}
+
+fn hooks(summary: &Summary, painter: Painter) -> String {
+    let columns = [
+        Column::left("HOOK"),
+        Column::right("CALLS"),
+        Column::right("ACCEPTED"),
+        Column::right("REFUSED"),
+        Column::right("NO WORK"),
+        Column::right("BAD ANSWER"),
+        Column::right("FAILED"),
+    ];
+    let rows = summary.hooks.iter().map(|it| {
+        let of_fetch = |count: u64| if it.hook == "FETCH_WORK" { thousands(count) } else { "-".to_owned() };
+        vec![
+            it.hook.clone(),
+            thousands(it.calls),
+            of_fetch(it.accepted),
+            of_fetch(it.rejected),
+            of_fetch(it.nothing),
+            of_fetch(it.bad),
+            thousands(it.failed),
+        ]
+    });
+    format!("\n{}", table(&columns, rows, painter))
+}
+
+fn never(summary: &Summary) -> String {
+    let mut text = String::new();
+    for NeverRun { jobs, owner, count, why } in summary.never_run.iter().take(SHOWN) {
+        let of = if owner.is_empty() { String::new() } else { format!(" of {owner}") };
+        let why = why.first().map_or("no slot was offered one", String::as_str);
+        text += &format!(
+            "never ran: {} of {}{}: {}\n",
+            thousands(*count),
+            short(jobs),
+            short(&of),
+            cut(why, 160)
+        );
+    }
+    let left = summary.never_run.len().saturating_sub(SHOWN);
+    if text.is_empty() { text } else { format!("\n{text}{}", more(left, "kinds that never ran")) }
+}
+
+fn warnings(summary: &Summary) -> String {
+    let mut text = String::new();
+    for (warning, count) in summary.warnings.iter().take(3) {
+        let times = if *count == 1 { String::new() } else { format!(" ({} times)", thousands(*count)) };
+        text += &format!("note: {}{times}\n", cut(warning, 200));
+    }
+    if text.is_empty() { text } else { format!("\n{text}") }
+}
+
+fn more(left: usize, what: &str) -> String {
+    if left == 0 { String::new() } else { format!("({left} {what} not shown; --json has them)\n") }
+}
+
+fn percent(part: f64) -> String {
+    // No minus in front of nothing.
+    format!("{:.1} %", part * 100.0 + 0.0)
+}
+
+/// A name that fits a column.
+fn short(name: &str) -> String {
+    cut(name, 48)
+}
+
+fn cut(text: &str, most: usize) -> String {
+    let clean = |c: char| if c.is_control() { '?' } else { c };
+    match text.char_indices().nth(most) {
+        Some((at, _)) => text[..at].chars().map(clean).chain("...".chars()).collect(),
+        None => text.chars().map(clean).collect(),
+    }
+}
+
+/// A count as people write it.
+pub(super) fn thousands(count: u64) -> String {
+    let digits = count.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_written_with_commas() {
+        assert_eq!([thousands(0), thousands(999), thousands(1_234_567)], ["0", "999", "1,234,567"]);
+    }
+}

@@ -1,0 +1,58 @@
+//! Colours and texts.
+
+/// `State/Activity` prefixes with their colours, in the order of a legend. The first that fits counts.
+pub(super) const COLOURS: [(&str, &str, &str); 11] = [
+    ("Claimed/Busy", "#2b7bba", "Busy: a job runs"),
+    ("Claimed/Suspended", "#f2c14e", "Suspended"),
+    ("Claimed/Retiring", "#8e6bbf", "Retiring"),
+    ("Claimed", "#a8cbe8", "Claimed, idle"),
+    ("Preempting", "#d1495b", "Preempting"),
+    ("Matched", "#7fb069", "Matched"),
+    ("Unclaimed", "#e9eef2", "Unclaimed"),
+    ("Owner", "#8d99ae", "Owner"),
+    ("Backfill", "#3d9970", "Backfill"),
+    ("Drained", "#5b4636", "Drained"),
+    ("", "#ffffff", "not there"),
+];
+
+/// The colour of a state and activity, and its number in [`COLOURS`].
+pub(super) fn colour(name: &str) -> (usize, &'static str) {
+    let found = COLOURS.iter().position(|(prefix, ..)| name.starts_with(prefix));
+    let at = found.unwrap_or(COLOURS.len() - 1);
+    (at, COLOURS[at].1)
+}
+
+/// Longer texts are cut: a label is one.
+const LONGEST: usize = 200;
+
+/// A text as it may stand in markup: nothing in it is markup, no control character is left.
+pub fn escaped(text: &str) -> String {
+    let mut out = String::new();
+    for (at, c) in text.chars().enumerate() {
+        if at >= LONGEST {
+            out.push_str("...");
+            break;
+        }
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            c if c.is_control() || c == '\u{fffe}' || c == '\u{ffff}' => out.push('?'),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_in_a_name_is_markup() {
+        assert_eq!(escaped("<script>\0&\"'"), "&lt;script&gt;?&amp;&quot;&#39;");
+        assert!(escaped(&"x".repeat(10 << 20)).len() < 300);
+    }
+}

@@ -1,0 +1,224 @@
+//! A timeline of slots: one lane each, or bundles of many.
+
+use std::fmt::Write;
+
+use super::palette::{COLOURS, colour, escaped};
+
+/// One stay in a state, in seconds from the start.
+#[derive(Clone, Copy, Debug)]
+pub struct Stay<'a> {
+    /// `State/Activity`.
+    pub name: &'a str,
+    /// From when.
+    pub from: f64,
+    /// To when.
+    pub to: f64,
+}
+
+/// What is marked in a lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MarkKind {
+    /// A job had to leave.
+    Preempted,
+    /// A job was refused, or a hook's answer was none.
+    Refused,
+}
+
+/// One slot.
+#[derive(Clone, Debug, Default)]
+pub struct Lane<'a> {
+    /// What it is called.
+    pub name: &'a str,
+    /// Where it was.
+    pub stays: Vec<Stay<'a>>,
+    /// Marks, in seconds from the start.
+    pub marks: Vec<(f64, MarkKind)>,
+}
+
+/// Several slots in one row.
+#[derive(Clone, Debug)]
+pub struct Bundle<'a> {
+    /// The first and the last.
+    pub names: (&'a str, &'a str),
+    /// Their lanes.
+    pub lanes: Vec<Lane<'a>>,
+}
+
+const LEFT: f64 = 150.0;
+const WIDTH: f64 = 1050.0;
+/// More rows than this are bundled.
+const MOST_ROWS: usize = 60;
+const COLUMNS: usize = 525;
+
+/// Draws it. `length` is in seconds, `start` says what the clock showed; more lanes than fit are bundled.
+pub fn timeline(lanes: Vec<Lane<'_>>, length: f64, when: &dyn Fn(f64) -> String) -> String {
+    let per_row = lanes.len().div_ceil(MOST_ROWS).max(1);
+    let row = if lanes.len() <= 12 {
+        26.0
+    } else if lanes.len() <= 40 {
+        16.0
+    } else {
+        12.0
+    };
+    let rows = lanes.len().div_ceil(per_row);
+    let height = 40.0 + rows as f64 * row + 70.0;
+    let mut out = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {height}\" width=\"{0}\" height=\"{height}\" \
+         font-family=\"sans-serif\" font-size=\"11\">\n<rect width=\"{0}\" height=\"{height}\" fill=\"#fff\"/>\n",
+        LEFT + WIDTH + 50.0
+    );
+    axis(&mut out, (rows as f64).mul_add(row, 34.0), length, when);
+    let mut lanes = lanes;
+    for at in 0..rows {
+        let rest = lanes.split_off(per_row.min(lanes.len()));
+        let of_row = std::mem::replace(&mut lanes, rest);
+        let y = 34.0 + at as f64 * row;
+        let (Some(first), Some(last)) = (of_row.first(), of_row.last()) else { continue };
+        let label = if per_row == 1 { escaped(first.name) } else { format!("{} ...", escaped(first.name)) };
+        let _ = writeln!(
+            out,
+            "<text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{}<title>{} to {}</title></text>",
+            LEFT - 6.0,
+            y + row * 0.7,
+            shortened(&label),
+            escaped(first.name),
+            escaped(last.name)
+        );
+        if per_row == 1 {
+            exact(&mut out, first, (y, row), length);
+        } else {
+            shares(
+                &mut out,
+                &Bundle { names: (first.name, last.name), lanes: of_row.clone() },
+                (y, row),
+                length,
+            );
+        }
+    }
+    legend(&mut out, 34.0 + rows as f64 * row + 30.0, per_row);
+    out.push_str("</svg>\n");
+    out
+}
+
+fn shortened(label: &str) -> String {
+    if label.chars().count() <= 24 {
+        label.to_owned()
+    } else {
+        label.chars().take(22).chain("..".chars()).collect()
+    }
+}
+
+fn axis(out: &mut String, bottom: f64, length: f64, when: &dyn Fn(f64) -> String) {
+    for tick in 0..=6 {
+        let at = length * f64::from(tick) / 6.0;
+        let x = LEFT + WIDTH * f64::from(tick) / 6.0;
+        let _ = writeln!(
+            out,
+            "<line x1=\"{x:.1}\" y1=\"28\" x2=\"{x:.1}\" y2=\"{bottom:.1}\" stroke=\"#ccc\"/>\
+             <text x=\"{x:.1}\" y=\"20\" text-anchor=\"middle\" fill=\"#444\">{}</text>",
+            escaped(&when(at))
+        );
+    }
+}
+
+/// One lane: each stay a rectangle; those narrower than a pixel are drawn as a pixel where nothing else is.
+fn exact(out: &mut String, lane: &Lane<'_>, (y, row): (f64, f64), length: f64) {
+    let x = |at: f64| LEFT + WIDTH * at / length;
+    for stay in &lane.stays {
+        let (_, fill) = colour(stay.name);
+        let width = (x(stay.to) - x(stay.from)).max(0.6);
+        let _ = writeln!(
+            out,
+            "<rect x=\"{:.2}\" y=\"{:.1}\" width=\"{width:.2}\" height=\"{:.1}\" fill=\"{fill}\"><title>{} {}</title></rect>",
+            x(stay.from),
+            y + 1.0,
+            row - 2.0,
+            escaped(lane.name),
+            escaped(stay.name)
+        );
+    }
+    marks(out, lane, (y, row), length);
+}
+
+fn marks(out: &mut String, lane: &Lane<'_>, (y, row): (f64, f64), length: f64) {
+    for (at, kind) in &lane.marks {
+        let x = LEFT + WIDTH * at / length;
+        let (fill, top) = match kind {
+            MarkKind::Preempted => ("#b00020", y),
+            MarkKind::Refused => ("#e08e00", y + row - 4.0),
+        };
+        let _ = writeln!(
+            out,
+            "<path d=\"M {x:.1} {:.1} l -3 -5 h 6 z\" fill=\"{fill}\" stroke=\"#fff\" stroke-width=\"0.5\"/>",
+            top + 5.0
+        );
+    }
+}
+
+/// Many lanes in one row: in each column the states have their share of the height.
+fn shares(out: &mut String, bundle: &Bundle<'_>, (y, row): (f64, f64), length: f64) {
+    let mut grid = vec![[0.0f64; COLOURS.len()]; COLUMNS];
+    let width = length / COLUMNS as f64;
+    for stay in bundle.lanes.iter().flat_map(|lane| &lane.stays) {
+        let (number, _) = colour(stay.name);
+        let first = (stay.from / width) as usize;
+        let last = ((stay.to / width) as usize).min(COLUMNS - 1);
+        for (column, shares) in grid.iter_mut().enumerate().take(last + 1).skip(first) {
+            let (from, to) = (column as f64 * width, (column + 1) as f64 * width);
+            shares[number] += (stay.to.min(to) - stay.from.max(from)).max(0.0);
+        }
+    }
+    let whole = width * bundle.lanes.len() as f64;
+    let step = WIDTH / COLUMNS as f64;
+    for (number, (_, fill, _)) in COLOURS.iter().enumerate().take(COLOURS.len() - 1) {
+        // One path a colour: as small as a picture of a thousand slots can be.
+        let mut path = String::new();
+        for (column, shares) in grid.iter().enumerate() {
+            if shares[number] <= 0.0 {
+                continue;
+            }
+            let below: f64 = shares[..number].iter().sum();
+            let top = y + 1.0 + (row - 2.0) * (below / whole).min(1.0);
+            let high = ((row - 2.0) * shares[number] / whole).min(row - 2.0);
+            let x = LEFT + column as f64 * step;
+            let _ = write!(path, "M{x:.1} {top:.2}h{step:.1}v{high:.2}h-{step:.1}z");
+        }
+        if !path.is_empty() {
+            let _ = writeln!(out, "<path d=\"{path}\" fill=\"{fill}\"/>");
+        }
+    }
+}
+
+fn legend(out: &mut String, y: f64, per_row: usize) {
+    let mut x = LEFT;
+    for (_, fill, text) in COLOURS.iter().take(COLOURS.len() - 1) {
+        let _ = writeln!(
+            out,
+            "<rect x=\"{x:.1}\" y=\"{:.1}\" width=\"12\" height=\"12\" fill=\"{fill}\" stroke=\"#999\"/>\
+             <text x=\"{:.1}\" y=\"{:.1}\">{text}</text>",
+            y - 10.0,
+            x + 16.0,
+            y
+        );
+        x += 32.0 + 6.2 * text.len() as f64;
+    }
+    let y = y + 22.0;
+    let _ = writeln!(
+        out,
+        "<path d=\"M {0:.1} {1:.1} l -3 -5 h 6 z\" fill=\"#b00020\"/><text x=\"{2:.1}\" y=\"{1:.1}\">a job had to leave</text>\
+         <path d=\"M {3:.1} {1:.1} l -3 -5 h 6 z\" fill=\"#e08e00\"/><text x=\"{4:.1}\" y=\"{1:.1}\">a job was refused, or an \
+         answer was none</text>",
+        LEFT + 6.0,
+        y,
+        LEFT + 14.0,
+        LEFT + 140.0,
+        LEFT + 148.0
+    );
+    if per_row > 1 {
+        let _ = writeln!(
+            out,
+            "<text x=\"{:.1}\" y=\"{y:.1}\">each row is {per_row} slots: the height of a colour is its share of them</text>",
+            LEFT + 420.0
+        );
+    }
+}

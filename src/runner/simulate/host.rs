@@ -1,0 +1,131 @@
+//! A machine of a simulation: its execution point, and what runs there.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::queue::Refused;
+use super::summary::Pair;
+use super::workload::Job;
+use crate::slot::{
+    Activity, Event, ExecutionPoint, HookCall, HookRun, Measured, SlotKey, SlotKind, StarterId, State,
+};
+use crate::time::Now;
+
+/// A slot as it is seen from outside.
+pub(super) struct SlotSeen {
+    /// Its number among the rows of a timeline.
+    pub row: u32,
+    /// Its type, as the summary calls it.
+    pub type_name: String,
+    pub cpus: f64,
+    pub pair: Pair,
+    /// Since when, in microseconds since the start.
+    pub since: u64,
+    pub refused: Refused,
+    /// Why its job has to leave.
+    pub leaving: Option<String>,
+}
+
+/// A job that runs.
+pub(super) struct Running {
+    pub job: Job,
+    pub slot: SlotKey,
+    /// When its run began, in microseconds since the start.
+    pub began: u64,
+    /// When it ends by itself, in microseconds since the start.
+    pub ends: u64,
+    /// When it leaves, once it was asked to.
+    pub leaves: Option<u64>,
+    /// How much is left to run while it is suspended, and since when.
+    pub suspended: Option<(u64, u64)>,
+    /// How long it was suspended in this run, in microseconds.
+    pub stopped: u64,
+    pub signalled: Option<u8>,
+    /// Why it is put on hold.
+    pub held: Option<String>,
+    /// Counts changes of its end.
+    pub turn: u32,
+    pub cpus: f64,
+    /// The job as `cluster.proc`.
+    pub name: String,
+}
+
+/// One machine.
+pub(super) struct Host {
+    pub machine: ExecutionPoint,
+    /// What slots' names end in, such as `@desk3`; empty where there is one machine alone.
+    pub suffix: String,
+    pub name: String,
+    /// The plan that it was made by.
+    pub plan: usize,
+    pub slots: FxHashMap<SlotKey, SlotSeen>,
+    pub starters: FxHashMap<StarterId, Running>,
+    /// Clients of backfill.
+    pub backfills: FxHashSet<StarterId>,
+    pub fetches: FxHashMap<HookRun, HookCall>,
+    /// Jobs that a slot has accepted and not yet begun, by the slot's number.
+    pub accepted: FxHashMap<u32, VecDeque<(String, Job)>>,
+    pub load: f64,
+    /// When somebody was last at the keyboard, in seconds since the epoch.
+    pub input_at: Option<i64>,
+    pub finished: bool,
+    pub next_pid: u32,
+    /// The wake that was asked for last.
+    pub wake: Option<u64>,
+    /// Whether RANK may prefer one job to another.
+    pub ranks: bool,
+}
+
+impl Host {
+    /// What is measured of it.
+    pub(super) fn measured(&self, now: Now) -> Event {
+        Event::Measured(Box::new(Measured {
+            load: self.load,
+            idle: self.input_at.map(|at| (now.epoch() - at).max(0)),
+            input_at: self.input_at,
+            disk: None,
+            virtual_memory: 8 << 20,
+            own_size: [0, 0],
+            own_cpu: 0.0,
+            processors: 0,
+            jobs: Vec::new(),
+        }))
+    }
+
+    /// How a slot is called among all machines.
+    pub(super) fn slot_name(&self, key: SlotKey) -> String {
+        let id = match self.machine.slot_id(key) {
+            Some(id) => id.to_owned(),
+            None => crate::runner::slot::slot_name(&self.machine, key),
+        };
+        id + &self.suffix
+    }
+
+    /// Whether the slot runs a job.
+    pub(super) fn is_running(&self, key: SlotKey) -> bool {
+        self.slots.get(&key).is_some_and(|slot| {
+            slot.pair.0 == State::Claimed && !matches!(slot.pair.1, Activity::Idle | Activity::Benchmarking)
+        })
+    }
+
+    /// The type of a slot, as the summary calls it.
+    pub(super) fn type_name(&self, key: SlotKey) -> String {
+        let kind = self.machine.kind(key).unwrap_or(SlotKind::Static);
+        let word = kind.name().to_ascii_lowercase();
+        let number = match self.machine.type_id(key) {
+            Some(0) | None => String::new(),
+            Some(number) => format!(" type {number}"),
+        };
+        match self.suffix.is_empty() {
+            true => format!("{word}{number}"),
+            false => format!("{}: {word}{number}", self.name.trim_end_matches(|c: char| c.is_ascii_digit())),
+        }
+    }
+}
+
+/// Microseconds as a duration.
+pub(super) fn micros(micros: u64) -> Duration {
+    Duration::from_micros(micros)
+}

@@ -1,0 +1,26 @@
+//! Months of an execution point in a second: scenarios, their workloads, the engine that plays them, what came of it.
+//!
+//! One format of scenarios is for slots and for routes (`htc-scenario(5)`). The machines are those that run live; the clock is
+//! moved by hand, from one thing that happens to the next, and no process is started.
+
+mod actions;
+pub mod chance;
+mod engine;
+mod host;
+mod pattern;
+pub mod plan;
+mod queue;
+mod result;
+pub mod scenario;
+pub mod summary;
+pub mod timeline;
+pub mod times;
+mod workload;
+
+pub use engine::{Fate, Play, Simulation, Tell};
+pub use plan::{MachinePlan, Plan, PlanError};
+pub use result::Played;
+pub use scenario::{Scenario, ScenarioError};
+pub use summary::Summary;
+pub use timeline::Timeline;
+pub use workload::{Workload, WorkloadError};

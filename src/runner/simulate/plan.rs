@@ -1,0 +1,264 @@
+//! A scenario and a configuration made ready to be played: settings of all machines, jobs, what is done and when.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use super::scenario::{Machine, Scenario};
+use crate::classad::references::{self, Names};
+use crate::hook::cron_job::{AutoPublish, CronJob};
+use crate::hook::cron_output::CronOutput;
+use crate::quirks::Quirks;
+use crate::runner::slot::{Request, event_of_request};
+use crate::slot::cron_ads::CronAds;
+use crate::slot::{Event, Limits, Settings, SlotHook, SlotHooks};
+use crate::time::Now;
+use crate::world::{Frozen, World};
+
+/// Machines of one kind, ready.
+pub struct MachinePlan {
+    /// What they are called; several are numbered. `None` for the only machine of a scenario that names none.
+    pub name: Option<String>,
+    /// How many.
+    pub count: u32,
+    /// How they are configured.
+    pub settings: Settings,
+    /// The attributes that anybody may ask for; `None` where that cannot be told.
+    pub asked: Option<Names>,
+    /// Whether RANK may prefer one job to another.
+    pub ranks: bool,
+    /// What cron jobs publish from an event on.
+    pub cron: BTreeMap<usize, Box<CronAds>>,
+    /// The configuration from an event on.
+    pub reconfigured: BTreeMap<usize, Box<Settings>>,
+}
+
+/// A scenario, ready.
+pub struct Plan {
+    /// When it begins, in seconds since the epoch.
+    pub start: i64,
+    /// The machines.
+    pub machines: Vec<MachinePlan>,
+    /// What is asked of machines by an event.
+    pub commands: BTreeMap<usize, Event>,
+}
+
+/// Why a scenario cannot be played with a configuration.
+#[derive(Debug, thiserror::Error)]
+pub enum PlanError {
+    /// The configuration makes no slots.
+    #[error("{0}")]
+    Configuration(String),
+    /// Something that is done means nothing.
+    #[error("event {number}: {reason}")]
+    Event {
+        /// Number of the event, from 1.
+        number: usize,
+        /// Why.
+        reason: String,
+    },
+}
+
+/// Makes the settings of a machine from the knobs above its configuration, and its disk space in KiB where that is given.
+pub type Configure<'a> =
+    &'a mut dyn FnMut(&BTreeMap<String, String>, Option<i64>) -> Result<Settings, String>;
+
+impl Plan {
+    /// Makes a scenario ready.
+    ///
+    /// # Errors
+    /// The configuration makes no slots, or an event means nothing.
+    pub fn new(scenario: &Scenario, world: &dyn World, configure: Configure<'_>) -> Result<Plan, PlanError> {
+        let start = scenario.start.epoch(|epoch| i64::from(world.zone(epoch).offset));
+        let one = [Machine { count: 1, ..Machine::default() }];
+        let kinds = if scenario.machines.is_empty() { &one[..] } else { &scenario.machines[..] };
+        let names_none = scenario.machines.is_empty();
+        let mut machines = Vec::new();
+        for (at, kind) in kinds.iter().enumerate() {
+            let name = match (&kind.name, kinds.len(), kind.count) {
+                (Some(name), ..) => Some(name.clone()),
+                (None, 1, 1) => None,
+                (None, 1, _) => Some("machine".to_owned()),
+                (None, ..) => Some(format!("machine{}_", at + 1)),
+            };
+            let mut knobs = scenario.knobs.0.clone();
+            knobs.extend(machine_knobs(kind));
+            let disk = kind.disk.as_ref().map(|disk| disk.0.draw(&mut super::chance::Dice::new(&[0])) as i64);
+            let mut make = |knobs: &BTreeMap<String, String>| {
+                configure(knobs, disk).map(with_hooks).map_err(PlanError::Configuration)
+            };
+            let settings = make(&knobs)?;
+            let mut plan = MachinePlan {
+                name: name.filter(|_| !names_none || kind.count > 1),
+                count: kind.count,
+                asked: None,
+                ranks: ranks(&settings),
+                settings,
+                cron: BTreeMap::new(),
+                reconfigured: BTreeMap::new(),
+            };
+            for (number, done) in scenario.events.iter().enumerate() {
+                if let Some(above) = &done.knobs {
+                    let mut knobs = knobs.clone();
+                    knobs.extend(above.0.clone());
+                    plan.reconfigured.insert(number, Box::new(make(&knobs)?));
+                }
+                if let Some(text) = &done.cron {
+                    let now = Now::at_epoch(start);
+                    let ads = published(text, plan.settings.quirks, &Frozen { world, now });
+                    plan.cron.insert(
+                        number,
+                        Box::new(ads.map_err(|reason| PlanError::Event { number: number + 1, reason })?),
+                    );
+                }
+            }
+            machines.push(plan);
+        }
+        let mut plan = Plan { start, machines, commands: BTreeMap::new() };
+        for (number, done) in scenario.events.iter().enumerate() {
+            let fail = |reason: String| PlanError::Event { number: number + 1, reason };
+            let Some(command) = &done.command else {
+                if done.slot.is_some() || done.how.is_some() || done.reason.is_some() {
+                    return Err(fail("without 'command' there is nothing to be done with a slot".into()));
+                }
+                continue;
+            };
+            let request = Request {
+                command: command.clone(),
+                slot: done.slot.clone(),
+                how: done.how.clone(),
+                reason: done.reason.clone(),
+                resume: done.resume,
+                ..Request::default()
+            };
+            let known: Vec<&str> = plan
+                .machines
+                .iter()
+                .flat_map(|machine| machine.settings.slots.iter().map(|slot| slot.id.as_str()))
+                .collect();
+            match event_of_request(request, &known).map_err(fail)? {
+                Some(event) => drop(plan.commands.insert(number, event)),
+                None => {
+                    return Err(fail(format!("'{command}' means nothing here; for reconfig give 'knobs'")));
+                }
+            }
+        }
+        Ok(plan)
+    }
+
+    /// Which behaviour is wanted.
+    pub fn quirks(&self) -> Quirks {
+        self.machines.first().map_or(Quirks::None, |machine| machine.settings.quirks)
+    }
+
+    /// The attributes that any policy may ask of a job; `None` where that cannot be told.
+    pub fn asked_of_jobs(&self) -> Option<Names> {
+        let mut all = Names::new();
+        for machine in &self.machines {
+            for settings in
+                std::iter::once(&machine.settings).chain(machine.reconfigured.values().map(|it| &**it))
+            {
+                all.extend(crate::slot::asked(settings, [])?);
+            }
+        }
+        Some(all)
+    }
+
+    /// Notes what the jobs' ads may ask of slots, beside what policies do.
+    pub fn know_jobs<'a>(&mut self, ads: impl Iterator<Item = &'a crate::classad::ClassAd> + Clone) {
+        for machine in &mut self.machines {
+            let all = std::iter::once(&machine.settings).chain(machine.reconfigured.values().map(|it| &**it));
+            let mut names = Some(Names::new());
+            for settings in all {
+                let asked = crate::slot::asked(settings, ads.clone());
+                names = names.zip(asked).map(|(mut names, asked)| {
+                    names.extend(asked);
+                    names
+                });
+            }
+            machine.asked = names;
+        }
+    }
+}
+
+impl MachinePlan {
+    /// Whether nothing ends the machines before their time.
+    pub fn limits_are_none(&self) -> bool {
+        self.settings.limits == Limits::default()
+    }
+}
+
+/// Whether RANK may prefer one job to another.
+pub(super) fn ranks(settings: &Settings) -> bool {
+    settings.slots.iter().any(|slot| slot.config.get("Rank").is_some_and(|rank| rank.as_literal().is_none()))
+}
+
+fn machine_knobs(kind: &Machine) -> BTreeMap<String, String> {
+    let mut knobs = BTreeMap::new();
+    if let Some(cpus) = kind.cpus {
+        knobs.insert("NUM_CPUS".to_owned(), cpus.to_string());
+    }
+    if let Some(memory) = &kind.memory {
+        let memory = memory.0.draw(&mut super::chance::Dice::new(&[0]));
+        knobs.insert("MEMORY".to_owned(), (memory as i64).to_string());
+    }
+    if let Some(slots) = kind.slots {
+        knobs.insert("NUM_SLOTS_TYPE_1".to_owned(), slots.to_string());
+        knobs.insert("SLOT_TYPE_1".to_owned(), "auto".to_owned());
+        knobs.insert("SLOT_TYPE_1_PARTITIONABLE".to_owned(), "False".to_owned());
+        if kind.cpus.is_none() {
+            knobs.insert("NUM_CPUS".to_owned(), slots.to_string());
+        }
+    }
+    knobs.extend(kind.knobs.0.clone());
+    knobs
+}
+
+/// Every slot has hooks, whatever the configuration says of their paths: none is run.
+fn with_hooks(mut settings: Settings) -> Settings {
+    for slot in &mut settings.slots {
+        let keyword =
+            slot.hooks.as_ref().map_or_else(|| "SIMULATED".to_owned(), |hooks| hooks.keyword.clone());
+        let path = |hook: SlotHook| Some(PathBuf::from(hook.name()));
+        let hooks = SlotHooks {
+            keyword,
+            fetch: path(SlotHook::FetchWork),
+            reply: path(SlotHook::ReplyFetch),
+            evict: path(SlotHook::EvictClaim),
+        };
+        slot.hooks = Some(hooks.clone());
+        slot.child_default = Some(hooks);
+        slot.child_hooks.clear();
+    }
+    settings
+}
+
+/// What cron jobs have published once one of them has printed this.
+fn published(text: &str, quirks: Quirks, world: &Frozen<'_>) -> Result<CronAds, String> {
+    let job = CronJob::new(b"SIMULATED", b"/simulated");
+    let mut ads = CronAds::new(quirks);
+    ads.configure([&job]);
+    let mut output = CronOutput::new(b"", quirks);
+    output.begin();
+    let mut text = text.trim().to_owned();
+    if text.is_empty() {
+        return Ok(CronAds::new(quirks));
+    }
+    text.push('\n');
+    let mut blocks: Vec<_> = output.take(text.as_bytes()).into();
+    blocks.extend(output.finish());
+    for block in blocks {
+        let done = ads.publish(&job, &block, AutoPublish::Never, world.now, world);
+        if let Some(bad) = done.bad.first() {
+            return Err(format!(
+                "what cron jobs publish has a line that is no attribute: {}",
+                bad.reference_text()
+            ));
+        }
+    }
+    Ok(ads)
+}
+
+/// All names that stand in the expressions of an ad.
+pub fn names_of(ad: &crate::classad::ClassAd) -> Names {
+    ad.iter().flat_map(|(_, expr)| references::every(&expr)).collect()
+}

@@ -1,0 +1,171 @@
+//! The queue that FETCH_WORK takes jobs from: in their order, but none of a kind that the slot has just refused.
+
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashMap;
+
+use super::scenario::{Order, QueueRules, Return};
+use super::workload::Job;
+
+/// A job's place: the smallest comes first.
+type Place = (i64, i64);
+
+/// Jobs that wait.
+pub(super) struct Queue {
+    rules: QueueRules,
+    /// Of each kind, by place.
+    waiting: FxHashMap<u32, BTreeMap<Place, Job>>,
+    /// The first place of each kind that has jobs.
+    heads: BTreeMap<Place, u32>,
+    last: i64,
+    length: usize,
+}
+
+/// What a slot has refused, and until when it is not offered the like, in microseconds.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Refused(Vec<(u32, u64)>);
+
+impl Refused {
+    /// What a slot refused counts no more: it is another slot now.
+    pub(super) fn forget(&mut self) {
+        self.0.clear();
+    }
+}
+
+impl Queue {
+    /// An empty one.
+    pub(super) fn new(rules: QueueRules) -> Self {
+        Queue { rules, waiting: FxHashMap::default(), heads: BTreeMap::new(), last: 0, length: 0 }
+    }
+
+    /// Whether none waits.
+    pub(super) fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
+    fn place(&mut self, job: &Job) -> Place {
+        self.last += 1;
+        let priority = match self.rules.order {
+            Order::Fifo => 0,
+            Order::Priority => -i64::from(job.priority),
+        };
+        (priority, self.last)
+    }
+
+    /// A job has come.
+    pub(super) fn push(&mut self, job: Job) {
+        let place = self.place(&job);
+        self.insert(place, job);
+    }
+
+    fn insert(&mut self, place: Place, job: Job) {
+        let kind = job.kind;
+        let jobs = self.waiting.entry(kind).or_default();
+        let before = jobs.first_key_value().map(|(place, _)| *place);
+        jobs.insert(place, job);
+        self.length += 1;
+        if before.is_none_or(|before| place < before) {
+            if let Some(before) = before {
+                self.heads.remove(&before);
+            }
+            self.heads.insert(place, kind);
+        }
+    }
+
+    /// The next job for a slot at this time, with its place.
+    pub(super) fn take(&mut self, refused: &mut Refused, now: u64) -> Option<(Place, Job)> {
+        refused.0.retain(|(_, until)| *until > now);
+        let is_refused = |kind: u32| refused.0.iter().any(|(it, _)| *it == kind);
+        let (place, kind) =
+            self.heads.iter().find(|(_, kind)| !is_refused(**kind)).map(|(place, kind)| (*place, *kind))?;
+        let jobs = self.waiting.get_mut(&kind)?;
+        let job = jobs.remove(&place)?;
+        self.heads.remove(&place);
+        match jobs.first_key_value() {
+            Some((next, _)) => {
+                self.heads.insert(*next, kind);
+            }
+            None => {
+                self.waiting.remove(&kind);
+            }
+        }
+        self.length -= 1;
+        Some((place, job))
+    }
+
+    /// The slot has refused a job. Returns it if it is not to be fetched again.
+    pub(super) fn refuse(
+        &mut self,
+        (place, job): (Place, Job),
+        refused: &mut Refused,
+        now: u64,
+    ) -> Option<Job> {
+        let retry = (self.rules.retry.0 * 1e6) as u64;
+        refused.0.push((job.kind, now.saturating_add(retry.max(1))));
+        self.give_back(self.rules.refused, Some(place), job)
+    }
+
+    /// A job had to leave before its end. Returns it if it is not to be fetched again.
+    pub(super) fn evicted(&mut self, job: Job) -> Option<Job> {
+        self.give_back(self.rules.evicted, None, job)
+    }
+
+    fn give_back(&mut self, rule: Return, place: Option<Place>, job: Job) -> Option<Job> {
+        match rule {
+            Return::Drop => return Some(job),
+            Return::Front => {
+                let priority = match self.rules.order {
+                    Order::Fifo => 0,
+                    Order::Priority => -i64::from(job.priority),
+                };
+                // Without its old place it comes before all others that came with it.
+                let place = place.unwrap_or((priority, -i64::from(u32::MAX) + i64::from(job.number)));
+                self.insert(place, job);
+            }
+            Return::Back => self.push(job),
+        }
+        None
+    }
+
+    /// All that still wait.
+    pub(super) fn jobs(&self) -> impl Iterator<Item = &Job> {
+        self.waiting.values().flat_map(BTreeMap::values)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::runner::simulate::times::Span;
+
+    fn job(number: u32, kind: u32, priority: i32) -> Job {
+        Job { number, kind, in_group: number, arrives: 0, runs: 0, leaves: 0, exit: 0, priority, starts: 0 }
+    }
+
+    #[test]
+    fn a_refused_job_keeps_its_place_and_its_like_is_not_offered_to_the_slot_that_refused_it() {
+        let rules = QueueRules { retry: Span(10.0), ..QueueRules::default() };
+        let mut queue = Queue::new(rules);
+        [job(0, 0, 0), job(1, 0, 0), job(2, 1, 0)].into_iter().for_each(|job| queue.push(job));
+        let (mut one, mut other) = (Refused::default(), Refused::default());
+        let first = queue.take(&mut one, 0).unwrap();
+        assert_eq!(first.1.number, 0);
+        assert_eq!(queue.refuse(first, &mut one, 0), None);
+        assert_eq!(queue.take(&mut one, 1).map(|(_, job)| job.number), Some(2));
+        assert_eq!(queue.take(&mut one, 1), None);
+        assert_eq!(queue.take(&mut other, 1).map(|(_, job)| job.number), Some(0));
+        // The time is over.
+        assert_eq!(queue.take(&mut one, 10_000_001).map(|(_, job)| job.number), Some(1));
+        assert!(queue.is_empty());
+    }
+
+    #[test]
+    fn priorities_come_first_where_they_count() {
+        for (order, first) in [(Order::Fifo, 0), (Order::Priority, 1)] {
+            let mut queue = Queue::new(QueueRules { order, ..QueueRules::default() });
+            queue.push(job(0, 0, 0));
+            queue.push(job(1, 0, 9));
+            assert_eq!(queue.take(&mut Refused::default(), 0).map(|(_, job)| job.number), Some(first));
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Which attributes of slots and jobs anybody may ask for: what policy expressions and jobs lead to.
+
+use crate::classad::references::{self, Names};
+use crate::classad::{AttrName, ClassAd, Expr};
+
+use super::settings::Settings;
+
+/// What the machine itself asks of a slot's ad.
+const ASKED: [&str; 27] = [
+    "START",
+    "IsOwner",
+    "PREEMPT",
+    "PREEMPT_VANILLA",
+    "PREEMPT_VM",
+    "SUSPEND",
+    "SUSPEND_VANILLA",
+    "SUSPEND_VM",
+    "CONTINUE",
+    "CONTINUE_VANILLA",
+    "CONTINUE_VM",
+    "KILL",
+    "KILL_VANILLA",
+    "KILL_VM",
+    "WANT_SUSPEND",
+    "WANT_SUSPEND_VANILLA",
+    "WANT_SUSPEND_VM",
+    "WANT_VACATE",
+    "WANT_VACATE_VANILLA",
+    "WANT_VACATE_VM",
+    "WANT_HOLD",
+    "WANT_HOLD_REASON",
+    "WANT_HOLD_SUBCODE",
+    "Rank",
+    "CLAIM_WORKLIFE",
+    "FetchWorkDelay",
+    "MaxJobRetirementTime",
+];
+
+/// What the machine itself asks of a slot's ad besides.
+const ASKED_BESIDES: [&str; 2] = ["MachineMaxVacateTime", "START_BACKFILL"];
+
+/// The names that policy and the ads of jobs may lead to, in whatever ad they are found; `None` where an expression may look at
+/// what it does not name.
+pub fn asked<'a>(settings: &Settings, jobs: impl IntoIterator<Item = &'a ClassAd>) -> Option<Names> {
+    let mut walk = Walk { names: Names::new(), todo: Vec::new() };
+    let built_in = ASKED.iter().chain(&ASKED_BESIDES).map(|name| AttrName::from(*name));
+    let configured =
+        settings.latches.iter().chain(&settings.slot_attributes).chain(&settings.rollup_attributes);
+    for name in built_in.chain(configured.cloned()) {
+        walk.want(name);
+    }
+    for slot in &settings.slots {
+        for requirements in [&slot.requirements, &slot.child_requirements] {
+            for expr in [&requirements.start, &requirements.limits, &requirements.whole] {
+                walk.read(expr)?;
+            }
+        }
+        slot.modify_request.iter().flatten().try_for_each(|expr| walk.read(expr))?;
+    }
+    // What one job's ad leads to is looked up in all slots, and the other way round.
+    let jobs: Vec<&ClassAd> = jobs.into_iter().collect();
+    for job in &jobs {
+        for (_, expr) in job.iter() {
+            if expr.as_literal().is_none() {
+                walk.read(&expr)?;
+            }
+        }
+    }
+    let mut ads: Vec<&ClassAd> = settings.slots.iter().map(|slot| &*slot.config).collect();
+    // Slots of one type differ in literals alone.
+    ads.dedup_by(|a, b| a.len() == b.len());
+    if let (Some(first), Some(last)) = (settings.slots.first(), settings.slots.last()) {
+        ads.extend([&*first.config, &*last.config]);
+    }
+    while let Some(name) = walk.todo.pop() {
+        for ad in &ads {
+            if let Some(expr) = ad.get(&name)
+                && expr.as_literal().is_none()
+            {
+                walk.read(&expr)?;
+            }
+        }
+    }
+    Some(walk.names)
+}
+
+struct Walk {
+    names: Names,
+    todo: Vec<AttrName>,
+}
+
+impl Walk {
+    fn want(&mut self, name: AttrName) {
+        if self.names.insert(name.clone()) {
+            self.todo.push(name);
+        }
+    }
+
+    fn read(&mut self, expr: &Expr) -> Option<()> {
+        if references::is_open(expr) {
+            return None;
+        }
+        for name in references::every(expr) {
+            self.want(name);
+        }
+        Some(())
+    }
+}

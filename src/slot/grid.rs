@@ -1,0 +1,163 @@
+//! The times of polls and updates as arithmetic: what has been and what is to come without counting through it.
+
+use super::core::{Alarm, Core};
+use crate::time::Tick;
+
+/// Equal steps of time, in microseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Steps {
+    /// One of them: the next to come.
+    at: u64,
+    /// The first there was.
+    first: u64,
+    step: u64,
+}
+
+/// Polls and updates.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Grid {
+    steps: [Option<Steps>; 2],
+    /// How far the wall clock is ahead of the one that never jumps, in microseconds.
+    ahead: i64,
+}
+
+impl Steps {
+    /// The last before `at`, not before `from`.
+    fn before(self, at: u64, from: u64) -> Option<u64> {
+        let phase = self.at % self.step;
+        let last = at.checked_sub(1)?;
+        let back = (last % self.step + self.step - phase) % self.step;
+        last.checked_sub(back).filter(|found| *found >= self.first && *found > from)
+    }
+
+    /// The first at or after `at`.
+    fn from(self, at: u64) -> u64 {
+        let at = at.max(self.first);
+        let phase = self.at % self.step;
+        at + (phase + self.step - at % self.step) % self.step
+    }
+}
+
+impl Grid {
+    /// As they stand.
+    pub(super) fn of(core: &Core) -> Grid {
+        let micros =
+            |seconds: std::time::Duration| u64::try_from(seconds.as_micros()).unwrap_or(u64::MAX).max(1);
+        let of = |alarm: Option<Alarm>, since: u64, step| {
+            alarm.map(|alarm| Steps { at: alarm.at.0, first: since, step: micros(step) })
+        };
+        let settings = &core.settings;
+        let ahead = core.now.wall_us - i64::try_from(core.now.monotonic_us).unwrap_or(0);
+        Grid {
+            steps: [
+                of(core.poll_at, core.polls_from, settings.polling_interval),
+                of(core.update_at, core.updates_from, settings.update_interval),
+            ],
+            ahead,
+        }
+    }
+
+    /// Whether the same times come.
+    pub(super) fn is_same_as(&self, other: &Grid) -> bool {
+        let same = |(one, other): (&Option<Steps>, &Option<Steps>)| match (one, other) {
+            (Some(one), Some(other)) => {
+                one.step == other.step
+                    && one.at % one.step == other.at % other.step
+                    && one.first == other.first
+            }
+            (None, None) => true,
+            _ => false,
+        };
+        self.steps.iter().zip(&other.steps).all(same)
+    }
+
+    /// The last poll or update before `at` and after `from`.
+    pub(super) fn before(&self, at: Tick, from: Tick) -> Option<Tick> {
+        self.steps.iter().flatten().filter_map(|steps| steps.before(at.0, from.0)).max().map(Tick)
+    }
+
+    /// The first poll or update at or after `at`.
+    fn from(&self, at: u64) -> Option<Tick> {
+        self.steps.iter().flatten().map(|steps| steps.from(at)).min().map(Tick)
+    }
+
+    fn second_begins(&self, second: i64) -> u64 {
+        let wall = second.saturating_mul(1_000_000);
+        u64::try_from(wall.saturating_sub(self.ahead)).unwrap_or(0)
+    }
+
+    pub(super) fn second_of(&self, at: u64) -> i64 {
+        i64::try_from(at).unwrap_or(i64::MAX).saturating_add(self.ahead).div_euclid(1_000_000)
+    }
+
+    /// The first poll or update to come in that second or later.
+    pub(super) fn first_in_or_after(&self, second: i64) -> Option<Tick> {
+        let next = self.steps.iter().flatten().map(|steps| steps.at).min()?;
+        self.from(self.second_begins(second).max(next))
+    }
+
+    /// The alarms advance to their next times at or after `now`.
+    pub(super) fn advance(&self, now: Tick, core: &mut Core) {
+        let [poll, update] = self.steps;
+        for (steps, alarm) in [(poll, &mut core.poll_at), (update, &mut core.update_at)] {
+            if let (Some(steps), Some(alarm)) = (steps, alarm)
+                && alarm.at < now
+            {
+                *alarm = self.alarm_at(Tick(steps.from(now.0)));
+            }
+        }
+    }
+
+    /// A timer that ends then.
+    pub(super) fn alarm_at(&self, at: Tick) -> Alarm {
+        Alarm::ending(at, self.second_of(at.0))
+    }
+
+    /// When a slot fetches whose timer ends at `alarm` and whose delay is over in the second `over`: each poll and update sets the
+    /// timer anew, in whole seconds from then (`tryFetchWork`), and fetches itself once the delay is over. `seen` is when the
+    /// timer was set.
+    pub(super) fn fetch_after(&self, alarm: Tick, over: i64, seen: Tick) -> Tick {
+        let begins = self.second_begins(over);
+        let looked = self.steps.iter().flatten().map(|steps| steps.from(begins.max(seen.0 + 1))).min();
+        let alarm = match self.before(Tick(begins), seen) {
+            Some(last) => {
+                let left = u64::try_from(over - self.second_of(last.0)).unwrap_or(0);
+                last.0 + left * 1_000_000
+            }
+            None => alarm.0,
+        };
+        Tick(looked.map_or(alarm, |looked| looked.min(alarm)))
+    }
+
+    /// When the timer of a slot that is unwilling may find it willing: each poll, each update and each end of the timer sets it to
+    /// the whole delay anew. `None` where a poll or update comes first.
+    pub(super) fn alarm_from(&self, alarm: Tick, delay: i64, willing: i64) -> Option<Tick> {
+        if willing == i64::MAX {
+            return None;
+        }
+        let from = self.second_begins(willing);
+        let delay = u64::try_from(delay).unwrap_or(1) * 1_000_000;
+        let looked = self.steps.iter().flatten().map(|steps| steps.from(from)).min();
+        let mut at =
+            self.before(Tick(from), Tick(0)).map_or(alarm.0, |last| last.0 + delay).max(alarm.0.min(from));
+        if at < from {
+            at += (from - at).div_ceil(delay) * delay;
+        }
+        (looked.is_none_or(|looked| at < looked)).then_some(Tick(at))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_are_found_as_by_counting() {
+        let steps = Steps { at: 103, first: 3, step: 10 };
+        for at in 0..140u64 {
+            let all = || (0..20).map(|k| 3 + k * 10);
+            assert_eq!(steps.before(at, 0), all().filter(|it| *it < at).max(), "{at}");
+            assert_eq!(Some(steps.from(at)), all().find(|it| *it >= at), "{at}");
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Which parts of slots' ads anybody may ask for. A simulation leaves the others out; live all are there, for hooks.
+
+use crate::classad::references::Names;
+
+/// Groups of attributes that are published together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Wants {
+    /// Ads as texts: for hooks and starters.
+    pub texts: bool,
+    /// Loads, idle times, the clock and what else is measured.
+    pub machine: bool,
+    /// State, activity, and since when.
+    pub state: bool,
+    /// TotalTime...
+    pub totals: bool,
+    /// What a claim and its job say.
+    pub claim: bool,
+    /// What is said of drains.
+    pub drain: bool,
+    /// Cpus, Memory, Disk and custom resources.
+    pub amounts: bool,
+    /// Lists of dynamic slots.
+    pub children: bool,
+    /// RetirementTimeRemaining and what fetches leave in the ad.
+    pub times: bool,
+}
+
+const CLAIM: [&str; 24] = [
+    "currentrank",
+    "remoteuser",
+    "remoteowner",
+    "accountinggroup",
+    "remotescheddname",
+    "clientmachine",
+    "remotenegotiatinggroup",
+    "remoteautoregroup",
+    "numpids",
+    "jobid",
+    "globaljobid",
+    "jobstart",
+    "imagesize",
+    "cpususage",
+    "totaljobruntime",
+    "totaljobsuspendtime",
+    "totalclaimruntime",
+    "totalclaimsuspendtime",
+    "preemptingrank",
+    "preemptinguser",
+    "preemptingowner",
+    "preemptingaccountinggroup",
+    "publicclaimid",
+    "claimendtime",
+];
+
+const MACHINE: [&str; 16] = [
+    "condorloadavg",
+    "loadavg",
+    "totalcondorloadavg",
+    "totalloadavg",
+    "keyboardidle",
+    "consoleidle",
+    "clockmin",
+    "clockday",
+    "totalvirtualmemory",
+    "lastbenchmark",
+    "timetolive",
+    "monitorselfage",
+    "monitorselftime",
+    "monitorselfcpuusage",
+    "monitorselfimagesize",
+    "monitorselfresidentsetsize",
+];
+
+/// What moves with other slots or with every fetch: who asks for it has to be looked at in every poll.
+const RESTLESS: [&str; 12] = [
+    "totalslots",
+    "activationrequests",
+    "claimrequests",
+    "jobpreemptions",
+    "jobrankpreemptions",
+    "jobstarts",
+    "jobuserpriopreemptions",
+    "newdslotnotmatch",
+    "lastfetchworkspawned",
+    "lastfetchworkcompleted",
+    "nextfetchworkdelay",
+    "random",
+];
+
+impl Wants {
+    /// All of them.
+    pub(super) const ALL: Wants = Wants {
+        texts: true,
+        machine: true,
+        state: true,
+        totals: true,
+        claim: true,
+        drain: true,
+        amounts: true,
+        children: true,
+        times: true,
+    };
+
+    /// Those that the names lead to; `None` where one of them never rests.
+    pub(super) fn of(names: &Names, job_attributes: &[crate::classad::AttrName]) -> Option<Wants> {
+        let lower: Vec<Vec<u8>> = names.iter().map(|name| name.as_bytes().to_ascii_lowercase()).collect();
+        let any = |is: &dyn Fn(&[u8]) -> bool| lower.iter().any(|name| is(name));
+        let one_of = |known: &[&str]| any(&|name| known.iter().any(|known| known.as_bytes() == name));
+        let begins = |with: &[u8]| any(&|name| name.starts_with(with));
+        let is_slot = |name: &[u8]| {
+            let rest = name.strip_prefix(b"slot").unwrap_or_default();
+            rest.first().is_some_and(u8::is_ascii_digit) && rest.contains(&b'_')
+        };
+        if one_of(&RESTLESS) || begins(b"recent") || begins(b"expectedmachine") || any(&is_slot) {
+            return None;
+        }
+        let of_job = names.iter().any(|name| job_attributes.contains(name));
+        Some(Wants {
+            texts: false,
+            machine: one_of(&MACHINE),
+            state: one_of(&["state", "activity", "enteredcurrentstate", "enteredcurrentactivity"]),
+            totals: begins(b"totaltime"),
+            claim: of_job || one_of(&CLAIM),
+            drain: begins(b"drain") || begins(b"lastdrain") || begins(b"totalmachinedraining"),
+            // Requirements ask for them.
+            amounts: true,
+            children: begins(b"child"),
+            times: one_of(&["retirementtimeremaining"]),
+        })
+    }
+}
