@@ -47,7 +47,8 @@ pub(super) fn run(cli: &Cli, matches: &ArgMatches, session: &Session) -> anyhow:
     let mut ads = Ads::new(read.into_inner(), name, cli, dialect, session);
     let mut results = Results::new(&work, output::columns(cli, matches)?, out);
     let mut odd = Odd::default();
-    let threads = threads(cli.stream.threads);
+    // What strict reading refuses is told at once, not when the next ads come.
+    let threads = if cli.input.strict_input { 1 } else { threads(cli.stream.threads) };
     if threads > 1 && results.are_independent() && ads.detect()? == Form::Long {
         together(ads, threads, &mut results, &mut odd)?;
     } else {

@@ -251,8 +251,9 @@ impl<W: Write + Send> Run<'_, W> {
     /// Whether what is written and told of an ad depends on no other ad, so that several threads may work.
     fn is_independent(&self) -> bool {
         let Arguments { trace, diff, xml, new, output, clock, .. } = self.arguments;
-        // Random numbers from a seed follow one another.
-        let one_by_one = !(*trace || *diff || *xml || *new || output.json) && clock.seed.is_none();
+        // Random numbers from a seed follow one another; what strict reading refuses is told at once, not when the next ads come.
+        let one_by_one = !(*trace || *diff || *xml || *new || output.json || self.arguments.strict_input)
+            && clock.seed.is_none();
         one_by_one && self.plan.is_none() && self.transforms.iter().all(Transform::includes_nothing)
     }
 
