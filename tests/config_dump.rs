@@ -715,8 +715,8 @@ fn the_plural_of_a_parameter_is_no_slip_of_it() {
 #[test]
 fn here_says_that_a_number_is_another_than_the_default() {
     let (out, ..) =
-        Place::new("MAX_CLAIM_ALIVES_MISSED = 60\nNOT_RESPONDING_TIMEOUT = 3600\n").run(["lint", "--here"]);
-    assert!(out.contains("MAX_CLAIM_ALIVES_MISSED") && !out.contains("NOT_RESPONDING_TIMEOUT"), "{out}");
+        Place::new("PID_SNAPSHOT_INTERVAL = 60\nNOT_RESPONDING_TIMEOUT = 3600\n").run(["lint", "--here"]);
+    assert!(out.contains("PID_SNAPSHOT_INTERVAL") && !out.contains("NOT_RESPONDING_TIMEOUT"), "{out}");
 }
 
 #[test]

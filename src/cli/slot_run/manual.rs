@@ -37,7 +37,7 @@ pub(super) const MANUAL: Manual = Manual {
          ends with 1 where one is broken. With --json these write one array, with --jsonl one object a line.",
         "The verb doctor looks at everything that a run of this configuration needs on this machine - slots, accounts, hooks, \
          cron jobs, the starter, EXECUTE, LOG, control groups, namespaces, GPUs, containers, the clock, and what of the \
-         configuration is not done here - and writes a line for each: 'ok', 'note' or 'fails', what it is about, what was found, what to do. \
+         configuration does nothing here - and writes a line for each: 'ok', 'note' or 'fails', what it is about, what was found, what to do. \
          It ends with 1 where something will fail. It makes and removes a directory in EXECUTE and a control group, and \
          runs no hook.",
     ],
