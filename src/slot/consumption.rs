@@ -1,4 +1,4 @@
-//! Consumption policies: what a job takes from a partitionable slot is what CONSUMPTION_<Resource> says, whatever it asks for
+//! Consumption policies: what a job takes from a partitionable slot is what `CONSUMPTION_<Resource>` says, whatever it asks for
 //! (`consumption_policy.cpp`).
 
 use super::resources::{Amounts, Custom};

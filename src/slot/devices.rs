@@ -18,7 +18,7 @@ pub struct Devices {
     pub offline: BTreeSet<String>,
     /// What is known of them, by id, without the id itself.
     pub properties: BTreeMap<String, ClassAd>,
-    /// Whether several slots may use one at a time (SHARED_MACHINE_RESOURCE_<Tag>).
+    /// Whether several slots may use one at a time (`SHARED_MACHINE_RESOURCE_<Tag>`).
     pub shared: bool,
     /// How properties of several stand in an ad.
     pub nesting: Nesting,

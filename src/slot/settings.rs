@@ -52,7 +52,7 @@ pub struct Settings {
     pub idle_boost: i64,
     /// Names of the custom resources in order, spelled as configured.
     pub resource_tags: Vec<String>,
-    /// Ids of devices that are to be off line, by tag (OFFLINE_MACHINE_RESOURCE_<Tag>).
+    /// Ids of devices that are to be off line, by tag (`OFFLINE_MACHINE_RESOURCE_<Tag>`).
     pub offline: BTreeMap<String, BTreeSet<String>>,
     /// What `Offline<Tag>` and hibernation publish, the same in all slots.
     pub common_dynamic: ClassAd,
@@ -161,7 +161,7 @@ pub struct SlotPlan {
     pub modify_request: [Option<crate::classad::Expr>; 3],
     /// MUST_MODIFY_REQUEST_EXPRS.
     pub must_modify: bool,
-    /// CONSUMPTION_POLICY: what dynamic slots get is what Consumption<Resource> says.
+    /// CONSUMPTION_POLICY: what dynamic slots get is what `Consumption<Resource>` says.
     pub consumption: bool,
     /// NUM_CLAIMS, published beside a consumption policy.
     pub claims: i64,

@@ -7,7 +7,7 @@ use crate::quirks::Quirk;
 use crate::time::Tick;
 
 impl ExecutionPoint {
-    /// When the next thing is due, to be answered by [`Event::Tick`]; `None` when nothing is.
+    /// When the next thing is due, to be answered by `Event::Tick`; `None` when nothing is.
     pub fn next_wake(&self) -> Option<Tick> {
         if self.finished {
             return None;

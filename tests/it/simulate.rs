@@ -41,7 +41,10 @@ fn a_scenario_that_means_nothing_is_told_with_its_place() {
             "until = 10\n[[event]]\nat = 1\ncommand = \"vacate\"\nslot = \"slto1\"\n",
             "event 1: there is no slot 'slto1'; did you mean slot1?",
         ),
-        ("until = 10\n[[event]]\nat = 2\ncommand = \"reconfig\"\n", "'reconfig' does nothing in a scenario"),
+        (
+            "until = 10\n[[event]]\nat = 2\ncommand = \"reconfig\"\n",
+            "'reconfig' means nothing here; for reconfig give 'knobs'",
+        ),
         ("until = \"soon\"\n", "1:9"),
         ("[[job]]\n", "missing field"),
     ] {

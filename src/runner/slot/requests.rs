@@ -13,7 +13,7 @@ use crate::text::similar::nearest;
 /// What a client asks for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Request {
-    /// One of [`COMMANDS`].
+    /// One of `COMMANDS`.
     pub command: String,
     /// The slot it is about; all of them without.
     #[serde(default, skip_serializing_if = "Option::is_none")]
