@@ -282,7 +282,6 @@ fn jobs_with_random_ends_leave_nothing() {
     assert!(alive.is_empty() || !is_root(), "{alive:?}");
     let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
     assert!(!mounts.contains(place.home.path().to_str().unwrap()), "{mounts}");
-    assert!(!Path::new("/run/htc-hooks").read_dir().is_ok_and(|mut entries| entries.next().is_some()));
     remove_base(&base);
 }
 
