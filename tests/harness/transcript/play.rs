@@ -91,7 +91,9 @@ fn slot_runner(
     let program = programs.join("htc-slot-run");
     let events = stage.records().join("events.jsonl");
     let errors = stage.top().join("stderr");
-    let socket = stage.records().join("control");
+    // Nobody else may write where the socket lies.
+    let private = tempfile::tempdir()?;
+    let socket = private.path().join("control");
     wait_for_phase(scenario, stage, phase)?;
     let file = File::create(&errors).map_err(|error| format!("{}: {error}", errors.display()))?;
     let mut child = command(scenario, stage, accounts, &program)
