@@ -92,7 +92,7 @@ fn slot_runner(
     let events = stage.records().join("events.jsonl");
     let errors = stage.top().join("stderr");
     // Nobody else may write where the socket lies.
-    let private = tempfile::tempdir()?;
+    let private = tempfile::tempdir().map_err(|error| error.to_string())?;
     let socket = private.path().join("control");
     wait_for_phase(scenario, stage, phase)?;
     let file = File::create(&errors).map_err(|error| format!("{}: {error}", errors.display()))?;
