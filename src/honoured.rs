@@ -5,14 +5,26 @@
 //! What is built later moves by the edit of one line. A row is `NAME<tab>standing<tab>of<tab>pool<tab>idle`, sorted by
 //! name without case; in names `*` stands for any text and `#` for a number.
 
-use crate::text::table::{compare_key, count_lines, line_starts, matches_family, row};
+use crate::text::bare_name;
+use crate::text::table::{
+    compare_key, count_families, count_lines, families, line_starts, matches_family, row,
+};
 
 static PARAMETERS: &[u8] = include_bytes!("honoured/parameters.tsv");
 static PARAMETER_STARTS: [u32; count_lines(include_bytes!("honoured/parameters.tsv"))] =
     line_starts(include_bytes!("honoured/parameters.tsv"));
+static PARAMETER_FAMILIES: [u32; count_families(PARAMETERS, &PARAMETER_STARTS)] =
+    families(PARAMETERS, &PARAMETER_STARTS);
 static ATTRIBUTES: &[u8] = include_bytes!("honoured/attributes.tsv");
 static ATTRIBUTE_STARTS: [u32; count_lines(include_bytes!("honoured/attributes.tsv"))] =
     line_starts(include_bytes!("honoured/attributes.tsv"));
+static ATTRIBUTE_FAMILIES: [u32; count_families(ATTRIBUTES, &ATTRIBUTE_STARTS)] =
+    families(ATTRIBUTES, &ATTRIBUTE_STARTS);
+
+/// A table: its text, where its lines begin, and which of them are of families.
+type Table = (&'static [u8], &'static [u32], &'static [u32]);
+static OF_PARAMETERS: Table = (PARAMETERS, &PARAMETER_STARTS, &PARAMETER_FAMILIES);
+static OF_ATTRIBUTES: Table = (ATTRIBUTES, &ATTRIBUTE_STARTS, &ATTRIBUTE_FAMILIES);
 
 /// What becomes of a parameter or attribute here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -25,6 +37,17 @@ pub enum Standing {
     Told,
     /// It is not done, and a job that it would change does not start.
     Refused,
+}
+
+impl Standing {
+    const fn word(self) -> &'static [u8] {
+        match self {
+            Standing::Honoured => b"honoured",
+            Standing::Elsewhere => b"elsewhere",
+            Standing::Told => b"told",
+            Standing::Refused => b"refused",
+        }
+    }
 }
 
 /// One row.
@@ -63,8 +86,8 @@ impl Row {
 /// The row of a parameter: its own, else that of the longest pattern that it matches. What stands before a last dot does
 /// not count, nor the slot or slot type that the setting is for, unless such settings have a row of their own.
 pub fn parameter(name: &[u8]) -> Option<Row> {
-    let name = memchr::memrchr(b'.', name).map_or(name, |dot| &name[dot + 1..]);
-    let find = |name: &[u8]| find(PARAMETERS, &PARAMETER_STARTS, name);
+    let name = bare_name(name);
+    let find = |name: &[u8]| find(OF_PARAMETERS, name);
     find(name).or_else(|| {
         let of_slot = ["SLOT_TYPE_#_*", "SLOT#_#_*", "SLOT#_*"]
             .iter()
@@ -79,7 +102,7 @@ pub fn parameter(name: &[u8]) -> Option<Row> {
 
 /// The row of an attribute of jobs.
 pub fn attribute(name: &[u8]) -> Option<Row> {
-    find(ATTRIBUTES, &ATTRIBUTE_STARTS, name)
+    find(OF_ATTRIBUTES, name)
 }
 
 /// The rows of parameters, by name.
@@ -92,10 +115,22 @@ pub fn attributes() -> impl Iterator<Item = Row> {
     (0..ATTRIBUTE_STARTS.len()).map(|index| read(ATTRIBUTES, &ATTRIBUTE_STARTS, index))
 }
 
-fn find(text: &'static [u8], starts: &[u32], name: &[u8]) -> Option<Row> {
+/// Those of them of which this becomes; each starter asks.
+pub fn attributes_that_are(standing: Standing) -> impl Iterator<Item = Row> {
+    let is = move |index: &usize| row(ATTRIBUTES, &ATTRIBUTE_STARTS, *index).field(1) == standing.word();
+    (0..ATTRIBUTE_STARTS.len()).filter(is).map(|index| read(ATTRIBUTES, &ATTRIBUTE_STARTS, index))
+}
+
+/// No name of a family is longer, whatever a site calls its slots, jobs and daemons.
+const MAX_NAME: usize = 1024;
+
+fn find((text, starts, families): Table, name: &[u8]) -> Option<Row> {
+    if name.len() > MAX_NAME {
+        return None;
+    }
     let index = starts.binary_search_by(|&start| compare_key(text, start, name)).ok().or_else(|| {
         let key = |index: &usize| row(text, starts, *index).key();
-        let families = (0..starts.len()).filter(|index| memchr::memchr2(b'*', b'#', key(index)).is_some());
+        let families = families.iter().map(|index| *index as usize);
         families.filter(|index| matches_family(key(index), name)).max_by_key(|index| key(index).len())
     })?;
     Some(read(text, starts, index))
@@ -104,12 +139,8 @@ fn find(text: &'static [u8], starts: &[u32], name: &[u8]) -> Option<Row> {
 fn read(text: &'static [u8], starts: &[u32], index: usize) -> Row {
     let row = row(text, starts, index);
     let field = |number| std::str::from_utf8(row.field(number)).unwrap_or_default();
-    let standing = match field(1) {
-        "honoured" => Standing::Honoured,
-        "told" => Standing::Told,
-        "refused" => Standing::Refused,
-        _ => Standing::Elsewhere,
-    };
+    let all = [Standing::Honoured, Standing::Told, Standing::Refused];
+    let standing = all.into_iter().find(|one| one.word() == row.field(1)).unwrap_or(Standing::Elsewhere);
     Row { name: field(0), standing, of: field(2), pool: field(3), idle: field(4) }
 }
 

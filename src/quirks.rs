@@ -64,6 +64,22 @@ quirks! {
         "an answer of FETCH_WORK that is only white space is accepted as a job without attributes", "s12";
     AnswerCutAccepted, "answer-cut-accepted",
         "an answer cut at PIPE_BUFFER_MAX counts, its cut last line too", "s12b, s14b";
+    PidnsExecFailureIsSuccess, "pidns-exec-failure-is-success",
+        "a job in a PID namespace whose program cannot be executed ends with exit code 0", "c40 026; vanilla_proc.cpp";
+    PidnsEvictedIsZero, "pidns-evicted-is-zero",
+        "a job in a PID namespace whose end was asked for is said to have ended with exit code 0", "c40 025; vanilla_proc.cpp";
+    PidnsInitOfLibexec, "pidns-init-of-libexec",
+        "USE_PID_NAMESPACES starts jobs through condor_pid_ns_init of LIBEXEC, whether it is there or not", "vanilla_proc.cpp";
+    TrackingWithoutRootFails, "tracking-without-root-fails",
+        "USE_GID_PROCESS_TRACKING without root ends the starter", "vanilla_proc.cpp";
+    PerJobNamespacesFails, "per-job-namespaces-fails",
+        "PER_JOB_NAMESPACES = false keeps jobs from being started wherever MOUNT_UNDER_SCRATCH maps anything", "daemon_core.cpp";
+    DiskUnwatched, "disk-unwatched",
+        "STARTD_ENFORCE_DISK_LIMITS limits nothing where there are no logical volumes", "c40 044; starter.cpp";
+    DedicatedAccountIgnored, "dedicated-account-ignored",
+        "without a shadow DEDICATED_EXECUTE_ACCOUNT_REGEXP is not looked at", "c40 045; jic_local.cpp";
+    NoJobNetworkingFails, "no-job-networking-fails",
+        "NO_JOB_NETWORKING without USE_PID_NAMESPACES ends the starter while the job runs on", "c40 041; daemon_core.cpp";
     OwnerIgnored, "owner-ignored",
         "as root the account is OsUser or User; Owner and SLOT<N>_USER are not looked at", "s28b; jic_local.cpp";
     DslotKeywordNoFallback, "dslot-keyword-no-fallback",
@@ -82,6 +98,8 @@ quirks! {
         "a quick drain lets jobs that no longer match START use up their retirement", "ResState.cpp";
     ShareNotANumber, "share-not-a-number",
         "a share in SLOT_TYPE_<n> that is no number is 0, raised to the least, without a word", "s31l";
+    SlotTypeUnmade, "slot-type-unmade",
+        "a slot type whose shares cannot be read makes no slot; only the log says so", "s31k, s31l";
     ExecuteEmptied, "execute-emptied",
         "a starting startd removes everything in EXECUTE, what is not HTCondor's too", "c35c";
     TypeAttrsHideSlotValues, "type-attrs-hide-slot-values",
@@ -112,6 +130,14 @@ quirks! {
         "timers end with their second: up to a second early or late, all of a second together", "s05, s14, s33; timer_manager.cpp";
     FetchDelayLowBits, "fetch-delay-low-bits",
         "of FetchWorkDelay the lower 32 bits count: 3,000,000,000 seconds are none", "Resource.cpp evalNextFetchWorkDelay";
+    HibernatePause, "hibernate-pause",
+        "a sleep state that the machine has not ends all jobs and stops the execution point for 10 s", "p85; ResMgr.cpp checkHibernate";
+    DrainExprDropped, "drain-expr-dropped",
+        "condor_drain drops a -check or -start that it cannot read, and drains all the same", "p70, p77; drain.cpp";
+    DrainStartUseless, "drain-start-useless",
+        "with -start a claim that is idle ends, and none is granted near the end of a drain", "p71, p71b; command.cpp, ResState.cpp";
+    ForceGracefulDead, "force-graceful-dead",
+        "an end that was peaceful at first and is to be graceful goes on peacefully", "p73e; ResState.cpp";
     DrainedSeenLate, "drained-seen-late",
         "what is to follow a drain follows when a drained slot is looked at next", "ResMgr.cpp";
     UndrainedKeepsActivity, "undrained-keeps-activity",
@@ -162,6 +188,8 @@ quirks! {
         ".machine.ad is empty for fetched jobs: no thread or GPU variables", "s01";
     SoftKillRemoveSignal, "soft-kill-remove-signal",
         "a soft kill for any reason sends RemoveKillSig where the job has it", "c12, c39; os_proc.cpp";
+    JavaSystemErrorAsZero, "java-system-error-as-zero",
+        "a java job that failed by a fault of the machine, or whose virtual machine was killed, is reported with ExitCode 0", "java_proc.cpp; c23 012, 013";
     MissedDeferralAsSignal, "missed-deferral-as-signal",
         "a missed DeferralTime without a shadow is reported as a death by signal 114", "s32b case 32";
     OutputAdAsCondor, "output-ad-as-condor",
@@ -194,6 +222,24 @@ quirks! {
         "ENVIRONMENT_FOR_Assigned<Res> puts the replacement in front of the whole id", "c36 m04; starter.cpp";
     NoExecuteCrashes, "no-execute-crashes",
         "an EXECUTE that is set to nothing: the starter dies of SIGSEGV", "c41 019";
+    JobIdLowBits, "job-id-low-bits",
+        "of ClusterId and ProcId the lower 32 bits count", "job_info_communicator.cpp";
+    MemoryHoldLost, "memory-hold-lost",
+        "without a shadow a job killed for its memory is not held; where the machine had no more, its starter ends without JOB_EXIT",
+        "vanilla_proc.cpp";
+    ProcessesUnlimited, "processes-unlimited",
+        "a job may make processes without end: its machine goes along", "vanilla_proc.cpp";
+    LimitsSilentlyLost, "limits-silently-lost",
+        "where no control group can be made jobs run without limits; only the log says so", "vanilla_proc.cpp";
+    SlotlessUnlimited, "slotless-unlimited",
+        "a job without a slot has no limits of memory and processors", "vanilla_proc.cpp";
+    GroupsUnfound, "groups-unfound",
+        "control groups are used only where version 2, or memory, cpu,cpuacct and freezer of version 1, stand in /sys/fs/cgroup",
+        "vanilla_proc.cpp; hasCgroupV2";
+    HooklessKeywordSilent, "hookless-keyword-silent",
+        "a keyword that no hook belongs to runs its jobs without hooks, and nobody is told", "HookClientMgr.cpp";
+    DockerEndUnforced, "docker-end-unforced",
+        "a container that docker does not end is waited for, however often its end is asked for", "docker_proc.cpp";
     JobAdUnwrittenRuns, "job-ad-unwritten-runs",
         "without space for .job.ad and .machine.ad the job runs without them", "c41 022";
     UnremovableScratchSilent, "unremovable-scratch-silent",

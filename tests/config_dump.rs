@@ -195,6 +195,22 @@ JOB_ROUTER_ENTRIES @=end
 }
 
 #[test]
+fn a_route_whose_condition_is_no_expression_is_looked_at_to_its_end() {
+    let config = "\
+JOB_ROUTER_ROUTE_NAMES = one
+JOB_ROUTER_ROUTE_one @=end
+  REQUIREMENTS RequestMemory > (8000
+  UNIVERSE grid
+  SETT Queue \"bigmem\"
+@end
+";
+    let all = findings(config);
+    for wanted in ["unbalanced:3:32", "transform:3:37", "command:5:3"] {
+        assert!(all.iter().any(|one| one == wanted), "{wanted} of {all:?}");
+    }
+}
+
+#[test]
 fn definitions_and_macros_without_effect_are_found() {
     let config = "\
 UPDATE_INTERVAL = 5
@@ -249,6 +265,14 @@ fn names_of_families_that_nobody_reads_are_found_with_what_was_meant() {
         ("JOB_TRANSFORMS_x = y", "did you mean JOB_TRANSFORM_x?"),
         ("SUBMIT_REQUIREMENTS_NAMES = x", "did you mean SUBMIT_REQUIREMENT_NAMES?"),
         ("STARTD_CRONJOBLIST = A", "did you mean STARTD_CRON_JOBLIST?"),
+        ("GROUP_NAMES = hep\nGROUP_QUOTA_hpe = 2\nGROUP_QUOTA_hep = 2", "did you mean GROUP_QUOTA_hep?"),
+        ("GROUP_NAMES = hep\nGROUP_QUTOA_hep = 2\nGROUP_QUOTA_hep = 2", "did you mean GROUP_QUOTA_hep?"),
+        ("GROUP_QUOTA_hep = 2", "add hep to GROUP_NAMES"),
+        (
+            "GROUP_NAMES = hep",
+            "'hep' has neither GROUP_QUOTA_hep nor GROUP_QUOTA_DYNAMIC_hep: its quota is 0",
+        ),
+        ("GROUP_NAMES = hep.lab\nGROUP_QUOTA_hep.lab = 2", "add hep to GROUP_NAMES"),
     ];
     for (config, wanted) in cases {
         let (out, err, status) = Place::new(&format!("{config}\n")).run(["lint"]);
@@ -259,7 +283,9 @@ fn names_of_families_that_nobody_reads_are_found_with_what_was_meant() {
                 JOB_ROUTER_SCHEDD2_SPOOL = /s\nALLOW_WRITE_COLLECTOR = *\nSEC_CLIENT_ENCRYPTION = REQUIRED\n\
                 MASTER_STARTD_BACKOFF_FACTOR = 2\nSTARTD_CRON_JOBLIST = A\nSTARTD_CRON_A_EXECUTABLE = /bin/true\n\
                 STARTD_CRON_A_RECONFIG_RERUN = true\nSCHEDD2 = $(SCHEDD)\nSCHEDD2_ARGS = -local-name two\n\
-                TWO.SPOOL = /two\nDAEMON_LIST = MASTER SCHEDD2\n";
+                TWO.SPOOL = /two\nDAEMON_LIST = MASTER SCHEDD2\nGROUP_NAMES = hep hep.lab\nGROUP_QUOTA_hep = 5\n\
+                GROUP_QUOTA_DYNAMIC_hep.lab = 0.5\nGROUP_ACCEPT_SURPLUS_hep.lab = true\nGROUP_ACCEPT_SURPLUS = false\n\
+                GROUP_QUOTA_ROUND_ROBIN_RATE = 2\nGROUP_PRIO_FACTOR_hep = 3\nGROUP_SORT_EXPR = 1\n";
     assert_eq!(findings(read), Vec::<String>::new());
 }
 
@@ -715,8 +741,12 @@ fn the_plural_of_a_parameter_is_no_slip_of_it() {
 #[test]
 fn here_says_that_a_number_is_another_than_the_default() {
     let (out, ..) =
-        Place::new("PID_SNAPSHOT_INTERVAL = 60\nNOT_RESPONDING_TIMEOUT = 3600\n").run(["lint", "--here"]);
-    assert!(out.contains("PID_SNAPSHOT_INTERVAL") && !out.contains("NOT_RESPONDING_TIMEOUT"), "{out}");
+        Place::new("STARTD_CLEANUP_REMINDER_TIMER_INTERVAL = 600\nNOT_RESPONDING_TIMEOUT = 3600\n")
+            .run(["lint", "--here"]);
+    assert!(
+        out.contains("STARTD_CLEANUP_REMINDER_TIMER_INTERVAL") && !out.contains("NOT_RESPONDING_TIMEOUT"),
+        "{out}"
+    );
 }
 
 #[test]
@@ -968,4 +998,68 @@ fn lint_of_a_log_shows_some_warnings_and_how_many_there_are() {
     assert_eq!(status, 1, "{}", said.len());
     assert!(said.contains("the first 100 of 5000 warnings are shown\n"), "{said}");
     assert_eq!(said.matches("obsolete use of ':'").count(), 100);
+}
+
+#[test]
+fn names_of_very_many_parts_or_bytes_are_looked_at_once() {
+    let long = "A".repeat(3_000_000);
+    let parts = "a.".repeat(1_000_000);
+    let place = Place::new(&format!("{parts}START = 1\n{long} = 1\n{long}_WINDOWS_{long} = 1\n"));
+    for words in [&["lint"][..], &["lint", "--here"]] {
+        let (out, err, status) = place.run(words);
+        assert!(status == 0 || status == 1, "{status} {out} {err}");
+        assert!(err.contains("3 settings read"), "{err}");
+    }
+}
+
+/// Effective values, for each daemon, with file, line and template.
+#[test]
+fn compare_tells_which_daemons_see_what_differently_and_why() {
+    let place = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(place.path().join(name), text).unwrap();
+    let base = "HOURS = 3600\nPREEMPT = (time() - JobStart) > $(HOURS)\nSPOOL = /a\nLOG = /log\nEMPTY = 1\n";
+    write("a", base);
+    write("b", &base.replace("3600", "(60 * 60)"));
+    write(
+        "c",
+        &format!("{base}use POLICY : Always_Run_Jobs\nSCHEDD.SPOOL = /b\nSTARTD.LOG = /log\nEMPTY =\n"),
+    );
+    write("d", "if version >\n");
+    let run = |words: &[&str]| {
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_htc-config-dump"))
+            .args(["compare", "--no-env"])
+            .args(words)
+            .current_dir(place.path())
+            .env_clear()
+            .output()
+            .unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        (output.status.code(), text(output.stdout), text(output.stderr))
+    };
+    let (status, told, stderr) = run(&["a", "c"]);
+    assert_eq!((status, stderr.as_str()), (Some(1), ""), "{told}");
+    for wanted in [
+        "PREEMPT  (all daemons)\n    - (time() - JobStart) > 3600  [a, line 2]\n    + False  [c, line 6, use POLICY:ALWAYS_RUN_JOBS+",
+        "SPOOL  (SCHEDD)\n    - /a  [a, line 3]\n    + /b  [c, line 7]\n",
+        "EMPTY  (all daemons)\n    - 1  [a, line 5]\n    + empty  [c, line 9]\n",
+    ] {
+        assert!(told.contains(wanted), "{wanted}\n{told}");
+    }
+    assert!(!told.contains("LOG  ("), "{told}");
+    // What a value is made of counts where it makes another value.
+    let (_, told, _) = run(&["a", "b", "--subsystem", "STARTD"]);
+    assert!(told.contains("PREEMPT  (STARTD)\n    - (time() - JobStart) > 3600  [a, line 2]\n    + (time() - JobStart) > (60 * 60)"), "{told}");
+    let (status, told, _) = run(&["a", "a"]);
+    assert!(status == Some(0) && told.starts_with("a and a come to the same; "), "{status:?} {told}");
+    let (_, told, _) = run(&["a", "c", "--json"]);
+    let all: serde_json::Value = serde_json::from_str(&told).unwrap();
+    let spool = all.as_array().unwrap().iter().find(|it| it["name"] == "SPOOL").unwrap();
+    assert_eq!(
+        (spool["daemons"].to_string(), spool["after"]["value"].as_str()),
+        ("[\"SCHEDD\"]".into(), Some("/b"))
+    );
+    for (file, said) in [("nowhere", "'nowhere'"), ("d", "'d'")] {
+        let (status, told, stderr) = run(&["a", file]);
+        assert!(status == Some(3) && told.is_empty() && stderr.contains(said), "{file}: {stderr}");
+    }
 }

@@ -1,6 +1,7 @@
 //! Man pages and completions that are checked in are those that the programs' command lines give.
 
 #![cfg(feature = "cli")]
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -76,6 +77,61 @@ fn letters(text: &str) -> String {
         .chars()
         .filter(|c| c.is_ascii_alphanumeric())
         .collect()
+}
+
+/// The page of a verb, the program's own where it tells of its verbs, or the one that its page leads to.
+fn page_of(program: &str, verb: &str) -> String {
+    let read = |name: &str| fs::read_to_string(root().join("man").join(name));
+    let page = read(&format!("{program}-{verb}.1")).or_else(|_| read(&format!("{program}.1"))).unwrap();
+    match page.strip_prefix(".so man1/") {
+        Some(other) => read(other.trim_end()).unwrap(),
+        None => page,
+    }
+}
+
+#[test]
+fn every_option_of_a_verb_stands_on_one_page_that_the_verb_leads_to() {
+    for program in PROGRAMS {
+        let command = (program.command)();
+        for verb in command.get_subcommands() {
+            let page = letters(&page_of(program.name, verb.get_name()));
+            let options = verb.get_arguments().filter(|arg| !arg.is_hide_set() && !arg.is_positional());
+            for option in options.filter(|arg| !matches!(arg.get_id().as_str(), "help" | "help-all")) {
+                let help = option.get_long_help().or_else(|| option.get_help()).unwrap().to_string();
+                assert!(
+                    page.contains(&letters(&help)),
+                    "{} {}: --{}",
+                    program.name,
+                    verb.get_name(),
+                    option.get_id()
+                );
+            }
+        }
+        let longest = fs::read_to_string(root().join(format!("man/{}.1", program.name))).unwrap();
+        assert!(longest.lines().count() < 500, "{}: {} lines", program.name, longest.lines().count());
+    }
+}
+
+#[test]
+fn man_finds_no_fault_with_the_pages() {
+    let mut pages = BTreeSet::new();
+    present(&root().join("man"), &mut pages);
+    for page in pages {
+        let called = std::process::Command::new("man")
+            .args(["--warnings", "-E", "UTF-8", "-l", "-Tutf8", "-Z"])
+            .arg(root().join(&page))
+            .current_dir(root().join("man"))
+            .env("MANWIDTH", "100")
+            .output();
+        let Ok(output) = called else {
+            println!("skipped: man is not there");
+            return;
+        };
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        // A page that is but a link is looked for where pages are installed.
+        let link = fs::read_to_string(root().join(&page)).unwrap().starts_with(".so ");
+        assert!(link || said.trim().is_empty(), "{}: {said}", page.display());
+    }
 }
 
 #[test]

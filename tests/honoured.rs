@@ -10,21 +10,13 @@ use std::path::Path;
 use htc_hooks::honoured::{self, Row, Standing, attribute, attributes, parameter, parameters};
 
 /// Read, and yet not done: only whether the value is a good one is looked at, since a bad one ends a daemon of 25.14.
-const CHECKED: [&str; 6] = [
-    "ENCRYPT_EXECUTE_DIRECTORY",
-    "NO_JOB_NETWORKING",
-    "PID_SNAPSHOT_INTERVAL",
-    "STARTER_UPDATE_INTERVAL_TIMESLICE",
-    "USE_GID_PROCESS_TRACKING",
-    "USE_PID_NAMESPACES",
-];
+const CHECKED: [&str; 2] = ["ENCRYPT_EXECUTE_DIRECTORY", "STARTER_UPDATE_INTERVAL_TIMESLICE"];
 
 /// Read, and yet not done: they stand in the ads of slots, where other expressions may refer to them.
-const PUBLISHED: [&str; 4] =
-    ["HIBERNATE", "PERIODIC_CHECKPOINT", "STARTD_REHOME_ALLOW_REBOOT", "Unhibernate"];
+const PUBLISHED: [&str; 3] = ["PERIODIC_CHECKPOINT", "STARTD_REHOME_ALLOW_REBOOT", "Unhibernate"];
 
-/// Words of the code that are names of parameters by chance.
-const WORDS: [&str; 1] = ["JOB_ROUTER"];
+/// Words of the code that are names of parameters by chance, or were names of some in older versions.
+const WORDS: [&str; 2] = ["JOB_ROUTER", "NAMED_CHROOT"];
 
 /// Names that the code reads of ads only, and that are parameters by chance.
 const OF_ADS: [&str; 1] = ["Requirements"];

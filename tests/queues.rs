@@ -262,4 +262,11 @@ fn a_lost_host_gives_its_jobs_back() {
     assert!(told.contains("lease lost: 2"), "{told}");
     assert!(!told.contains("late end"), "{told}");
     assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 0, "something is left behind");
+    // What the starters of the lost host had written down went with it.
+    let ours = place.path().to_str().unwrap();
+    for entry in std::fs::read_dir("/run/htc-hooks").into_iter().flatten().flatten() {
+        let text = std::fs::read(entry.path()).unwrap_or_default();
+        let path = entry.path();
+        assert!(!String::from_utf8_lossy(&text).contains(ours), "'{}' is left behind", path.display());
+    }
 }

@@ -11,7 +11,8 @@ use htc_hooks::os::RealWorld;
 use htc_hooks::quirks::Quirks;
 use htc_hooks::router::{Knobs, RouteTable, Router};
 use htc_hooks::runner::hook_environment::{ConfigChoice, DaemonEnvironment};
-use htc_hooks::runner::router::{Options, Point, Scenario, Until, run, simulate};
+use htc_hooks::runner::router::{Course, Options, Point, Until, run, simulate};
+use htc_hooks::runner::simulate::{Scenario, Workload};
 use htc_hooks::time::Now;
 use htc_hooks::world::World;
 
@@ -147,8 +148,8 @@ fn limits_hold_over_time_and_failures_slow_a_route_down() {
     let config = config(place.path(), &text);
     let world = RealWorld::new();
     let scenario = |fail: u32| -> Scenario {
-        toml::from_str(&format!(
-            "duration = 3000\n[[jobs]]\ncount = 400\nad = \"WantRoute = true\"\nwait = 20\nrun = 60\nfail = {fail}\n"
+        Scenario::read(&format!(
+            "start = '@0'\nduration = 3000\n[[jobs]]\ncount = 400\nad = \"WantRoute = true\"\nwait = 20\nrun = 60\nfail = {fail}\n"
         ))
         .unwrap()
     };
@@ -156,7 +157,17 @@ fn limits_hold_over_time_and_failures_slow_a_route_down() {
         let mut points = Vec::new();
         let router = router(&config, Now::at_epoch(0));
         let note = &mut |point: &Point| points.push(point.clone());
-        simulate(&scenario(fail), router, &config.view(&world), &world, note, &mut |_, _| {}).unwrap();
+        let (scenario, view) = (scenario(fail), config.view(&world));
+        let open = &mut |_: &Path| Err(std::io::ErrorKind::NotFound.into());
+        let jobs = Workload::new(&scenario, 0, None, &world, open).unwrap();
+        let course = Course { scenario: &scenario, jobs, start: 0, view: &view, world: &world };
+        let totals = simulate(course, router, note, &mut |_, _| {}).unwrap();
+        // What is summed up is what was seen.
+        let last = points.last().unwrap();
+        assert_eq!((totals.came, totals.waiting), (400, last.waiting as u64));
+        assert_eq!((totals.finished, totals.failed), (last.finished as u64, last.failed as u64));
+        assert_eq!(totals.routes[0].most, points.iter().map(|point| point.routes[0].jobs).max().unwrap());
+        assert!(totals.routes[0].routed >= totals.finished + totals.failed, "{totals:?}");
         points
     };
     let well = play(0);

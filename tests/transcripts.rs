@@ -8,6 +8,7 @@
 #[path = "harness/mod.rs"]
 mod harness;
 
+use std::ffi::OsStr;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -18,7 +19,7 @@ use harness::transcript::exceptions::Exceptions;
 use harness::transcript::not_done::List;
 use harness::transcript::outcome::{Outcome, total};
 use harness::transcript::subject::Subject;
-use harness::transcript::{Options, processes, replay, report};
+use harness::transcript::{Options, listed_in_vain, processes, replay, report};
 
 /// Recordings that no clock decides: layouts of slots and their ads, policy in virtual time, the starter by hand, lives of
 /// routed jobs.
@@ -46,13 +47,22 @@ fn recordings_that_no_clock_decides_are_reproduced() {
     assert!(report(&outcomes), "differences from the recordings, or some could not be played, see above");
     let excused = total(&outcomes).values.excused_percent();
     assert!(excused < EXCUSED_PERCENT, "{excused:.2} % of the attributes are excused");
+    let here = outcomes.iter().zip(&directories).filter(|(outcome, _)| outcome.not_here.is_none());
+    let played: Vec<Subject> = here.map(|(_, directory)| Subject::of(directory)).collect();
+    let idle = Exceptions::load().expect("the list").idle(&played);
+    assert!(idle.is_empty(), "exceptions that nothing needs any more: {idle:#?}");
 }
 
 /// A copy of a recording, in a directory of another name.
 fn copy(name: &str, to: &Path) -> Option<PathBuf> {
     let from = recordings(&[name])?.into_iter().next()?;
-    let copied = Command::new("cp").arg("-r").args([&from, to]).status();
-    assert!(copied.is_ok_and(|status| status.success()), "cp {}", from.display());
+    let done = |program: &str, words: &[&OsStr]| {
+        let status = Command::new(program).args(words).status();
+        assert!(status.is_ok_and(|status| status.success()), "{program} {}", from.display());
+    };
+    done("cp", &["-r".as_ref(), from.as_os_str(), to.as_os_str()]);
+    // Recordings may be read-only, and their copy is changed and removed.
+    done("chmod", &["-R".as_ref(), "u+w".as_ref(), to.as_os_str()]);
     Some(from)
 }
 
@@ -117,7 +127,7 @@ fn one_changed_answer_of_a_case_or_of_a_slot_is_the_one_difference() {
     }
 }
 
-/// Every title in a list is that of a recording. (Cases are looked for when their recording is played.)
+/// Every title in a list is that of a recording, and every case is one that its recording has, also of those that are not played here.
 #[test]
 fn what_the_lists_name_is_there() {
     let Some(directories) = recordings(&["s", "c", "p", "r"]) else {
@@ -132,6 +142,9 @@ fn what_the_lists_name_is_there() {
     let listed = listed.chain(exceptions.titles()).chain(attempts.titles());
     let unknown: Vec<&str> = listed.filter(|title| !titles.iter().any(|known| known == title)).collect();
     assert!(unknown.is_empty(), "no recordings of these titles: {unknown:#?}");
+    let in_vain = directories.iter().map(|directory| listed_in_vain(directory).expect("a recording"));
+    let in_vain: Vec<String> = in_vain.flatten().map(|difference| difference.to_string()).collect();
+    assert!(in_vain.is_empty(), "no such cases: {in_vain:#?}");
 }
 
 /// A starter that is killed leaves its job, suspended perhaps: the replay ends and tells it (c12, `suspend-at-exec`).

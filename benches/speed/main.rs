@@ -1,17 +1,18 @@
 //! The speed of the programs in one table: streams of ads in times of `grep -c '^Owner = "a'` on the same file, starts in times
-//! of `/bin/true`.
+//! of `/bin/true`, memory in MB, each beside its goal.
 //!
 //! `cargo bench --bench speed`; `HTC_BENCH_ADS` changes the number of ads, `HTC_BENCH_ONLY` picks rows by a part of their
 //! name, `HTC_BENCH_DIR` names a directory where the data stay.
 //!
-//! What is compared runs by turns, and the figures are medians: of processor time, as another one's work on the machine adds nothing
-//! to that, and of elapsed time where cores are compared.
+//! What is compared runs by turns, and the figures are medians of the ratios of the turns: of processor time, as another one's work
+//! on the machine adds little to that, and of elapsed time where cores are compared.
 
 #![allow(clippy::print_stdout, reason = "a benchmark reports to people")]
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot run fails")]
 
 mod ads;
 
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -54,6 +55,9 @@ const PROGRAMS: [(&str, &str); 7] = [
 ];
 
 fn main() {
+    if let Some(words) = std::env::var_os("HTC_BENCH_PEAK").map(|_| std::env::args_os().skip(1)) {
+        return peak(&words.collect::<Vec<_>>());
+    }
     // `cargo test` runs benchmarks too; there a few ads are enough to see that it works.
     let testing = !std::env::args().any(|word| word == "--bench");
     let wanted = std::env::var("HTC_BENCH_ADS").ok().and_then(|text| text.parse().ok());
@@ -64,6 +68,7 @@ fn main() {
     let only = std::env::var("HTC_BENCH_ONLY").unwrap_or_default();
     let table = Table { place, only, rounds: if testing { 1 } else { 7 } };
     table.prepare(count);
+    println!("{:<58} {:>10} {:>10} {:>9} {:>6}", "work", "ours", "theirs", "measured", "goal");
     table.streams();
     table.starts();
 }
@@ -117,21 +122,28 @@ impl Table<'_> {
             let rules = ["-rules", "rules", data];
             let grep =
                 Job { program: Path::new("grep"), words: &["-c", "^Owner = \"a", data], one_core: true };
-            self.row(&format!("{data}: filter"), alone(eval, &filter), &grep);
+            let goal = if data == "alike" { 2.0 } else { 3.0 };
+            self.row(&format!("{data}: filter"), goal, &alone(eval, &filter), &grep);
             self.cores(&format!("{data}: filter"), eval, &filter);
-            self.row(&format!("{data}: filter as condor_q"), alone(&queue, &q), &grep);
-            self.row(&format!("{data}: -jsonl"), alone(eval, &jsonl), &grep);
-            self.row(&format!("{data}: transform"), alone(&transform, &rules), &grep);
+            let strict =
+                ["-ads", data, "--strict-input", "-constraint", CONSTRAINT, "-af", "ClusterId", "Owner"];
+            self.cores(&format!("{data}: filter, --strict-input"), eval, &strict);
+            self.row(&format!("{data}: filter as condor_q"), 3.0, &alone(&queue, &q), &grep);
+            self.row(&format!("{data}: -jsonl"), 7.0, &alone(eval, &jsonl), &grep);
+            self.row(&format!("{data}: transform"), f64::NAN, &alone(&transform, &rules), &grep);
             self.cores(&format!("{data}: transform"), &transform, &rules);
-            for (name, words, ours) in
-                [("condor_q", &q[..], &queue), ("condor_transform_ads", &rules[..], &transform)]
+            for (name, program, words) in
+                [("filter", eval, &filter[..]), ("-jsonl", eval, &jsonl), ("transform", &transform, &rules)]
             {
+                self.memory(&format!("{data}: {name}"), program, words);
+            }
+            for (name, goal, words, ours) in [
+                ("condor_q", f64::NAN, &q[..], &queue),
+                ("condor_transform_ads", 1.0 / 12.0, &rules[..], &transform),
+            ] {
                 if let Some(theirs) = on_path(name) {
-                    self.row(
-                        &format!("{data}: {name}, the reference's by ours"),
-                        alone(&theirs, words),
-                        &alone(ours, words),
-                    );
+                    let name = format!("{data}: {name}, by the reference's");
+                    self.row(&name, goal, &alone(ours, words), &alone(&theirs, words));
                 }
             }
         }
@@ -140,27 +152,41 @@ impl Table<'_> {
     fn starts(&self) {
         let none = Job { program: Path::new("/bin/true"), words: &[], one_core: true };
         let dump = Path::new(PROGRAMS[1].1);
-        let start = |what: &str, program, words| {
+        let start = |what: &str, goal, program, words| {
             let table = Table { rounds: self.rounds * 20, only: self.only.clone(), ..*self };
-            table.row(&format!("start: {what}"), Job { program, words, one_core: true }, &none);
+            table.row(&format!("start: {what}"), goal, &Job { program, words, one_core: true }, &none);
         };
-        start("dump of all parameters", dump, &["dump"]);
-        start("one value", dump, &["LOG"]);
+        start("dump of all parameters", 2.5, dump, &["--dump"]);
+        start("one value", 1.8, dump, &["LOG"]);
         for (name, program) in &PROGRAMS {
-            start(&format!("{name} --version"), Path::new(program), &["--version"]);
+            start(&format!("{name} --version"), 1.6, Path::new(program), &["--version"]);
         }
     }
 
     /// A row: what one takes in times of another, run by turns.
-    fn row(&self, name: &str, job: Job<'_>, yardstick: &Job<'_>) {
+    fn row(&self, name: &str, goal: f64, job: &Job<'_>, yardstick: &Job<'_>) {
         if !name.contains(&self.only) {
             return;
         }
         let runs: Vec<(Took, Took)> =
-            (0..self.rounds).map(|_| (self.run(yardstick), self.run(&job))).collect();
-        let yardstick = median(runs.iter().map(|run| run.0.processor));
+            (0..self.rounds).map(|_| (self.run(yardstick), self.run(job))).collect();
+        let theirs = median(runs.iter().map(|run| run.0.processor));
         let ours = median(runs.iter().map(|run| run.1.processor));
-        println!("{name:<50} {ours:>10.2?} {yardstick:>10.2?} {:>6.2} times", ratio(ours, yardstick));
+        let times = median(runs.iter().map(|run| ratio(run.1.processor, run.0.processor)));
+        tell(name, &format!("{ours:.2?}"), &format!("{theirs:.2?}"), times, goal);
+    }
+
+    /// A row: the most memory that it takes with two threads, in MB.
+    fn memory(&self, name: &str, program: &Path, words: &[&str]) {
+        let name = format!("{name}, memory of two threads in MB");
+        if !name.contains(&self.only) {
+            return;
+        }
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.arg(program).args(words).env("HTC_BENCH_PEAK", "1");
+        let output = self.at_its_place(&mut command).stdout(Stdio::piped()).output().unwrap();
+        let kilobytes: f64 = String::from_utf8(output.stdout).unwrap().trim().parse().unwrap();
+        tell(&name, "", "", kilobytes / 1024.0, 40.0);
     }
 
     /// A row: how much of twice the speed it has on two cores.
@@ -178,14 +204,12 @@ impl Table<'_> {
             assert_eq!(fs::read(self.place.join("out")).unwrap(), alone, "the outputs differ");
         }
         let elapsed = |runs: &[Took]| median(runs.iter().map(|took| took.elapsed));
-        let processor = |runs: &[Took]| median(runs.iter().map(|took| took.processor));
-        println!(
-            "{name:<50} {:>10.2?} {:>10.2?} {:>6.2} of linear; {:.2} times the processor time",
-            elapsed(&twos),
-            elapsed(&ones),
-            ratio(elapsed(&ones), elapsed(&twos)) / 2.0,
-            ratio(processor(&twos), processor(&ones))
-        );
+        let pairs = || ones.iter().zip(&twos);
+        let linear = median(pairs().map(|(one, two)| ratio(one.elapsed, two.elapsed) / 2.0));
+        let (ours, theirs) = (format!("{:.2?}", elapsed(&twos)), format!("{:.2?}", elapsed(&ones)));
+        tell(&format!("{name}, of linear"), &ours, &theirs, linear, 0.8);
+        let more = median(pairs().map(|(one, two)| ratio(two.processor, one.processor)));
+        tell(&format!("{name}, processor time by one's"), "", "", more, f64::NAN);
     }
 
     fn run(&self, job: &Job<'_>) -> Took {
@@ -193,17 +217,34 @@ impl Table<'_> {
         (0..if job.one_core { 1 } else { 2 }).for_each(|core| cores.set(core).unwrap());
         sched_setaffinity(Pid::from_raw(0), &cores).unwrap();
         let mut command = Command::new(job.program);
-        command
-            .args(job.words)
-            .current_dir(self.place)
-            .env("CONDOR_CONFIG", self.place.join("condor_config"))
-            .stdin(Stdio::null())
-            .stderr(Stdio::null())
-            .stdout(File::create(self.place.join("out")).unwrap());
+        self.at_its_place(&mut command).args(job.words);
         let (before, start) = (of_children(), Instant::now());
         command.spawn().unwrap().wait().unwrap();
         Took { processor: of_children() - before, elapsed: start.elapsed() }
     }
+
+    /// Has a command run where the data are.
+    fn at_its_place<'c>(&self, command: &'c mut Command) -> &'c mut Command {
+        command
+            .current_dir(self.place)
+            .env("CONDOR_CONFIG", self.place.join("condor_config"))
+            .stdin(Stdio::null())
+            .stderr(Stdio::null())
+            .stdout(File::create(self.place.join("out")).unwrap())
+    }
+}
+
+/// Prints a row.
+fn tell(name: &str, ours: &str, theirs: &str, measured: f64, goal: f64) {
+    let goal = if goal.is_nan() { String::new() } else { format!("{goal:.2}") };
+    println!("{name:<58} {ours:>10} {theirs:>10} {measured:>9.2} {goal:>6}");
+}
+
+/// Runs a command line and prints the most memory that it took, in KiB. A process of its own, as the most of all children is told.
+fn peak(words: &[OsString]) {
+    let (program, words) = words.split_first().unwrap();
+    Command::new(program).args(words).stdout(Stdio::null()).status().unwrap();
+    println!("{}", getrusage(UsageWho::RUSAGE_CHILDREN).unwrap().max_rss());
 }
 
 /// Processor time of all children that have ended.
@@ -218,10 +259,10 @@ fn ratio(a: Duration, b: Duration) -> f64 {
     a.as_secs_f64() / b.as_secs_f64()
 }
 
-fn median(times: impl Iterator<Item = Duration>) -> Duration {
-    let mut times: Vec<Duration> = times.collect();
-    times.sort_unstable();
-    times[times.len() / 2]
+fn median<T: PartialOrd + Copy>(all: impl Iterator<Item = T>) -> T {
+    let mut all: Vec<T> = all.collect();
+    all.sort_unstable_by(|a, b| a.partial_cmp(b).unwrap());
+    all[all.len() / 2]
 }
 
 fn on_path(name: &str) -> Option<PathBuf> {

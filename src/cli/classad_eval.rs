@@ -2,6 +2,7 @@
 
 mod ads;
 mod ask;
+mod count_by;
 mod explanation;
 mod manual;
 mod operands;
@@ -11,6 +12,7 @@ mod pairs;
 mod results;
 mod stream;
 mod tool;
+mod unknown;
 
 use clap::{ArgMatches, FromArgMatches};
 
@@ -23,7 +25,7 @@ const NAME: &str = "htc-classad-eval";
 pub const PROGRAM: Program = Program {
     name: NAME,
     command: || {
-        let rare = ["color", "now", "seed", "strict_input"];
+        let rare = ["color", "now", "seed", "strict_input", "attributes"];
         let command = command::<Cli>(NAME, &manual::MANUAL);
         let command = command.mut_arg("ads", |arg| arg.help_heading("Stream"));
         rare.iter().fold(command, |command, id| command.mut_arg(id, |arg| arg.hide_short_help(true)))

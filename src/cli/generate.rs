@@ -3,10 +3,9 @@
 use std::io;
 use std::path::PathBuf;
 
-use clap_complete::Shell;
-
 use super::PROGRAMS;
-use super::common::man_page;
+use super::common::{man_page, verb_pages};
+use super::complete::SHELLS;
 
 /// All generated files: path below the package, content.
 ///
@@ -16,16 +15,14 @@ pub fn files() -> io::Result<Vec<(PathBuf, Vec<u8>)>> {
     let mut files = Vec::new();
     for program in PROGRAMS {
         files.push((PathBuf::from(format!("man/{}.1", program.name)), man_page(program)?));
-        for (shell, directory) in [(Shell::Bash, "bash"), (Shell::Zsh, "zsh"), (Shell::Fish, "fish")] {
-            let mut command = (program.command)();
-            let mut text = Vec::new();
-            clap_complete::generate(shell, &mut command, program.name, &mut text);
-            let name = match shell {
-                Shell::Bash => program.name.to_owned(),
-                Shell::Zsh => format!("_{}", program.name),
-                _ => format!("{}.fish", program.name),
-            };
-            files.push((PathBuf::from(format!("completions/{directory}/{name}")), text));
+        for (name, page) in verb_pages(program)? {
+            files.push((PathBuf::from(format!("man/{name}.1")), page));
+        }
+        let function = program.name.replace('-', "_");
+        for shell in &SHELLS {
+            let named = |text: &str| text.replace("@PROGRAM@", program.name).replace("@FUNCTION@", &function);
+            let path = format!("completions/{}/{}", shell.directory, named(shell.file));
+            files.push((PathBuf::from(path), named(shell.script).into_bytes()));
         }
     }
     files.push((PathBuf::from("man/htc-scenario.5"), super::slot_run::SCENARIO_PAGE.as_bytes().to_vec()));

@@ -7,6 +7,7 @@ mod cron_play;
 mod fuzz;
 mod init;
 mod manual;
+mod many;
 mod one;
 mod options;
 mod queue;
@@ -29,6 +30,7 @@ mod variables;
 use clap::{ArgMatches, FromArgMatches, Parser, Subcommand};
 
 use self::options::{One, Shared};
+pub(super) use self::setup::told;
 use super::common::{Problem, Program, Session, Status, command};
 use crate::hook::HookType;
 use crate::hook::cron_job::CronManager;
@@ -144,7 +146,7 @@ fn run(matches: &ArgMatches, session: &Session) -> anyhow::Result<Status> {
         Verb::Benchmark(args) => cron::run(&shared, CronManager::Benchmarks, args, session),
         Verb::ScheddCron(args) => cron::run(&shared, CronManager::Schedd, args, session),
         Verb::Run(args) => suites::run(&shared, args, session),
-        Verb::Init(args) => init::init(args),
+        Verb::Init(args) => shared.output.is_text("init").and_then(|()| init::init(args)),
         Verb::Record(args) => recorder::run(args, session),
         Verb::Replay(args) => replayer::run(&shared, args, session),
         Verb::Queue(args) => queue::run(&shared, args, session),

@@ -6,6 +6,7 @@
 pub mod classad_eval;
 pub mod common;
 pub mod compat;
+mod complete;
 pub mod config_dump;
 pub mod generate;
 pub mod hook_test;

@@ -2,8 +2,10 @@
 
 mod ads;
 mod control;
+mod decided;
 mod doctor;
 mod explain;
+mod explain_cron;
 mod load;
 mod manual;
 mod options;
@@ -14,6 +16,7 @@ mod simulate_picture;
 mod simulate_report;
 mod simulate_why;
 mod starter_config;
+mod status;
 
 use clap::{ArgMatches, FromArgMatches};
 
@@ -46,6 +49,6 @@ fn run(matches: &ArgMatches, session: &Session) -> anyhow::Result<Status> {
         Some(Verb::Doctor) => doctor::doctor(&cli),
         Some(Verb::Simulate(arguments)) => simulate::simulate(&cli, session, arguments),
         Some(Verb::Explain(arguments)) => explain::explain(&cli, session, arguments),
-        Some(verb) => control::control(&cli, verb),
+        Some(verb) => control::control(&cli, verb, session),
     }
 }

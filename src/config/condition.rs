@@ -6,10 +6,11 @@ use bstr::{BStr, BString};
 
 use crate::config::evaluate;
 use crate::config::expand::{self, ExpandError, MacroSource, Message};
-use crate::config::template::{self, is_space, trim_end, trim_start};
+use crate::config::template;
 use crate::config::version;
 use crate::text::caseless;
 use crate::text::number::real_prefix;
+use crate::text::space::{is_space, trim_end, trim_start};
 use crate::world::World;
 
 /// How many `if`s may be open at once.

@@ -10,9 +10,9 @@ use std::sync::OnceLock;
 
 use bstr::{BStr, BString, ByteSlice};
 
-use crate::config::template::trim;
 use crate::text::caseless;
 use crate::text::number::integer_prefix;
+use crate::text::space::trim;
 use crate::world::World;
 
 mod address;

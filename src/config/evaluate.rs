@@ -4,9 +4,9 @@
 use bstr::BString;
 
 use crate::classad::{ClassAd, Context, Dialect, Expr, Value};
-use crate::config::template::{trim, trim_end};
 use crate::text::caseless;
 use crate::text::number::{integer_prefix, real_prefix};
+use crate::text::space::{trim, trim_end};
 use crate::world::World;
 
 /// A whole number: digits with white space around them, else an expression that gives an integer, a real (cut) or a

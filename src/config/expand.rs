@@ -359,6 +359,26 @@ impl<'a> Expander<'a> {
         Err(ExpandError { kind: ExpandErrorKind::Cycle, chain })
     }
 
+    /// Goes into a reference: the name that is looked up, if it is a plain one. What functions look up is inside of everything
+    /// that surrounds them.
+    fn enter(
+        &mut self,
+        found: &Reference,
+        text: &[u8],
+        regions: &Regions,
+    ) -> Result<Option<BString>, ExpandError> {
+        match found.function {
+            Function::Plain => {
+                let (name, _) = found.name_and_default(text);
+                self.check_cycle(name, regions)?;
+                return Ok(Some(name.into()));
+            }
+            Function::Env => {}
+            _ => self.chain.extend(regions.names().cloned()),
+        }
+        Ok(None)
+    }
+
     /// Expands as ordinary values are: always the leftmost reference of the whole text.
     pub(crate) fn file(&mut self, text: &[u8]) -> Result<BString, ExpandError> {
         if memchr::memchr(b'$', text).is_none() {
@@ -395,17 +415,8 @@ impl<'a> Expander<'a> {
             let (start, tail) = (done.len() + found.dollar, rest.text().len() - found.end);
             regions.around(start, tail);
 
-            let mut name = None;
-            if found.function == Function::Plain {
-                let (looked_up, _) = found.name_and_default(rest.text());
-                self.check_cycle(looked_up, &regions)?;
-                name = Some(BString::from(looked_up));
-            }
-            // What functions look up is inside of everything that surrounds them.
             let outer = self.chain.len();
-            if !matches!(found.function, Function::Plain | Function::Env) {
-                self.chain.extend(regions.names().cloned());
-            }
+            let name = self.enter(&found, rest.text(), &regions)?;
             let value = functions::file_value(self, rest.text(), &found)?;
             self.chain.truncate(outer);
             let reference = &rest.text()[found.dollar..found.end];
@@ -442,16 +453,8 @@ impl<'a> Expander<'a> {
             };
             let (start, tail) = (found.dollar, text.len() - found.end);
             regions.around(start, tail);
-            let mut name = None;
-            if found.function == Function::Plain {
-                let (looked_up, _) = found.name_and_default(&text);
-                self.check_cycle(looked_up, &regions)?;
-                name = Some(BString::from(looked_up));
-            }
             let outer = self.chain.len();
-            if !matches!(found.function, Function::Plain | Function::Env) {
-                self.chain.extend(regions.names().cloned());
-            }
+            let name = self.enter(&found, &text, &regions)?;
             let value = functions::text_value(self, &text, &found)?;
             self.chain.truncate(outer);
             let value = match value {

@@ -12,10 +12,10 @@ use crate::config::expand::{ExpandError, Expander, Mode};
 use crate::config::filename;
 use crate::config::format::{Conversion, Format};
 use crate::config::reference::{Function, Reference};
-use crate::config::template::{is_space, trim};
 use crate::text::list;
 use crate::text::number::integer_prefix;
 use crate::text::printf::Spec;
+use crate::text::space::{is_space, trim};
 
 type Expanded<'t> = Result<Cow<'t, [u8]>, ExpandError>;
 

@@ -6,8 +6,8 @@
 
 use std::borrow::Cow;
 
-use crate::config::template::{is_space, trim_start};
 use crate::text::Span;
+use crate::text::space::{is_space, trim_start};
 
 /// One logical line: a statement with its continuations joined.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use bstr::ByteSlice;
 use crate::config::defaults::{self, ParameterType};
 use crate::config::{Entry, View};
 use crate::honoured::{self, Row, Standing};
-use crate::text::caseless;
+use crate::text::{bare_name, caseless};
 
 /// A parameter that is set and not done here.
 #[derive(Clone, Copy, Debug)]
@@ -76,7 +76,7 @@ impl<'a> NotDone<'a> {
 
 /// Whether a setting asks for something else than its default.
 fn changes(view: &View<'_>, entry: &Entry) -> bool {
-    let name = entry.name.rsplit(|&b| b == b'.').next().unwrap_or_default();
+    let name = bare_name(&entry.name);
     let Ok(value) = view.expand_raw(&entry.name, entry.raw()) else { return true };
     let parameter = defaults::find(name);
     let default = parameter.and_then(|parameter| view.expand_raw(name, &parameter.default()).ok());

@@ -11,7 +11,7 @@ use crate::config::lines::{CommentMode, LogicalLine, LogicalLines};
 use crate::config::load::{ErrorPlace, Loader, Stop};
 use crate::config::macro_set::{Found, MacroSet, Place, SourceId, Who};
 use crate::config::statement::{self, Keyword, NoOperator, Operator, Split};
-use crate::config::template::is_space;
+use crate::text::space::is_space;
 use crate::text::{Span, caseless};
 use crate::world::World;
 

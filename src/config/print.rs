@@ -3,37 +3,37 @@
 //! The reference's own `-writeconfig` always ends its blocks with `@end` and puts values down as they are; a value that
 //! ends in a blank or a backslash, or a block with a line `@end`, does not come back.
 
-use bstr::BString;
-
 use crate::config::statement;
-use crate::config::template::is_space;
+use crate::text::space::is_space;
 
-/// The statement that gives `name` this raw value, newline included. `None` if no statement can: the name is none, or
+/// Appends the statement that gives `name` this raw value, newline included; false if no statement can: the name is none, or
 /// the value was never written in a file (a newline from the environment beside blanks or empty lines).
-pub fn statement(name: &[u8], raw: &[u8]) -> Option<BString> {
+pub fn push_statement(name: &[u8], raw: &[u8], out: &mut Vec<u8>) -> bool {
     let is_keyword =
         [&b"if"[..], b"elif", b"else", b"endif"].iter().any(|word| name.eq_ignore_ascii_case(word));
     if !statement::is_valid_name(name) || is_keyword || raw.contains(&0) {
-        return None;
-    }
-    let mut text = BString::default();
-    if raw.split(|&b| b == b'\n').any(|line| line.last() == Some(&b'\\')) {
-        // Nothing can stand behind a backslash at the end of a line but the next one. The default of a reference to
-        // the name itself can, which needs the name to be empty.
-        text.extend_from_slice(&[name, b" =\n"].concat());
-    }
-    text.extend_from_slice(name);
-    if !raw.contains(&b'\n') {
-        if raw.first().is_some_and(|&b| is_space(b)) {
-            return None;
-        }
-        text.extend_from_slice(b" = ");
-        push_line(&mut text, name, raw);
-        return Some(text);
+        return false;
     }
     let lines = || raw.split(|&b| b == b'\n');
-    if lines().any(|line| line.is_empty() || is_space(line[0]) || line[0] == b'#') {
-        return None;
+    let is_block = raw.contains(&b'\n');
+    let cannot_begin = |line: &[u8]| match line.first() {
+        Some(&first) => is_space(first) || (is_block && first == b'#'),
+        None => is_block,
+    };
+    if lines().any(cannot_begin) {
+        return false;
+    }
+    if raw.contains(&b'\\') && lines().any(|line| line.last() == Some(&b'\\')) {
+        // Nothing can stand behind a backslash at the end of a line but the next one. The default of a reference to
+        // the name itself can, which needs the name to be empty.
+        out.extend_from_slice(name);
+        out.extend_from_slice(b" =\n");
+    }
+    out.extend_from_slice(name);
+    if !is_block {
+        out.extend_from_slice(b" = ");
+        push_line(out, name, raw);
+        return true;
     }
     let mut tag = String::from("end");
     let mut number = 0;
@@ -41,33 +41,35 @@ pub fn statement(name: &[u8], raw: &[u8]) -> Option<BString> {
         number += 1;
         tag = format!("end{number}");
     }
-    text.extend_from_slice(format!(" @={tag}\n").as_bytes());
+    out.extend_from_slice(format!(" @={tag}\n").as_bytes());
     for line in lines() {
-        text.extend_from_slice(b"  ");
-        push_line(&mut text, name, line);
+        out.extend_from_slice(b"  ");
+        push_line(out, name, line);
     }
-    text.extend_from_slice(format!("@{tag}\n").as_bytes());
-    Some(text)
+    out.extend_from_slice(format!("@{tag}\n").as_bytes());
+    true
 }
 
 /// A line of a value. White space at its end is kept by an empty line that continues it.
-fn push_line(text: &mut BString, name: &[u8], line: &[u8]) {
+fn push_line(out: &mut Vec<u8>, name: &[u8], line: &[u8]) {
     match line.split_last() {
         Some((b'\\', before)) => {
             // A dollar before the reference would make `$$(...)` of it, which is another thing: it goes within.
             let dollars = before.iter().rev().take_while(|&&b| b == b'$').count();
             let (before, dollars) = before.split_at(before.len() - dollars);
-            text.extend_from_slice(&[before, b"$(", name, b":", dollars, b"\\)"].concat());
+            out.extend_from_slice(&[before, b"$(", name, b":", dollars, b"\\)"].concat());
         }
-        Some((&last, _)) if is_space(last) => text.extend_from_slice(&[line, b"\\\n"].concat()),
-        _ => text.extend_from_slice(line),
+        Some((&last, _)) if is_space(last) => out.extend_from_slice(&[line, b"\\\n"].concat()),
+        _ => out.extend_from_slice(line),
     }
-    text.push(b'\n');
+    out.push(b'\n');
 }
 
 #[cfg(test)]
 mod tests {
     use std::borrow::Cow;
+
+    use bstr::BString;
 
     use super::*;
     use crate::config::MacroSource;
@@ -81,6 +83,11 @@ mod tests {
         fn raw(&self, _name: &[u8]) -> Option<Cow<'_, [u8]>> {
             Some(Cow::Borrowed(b""))
         }
+    }
+
+    fn statement(name: &[u8], raw: &[u8]) -> Option<BString> {
+        let mut text = Vec::new();
+        push_statement(name, raw, &mut text).then(|| text.into())
     }
 
     /// The value that a statement gives, as the reader of files has it.

@@ -10,7 +10,7 @@ use crate::config::defaults::{self, ParameterType};
 use crate::config::lint::Finding;
 use crate::config::load::Attempt;
 use crate::config::statement::{self, LogicalLines, Operator};
-use crate::text::caseless;
+use crate::text::{bare_name, caseless};
 use crate::world::World;
 
 /// What stands in the place of a secret.
@@ -65,7 +65,7 @@ pub fn is_masked(value: &[u8]) -> bool {
 /// a truth value or a path.
 fn hides(name: &[u8], value: &[u8]) -> bool {
     let is_switch = ["true", "false", ""].iter().any(|word| caseless::eq(word.as_bytes(), value));
-    let plain = name.rsplit(|&b| b == b'.').next().unwrap_or_default();
+    let plain = bare_name(name);
     let is_harmless = defaults::find(plain).is_some_and(|known| known.kind() != ParameterType::String);
     !is_switch && !is_harmless && is_secret(name)
 }

@@ -147,6 +147,47 @@ pub fn next_reference(
     }
 }
 
+/// One `$$(NAME:default)` or `$$([expression])` within a text, which the slot that a job is matched with replaces; offsets into it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MatchedReference {
+    /// The first dollar.
+    pub dollar: usize,
+    /// The first byte behind the opening parenthesis.
+    pub body: usize,
+    /// One past the closing parenthesis.
+    pub end: usize,
+}
+
+impl MatchedReference {
+    /// The text between the parentheses.
+    pub fn body<'a>(&self, text: &'a [u8]) -> &'a [u8] {
+        &text[self.body..self.end - 1]
+    }
+}
+
+/// The first of them at or behind `from` (`next_dollardollar_macro`).
+pub fn next_matched(text: &[u8], from: usize) -> Option<MatchedReference> {
+    let mut at = from;
+    loop {
+        let dollar = at + memchr::memchr(b'$', text.get(at..)?)?;
+        let name = dollar + 1 + usize::from(text.get(dollar + 1) == Some(&b'$'));
+        let length = text[name..].iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
+        at = name + length;
+        if text.get(at) != Some(&b'(') || at - dollar != 2 || text[dollar + 1] != b'$' {
+            continue;
+        }
+        let body = at + 1;
+        let close = match text.get(body) {
+            Some(b'[') => memchr::memmem::find(&text[body..], b"])").map(|length| body + length + 1),
+            _ => name_end(text, body, &mut 0),
+        };
+        match close {
+            Some(close) => return Some(MatchedReference { dollar, body, end: close + 1 }),
+            None => at = body,
+        }
+    }
+}
+
 /// The offset of the parenthesis that closes a body of name and default; `None` when a character disqualifies it.
 fn name_end(text: &[u8], body: usize, after_colon: &mut usize) -> Option<usize> {
     let mut at = body;
@@ -184,6 +225,25 @@ pub(crate) fn is_dollar(function: Function, body: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn references_to_the_matched_slot_are_two_dollars_and_a_name_or_an_expression() {
+        let found = |text: &str| {
+            let mut seen = Vec::new();
+            let mut at = 0;
+            while let Some(reference) = next_matched(text.as_bytes(), at) {
+                seen.push(text[reference.dollar..reference.end].to_owned());
+                at = reference.end;
+            }
+            seen
+        };
+        assert_eq!(
+            found("a $$(Arch:x y) $(B) $$([ \"(\" ]) $$X(C) $$$(D)"),
+            ["$$(Arch:x y)", "$$([ \"(\" ])"]
+        );
+        assert_eq!(found("$$(A B) $$(C $$([x) $$(D)"), ["$$(D)"]);
+        assert_eq!(found("$$() $$(A.B)"), ["$$()", "$$(A.B)"]);
+    }
 
     fn found(text: &str) -> Vec<(Function, String)> {
         let mut seen = Vec::new();

@@ -11,9 +11,9 @@ use crate::classad::regex::{Options as RegexOptions, Regex};
 use crate::config::command::{self, CommandPolicy, Target, ends_in_bar};
 use crate::config::load::{Loader, NotRead, NotReadKind, Stop};
 use crate::config::macro_set::{Place, Source, SourceId, SourceKind};
-use crate::config::template::{self, is_space};
 use crate::config::use_counts::Reading;
 use crate::process::Exit;
+use crate::text::space::is_space;
 use crate::text::{caseless, list};
 use crate::world::{FileKind, World};
 
@@ -495,7 +495,7 @@ impl Loader<'_> {
             if name.is_empty() {
                 continue;
             }
-            let value = template::trim_start(&value);
+            let value = crate::text::space::trim_start(&value);
             // Self references are put in only where there is something to put in; without end they stay, too.
             let is_new = self.set.exact(name).is_none() && self.set.detected.find(name, self.world).is_none();
             if is_new || self.define(name, value, Place::special(SourceId::ENVIRONMENT)).is_err() {

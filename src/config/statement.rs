@@ -1,7 +1,7 @@
 //! One logical line taken apart: name, operator, value (`config.cpp`, `Parse_macros`).
 
-use crate::config::template::{is_space, trim, trim_end, trim_start};
 use crate::text::caseless;
+use crate::text::space::{is_space, trim, trim_end, trim_start};
 
 pub use crate::config::lines::{CommentMode, LogicalLine, LogicalLines};
 

@@ -12,7 +12,7 @@ use crate::world::World;
 
 /// One definition.
 #[derive(Clone, Debug)]
-pub struct Told {
+pub struct Defined {
     /// Where it stands, as the tool says it.
     pub place: BString,
     /// The value as written.
@@ -90,9 +90,9 @@ pub struct Story {
     /// Where the value comes from.
     pub comes: Comes,
     /// Every definition, the last one counts.
-    pub definitions: Vec<Told>,
+    pub definitions: Vec<Defined>,
     /// Definitions of a name that is always detected.
-    pub in_vain: Vec<Told>,
+    pub in_vain: Vec<Defined>,
     /// Definitions that conditions left out.
     pub left_out: Vec<LeftOut>,
     /// Who reads it.
@@ -118,7 +118,7 @@ impl Story {
     pub fn of(name: &BStr, subject: &Subject<'_>) -> Story {
         let (config, view, world) = (subject.config, &subject.view, subject.world);
         let found = config.set.find(name, &config.who, world);
-        let told = |place: &Place, raw: &BString| Told {
+        let told = |place: &Place, raw: &BString| Defined {
             place: config.set.describe(place),
             raw: raw.clone(),
             included_from: included_from(config, place.source),

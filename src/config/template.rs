@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use bstr::BString;
 
 use crate::text::caseless;
+use crate::text::space::{is_space, trim, trim_start};
 use crate::text::table::{Row, count_lines, line_starts, row, unescape};
 
 static TEXT: &[u8] = include_bytes!("data/templates.tsv");
@@ -267,26 +268,6 @@ fn items(mut list: &[u8]) -> impl Iterator<Item = &[u8]> {
         list = rest;
         Some(item)
     })
-}
-
-/// White space as C's `isspace` has it.
-pub(crate) fn is_space(byte: u8) -> bool {
-    matches!(byte, b' ' | b'\t' | b'\n' | 0x0b | 0x0c | b'\r')
-}
-
-/// `text` without leading white space.
-pub(crate) fn trim_start(text: &[u8]) -> &[u8] {
-    &text[text.iter().position(|&b| !is_space(b)).unwrap_or(text.len())..]
-}
-
-/// `text` without trailing white space.
-pub(crate) fn trim_end(text: &[u8]) -> &[u8] {
-    &text[..text.iter().rposition(|&b| !is_space(b)).map_or(0, |last| last + 1)]
-}
-
-/// `text` without white space at its ends.
-pub(crate) fn trim(text: &[u8]) -> &[u8] {
-    trim_start(trim_end(text))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The version of HTCondor whose configuration this is, and `if version` (`Test_config_if_expression`, config.cpp).
 
-use crate::config::template::trim_start;
+use crate::text::space::trim_start;
 
 /// The version that the language claims to be.
 pub const VERSION: (u32, u32, u32) = (25, 14, 0);

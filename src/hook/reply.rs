@@ -9,6 +9,7 @@ use bstr::{BString, ByteSlice};
 use crate::classad::{ClassAd, Context, LineError, Value};
 use crate::process::Exit;
 use crate::text::Span;
+use crate::text::space::is_space;
 use crate::world::World;
 
 /// A line that is no attribute.
@@ -71,11 +72,6 @@ pub fn lines(output: &[u8]) -> impl Iterator<Item = (usize, Span)> + '_ {
         at += line.len() + 1;
         (start < end).then(|| (index + 1, Span::new(start, end)))
     })
-}
-
-/// As `isspace` in the C locale.
-fn is_space(byte: u8) -> bool {
-    matches!(byte, b' ' | b'\t'..=b'\r')
 }
 
 /// Reads an answer as FETCH_WORK's and the router's hooks' are read: every line counts, later ones replace earlier ones.

@@ -22,6 +22,8 @@ pub struct FamilyUsage {
     pub max_image_kib: u64,
     /// Resident size of all members in KiB; shared pages count for each.
     pub resident_kib: u64,
+    /// Bytes read from and written to block devices, as far as the kernel tells.
+    pub blocks: [u64; 2],
 }
 
 /// Adds up samples of one family over time.
@@ -30,6 +32,9 @@ pub(super) struct Tally {
     /// Last seen processor ticks of each live member.
     live: FxHashMap<(i32, u64), [u64; 2]>,
     gone: [u64; 2],
+    /// The same of bytes read and written.
+    live_blocks: FxHashMap<(i32, u64), [u64; 2]>,
+    gone_blocks: [u64; 2],
     max_image_kib: u64,
 }
 
@@ -42,6 +47,15 @@ impl Tally {
                 self.gone = [self.gone[0] + ticks[0], self.gone[1] + ticks[1]];
             }
         }
+        let blocks: FxHashMap<_, _> =
+            members.iter().filter_map(|one| Some(((one.pid, one.started), blocks(one.pid)?))).collect();
+        for (key, bytes) in self.live_blocks.drain() {
+            if !blocks.contains_key(&key) {
+                self.gone_blocks = [self.gone_blocks[0] + bytes[0], self.gone_blocks[1] + bytes[1]];
+            }
+        }
+        let moved =
+            [0, 1].map(|way| blocks.values().map(|bytes| bytes[way]).sum::<u64>() + self.gone_blocks[way]);
         let sum = |index: usize| now.values().map(|ticks| ticks[index]).sum::<u64>() + self.gone[index];
         let image_kib = members.iter().map(|one| one.virtual_size / 1024).sum();
         self.max_image_kib = self.max_image_kib.max(image_kib);
@@ -52,8 +66,10 @@ impl Tally {
             image_kib,
             max_image_kib: self.max_image_kib,
             resident_kib: members.iter().map(|one| one.resident_pages * page_kib()).sum(),
+            blocks: moved,
         };
         self.live = now;
+        self.live_blocks = blocks;
         usage
     }
 }
@@ -64,7 +80,15 @@ pub fn proportional_kib(pid: i32) -> Option<u64> {
     text.lines().find_map(|line| line.strip_prefix("Pss:")?.split_ascii_whitespace().next()?.parse().ok())
 }
 
-fn ticks(count: u64) -> Duration {
+/// The bytes that a process had read from and written to block devices; `None` where that is not told.
+fn blocks(pid: i32) -> Option<[u64; 2]> {
+    let text = fs::read_to_string(format!("/proc/{pid}/io")).ok()?;
+    let value = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
+    Some([value("read_bytes:")?, value("write_bytes:")?])
+}
+
+/// A number of clock ticks, as `/proc` counts them.
+pub(super) fn ticks(count: u64) -> Duration {
     let per_second = sysconf(nix::unistd::SysconfVar::CLK_TCK).unwrap_or(100);
     Duration::from_micros(count.saturating_mul(1_000_000) / per_second.max(1))
 }

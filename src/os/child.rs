@@ -8,6 +8,7 @@
 
 #![allow(unsafe_code)]
 
+use std::collections::BTreeSet;
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -17,22 +18,24 @@ use std::time::Duration;
 
 use nix::libc;
 
-use crate::process::{Identity, LimitKind, Session, Usage};
+use crate::process::{LimitKind, Session, Usage};
 
 use super::child_plan::{Marker, Plan, RawLimit, Standard};
+use super::namespace;
 use super::spawn_error::Stage;
 
 /// The children made here and not yet reaped. One for the process, as the kernel's own table is: it tells a child that
 /// somebody waits for from an orphan that came to us, so that reaping the latter never steals the status of the former.
-static MADE: Mutex<Vec<i32>> = Mutex::new(Vec::new());
+static MADE: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
 
-fn made() -> MutexGuard<'static, Vec<i32>> {
+fn made() -> MutexGuard<'static, BTreeSet<i32>> {
     MADE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether the process is a child made here that has not been reaped.
-pub(super) fn is_made(pid: i32) -> bool {
-    made().contains(&pid)
+/// Leaves out what was made here and has not been reaped.
+pub(super) fn leave_out_made(pids: &mut Vec<i32>) {
+    let made = made();
+    pids.retain(|pid| !made.contains(pid));
 }
 
 /// Room for the child's stack between clone and exec.
@@ -99,7 +102,7 @@ pub(super) fn start(plan: &Plan, stack: &mut Stack) -> io::Result<Result<i32, Fa
     // Held over the call, so that nobody takes the new child for an orphan.
     let mut made = made();
     let shares = if plan.waits.is_some() { 0 } else { libc::CLONE_VM | libc::CLONE_VFORK };
-    let flags = shares | libc::SIGCHLD;
+    let flags = shares | namespace::flags(plan) | libc::SIGCHLD;
     // SAFETY: the stack outlives the call, since CLONE_VFORK keeps us here until the child has left it; `shared` is
     // used by the child alone meanwhile. Without the two flags the child has a copy of all of it. `child_main` does not return and does not unwind.
     let pid = unsafe { libc::clone(child_main, top.cast(), flags, (&raw mut shared).cast()) };
@@ -112,7 +115,7 @@ pub(super) fn start(plan: &Plan, stack: &mut Stack) -> io::Result<Result<i32, Fa
     // SAFETY: the child wrote through a raw pointer that the compiler does not know of.
     match unsafe { ptr::read_volatile(&raw const shared.failure) } {
         None => {
-            made.push(pid);
+            made.insert(pid);
             Ok(Ok(pid))
         }
         Some(failure) => {
@@ -198,32 +201,40 @@ pub(super) fn read_failure(report: std::os::fd::OwnedFd) -> Option<Failure> {
 }
 
 /// The failure of the call just made.
-fn failed(stage: Stage, index: usize) -> Failure {
+pub(super) fn failed(stage: Stage, index: usize) -> Failure {
     // SAFETY: errno is ours while the parent sleeps.
     Failure { stage, errno: unsafe { *libc::__errno_location() }, index }
 }
 
 /// Turns a system call's result into ours.
-fn check(result: c_int, stage: Stage, index: usize) -> Result<(), Failure> {
+pub(super) fn check(result: c_int, stage: Stage, index: usize) -> Result<(), Failure> {
     if result < 0 { Err(failed(stage, index)) } else { Ok(()) }
 }
 
 fn prepare(shared: &mut Shared<'_>) -> Result<(), Failure> {
     let plan = shared.plan;
     default_signals(plan.ignore_sigpipe);
+    let pid = namespace::outer_pid(plan);
+    namespace::map_user(plan)?;
     // SAFETY: plain system calls on values that live in the plan.
     unsafe {
         match plan.session {
             Session::Inherit => {}
             Session::Group => check(libc::setpgid(0, 0), Stage::Session, 0)?,
+            Session::Foreground => {
+                check(libc::setpgid(0, 0), Stage::Session, 0)?;
+                // Who is not in front may take the terminal only while the signal for that is ignored. Without a terminal there
+                // is nothing to take.
+                libc::signal(libc::SIGTTOU, libc::SIG_IGN);
+                libc::tcsetpgrp(0, libc::getpid());
+                libc::signal(libc::SIGTTOU, libc::SIG_DFL);
+            }
             Session::Own => check(libc::setsid(), Stage::Session, 0)?,
         }
         for (index, &group) in plan.cgroups.iter().enumerate() {
             check(libc::write(group, c"0".as_ptr().cast(), 1) as c_int, Stage::Cgroup, index)?;
         }
-        if plan.private_shm || !plan.mounts.is_empty() {
-            bind(plan)?;
-        }
+        namespace::mount(plan)?;
         for (index, (kind, limit)) in shared.limits.iter().enumerate() {
             check(libc::setrlimit(*kind as libc::__rlimit_resource_t, limit), Stage::Limit, index)?;
         }
@@ -268,8 +279,8 @@ fn prepare(shared: &mut Shared<'_>) -> Result<(), Failure> {
         // Behind the change of identity, which would take it back.
         if let Some(parent) = plan.dies_with {
             check(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL), Stage::Session, 0)?;
-            // We may have gone before that.
-            if libc::getppid() != parent {
+            // We may have gone before that. A process in a namespace of its own sees no parent.
+            if !plan.namespaces.processes && libc::getppid() != parent {
                 libc::_exit(127);
             }
         }
@@ -277,7 +288,7 @@ fn prepare(shared: &mut Shared<'_>) -> Result<(), Failure> {
             check(libc::chdir(cwd.as_ptr()), Stage::WorkingDirectory, 0)?;
         }
         if let Some(marker) = &plan.marker {
-            finish_marker(&mut shared.marker, marker, libc::getpid());
+            finish_marker(&mut shared.marker, marker, pid);
         }
         check(libc::sigprocmask(libc::SIG_SETMASK, &shared.mask, ptr::null_mut()), Stage::Execute, 0)
     }
@@ -289,53 +300,6 @@ fn default_signals(ignore_sigpipe: bool) {
         let ignore = signal == libc::SIGPIPE && ignore_sigpipe;
         // SAFETY: neither value is a handler that could run; numbers that do not exist are refused.
         unsafe { libc::signal(signal, if ignore { libc::SIG_IGN } else { libc::SIG_DFL }) };
-    }
-}
-
-/// A private mount namespace with directories bound over others, and a /dev/shm of its own where that is wished.
-fn bind(plan: &Plan) -> Result<(), Failure> {
-    let none = ptr::null();
-    // SAFETY: plain system calls on strings that live in the plan.
-    unsafe {
-        check(libc::unshare(libc::CLONE_NEWNS), Stage::Mount, 0)?;
-        // Otherwise our mounts would show in the parent's namespace on machines where / is shared.
-        let flags = libc::MS_REC | libc::MS_SLAVE;
-        check(libc::mount(none, c"/".as_ptr(), none, flags, ptr::null()), Stage::Mount, 0)?;
-        for (index, (source, target)) in plan.mounts.iter().enumerate() {
-            check(bind_one(source, target, plan.identity.as_ref()), Stage::Mount, index)?;
-        }
-        if plan.private_shm {
-            // As the reference mounts it; where there is none the child goes on without (`AddDevShmMapping`).
-            let shm = c"/dev/shm".as_ptr();
-            libc::mount(shm, shm, c"tmpfs".as_ptr(), 0, ptr::null());
-        }
-    }
-    Ok(())
-}
-
-/// Binds one directory over another. It is opened with the rights of the account that is to use it: that account may have
-/// put a link in its place, which must not show it what it could not get at by itself.
-fn bind_one(source: &CString, target: &CString, identity: Option<&Identity>) -> c_int {
-    let mut path = *b"/proc/self/fd/\0\0\0\0\0\0\0\0\0\0\0\0";
-    let mut from = source.as_ptr();
-    // SAFETY: plain system calls on strings that live in the plan or here; the last change no errno.
-    unsafe {
-        if let Some(identity) = identity {
-            libc::syscall(libc::SYS_setgroups, identity.groups.len(), identity.groups.as_ptr());
-            libc::setfsgid(identity.gid);
-            libc::setfsuid(identity.uid);
-            let descriptor = libc::open(from, libc::O_PATH | libc::O_DIRECTORY | libc::O_CLOEXEC);
-            libc::setfsuid(libc::geteuid());
-            libc::setfsgid(libc::getegid());
-            if descriptor < 0 {
-                return descriptor;
-            }
-            for (place, digit) in path.iter_mut().skip(14).zip(digits(descriptor, &mut [0; 11])) {
-                *place = *digit;
-            }
-            from = path.as_ptr().cast();
-        }
-        libc::mount(from, target.as_ptr(), ptr::null(), libc::MS_BIND | libc::MS_REC, ptr::null())
     }
 }
 
@@ -435,7 +399,7 @@ fn finish_marker(text: &mut [u8], marker: &Marker, pid: i32) {
 }
 
 /// The digits of a number that is not negative.
-fn digits(number: c_int, buffer: &mut [u8; 11]) -> impl Iterator<Item = &u8> {
+pub(super) fn digits(number: c_int, buffer: &mut [u8; 11]) -> impl Iterator<Item = &u8> {
     let mut rest = number.unsigned_abs();
     let mut count = 0;
     for place in buffer.iter_mut().rev() {
@@ -473,10 +437,21 @@ pub(super) fn wait(pid: i32, block: bool) -> io::Result<Option<Reaped>> {
         reaped if reaped < 0 => Err(io::Error::last_os_error()),
         reaped => {
             if let Some(mut made) = guard {
-                made.retain(|&other| other != reaped);
+                made.remove(&reaped);
             }
             Ok(Some(Reaped { status, usage: plain_usage(&usage) }))
         }
+    }
+}
+
+/// A child of this process that has ended and that nobody has waited for yet, which stays so: it may be somebody else's. One call for
+/// all children, where asking each costs a call for each.
+pub(super) fn ended() -> Option<i32> {
+    // SAFETY: zero is a valid siginfo_t, which waitid fills; the pointer is to a live local.
+    unsafe {
+        let mut info: libc::siginfo_t = std::mem::zeroed();
+        let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+        (libc::waitid(libc::P_ALL, 0, &mut info, options) == 0).then(|| info.si_pid()).filter(|pid| *pid > 0)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::ffi::{CString, c_int};
 
-use crate::process::{Identity, LimitKind, Session};
+use crate::process::{Identity, LimitKind, Namespaces, Session};
 
 /// What becomes of one of the child's first three descriptors.
 pub(super) enum Standard {
@@ -52,6 +52,10 @@ pub(super) struct Plan {
     pub(super) dies_with: Option<i32>,
     /// Open `cgroup.procs` files to write `0` into.
     pub(super) cgroups: Vec<c_int>,
+    /// Its own namespaces.
+    pub(super) namespaces: Namespaces,
+    /// What goes into `uid_map` and `gid_map` of the user namespace that a network of its own takes without root.
+    pub(super) maps: Option<[CString; 2]>,
     /// Directories bound over others.
     pub(super) mounts: Vec<(CString, CString)>,
     /// Whether /dev/shm is a new file system.

@@ -19,13 +19,15 @@ pub(super) struct Family {
     pub(super) leader: bool,
     /// Its ancestor marker.
     pub(super) marker: Option<Vec<u8>>,
+    /// A group that only its processes have.
+    pub(super) tracking_group: Option<u32>,
     /// Those seen below it so far, by pid and start time.
     seen: FxHashSet<(i32, u64)>,
 }
 
 impl Family {
     pub(super) fn new(pid: i32, leader: bool, marker: Option<Vec<u8>>) -> Self {
-        Family { pid, leader, marker, seen: FxHashSet::default() }
+        Family { pid, leader, marker, tracking_group: None, seen: FxHashSet::default() }
     }
 
     /// Whether the orphan was made by this child or a descendant of it.
@@ -33,6 +35,7 @@ impl Family {
         self.seen.contains(&(orphan.pid, orphan.started))
             || (self.leader && (orphan.session == self.pid || orphan.group == self.pid))
             || self.marker.as_ref().is_some_and(|marker| process_table::has_variable(orphan.pid, marker))
+            || self.tracking_group.is_some_and(|group| process_table::groups(orphan.pid).contains(&group))
     }
 
     /// The live processes below the child, without it, remembered for later.
@@ -64,10 +67,9 @@ pub(super) fn is_ours(orphan: &Process) -> Option<bool> {
 pub(super) fn orphans() -> Vec<Process> {
     let own = std::process::id() as i32;
     let mut live = Vec::new();
-    for pid in process_table::adopted(own) {
-        if child::is_made(pid) {
-            continue;
-        }
+    let mut adopted = process_table::adopted(own);
+    child::leave_out_made(&mut adopted);
+    for pid in adopted {
         match process_table::read(pid) {
             Some(process) if process.is_zombie() => drop(child::wait(pid, false)),
             // A program of the same process that is run by other means shows as a fork of us until it executes.

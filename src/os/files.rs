@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
@@ -33,6 +33,12 @@ pub struct Directory {
     name: OsString,
 }
 
+impl AsRawFd for Directory {
+    fn as_raw_fd(&self) -> RawFd {
+        self.itself.as_raw_fd()
+    }
+}
+
 impl Directory {
     /// Makes a directory that is ours alone.
     ///
@@ -58,6 +64,16 @@ impl Directory {
         let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
         let itself = openat(&above, name, flags, Mode::empty())?;
         Ok(Directory { itself, above, name: name.to_owned() })
+    }
+
+    /// The same place again, with what has been mounted there meanwhile.
+    ///
+    /// # Errors
+    /// Those of `open`.
+    pub fn again(self) -> io::Result<Self> {
+        let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+        let itself = openat(&self.above, self.name.as_os_str(), flags, Mode::empty())?;
+        Ok(Directory { itself, ..self })
     }
 
     /// Gives it its mode, and to the account where one is given.

@@ -28,6 +28,12 @@ fn account(user: User) -> Account {
     }
 }
 
+/// The number of the group of this name.
+pub fn group_by_name(name: &[u8]) -> Option<u32> {
+    let name = std::str::from_utf8(name).ok()?;
+    nix::unistd::Group::from_name(name).ok().flatten().map(|group| group.gid.as_raw())
+}
+
 /// The umask of this process, unchanged.
 pub fn umask() -> u32 {
     let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

@@ -6,6 +6,7 @@
 use std::fs;
 use std::io::Read;
 use std::path::Path;
+use std::time::{Duration, SystemTime};
 
 use bstr::BString;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -44,6 +45,16 @@ impl Process {
     /// Whether it has ended and only waits to be reaped.
     pub fn is_zombie(&self) -> bool {
         matches!(self.state, b'Z' | b'X' | b'x')
+    }
+}
+
+impl Process {
+    /// When it was started, by the clock on the wall as it goes now.
+    pub fn started_at(&self) -> Option<SystemTime> {
+        let text = fs::read_to_string("/proc/uptime").ok()?;
+        let up = Duration::try_from_secs_f64(text.split_ascii_whitespace().next()?.parse().ok()?).ok()?;
+        let age = up.saturating_sub(super::accounting::ticks(self.started));
+        SystemTime::now().checked_sub(age)
     }
 }
 
@@ -146,13 +157,26 @@ fn descendants_by_parent(root: i32) -> Vec<Process> {
     found
 }
 
-/// The numeric names in `/proc`.
-fn pids() -> impl Iterator<Item = i32> {
+/// The numeric names in `/proc`: all processes of the machine.
+pub fn pids() -> impl Iterator<Item = i32> {
     fs::read_dir("/proc")
         .into_iter()
         .flatten()
         .flatten()
         .filter_map(|entry| entry.file_name().to_str().and_then(|name| name.parse().ok()))
+}
+
+/// The supplementary groups of a process; none where that cannot be read.
+pub fn groups(pid: i32) -> Vec<u32> {
+    let text = fs::read(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = text.split(|&byte| byte == b'\n').find_map(|line| line.strip_prefix(b"Groups:"));
+    numbers(line.unwrap_or_default()).filter_map(|number| u32::try_from(number).ok()).collect()
+}
+
+/// Whose a process is; `None` when it is gone.
+pub fn owner(pid: i32) -> Option<u32> {
+    use std::os::unix::fs::MetadataExt;
+    fs::metadata(format!("/proc/{pid}")).ok().map(|status| status.uid())
 }
 
 /// Whether a process has the variable `text` (`NAME=value`) in the environment it was started with.
@@ -170,9 +194,8 @@ pub(super) fn has_variable_like(pid: i32, beginning: &[u8]) -> Option<bool> {
 
 /// The processes of an account that were made below a daemon that is gone, by its ancestor marker, and after it.
 pub fn marked_by(daemon: i32, started: u64, uid: u32) -> Vec<i32> {
-    use std::os::unix::fs::MetadataExt;
     let marker = format!("_CONDOR_ANCESTOR_{daemon}=");
-    let own = |pid: i32| fs::metadata(format!("/proc/{pid}")).is_ok_and(|status| status.uid() == uid);
+    let own = |pid: i32| owner(pid) == Some(uid);
     let later = |pid: i32| read(pid).is_some_and(|one| one.started >= started && !one.is_zombie());
     pids()
         .filter(|pid| own(*pid) && later(*pid) && has_variable_like(*pid, marker.as_bytes()) == Some(true))

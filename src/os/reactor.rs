@@ -21,6 +21,7 @@ use super::child::{self, Reaped};
 use super::clock;
 use super::event::{ChildId, Event, Token};
 use super::family;
+use super::process_table::Process;
 use super::running::{Kept, Progress, Running};
 use super::signals::Signals;
 use super::spawn::Spawner;
@@ -99,10 +100,12 @@ impl Reactor {
     /// Every step of making it, exec included; nothing of the child is left then.
     pub fn spawn(&mut self, spec: ChildSpec) -> Result<ChildId, SpawnError> {
         let leader = spec.session != Session::Inherit;
-        let (left_behind, drain) = (spec.left_behind, spec.drain);
+        let (left_behind, drain, tracking_group) = (spec.left_behind, spec.drain, spec.tracking_group);
         let spawned = self.spawner.spawn(spec)?;
         let child = ChildId(self.number());
-        self.running.insert(child, Running::new(spawned, leader, left_behind, drain));
+        let mut running = Running::new(spawned, leader, left_behind, drain);
+        running.family.tracking_group = tracking_group;
+        self.running.insert(child, running);
         Ok(child)
     }
 
@@ -179,17 +182,16 @@ impl Reactor {
         let ending = self.running.values().filter_map(Running::wants_to_look).min();
         let deadline = [deadline, ending].into_iter().flatten().min();
         let ready = self.wait(deadline)?;
-        let mut descriptors = ready.into_iter();
         let mut chld = false;
-        if descriptors.by_ref().take(self.signals.descriptors().count()).filter(|&ready| ready).count() > 0 {
-            for signal in self.signals.take() {
-                if signal == libc::SIGCHLD {
-                    chld = true;
-                } else {
-                    self.ready.push_back(Event::Signal(signal));
-                }
+        let (of_signals, others) = ready.split_at(self.signals.descriptors().count());
+        for signal in self.signals.take(of_signals) {
+            if signal == libc::SIGCHLD {
+                chld = true;
+            } else {
+                self.ready.push_back(Event::Signal(signal));
             }
         }
+        let mut descriptors = others.iter().copied();
         for watched in &self.watched {
             if descriptors.next() == Some(true) {
                 self.ready.push_back(Event::Readable(watched.token));
@@ -199,10 +201,8 @@ impl Reactor {
             let flags = running.pipes().map(|pipe| pipe.is_some() && descriptors.next() == Some(true));
             running.transfer(child, flags, &mut self.buffer, &mut self.ready);
         }
-        if chld {
-            self.reap();
-        }
-        self.finish();
+        let orphans = chld.then(|| self.reap());
+        self.finish(orphans);
         Ok(())
     }
 
@@ -239,22 +239,29 @@ impl Reactor {
         }
     }
 
-    fn reap(&mut self) {
-        for running in self.running.values_mut().filter(|running| running.ended.is_none()) {
-            match child::wait(running.family.pid, false) {
-                Ok(Some(reaped)) => running.ended = Some(reaped),
-                Ok(None) => {}
-                // Somebody else in this process has waited for it. Its status is lost, but it must not be waited for.
-                Err(_) => running.ended = Some(Reaped { status: 0xff00, usage: Default::default() }),
-            }
+    /// Waits for children that have ended; the orphans that are left.
+    fn reap(&mut self) -> Vec<Process> {
+        let mut found = false;
+        while let Some(pid) = child::ended() {
+            let mine = |running: &&mut Running| running.family.pid == pid && running.ended.is_none();
+            let Some(running) = self.running.values_mut().find(mine) else {
+                // It is an orphan, or somebody else's, and may hide others.
+                found = false;
+                break;
+            };
+            reap_one(running);
+            found = true;
+        }
+        if !found {
+            self.running.values_mut().filter(|running| running.ended.is_none()).for_each(reap_one);
         }
         self.kept.retain_mut(|kept| !kept.is_empty());
-        // It was an orphan that ended: looking for orphans reaps it.
-        drop(family::orphans());
+        // Those of them that have ended are reaped on the way.
+        family::orphans()
     }
 
-    /// Reports the children that have finished.
-    fn finish(&mut self) {
+    /// Reports the children that have finished. `orphans` were seen after their end.
+    fn finish(&mut self, orphans: Option<Vec<Process>>) {
         let ended = self.running.values().filter(|running| running.ended.is_some()).count();
         if ended == 0 {
             return;
@@ -266,12 +273,15 @@ impl Reactor {
             .filter(|(_, running)| running.may_finish())
             .map(|(&child, _)| child)
             .collect();
+        if candidates.is_empty() {
+            return;
+        }
+        let orphans = orphans.unwrap_or_else(family::orphans);
         for child in candidates {
-            let orphans = family::orphans();
             // Nobody else can have made an orphan that carries no mark at all.
             let alone = others == 0 && ended == 1 && self.kept.is_empty();
             let orphans =
-                orphans.into_iter().filter(|orphan| !self.claimed_by_other(child, orphan)).collect();
+                orphans.iter().filter(|orphan| !self.claimed_by_other(child, orphan)).cloned().collect();
             let Some(running) = self.running.get_mut(&child) else { continue };
             let again = clock::tick().plus(LOOK_AGAIN);
             match running.finish(child, orphans, alone, again, &mut self.buffer, &mut self.ready) {
@@ -285,7 +295,7 @@ impl Reactor {
         }
     }
 
-    fn claimed_by_other(&self, child: ChildId, orphan: &super::process_table::Process) -> bool {
+    fn claimed_by_other(&self, child: ChildId, orphan: &Process) -> bool {
         self.running.iter().any(|(&other, running)| other != child && running.family.claims(orphan))
             || self.kept.iter().any(|kept| kept.family.claims(orphan))
     }
@@ -303,8 +313,7 @@ impl Reactor {
             for kept in &mut self.kept {
                 kept.kill(libc::SIGKILL);
             }
-            self.reap();
-            let orphans = family::orphans();
+            let orphans = self.reap();
             let claims = |running: &Running| orphans.iter().any(|orphan| running.family.claims(orphan));
             self.running.retain(|_, running| running.ended.is_none() || claims(running));
             // One that executed a program while its maker's end was looked at was not known again then.
@@ -323,8 +332,19 @@ impl Reactor {
             // A SIGCHLD ends the wait at once.
             let pause = clock::tick().plus(LOOK_AGAIN);
             drop(self.wait(Some(pause)));
-            drop(self.signals.take());
+            let all = vec![true; self.signals.descriptors().count()];
+            drop(self.signals.take(&all));
         }
+    }
+}
+
+/// Waits for a child, if it has ended.
+fn reap_one(running: &mut Running) {
+    match child::wait(running.family.pid, false) {
+        Ok(Some(reaped)) => running.ended = Some(reaped),
+        Ok(None) => {}
+        // Somebody else in this process has waited for it. Its status is lost, but it must not be waited for.
+        Err(_) => running.ended = Some(Reaped { status: 0xff00, usage: Default::default() }),
     }
 }
 

@@ -51,10 +51,11 @@ impl Signals {
         self.watched.iter().map(|watched| watched.read.as_fd())
     }
 
-    /// The signals that have come, each as often as it came.
-    pub(super) fn take(&mut self) -> Vec<i32> {
+    /// The signals that have come, each as often as it came. `ready` says of each descriptor whether it is worth a look.
+    pub(super) fn take(&mut self, ready: &[bool]) -> Vec<i32> {
         let mut came = Vec::new();
-        for watched in &mut self.watched {
+        let watched = self.watched.iter_mut().zip(ready).filter(|(_, ready)| **ready);
+        for (watched, _) in watched {
             let mut buffer = [0; 64];
             loop {
                 match watched.read.read(&mut buffer) {

@@ -12,7 +12,7 @@ use nix::fcntl::{OFlag, open};
 use nix::libc;
 use nix::sys::stat::Mode;
 
-use crate::process::{Ancestor, ChildSpec, Stdio};
+use crate::process::{Ancestor, ChildSpec, Namespaces, Stdio};
 
 use super::child::{self, Failure, Stack};
 use super::child_plan::{Marker, Plan, RawLimit, Standard};
@@ -61,6 +61,7 @@ impl Spawner {
     /// Makes the child.
     pub(super) fn spawn(&mut self, spec: ChildSpec) -> Result<Spawned, SpawnError> {
         let program = spec.program.clone();
+        let own_namespaces = spec.namespaces != Namespaces::default();
         let at = |stage, errno| SpawnError::new(stage, &program, errno);
         let pipe_error = |errno| SpawnError::new(Stage::Pipe, &program, errno);
 
@@ -78,7 +79,10 @@ impl Spawner {
                 Stdio::Bytes(bytes) => {
                     let pipe = Pipe::new().map_err(pipe_error)?;
                     set_nonblocking(&pipe.write).map_err(pipe_error)?;
-                    stdin = Some(Writer::new(pipe.write, pipe.read.try_clone().ok(), bytes));
+                    let mut writer = Writer::new(pipe.write, pipe.read.try_clone().ok(), bytes);
+                    // What the pipe takes is there before the child is: it reads that even if we are killed now.
+                    writer.write();
+                    stdin = Some(writer);
                     keep(&mut theirs, pipe.read)
                 }
                 Stdio::Capture { .. } | Stdio::Lines { .. } | Stdio::Pieces | Stdio::Stdout
@@ -134,6 +138,8 @@ impl Spawner {
                 })
                 .collect::<Result<_, SpawnError>>()?,
             private_shm: spec.private_shm,
+            namespaces: spec.namespaces,
+            maps: maps(spec.namespaces),
             limits: spec
                 .limits
                 .iter()
@@ -154,7 +160,8 @@ impl Spawner {
             waits: None,
         };
         let process_error = |error: io::Error| {
-            at(Stage::Process, Errno::from_raw(error.raw_os_error().unwrap_or(libc::EAGAIN)))
+            let stage = if own_namespaces { Stage::Namespace } else { Stage::Process };
+            at(stage, Errno::from_raw(error.raw_os_error().unwrap_or(libc::EAGAIN)))
         };
         let mut started = child::start(&plan, &mut self.stack).map_err(process_error)?;
         let mut late = None;
@@ -176,6 +183,16 @@ impl Spawner {
         let late = late.map(|report| Late { report, plan, program });
         Ok(Spawned { pid, stdin, stdout, stderr, marker, late })
     }
+}
+
+/// Who we are in a user namespace, which a network of one's own takes without root: who we are outside.
+fn maps(namespaces: Namespaces) -> Option<[CString; 2]> {
+    if !namespaces.network || super::identity::may_switch() {
+        return None;
+    }
+    let map = |id: u32| CString::new(format!("{id} {id} 1")).ok();
+    let (user, group) = (nix::unistd::geteuid().as_raw(), nix::unistd::getegid().as_raw());
+    Some([map(user)?, map(group)?])
 }
 
 fn keep(theirs: &mut Vec<OwnedFd>, end: OwnedFd) -> Standard {

@@ -27,6 +27,8 @@ pub enum Stage {
     Pipe,
     /// Making the process.
     Process,
+    /// Making the namespaces it is to be in.
+    Namespace,
     /// A new session or process group.
     Session,
     /// Entering a control group.
@@ -61,6 +63,15 @@ impl SpawnError {
         self.errno as i32
     }
 
+    /// Whether it may be otherwise in a moment: too many processes or files just now, no memory, a program that is just being
+    /// written.
+    pub fn may_pass(&self) -> bool {
+        matches!(
+            self.errno,
+            Errno::EAGAIN | Errno::ENOMEM | Errno::EMFILE | Errno::ENFILE | Errno::ETXTBSY | Errno::EINTR
+        )
+    }
+
     /// The system's text for the error, as `strerror` gives it.
     pub fn reason(&self) -> String {
         strerror(self.errno())
@@ -83,6 +94,7 @@ impl fmt::Display for SpawnError {
             Stage::Text => write!(f, "a NUL byte in an argument, variable or path of '{path}'"),
             Stage::Pipe => write!(f, "cannot make a pipe for '{path}'"),
             Stage::Process => write!(f, "cannot make a process for '{path}'"),
+            Stage::Namespace => write!(f, "cannot make namespaces for '{path}'"),
             Stage::Session => write!(f, "cannot make a session for '{path}'"),
             Stage::Cgroup => write!(f, "cannot enter the control group '{path}'"),
             Stage::Mount => write!(f, "cannot mount over '{path}'"),

@@ -42,7 +42,8 @@ fn place(name: &str, others: &mut BTreeMap<String, (f64, f64)>) -> (f64, f64) {
     let known = PLACES.iter().find(|(it, ..)| *it == name).map(|(_, x, y)| (*x, *y));
     let next = others.len() as f64;
     let (x, y) = known.unwrap_or_else(|| *others.entry(name.to_owned()).or_insert((next, 5.2)));
-    (30.0 + x * 300.0, 30.0 + y * 95.0)
+    // Above the first row there is room for the longest bend.
+    (30.0 + x * 300.0, 64.0 + y * 95.0)
 }
 
 /// Draws it; `seconds` are those spent in each state, by `State/Activity`.

@@ -74,13 +74,15 @@ pub fn timeline(lanes: Vec<Lane<'_>>, length: f64, when: &dyn Fn(f64) -> String)
         let of_row = std::mem::replace(&mut lanes, rest);
         let y = 34.0 + at as f64 * row;
         let (Some(first), Some(last)) = (of_row.first(), of_row.last()) else { continue };
-        let label = if per_row == 1 { escaped(first.name) } else { format!("{} ...", escaped(first.name)) };
+        // Cut before it is escaped: half of an entity would spoil the picture.
+        let more = if per_row == 1 { "" } else { " ..." };
+        let label = escaped(&(shortened(first.name) + more));
         let _ = writeln!(
             out,
             "<text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{}<title>{} to {}</title></text>",
             LEFT - 6.0,
             y + row * 0.7,
-            shortened(&label),
+            label,
             escaped(first.name),
             escaped(last.name)
         );
@@ -220,5 +222,47 @@ fn legend(out: &mut String, y: f64, per_row: usize) {
             "<text x=\"{:.1}\" y=\"{y:.1}\">each row is {per_row} slots: the height of a colour is its share of them</text>",
             LEFT + 420.0
         );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every `&` of a picture begins an entity that it ends.
+    fn is_well_formed(picture: &str) -> bool {
+        picture.split('&').skip(1).all(|rest| {
+            let entity = rest.split(';').next().unwrap_or("");
+            ["lt", "gt", "amp", "quot", "#39"].contains(&entity)
+        })
+    }
+
+    #[test]
+    fn names_of_any_kind_leave_a_picture_whole() {
+        let huge = "x".repeat(10 << 20);
+        for name in
+            ["<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<", "<script>alert(1)</script>", "a\0b", "\"'&&&&", "", &huge]
+        {
+            let stays = vec![Stay { name: "Claimed/Busy", from: 0.0, to: 5.0 }];
+            let lane = Lane { name, stays, marks: vec![(1.0, MarkKind::Preempted)] };
+            let picture = timeline(vec![lane], 10.0, &|_| String::new());
+            assert!(is_well_formed(&picture), "{name:.40}");
+            assert!(!picture.contains("<script") && !picture.contains('\0') && picture.len() < 20_000);
+        }
+    }
+
+    #[test]
+    fn a_thousand_slots_are_bundled_and_ten_are_not() {
+        let lanes = |count: usize| {
+            let stay = |to| vec![Stay { name: "Claimed/Busy", from: 0.0, to }];
+            (0..count)
+                .map(|at| Lane { name: "slot", stays: stay(at as f64 + 1.0), marks: Vec::new() })
+                .collect()
+        };
+        let names = |picture: &str| picture.matches("text-anchor=\"end\"").count();
+        assert_eq!(names(&timeline(lanes(10), 1000.0, &|_| String::new())), 10);
+        let large = timeline(lanes(1000), 1000.0, &|_| String::new());
+        assert!((50..=MOST_ROWS).contains(&names(&large)), "{}", names(&large));
+        assert!(large.len() < 4 << 20, "{}", large.len());
     }
 }

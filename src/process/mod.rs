@@ -8,4 +8,4 @@ mod spec;
 pub use exit::{Exit, Usage};
 pub use group::GroupSpec;
 pub use signal::{signal_description, signal_name, signal_number};
-pub use spec::{Ancestor, ChildSpec, Identity, LeftBehind, Limit, LimitKind, Session, Stdio};
+pub use spec::{Ancestor, ChildSpec, Identity, LeftBehind, Limit, LimitKind, Namespaces, Session, Stdio};

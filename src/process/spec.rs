@@ -38,6 +38,10 @@ pub struct ChildSpec {
     pub mounts: Vec<(PathBuf, PathBuf)>,
     /// Whether /dev/shm is a new, empty file system in that namespace, which goes with the last of its processes.
     pub private_shm: bool,
+    /// Namespaces that are its own.
+    pub namespaces: Namespaces,
+    /// A group that nobody else has, by which its family is known; one of [`Identity::groups`].
+    pub tracking_group: Option<u32>,
     /// Control groups (directories) that it enters.
     pub cgroups: Vec<PathBuf>,
     /// Further descriptors of the caller that stay open under their number; all others are closed.
@@ -62,6 +66,15 @@ pub struct Ancestor {
     pub time: i64,
     /// Any number.
     pub random: u32,
+}
+
+/// The namespaces that a child does not share with its maker.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Namespaces {
+    /// It is the first process of a new one, with a /proc that shows nothing else; all in it end with it. Needs root.
+    pub processes: bool,
+    /// It has no network but a loopback device that is down. Without root it is in a user namespace too.
+    pub network: bool,
 }
 
 /// What becomes of the processes that a child leaves behind when it ends.
@@ -96,6 +109,8 @@ impl ChildSpec {
             blocked_signals: Vec::new(),
             mounts: Vec::new(),
             private_shm: false,
+            namespaces: Namespaces::default(),
+            tracking_group: None,
             cgroups: Vec::new(),
             kept: Vec::new(),
             ancestor: None,
@@ -166,6 +181,8 @@ pub enum Session {
     Inherit,
     /// A new process group in the caller's session.
     Group,
+    /// The same, and what is typed at the caller's terminal is for it.
+    Foreground,
     /// A new session.
     Own,
 }

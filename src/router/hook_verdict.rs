@@ -58,6 +58,20 @@ pub enum HookDecision {
 }
 
 impl HookDecision {
+    /// Every decision.
+    pub const ALL: &[HookDecision] = &[
+        HookDecision::Routed,
+        HookDecision::Edited,
+        HookDecision::Dropped,
+        HookDecision::Stuck,
+        HookDecision::RouterAbort,
+        HookDecision::Updated,
+        HookDecision::Unchanged,
+        HookDecision::Failed,
+        HookDecision::Finalized,
+        HookDecision::Cleaned,
+    ];
+
     /// The word for it in events and verdicts.
     pub fn word(self) -> &'static str {
         match self {

@@ -10,33 +10,26 @@ mod submission;
 mod watch;
 
 use std::collections::{BTreeMap, VecDeque};
+use std::mem::discriminant;
 
-use bstr::{BString, ByteSlice};
+use bstr::BString;
 use rustc_hash::FxHashMap;
 
-use hooks::hook_key;
+use hooks::LONGEST_PAUSE;
 use step::Step;
-use submission::submitted;
 
-use super::mirror::{Extra, Told, is_hold_copied, mirror};
-use super::routed_job::{Phase, RoutedJob};
-use super::translate::{Unwatched, difference};
-use super::{
-    Choice, Chooser, HookDecision, HookVerdict, Knobs, RouteState, RouteTable, TranslateError, Translator,
-};
-use crate::classad::{ClassAd, Context, Expr};
+use super::choose::UmbrellaError;
+use super::limits::throttle_text;
+use super::routed_job::{Outcome, RoutedJob, Routing, Shown, State, Turn};
+use super::{Choice, Chooser, HookVerdict, Knobs, Route, RouteState, RouteTable};
+use crate::classad::{ClassAd, Expr};
 use crate::config::MacroSource;
-use crate::hook::{HookType, Knobs as HookKnobs, keyword, path_check};
-use crate::job::{JobId, JobStatus};
+use crate::hook::{HookType, Knobs as HookKnobs};
+use crate::job::JobId;
 use crate::quirks::{Quirk, Quirks};
 use crate::time::Now;
-use crate::user_log::{Body, Ending, Share, Terminated, UsageTime};
+use crate::user_log::Body;
 use crate::world::World;
-
-/// After so many failures of a cleanup hook its job is released all the same.
-const CLEANUP_TRIES: u32 = 5;
-/// The longest pause before a failed translation is tried again, in seconds.
-const LONGEST_PAUSE: i64 = 3600;
 
 /// The queue as the router sees it.
 pub trait Queue {
@@ -149,8 +142,6 @@ pub enum Action {
     },
     /// Submit a copy.
     Submit(JobId, Box<ClassAd>),
-    /// Copy the proxy that the route lends for a job that is not submitted after all, and leave it there.
-    LeaveProxy(JobId, Box<ClassAd>),
     /// Change the source in place.
     Edit(JobId, Vec<(BString, Option<Expr>)>),
     /// Set attributes of a source; JobStatus only if the queue's is neither removed nor completed.
@@ -167,8 +158,11 @@ pub enum Action {
     UserLog(JobId, Box<ClassAd>, Body),
     /// Say what happened.
     Log(String),
-    /// 25.14 aborts here.
-    Abort(String),
+    /// Say that 25.14 does otherwise with the job from here on: it aborts, or never gets any further. The router goes on as it
+    /// does by default.
+    Quirk(JobId, Quirk),
+    /// Give up: no job can be looked for. 25.14 aborts.
+    Stop(UmbrellaError),
 }
 
 /// The router.
@@ -214,7 +208,7 @@ impl Router {
     }
 
     /// The routes with their states.
-    pub fn routes(&self) -> impl Iterator<Item = (&super::Route, &RouteState)> {
+    pub fn routes(&self) -> impl Iterator<Item = (&Route, &RouteState)> {
         self.table.routes.iter().zip(&self.states)
     }
 
@@ -225,13 +219,18 @@ impl Router {
 
     /// Whether the files of a source's copy are spooled.
     pub fn is_sandboxed(&self, source: JobId) -> bool {
-        self.jobs.get(&source.to_string()).is_some_and(|job| job.sandboxed)
+        self.jobs.get(&source.to_string()).is_some_and(|job| job.routing == Routing::Spooled)
     }
 
-    /// The proxy that the route of a source lends to its copy, which gets a file of its own (`RoutedJob::PrepareSharedX509UserProxy`).
-    pub fn lent_proxy(&self, source: JobId, world: &dyn World) -> Option<BString> {
-        let job = self.jobs.get(&source.to_string())?;
-        self.table.routes[self.table.find(&job.route)?].lent_proxy(&job.source, world)
+    /// The managed job with this source.
+    pub fn job(&self, source: JobId) -> Option<&RoutedJob> {
+        self.jobs.get(&source.to_string())
+    }
+
+    /// The proxy that the route of a job lends to its copy, which gets a file of its own (`RoutedJob::PrepareSharedX509UserProxy`).
+    pub fn lent_proxy(&self, job: &RoutedJob, world: &dyn World) -> Option<BString> {
+        let route = &self.table.routes[self.table.find(&job.route)?];
+        route.lent_proxy(&job.source, world).filter(|_| job.routing == Routing::Spooled)
     }
 
     /// Takes note of which tokens can be sent from now on: their names and files.
@@ -241,7 +240,7 @@ impl Router {
 
     /// Whether nothing is managed and no answer is awaited.
     pub fn is_idle(&self) -> bool {
-        self.jobs.values().all(|job| job.phase == Phase::Retired && !job.flows)
+        self.jobs.values().all(|job| job.is_retired() && job.turn == Turn::Resting)
     }
 
     /// Whether the next phase of a job waits for the next poll only because a hook has ended since the last.
@@ -251,7 +250,7 @@ impl Router {
 
     /// Takes in an event.
     pub fn step(&mut self, now: Now, event: Event, around: &Surroundings<'_>) -> Vec<Action> {
-        let mut step = Step { now: now.epoch(), around, actions: Vec::new(), parked: false };
+        let mut step = Step { now: now.epoch(), around, actions: Vec::new() };
         match event {
             Event::Poll => self.poll(&mut step),
             Event::Settle => {
@@ -260,42 +259,35 @@ impl Router {
                 self.go_on(&mut step);
             }
             Event::Periodic => self.periodic(&mut step),
-            Event::Claimed(id, result) => self.with(id, &mut step, |_, job, step| match result {
+            Event::Claimed(id, result) => self.with(id, &mut step, |router, job, step| match result {
                 Ok(()) => {
                     // The mark stands in the queue alone: hooks and copies see the source as it was before.
-                    job.claimed = true;
-                    job.phase = Phase::Claimed;
+                    job.state = State::Claimed { silences: 0 };
                     step.log(job, "claimed job");
                 }
                 Err(reason) => {
                     step.log(job, &format!("could not be claimed: {reason}"));
-                    job.interrupted = true;
-                    job.phase = Phase::Cleanup;
+                    router.retire(job, step);
                 }
             }),
-            Event::Hook(id, hook, result) => {
-                self.with(id, &mut step, |router, job, step| {
-                    // What the end of a hook leads to is carried through; the next phase is begun by the next poll.
-                    job.flows = matches!(result, HookResult::NotConfigured) && job.flows;
-                    let key = hook_key(job, hook);
-                    let ended =
-                        |(known, kind): &(String, HookType)| *kind == hook && key.starts_with(known.as_str());
-                    if let Some(at) = router.running.iter().position(ended) {
-                        router.running.swap_remove(at);
-                    }
-                    router.hooked(job, hook, result, step);
-                });
-            }
+            Event::Hook(id, hook, result) => self.with(id, &mut step, |router, job, step| {
+                // What the end of a hook leads to is carried through; the next state is begun by the next poll.
+                job.turn = match result {
+                    HookResult::NotConfigured => Turn::Moving,
+                    HookResult::Failed(_) | HookResult::Ended(_) => Turn::Resting,
+                };
+                router.hooked(job, hook, result, step);
+            }),
             Event::Submitted(id, result) => self.with(id, &mut step, |_, job, step| match result {
-                Ok(copy) => Self::is_submitted(job, copy, step),
-                Err(reason) => Self::is_not_submitted(job, None, &reason, step),
+                Ok(copy) => submission::succeeded(job, copy, step),
+                Err(reason) => submission::failed(job, None, &reason, step),
             }),
             Event::NotSpooled(id, copy, reason) => self.with(id, &mut step, |_, job, step| {
-                Self::is_not_submitted(job, Some(copy), &reason, step);
+                submission::failed(job, Some(copy), &reason, step);
             }),
             Event::Unprepared(id, reason) => self.with(id, &mut step, |_, job, step| {
                 step.log(job, &reason);
-                job.phase = Phase::Cleanup;
+                job.ends(Outcome::Failed);
             }),
             Event::Unclear(id, reason) => {
                 if let Some(job) = self.jobs.remove(&id.to_string()) {
@@ -306,50 +298,32 @@ impl Router {
                 }
                 self.go_on(&mut step);
             }
-            Event::Edited(id, result) => self.with(id, &mut step, |_, job, step| {
-                match result {
-                    Ok(()) => {
-                        (job.success, job.done) = (true, true);
-                        step.log(job, "Done editing job.");
-                    }
-                    Err(reason) => step.log(job, &format!("Failed to edit job: {reason}")),
-                }
-                job.phase = Phase::Cleanup;
-            }),
-            Event::CopyUpdated(id, result) => self.with(id, &mut step, |router, job, step| {
-                router.copy_updated(job, result, step);
-            }),
-            Event::NotRemoved(copy) => {
-                let of_copy = |job: &&mut RoutedJob| job.copy_id == Some(copy);
-                self.jobs.values_mut().filter(of_copy).for_each(|job| job.copy_removed = false);
-            }
-            Event::Finalized(id, result) => self.with(id, &mut step, |router, job, step| {
-                match result {
-                    Ok(()) => router.finalized(job, step),
-                    Err(reason) => {
-                        step.log(job, &format!("failed to finalize job: {reason}"));
-                        step.set_idle(job);
-                    }
-                }
-                job.phase = Phase::Cleanup;
-            }),
-            Event::Yielded(id, result) => self.with(id, &mut step, |router, job, step| match result {
+            Event::Edited(id, result) => self.with(id, &mut step, |_, job, step| match result {
                 Ok(()) => {
-                    job.claimed = false;
-                    step.log(job, &format!("yielded job (done={})", u8::from(job.done)));
-                    router.clean(job, step);
+                    step.log(job, "Done editing job.");
+                    job.ends(Outcome::Completed);
                 }
-                Err(error) => {
-                    step.log(job, "failed to yield job");
-                    // Tried again at the next poll while the source is there.
-                    if error == YieldError::Unwritten && step.around.queue.job(job.source_id).is_some() {
-                        step.parked = true;
-                    } else {
-                        job.claimed = false;
-                        router.clean(job, step);
-                    }
+                Err(reason) => {
+                    step.log(job, &format!("Failed to edit job: {reason}"));
+                    job.ends(Outcome::Failed);
                 }
             }),
+            Event::CopyUpdated(id, result) => {
+                self.with(id, &mut step, |router, job, step| router.copy_updated(job, result, step));
+            }
+            Event::NotRemoved(copy) => {
+                for job in self.jobs.values_mut().filter(|job| job.copy_id() == Some(copy)) {
+                    if let State::Cleanup(cleanup) = &mut job.state {
+                        cleanup.removes_copy = false;
+                    }
+                }
+            }
+            Event::Finalized(id, result) => {
+                self.with(id, &mut step, |router, job, step| router.finalized(job, result, step));
+            }
+            Event::Yielded(id, result) => {
+                self.with(id, &mut step, |router, job, step| router.yielded(job, result, step));
+            }
         }
         step.actions
     }
@@ -363,15 +337,15 @@ impl Router {
     ) {
         let key = id.to_string();
         let Some(mut job) = self.jobs.remove(&key) else { return };
-        job.waiting = false;
-        step.parked = false;
+        job.turn = match job.turn {
+            Turn::Moving | Turn::Asking { then_moves: true } => Turn::Moving,
+            Turn::Resting | Turn::Asking { then_moves: false } | Turn::Calling => Turn::Resting,
+        };
         handle(self, &mut job, step);
-        if !job.waiting && !step.parked && job.flows {
-            self.advance(&mut job, step);
-        }
-        let asks = job.waiting && job.asks;
+        self.advance(&mut job, step);
+        let asks = job.is_asking();
         // One that the end of a hook has retired is looked at again by the next poll: it is a candidate of the one after.
-        if job.phase != Phase::Retired || !job.flows || !self.is_over(&job, step) {
+        if job.turn != Turn::Moving || !self.is_over(&job, step) {
             self.jobs.insert(key, job);
         }
         if !asks {
@@ -395,13 +369,12 @@ impl Router {
     fn go_on(&mut self, step: &mut Step<'_>) {
         while let Some(key) = self.turns.pop_front() {
             let Some(mut job) = self.jobs.remove(&key) else { continue };
-            step.parked = false;
-            if !job.waiting {
-                job.flows = true;
+            if matches!(job.turn, Turn::Moving | Turn::Resting) {
+                job.turn = Turn::Moving;
                 self.advance(&mut job, step);
             }
-            let asks = job.waiting && job.asks;
-            if job.phase != Phase::Retired || !self.is_over(&job, step) {
+            let asks = job.is_asking();
+            if !self.is_over(&job, step) {
                 self.jobs.insert(key, job);
             }
             if asks {
@@ -414,10 +387,10 @@ impl Router {
         for state in &mut self.states {
             (state.jobs, state.running) = (0, 0);
         }
-        for job in self.jobs.values() {
-            if let Some(at) = self.table.find(&job.route).filter(|_| !job.route.is_empty()) {
+        for job in self.jobs.values().filter(|job| !job.is_retired()) {
+            if let Some(at) = self.table.find(&job.route) {
                 self.states[at].jobs += 1;
-                self.states[at].running += i64::from(job.running);
+                self.states[at].running += i64::from(job.is_running());
             }
         }
         for (route, state) in self.table.routes.iter().zip(&mut self.states) {
@@ -425,8 +398,8 @@ impl Router {
                 let text = format!(
                     "JobRouter (route={}): adjusting throttle from {} to {}.",
                     route.name,
-                    super::limits::throttle_text(old),
-                    super::limits::throttle_text(new)
+                    throttle_text(old),
+                    throttle_text(new)
                 );
                 step.actions.push(Action::Log(text));
             }
@@ -434,7 +407,7 @@ impl Router {
     }
 
     fn managed(&self) -> i64 {
-        self.jobs.values().filter(|job| job.phase != Phase::Retired).count() as i64
+        self.jobs.values().filter(|job| !job.is_retired()).count() as i64
     }
 
     fn candidates(&mut self, step: &mut Step<'_>) {
@@ -450,7 +423,7 @@ impl Router {
             Ok(Some(umbrella)) => umbrella,
             Ok(None) => return,
             Err(error) => {
-                step.actions.push(Action::Abort(error.to_string()));
+                step.actions.push(Action::Stop(error));
                 return;
             }
         };
@@ -469,9 +442,8 @@ impl Router {
                 Choice::Route(at) => {
                     let route = &self.table.routes[at];
                     let ad = ad.flattened_chain();
-                    let mut job = RoutedJob::new(id, route.name.clone(), ad);
-                    job.sandboxed = route.job_should_be_sandboxed.truth(&job.source, world);
-                    job.in_place = route.edit_job_in_place.truth(&job.source, world);
+                    let routing = Routing::of(route, &ad, world);
+                    let job = RoutedJob::new(id, route.name.clone(), routing, ad);
                     managed += 1;
                     found.push((key, job));
                 }
@@ -485,25 +457,32 @@ impl Router {
         }
     }
 
-    /// Does what a job can do now, one phase after the other, until an answer is needed.
+    /// Does what a job can do now, one state after the other, until an answer is needed or it is to rest.
     fn advance(&mut self, job: &mut RoutedJob, step: &mut Step<'_>) {
         for _ in 0..8 {
-            let before = job.phase;
-            match job.phase {
-                Phase::Unclaimed if job.in_place => job.phase = Phase::Claimed,
-                Phase::Unclaimed => step.ask(job, Action::Claim(job.source_id)),
-                Phase::Claimed => self.claimed(job, step),
-                Phase::Submitted if job.seen => {
-                    self.call(job, HookType::RouterUpdateJobInfo, BString::default(), step);
-                }
-                Phase::Submitted => self.check(job, step),
-                Phase::Finished => self.call(job, HookType::JobFinalize, BString::default(), step),
-                Phase::Cleanup if job.not_before > step.now => return,
-                Phase::Cleanup if job.copy.is_empty() => self.clean(job, step),
-                Phase::Cleanup => self.call(job, HookType::JobCleanup, BString::default(), step),
-                Phase::Retired => return,
+            if job.turn != Turn::Moving {
+                return;
             }
-            if job.waiting || step.parked || job.phase == before {
+            let before = discriminant(&job.state);
+            match &job.state {
+                State::Unclaimed if job.routing == Routing::InPlace => {
+                    job.state = State::Claimed { silences: 0 };
+                }
+                State::Unclaimed => step.ask(job, Action::Claim(job.source_id)),
+                State::Claimed { .. } => self.claimed(job, step),
+                State::Submitted { .. } => match job.copy.map(|copy| copy.shown) {
+                    Some(Shown::Seen | Shown::Told) => {
+                        self.call(job, HookType::RouterUpdateJobInfo, BString::default(), step);
+                    }
+                    Some(Shown::NotYet { .. }) | None => self.check(job, &ClassAd::new(), step),
+                },
+                State::Finished => self.call(job, HookType::JobFinalize, BString::default(), step),
+                State::Cleanup(cleanup) if cleanup.not_before > step.now => return,
+                State::Cleanup(_) if job.copy_ad.is_empty() => self.release(job, step),
+                State::Cleanup(_) => self.call(job, HookType::JobCleanup, BString::default(), step),
+                State::Retired { .. } => return,
+            }
+            if discriminant(&job.state) == before {
                 return;
             }
         }

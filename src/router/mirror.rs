@@ -48,11 +48,11 @@ const COPIED: [&str; 35] = [
 
 /// What is written to the source's user log because of a change of state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Told {
+pub enum SourceEvent {
     /// The copy began to run.
     Execute,
     /// It stopped running.
-    Evict,
+    Evicted,
 }
 
 /// What one look changed.
@@ -62,7 +62,7 @@ pub struct Mirrored {
     /// forgets of its own ad stays in the queue.
     pub changes: Vec<(BString, Option<Expr>)>,
     /// For the source's user log.
-    pub told: Option<Told>,
+    pub event: Option<SourceEvent>,
 }
 
 /// Why nothing could be mirrored.
@@ -145,12 +145,12 @@ pub fn mirror(
     if old != new {
         match new {
             JobStatus::IDLE if simple(&mut changes, old, JobStatus::IDLE, copied_hold, now) => {
-                changes.made.told = (own == JobStatus::RUNNING).then_some(Told::Evict);
+                changes.made.event = (own == JobStatus::RUNNING).then_some(SourceEvent::Evicted);
             }
             JobStatus::RUNNING | JobStatus::TRANSFERRING_OUTPUT
                 if simple(&mut changes, old, JobStatus::RUNNING, copied_hold, now) =>
             {
-                changes.made.told = (own == JobStatus::IDLE).then_some(Told::Execute);
+                changes.made.event = (own == JobStatus::IDLE).then_some(SourceEvent::Execute);
             }
             JobStatus::HELD
                 if ![JobStatus::HELD, JobStatus::REMOVED, JobStatus::COMPLETED].contains(&old) =>

@@ -2,11 +2,13 @@
 //!
 //! Schema of a JSON line: an object with `time` (seconds since the epoch, a number with microseconds), `event` (a word
 //! of [`Kind`]) and those of `slot`, `state`, `activity`, `hook`, `pid`, `job` (`cluster.proc`), `verdict`, `exit`,
-//! `cron` (name of a cron job), `reason` that apply; absent keys do not. New keys may come; those here keep their meaning.
+//! `cron` (name of a cron job), `reason` that apply; absent keys do not. New keys may come; those here keep their meaning: else
+//! `schema` of `start` grows (`docs/schemas/event.json`).
 //!
 //! | event | keys | meaning |
 //! |---|---|---|
-//! | `start`, `stop` | reason | the runner begins, has ended |
+//! | `start` | schema reason | the runner begins |
+//! | `stop` | reason | it has ended |
 //! | `state` | slot state activity reason | the slot changed into this state and activity |
 //! | `hook-start` | slot hook pid job | a hook was started; a starter's hooks name the job |
 //! | `hook-end` | slot hook pid job exit reason | it ended |
@@ -21,6 +23,7 @@
 //! | `cron-published` | cron reason | what it printed has changed what the slots publish |
 //! | `starter` | slot job pid exit | a starter was spawned (no exit), or ended |
 //! | `job` | slot job pid exit verdict reason | from the starter: the job runs (`started` and pid), is over or was not started; from the slot runner: `succeeded` or `failed`, with `exited N`, `signalled N`, `not started`, or `lost with its starter` |
+//! | `log` | reason | from the job router: a line of its log |
 //! | `warning` | slot hook pid job verdict reason | anything a user should look at; the verdict is the id of a quirk |
 
 use std::time::Duration;
@@ -28,6 +31,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::os::Outlet;
+use crate::process::Exit;
 use crate::time::{Now, Tick};
 
 /// What kind of thing happened.
@@ -66,6 +70,8 @@ pub enum Kind {
     Starter,
     /// A job is over.
     Job,
+    /// A line that a job router logs.
+    Log,
     /// Something a user should look at.
     Warning,
 }
@@ -89,10 +95,27 @@ impl Kind {
             Kind::CronPublished => "cron job published",
             Kind::Starter => "starter",
             Kind::Job => "job",
+            Kind::Log => "log",
             Kind::Warning => "warning",
         }
     }
 }
+
+/// What an event means to who watches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tone {
+    /// Things go their way.
+    Plain,
+    /// What was wanted has come true.
+    Good,
+    /// Something failed.
+    Bad,
+    /// Something to look at.
+    Odd,
+}
+
+/// The number of this schema: it grows when a key that is there changes its meaning.
+pub const SCHEMA: u32 = 1;
 
 /// One event. Make it with [`Event::new`] and the setters that apply.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -102,6 +125,9 @@ pub struct Event {
     /// What kind of thing happened.
     #[serde(rename = "event")]
     pub kind: Kind,
+    /// The number of the schema, in the first event of a runner.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub schema: Option<u32>,
     /// Slot id, such as `slot1` or `slot1_2`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slot: Option<String>,
@@ -140,6 +166,7 @@ impl Event {
         Event {
             time: now.epoch_f64(),
             kind,
+            schema: (kind == Kind::Start).then_some(SCHEMA),
             slot: None,
             state: None,
             activity: None,
@@ -207,6 +234,20 @@ impl Event {
         self
     }
 
+    /// What it means to who watches.
+    pub fn tone(&self) -> Tone {
+        let said = |words: &[&str]| self.verdict.as_deref().is_some_and(|verdict| words.contains(&verdict));
+        match self.kind {
+            Kind::HookFailed | Kind::CronFailed => Tone::Bad,
+            Kind::Warning | Kind::HookStderr | Kind::CronStderr => Tone::Odd,
+            Kind::Job if said(&["succeeded"]) => Tone::Good,
+            Kind::Job if said(&["failed"]) => Tone::Bad,
+            Kind::Verdict if said(&["accepted"]) => Tone::Good,
+            Kind::Verdict if said(&["rejected", "bad-output", "accepted-lost"]) => Tone::Bad,
+            _ => Tone::Plain,
+        }
+    }
+
     /// The readable line, without its newline: `slot1: state: Claimed/Busy: reason`. Control characters are escaped, so
     /// that an event is one line whatever a hook wrote.
     pub fn readable(&self) -> String {
@@ -251,19 +292,48 @@ pub struct EventStream {
     behind: bool,
     /// Whether it was told that their disk is full.
     full: bool,
+    look: Look,
+}
+
+/// Puts a text into the colour of a tone.
+pub type Paint = Box<dyn Fn(Tone, &str) -> String>;
+
+/// How readable lines look.
+#[derive(Default)]
+pub struct Look {
+    /// What makes the time of a line out of seconds since the epoch, where lines have one.
+    pub time: Option<Box<dyn Fn(f64) -> String>>,
+    /// What paints a line, where it is painted.
+    pub paint: Option<Paint>,
 }
 
 impl EventStream {
     /// A stream to these places. `prefix` stands before each readable line (`htc-slot-run: `).
     pub fn new(prefix: &str, readable: Option<Outlet>, json: Option<Outlet>) -> Self {
-        EventStream { readable, json, prefix: prefix.to_owned(), behind: false, full: false }
+        EventStream {
+            readable,
+            json,
+            prefix: prefix.to_owned(),
+            behind: false,
+            full: false,
+            look: Look::default(),
+        }
+    }
+
+    /// The same with lines that look so.
+    pub fn looking(mut self, look: Look) -> Self {
+        self.look = look;
+        self
     }
 
     /// Tells one event.
     pub fn tell(&mut self, event: &Event) {
         self.flush();
         self.json(event);
-        self.line(&event.readable());
+        let time = self.look.time.as_ref().map_or_else(String::new, |time| time(event.time) + " ");
+        let line = format!("{}{}", self.prefix, event.readable());
+        let line = self.look.paint.as_ref().map_or(line.clone(), |paint| paint(event.tone(), &line));
+        self.write_readable(format!("{time}{line}\n").into_bytes());
     }
 
     /// Tells one event to programs only: what a person need not read each time.
@@ -357,6 +427,20 @@ impl Drop for EventStream {
         }
         self.flush();
     }
+}
+
+/// `exited 3`, `signalled 9`: how a process ended, in the words of the schema.
+pub fn exit_words(exit: Exit) -> String {
+    match exit {
+        Exit::Code(code) => format!("exited {code}"),
+        Exit::Signal { number, .. } => format!("signalled {number}"),
+    }
+}
+
+/// An error with its causes, as reasons tell it.
+pub fn full_text(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
 #[cfg(test)]

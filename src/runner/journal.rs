@@ -102,6 +102,18 @@ impl JournalFile {
         Ok((opened, read(&bytes)))
     }
 
+    /// What stands in a journal whose writer is gone, though a child of his that has executed nothing yet still holds the lock.
+    ///
+    /// # Errors
+    /// Others could change it; the system refuses.
+    pub fn peek<T: DeserializeOwned>(path: &Path) -> Result<Journal<T>, JournalError> {
+        check_directory(path)?;
+        let mut bytes = Vec::new();
+        let mut file = open_own(path, OpenOptions::new().read(true).write(true))?;
+        file.read_to_end(&mut bytes).map_err(refused("read", path))?;
+        Ok(read(&bytes))
+    }
+
     /// Adds a record. After an error the journal is as it was before, and may be tried again.
     ///
     /// # Errors

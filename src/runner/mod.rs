@@ -1,7 +1,9 @@
 //! Carries out what the machines ask for: slots, starters, routers and single hooks, live or simulated.
 
 pub mod config_lint;
+pub mod control;
 pub mod cron;
+pub mod event_log;
 pub mod events;
 pub mod hook_call;
 pub mod hook_environment;

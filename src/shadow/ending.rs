@@ -11,8 +11,10 @@ use crate::user_log::{Body, Ending, Evicted, ResourceTable, Share, Terminated, U
 use crate::user_policy::{self, Fired};
 
 /// Reasons why a job leaves its slot (`VacateReasonCode`).
-const JOB_POLICY: i64 = 1000;
+pub(super) const JOB_POLICY: i64 = 1000;
 const STARTER_SIGNALLED: i64 = 1005;
+/// An error without a hold code (`pseudo_ulog`).
+pub(super) const STARTER_ERROR: i64 = 1007;
 const NOT_FOUND: i64 = 1008;
 
 impl Shadow<'_> {
@@ -37,8 +39,14 @@ impl Shadow<'_> {
         match self.fate.take() {
             Some(Fate::Hold { reason, code, subcode }) => self.hold(now, (reason, code, subcode), out),
             Some(Fate::Remove(reason)) => self.removed(now, &reason, out),
-            Some(Fate::Vacate(reason)) => {
-                self.evict(now, (reason, JOB_POLICY, 0), out);
+            Some(Fate::RemoveEvicted { reason, code }) => {
+                if !self.local {
+                    self.evict(now, (reason.clone(), code, 0), out);
+                }
+                self.removed(now, &reason, out);
+            }
+            Some(Fate::Vacate { reason, code }) => {
+                self.evict(now, (reason, code, 0), out);
                 self.again(now, true, out);
             }
             Some(Fate::Failed { reason, code, subcode }) => {
@@ -72,8 +80,9 @@ impl Shadow<'_> {
             out.extend(reason.map(Action::Tell));
             return self.again(now, true, out);
         }
-        if let Some(reason) = reason {
-            out.push(Action::Tell(format!("the starter ended without a word to the shadow: {reason}")));
+        if reason.is_some() {
+            // Why, the starter has said itself.
+            out.push(Action::Tell("the starter ended without a word to the shadow".to_owned()));
         }
         let (startd, address) = (self.slot.clone(), self.address.clone());
         let text = "Socket between submit and execute hosts closed unexpectedly";
@@ -130,6 +139,13 @@ impl Shadow<'_> {
             self.ad.set(total, sum);
         }
         self.count("NumJobCompletions");
+        let dumped = crate::classad::Context::new(self.world).my(&self.ad).boolean("JobCoreDumped");
+        if dumped == Some(true) && !self.local {
+            // What it would be called, wherever the job's file lies (`BaseShadow::init`, `terminateJob`).
+            let id = [self.int("ClusterId"), self.int("ProcId")].map(Option::unwrap_or_default);
+            let iwd = self.string("Iwd").unwrap_or_default();
+            self.ad.set("JobCoreFileName", BString::from(format!("{iwd}/core.{}.{}", id[0], id[1])));
+        }
         let frozen = self.frozen(now);
         if let Some(fired) = user_policy::periodic(&self.ad, self.knobs, &frozen) {
             return match fired {

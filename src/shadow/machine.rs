@@ -2,6 +2,7 @@
 
 use bstr::BString;
 
+use super::ordered::Order;
 use crate::classad::{ClassAd, Context};
 use crate::hook::Knobs;
 use crate::job::attr;
@@ -44,6 +45,8 @@ pub struct Setup<'w> {
     pub ad: ClassAd,
     /// Name of the slot, such as `slot1@host`.
     pub slot: BString,
+    /// Its ad, if there is one.
+    pub slot_ad: Option<ClassAd>,
     /// Name of this machine.
     pub host: String,
     /// What stands for addresses.
@@ -54,6 +57,10 @@ pub struct Setup<'w> {
     pub until: Until,
     /// PERIODIC_EXPR_INTERVAL, in seconds; none or less: no periodic policy.
     pub interval: i64,
+    /// Whether somebody can release the job when it is held.
+    pub controlled: bool,
+    /// The group of PrimaryUnixGroup, where its owner is not in it.
+    pub no_group: Option<BString>,
     /// Whether there is no shadow, but a schedd whose own universe the job is of: its starter writes the log.
     pub local: bool,
 }
@@ -99,6 +106,8 @@ pub enum Event {
         /// Whether nothing more is to be run: a person ends this.
         last: bool,
     },
+    /// A user asks for something that [`Shadow::refuses`] does not.
+    Ordered(Order),
     /// The time of the last `WakeAt` has come.
     Timeout,
 }
@@ -155,8 +164,10 @@ pub(super) enum Fate {
     Hold { reason: BString, code: i64, subcode: i64 },
     /// A policy removes it.
     Remove(BString),
-    /// A policy sends it back.
-    Vacate(BString),
+    /// Somebody removes it, for this reason and with this code of its eviction.
+    RemoveEvicted { reason: BString, code: i64 },
+    /// It is sent back.
+    Vacate { reason: BString, code: i64 },
     /// The starter told of an error.
     Failed { reason: BString, code: i64, subcode: i64 },
 }
@@ -166,13 +177,18 @@ pub struct Shadow<'w> {
     pub(super) world: &'w dyn World,
     pub(super) knobs: &'w dyn Knobs,
     pub(super) ad: ClassAd,
+    /// What is other in the ad of this run.
+    pub(super) given: ClassAd,
+    pub(super) slot_ad: Option<ClassAd>,
     pub(super) slot: BString,
     pub(super) host: String,
     pub(super) address: BString,
     pub(super) hook: Option<Hook>,
     pub(super) until: Until,
     pub(super) interval: i64,
+    pub(super) controlled: bool,
     pub(super) local: bool,
+    pub(super) no_group: Option<BString>,
     pub(super) phase: Phase,
     pub(super) fate: Option<Fate>,
     pub(super) runs: u32,
@@ -180,6 +196,8 @@ pub struct Shadow<'w> {
     pub(super) vain: u32,
     /// The job has begun to run in this run.
     pub(super) began: bool,
+    /// The code of a critical error, which ends a shadow at once: what its starter says later nobody hears (`pseudo_ulog`).
+    pub(super) gone: Option<i64>,
     /// What 006 told last: image, memory and resident set.
     pub(super) image: Option<(i64, Option<i64>, Option<i64>)>,
     /// Bytes that the job received and sent in this run.
@@ -195,8 +213,12 @@ impl<'w> Shadow<'w> {
         Shadow {
             world: setup.world,
             local: setup.local,
+            no_group: setup.no_group,
+            controlled: setup.controlled,
             knobs: setup.knobs,
             ad: setup.ad,
+            given: ClassAd::new(),
+            slot_ad: setup.slot_ad,
             slot: setup.slot,
             host: setup.host,
             address: setup.address,
@@ -208,6 +230,7 @@ impl<'w> Shadow<'w> {
             runs: 0,
             vain: 0,
             began: false,
+            gone: None,
             image: None,
             received: 0,
             sent: 0,
@@ -219,6 +242,13 @@ impl<'w> Shadow<'w> {
     /// The job as the queue has it.
     pub fn ad(&self) -> &ClassAd {
         &self.ad
+    }
+
+    /// The job as it is handed to this run: with what stands for references to its slot.
+    pub fn given(&self) -> ClassAd {
+        let mut ad = self.ad.clone();
+        ad.update(&self.given);
+        ad
     }
 
     /// One thing happened; what is to be done.
@@ -239,6 +269,7 @@ impl<'w> Shadow<'w> {
             Event::Ended { exit, asked, reason, last } => {
                 self.ended(now, (exit, asked), reason, last, &mut out);
             }
+            Event::Ordered(order) => self.ordered(now, order, &mut out),
             Event::Timeout => self.timeout(now, &mut out),
         }
         out

@@ -12,9 +12,13 @@
 
 mod ending;
 mod machine;
+mod matched;
+mod ordered;
 mod queue;
 mod reason;
 mod running;
 
 pub use machine::{Action, Ask, Event, Hook, Setup, Shadow, Until};
+pub use matched::{Matched, NotExpanded, matched};
+pub use ordered::Order;
 pub use reason::improved;

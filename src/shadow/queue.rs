@@ -5,6 +5,7 @@ use std::time::Duration;
 use bstr::{BString, ByteSlice};
 
 use super::machine::{Action, Hook, Phase, Shadow, Until};
+use super::matched::{Matched, matched};
 use crate::classad::Context;
 use crate::hook::HookType;
 use crate::hook::reply::{self, PrepareReader};
@@ -19,6 +20,10 @@ use crate::world::Frozen;
 const IWD_ERROR: i64 = 14;
 /// Input above the limit when it was submitted.
 const INPUT_TOO_LARGE: i64 = 32;
+/// The job's owner is not in PrimaryUnixGroup.
+const CANNOT_SWITCH_PRIMARY_GROUP: i64 = 49;
+/// What the schedd gives no code for.
+const UNSPECIFIED: i64 = 0;
 /// SHADOW_PREPARE_JOB failed.
 const HOOK_SHADOW_PREPARE_FAILURE: i64 = 48;
 
@@ -55,6 +60,14 @@ impl Shadow<'_> {
             );
             return self.hold(now, (reason.into(), INPUT_TOO_LARGE, 0), out);
         }
+        if let Some(group) = &self.no_group {
+            let reason = format!("Cannot install primary group {group} from supplemental groups.");
+            return self.hold(now, (reason.into(), CANNOT_SWITCH_PRIMARY_GROUP, 0), out);
+        }
+        if self.ad.contains("JobMaxRetries") && !self.ad.contains("OnExitRemove") {
+            let text = "JobMaxRetries alone does nothing: condor_submit makes OnExitRemove of max_retries";
+            out.push(Action::Tell(text.to_owned()));
+        }
         self.start(now, out);
     }
 
@@ -74,6 +87,7 @@ impl Shadow<'_> {
     pub(super) fn start(&mut self, now: Now, out: &mut Vec<Action>) {
         self.runs += 1;
         self.began = false;
+        self.gone = None;
         self.fate = None;
         self.image = None;
         self.sent = 0;
@@ -86,6 +100,13 @@ impl Shadow<'_> {
             let why = why.split(" (os error").next().unwrap_or_default();
             let reason = format!("Cannot access initial working directory {iwd}: {why}");
             return self.hold(now, (reason.into(), IWD_ERROR, errno), out);
+        }
+        match matched(&self.ad, self.slot_ad.as_ref(), &self.frozen(now)) {
+            Ok(Matched { given, kept }) => {
+                self.given = given;
+                self.ad.update(&kept);
+            }
+            Err(missing) => return self.hold(now, (missing.to_string().into(), UNSPECIFIED, 0), out),
         }
         self.count("NumShadowStarts");
         self.ad.set("ShadowBday", now.epoch());
@@ -111,6 +132,7 @@ impl Shadow<'_> {
         let path = self.hook.as_ref().map(|hook: &Hook| hook.path.clone()).unwrap_or_default();
         if said.status == 0 {
             self.ad.update(&read.ad);
+            read.ad.names().for_each(|name| drop(self.given.remove(name)));
             return self.run(now, out);
         }
         let text = said.text(HookType::ShadowPrepareJob.name(), &path);
@@ -131,7 +153,7 @@ impl Shadow<'_> {
         self.ad.set("JobCurrentStartDate", now.epoch());
         self.ad.set("JobRunCount", self.int("JobRunCount").unwrap_or(0).saturating_add(1));
         self.ad.set("RemoteHost", self.slot.clone());
-        let ad = self.ad.clone();
+        let ad = self.given();
         out.push(Action::Run(Box::new(ad)));
         self.set_policy_alarm(now, out);
     }
@@ -162,13 +184,9 @@ impl Shadow<'_> {
         self.count_by("NumHoldsByReason", name_of_code(code));
         self.leave_slot();
         match self.until {
-            Until::Done if self.may_be_released() => {
+            Until::Done if self.controlled || (self.may_be_released() && self.interval > 0) => {
                 self.phase = Phase::Held;
-                if self.interval > 0 {
-                    self.set_policy_alarm(now, out);
-                } else {
-                    self.finish(out);
-                }
+                self.set_policy_alarm(now, out);
             }
             _ => self.finish(out),
         }
@@ -209,17 +227,38 @@ impl Shadow<'_> {
             Until::Runs(most) => self.runs < most,
         };
         if !goes_on {
+            self.tell_of_tries(vain, out);
             return self.finish(out);
         }
-        if !vain {
-            self.vain = 0;
+        let ran = self.started.map_or(PAUSE, |started| now.tick().since(started.tick()));
+        let pause = match vain {
+            true => PAUSE * (1 << self.vain.min(LONGEST_PAUSE)),
+            // Without an end in sight no job is run more often than once in that time: a schedd does not either.
+            false if !matches!(self.until, Until::Runs(_)) => PAUSE.saturating_sub(ran),
+            false => Duration::ZERO,
+        };
+        self.vain = if vain { self.vain + 1 } else { 0 };
+        if pause.is_zero() {
             return self.start(now, out);
         }
-        let pause = PAUSE * (1 << self.vain.min(LONGEST_PAUSE));
-        self.vain += 1;
         let until = now.tick().plus(pause);
         self.phase = Phase::Idle { until };
         out.push(Action::WakeAt(Some(until)));
+    }
+
+    /// A job that stays in the queue would be run again by a pool.
+    fn tell_of_tries(&self, vain: bool, out: &mut Vec<Action>) {
+        if vain || self.local {
+            return;
+        }
+        let done = self.int("NumJobCompletions").unwrap_or(0);
+        let tries =
+            self.int("JobMaxRetries").map(|most| format!(", try {done} of {}", most.saturating_add(1)));
+        let tries = tries.unwrap_or_default();
+        let text = format!(
+            "the job stays in the queue (OnExitRemove is not true{tries}): --until done runs it again"
+        );
+        out.push(Action::Tell(text));
     }
 
     /// Policies are looked at, or a pause is over.
@@ -243,9 +282,16 @@ impl Shadow<'_> {
         if let Some(user_policy::Fired::Remove(reason)) = removed {
             return self.removed(now, &reason, out);
         }
-        let Some(why) = released else { return self.set_policy_alarm(now, out) };
-        Self::log(Body::Released(why.reason.clone()), out);
-        self.ad.set("ReleaseReason", why.reason);
+        match released {
+            Some(why) => self.release(now, why.reason, out),
+            None => self.set_policy_alarm(now, out),
+        }
+    }
+
+    /// A held job is idle again.
+    pub(super) fn release(&mut self, now: Now, reason: BString, out: &mut Vec<Action>) {
+        Self::log(Body::Released(reason.clone()), out);
+        self.ad.set("ReleaseReason", reason);
         for (name, last) in [
             ("HoldReason", "LastHoldReason"),
             ("HoldReasonCode", "LastHoldReasonCode"),

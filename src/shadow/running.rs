@@ -2,10 +2,12 @@
 
 use bstr::BString;
 
+use super::ending::{JOB_POLICY, STARTER_ERROR};
 use super::machine::{Action, Ask, Fate, Phase, Shadow};
 use super::reason::improved;
 use crate::classad::{ClassAd, Context, Value};
-use crate::job::JobStatus;
+use crate::job::{HoldCode, JobStatus};
+
 use crate::time::Now;
 use crate::transfer::{Transferred, Way};
 use crate::user_log::{Body, Transfer};
@@ -92,6 +94,10 @@ impl Shadow<'_> {
     }
 
     pub(super) fn updated(&mut self, update: &ClassAd, out: &mut Vec<Action>) {
+        // How the job ended is told before the output is transferred, but after the PostCmd: of one that failed nobody hears it.
+        if self.gone == Some(HoldCode::PostScriptFailed as i64) {
+            return;
+        }
         self.ad.update(update);
         let Some(size) = self.int("ImageSize").filter(|_| self.began) else { return };
         let measures = (size, self.int("MemoryUsage"), self.int("ResidentSetSize"));
@@ -129,6 +135,9 @@ impl Shadow<'_> {
         critical: bool,
         out: &mut Vec<Action>,
     ) {
+        if self.gone.is_some() {
+            return;
+        }
         let small = |number: i64| i32::try_from(number).unwrap_or(0);
         let body = Body::RemoteError {
             critical,
@@ -148,6 +157,8 @@ impl Shadow<'_> {
         }
         let text = [b"Error from ", &self.slot[..], b": ", &text].concat();
         let (reason, code) = improved(&text, code, self.began, &self.host);
+        let code = if code == 0 { STARTER_ERROR } else { code };
+        self.gone = Some(code);
         self.fate = Some(Fate::Failed { reason, code, subcode });
     }
 
@@ -166,7 +177,7 @@ impl Shadow<'_> {
             (Some(Fired::Hold { reason, code, subcode }), _) => {
                 (Fate::Hold { reason, code: i64::from(code as u16), subcode }, Ask::Hold)
             }
-            (_, Some(why)) => (Fate::Vacate(why.reason), Ask::Vacate),
+            (_, Some(why)) => (Fate::Vacate { reason: why.reason, code: JOB_POLICY }, Ask::Vacate),
             (Some(Fired::Remove(reason)), None) => (Fate::Remove(reason), Ask::Remove),
             (None, None) => return self.set_policy_alarm(now, out),
         };

@@ -66,12 +66,12 @@ pub fn asked<'a>(settings: &Settings, jobs: impl IntoIterator<Item = &'a ClassAd
             }
         }
     }
-    let mut ads: Vec<&ClassAd> = settings.slots.iter().map(|slot| &*slot.config).collect();
-    // Slots of one type differ in literals alone.
-    ads.dedup_by(|a, b| a.len() == b.len());
-    if let (Some(first), Some(last)) = (settings.slots.first(), settings.slots.last()) {
-        ads.extend([&*first.config, &*last.config]);
-    }
+    // Slots of one type differ in literals alone; devices may make an attribute of one more than of another.
+    let mut kinds: Vec<(u32, usize, &ClassAd)> =
+        settings.slots.iter().map(|slot| (slot.type_id, slot.config.len(), &*slot.config)).collect();
+    kinds.sort_by_key(|(type_id, length, _)| (*type_id, *length));
+    kinds.dedup_by_key(|(type_id, length, _)| (*type_id, *length));
+    let ads: Vec<&ClassAd> = kinds.into_iter().map(|(.., ad)| ad).collect();
     while let Some(name) = walk.todo.pop() {
         for ad in &ads {
             if let Some(expr) = ad.get(&name)

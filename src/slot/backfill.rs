@@ -115,6 +115,7 @@ impl Slot {
             execute: self.plan.execute.clone(),
             machine_ad: None,
             backfill: true,
+            accepted: None,
         }));
     }
 

@@ -6,7 +6,7 @@ use bstr::{BStr, BString, ByteSlice};
 
 use super::claim_id::ClaimId;
 use super::command::ClaimRequest;
-use super::interface::{StarterId, VacateReason};
+use super::interface::{AcceptedJob, StarterId, VacateReason};
 use crate::classad::{ClassAd, Context, Value};
 use crate::time::{Now, Tick};
 use crate::world::World;
@@ -111,8 +111,12 @@ pub(super) struct Claim {
     /// When the job that runs, or ran last, was started: renewals are counted from there.
     activated: Option<Now>,
     pub lease_ends: Option<Tick>,
-    /// Whether REPLY_FETCH was told `accept` for it: then its end is told to EVICT_CLAIM.
-    pub accepted: bool,
+    /// The fetched job that it was given last: its end is told to EVICT_CLAIM.
+    pub accepted: Option<AcceptedJob>,
+    /// What that job is known by among many.
+    pub fetched_print: Option<u64>,
+    /// Whether the starter of that was killed, so that its queue was told nothing.
+    pub lost: bool,
 }
 
 impl Claim {
@@ -153,13 +157,15 @@ impl Claim {
             lease_renewed: true,
             activated: None,
             lease_ends: None,
-            accepted: false,
+            accepted: None,
+            fetched_print: None,
+            lost: false,
         }
     }
 
     /// Is taken by a schedd for its job.
     pub(super) fn take_request(&mut self, request: ClaimRequest, rank: f64, world: &dyn World) {
-        let ClaimRequest { job, lease, schedd, host } = request;
+        let ClaimRequest { job, lease, schedd, host, preempts: _ } = request;
         let context = Context::new(world).my(&job);
         self.owner = context.string("User").unwrap_or_default();
         self.user = self.owner.clone();

@@ -9,6 +9,7 @@ use super::claim::{Kind, Phase};
 use super::core::Core;
 use super::execution_point::ExecutionPoint;
 use super::interface::{Notice, SlotKey, VacateReason};
+use super::policy::PREEMPTING_USER_PRIO;
 use super::settings::SlotKind;
 use super::single::Slot;
 use super::state::{Activity, State};
@@ -57,6 +58,8 @@ pub struct ClaimRequest {
     pub schedd: BString,
     /// The machine it asks from; may be empty.
     pub host: BString,
+    /// Of a partitionable slot: ids of the dynamic slots that have to make room at once (ALLOW_PSLOT_PREEMPTION of the negotiator).
+    pub preempts: Vec<String>,
 }
 
 /// How the job under a claim ends.
@@ -117,6 +120,11 @@ impl ExecutionPoint {
             return core.warn(Some(key), format!("claim refused: {reason}"));
         }
         let splits = slot.kind == SlotKind::Partitionable;
+        if let Err(reason) = self.make_room(key, &request.preempts) {
+            return self.core.warn(Some(key), format!("claim refused: {reason}"));
+        }
+        let ExecutionPoint { core, slots, .. } = self;
+        let Some(slot) = slots.get_mut(&key) else { return };
         let rank = slot.look(core, Some(&request.job), |context| context.real("Rank")).unwrap_or(0.0);
         if splits {
             let child = self.carve(key, &mut request.job).and_then(|child| {
@@ -154,6 +162,42 @@ impl ExecutionPoint {
     }
 }
 
+impl ExecutionPoint {
+    /// Kills the claims of dynamic slots and gives what they had back to their parent at once, before they are gone (`command.cpp`,
+    /// request_claim: "sloppy, but mostly works").
+    fn make_room(&mut self, parent: SlotKey, ids: &[String]) -> Result<(), String> {
+        let mut keys = Vec::new();
+        for id in ids {
+            let named = |slot: &&Slot| slot.id.eq_ignore_ascii_case(id) && slot.kind == SlotKind::Dynamic;
+            let child = self.slots.values().find(named).filter(|slot| slot.key.number == parent.number);
+            let Some(child) = child else {
+                return Err(format!("'{id}' is no dynamic slot of it"));
+            };
+            if !child.retirement_over(&self.core) {
+                return Err(format!("{id} still has retirement time, and cannot be preempted at once"));
+            }
+            keys.push(child.key);
+        }
+        for key in keys {
+            let why = VacateReason::new("Preempted for a Priority user", PREEMPTING_USER_PRIO);
+            self.with_slot(key, |slot, core| {
+                slot.kill_claim(core, Some(why), "preempted for a claim of the partitionable slot");
+            });
+            self.remove_gone();
+            let Some(child) = self.slots.get_mut(&key) else { continue };
+            let freed = child.amounts.clone();
+            child.amounts.take(&freed);
+            if let Some(parent) = self.slots.get_mut(&parent) {
+                parent.amounts.give_back(&freed);
+            }
+        }
+        if !ids.is_empty() {
+            self.with_slot(parent, |slot, core| slot.refresh(core));
+        }
+        Ok(())
+    }
+}
+
 impl Slot {
     /// What a starter tells of its job (`Claim::receiveJobClassAdUpdate`).
     pub(super) fn update_job(&mut self, changes: &ClassAd) {
@@ -166,6 +210,9 @@ impl Slot {
         if core.shutdown.is_some() {
             return Some("the execution point is ending");
         }
+        if core.power.asleep.is_some() {
+            return Some("the machine hibernates");
+        }
         if self.state == State::Preempting {
             return Some("the slot still preempts its last job");
         }
@@ -173,7 +220,7 @@ impl Slot {
             return Some("the slot is claimed already, and its backfill client is being ended");
         }
         let near_end = core.drain.is_on() && core.drain.coordinated < END_OF_DRAINING;
-        near_end.then_some("the slot is drained")
+        (near_end && !self.takes_while_draining(core)).then_some("the slot is drained")
     }
 
     /// Whether the slot's Requirements hold for the job (`willingToRun`); undefined is no.
@@ -193,7 +240,7 @@ impl Slot {
                 self.change(core, State::Matched, Activity::Idle, "matched");
             }
             // Somebody who may take over has been found: nobody else is wanted.
-            State::Claimed => self.set_available(false),
+            State::Claimed => self.set_unavailable(None),
             State::Backfill => {
                 self.match_ends = Some(core.alarm(core.settings.match_timeout));
                 self.leave_backfill(core, State::Matched, "matched");
@@ -377,10 +424,16 @@ impl Slot {
 }
 
 impl Notice {
-    /// Why a [`ClaimCommand`] was refused, if that is told.
+    /// Why a [`ClaimCommand`] or a drain was refused, if that is told.
     pub fn refusal(&self) -> Option<&str> {
         let Notice::Warning { text, .. } = self else { return None };
-        let refuses = ["claim refused: ", "activation refused: ", "a match comes in state "];
+        let refuses = [
+            "claim refused: ",
+            "activation refused: ",
+            "a match comes in state ",
+            "drain refused: ",
+            "undrain refused: ",
+        ];
         refuses.iter().any(|start| text.starts_with(start)).then_some(text)
     }
 }

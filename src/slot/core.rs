@@ -11,8 +11,9 @@ use super::claim::{Claim, Kind};
 use super::claim_id::ClaimId;
 use super::cron_ads::CronAds;
 use super::drain::Drain;
-use super::interface::{Action, HookRun, Measured, Notice, Shutdown, SlotKey, StarterId};
+use super::interface::{AcceptedJob, Action, HookRun, Measured, Notice, Shutdown, SlotKey, StarterId};
 use super::lazy::Lazy;
+use super::power::Power;
 use super::resources::Offline;
 use super::settings::Settings;
 use super::wants::Wants;
@@ -34,10 +35,13 @@ pub(super) struct Core {
     pub measured: Measured,
     /// What of the machine's load the jobs of all slots make.
     pub load_of_jobs: f64,
+    /// Whether slots have shares of a load, or had when that was looked at last.
+    pub has_load: bool,
     pub out: Vec<Action>,
     pub counters: Counters,
     pub draining: DrainEstimate,
     pub drain: Drain,
+    pub power: Power,
     /// What cron jobs have published.
     pub cron: CronAds,
     pub benchmarks: Benchmarks,
@@ -93,10 +97,12 @@ impl Core {
             started: now,
             measured: Measured::default(),
             load_of_jobs: 0.0,
+            has_load: false,
             out: Vec::new(),
             counters: Counters::default(),
             draining: DrainEstimate::default(),
             drain: Drain::default(),
+            power: Power::default(),
             cron,
             benchmarks,
             backfill: Backfill::default(),
@@ -227,6 +233,11 @@ impl Core {
     pub(super) fn new_starter(&mut self) -> StarterId {
         self.ids += 1;
         StarterId(self.ids)
+    }
+
+    pub(super) fn new_accepted(&mut self) -> AcceptedJob {
+        self.ids += 1;
+        AcceptedJob(self.ids)
     }
 
     /// Policies are looked at more often from now on (`start_poll_timer`).
@@ -366,6 +377,11 @@ impl DrainEstimate {
                 *completion = time;
             }
         }
+    }
+
+    /// When all slots would be drained, in epoch seconds.
+    pub(super) fn completion(&self, graceful: bool) -> i64 {
+        if graceful { self.graceful_completion } else { self.quick_completion }
     }
 
     pub(super) fn publish(&self, ad: &mut ClassAd) {

@@ -70,6 +70,11 @@ pub struct CronAds {
 }
 
 impl CronAds {
+    /// Whether nothing was published.
+    pub(super) fn is_empty(&self) -> bool {
+        self.ads.is_empty()
+    }
+
     /// None.
     pub fn new(quirks: Quirks) -> Self {
         CronAds { owners: Vec::new(), ads: Vec::new(), quirks }

@@ -2,11 +2,11 @@
 
 use super::core::Core;
 use super::execution_point::ExecutionPoint;
-use super::interface::VacateReason;
+use super::interface::{Action, Shutdown, StarterId, VacateReason};
 use super::settings::SlotKind;
 use super::single::Slot;
-use super::state::State;
-use crate::classad::ClassAd;
+use super::state::{Activity, State};
+use crate::classad::{ClassAd, Expr, Value};
 use crate::quirks::Quirk;
 
 /// The vacate code of draining.
@@ -23,21 +23,68 @@ pub enum DrainSpeed {
     Fast,
 }
 
+/// What comes when all slots are drained.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DrainCompletion {
+    /// They stay so.
+    #[default]
+    Nothing,
+    /// They take jobs again.
+    Resume,
+    /// The execution point ends.
+    Exit,
+    /// It ends and begins anew.
+    Restart,
+    /// It reads its configuration, and slots take jobs again.
+    Reconfigure,
+}
+
 /// What is asked for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct DrainRequest {
     /// How fast.
     pub speed: DrainSpeed,
     /// Why, for DrainReason.
     pub reason: String,
-    /// Whether the slots take jobs again once all are drained.
-    pub resume: bool,
+    /// Who asks, where that is known.
+    pub by: String,
+    /// What comes when all slots are drained.
+    pub completion: DrainCompletion,
+    /// What has to be true in each slot's ad; else nothing is drained.
+    pub check: Option<Expr>,
+    /// START meanwhile, of a graceful drain: DEFAULT_DRAINING_START_EXPR without.
+    pub start: Option<Expr>,
+}
+
+impl DrainRequest {
+    /// A drain without conditions.
+    pub fn new(speed: DrainSpeed, reason: &str) -> Self {
+        let (reason, by) = (reason.to_owned(), String::new());
+        DrainRequest { speed, reason, by, completion: DrainCompletion::Nothing, check: None, start: None }
+    }
+}
+
+/// A drain under way, for whoever looks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DrainStatus {
+    /// The number of the request.
+    pub id: u64,
+    /// What was asked for.
+    pub request: DrainRequest,
+    /// When it began, in epoch seconds.
+    pub since: i64,
+    /// When all slots will be drained as far as one can say now, in epoch seconds; none if they are.
+    pub until: Option<i64>,
+    /// How many slots are drained.
+    pub drained: i64,
 }
 
 /// A drain under way, and what earlier ones left.
 #[derive(Default)]
 pub(super) struct Drain {
     present: Option<DrainRequest>,
+    /// START of slots that drain, as long as a job runs that was there before.
+    pub start: Option<Expr>,
     /// Number of the present or last accepted request.
     id: u64,
     started: i64,
@@ -101,17 +148,52 @@ impl Slot {
 }
 
 impl ExecutionPoint {
+    /// The drain that is under way.
+    pub fn drain_status(&self) -> Option<DrainStatus> {
+        let drain = &self.core.drain;
+        let request = drain.present.clone()?;
+        let waits = drain.drained < self.core.slot_count;
+        let until = waits.then(|| self.core.draining.completion(request.speed == DrainSpeed::Graceful));
+        let until = match request.speed {
+            DrainSpeed::Fast => until.map(|_| self.core.now.epoch()),
+            DrainSpeed::Graceful | DrainSpeed::Quick => until,
+        };
+        Some(DrainStatus { id: drain.id, request, since: drain.started, until, drained: drain.drained })
+    }
+
+    /// The first slot that a drain's check speaks against, in the reference's words.
+    fn check_fails(&self, check: &Expr) -> Option<String> {
+        self.slots.values().find_map(|slot| {
+            let name = slot.live.string("Name").map_or_else(|| slot.id.clone(), |name| name.to_string());
+            match slot.look(&self.core, None, |context| context.eval(check)) {
+                Value::Bool(true) => None,
+                Value::Bool(false) => Some(format!("draining check expression is false on {name} (10003)")),
+                _ => Some(format!("draining check expression does not evaluate to a bool on {name} (10003)")),
+            }
+        })
+    }
+
     /// Begins a drain.
-    pub(super) fn begin_drain(&mut self, request: DrainRequest) {
+    pub(super) fn begin_drain(&mut self, mut request: DrainRequest) {
         if self.core.drain.is_on() {
-            return self.core.warn(None, "draining already in progress");
+            return self.core.warn(None, "drain refused: draining already in progress (10001)");
         }
+        if let Some(reason) = request.check.as_ref().and_then(|check| self.check_fails(check)) {
+            return self.core.warn(None, format!("drain refused: {reason}"));
+        }
+        if request.speed == DrainSpeed::Graceful {
+            let default = &self.core.settings.drain_start;
+            request.start = request.start.take().or_else(|| default.clone());
+        } else if request.start.take().is_some() {
+            self.core.warn(None, "a START while draining is for graceful drains: it is not used");
+        }
+        self.core.drain.start.clone_from(&request.start);
         let speed = request.speed;
         let drain = &mut self.core.drain;
         drain.id += 1;
         drain.started = self.core.now.epoch();
         drain.present = Some(request);
-        for slot in self.slots.values_mut() {
+        for slot in self.slots.values_mut().filter(|_| self.core.wants.drain) {
             let mut ad = std::mem::take(&mut slot.live);
             self.core.drain.publish(&mut ad);
             slot.live = ad;
@@ -129,60 +211,136 @@ impl ExecutionPoint {
             }
             self.remove_gone();
         }
+        self.take_no_more();
         self.core.start_polling();
     }
 
-    /// Ends a drain: the slots take jobs again.
-    pub(super) fn cancel_drain(&mut self) {
+    /// What a slot that was there before takes from now on (`Resource::shutdownAllClaims`).
+    fn take_no_more(&mut self) {
+        let start = self.core.drain.start.clone();
+        for slot in self.slots.values_mut().filter(|slot| slot.kind != SlotKind::Dynamic) {
+            slot.set_unavailable(start.clone());
+        }
+    }
+
+    /// Ends a drain that somebody no longer wants; of this number, where one is named.
+    pub(super) fn cancel_named_drain(&mut self, id: Option<&str>) {
+        let id = id.filter(|id| !id.is_empty());
+        // `atoi`: what follows the digits does not count.
+        let number = |id: &str| {
+            let digits = id.trim_start().find(|letter: char| !letter.is_ascii_digit());
+            let text = id.trim_start();
+            text[..digits.unwrap_or(text.len())].parse::<u64>().unwrap_or(0)
+        };
+        match id {
+            Some(id) if number(id) != self.core.drain.id => {
+                self.core
+                    .warn(None, format!("undrain refused: no matching draining request id {id} (10002)"));
+            }
+            _ => self.cancel_drain(true),
+        }
+    }
+
+    /// Ends a drain: the slots take jobs again, those that are looked at now at once.
+    fn cancel_drain(&mut self, looks: bool) {
         if !self.core.drain.is_on() {
             return;
         }
-        self.core.drain.present = None;
+        (self.core.drain.present, self.core.drain.start) = (None, None);
         self.core.drain.stopped = self.core.now.epoch();
         for slot in self.slots.values_mut() {
-            if slot.state != State::Drained {
+            if slot.state != State::Drained || !looks {
                 slot.restore_requirements(&self.core);
             }
-            slot.evaluate(&mut self.core);
+            if looks {
+                slot.evaluate(&mut self.core);
+            }
         }
     }
 
-    /// A starter has ended: once no claim is left, 25.14 takes the slots' retirement time away for what it calls the final
-    /// drain, until the next slot finds all of them drained (`checkForDrainCompletion`). The only slot of a machine has
-    /// found that already, and is left without. Nothing can retire then, so this is its loss and nothing else.
+    /// The starter of a job that was there before the drain has ended: once no such claim is left, those that were taken meanwhile
+    /// have to go as well, without retirement (`checkForDrainCompletion`).
+    ///
+    /// 25.14 takes all slots' retirement time away for that, until the next slot finds all of them drained. The only slot of a
+    /// machine has found that already, and is left without.
     pub(super) fn check_drain(&mut self) {
         let claimed = |slot: &Slot| matches!(slot.state, State::Claimed | State::Preempting);
-        let busy = self.slots.values().any(|slot| slot.kind != SlotKind::Partitionable && claimed(slot));
+        let old = |slot: &Slot| {
+            slot.kind != SlotKind::Partitionable && claimed(slot) && !slot.accepted_while_draining
+        };
         let Some(&key) = self.slots.keys().next() else { return };
-        if !self.core.drain.is_on() || busy || self.core.drain.no_retirement {
+        if !self.core.drain.is_on() || self.slots.values().any(old) || self.core.drain.no_retirement {
             return;
         }
+        self.core.drain.start = None;
+        let taken = self.slots.values().any(claimed);
         let quirk = Quirk::RetirementLostAfterDrain;
         let lost =
             if self.slots.len() == 1 { self.core.has(quirk, key) } else { self.core.has_silently(quirk) };
-        if lost {
+        if taken || lost {
             self.core.drain.no_retirement = true;
             self.slots.values_mut().for_each(|slot| slot.publish_retirement(&self.core));
         }
+        self.take_no_more();
+        if !taken {
+            return;
+        }
+        self.coordinate();
+        let why = VacateReason::new("Startd was draining", DRAINING);
+        let keys: Vec<_> = self.slots.keys().copied().collect();
+        for key in keys {
+            if let Some(slot) = self.slots.get_mut(&key) {
+                slot.retire(&mut self.core, true, why.clone(), "the jobs from before the drain have ended");
+            }
+            self.remove_gone();
+        }
     }
 
-    /// Resumes by itself when that was asked for and all slots are drained.
+    /// Does what was asked for when all slots are drained (`considerResumingAfterDraining`).
     pub(super) fn drain_completed(&mut self) {
-        let all = self.core.drain.drained >= self.core.slot_count;
-        let resumes = self.core.drain.present.as_ref().is_some_and(|request| request.resume);
-        if all && resumes && self.core.shutdown.is_none() {
-            self.cancel_drain();
+        let idle = |slot: &Slot| (slot.state, slot.activity) == (State::Drained, Activity::Idle);
+        if self.core.shutdown.is_some() || self.core.drain.drained < self.core.slot_count {
+            return;
+        }
+        let Some(request) = &self.core.drain.present else { return };
+        let completion = request.completion;
+        if completion == DrainCompletion::Nothing || !self.slots.values().all(idle) {
+            return;
+        }
+        match completion {
+            DrainCompletion::Nothing => {}
+            DrainCompletion::Resume => self.cancel_drain(true),
+            DrainCompletion::Reconfigure => {
+                // 25.14 looks at no slot then: it may be claimed as it is (p72d).
+                self.cancel_drain(!self.core.has_silently(Quirk::DrainedSeenLate));
+                self.core.out.push(Action::Reconfigure);
+            }
+            DrainCompletion::Exit => self.shut_down(Shutdown::Graceful, "all slots are drained"),
+            DrainCompletion::Restart => {
+                self.restarts = true;
+                self.shut_down(Shutdown::Graceful, "all slots are drained: it begins anew");
+            }
         }
     }
 
     /// The longest retirement of all slots: none of them is vacated before it is over.
     pub(super) fn coordinate(&mut self) {
+        self.coordinate_without(None);
+    }
+
+    /// The same without the job of a starter that has just ended.
+    pub(super) fn coordinate_without(&mut self, ended: Option<StarterId>) {
         if !self.core.drain.is_on() {
             return;
         }
         let core = &self.core;
         let longest = if core.drain.is_graceful() {
-            self.slots.values().map(|slot| slot.retirement_remaining(core)).max().unwrap_or(0)
+            let runs = |slot: &Slot| {
+                let starter = slot.current.as_ref().and_then(|claim| claim.starter.as_ref());
+                starter.is_some_and(|starter| Some(starter.id) != ended)
+            };
+            let old = self.slots.values().filter(|slot| !slot.accepted_while_draining && runs(slot));
+            old.map(|slot| slot.retirement_remaining(core)).max().unwrap_or(0)
         } else {
             0
         };

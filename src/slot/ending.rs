@@ -26,11 +26,11 @@ impl ExecutionPoint {
         self.core.start_polling();
         // A machine that nobody uses ends as it is (`startd_exit_if_idle`).
         if !self.slots.values().any(Slot::is_claimed) {
-            return self.slots.values_mut().for_each(|slot| slot.set_available(false));
+            return self.slots.values_mut().for_each(|slot| slot.set_unavailable(None));
         }
         let why = VacateReason::new("Startd was shutdown", SHUTDOWN);
         for slot in self.slots.values_mut() {
-            slot.set_available(false);
+            slot.set_unavailable(None);
             if how == Shutdown::Fast {
                 slot.kill_claim(&mut self.core, Some(why.clone()), reason);
             } else {
@@ -142,6 +142,6 @@ impl ExecutionPoint {
             }
         }
         self.finished = true;
-        core.out.push(Action::Finished { reason: self.end_reason.clone() });
+        core.out.push(Action::Finished { reason: self.end_reason.clone(), restarts: self.restarts });
     }
 }

@@ -68,7 +68,11 @@ impl Slot {
             !core.has_silently(Quirk::QuickDrainSparesUnmatched)
                 || self.look(core, self.job(), |context| context.boolean("START")) == Some(true)
         };
-        if idle || (left > 0 && matches()) { core.drain.coordinated } else { left }
+        if idle || (left > 0 && (self.accepted_while_draining || matches())) {
+            core.drain.coordinated
+        } else {
+            left
+        }
     }
 
     /// Lets the job retire.
@@ -98,7 +102,9 @@ impl Slot {
                     return None;
                 }
                 claim.may_unretire &= reversible;
-                claim.retire_peacefully |= core.shutdown == Some(super::interface::Shutdown::Peaceful);
+                let peaceful = core.shutdown == Some(super::interface::Shutdown::Peaceful);
+                let stays = claim.retire_peacefully && core.has_silently(Quirk::ForceGracefulDead);
+                claim.retire_peacefully = peaceful || stays;
                 Some(Change::to(State::Claimed, Activity::Retiring, reason))
             }
             State::Matched => Some(Change::to(State::Owner, Activity::Idle, reason)),

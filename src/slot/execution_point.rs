@@ -8,6 +8,7 @@ use super::core::Core;
 use super::interface::{Action, Event, HookRun, SlotKey, StarterId};
 use super::settings::Settings;
 use super::single::Slot;
+use crate::process::Exit;
 use crate::time::{Now, Tick};
 use crate::world::World;
 
@@ -31,6 +32,8 @@ pub struct ExecutionPoint {
     /// When hooks that still run at the end are no longer waited for.
     pub(super) hooks_until: Option<Tick>,
     pub(super) finished: bool,
+    /// Whether it begins anew when it has ended.
+    pub(super) restarts: bool,
     /// The slot whose fetch is complete once the starter it has asked for is known to run or not.
     pub(super) completing: Option<SlotKey>,
 }
@@ -58,6 +61,7 @@ impl ExecutionPoint {
             graceful_until: None,
             hooks_until: None,
             finished: false,
+            restarts: false,
             completing: None,
         }
     }
@@ -100,6 +104,7 @@ impl ExecutionPoint {
                 | Event::HookFailed { .. }
                 | Event::HookTimedOut { .. }
                 | Event::StarterExited { .. }
+                | Event::Asks { .. }
         );
         if ended && self.alarms_are_due() {
             self.tick();
@@ -134,6 +139,7 @@ impl ExecutionPoint {
                 self.core.benchmarks.ads = *ads;
                 self.slots.values_mut().for_each(|slot| slot.rebuild(&self.core));
             }
+            Event::Woke { failure } => self.woke(failure),
             Event::BenchmarksEnded => self.benchmarks_ended(),
             Event::StarterSpawned { starter, .. } if self.is_client(starter) => self.client_spawned(None),
             Event::StarterFailed { starter, reason } if self.is_client(starter) => {
@@ -148,12 +154,17 @@ impl ExecutionPoint {
                 self.with_starter(starter, |slot, core| slot.spawn_failed(core, &reason));
                 self.fetch_completed_by_starter();
             }
-            Event::StarterExited { starter, .. } => {
-                self.with_starter(starter, |slot, core| slot.starter_exited(core));
+            Event::StarterExited { starter, exit } => {
+                let killed = matches!(exit, Exit::Signal { .. });
+                let taken = self.is_taken_while_draining(starter);
+                self.coordinate_without(Some(starter));
+                self.with_starter(starter, |slot, core| slot.starter_exited(core, killed));
                 if let Some(lazy) = &mut self.core.lazy {
                     lazy.starters.remove(&starter);
                 }
-                self.check_drain();
+                if !taken {
+                    self.check_drain();
+                }
             }
             Event::FinalUpdate { starter } => self.with_starter(starter, Self::final_update),
             Event::JobUpdate { starter, ad } => {
@@ -167,8 +178,8 @@ impl ExecutionPoint {
             }
             Event::Refresh => self.refresh_all(),
             Event::Vacate { slot, fast } => self.vacate(slot.as_deref(), fast),
-            Event::Drain(request) => self.begin_drain(request),
-            Event::CancelDrain => self.cancel_drain(),
+            Event::Drain(request) => self.begin_drain(*request),
+            Event::CancelDrain { id } => self.cancel_named_drain(id.as_deref()),
             Event::Suspend { slot } => self.suspend(slot.as_deref(), true),
             Event::Continue { slot } => self.suspend(slot.as_deref(), false),
             Event::Shutdown(how) => self.shut_down(how, "asked to end"),
@@ -192,13 +203,23 @@ impl ExecutionPoint {
             | Event::FinalUpdate { starter }
             | Event::JobUpdate { starter, .. } => lazy.starters.get(starter).copied(),
             Event::Tick if self.is_lazy() => None,
-            Event::Asks { slot } => Some(*slot),
+            // It is woken when it is known whether it asks.
+            Event::Asks { .. } => None,
             Event::Measured(_) if !self.core.wants.machine && self.is_lazy() => None,
             _ => return self.touch_all(),
         };
         if let Some(key) = key {
             self.touch(key);
         }
+    }
+
+    /// Whether the job of this starter was accepted while a drain was under way.
+    fn is_taken_while_draining(&self, starter: StarterId) -> bool {
+        let of = |slot: &Slot| {
+            let claim = slot.current.as_ref();
+            claim.and_then(|claim| claim.starter.as_ref()).is_some_and(|it| it.id == starter)
+        };
+        self.core.drain.is_on() && self.slots.values().any(|slot| slot.accepted_while_draining && of(slot))
     }
 
     fn with_starter(&mut self, starter: StarterId, then: impl FnOnce(&mut Slot, &mut Core)) {

@@ -5,6 +5,8 @@ use super::fetch_verdict::{add_requests, why_refused};
 use super::interface::SlotKey;
 use super::settings::SlotKind;
 use super::single::Slot;
+use serde::Serialize;
+
 use crate::classad::{ClassAd, Context, Expr, Value};
 use crate::world::{Frozen, World};
 
@@ -15,10 +17,31 @@ pub struct Offer {
     pub accepted: bool,
     /// In one line.
     pub reason: String,
-    /// The conditions that are not true, one each, with the values they saw.
-    pub details: Vec<String>,
-    /// For each of these the attribute it stands in, such as `START`.
-    pub stand_in: Vec<String>,
+    /// The conditions that are not true.
+    pub details: Vec<Clause>,
+}
+
+/// A condition that is not true.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Clause {
+    /// The attribute it stands in, such as `START`.
+    pub attribute: String,
+    /// The condition.
+    pub text: String,
+    /// Its value.
+    pub value: String,
+    /// The attributes that it names, with their values.
+    pub seen: Vec<String>,
+}
+
+impl std::fmt::Display for Clause {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.text)?;
+        if self.text != self.value {
+            write!(f, " is {}", self.value)?;
+        }
+        if self.seen.is_empty() { Ok(()) } else { write!(f, " ({})", self.seen.join(", ")) }
+    }
 }
 
 /// Conditions within conditions are followed so far.
@@ -37,14 +60,13 @@ impl ExecutionPoint {
         let world = Frozen { world: &*self.core.world, now: self.core.now };
         let context = Context::new(&world).my(&slot.live).target(&job);
         let accepted = slot.broken.is_none() && context.boolean("Requirements") == Some(true);
-        let found = if accepted { Vec::new() } else { untrue(&slot.live, &context) };
+        let details = if accepted { Vec::new() } else { untrue(&slot.live, &context) };
         let reason = if accepted {
             format!("rank {}", context.real("Rank").unwrap_or(0.0))
         } else {
             slot.in_one_line(&world, &job)
         };
-        let (details, stand_in) = found.into_iter().unzip();
-        Some(Offer { accepted, reason, details, stand_in })
+        Some(Offer { accepted, reason, details })
     }
 
     /// An attribute has this value in all slots from now on, whatever is published of it.
@@ -59,21 +81,20 @@ impl ExecutionPoint {
 pub fn consider_ad(slot: &ClassAd, job: &ClassAd, world: &dyn World) -> Offer {
     let context = Context::new(world).my(slot).target(job);
     let accepted = context.boolean("Requirements") == Some(true);
-    let found = if accepted { Vec::new() } else { untrue(slot, &context) };
+    let details = if accepted { Vec::new() } else { untrue(slot, &context) };
     let reason = if accepted {
         format!("rank {}", context.real("Rank").unwrap_or(0.0))
     } else {
         why_refused(slot, job, world)
     };
-    let (details, stand_in) = found.into_iter().unzip();
-    Offer { accepted, reason, details, stand_in }
+    Offer { accepted, reason, details }
 }
 
 /// A policy expression as it stands and what it says now.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Asked {
     /// The attribute, such as `PREEMPT`.
-    pub name: &'static str,
+    pub name: String,
     /// The expression.
     pub text: String,
     /// Its value.
@@ -101,20 +122,21 @@ const POLICY: [&str; 12] = [
 impl ExecutionPoint {
     /// What the policy expressions of a slot say now, with the job that it has.
     pub fn policy(&self, key: SlotKey) -> Vec<Asked> {
-        let Some(slot) = self.slots.get(&key) else { return Vec::new() };
+        POLICY.into_iter().filter_map(|name| self.asked(key, name)).collect()
+    }
+
+    /// What one expression of a slot says now, with the job that it has.
+    pub fn asked(&self, key: SlotKey, name: &str) -> Option<Asked> {
+        let slot = self.slots.get(&key)?;
         let world = Frozen { world: &*self.core.world, now: self.core.now };
         let mut context = Context::new(&world).my(&slot.live);
         if let Some(job) = slot.job() {
             context = context.target(job);
         }
-        let ask = |name: &'static str| {
-            let expr = slot.live.get(name)?;
-            let parts =
-                if expr.as_literal().is_some() { Vec::new() } else { deep_values(&context, slot, &expr) };
-            let text = shortened(&expr.unparse().to_string());
-            Some(Asked { name, text, value: plain(&context.eval_attr(name)), parts })
-        };
-        POLICY.into_iter().filter_map(ask).collect()
+        let expr = slot.live.get(name)?;
+        let parts = if expr.as_literal().is_some() { Vec::new() } else { deep_values(&context, slot, &expr) };
+        let text = shortened(&expr.unparse_old().to_string());
+        Some(Asked { name: name.to_owned(), text, value: plain(&context.eval_attr(name)), parts })
     }
 }
 
@@ -165,7 +187,7 @@ impl Slot {
 }
 
 /// All conditions of Requirements that are not true, each with the attribute that it stands in.
-fn untrue(ad: &ClassAd, context: &Context<'_>) -> Vec<(String, String)> {
+fn untrue(ad: &ClassAd, context: &Context<'_>) -> Vec<Clause> {
     let mut found = Vec::new();
     if let Some(expr) = ad.get("Requirements") {
         collect((ad, "Requirements"), context, (&expr, 0), &mut found);
@@ -177,7 +199,7 @@ fn collect(
     (ad, attribute): (&ClassAd, &str),
     context: &Context<'_>,
     (expr, depth): (&Expr, usize),
-    found: &mut Vec<(String, String)>,
+    found: &mut Vec<Clause>,
 ) {
     let value = context.eval(expr);
     if value.truth() == Some(true) {
@@ -198,13 +220,12 @@ fn collect(
             return;
         }
     }
-    let text = shortened(&expr.unparse().to_string());
-    let values = values_in(context, expr);
-    let value = shortened(&plain(&value));
-    let because = if values.is_empty() { String::new() } else { format!(" ({})", values.join(", ")) };
-    let line = if text == value { text } else { format!("{text} is {value}{because}") };
-    let attribute = expr.as_attribute().map_or_else(|| attribute.to_owned(), |name| name.to_string());
-    found.push((line, attribute));
+    found.push(Clause {
+        attribute: expr.as_attribute().map_or_else(|| attribute.to_owned(), |name| name.to_string()),
+        text: shortened(&expr.unparse_old().to_string()),
+        value: shortened(&plain(&value)),
+        seen: values_in(context, expr),
+    });
 }
 
 fn shortened(text: &str) -> String {
@@ -216,7 +237,7 @@ fn shortened(text: &str) -> String {
 
 /// The attributes that an expression names, with their values.
 pub(super) fn values_in(context: &Context<'_>, expr: &Expr) -> Vec<String> {
-    let text = expr.unparse().to_string();
+    let text = expr.unparse_old().to_string();
     let mut shown: Vec<String> = Vec::new();
     for name in names_in(&text) {
         let Ok(reference) = Expr::parse(name.as_bytes()) else { continue };

@@ -1,10 +1,16 @@
 //! When a slot asks for work, and what its answer means (`Resource::tryFetchWork`, `StartdHookMgr.cpp`).
 
+use std::hash::{Hash, Hasher};
+use std::path::PathBuf;
+
+use rustc_hash::FxHasher;
+
 use super::claim::{Claim, Kind};
+use super::claim_id::ClaimId;
 use super::core::Core;
 use super::execution_point::ExecutionPoint;
 use super::fetch_verdict::{Fetched, add_requests, read_fetched};
-use super::interface::{Action, HookCall, HookRun, Notice, SlotHook, SlotKey, job_id};
+use super::interface::{AcceptedJob, Action, HookCall, HookRun, Notice, SlotHook, SlotKey, job_id};
 use super::settings::SlotKind;
 use super::single::Slot;
 use super::state::{Activity, State};
@@ -12,6 +18,7 @@ use super::text;
 use crate::classad::{ClassAd, Context, Expr, Value};
 use crate::quirks::Quirk;
 use crate::text::caseless;
+use crate::time::Now;
 use crate::world::Frozen;
 
 /// FetchWorkDelay when it is no number, in seconds.
@@ -30,7 +37,9 @@ impl Slot {
         if core.settings.limits.once && self.out_of_work {
             return;
         }
-        let unable = matches!(self.state, State::Preempting | State::Drained) || core.shutdown.is_some();
+        let drained = self.state == State::Drained && !self.takes_while_draining(core);
+        let ends = core.shutdown.is_some() || core.power.asleep.is_some();
+        let unable = drained || self.state == State::Preempting || ends;
         if unable && !core.has(Quirk::FetchWhenUnable, self.key) {
             self.fetch_at = Some(core.alarm_after(1));
             return;
@@ -54,15 +63,27 @@ impl Slot {
             self.held_back = true;
             return;
         }
+        if core.watch.is_on() && self.would_ask_in_vain(core) {
+            // Where slots rest it is counted only, until there may be work.
+            self.fetching_since = Some(core.now);
+            self.fetch_at = None;
+            self.last_fetch_spawned = core.now.epoch();
+            return;
+        }
         let stdin = if core.wants.texts { text::print(&self.sent_ad(core)) } else { Vec::new() };
+        self.fetch_at = None;
+        self.last_fetch_spawned = core.now.epoch();
+        self.call_fetch_hook(core, path, stdin, core.now);
+    }
+
+    /// Calls FETCH_WORK, as begun at that moment.
+    pub(super) fn call_fetch_hook(&mut self, core: &mut Core, path: PathBuf, stdin: Vec<u8>, begun: Now) {
         let run = core.new_run();
         if let Some(lazy) = &mut core.lazy {
             lazy.fetches.insert(run, self.key);
         }
         self.fetching = Some(run);
         core.fetches += 1;
-        self.fetch_at = None;
-        self.last_fetch_spawned = core.now.epoch();
         core.out.push(Action::RunHook(HookCall {
             run,
             slot: self.key,
@@ -71,7 +92,8 @@ impl Slot {
             arguments: Vec::new(),
             stdin,
             output_limit: Some(core.settings.pipe_buffer_max),
-            begun: core.now,
+            begun,
+            accepted: None,
         }));
     }
 
@@ -81,7 +103,9 @@ impl Slot {
     }
 
     fn evaluate_fetch_delay(&mut self, core: &mut Core) -> i64 {
-        if !core.has_silently(Quirk::FetchDelayStaleActivity) {
+        // A slot that is looked at was refreshed a moment ago.
+        let is_fresh = core.watch.is_on() && self.changed_at != core.now.monotonic_us;
+        if !is_fresh && !core.has_silently(Quirk::FetchDelayStaleActivity) {
             self.refresh(core);
         }
         let delay = self.look(core, self.job(), |context| context.int("FetchWorkDelay"));
@@ -157,7 +181,7 @@ impl Slot {
     }
 
     /// Calls REPLY_FETCH. `id` is given with an acceptance.
-    fn reply(&self, core: &mut Core, job: &ClassAd, id: Option<super::claim_id::ClaimId>) {
+    fn reply(&self, core: &mut Core, job: &ClassAd, id: Option<ClaimId>, accepted: Option<AcceptedJob>) {
         let Some(path) = self.hooks.as_ref().and_then(|hooks| hooks.reply.clone()) else { return };
         let word = if id.is_some() { "accept" } else { "reject" };
         let stdin = match core.wants.texts {
@@ -174,23 +198,40 @@ impl Slot {
             stdin,
             output_limit: None,
             begun: core.now,
+            accepted,
         }));
     }
 
     /// Makes or renews the claim the job will run under, and returns the id to be told
     /// (`createOrUpdateFetchClaim`).
-    fn claim_for(&mut self, core: &mut Core, job: ClassAd, rank: f64) -> super::claim_id::ClaimId {
+    fn claim_for(
+        &mut self,
+        core: &mut Core,
+        (job, print): (ClassAd, Option<u64>),
+        rank: f64,
+    ) -> (ClaimId, AcceptedJob) {
         let shared = core.world.clone();
         let world = Frozen { world: &*shared, now: core.now };
+        let accepted = core.new_accepted();
+        let ad = if core.wants.texts { text::print(&job) } else { Vec::new() };
+        core.out.push(Action::Accept { accepted, slot: self.key, ad });
         if self.has_idle_fetched_claim()
-            && let Some(claim) = &mut self.current
+            && let Some(mut claim) = self.current.take()
         {
+            if claim.lost {
+                // Nobody else will ever tell the queue of it.
+                self.evict(core, &claim);
+            }
+            (claim.accepted, claim.lost) = (Some(accepted), false);
             claim.set_job(job, rank, &world);
-            return claim.id.clone();
+            claim.fetched_print = print;
+            let id = claim.id.clone();
+            self.current = Some(claim);
+            return (id, accepted);
         }
         let mut claim = core.new_claim(Kind::Fetched);
         claim.set_job(job, rank, &world);
-        claim.accepted = true;
+        (claim.accepted, claim.fetched_print) = (Some(accepted), print);
         let id = claim.id.clone();
         if self.state == State::Claimed {
             self.drop_waiting(core, "a claim of higher rank takes its place");
@@ -198,17 +239,27 @@ impl Slot {
         } else {
             self.current = Some(claim);
         }
-        id
+        (id, accepted)
     }
 }
 
-/// Whether two jobs are one by their ads, what they request aside: that may have been changed for the slot.
+/// What a job is known by: its ad, what it requests aside, since that may have been changed for the slot.
+fn told_of(ad: &ClassAd) -> impl Iterator<Item = (&bstr::BStr, Expr)> {
+    ad.sorted().into_iter().filter(|(name, _)| !caseless::starts_with(name, b"Request"))
+}
+
+/// Whether two jobs are one by their ads.
 fn same_job(one: &ClassAd, other: &ClassAd) -> bool {
-    let told = |ad: &ClassAd| {
-        let kept = |(name, _): &(&bstr::BStr, Expr)| !caseless::starts_with(name, b"Request");
-        ad.sorted().into_iter().filter(kept).map(|(name, value)| (name.to_owned(), value)).collect::<Vec<_>>()
-    };
-    told(one) == told(other)
+    told_of(one).eq(told_of(other))
+}
+
+/// A number that two jobs which are one have in common: with hundreds of slots each new job is compared with hundreds.
+fn print_of(ad: &ClassAd) -> u64 {
+    let mut hasher = FxHasher::default();
+    for (name, value) in told_of(ad) {
+        (name, value.unparse()).hash(&mut hasher);
+    }
+    hasher.finish()
 }
 
 impl ExecutionPoint {
@@ -334,7 +385,7 @@ impl ExecutionPoint {
         let early = core.has_silently(Quirk::AcceptBeforeDslot);
         if early {
             let id = decision.is_ok().then(|| slot.current.as_ref().map(|claim| claim.id.clone())).flatten();
-            slot.reply(core, &job, id);
+            slot.reply(core, &job, id, None);
         }
         let mut runs_in = key;
         let splits = match slot.kind {
@@ -375,7 +426,7 @@ impl ExecutionPoint {
             Err(_) => {
                 let Some(slot) = slots.get_mut(&key) else { return };
                 if !replied {
-                    slot.reply(core, &job, None);
+                    slot.reply(core, &job, None, None);
                 }
                 slot.no_work(core, "the fetched job was refused");
                 return;
@@ -383,8 +434,11 @@ impl ExecutionPoint {
         };
         core.jobs_accepted += 1;
         // A dynamic slot gets what is left of the machine, so that what was asked for may differ.
+        let print = core.wants.texts.then(|| print_of(&job));
         let same = |claim: &Claim| {
-            claim.is_active() && claim.job.as_ref().is_some_and(|other| same_job(other, &job))
+            claim.is_active()
+                && claim.fetched_print == print
+                && claim.job.as_ref().is_some_and(|other| same_job(other, &job))
         };
         if core.wants.texts
             && let Some(other) = slots.values().find(|slot| slot.current.as_ref().is_some_and(same))
@@ -398,9 +452,9 @@ impl ExecutionPoint {
         let Some(slot) = slots.get_mut(&runs_in) else { return };
         let idle = slot.has_idle_fetched_claim();
         let told = (!replied).then(|| job.clone());
-        let claim_id = slot.claim_for(core, job, rank);
+        let (claim_id, accepted) = slot.claim_for(core, (job, print), rank);
         if let Some(job) = told {
-            slot.reply(core, &job, Some(claim_id));
+            slot.reply(core, &job, Some(claim_id), Some(accepted));
         }
         match slot.state {
             State::Claimed if idle => slot.spawn(core),

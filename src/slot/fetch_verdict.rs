@@ -105,6 +105,15 @@ pub enum FetchDecision {
 }
 
 impl FetchDecision {
+    /// Every decision.
+    pub const ALL: &[FetchDecision] = &[
+        FetchDecision::NoWork,
+        FetchDecision::BadOutput,
+        FetchDecision::Accepted,
+        FetchDecision::AcceptedLost,
+        FetchDecision::Rejected,
+    ];
+
     /// The word for it in events and verdicts.
     pub fn word(self) -> &'static str {
         match self {
@@ -231,11 +240,11 @@ pub fn why_refused(slot: &ClassAd, job: &ClassAd, world: &dyn World) -> String {
     let (expr, value) = false_part(&context, slot, requirements, &mut path);
     let value = match value {
         Value::Bool(false) => "false".to_owned(),
-        other => other.unparse().to_string(),
+        other => explain::plain(&other),
     };
     // The name below Requirements says more than Requirements itself.
     let name = if path.len() > 1 { &path[1] } else { &path[0] };
-    let text = expr.unparse();
+    let text = expr.unparse_old();
     if expr.as_attribute().is_some() {
         format!("{text} is {value}")
     } else {

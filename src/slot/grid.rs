@@ -96,6 +96,13 @@ impl Grid {
         self.from(self.second_begins(second).max(next))
     }
 
+    /// When that second begins, if no poll or update begins with it: who asks in vain may ask before it is looked at.
+    pub(super) fn begins_between(&self, second: i64) -> Option<Tick> {
+        let begins = Tick(self.second_begins(second));
+        (second != i64::MAX && self.first_in_or_after(second).is_none_or(|look| look > begins))
+            .then_some(begins)
+    }
+
     /// The alarms advance to their next times at or after `now`.
     pub(super) fn advance(&self, now: Tick, core: &mut Core) {
         let [poll, update] = self.steps;

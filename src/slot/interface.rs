@@ -8,6 +8,7 @@ use bstr::BString;
 use super::command::ClaimCommand;
 use super::cron_ads::CronAds;
 use super::drain::DrainRequest;
+use super::power::SleepState;
 use super::settings::Settings;
 use super::state::{Activity, State};
 use crate::classad::{ClassAd, Context};
@@ -41,6 +42,10 @@ pub struct HookRun(pub u64);
 /// One starter, from the action that asks for it to the event that ends it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StarterId(pub u64);
+
+/// A fetched job that was accepted, until its starter has ended by itself or EVICT_CLAIM is called for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AcceptedJob(pub u64);
 
 /// What the machine is told.
 #[derive(Clone, Debug)]
@@ -89,6 +94,11 @@ pub enum Event {
     Cron(Box<CronAds>),
     /// Benchmarks have published something.
     Benchmarked(Box<CronAds>),
+    /// The machine is awake again.
+    Woke {
+        /// Why it did not sleep, if so.
+        failure: Option<String>,
+    },
     /// All benchmarks have ended, or none could be started.
     BenchmarksEnded,
     /// The starter asked for runs. Until this or the next is told all other events wait.
@@ -141,9 +151,12 @@ pub enum Event {
         fast: bool,
     },
     /// All jobs are to leave, and nothing new is to come: `condor_drain`.
-    Drain(DrainRequest),
+    Drain(Box<DrainRequest>),
     /// The slots take jobs again: `condor_drain -cancel`.
-    CancelDrain,
+    CancelDrain {
+        /// The number of the request that is meant; whatever is under way without.
+        id: Option<String>,
+    },
     /// The job of one slot, or of all, is to stop and wait: `condor_suspend`.
     Suspend {
         /// The slot's id string; `None` for all.
@@ -195,12 +208,34 @@ pub enum Action {
         /// Why it is to end; told before the signal.
         reason: Option<VacateReason>,
     },
+    /// A fetched job is accepted. Whoever keeps a journal notes that before anything else of this step is done.
+    Accept {
+        /// Which.
+        accepted: AcceptedJob,
+        /// The slot that it runs in.
+        slot: SlotKey,
+        /// Its ad in long form.
+        ad: Vec<u8>,
+    },
+    /// An accepted job is given up, and no hook is there to tell its queue.
+    GiveUp(AcceptedJob),
     /// Something worth telling.
     Tell(Notice),
+    /// The machine is to sleep. Answered by `Woke`.
+    Sleep {
+        /// How deep.
+        state: SleepState,
+        /// Whether the machine knows that; else nothing is called, and only the time of it passes.
+        known: bool,
+    },
+    /// The configuration is to be read again, as if somebody had asked for that.
+    Reconfigure,
     /// All is done: no starter runs, no claim is held. Hooks that still run may be killed.
     Finished {
         /// Why it ended.
         reason: String,
+        /// Whether it is to begin anew.
+        restarts: bool,
     },
 }
 
@@ -241,6 +276,8 @@ pub struct HookCall {
     pub output_limit: Option<usize>,
     /// When it was asked for: in a simulation that may have been before now.
     pub begun: Now,
+    /// The accepted job that it tells of.
+    pub accepted: Option<AcceptedJob>,
 }
 
 /// A starter to be started.
@@ -262,6 +299,8 @@ pub struct StarterCall {
     pub machine_ad: Option<Vec<u8>>,
     /// Whether it runs the backfill client, and no job.
     pub backfill: bool,
+    /// The fetched job that it runs.
+    pub accepted: Option<AcceptedJob>,
 }
 
 /// What a starter can be told by a signal.
@@ -302,8 +341,10 @@ impl VacateReason {
 pub struct Measured {
     /// Load average of the machine over one minute.
     pub load: f64,
-    /// Seconds since the last input at keyboard or console; `None` when unknown.
+    /// Seconds since the last input at any keyboard; `None` when unknown.
     pub idle: Option<i64>,
+    /// Seconds since the last input at the console; `None` when unknown.
+    pub console_idle: Option<i64>,
     /// The second since the epoch of the last input, where that is known: then it says how long ago that is as time passes.
     pub input_at: Option<i64>,
     /// Free space of the execute directory's file system in KiB; `None` keeps what was found at the start.

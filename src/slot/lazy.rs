@@ -14,25 +14,24 @@ use std::time::Duration;
 
 use rustc_hash::FxHashMap;
 
-use super::core::Core;
 use super::execution_point::ExecutionPoint;
 use super::grid::Grid;
-use super::interface::{Action, HookCall, HookRun, SlotHook, SlotKey, StarterId};
-use super::settings::SlotKind;
+use super::interface::{HookRun, SlotKey, StarterId};
+use super::rest::{NOW, Passed, back};
 use super::single::Slot;
-use super::state::{Activity, State};
 use super::wants::Wants;
-use super::watch::{ALWAYS, Moving};
+use super::watch::ALWAYS;
 use crate::classad::references::Names;
-use crate::text::calendar::DAY;
 use crate::time::{Now, Tick};
 
 /// What is kept for all slots.
 pub(super) struct Lazy {
     /// How long a FETCH_WORK takes.
-    fetch: Duration,
+    pub fetch: Duration,
+    /// Whether fetches in vain are counted only.
+    pub counts: bool,
     /// The last poll or update that was made or passed over.
-    last: Now,
+    pub last: Now,
     /// From which second on each slot is to be looked at.
     looks: BinaryHeap<Reverse<(i64, SlotKey)>>,
     /// When each slot has something to do by itself.
@@ -41,45 +40,18 @@ pub(super) struct Lazy {
     touched: Vec<SlotKey>,
     all_touched: bool,
     /// The polls as they were at the end of the last step.
-    grid: Grid,
+    pub grid: Grid,
     /// How many slots are looked at in polls.
     polled: usize,
     /// Slots that ask in vain, since they were last told of.
     waiting: Vec<(SlotKey, Tick, u32)>,
     /// Fetches that were counted only.
-    silent: u64,
+    pub silent: u64,
     /// Which slot a call or a starter belongs to.
     pub fetches: FxHashMap<HookRun, SlotKey>,
     pub starters: FxHashMap<StarterId, SlotKey>,
     /// When something is due next.
     pub next: Option<Tick>,
-}
-
-/// What is kept of one slot.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Rest {
-    /// Until this second nothing can be different; at once after an event.
-    until: i64,
-    /// When its ad was made, on the clock that never jumps.
-    made: u64,
-    /// Whether it asks for work in vain.
-    in_vain: bool,
-    /// Whether it will not ask before it is looked at again: START is false.
-    unwilling: bool,
-    /// Counts rests.
-    turn: u32,
-    is_polled: bool,
-    /// What stands in the calendar of timers.
-    timer: Option<Tick>,
-}
-
-/// Look at once.
-const NOW: i64 = i64::MIN;
-
-impl Default for Rest {
-    fn default() -> Self {
-        Rest { until: NOW, made: 0, in_vain: false, unwilling: false, turn: 0, is_polled: false, timer: None }
-    }
 }
 
 impl ExecutionPoint {
@@ -97,8 +69,10 @@ impl ExecutionPoint {
             return;
         }
         self.core.wants = wants;
+        self.slots.values_mut().for_each(|slot| slot.rebuild(&self.core));
         self.core.lazy = Some(Box::new(Lazy {
             fetch,
+            counts: true,
             last: self.core.now,
             looks: BinaryHeap::new(),
             timers: BinaryHeap::new(),
@@ -112,6 +86,13 @@ impl ExecutionPoint {
             starters: FxHashMap::default(),
             next: None,
         }));
+    }
+
+    /// Every fetch is made, for those who are told of each.
+    pub fn make_every_fetch(&mut self) {
+        if let Some(lazy) = &mut self.core.lazy {
+            lazy.counts = false;
+        }
     }
 
     /// Whether slots may rest now.
@@ -177,9 +158,9 @@ impl ExecutionPoint {
         let Some(mut lazy) = self.core.lazy.take() else { return };
         if !grid.is_same_as(&lazy.grid) {
             // The polls that rested slots would have seen are others from now on.
-            let now = self.core.now;
             for slot in self.slots.values_mut() {
-                lazy.silent += slot.catch_up(&lazy.grid, lazy.fetch, now);
+                let passed = slot.passed(lazy.last, self.core.now);
+                lazy.silent += slot.catch_up(&lazy.grid, lazy.fetch, passed);
             }
             lazy.grid = grid;
             lazy.all_touched = true;
@@ -213,7 +194,7 @@ impl ExecutionPoint {
             }
             if slot.rest.in_vain
                 && !slot.never_asks()
-                && let Some(at) = slot.next_fetch(&grid)
+                && let Some(at) = slot.fetching_since.map(Now::tick).or_else(|| slot.next_fetch(&grid))
             {
                 lazy.waiting.push((*key, at, slot.rest.turn));
             }
@@ -253,16 +234,16 @@ impl ExecutionPoint {
         [look, timer, last].into_iter().flatten().min()
     }
 
-    /// Whether a timer of a slot has run out by now.
-    pub(super) fn a_timer_is_due(&self) -> bool {
+    /// Whether a slot's timer has run out by which it asks for work.
+    pub(super) fn a_fetch_is_due(&self) -> bool {
         let now = self.core.now.tick();
-        let due = |lazy: &Lazy| {
-            let top = lazy.timers.peek();
-            top.is_some_and(|Reverse((at, key))| {
-                *at <= now && self.slots.get(key).is_some_and(|slot| slot.rest.timer == Some(*at))
-            })
+        let Some(lazy) = self.core.lazy.as_deref() else { return false };
+        let due = |Reverse((at, key)): &Reverse<(Tick, SlotKey)>| {
+            let slot = self.slots.get(key).filter(|slot| slot.rest.timer == Some(*at));
+            *at <= now && slot.is_some_and(|slot| slot.asks_now(&self.core, &lazy.grid))
         };
-        self.core.lazy.as_deref().is_some_and(due)
+        // The first is the earliest: mostly that is all.
+        lazy.timers.peek().is_some_and(|Reverse((at, _))| *at <= now) && lazy.timers.iter().any(due)
     }
 
     /// The slots that a poll or update has to look at now, in order.
@@ -329,7 +310,11 @@ impl ExecutionPoint {
                 keys.push(key);
             }
         }
-        keys.extend(lazy.touched.iter().copied());
+        // Who was only looked at goes on resting.
+        let touched = lazy.touched.clone();
+        keys.extend(
+            touched.into_iter().filter(|key| slots.get(key).is_some_and(|slot| slot.has_run_out(core))),
+        );
         keys.sort_unstable();
         keys.dedup();
         keys
@@ -351,27 +336,30 @@ impl ExecutionPoint {
         core.watch.begin(slot.moving(core));
         slot.evaluate(core);
         let lags = slot.latches_lag(core);
-        let out_of_work = slot.out_of_work && slot.hooks.is_some();
-        let asks = slot.fetch_at.is_some() && slot.fetching.is_none();
-        let may_ask = match slot.state {
-            State::Owner | State::Unclaimed => slot.kind != SlotKind::Dynamic,
-            State::Claimed => slot.is_active() && slot.activity != Activity::Idle,
-            _ => false,
-        };
-        let waits = out_of_work && asks && may_ask && slot.delay_is_still() && slot.next_fetch_delay > 0;
-        let willing = !asks || slot.is_willing(core);
+        let willing = !slot.is_asking() || slot.is_willing(core);
         let until = core.watch.end();
-        let stays =
-            before == (slot.state, slot.activity, slot.fetching) && slot.changed_at != core.now.monotonic_us;
+        let stays = before == (slot.state, slot.activity, slot.fetching)
+            && slot.changed_at != core.now.monotonic_us
+            && !lags;
         slot.rest.turn = slot.rest.turn.wrapping_add(1);
-        slot.rest.until = if stays && !lags { until } else { NOW };
-        let stays = stays && !lags;
+        slot.rest.until = if stays { until } else { NOW };
         slot.fetch_seen = core.now.monotonic_us;
-        slot.rest.in_vain = stays && waits && willing;
-        slot.rest.unwilling = stays && asks && !willing;
+        slot.rest.in_vain = stays && willing && slot.is_asking() && slot.would_ask_in_vain(core);
+        slot.rest.unwilling = stays && slot.is_asking() && !willing;
+        if !slot.rest.in_vain
+            && let Some(since) = slot.fetching_since.take()
+        {
+            slot.resume_fetch(core, since);
+        }
         if let Some(lazy) = &mut core.lazy {
             lazy.touched.push(key);
         }
+    }
+
+    /// Whether a slot asks for work now.
+    pub(super) fn asks_now(&self, key: SlotKey) -> bool {
+        let grid = Grid::of(&self.core);
+        self.slots.get(&key).is_some_and(|slot| slot.asks_now(&self.core, &grid))
     }
 
     /// Slots that have begun to ask in vain: when each asks next, and a number that says whether it still does.
@@ -386,7 +374,7 @@ impl ExecutionPoint {
         if slot.never_asks() {
             return None;
         }
-        lazy.silent += slot.catch_up(&lazy.grid, lazy.fetch, now);
+        lazy.silent += slot.catch_up(&lazy.grid, lazy.fetch, Passed::before(now));
         match slot.fetching_since {
             Some(_) => Some(now.tick()),
             None => slot.next_fetch(&lazy.grid),
@@ -395,214 +383,25 @@ impl ExecutionPoint {
 
     /// A slot that asked in vain asks now: there may be work.
     pub(super) fn asks(&mut self, key: SlotKey) {
+        let asks = self.asks_now(key);
         self.touch(key);
         let ExecutionPoint { core, slots, .. } = self;
         let Some(slot) = slots.get_mut(&key) else { return };
-        if slot.fetching.is_none() && core.is_due(slot.fetch_at) {
+        if asks {
             slot.fetch_at = None;
             slot.try_fetch(core);
         }
     }
 
-    /// How many fetches were counted only, up to the end `since` microseconds after `begun`.
+    /// How many fetches were counted only, up to the end `since` microseconds after `begun`; what begins then is made.
     pub fn silent_fetches(&mut self, begun: Now, since: u64) -> u64 {
-        let end = begun.plus(Duration::from_micros(since));
+        let end = begun.plus(Duration::from_micros(since + 1));
         let Some(lazy) = &mut self.core.lazy else { return 0 };
         for slot in self.slots.values_mut() {
-            lazy.silent += slot.catch_up(&lazy.grid, lazy.fetch, end);
+            lazy.silent += slot.catch_up(&lazy.grid, lazy.fetch, Passed::before(end));
             // One that is under way at the end was called, too.
             lazy.silent += u64::from(slot.fetching_since.take().is_some());
         }
         lazy.silent
-    }
-}
-
-impl Slot {
-    /// Its job would stay whatever it was offered: RANK is the same for all jobs.
-    fn never_asks(&self) -> bool {
-        let rank = self.config.get("Rank");
-        self.state == State::Claimed && rank.is_none_or(|rank| rank.as_literal().is_some())
-    }
-
-    /// FetchWorkDelay is a number, or not set.
-    fn delay_is_still(&self) -> bool {
-        self.config.get("FetchWorkDelay").is_none_or(|expr| expr.as_literal().is_some())
-    }
-
-    /// How things move that its expressions may look at.
-    fn moving(&self, core: &Core) -> Moving {
-        let now = core.now.epoch();
-        let offset = i64::from(core.world.zone(now).offset);
-        let midnight = now + DAY - (now + offset).rem_euclid(DAY);
-        // Where the clock is put forward or back in between, nothing is taken for granted beyond the hour.
-        let shifts = i64::from(core.world.zone(midnight).offset) != offset;
-        let connected = core.settings.keyboard_slots.max(core.settings.console_slots) >= self.key.number;
-        let somebody = core.measured.input_at.is_some_and(|at| at > now);
-        let claim = self.current.as_ref();
-        Moving {
-            now,
-            idle_grows: !(connected && somebody),
-            pair: (self.state, self.activity),
-            runs: claim.is_some_and(|claim| claim.phase == super::claim::Phase::Running),
-            is_suspended: claim.is_some_and(|claim| claim.phase == super::claim::Phase::Suspended),
-            midnight: if shifts { now + 60 } else { midnight },
-        }
-    }
-
-    /// It is as it would be had it been looked at all the time; the next poll looks at it.
-    fn wake(&mut self, core: &mut Core) {
-        let Some(lazy) = &mut core.lazy else { return };
-        let fetch = lazy.fetch;
-        lazy.silent += self.catch_up(&lazy.grid, fetch, core.now);
-        let last = lazy.last;
-        if self.rest.until != NOW && self.rest.made < last.monotonic_us {
-            let now = std::mem::replace(&mut core.now, last);
-            self.refresh(core);
-            core.now = now;
-            self.rest.made = last.monotonic_us;
-        }
-        if let Some(since) = self.fetching_since.take() {
-            self.resume_fetch(core, since);
-        }
-        self.rest.until = NOW;
-        (self.rest.in_vain, self.rest.unwilling) = (false, false);
-    }
-
-    /// A fetch that was counted only is under way at this moment: it is made.
-    fn resume_fetch(&mut self, core: &mut Core, begun: Now) {
-        let Some(path) = self.hooks.as_ref().and_then(|hooks| hooks.fetch.clone()) else { return };
-        let run = core.new_run();
-        self.fetching = Some(run);
-        core.fetches += 1;
-        if let Some(lazy) = &mut core.lazy {
-            lazy.fetches.insert(run, self.key);
-        }
-        core.out.push(Action::RunHook(HookCall {
-            run,
-            slot: self.key,
-            hook: SlotHook::FetchWork,
-            path,
-            arguments: Vec::new(),
-            stdin: Vec::new(),
-            output_limit: Some(core.settings.pipe_buffer_max),
-            begun,
-        }));
-    }
-
-    /// Its ad was made now.
-    pub(super) fn made(&mut self, now: Now) {
-        self.rest.made = now.monotonic_us;
-    }
-
-    /// When it has something to do by itself: a step of a kill, the end of a lease or a match, the next fetch.
-    fn own_timer(&self, core: &Core, grid: &Grid) -> Option<Tick> {
-        let lease = self.current.as_ref().and_then(|claim| claim.lease_ends);
-        let matched = self.match_ends.map(|alarm| alarm.at);
-        let fetch = if self.rest.in_vain { None } else { self.next_fetch(grid) };
-        let fetch = fetch.filter(|_| core.no_more_fetching.is_none());
-        [self.ending_at(), lease, matched, fetch].into_iter().flatten().min()
-    }
-
-    /// When it fetches next: polls and updates at which it rests would have set its timer anew.
-    fn next_fetch(&self, grid: &Grid) -> Option<Tick> {
-        let alarm = self.fetch_at?;
-        if self.rest.until == NOW || self.fetching.is_some() {
-            return Some(alarm.at);
-        }
-        if self.rest.unwilling {
-            // Not before START may be true.
-            return grid.alarm_from(alarm.at, self.next_fetch_delay.max(1), self.rest.until);
-        }
-        let delay = self.next_fetch_delay;
-        if delay <= 0 || !self.is_asked_in_polls() {
-            return Some(alarm.at);
-        }
-        Some(grid.fetch_after(alarm.at, self.last_fetch_completed + delay, Tick(self.fetch_seen)))
-    }
-
-    /// Counts the fetches up to `now` that a slot asking in vain would have made.
-    fn catch_up(&mut self, grid: &Grid, fetch: Duration, now: Now) -> u64 {
-        if self.rest.until == NOW || self.fetching.is_some() {
-            return 0;
-        }
-        let mut count = 0;
-        if let Some(since) = self.fetching_since {
-            let ends = since.plus(fetch);
-            if ends.tick() >= now.tick() {
-                return 0;
-            }
-            self.fetching_since = None;
-            self.fetch_over(grid, ends);
-            count += 1;
-        }
-        if !self.rest.in_vain {
-            self.settle_alarm(grid, now);
-            return 0;
-        }
-        while let Some(at) = self.next_fetch(grid) {
-            if at >= now.tick() {
-                self.settle_alarm(grid, now);
-                break;
-            }
-            let begins = back(now, now.tick().since(at));
-            self.last_fetch_spawned = begins.epoch();
-            let ends = begins.plus(fetch);
-            if ends.tick() >= now.tick() {
-                self.fetching_since = Some(begins);
-                self.fetch_at = None;
-                break;
-            }
-            count += 1;
-            self.fetch_over(grid, ends);
-        }
-        count
-    }
-
-    /// Its timer stands where the polls and updates before `now` have set it.
-    fn settle_alarm(&mut self, grid: &Grid, now: Now) {
-        let Some(alarm) = self.fetch_at else { return };
-        let last = grid.before(now.tick(), Tick(self.fetch_seen));
-        self.fetch_seen = self.fetch_seen.max(now.monotonic_us.saturating_sub(1));
-        let delay = self.next_fetch_delay.max(1);
-        if self.rest.unwilling {
-            let begun = last.map_or(alarm.at, |last| last.plus(seconds(delay)));
-            let late = now.tick().since(begun);
-            let turns = late.as_secs() / u64::try_from(delay).unwrap_or(1)
-                + u64::from(!late.is_zero() && !late.as_micros().is_multiple_of(seconds(delay).as_micros()));
-            let turns = if begun >= now.tick() { 0 } else { turns };
-            let at = begun.plus(seconds(delay).saturating_mul(u32::try_from(turns).unwrap_or(u32::MAX)));
-            self.fetch_at = Some(grid.alarm_at(at));
-        } else if let Some(last) = last.filter(|_| self.is_asked_in_polls() && self.next_fetch_delay > 0) {
-            let left = self.last_fetch_completed + delay - grid.second_of(last.0);
-            self.fetch_at = Some(grid.alarm_at(last.plus(seconds(left.max(0)))));
-        }
-    }
-
-    /// Whether polls and updates let it ask for work (`do_periodic_actions`).
-    fn is_asked_in_polls(&self) -> bool {
-        !matches!(
-            (self.state, self.activity),
-            (State::Claimed, Activity::Suspended) | (State::Preempting | State::Matched | State::Drained, _)
-        )
-    }
-
-    fn fetch_over(&mut self, grid: &Grid, ends: Now) {
-        self.last_fetch_completed = ends.epoch();
-        self.fetch_seen = ends.monotonic_us;
-        let delay = u64::try_from(self.next_fetch_delay).unwrap_or(0).max(1);
-        self.fetch_at = Some(grid.alarm_at(ends.tick().plus(Duration::from_secs(delay))));
-    }
-}
-
-fn seconds(seconds: i64) -> Duration {
-    Duration::from_secs(u64::try_from(seconds).unwrap_or(0))
-}
-
-/// That long ago.
-fn back(now: Now, by: Duration) -> Now {
-    let by = u64::try_from(by.as_micros()).unwrap_or(0);
-    Now {
-        wall_us: now.wall_us.saturating_sub_unsigned(by),
-        monotonic_us: now.monotonic_us.saturating_sub(by),
     }
 }

@@ -33,10 +33,12 @@ mod layout;
 mod lazy;
 mod load;
 mod policy;
+mod power;
 mod reconfigure;
 mod recovery;
 mod refresh;
 mod resources;
+mod rest;
 mod settings;
 mod shares;
 mod single;
@@ -54,19 +56,20 @@ pub use command::{ClaimCommand, ClaimRequest, Deactivation};
 pub use configure::{ConfigureError, Configured, Surroundings, configure, policy_of};
 pub use cron_merge::{merge, merges_into};
 pub use devices::{Constraint, Devices, Nesting};
-pub use drain::{DrainRequest, DrainSpeed};
+pub use drain::{DrainCompletion, DrainRequest, DrainSpeed, DrainStatus};
 pub use execution_point::ExecutionPoint;
-pub use explain::{Asked, Offer, consider_ad};
+pub use explain::{Asked, Clause, Offer, consider_ad};
 pub use fetch_verdict::{
     FetchDecision, FetchVerdict, Fetched, add_keyword, add_requests, fetch_verdict, is_static, read_fetched,
     why_refused,
 };
 pub use interface::{
-    Action, Event, HookCall, HookRun, JobUsage, Measured, Notice, Shutdown, SlotHook, SlotKey, StarterCall,
-    StarterId, StarterSignal, VacateReason, Waits, job_id,
+    AcceptedJob, Action, Event, HookCall, HookRun, JobUsage, Measured, Notice, Shutdown, SlotHook, SlotKey,
+    StarterCall, StarterId, StarterSignal, VacateReason, Waits, job_id,
 };
 pub use internal_ad::internal_ad;
 pub use layout::{FailureMode, LaidOut, Layout, SlotType, bind, lay_out};
+pub use power::{PowerSettings, SleepState, SleepStates};
 pub use recovery::{Record, note, recover};
 pub use resources::{Amounts, Custom};
 pub use settings::{

@@ -13,7 +13,7 @@ pub(super) const PREEMPT_EXPRESSION: i32 = 1011;
 /// A claim with a higher rank waits.
 pub(super) const PREEMPTING_RANK: i32 = 1018;
 /// A claim of a user with a better priority waits.
-const PREEMPTING_USER_PRIO: i32 = 1019;
+pub(super) const PREEMPTING_USER_PRIO: i32 = 1019;
 /// WANT_HOLD.
 const HELD_BY_STARTD: i32 = 21;
 
@@ -257,7 +257,12 @@ impl Slot {
             if self.worklife_over(core) {
                 return preempting("CLAIM_WORKLIFE of the idle claim is over", Extra::Nothing);
             }
-            if core.drain.is_on() {
+            // A claim that was given out a moment ago is waited for (`waitingForActivation`).
+            let young = || {
+                let age = self.current.as_ref().map_or(0, |claim| claim.age(core.now));
+                age < core.settings.draining_activation_delay
+            };
+            if core.drain.is_on() && !self.takes_while_draining(core) && !young() {
                 return preempting("draining", Extra::Nothing);
             }
         }
@@ -335,6 +340,7 @@ impl Slot {
                 self.restore_requirements(core);
             }
             State::Owner => self.try_fetch(core),
+            State::Drained if self.takes_while_draining(core) => self.try_fetch(core),
             State::Backfill if self.activity != Activity::Killing => {
                 self.try_fetch(core);
                 if self.activity == Activity::Idle {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::claim::Kind;
 use super::execution_point::ExecutionPoint;
-use super::interface::{HookCall, HookRun, SlotHook};
+use super::interface::{AcceptedJob, HookCall, HookRun, SlotHook};
 use super::text;
 use crate::classad::ClassAd;
 use crate::quirks::Quirk;
@@ -28,6 +28,9 @@ pub enum Record {
         job: Option<String>,
         /// Where the ad of that stands.
         ad: Option<PathBuf>,
+        /// Which accepted job that is, where it is one.
+        #[serde(default)]
+        accepted: Option<u64>,
     },
     /// It runs.
     HookRuns {
@@ -52,12 +55,19 @@ pub enum Record {
     },
     /// A fetched job is accepted: EVICT_CLAIM is owed to its queue.
     Accepted {
-        /// By which slot.
+        /// Which acceptance.
+        accepted: u64,
+        /// The slot that it runs in.
         slot: String,
         /// Which job.
         job: String,
         /// Where its ad stands.
         ad: PathBuf,
+    },
+    /// It is given up, and no hook can tell its queue.
+    GivenUp {
+        /// Which acceptance.
+        accepted: u64,
     },
     /// A starter is about to be started.
     StarterBegins {
@@ -71,6 +81,8 @@ pub enum Record {
         execute: Option<PathBuf>,
         /// The note that it removes when it has come to an end.
         note: PathBuf,
+        /// The accepted job that it runs.
+        accepted: Option<u64>,
     },
     /// It runs.
     StarterRuns {
@@ -85,8 +97,8 @@ pub enum Record {
     StarterEnds {
         /// Which.
         starter: u64,
-        /// In which slot.
-        slot: String,
+        /// The accepted job that it ran, unless it was killed or not started: else it has told its own hooks what became of that.
+        done: Option<u64>,
     },
 }
 
@@ -104,12 +116,11 @@ impl Record {
                 | Record::StarterEnds { starter, .. },
                 Record::StarterEnds { starter: ended, .. },
             ) => starter == ended,
-            // Its starter has told its own hooks what became of it.
-            (Record::Accepted { slot, .. }, Record::StarterEnds { slot: other, .. }) => slot == other,
+            (Record::Accepted { accepted, .. }, Record::StarterEnds { done, .. }) => Some(*accepted) == *done,
             (Record::Claim { slot, .. }, Record::Claim { slot: other, .. }) => slot == other,
-            (Record::Accepted { slot, .. }, Record::Accepted { slot: other, .. }) => slot == other,
-            (Record::Accepted { slot, .. }, Record::HookBegins { slot: other, hook, .. }) => {
-                slot == other && hook == SlotHook::EvictClaim.name()
+            (Record::Accepted { accepted, .. }, Record::GivenUp { accepted: other }) => accepted == other,
+            (Record::Accepted { accepted, .. }, Record::HookBegins { accepted: other, hook, .. }) => {
+                Some(*accepted) == *other && hook == SlotHook::EvictClaim.name()
             }
             _ => false,
         }
@@ -140,28 +151,39 @@ impl Record {
     }
 }
 
-/// Adds a record to those that matter still, and takes out what is over with it.
-pub fn note(open: &mut Vec<Record>, record: Record) {
-    open.retain(|before| !before.ends_with(&record));
+/// Adds a record to those that matter still, and takes out what is over with it, which it gives back.
+pub fn note(open: &mut Vec<Record>, record: Record) -> Vec<Record> {
+    let mut ended = Vec::new();
+    let mut at = 0;
+    while at < open.len() {
+        match open[at].ends_with(&record) {
+            true => ended.push(open.remove(at)),
+            false => at += 1,
+        }
+    }
     let over = matches!(
         record,
-        Record::HookEnds { .. } | Record::StarterEnds { .. } | Record::Claim { begins: false, .. }
+        Record::HookEnds { .. }
+            | Record::StarterEnds { .. }
+            | Record::GivenUp { .. }
+            | Record::Claim { begins: false, .. }
     );
     if !over {
         open.push(record);
     }
+    ended
 }
 
 /// What was under way when the last record was written.
 pub fn recover(records: impl IntoIterator<Item = Record>) -> Vec<Record> {
     let mut open = Vec::new();
-    records.into_iter().for_each(|record| note(&mut open, record));
+    records.into_iter().for_each(|record| drop(note(&mut open, record)));
     open
 }
 
 impl ExecutionPoint {
     /// EVICT_CLAIM for a job that a run which was killed had accepted for this slot, or for a dynamic one of it.
-    pub fn evict_left(&mut self, id: &str, job: &ClassAd, run: HookRun) -> Option<HookCall> {
+    pub fn evict_left(&mut self, id: &str, job: &ClassAd, accepted: AcceptedJob) -> Option<HookCall> {
         let parent = id.rsplit_once('_').map_or(id, |(parent, _)| parent);
         let named = |id: &str| self.slots.values().find(|slot| slot.id == id).map(|slot| slot.key);
         let key = named(id).or_else(|| named(parent))?;
@@ -173,7 +195,7 @@ impl ExecutionPoint {
         let claim = self.core.new_claim(Kind::Fetched);
         let stdin = text::evict(job, &slot.live, &claim.id, self.core.quirks());
         Some(HookCall {
-            run,
+            run: HookRun(accepted.0),
             slot: key,
             hook: SlotHook::EvictClaim,
             path,
@@ -181,6 +203,7 @@ impl ExecutionPoint {
             stdin,
             output_limit: None,
             begun: self.core.now,
+            accepted: Some(accepted),
         })
     }
 }
@@ -191,7 +214,8 @@ mod tests {
 
     fn hook(run: u64, hook: &str, word: &str) -> Record {
         let (hook, slot, word) = (hook.into(), "slot1".into(), word.into());
-        Record::HookBegins { run, hook, slot, word, job: None, ad: None }
+        let accepted = (hook == "EVICT_CLAIM").then_some(2);
+        Record::HookBegins { run, hook, slot, word, job: None, ad: None, accepted }
     }
 
     #[test]
@@ -202,6 +226,7 @@ mod tests {
             job: "1.0".into(),
             execute: None,
             note: "n".into(),
+            accepted: Some(3),
         };
         let records = [
             hook(1, "FETCH_WORK", ""),
@@ -215,22 +240,28 @@ mod tests {
         assert_eq!(open.len(), 4);
         assert_eq!(open[0].process_of(&open), Some((7, 8)));
         assert_eq!(starter.process_of(&open), Some((9, 10)));
-        let open =
-            recover(open.into_iter().chain([
-                Record::HookEnds { run: 1 },
-                Record::StarterEnds { starter: 1, slot: "slot1".into() },
-            ]));
+        let open = recover(
+            open.into_iter()
+                .chain([Record::HookEnds { run: 1 }, Record::StarterEnds { starter: 1, done: Some(3) }]),
+        );
         assert_eq!(open, []);
     }
 
     #[test]
-    fn an_accepted_job_is_owed_until_evict_claim_begins() {
-        let accepted = |job: &str| Record::Accepted { slot: "slot1".into(), job: job.into(), ad: "a".into() };
-        let open = recover([accepted("1.0"), accepted("2.0"), hook(5, "REPLY_FETCH", "accept")]);
-        assert_eq!(open, [accepted("2.0"), hook(5, "REPLY_FETCH", "accept")]);
-        let ends = Record::StarterEnds { starter: 1, slot: "slot1".into() };
-        assert_eq!(recover([accepted("1.0"), ends]), []);
+    fn an_accepted_job_is_owed_until_evict_claim_begins_or_its_own_starter_has_ended_by_itself() {
+        let accepted = |accepted: u64| {
+            let job = format!("{accepted}.0");
+            Record::Accepted { accepted, slot: "slot1".into(), job, ad: "a".into() }
+        };
+        // A partitionable slot accepts one job after the other.
+        let reply = hook(5, "REPLY_FETCH", "accept");
+        let open = recover([accepted(1), accepted(2), reply.clone()]);
+        assert_eq!(open, [accepted(1), accepted(2), reply]);
+        let ends = |done| Record::StarterEnds { starter: 1, done };
+        assert_eq!(recover([accepted(1), accepted(2), ends(Some(1))]), [accepted(2)]);
+        assert_eq!(recover([accepted(1), ends(None)]), [accepted(1)], "its starter was killed");
+        assert_eq!(recover([accepted(1), Record::GivenUp { accepted: 1 }]), []);
         let evict = hook(6, "EVICT_CLAIM", "");
-        assert_eq!(recover([accepted("1.0"), evict.clone()]), [evict]);
+        assert_eq!(recover([accepted(1), accepted(2), evict.clone()]), [accepted(1), evict]);
     }
 }

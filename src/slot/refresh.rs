@@ -3,6 +3,7 @@
 use super::core::DrainPart;
 use super::cron_ads::CronAds;
 use super::execution_point::ExecutionPoint;
+use super::interface::SlotKey;
 use super::single::Slot;
 use super::state::{Activity, State};
 use crate::classad::{ClassAd, Expr, Value};
@@ -46,9 +47,8 @@ impl ExecutionPoint {
     /// The same where slots rest: only those are looked at that have a reason to be.
     fn evaluate_due(&mut self, for_update: bool) {
         self.core.current_time = self.core.now.epoch();
-        if self.core.measured.load > 0.0 && self.core.wants.machine {
-            self.touch_all();
-            self.share_load();
+        if self.core.wants.machine {
+            self.share_load_anew();
         }
         let keys = self.due_looks();
         keys.iter().for_each(|key| self.bring_up(*key));
@@ -105,20 +105,49 @@ impl ExecutionPoint {
 
     /// The machine's load not made by jobs goes to the slots in order: Owner, Unclaimed, all others (`ResMgr::assign_load_to_slots`).
     pub(super) fn share_load(&mut self) {
+        for (key, load) in self.changed_shares() {
+            if let Some(slot) = self.slots.get_mut(&key) {
+                slot.owner_load = load;
+            }
+        }
+    }
+
+    /// The same where slots rest: how a load is shared moves with the slots' states, and concerns those whose share is another.
+    fn share_load_anew(&mut self) {
+        for (key, load) in self.changed_shares() {
+            self.touch(key);
+            if let Some(slot) = self.slots.get_mut(&key) {
+                slot.owner_load = load;
+            }
+        }
+    }
+
+    /// The slots whose share of the load is another, with what it is.
+    fn changed_shares(&mut self) -> Vec<(SlotKey, f64)> {
         let mut left = (self.core.measured.load - self.core.load_of_jobs).max(0.0);
+        let has_load = left > 0.0;
+        // None before and none now.
+        if !std::mem::replace(&mut self.core.has_load, has_load) && !has_load {
+            return Vec::new();
+        }
+        let mut changed = Vec::new();
         for turn in 0..3 {
-            for slot in self.slots.values_mut() {
+            for (key, slot) in &self.slots {
                 let its_turn = match slot.state {
                     State::Owner => 0,
                     State::Unclaimed => 1,
                     _ => 2,
                 };
                 if its_turn == turn {
-                    slot.owner_load = left.min(slot.amounts.cpus.max(0.0));
-                    left -= slot.owner_load;
+                    let load = left.min(slot.amounts.cpus.max(0.0));
+                    left -= load;
+                    if load != slot.owner_load {
+                        changed.push((*key, load));
+                    }
                 }
             }
         }
+        changed
     }
 
     /// STARTD_SLOT_ATTRS: each listed attribute of each slot is copied into all, as `<slot>_<attribute>`.

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::power::PowerSettings;
 use super::resources::Amounts;
 use crate::classad::{AttrName, ClassAd};
 use crate::hook::cron_job::{AutoPublish, CronJob};
@@ -32,6 +33,10 @@ pub struct Settings {
     pub pipe_buffer_max: usize,
     /// Whether the machine has more than one processor: then starters get `-a <slot>`.
     pub several_cpus: bool,
+    /// MAX_DRAINING_ACTIVATION_DELAY: how old an idle claim has to be to end for a drain, in seconds.
+    pub draining_activation_delay: i64,
+    /// DEFAULT_DRAINING_START_EXPR: START while draining, where a drain does not say another.
+    pub drain_start: Option<crate::classad::Expr>,
     /// STARTD_JOB_ATTRS and the built-in ones: copied from the job into the slot ad.
     pub job_attributes: Vec<AttrName>,
     /// STARTD_LATCH_EXPRS: attributes whose changes are watched.
@@ -54,6 +59,8 @@ pub struct Settings {
     pub resource_tags: Vec<String>,
     /// Ids of devices that are to be off line, by tag (`OFFLINE_MACHINE_RESOURCE_<Tag>`).
     pub offline: BTreeMap<String, BTreeSet<String>>,
+    /// Sleep.
+    pub power: PowerSettings,
     /// What `Offline<Tag>` and hibernation publish, the same in all slots.
     pub common_dynamic: ClassAd,
     /// The cron jobs.
@@ -113,6 +120,8 @@ pub struct Limits {
     pub max_jobs: Option<u64>,
     /// The end comes after no slot has had a job for this long.
     pub idle_exit: Option<Duration>,
+    /// The machine may really sleep when HIBERNATE says so.
+    pub hibernates: bool,
 }
 
 /// How a slot comes by its resources.

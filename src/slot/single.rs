@@ -7,11 +7,12 @@ use super::core::{Alarm, Core};
 use super::cron_ads::advertised;
 use super::interface::{HookRun, SlotKey};
 use super::latch::Latch;
-use super::lazy::Rest;
 use super::resources::Amounts;
+use super::rest::Rest;
 use super::settings::{Broken, Requirements, SlotHooks, SlotKind, SlotPlan};
 use super::state::{Activity, State};
 use crate::classad::{AttrName, ClassAd, Context, Expr, Value};
+use crate::quirks::Quirk;
 use crate::time::Now;
 use crate::world::Frozen;
 
@@ -44,8 +45,14 @@ pub(super) struct Slot {
     /// The live ad, chained to `config`: what expressions are evaluated in (`r_classad`). It holds what the last
     /// refresh put there, so it may be behind.
     pub live: ClassAd,
+    /// Whether what never changes of it stands there.
+    pub has_constants: bool,
     /// Whether Requirements are the normal ones; `false` otherwise (`Reqexp.cpp`).
     pub available: bool,
+    /// START while it drains, if it takes anything.
+    pub start_while_draining: Option<Expr>,
+    /// Whether its job, or the last one, was started while a drain was under way.
+    pub accepted_while_draining: bool,
 
     pub current: Option<Claim>,
     /// The claim that waits for the end of the current one.
@@ -112,7 +119,10 @@ impl Slot {
             destination: None,
             was_benchmarking: false,
             live: ClassAd::new(),
+            has_constants: false,
             available: true,
+            start_while_draining: None,
+            accepted_while_draining: false,
             current: None,
             waiting: None,
             match_ends: None,
@@ -142,6 +152,7 @@ impl Slot {
     /// Makes the live ad afresh (`init_classad`): what belonged to a job vanishes.
     pub(super) fn rebuild(&mut self, core: &Core) {
         self.live = ClassAd::new();
+        self.has_constants = false;
         self.chain_to_config();
         self.refresh(core);
     }
@@ -160,10 +171,28 @@ impl Slot {
 
     /// Brings the live ad up to date (`publish_dynamic` on the internal ad).
     pub(super) fn refresh(&mut self, core: &Core) {
+        let has_constants = self.keeps_constants(core);
+        if has_constants && self.has_constants && core.wants.plain {
+            // Nobody asks for anything else than its state.
+            return self.publish_state_live(core);
+        }
         let retirement = if core.wants.times { self.retirement_remaining(core) } else { 0 };
         let mut ad = std::mem::replace(&mut self.live, ClassAd::new());
         self.publish_dynamic(core, &mut ad, true, retirement);
         self.live = ad;
+        self.has_constants = has_constants;
+    }
+
+    /// Whether parts of its ad are never different, once they are there: nothing overrides or takes them away.
+    fn keeps_constants(&self, core: &Core) -> bool {
+        !core.wants.texts
+            && self.kind == SlotKind::Static
+            && self.amounts.custom.iter().all(|custom| custom.devices.is_none())
+            && core.settings.latches.is_empty()
+            && core.cron.is_empty()
+            && core.benchmarks.ads.is_empty()
+            && !core.drain.is_on()
+            && !core.drain.no_retirement
     }
 
     /// The ad given to FETCH_WORK, as the collector would get it (`publish_single_slot_ad`).
@@ -205,11 +234,12 @@ impl Slot {
             Some(broken) => {
                 ad.set("Requirements", Value::from(bstr::BString::from(broken.reason.as_str())));
             }
-            None if !self.available => {
+            None if !self.available && self.start_while_draining.is_none() => {
                 ad.set("Requirements", false);
             }
             None => {
-                ad.insert(AttrName::from("Start"), self.requirements.start.clone());
+                let start = self.start_while_draining.as_ref().unwrap_or(&self.requirements.start);
+                ad.insert(AttrName::from("Start"), start.clone());
                 ad.insert(AttrName::from("WithinResourceLimits"), self.requirements.limits.clone());
                 ad.insert(AttrName::from("Requirements"), self.requirements.whole.clone());
                 return;
@@ -235,16 +265,9 @@ impl Slot {
                 }
             }
         }
-        self.amounts.publish_dynamic(ad, self.broken.is_some(), &core.offline);
-        // What STARTD_ATTRS says of amounts takes their place in the ad.
-        let tags = self.amounts.custom.iter().map(|custom| custom.tag.as_str());
-        for name in ["Cpus", "Memory"].into_iter().chain(tags) {
-            if let Some(expr) = self.statics.get(name) {
-                ad.insert(name, expr.clone());
-            }
+        if !(internal && self.has_constants && self.keeps_constants(core)) {
+            self.publish_amounts(core, ad);
         }
-        ad.update(&settings.common_dynamic);
-        ad.update(&core.resources);
         if wants.machine {
             self.publish_machine(core, ad);
         }
@@ -257,12 +280,17 @@ impl Slot {
         }
         self.publish_state(core, ad);
         if internal {
-            if self.available && self.broken.is_none() {
-                ad.insert("Requirements", self.requirements.whole.clone());
-            } else if let Some(broken) = &self.broken {
-                ad.set("Requirements", Value::from(bstr::BString::from(broken.reason.as_str())));
-            } else {
-                ad.set("Requirements", false);
+            match (&self.broken, self.available, &self.start_while_draining) {
+                (Some(broken), ..) => {
+                    ad.set("Requirements", Value::from(bstr::BString::from(broken.reason.as_str())));
+                }
+                (None, true, _) => ad.insert("Requirements", self.requirements.whole.clone()),
+                (None, false, None) => ad.set("Requirements", false),
+                (None, false, Some(start)) => {
+                    ad.insert("Start", start.clone());
+                    ad.insert("WithinResourceLimits", self.requirements.limits.clone());
+                    ad.insert("Requirements", self.requirements.whole.clone());
+                }
             }
         } else {
             self.publish_requirements(ad);
@@ -298,7 +326,7 @@ impl Slot {
         }
         // Over everything so far, so that they steer policy (`Resource::publish_latches`, `ResMgr::adlist_publish`).
         core.merge_cron(ad);
-        ad.set("AcceptedWhileDraining", false);
+        ad.set("AcceptedWhileDraining", self.accepted_while_draining);
         self.publish_latches(ad);
         if internal {
             retirement_of(core, ad);
@@ -314,6 +342,21 @@ impl Slot {
                 ad.update(&self.child_lists);
             }
         }
+    }
+
+    /// What it has, and what the machine is.
+    fn publish_amounts(&self, core: &Core, ad: &mut ClassAd) {
+        self.amounts.publish_dynamic(ad, self.broken.is_some(), &core.offline);
+        // What STARTD_ATTRS says of amounts takes their place in the ad.
+        let tags = self.amounts.custom.iter().map(|custom| custom.tag.as_str());
+        for name in ["Cpus", "Memory"].into_iter().chain(tags) {
+            if let Some(expr) = self.statics.get(name) {
+                ad.insert(name, expr.clone());
+            }
+        }
+        ad.update(&core.settings.common_dynamic);
+        core.power.publish(ad);
+        ad.update(&core.resources);
     }
 
     /// Attributes that slots show one another, in the internal ad.
@@ -339,16 +382,22 @@ impl Slot {
         ad.set("TotalLoadAvg", hundredths(measured.load));
         // A slot that is not connected sees only how long the execution point runs.
         let away = core.current_time - core.started.epoch() + settings.idle_boost;
-        let measured_idle = match measured.input_at {
-            Some(at) => Some((core.current_time - at).max(0)),
-            None => measured.idle,
+        let (keyboard, console) = match measured.input_at.map(|at| (core.current_time - at).max(0)) {
+            Some(idle) => (Some(idle), Some(idle)),
+            None => (measured.idle, measured.console_idle),
         };
-        let idle = |connected: u32| match measured_idle {
-            Some(idle) if self.key.number <= connected => idle,
-            _ => away,
-        };
-        ad.set("KeyboardIdle", idle(settings.keyboard_slots));
-        ad.set("ConsoleIdle", idle(settings.console_slots));
+        let is_connected = |slots: u32| self.key.number <= slots && keyboard.is_some();
+        let keyboard = keyboard.filter(|_| is_connected(settings.keyboard_slots));
+        ad.set("KeyboardIdle", keyboard.unwrap_or(away));
+        match (is_connected(settings.console_slots), console) {
+            (false, _) => ad.set("ConsoleIdle", away),
+            (true, Some(idle)) => ad.set("ConsoleIdle", idle),
+            // Without CONSOLE_DEVICES nobody knows.
+            (true, None) => drop(ad.remove("ConsoleIdle")),
+        }
+        if !core.wants.clock {
+            return;
+        }
         let zone = core.world.zone(core.current_time);
         let local = core.current_time + i64::from(zone.offset);
         ad.set("ClockMin", local.rem_euclid(86_400) / 60);
@@ -461,21 +510,55 @@ impl Slot {
 
     /// Requirements are the normal ones again, unless the execution point ends (`reqexp_restore`).
     pub(super) fn restore_requirements(&mut self, core: &Core) {
-        self.set_available(core.shutdown.is_none() && !core.drain.is_on());
-    }
-
-    /// Sets what Requirements are (`reqexp_set_state`).
-    pub(super) fn set_available(&mut self, available: bool) {
-        self.available = available;
-        if self.broken.is_some() {
+        if core.shutdown.is_some() || core.drain.is_on() || core.power.asleep.is_some() {
+            // What it is unavailable for stays as it is.
+            if self.available {
+                self.set_unavailable(core.drain.start.clone().filter(|_| core.drain.is_on()));
+            }
             return;
         }
-        if available {
+        self.available = true;
+        self.start_while_draining = None;
+        if self.broken.is_none() {
             self.live.chain(Some(self.config.clone()));
-            self.live.insert("Requirements", self.requirements.whole.clone());
-        } else {
-            self.live.insert(AttrName::from("Requirements"), Expr::literal(Value::Bool(false)));
+            self.require();
         }
+    }
+
+    /// Takes nothing more, or only what this START admits (`reqexp_unavail`).
+    pub(super) fn set_unavailable(&mut self, start: Option<Expr>) {
+        self.available = false;
+        self.start_while_draining = start;
+        if self.broken.is_none() {
+            self.require();
+        }
+    }
+
+    /// Requirements of the internal ad, and what they refer to where that is not as configured (`reqexp_set_state`).
+    fn require(&mut self) {
+        let config = self.live.parent().cloned();
+        self.live.chain(None);
+        for name in ["Start", "WithinResourceLimits"] {
+            self.live.remove(name);
+        }
+        self.live.chain(config);
+        match (self.available, &self.start_while_draining) {
+            (true, _) => self.live.insert("Requirements", self.requirements.whole.clone()),
+            (false, None) => self.live.insert("Requirements", Expr::literal(Value::Bool(false))),
+            (false, Some(start)) => {
+                self.live.insert("Start", start.clone());
+                self.live.insert("WithinResourceLimits", self.requirements.limits.clone());
+                self.live.insert("Requirements", self.requirements.whole.clone());
+            }
+        }
+    }
+
+    /// Whether it takes jobs though it drains.
+    ///
+    /// In 25.14 a START while draining is of use to partitionable slots alone: a claim that is idle for a moment ends, and one that
+    /// is asked for is refused (quirk `drain-start-useless`).
+    pub(super) fn takes_while_draining(&self, core: &Core) -> bool {
+        core.drain.start.is_some() && !core.has_silently(Quirk::DrainStartUseless)
     }
 }
 

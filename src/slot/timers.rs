@@ -20,6 +20,7 @@ impl ExecutionPoint {
         let shared = [
             wakes(core.poll_at),
             wakes(core.update_at),
+            wakes(core.power.check_at),
             core.backfill.ending_at(),
             core.backfill.dies_at(),
             self.graceful_until,
@@ -36,6 +37,7 @@ impl ExecutionPoint {
 
     pub(super) fn start(&mut self) {
         self.core.start_updating();
+        self.core.start_power();
         self.tell_backfill();
         self.evaluate_all(false);
         // By the manual a fresh slot asks at once.
@@ -53,10 +55,13 @@ impl ExecutionPoint {
     pub(super) fn alarms_are_due(&self) -> bool {
         let core = &self.core;
         if self.is_lazy() {
-            return core.is_due(core.poll_at) || core.is_due(core.update_at) || self.a_timer_is_due();
+            return core.is_due(core.poll_at) || core.is_due(core.update_at) || self.a_fetch_is_due();
         }
         let of_slots = self.slots.values().map(|slot| slot.fetch_at);
-        [core.poll_at, core.update_at].into_iter().chain(of_slots).any(|alarm| core.is_due(alarm))
+        [core.poll_at, core.update_at, core.power.check_at]
+            .into_iter()
+            .chain(of_slots)
+            .any(|alarm| core.is_due(alarm))
     }
 
     pub(super) fn tick(&mut self) {
@@ -79,8 +84,13 @@ impl ExecutionPoint {
             self.evaluate_all(false);
         }
         let lazy = self.is_lazy();
+        if self.core.is_due(self.core.power.check_at) && !lazy {
+            self.check_power();
+        }
         let keys: Vec<_> = if lazy { self.due_timers() } else { self.slots.keys().copied().collect() };
-        for key in keys {
+        // Before they are woken: a poll would have let them ask.
+        let asking: Vec<bool> = keys.iter().map(|key| lazy && self.asks_now(*key)).collect();
+        for (key, asks) in keys.into_iter().zip(asking) {
             if lazy {
                 self.touch(key);
             }
@@ -95,7 +105,7 @@ impl ExecutionPoint {
             if self.core.is_due(slot.match_ends) {
                 slot.match_timed_out(&mut self.core);
             }
-            if self.core.is_due(slot.fetch_at) {
+            if asks || self.core.is_due(slot.fetch_at) {
                 slot.fetch_at = None;
                 slot.try_fetch(&mut self.core);
             }

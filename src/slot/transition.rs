@@ -1,6 +1,6 @@
 //! Changes of state and activity, and what leaving and entering them does (`ResState.cpp`).
 
-use super::claim::{Kind, Phase};
+use super::claim::{Claim, Kind, Phase};
 use super::core::Core;
 use super::interface::{Action, HookCall, Notice, SlotHook, StarterCall, StarterSignal, job_id};
 use super::single::Slot;
@@ -163,14 +163,15 @@ impl Slot {
                     _ => {}
                 }
             }
-            (State::Matched | State::Drained, activity) => {
-                self.set_available(false);
-                if activity == Activity::Idle && self.state == State::Drained {
+            (State::Matched, _) => self.set_unavailable(None),
+            (State::Drained, activity) => {
+                self.set_unavailable(core.drain.start.clone());
+                if activity == Activity::Idle {
                     core.drain.no_retirement = false;
                 }
             }
             (State::Preempting, activity) => {
-                self.set_available(false);
+                self.set_unavailable(None);
                 if !self.is_active() {
                     return Entered::Goes(self.leave_preempting(core));
                 }
@@ -199,7 +200,7 @@ impl Slot {
             }
             Activity::Busy => {
                 core.start_polling();
-                if self.in_retirement(core) {
+                if !self.accepted_while_draining && self.in_retirement(core) {
                     self.better_claim_is_reason(core);
                     return Entered::Goes(Change::to(State::Claimed, Activity::Retiring, "in retirement"));
                 }
@@ -227,7 +228,9 @@ impl Slot {
             if claim.kind == Kind::Requested {
                 claim.lease_ends = Some(core.after(claim.lease));
             }
-            claim.publish(&mut self.live, core.now);
+            if core.wants.claim {
+                claim.publish(&mut self.live, core.now);
+            }
         }
         if self.kind != super::settings::SlotKind::Partitionable {
             self.waiting = Some(core.new_claim(Kind::Offered));
@@ -265,6 +268,7 @@ impl Slot {
             execute: self.plan.execute.clone(),
             machine_ad,
             backfill: false,
+            accepted: claim.accepted,
         };
         claim.starter =
             Some(super::claim::Starter { id: starter, pid: None, ending: super::claim::Ending::No });
@@ -288,6 +292,7 @@ impl Slot {
             let world = Frozen { world: &*core.world, now: core.now };
             claim.begin_activation(core.now, pledged, owner_follows, &world);
         }
+        self.accepted_while_draining = core.drain.is_on();
         core.counters.job_starts.count(core.now.epoch());
         self.change(core, State::Claimed, Activity::Busy, "starter spawned");
         // The lease begins anew with the job, and one of no length is over at once.
@@ -313,13 +318,14 @@ impl Slot {
         self.change(core, State::Owner, Activity::Idle, "the starter could not be started");
     }
 
-    /// The starter has ended (`Resource::starterExited`).
-    pub(super) fn starter_exited(&mut self, core: &mut Core) {
+    /// The starter has ended, or was killed (`Resource::starterExited`).
+    pub(super) fn starter_exited(&mut self, core: &mut Core, killed: bool) {
         self.count_badput(core);
         // What it was told while the job ran says nothing of now.
         self.out_of_work = false;
         let Some(claim) = &mut self.current else { return };
         claim.starter_ended(core.now);
+        claim.lost = killed && claim.accepted.is_some();
         match (self.state, self.activity) {
             (State::Claimed, activity) => {
                 claim.user_is_owner_again();
@@ -367,31 +373,29 @@ impl Slot {
         if self.current.as_ref().is_some_and(|claim| claim.kind != Kind::Offered) {
             self.tell_claim(core, false, reason);
         }
-        let claim = self.current.take();
-        self.evict(core, claim);
+        if let Some(claim) = self.current.take() {
+            self.evict(core, &claim);
+        }
     }
 
     /// A waiting claim goes, told like any other that was accepted (`remove_pre`).
     pub(super) fn drop_waiting(&mut self, core: &mut Core, reason: &str) {
-        let claim = self.waiting.take();
-        if let Some(claim) = &claim
-            && claim.job.is_some()
-        {
+        let Some(claim) = self.waiting.take() else { return };
+        if claim.job.is_some() {
             let id = claim.id.public();
             let reason = reason.to_owned();
             core.tell(Notice::Claim { slot: self.key, id, begins: false, reason });
         }
-        self.evict(core, claim);
+        self.evict(core, &claim);
     }
 
-    /// Calls EVICT_CLAIM for a claim that was accepted.
-    fn evict(&self, core: &mut Core, claim: Option<super::claim::Claim>) {
-        let Some(claim) = claim.filter(|claim| claim.accepted) else { return };
-        let (Some(job), Some(hooks)) = (&claim.latest_job, &self.hooks) else { return };
-        let Some(path) = hooks.evict.clone() else { return };
-        if core.has(Quirk::EvictClaimNever, self.key) {
-            return;
-        }
+    /// Calls EVICT_CLAIM for the job that a claim was given last.
+    pub(super) fn evict(&self, core: &mut Core, claim: &Claim) {
+        let (Some(accepted), Some(job)) = (claim.accepted, &claim.latest_job) else { return };
+        let path = self.hooks.as_ref().and_then(|hooks| hooks.evict.clone());
+        let Some(path) = path.filter(|_| !core.has(Quirk::EvictClaimNever, self.key)) else {
+            return core.out.push(Action::GiveUp(accepted));
+        };
         let stdin = match core.wants.texts {
             true => text::evict(job, &self.live, &claim.id, core.quirks()),
             false => Vec::new(),
@@ -406,6 +410,7 @@ impl Slot {
             stdin,
             output_limit: None,
             begun: core.now,
+            accepted: Some(accepted),
         }));
     }
 

@@ -6,7 +6,8 @@ use super::interface::{Shutdown, SlotKey, Waits, job_id};
 use super::settings::{BenchmarkSettings, CronSettings, SlotKind};
 use super::single::Slot;
 use super::state::{Activity, State};
-use crate::classad::ClassAd;
+use crate::classad::{ClassAd, Context};
+use crate::time::Tick;
 
 impl ExecutionPoint {
     /// How many slots wait for a fetch or have a job.
@@ -61,14 +62,18 @@ impl ExecutionPoint {
         self.slots.get(&key).map(|slot| slot.id.as_str())
     }
 
-    /// Fetched jobs that were accepted and wait until policy has freed their slots: each with its slot, in words.
-    pub fn waiting_jobs(&self) -> Vec<String> {
-        let named = |slot: &Slot| {
-            let claim = slot.waiting.as_ref().filter(|claim| claim.kind == Kind::Fetched)?;
-            let job = job_id(claim.job.as_ref()?, &*self.core.world);
-            Some(format!("job {job} for {}", slot.id))
-        };
-        self.slots.values().filter_map(named).collect()
+    /// The job of a slot's claim, and whose that is.
+    pub fn job_of(&self, key: SlotKey) -> Option<(String, Option<String>)> {
+        let world = &*self.core.world;
+        let job = self.slots.get(&key)?.current.as_ref()?.job.as_ref()?;
+        let owner = Context::new(world).my(job).string("Owner").map(|owner| owner.to_string());
+        Some((job_id(job, world), owner))
+    }
+
+    /// When a slot asks for work next, where it waits for that.
+    pub fn fetches_at(&self, key: SlotKey) -> Option<Tick> {
+        let slot = self.slots.get(&key)?;
+        slot.fetch_at.map(|alarm| alarm.at).filter(|_| slot.hooks.is_some() && slot.fetching.is_none())
     }
 
     /// The ad of the daemon, in which the CONDITION of cron jobs is evaluated (`publish_daemon_ad`).

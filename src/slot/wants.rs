@@ -9,6 +9,12 @@ pub(super) struct Wants {
     pub texts: bool,
     /// Loads, idle times, the clock and what else is measured.
     pub machine: bool,
+    /// Of these the clock, and what else is seldom asked for.
+    pub clock: bool,
+    /// What moves by itself, such as MyCurrentTime or KeyboardIdle.
+    pub moving: bool,
+    /// Nothing but what the slot was made with, and its state.
+    pub plain: bool,
     /// State, activity, and since when.
     pub state: bool,
     /// TotalTime...
@@ -52,6 +58,9 @@ const CLAIM: [&str; 24] = [
     "claimendtime",
 ];
 
+/// So many of the following are idle times and loads.
+const IDLE_AND_LOADS: usize = 6;
+
 const MACHINE: [&str; 16] = [
     "condorloadavg",
     "loadavg",
@@ -92,6 +101,9 @@ impl Wants {
     pub(super) const ALL: Wants = Wants {
         texts: true,
         machine: true,
+        clock: true,
+        moving: true,
+        plain: false,
         state: true,
         totals: true,
         claim: true,
@@ -115,9 +127,12 @@ impl Wants {
             return None;
         }
         let of_job = names.iter().any(|name| job_attributes.contains(name));
-        Some(Wants {
+        let wants = Wants {
             texts: false,
             machine: one_of(&MACHINE),
+            clock: one_of(&MACHINE[IDLE_AND_LOADS..]),
+            moving: any(&super::watch::moves),
+            plain: false,
             state: one_of(&["state", "activity", "enteredcurrentstate", "enteredcurrentactivity"]),
             totals: begins(b"totaltime"),
             claim: of_job || one_of(&CLAIM),
@@ -126,6 +141,17 @@ impl Wants {
             amounts: true,
             children: begins(b"child"),
             times: one_of(&["retirementtimeremaining"]),
-        })
+        };
+        let more = [
+            wants.machine,
+            wants.moving,
+            wants.totals,
+            wants.claim,
+            wants.drain,
+            wants.children,
+            wants.times,
+        ];
+        let plain = !more.contains(&true) && !one_of(&["acceptedwhiledraining"]);
+        Some(Wants { plain, ..wants })
     }
 }

@@ -6,9 +6,10 @@ use bstr::BString;
 
 use super::container::{Choice, ContainerPlan, ToolCall};
 use super::failure::StartFailure;
+use super::isolation::Isolation;
 use super::limits::GroupPlan;
 use crate::hook::HookType;
-use crate::process::{Exit, Limit};
+use crate::process::{Exit, Limit, Session};
 use crate::quirks::Quirk;
 use crate::time::Tick;
 use crate::transfer::Way;
@@ -157,6 +158,8 @@ pub struct JobProcess {
     pub mounts: Vec<(PathBuf, PathBuf)>,
     /// Whether /dev/shm is a new file system of its own.
     pub private_shm: bool,
+    /// What it does not share with the machine.
+    pub isolation: Isolation,
     /// The control group that it is to be in.
     pub group: Option<Box<GroupPlan>>,
     /// What failures name as the command.
@@ -165,8 +168,10 @@ pub struct JobProcess {
     pub arguments_shown: BString,
     /// Whether it is PreCmd or PostCmd.
     pub script: bool,
-    /// Whether it gets a session of its own (USE_PROCESS_GROUPS); PreCmd and PostCmd stay in the starter's.
-    pub own_session: bool,
+    /// Whether it leaves the records of CondorJavaWrapper.
+    pub java: bool,
+    /// Its session: one of its own (USE_PROCESS_GROUPS); PreCmd and PostCmd stay in the starter's, a shell for a person is in front there.
+    pub session: Session,
     /// Why it cannot be started after all, found when its standard files had been opened: they are, and stay.
     pub failures: Vec<StartFailure>,
     /// Whose rights it has.

@@ -5,30 +5,22 @@ use std::time::Duration;
 
 use bstr::{BString, ByteSlice};
 
-use super::action::{Action, CallId, File, JobProcess, LogEvent, Notice};
-use super::container::{self, Runtime};
+use super::action::{Action, CallId, File, LogEvent, Notice};
+use super::again::EndStep;
 use super::ending::{self, Deferral};
-use super::event::FamilyUsage;
-use super::exception::{CRASHED, EXCEPTION};
+use super::exception::EXCEPTION;
 use super::failure::{StartFailure, hold_code};
 use super::job_info::Refusal;
-use super::limits::{self, GroupPlan};
-use super::machine::{JOB_EXIT, PREPARE_JOB, Phase, Process, Starter, UPDATE_JOB_INFO, excerpt};
+use super::machine::{JOB_EXIT, PREPARE_JOB, Phase, Starter, UPDATE_JOB_INFO, excerpt};
 use super::prepare::{self, Prepared};
 use super::process;
 use super::settings::Moment;
-use super::update_timer::next_update;
-use super::usage::Meter;
 use crate::classad::Context;
 use crate::classad::format::long;
 use crate::hook::HookType;
 use crate::process::Exit;
 use crate::quirks::Quirk;
 use crate::time::Now;
-use crate::world::{FileKind, World as _};
-
-/// `JobUniverse` of jobs below which nothing is mounted.
-const LOCAL_UNIVERSE: i64 = 12;
 
 /// How long a hook that has been killed is waited for.
 const KILL_WAIT: Duration = Duration::from_secs(5);
@@ -55,7 +47,6 @@ impl Starter<'_> {
             Err(refusal) => {
                 self.status = match refusal {
                     Refusal::HookTimeOut { .. } if self.quirks.has(Quirk::StarterExceptions) => EXCEPTION,
-                    Refusal::NoExecute => CRASHED,
                     _ => 1,
                 };
                 refusal.to_string()
@@ -143,7 +134,7 @@ impl Starter<'_> {
             return self.no_credentials(now, &services, out);
         }
         if self.asked.any() {
-            return self.all_jobs_done(now, out);
+            return self.end_unstarted(now, out);
         }
         self.set_up(now, out);
     }
@@ -203,8 +194,20 @@ impl Starter<'_> {
     }
 
     /// A hook could not be executed.
-    pub(super) fn call_failed(&mut self, now: Now, call: CallId, reason: &str, out: &mut Vec<Action>) {
+    pub(super) fn call_failed(
+        &mut self,
+        now: Now,
+        call: CallId,
+        (reason, again): (&str, bool),
+        out: &mut Vec<Action>,
+    ) {
         let Some(hook) = self.calls.remove(&call) else { return };
+        if matches!(self.phase, Phase::Exiting { call: waiting, .. } if waiting == call)
+            && again
+            && self.tries_again(now, EndStep::ExitHook, reason, out)
+        {
+            return;
+        }
         out.push(Action::Tell(Notice::HookFailed { hook, reason: reason.to_owned() }));
         match self.phase {
             Phase::Preparing { call: waiting, .. } if waiting == call => {
@@ -389,228 +392,18 @@ impl Starter<'_> {
         process::script(&about, prefix).transpose()
     }
 
-    /// The job.
-    pub(super) fn start_job(&mut self, now: Now, out: &mut Vec<Action>) {
-        let Ok(job) = self.job.clone() else { return };
-        if self.faulted(now, Moment::Start, out) || self.faulted(now, Moment::Environment, out) {
-            return;
-        }
-        let world = self.frozen(now);
-        let universe = match process::universe(&self.ad, &world) {
-            Ok(universe) => universe,
-            Err(failure) => return self.start_failed(now, failure, out),
-        };
-        let (runtime, late) = match self.choose_runtime(now, out) {
-            Ok(chosen) => chosen,
-            Err(failure) => return self.start_failed(now, failure, out),
-        };
-        if runtime != Runtime::Plain && matches!(self.phase, Phase::Exiting { .. }) {
-            // Started too late: nobody would end the container.
-            return;
-        }
-        if runtime == Runtime::Docker {
-            return self.start_docker(now, out);
-        }
-        let setting = &self.settings.mount_under_scratch;
-        let mut mounts = match process::mounts(setting, &self.ad, &self.scratch, &world) {
-            Ok(mounts) if self.can_mount && universe != LOCAL_UNIVERSE => mounts,
-            Ok(_) => None,
-            Err(failure) => return self.start_failed(now, failure, out),
-        };
-        // Also where none of the directories is there (c40 012).
-        let private_shm = self.settings.private_shm && mounts.is_some();
-        // Bound over a directory above it the scratch directory would be out of reach, for the job and for what is
-        // bound next.
-        if let Some(mounts) = &mut mounts {
-            mounts.retain(|(_, target)| !self.scratch.starts_with(target));
-        }
-        // What comes after sees the job's, also if arguments or environment keep it from being started.
-        self.temporary = process::temporary(mounts.as_deref(), &self.scratch, self.quirks);
-        let mounts = mounts.unwrap_or_default();
-        if self.faulted(now, Moment::Isolation, out) {
-            return;
-        }
-        let about = self.publication(&job, &world, &self.temporary, &[]);
-        let planned = process::job(&about, &self.own_environment, mounts).map(|mut process| {
-            if runtime == Runtime::Plain {
-                process.failures.splice(0..0, late);
-                process = process::wrapped(process, &about);
-            }
-            process.failures.extend(self.late_faults(&process));
-            process
-        });
-        let group = limits::plan(&about, self.no_groups.as_deref());
-        let planned = planned.map(|process| self.in_group(process, group, out));
-        match planned {
-            Ok(process) if runtime == Runtime::Singularity => {
-                let mounts = process.mounts.iter().filter(|(_, target)| {
-                    world.stat(target).is_ok_and(|status| status.kind == FileKind::Directory)
-                });
-                out.extend(mounts.map(|(path, _)| Action::MakeDirectory { path: path.clone(), mode: 0o700 }));
-                self.start_singularity(process, out);
-            }
-            Ok(process) => {
-                self.list_environment(&process.environment, out);
-                self.phase = Phase::Starting;
-                out.push(Action::StartProcess(Box::new(JobProcess { private_shm, ..process })));
-            }
-            Err(failure) => self.start_failed(now, failure, out),
-        }
-    }
-
-    /// The job's process with its control group, and what is told of that.
-    fn in_group(&mut self, process: JobProcess, plan: GroupPlan, out: &mut Vec<Action>) -> JobProcess {
-        self.memory_mib = plan.memory_mib;
-        let told = plan.told.iter();
-        out.extend(
-            told.map(|(subject, reason)| Action::Tell(Notice::Once { subject, reason: reason.clone() })),
-        );
-        JobProcess { group: plan.spec.is_some().then(|| Box::new(plan)), ..process }
-    }
-
-    /// Which runtime the job gets; what the configuration gives the job for that becomes part of its ad. The second is a
-    /// failure that is found out only when the standard files are open.
-    fn choose_runtime(
-        &mut self,
-        now: Now,
-        out: &mut Vec<Action>,
-    ) -> Result<(Runtime, Option<StartFailure>), StartFailure> {
-        self.container.announced = false;
-        self.container.runtime = None;
-        let choice = match self.with_inputs(now, container::choose) {
-            Some(Ok(choice)) => choice,
-            Some(Err(failure)) if failure.after_event => return Ok((Runtime::Plain, Some(failure))),
-            Some(Err(failure)) => return Err(failure),
-            None => return Ok((Runtime::Plain, None)),
-        };
-        self.ad.update(&choice.given);
-        self.container.runtime = Some(choice.runtime);
-        let runtime = choice.runtime;
-        out.push(Action::Tell(Notice::Runtime(Box::new(choice))));
-        Ok((runtime, None))
-    }
-
-    /// A process runs.
-    pub(super) fn process_started(&mut self, now: Now, pid: u32, out: &mut Vec<Action>) {
-        let process = Process { pid, started: now, ended: None };
-        match self.phase {
-            Phase::Exiting { .. } if self.late => self.started_late(now, process, out),
-            Phase::PreScript => {
-                self.script_running = true;
-                self.pre = Some(process);
-            }
-            Phase::PostScript => {
-                self.script_running = true;
-                self.post = Some(process);
-            }
-            Phase::Starting => {
-                self.announce(out);
-                out.push(Action::Tell(Notice::JobStarted { pid }));
-                if !self.container.is_docker() {
-                    self.note_renice();
-                }
-                if self.main.is_none() {
-                    self.meter = Meter::new(now.epoch(), self.settings.statistics_window);
-                }
-                self.main = Some(process);
-                self.usage = FamilyUsage { processes: 1, ..FamilyUsage::default() };
-                self.phase = Phase::Running;
-                if self.faulted_with_job(Moment::Updates, out) {
-                    return;
-                }
-                let first = self.settings.initial_update_interval;
-                self.update_due = Some(if first.is_zero() { now.tick() } else { next_update(now, first) });
-                self.stopped_at_exec = self.is_suspended_at_exec(now);
-                if self.suspended || self.stopped_at_exec {
-                    self.suspended = true;
-                    self.stop_family(true, out);
-                }
-                if self.asked.any() {
-                    self.end_job(now, out);
-                }
-            }
-            _ => {}
-        }
-    }
-
-    fn is_suspended_at_exec(&self, now: Now) -> bool {
-        let world = self.frozen(now);
-        Context::new(&world).my(&self.ad).boolean("SuspendJobAtExec").unwrap_or(false)
-    }
-
-    /// `Renice` is in the ad from the exec on, tried or done.
-    pub(super) fn note_renice(&mut self) {
-        if let Some(renice) = &self.settings.renice
-            && let Ok(expression) = crate::classad::Expr::parse(renice)
-        {
-            self.ad.insert("Renice", expression);
-        }
-    }
-
-    /// A process could not be started. Several standard files may have failed, and each is reported.
-    pub(super) fn process_failed(
-        &mut self,
-        now: Now,
-        mut failures: Vec<StartFailure>,
-        out: &mut Vec<Action>,
-    ) {
-        if failures.is_empty() {
-            return;
-        }
-        if self.late {
-            return self.failed_late(failures, out);
-        }
-        let failure = failures.remove(0);
-        let others = failures.into_iter();
-        match self.phase {
-            Phase::Starting => {
-                if failure.code == hold_code::FAILED_TO_CREATE_PROCESS || failure.after_event {
-                    // 001 is written before the exec and stays (`JICLocal::notifyJobPreSpawn`).
-                    self.announce(out);
-                    self.note_renice();
-                }
-                self.asked.fast = true;
-                out.push(Action::Tell(Notice::NotStarted { reason: failure.text.to_string() }));
-                self.report(failure, out);
-                others.for_each(|other| self.report(other, out));
-                self.all_jobs_done(now, out);
-            }
-            // It was taken for started, and waited for the other end of a FIFO.
-            Phase::Running => {
-                self.main = None;
-                self.measuring.clear();
-                self.update_due = None;
-                self.graceful_until = None;
-                self.not_started(now, failure, out);
-            }
-            Phase::PreScript | Phase::PostScript => {
-                self.asked.fast = true;
-                self.excepted = true;
-                if self.phase == Phase::PreScript {
-                    out.push(Action::Tell(Notice::NotStarted { reason: failure.text.to_string() }));
-                }
-                self.report(failure, out);
-                others.for_each(|other| self.report(other, out));
-                self.all_jobs_done(now, out);
-            }
-            _ => {}
-        }
-    }
-
-    /// The job cannot be started: fast shutdown.
-    fn start_failed(&mut self, now: Now, failure: StartFailure, out: &mut Vec<Action>) {
-        if failure.after_event {
-            self.announce(out);
-        }
-        self.asked.fast = true;
-        self.not_started(now, failure, out);
-    }
-
     /// Reports why the job does not start and goes to the exit hook.
     pub(super) fn not_started(&mut self, now: Now, failure: StartFailure, out: &mut Vec<Action>) {
         self.asked.fast = true;
         out.push(Action::Tell(Notice::NotStarted { reason: failure.text.to_string() }));
         self.report(failure, out);
+        self.all_jobs_done(now, out);
+    }
+
+    /// Its end was asked for before it began: goes to the exit hook.
+    pub(super) fn end_unstarted(&mut self, now: Now, out: &mut Vec<Action>) {
+        let reason = "its end was asked for before it began".to_owned();
+        out.push(Action::Tell(Notice::NotStarted { reason }));
         self.all_jobs_done(now, out);
     }
 

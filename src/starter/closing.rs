@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use bstr::{BString, ByteSlice};
 
 use super::action::{Action, CallId, LogEvent, Notice};
+use super::again::EndStep;
 use super::contained::After;
 use super::ending;
 use super::failure::StartFailure;
@@ -18,12 +19,14 @@ use crate::time::Now;
 impl Starter<'_> {
     /// No process is left: JOB_EXIT once, then the rest (`Starter::allJobsDone`).
     pub(super) fn all_jobs_done(&mut self, now: Now, out: &mut Vec<Action>) {
-        if matches!(self.phase, Phase::Exiting { .. } | Phase::Removing | Phase::Finished) {
+        if matches!(
+            self.phase,
+            Phase::Exiting { .. } | Phase::Again { .. } | Phase::Removing | Phase::Finished
+        ) {
             return;
         }
         self.update_due = None;
         self.graceful_until = None;
-        let reason = self.asked.word(self.quirks);
         if self.exit_ad.is_none() {
             // Made once and kept for later tries.
             let mut ad = self.ad.clone();
@@ -36,9 +39,8 @@ impl Starter<'_> {
             Some(_) if self.excepted && self.fault(Moment::Environment).is_some() => {
                 self.end_in_exception(out)
             }
-            Some(path) => {
-                let ad = self.exit_ad.clone().unwrap_or_default();
-                let call = self.call(now, JOB_EXIT, path.as_bstr(), vec![BString::from(reason)], &ad, out);
+            Some(_) => {
+                let Some(call) = self.call_exit_hook(now, out) else { return };
                 if self.excepted && self.quirks.has(Quirk::ExceptionDropsExitHook) {
                     self.status = 4;
                     return self.remove_scratch(out);
@@ -46,10 +48,22 @@ impl Starter<'_> {
                 if self.excepted {
                     Self::tell_quirk(Quirk::ExceptionDropsExitHook, "JOB_EXIT is waited for", out);
                 }
-                self.phase = Phase::Exiting { call, until: now.tick().plus(self.hooks.exit_timeout) };
+                self.wait_for_exit_hook(now, call);
             }
             None => self.clean_up(now, out),
         }
+    }
+
+    /// Calls JOB_EXIT, if there is one.
+    pub(super) fn call_exit_hook(&mut self, now: Now, out: &mut Vec<Action>) -> Option<CallId> {
+        let path = self.hooks.exit.clone()?;
+        let reason = BString::from(self.asked.word(self.quirks));
+        let ad = self.exit_ad.clone().unwrap_or_default();
+        Some(self.call(now, JOB_EXIT, path.as_bstr(), vec![reason], &ad, out))
+    }
+
+    pub(super) fn wait_for_exit_hook(&mut self, now: Now, call: CallId) {
+        self.phase = Phase::Exiting { call, until: now.tick().plus(self.hooks.exit_timeout) };
     }
 
     /// What PreCmd and PostCmd tell of themselves.
@@ -72,10 +86,6 @@ impl Starter<'_> {
 
     /// JOB_EXIT cannot be executed.
     pub(super) fn exit_hook_unspawnable(&mut self, now: Now, out: &mut Vec<Action>) {
-        if self.quirks.has(Quirk::ExitHookUnspawnableHangs) {
-            self.phase = Phase::ExitStuck;
-            return;
-        }
         Self::tell_quirk(Quirk::ExitHookUnspawnableHangs, "the starter ends without JOB_EXIT", out);
         self.exit_done = true;
         self.clean_up(now, out);
@@ -144,9 +154,15 @@ impl Starter<'_> {
         }
     }
 
-    pub(super) fn scratch_removed(&mut self, remains: &[PathBuf], out: &mut Vec<Action>) {
+    pub(super) fn scratch_removed(&mut self, now: Now, remains: &[PathBuf], out: &mut Vec<Action>) {
         if self.phase != Phase::Removing {
             return;
+        }
+        if let Some(first) = remains.first().filter(|_| !self.quirks.has(Quirk::UnremovableScratchSilent)) {
+            let reason = format!("cannot remove {}", first.display());
+            if self.tries_again(now, EndStep::Removal, &reason, out) {
+                return;
+            }
         }
         if !remains.is_empty() && !self.calls.is_empty() && self.quirks.has(Quirk::HooksKilledLast) {
             // One of them may have written there meanwhile.

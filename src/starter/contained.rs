@@ -18,8 +18,9 @@ use super::failure::StartFailure;
 use super::machine::{Phase, Starter};
 use super::process;
 use super::settings::Inherits;
+use crate::classad::ClassAd;
 use crate::process::Exit;
-use crate::quirks::{Quirk, Quirks};
+use crate::quirks::Quirk;
 use crate::text::environment::Environment;
 use crate::time::{Now, Tick};
 use crate::world::FileKind;
@@ -46,6 +47,8 @@ pub(super) struct Container {
     pub(super) pruning: Option<Pruning>,
     /// The image had to be pulled.
     pub(super) pulled: bool,
+    /// The ports of this machine by which its services are reached.
+    pub(super) services: ClassAd,
     /// There may be a container to remove.
     pub(super) made: bool,
     /// Event 001 is written.
@@ -310,13 +313,11 @@ impl Starter<'_> {
     /// An exception of 25.14 while there is a job: told, status 4; by default the clean-up follows as always.
     pub(super) fn fatal(&mut self, now: Now, text: &str, out: &mut Vec<Action>) {
         self.status = EXCEPTION;
-        match self.quirks {
-            Quirks::Reference => {
-                self.asked.fast = true;
-                self.report(StartFailure::new(text, 0, 0), out);
-                out.push(Action::Tell(Notice::NotStarted { reason: text.to_owned() }));
-            }
-            Quirks::None => self.not_started(now, StartFailure::new(text, 0, 0), out),
+        if !self.quirks.has(Quirk::ExceptionDropsExitHook) {
+            return self.not_started(now, StartFailure::new(text, 0, 0), out);
         }
+        self.asked.fast = true;
+        self.report(StartFailure::new(text, 0, 0), out);
+        out.push(Action::Tell(Notice::NotStarted { reason: text.to_owned() }));
     }
 }

@@ -4,17 +4,17 @@
 
 use bstr::{BString, ByteSlice};
 
-use super::action::{Account, Action, JobProcess, Notice};
+use super::action::{Account, Action, File, JobProcess, Notice};
 use super::contained::{After, Stage};
 use super::container::{self, ContainerState, DockerNames, Image, Pruning, docker_fits, parse_tags};
 use super::event::FamilyUsage;
 use super::failure::{StartFailure, hold_code};
 use super::machine::{Phase, Process, Starter};
 use super::process;
-use crate::classad::Context;
+use crate::classad::{ClassAd, Context, format::long};
 use crate::job::attr;
-use crate::process::Exit;
-use crate::quirks::{Quirk, Quirks};
+use crate::process::{Exit, Session};
+use crate::quirks::Quirk;
 use crate::text::environment::Environment;
 use crate::time::Now;
 
@@ -81,7 +81,7 @@ impl Starter<'_> {
             Stage::Pull => {
                 let complaint = errors.replace("\n", "");
                 let text = [b"Cannot pull image ", names.image.as_slice(), b" ", &complaint].concat();
-                self.hangs(out);
+                Self::tell_quirk(Quirk::DockerStartHangs, "the starter ends", out);
                 let failure = StartFailure::new(text, hold_code::INVALID_DOCKER_IMAGE, 0);
                 self.container_failed(now, failure, out);
             }
@@ -207,33 +207,24 @@ impl Starter<'_> {
             limits: Vec::new(),
             mounts: Vec::new(),
             private_shm: false,
+            isolation: Default::default(),
             group: None,
             command: BString::default(),
             arguments_shown: BString::default(),
             script: false,
-            own_session: true,
+            java: false,
+            session: Session::Own,
             failures: Vec::new(),
             account: Account::Daemon,
         };
         process::instead(process, names.start(), &self.scratch)
     }
 
-    /// Says that 25.14 would stay for ever here.
-    fn hangs(&self, out: &mut Vec<Action>) {
-        match self.quirks {
-            Quirks::None => Self::tell_quirk(Quirk::DockerStartHangs, "the starter ends", out),
-            Quirks::Reference => {
-                let text = format!("HTCondor 25.14 does not end here ({})", Quirk::DockerStartHangs.id());
-                out.push(Action::Tell(Notice::Warning(text)));
-            }
-        }
-    }
-
     fn launch_failed(&mut self, now: Now, failure: StartFailure, out: &mut Vec<Action>) {
         if !self.container.pulled {
             return self.container_failed(now, failure, out);
         }
-        self.hangs(out);
+        Self::tell_quirk(Quirk::DockerStartHangs, "the starter ends", out);
         out.push(Action::Tell(Notice::Warning(failure.text.to_string())));
         let failure = StartFailure::new("Unable to Launch Container", hold_code::INVALID_DOCKER_IMAGE, 0);
         self.container_failed(now, failure, out);
@@ -289,14 +280,23 @@ impl Starter<'_> {
                 let text = format!(
                     "DockerProc::StartJob(): Image Architecture {machine} not compatible with this machine."
                 );
-                if !self.quirks.has(Quirk::DockerStartHangs) {
-                    Self::tell_quirk(Quirk::DockerStartHangs, "the failure is reported", out);
-                }
+                Self::tell_quirk(Quirk::DockerStartHangs, "the failure is reported", out);
                 let failure = StartFailure::new(text, hold_code::INVALID_DOCKER_IMAGE, 0);
                 self.container_failed(now, failure, out);
             }
             _ => self.start_contained(now, out),
         }
+    }
+
+    /// The ports of the container's services: in updates from now on, and behind the job's ad in its file.
+    pub(super) fn services_known(&mut self, ports: ClassAd, out: &mut Vec<Action>) {
+        if self.phase != Phase::Running || !self.container.is_docker() {
+            return;
+        }
+        let mut bytes = long::print(&self.ad);
+        bytes.extend(long::print(&ports));
+        self.container.services = ports;
+        out.push(Action::WriteFile(File { name: ".job.ad", bytes }));
     }
 
     /// What stood for the job ended: docker is asked how the container did.
@@ -306,6 +306,7 @@ impl Starter<'_> {
         self.update_due = None;
         self.graceful_until = None;
         self.container.ended = Some((exit, usage));
+        self.container.services = container::no_host_ports(&self.ad, self.world);
         self.ask(Stage::State { tries: 0 }, container::state_call(&names), out);
     }
 

@@ -9,6 +9,8 @@ use crate::world::World;
 
 /// SIGTERM, the signal where an ad gives none.
 pub const SIGTERM: i32 = 15;
+/// The signal that 25.14 takes for a stop.
+pub const SIGTRAP: i32 = 5;
 
 /// A signal that an ad names: a number as it is, a negative one not; a name with `SIG`, an unknown one not.
 /// Reference: `findSignal` of `condor_kill_signal`-like lookups in `user_proc.cpp`.

@@ -6,7 +6,10 @@ use std::time::Duration;
 use bstr::BString;
 
 use super::action::CallId;
+use super::container::DockerUsage;
 use super::failure::StartFailure;
+use super::java::JavaRecords;
+use crate::classad::ClassAd;
 use crate::process::Exit;
 use crate::transfer::Transferred;
 
@@ -44,6 +47,8 @@ pub enum Event {
         call: CallId,
         /// Why.
         reason: String,
+        /// Whether that may be otherwise in a moment: no process or memory left, a file that is just being written.
+        again: bool,
     },
     /// A hook ended.
     CallEnded {
@@ -84,13 +89,19 @@ pub enum Event {
     ProcessEnded {
         /// How.
         exit: Exit,
+        /// How the job ended whose first process of a PID namespace this was.
+        inside: Option<Exit>,
         /// What its whole family used; the counts of processes are those before the rest was killed.
         usage: FamilyUsage,
         /// Whether a core file was found and renamed.
         core: bool,
         /// The text of `.job_wrapper_failure`, if there is one.
         wrapper_failure: Option<BString>,
+        /// What CondorJavaWrapper left of a java job.
+        java: Option<JavaRecords>,
     },
+    /// Docker tells the ports of this machine by which the container's services are reached.
+    Services(Box<ClassAd>),
     /// The answer to `Action::Measure`.
     Measured(FamilyUsage),
     /// A signal or command asks for something.
@@ -111,10 +122,12 @@ pub enum Request {
     Graceful(Option<Vacate>),
     /// SIGQUIT: end at once.
     Fast(Option<Vacate>),
-    /// SIGUSR1: the job is removed.
-    Remove,
-    /// The job is held (by a schedd; no signal means it).
-    Hold,
+    /// SIGUSR1: the job is removed, and why, if somebody says it.
+    Remove(Option<Vacate>),
+    /// The job is held (by a schedd; no signal means it), and why.
+    Hold(Option<Vacate>),
+    /// An update is wanted now.
+    Update,
     /// SIGTSTP (ours; the reference has a command): stop the job.
     Suspend,
     /// SIGCONT: continue it.
@@ -163,6 +176,10 @@ pub struct FamilyUsage {
     pub block_reads: u64,
     /// Write operations.
     pub block_writes: u64,
+    /// What the job's directory holds, in bytes and entries, where it was looked at.
+    pub disk: Option<(u64, u64)>,
+    /// What the container uses, where docker has told it.
+    pub docker: Option<DockerUsage>,
     /// Whether a control group holds the family.
     pub cgroup: bool,
     /// Whether the kernel killed one of them for its memory.

@@ -5,7 +5,7 @@
 
 use bstr::BString;
 
-use super::action::{Action, JobProcess, Notice};
+use super::action::{Action, JobProcess};
 use super::failure::StartFailure;
 use super::machine::Starter;
 use super::process;
@@ -20,9 +20,6 @@ pub const EXCEPTION: u8 = 4;
 
 /// What `Create_Process` gets as error number of a child that ended before its program was executed.
 const CHILD_FAILED: i32 = 666_669;
-
-/// The status of a process that died of SIGSEGV, as a shell tells it.
-pub const CRASHED: u8 = 128 + 11;
 
 impl Starter<'_> {
     /// Why 25.14 ends by an exception here, if it does.
@@ -74,13 +71,6 @@ impl Starter<'_> {
     /// An exception within the handling of one: the end, and everything stays where it is.
     pub(super) fn end_in_exception(&mut self, out: &mut Vec<Action>) {
         self.status = EXCEPTION;
-        self.finish(out);
-    }
-
-    /// 25.14 dies.
-    pub(super) fn crash(&mut self, reason: &str, out: &mut Vec<Action>) {
-        out.push(Action::Tell(Notice::Warning(reason.to_owned())));
-        self.status = CRASHED;
         self.finish(out);
     }
 }

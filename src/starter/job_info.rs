@@ -10,9 +10,9 @@ use thiserror::Error;
 
 use crate::classad::{ClassAd, Context};
 use crate::job::{Universe, attr};
-use crate::quirks::Quirks;
+use crate::quirks::{Quirk, Quirks};
 use crate::transfer::{Wishes, url};
-use crate::world::{Account, World};
+use crate::world::World;
 
 /// What the command line says about the job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -60,9 +60,7 @@ pub enum Refusal {
     #[error("the job ad has no string Cmd: nothing to run")]
     NoCommand,
     /// A universe that needs a shadow or a schedd.
-    #[error(
-        "JobUniverse {number} ({name}) cannot run without a schedd or shadow; use 5 (vanilla) or 12 (local)"
-    )]
+    #[error("JobUniverse {number} ({name}) {}", refused(*number))]
     Universe {
         /// The number.
         number: i64,
@@ -75,6 +73,17 @@ pub enum Refusal {
     /// The account does not exist.
     #[error("the account '{name}' that {attribute} names does not exist here")]
     UnknownAccount {
+        /// The name.
+        name: BString,
+        /// The attribute or knob.
+        attribute: &'static str,
+    },
+    /// The account does not exist, and nobody knows its numbers.
+    #[error(
+        "the account '{name}' that {attribute} names does not exist here, and SOFT_UID_DOMAIN does not help: the access point, which \
+         would tell its numbers, is this machine"
+    )]
+    SoftAccount {
         /// The name.
         name: BString,
         /// The attribute or knob.
@@ -104,9 +113,6 @@ pub enum Refusal {
         /// What is wrong with its value.
         reason: String,
     },
-    /// There is no EXECUTE; 25.14 dies of that.
-    #[error("EXECUTE is empty: there is nowhere to make the job's directory")]
-    NoExecute,
     /// The ad asks for file transfer in a way that nobody understands.
     #[error("file transfer: {reason}")]
     Transfer {
@@ -119,6 +125,19 @@ pub enum Refusal {
         /// Which, and what is wrong with its value.
         reason: String,
     },
+}
+
+/// Why a universe is not taken, and what would be.
+fn refused(universe: i64) -> &'static str {
+    match universe {
+        7 => "is run by a schedd on its own machine; use 12 (local) with --as local",
+        9 => "goes elsewhere by the gridmanager of a schedd: no starter ever sees such a job",
+        11 => "needs a shadow that starts all its nodes together; use 5 (vanilla) for one of them",
+        13 => {
+            "needs the vm gahp of an execution point; --dry-run describes the virtual machine and runs none"
+        }
+        _ => "is none that jobs run in; use 5 (vanilla), 10 (java) or 12 (local)",
+    }
 }
 
 /// Reads what is needed of the ad and completes it. `scratch` is the directory that jobs without `Iwd` begin in.
@@ -222,10 +241,7 @@ pub fn read_transferred(
 /// A part of the job's id as its ad has it. Those of the reference have 32 bits; what is above them is lost.
 pub fn id(ad: &ClassAd, name: &str, quirks: Quirks, world: &dyn World) -> Option<i64> {
     let number = Context::new(world).my(ad).int(name)?;
-    Some(match quirks {
-        Quirks::Reference => i64::from(number as i32),
-        Quirks::None => number,
-    })
+    Some(if quirks.has(Quirk::JobIdLowBits) { i64::from(number as i32) } else { number })
 }
 
 /// Whether a starter without a shadow has a process class for it: vanilla, java, local.
@@ -236,56 +252,4 @@ pub(super) fn is_supported(universe: i64) -> bool {
 /// `directory/name`, as the reference joins them: with one slash whatever they are.
 pub(super) fn below(directory: &[u8], name: &[u8]) -> BString {
     [directory, b"/", name].concat().into()
-}
-
-/// The name in `User`: what stands before the last `@`.
-fn up_to_domain(user: &[u8]) -> BString {
-    user.rsplit_once_str("@").map_or(user, |(name, _)| name).into()
-}
-
-/// The account that hooks and job run as, and what named it.
-///
-/// Not root: the caller's own, whatever the job says (s33). Root: `OsUser`, else `User` up to its `@`, else, unless
-/// `owner_ignored` (quirk `owner-ignored`), `Owner`, else `slot_user` (`SLOT<N>_USER`). Never root.
-///
-/// # Errors
-/// No name, an unknown name, or root.
-pub fn account(
-    ad: &ClassAd,
-    slot_user: Option<&[u8]>,
-    owner_ignored: bool,
-    world: &dyn World,
-) -> Result<(Account, &'static str), Refusal> {
-    let own = world.effective_uid();
-    if own != 0 {
-        let unnamed = || Account { name: own.to_string().into(), uid: own, gid: own, home: "/".into() };
-        return Ok((world.account_by_uid(own).unwrap_or_else(unnamed), "the caller"));
-    }
-    let string = |name: &str| Context::new(world).my(ad).string(name);
-    let more = |found: Option<(BString, &'static str)>, name: &'static str| {
-        found.or_else(|| if owner_ignored { None } else { string(name).map(|value| (value, name)) })
-    };
-    let found = string(attr::OS_USER).map(|name| (name, attr::OS_USER));
-    let found = found.or_else(|| string(attr::USER).map(|user| (up_to_domain(&user), attr::USER)));
-    let found = more(found, attr::OWNER);
-    let slot_user = slot_user.filter(|_| !owner_ignored).map(|name| (BString::from(name), "SLOT<N>_USER"));
-    let (name, attribute) = found.or(slot_user).ok_or(Refusal::NoAccount)?;
-    match world.account_by_name(&name) {
-        None => Err(Refusal::UnknownAccount { name, attribute }),
-        Some(account) if account.uid == 0 => Err(Refusal::RootAccount { name, attribute }),
-        Some(account) => Ok((account, attribute)),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::up_to_domain;
-
-    #[test]
-    fn the_domain_of_a_user_begins_at_the_last_at_sign() {
-        assert_eq!(up_to_domain(b"alice@example.org"), "alice");
-        assert_eq!(up_to_domain(b"alice@a@b"), "alice@a");
-        assert_eq!(up_to_domain(b"alice"), "alice");
-        assert_eq!(up_to_domain(b"@a"), "");
-    }
 }

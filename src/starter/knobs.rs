@@ -7,6 +7,8 @@ use std::time::Duration;
 use bstr::{BString, ByteSlice};
 
 use super::container::ContainerKnobs;
+use super::isolation::IsolationKnobs;
+use super::java::JavaKnobs;
 use super::limits::GroupKnobs;
 use super::settings::{Fault, Inherits, Moment, Settings};
 use crate::classad::{ClassAd, Context, Expr, Value};
@@ -102,8 +104,13 @@ impl Knobs<'_> {
             private_shm: truth("MOUNT_PRIVATE_DEV_SHM", Moment::Child, default.private_shm)?,
             process_groups: truth("USE_PROCESS_GROUPS", Moment::Child, default.process_groups)?,
             allow_scripts: text("STARTER_ALLOW_JOB_PRE_AND_POST_CMD")?,
+            enforce_disk: truth("STARTD_ENFORCE_DISK_LIMITS", Moment::Daemon, default.enforce_disk)?,
+            snapshot: self.seconds("PID_SNAPSHOT_INTERVAL", None, Moment::Environment, default.snapshot)?,
+            proportional: truth("USE_PSS", Moment::Environment, default.proportional)?,
             groups: self.kept(GroupKnobs::read(view), Moment::Launch, default.groups)?,
+            isolation: self.isolation()?,
             containers: ContainerKnobs::read(view)?,
+            java: JavaKnobs::read(view)?,
             nvidia: match view.boolean("AUTO_SET_NVIDIA_VISIBLE_DEVICES") {
                 // Read only for a slot that has GPUs, which no fetched job's has.
                 Err(_) if self.late.is_some() => default.nvidia,
@@ -123,19 +130,22 @@ impl Knobs<'_> {
 
     /// Knobs whose subject is not ours, and whose bad values end 25.14 all the same.
     fn read_unused(&self) -> Result<(), ValueError> {
-        self.number("PID_SNAPSHOT_INTERVAL", None, Moment::Environment, 15)?;
-        for (name, moment) in [
-            ("USE_GID_PROCESS_TRACKING", Moment::Start),
-            ("ENCRYPT_EXECUTE_DIRECTORY", Moment::Start),
-            ("USE_PID_NAMESPACES", Moment::Isolation),
-            ("NO_JOB_NETWORKING", Moment::Isolation),
-        ] {
-            self.truth(name, moment, false)?;
-        }
+        self.truth("ENCRYPT_EXECUTE_DIRECTORY", Moment::Start, false)?;
         self.truth("ENFORCE_CPU_AFFINITY", Moment::Launch, false)?;
         let slice = self.view.real("STARTER_UPDATE_INTERVAL_TIMESLICE").map(|_| ());
         let slice = slice.map_err(|error| error.with_default("0.1").with_range("0", "1"));
         self.kept(slice, Moment::Updates, ())
+    }
+
+    /// Namespaces and tracking groups.
+    fn isolation(&self) -> Result<IsolationKnobs, ValueError> {
+        let tracked = self.truth("USE_GID_PROCESS_TRACKING", Moment::Start, false)?;
+        let knobs = IsolationKnobs::read(self.view, tracked);
+        Ok(IsolationKnobs {
+            processes: self.truth("USE_PID_NAMESPACES", Moment::Isolation, false)?,
+            no_network: self.truth("NO_JOB_NETWORKING", Moment::Isolation, false)?,
+            ..self.kept(knobs, Moment::Launch, IsolationKnobs::default())?
+        })
     }
 
     /// A value; of one that is wrong the default, if that is found out later only.

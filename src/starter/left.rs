@@ -18,6 +18,23 @@ pub enum Left {
         /// The job's user id.
         uid: u32,
     },
+    /// The job that it runs.
+    Job {
+        /// Its id.
+        id: String,
+        /// Its ad as it stands in the scratch directory, without what is private.
+        ad: String,
+    },
+    /// What came of the job, which could not be told.
+    Untold {
+        /// Its ad with the outcome.
+        ad: String,
+    },
+    /// It begins with this, in a word or two ([`Starter::state`](super::Starter::state)).
+    Stage {
+        /// What.
+        name: String,
+    },
     /// The job's process, or that of a script.
     Process {
         /// Its id.
@@ -30,11 +47,53 @@ pub enum Left {
         /// One of its directories.
         directory: PathBuf,
     },
+    /// A group that only the job's processes have.
+    TrackingGroup {
+        /// Its id.
+        gid: u32,
+    },
     /// A container.
     Container {
         /// Its name.
         name: String,
     },
+}
+
+/// A job that did not come to its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unfinished {
+    /// One line.
+    pub line: String,
+    /// Its ad.
+    pub ad: String,
+}
+
+/// What the records of a starter that was killed say of its job, if it had one.
+pub fn unfinished(records: &[Left]) -> Option<Unfinished> {
+    let (id, ad) = records.iter().rev().find_map(|record| match record {
+        Left::Job { id, ad } => Some((id, ad)),
+        _ => None,
+    })?;
+    if let Some(Left::Untold { ad }) =
+        records.iter().rev().find(|record| matches!(record, Left::Untold { .. }))
+    {
+        let line = format!("job {id} had ended, and what came of it could not be told");
+        return Some(Unfinished { line, ad: ad.clone() });
+    }
+    let stage = records.iter().rev().find_map(|record| match record {
+        Left::Stage { name } => Some(name.as_str()),
+        _ => None,
+    });
+    let stage = stage.unwrap_or("preparing");
+    let lost = match stage {
+        "sending output" => ": what has come back of its output may be incomplete",
+        "ending" | "ended" => ": it had ended",
+        _ => "",
+    };
+    Some(Unfinished {
+        line: format!("job {id} was {stage} when its starter was killed{lost}"),
+        ad: ad.clone(),
+    })
 }
 
 /// Whether a name is that of a container of this starter's: nothing else is removed, whatever a file says.

@@ -13,7 +13,7 @@ use crate::classad::{Context, Expr, Value};
 use crate::config::{ValueError, View};
 use crate::job::attr;
 use crate::process::GroupSpec;
-use crate::quirks::Quirks;
+use crate::quirks::Quirk;
 
 const MIB: u64 = 1 << 20;
 
@@ -168,8 +168,7 @@ pub(super) fn plan(about: &Publication<'_>, unavailable: Option<&str>) -> GroupP
     let mut spec = GroupSpec { base, ..GroupSpec::default() };
     memory(about, &mut plan, &mut spec);
     processors(about, &mut plan, &mut spec);
-    if about.quirks != Quirks::Reference {
-        // 25.14 limits no processes: a job that forks without end takes its machine along.
+    if !about.quirks.has(Quirk::ProcessesUnlimited) {
         spec.limits_processes = true;
         plan.because.push(GroupLimit {
             of: "processes",
@@ -187,7 +186,7 @@ pub(super) fn plan(about: &Publication<'_>, unavailable: Option<&str>) -> GroupP
         None => Some("control groups are made as root (or set CREATE_CGROUP_WITHOUT_ROOT = true)"),
     };
     match unavailable {
-        Some(why) if about.quirks != Quirks::Reference && plan.asked => {
+        Some(why) if !about.quirks.has(Quirk::LimitsSilentlyLost) && plan.asked => {
             let lost = match spec.memory {
                 Some(bytes) => format!("the memory of jobs is not limited (to {} MiB)", bytes / MIB),
                 None => "jobs have no control group".to_owned(),
@@ -234,7 +233,7 @@ fn memory(about: &Publication<'_>, plan: &mut GroupPlan, spec: &mut GroupSpec) {
     let knobs = &about.settings.groups;
     let of_slot = Context::new(about.world).my(about.machine).int(attr::MEMORY);
     let of_job = Context::new(about.world).my(about.ad).int(attr::REQUEST_MEMORY);
-    let by_request = about.quirks != Quirks::Reference || knobs.enforced_by_request;
+    let by_request = knobs.enforced_by_request || !about.quirks.has(Quirk::SlotlessUnlimited);
     let (mib, because) = match (of_slot, of_job) {
         (Some(mib), _) => (mib, "Memory of the slot"),
         (None, Some(mib)) if by_request => {
@@ -318,7 +317,7 @@ fn number(text: &[u8], about: &Publication<'_>) -> Option<i64> {
 fn processors(about: &Publication<'_>, plan: &mut GroupPlan, spec: &mut GroupSpec) {
     let of_slot = Context::new(about.world).my(about.machine).int(attr::CPUS);
     let of_job = || Context::new(about.world).my(about.ad).int(attr::REQUEST_CPUS);
-    let by_request = about.quirks != Quirks::Reference || about.settings.groups.enforced_by_request;
+    let by_request = about.settings.groups.enforced_by_request || !about.quirks.has(Quirk::SlotlessUnlimited);
     let (cpus, because) = match of_slot {
         Some(cpus) => (cpus, "Cpus of the slot"),
         None => match of_job().filter(|_| by_request) {

@@ -7,11 +7,14 @@ use std::time::Duration;
 use bstr::{BStr, BString, ByteSlice};
 
 use super::action::{Action, Call, CallId, Notice, Standing};
+use super::again::{EndStep, Tries};
 use super::contained::Container;
 use super::container::Surroundings;
+use super::disk::DiskLimit;
 use super::environment::Publication;
 use super::event::{Event, FamilyUsage, Request, Vacate};
 use super::failure::StartFailure;
+use super::java::Java;
 use super::job_info::{JobInfo, Refusal};
 use super::moves::{Moved, Moves};
 use super::running::LastRequest;
@@ -81,6 +84,8 @@ pub struct Setup<'w> {
     pub surroundings: Surroundings,
     /// What is done for a shadow, where there is one.
     pub moves: Option<Moves>,
+    /// The shell that is run for a person instead of the job.
+    pub shell: Option<BString>,
 }
 
 /// Where the job's life has got to.
@@ -108,8 +113,8 @@ pub(super) enum Phase {
     PostScript,
     /// JOB_EXIT runs.
     Exiting { call: CallId, until: Tick },
-    /// JOB_EXIT could not be executed and 25.14 tries again at the next request only.
-    ExitStuck,
+    /// A step of the ending failed and is tried again then.
+    Again { step: EndStep, until: Tick },
     /// The scratch directory is being removed.
     Removing,
     /// Nothing follows.
@@ -163,6 +168,8 @@ pub(super) enum Measuring {
     Update { vacating: bool },
     /// For event 010.
     Suspended,
+    /// For the limit of the scratch directory.
+    Disk,
 }
 
 /// The machine of one job.
@@ -187,7 +194,6 @@ pub struct Starter<'w> {
     pub(super) vacate: Option<Vacate>,
     pub(super) last: LastRequest,
     pub(super) suspended: bool,
-    pub(super) stopped_at_exec: bool,
     pub(super) calls: BTreeMap<CallId, &'static str>,
     next_call: u32,
     pub(super) main: Option<Process>,
@@ -198,11 +204,10 @@ pub struct Starter<'w> {
     pub(super) scripts_allowed: bool,
     /// Whether the job's end had been asked for when it ended.
     pub(super) evicted: bool,
-    /// A death by SIGTRAP that 25.14 takes for a stop (quirk `sigtrap-hangs`).
-    pub(super) trapped: Option<(Exit, FamilyUsage)>,
     pub(super) usage: FamilyUsage,
     pub(super) meter: Meter,
     pub(super) core: bool,
+    pub(super) java: Java,
     pub(super) temporary: PathBuf,
     pub(super) measuring: Vec<Measuring>,
     pub(super) update_due: Option<Tick>,
@@ -216,10 +221,15 @@ pub struct Starter<'w> {
     pub(super) prepare_call: Option<CallId>,
     pub(super) preparing: HookType,
     pub(super) moves: Option<Moves>,
+    pub(super) shell: Option<BString>,
+    /// The limit of its directory.
+    pub(super) disk: DiskLimit,
     pub(super) moved: Moved,
     /// The job was started when JOB_EXIT ran already.
     pub(super) late: bool,
     pub(super) exit_done: bool,
+    /// How often the step of the ending that is under way has failed.
+    pub(super) tries: Tries,
     pub(super) write_failure: Option<String>,
     /// The prepare hook ran too long and is being killed.
     pub(super) given_up: bool,
@@ -261,7 +271,6 @@ impl<'w> Starter<'w> {
             vacate: None,
             last: LastRequest::default(),
             suspended: false,
-            stopped_at_exec: false,
             calls: BTreeMap::new(),
             next_call: 1,
             main: None,
@@ -270,10 +279,10 @@ impl<'w> Starter<'w> {
             script_running: false,
             scripts_allowed: false,
             evicted: false,
-            trapped: None,
             usage: FamilyUsage::default(),
             meter: Meter::new(0, window),
             core: false,
+            java: Java::default(),
             measuring: Vec::new(),
             update_due: None,
             graceful_until: None,
@@ -283,10 +292,13 @@ impl<'w> Starter<'w> {
             excepted: false,
             prepare_call: None,
             preparing: HookType::PrepareJob,
+            disk: DiskLimit::default(),
             moves: setup.moves,
+            shell: setup.shell,
             moved: Moved::default(),
             late: false,
             exit_done: false,
+            tries: Tries::default(),
             write_failure: None,
             given_up: false,
             scratch_made: false,
@@ -306,6 +318,24 @@ impl<'w> Starter<'w> {
     /// The job's ad as it is now.
     pub fn ad(&self) -> &ClassAd {
         &self.ad
+    }
+
+    /// How far it has got, in a word.
+    pub fn state(&self) -> &'static str {
+        match self.phase {
+            Phase::Running if self.suspended => "suspended",
+            Phase::Running => "running",
+            Phase::Moving if self.moved.under_way.is_some_and(|way| !way.is_input()) => "sending output",
+            Phase::Moving => "fetching input",
+            Phase::Deferred { .. } => "deferred",
+            Phase::Again { step: EndStep::Output, .. } => "sending output",
+            Phase::PostScript | Phase::Exiting { .. } | Phase::Again { step: EndStep::ExitHook, .. } => {
+                "ending"
+            }
+            Phase::Removing | Phase::Again { step: EndStep::Removal, .. } | Phase::Finished => "ended",
+            Phase::New | Phase::Scratch | Phase::Preparing { .. } => "preparing",
+            Phase::PreScript | Phase::Container | Phase::Starting => "starting",
+        }
     }
 
     /// The slot's ad, empty where there is none.
@@ -331,7 +361,9 @@ impl<'w> Starter<'w> {
                     out.push(Action::Tell(Notice::HookStarted { hook, pid }));
                 }
             }
-            Event::CallFailed { call, reason } => self.call_failed(now, call, &reason, &mut out),
+            Event::CallFailed { call, reason, again } => {
+                self.call_failed(now, call, (&reason, again), &mut out);
+            }
             Event::CallEnded { call, exit, stdout, cut, stderr } => {
                 if let Some(hook) = self.calls.remove(&call) {
                     self.tell_end(hook, exit, &stderr, &mut out);
@@ -345,9 +377,12 @@ impl<'w> Starter<'w> {
             Event::FilesOpened(failures) => self.files_opened(now, failures, &mut out),
             Event::ProcessStarted { pid } => self.process_started(now, pid, &mut out),
             Event::ProcessFailed(failures) => self.process_failed(now, failures, &mut out),
-            Event::ProcessEnded { exit, usage, core, wrapper_failure } => {
+            Event::ProcessEnded { exit, inside, usage, core, wrapper_failure, java } => {
+                let exit = self.true_exit(exit, inside);
+                let exit = java.map_or(exit, |records| self.java_ended(exit, &records, &mut out));
                 self.process_ended(now, exit, usage, core, wrapper_failure, &mut out);
             }
+            Event::Services(ports) => self.services_known(*ports, &mut out),
             Event::Measured(usage) => self.measured(now, usage, &mut out),
             Event::Asked(request) => {
                 // The daemon wakes once for the connection, and only then for what is asked (s08: two of three times).
@@ -355,7 +390,7 @@ impl<'w> Starter<'w> {
                 self.asked(now, request, &mut out);
             }
             Event::Timeout => self.timeout(now, &mut out),
-            Event::ScratchRemoved { remains } => self.scratch_removed(&remains, &mut out),
+            Event::ScratchRemoved { remains } => self.scratch_removed(now, &remains, &mut out),
         }
         self.periodic_update(now, &mut out);
         self.set_alarm(now, &mut out);
@@ -371,6 +406,7 @@ impl<'w> Starter<'w> {
             Phase::Deferred { until } if due(Some(until)) => self.start_scripts(now, out),
             Phase::Container if due(self.container.until()) => self.look_again(out),
             Phase::Exiting { call, until } if due(Some(until)) => self.exit_timed_out(now, call, out),
+            Phase::Again { step, until } if due(Some(until)) => self.step_again(now, step, out),
             _ => {}
         }
         if due(self.graceful_until) {
@@ -388,19 +424,24 @@ impl<'w> Starter<'w> {
             self.update_due = Some(next_update(now, self.settings.update_interval));
             self.measure(Measuring::Update { vacating: self.vacate.is_some() }, out);
         }
+        if self.phase == Phase::Running && self.disk.is_due(now.tick()) {
+            self.measure(Measuring::Disk, out);
+        }
     }
 
     /// Asks to be woken at the earliest deadline, if that has changed.
     fn set_alarm(&mut self, now: Now, out: &mut Vec<Action>) {
         let of_phase = match self.phase {
             Phase::Preparing { until, .. } => until,
-            Phase::Deferred { until } | Phase::Exiting { until, .. } => Some(until),
+            Phase::Deferred { until } | Phase::Exiting { until, .. } | Phase::Again { until, .. } => {
+                Some(until)
+            }
             Phase::Container => self.container.until(),
             _ => None,
         };
         // The daemon sleeps whole seconds from the moment it last looked at its timers.
         let awake = Duration::from_micros(now.wall_us.rem_euclid(1_000_000).unsigned_abs());
-        let others = [self.update_due.map(|at| at.plus(awake)), self.graceful_until];
+        let others = [self.update_due.map(|at| at.plus(awake)), self.graceful_until, self.disk.due];
         let at = match self.phase {
             Phase::Finished | Phase::Removing => None,
             _ => of_phase.into_iter().chain(others.into_iter().flatten()).min(),

@@ -12,22 +12,28 @@
 //! Any failure before the job runs takes the short way to the exit hook with `evict`; requests (signals) may come at any
 //! moment. Reference: `starter.cpp`, `job_info_communicator.cpp`, `os_proc.cpp`.
 
+pub mod account;
 mod action;
+mod again;
 mod beginning;
 mod closing;
 mod contained;
 mod contained_docker;
 pub mod container;
+pub mod disk;
 pub mod ending;
 pub mod environment;
 mod event;
 mod exception;
 mod failure;
 pub mod hooks;
+mod isolation;
+mod java;
 pub mod job_info;
 pub mod job_source;
 mod knobs;
 mod late_start;
+mod launch;
 mod left;
 mod limits;
 mod machine;
@@ -39,13 +45,16 @@ mod running;
 mod settings;
 mod update_timer;
 mod usage;
+pub mod virtual_machine;
 
 pub use action::{Account, Action, Call, CallId, File, JobProcess, LogEvent, Notice, StandardFile, Standing};
 pub use event::{Event, FamilyUsage, Request, Vacate};
-pub use exception::{CRASHED, EXCEPTION};
+pub use exception::EXCEPTION;
 pub use failure::{StartFailure, hold_code};
+pub use isolation::{INIT, Isolation, IsolationKnobs, KnownBy};
+pub use java::{END_RECORD, JavaKnobs, JavaRecords, START_RECORD};
 pub use job_info::{JobInfo, Overrides, Refusal};
-pub use left::{Left, container_of_recovery, is_container_of, starter_of};
+pub use left::{Left, container_of_recovery, is_container_of, starter_of, unfinished};
 pub use limits::{GroupKnobs, GroupLimit, GroupPlan};
 pub use machine::{Hooks, Setup, Starter};
 pub use moves::Moves;

@@ -5,6 +5,7 @@
 use bstr::{BString, ByteSlice};
 
 use super::action::{Action, Notice};
+use super::again::EndStep;
 use super::ending;
 use super::failure::{StartFailure, hold_code};
 use super::machine::{Phase, Starter};
@@ -12,7 +13,7 @@ use crate::hook::HookType;
 use crate::process::Exit;
 use crate::quirks::Quirk;
 use crate::time::Now;
-use crate::transfer::{Transferred, Way, When};
+use crate::transfer::{Side, Transferred, Way, When};
 
 /// What a starter does for a shadow.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,6 +43,8 @@ pub(super) struct Moved {
     pub(super) restarted: bool,
     /// How the job ended, as far as that is known.
     exit: Option<Exit>,
+    /// What is to be moved once more.
+    pub(super) way: Option<Way>,
     /// Whether somebody is moving files just now.
     pub(super) under_way: Option<Way>,
 }
@@ -69,7 +72,7 @@ impl Starter<'_> {
         self.start_moving(Way::Input, out);
     }
 
-    fn start_moving(&mut self, way: Way, out: &mut Vec<Action>) {
+    pub(super) fn start_moving(&mut self, way: Way, out: &mut Vec<Action>) {
         self.phase = Phase::Moving;
         self.moved.under_way = Some(way);
         out.push(Action::Transfer(way));
@@ -126,7 +129,7 @@ impl Starter<'_> {
     fn input_transferred(&mut self, now: Now, done: &Transferred, out: &mut Vec<Action>) {
         let Some(failure) = self.failure_of(done) else {
             if self.asked.any() {
-                return self.all_jobs_done(now, out);
+                return self.end_unstarted(now, out);
             }
             return self.input_is_there(now, out);
         };
@@ -199,6 +202,14 @@ impl Starter<'_> {
     }
 
     fn output_transferred(&mut self, now: Now, done: &Transferred, out: &mut Vec<Action>) {
+        let passing = done.failure.as_ref().filter(|failure| failure.at == Side::Sender && failure.again);
+        if let Some(failure) = passing {
+            let reason = failure.text.to_string();
+            self.moved.way = Some(done.way);
+            if self.tries_again(now, EndStep::Output, &reason, out) {
+                return;
+            }
+        }
         // One thing only can be told: why it could not be set up, or did not end as promised.
         match (self.failure_of(done), done.way) {
             (Some(failure), Way::Output) => self.report(failure, out),
@@ -222,12 +233,7 @@ impl Starter<'_> {
         self.moved.under_way = None;
         out.push(Action::AbortTransfer);
         match way {
-            Way::Input => {
-                out.push(Action::Tell(Notice::NotStarted {
-                    reason: "its end was asked for before it began".to_owned(),
-                }));
-                self.all_jobs_done(now, out);
-            }
+            Way::Input => self.end_unstarted(now, out),
             Way::Checkpoint(_) => self.all_jobs_done(now, out),
             Way::Output | Way::Failure | Way::Evicted => self.clean_up(now, out),
         }

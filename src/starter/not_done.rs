@@ -13,7 +13,7 @@ use crate::world::World;
 
 /// Something that the ad asks for: the attributes that ask, and what a pool would do.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Told {
+pub struct NotHonoured {
     /// The attributes, parted by commas.
     pub attributes: String,
     /// One sentence.
@@ -58,11 +58,10 @@ impl With {
 }
 
 /// What is not done though the job runs, one for each thing that a pool would do.
-pub fn told(ad: &ClassAd, with: With, world: &dyn World) -> Vec<Told> {
+pub fn told(ad: &ClassAd, with: With, world: &dyn World) -> Vec<NotHonoured> {
     let mut wishes: Vec<(Row, Vec<&'static str>)> = Vec::new();
-    for row in honoured::attributes()
-        .filter(|row| row.standing == Standing::Told && !with.does(*row) && asks(ad, *row, world))
-    {
+    let rows = honoured::attributes_that_are(Standing::Told);
+    for row in rows.filter(|row| !with.does(*row) && asks(ad, *row, world)) {
         match wishes.iter_mut().find(|(known, _)| (known.of, known.pool) == (row.of, row.pool)) {
             Some((_, attributes)) => attributes.push(row.name),
             None => wishes.push((row, vec![row.name])),
@@ -77,15 +76,14 @@ pub fn told(ad: &ClassAd, with: With, world: &dyn World) -> Vec<Told> {
             if attributes.contains(&TRANSFER_INPUT) && !missing.is_empty() {
                 line += &format!("; the job will not find {}", missing.join(", "));
             }
-            Told { attributes: names, line }
+            NotHonoured { attributes: names, line }
         })
         .collect()
 }
 
 /// What the starter of a pool would do with the job and this one cannot, in words for the message.
 pub fn refused(ad: &ClassAd, world: &dyn World) -> Option<String> {
-    let row =
-        honoured::attributes().find(|row| row.standing == Standing::Refused && asks(ad, *row, world))?;
+    let row = honoured::attributes_that_are(Standing::Refused).find(|row| asks(ad, *row, world))?;
     Some(row.told(row.name))
 }
 

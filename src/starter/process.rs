@@ -14,7 +14,7 @@ use super::failure::{StartFailure, hold_code};
 use super::job_info::{below, is_supported};
 use crate::classad::{ClassAd, Context, Dialect, Expr, Value};
 use crate::job::{Universe, attr};
-use crate::process::{Limit, LimitKind};
+use crate::process::{Limit, LimitKind, Session};
 use crate::quirks::{Quirk, Quirks};
 use crate::text::arguments;
 use crate::text::environment::Environment;
@@ -93,10 +93,12 @@ pub fn job(
         nice,
         limits: limits(about),
         private_shm: false,
+        isolation: Default::default(),
         group: None,
         mounts,
         script: false,
-        own_session: settings.process_groups,
+        java: false,
+        session: if settings.process_groups { Session::Own } else { Session::Inherit },
         failures: late.into_iter().collect(),
         account: Account::Job,
     })
@@ -117,6 +119,14 @@ pub fn wrapped(process: JobProcess, about: &Publication<'_>) -> JobProcess {
 fn replaced(process: JobProcess, program: BString, scratch: &Path) -> JobProcess {
     let argv: Vec<BString> = std::iter::once(program).chain(process.argv.iter().cloned()).collect();
     instead(process, argv, scratch)
+}
+
+/// A shell for a person instead of the job: with the starter's own standard files, in the scratch directory (what
+/// `condor_ssh_to_job` starts beside a job).
+pub(super) fn shell(process: JobProcess, shell: &BString, scratch: &Path) -> JobProcess {
+    let files = [StandardFile::Own, StandardFile::Own, StandardFile::Own];
+    let cwd = scratch.to_owned();
+    JobProcess { files, cwd, session: Session::Foreground, ..instead(process, vec![shell.clone()], scratch) }
 }
 
 /// A process with other words.
@@ -182,9 +192,11 @@ pub fn script(about: &Publication<'_>, prefix: &'static str) -> Option<Result<Jo
         limits,
         mounts: Vec::new(),
         private_shm: false,
+        isolation: Default::default(),
         group: None,
         script: true,
-        own_session: false,
+        java: false,
+        session: Session::Inherit,
         failures: Vec::new(),
         account: Account::Job,
     }))

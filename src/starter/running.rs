@@ -3,7 +3,7 @@
 use bstr::{BString, ByteSlice};
 
 use super::action::{Action, LogEvent, Notice};
-use super::ending::{self, SIGTERM};
+use super::ending::{self, SIGTERM, SIGTRAP};
 use super::event::{FamilyUsage, Request, Vacate};
 use super::failure::{StartFailure, hold_code};
 use super::limits::{self, OutOfMemory};
@@ -12,7 +12,7 @@ use super::settings::Moment;
 use crate::classad::ClassAd;
 use crate::job::attr;
 use crate::process::Exit;
-use crate::quirks::{Quirk, Quirks};
+use crate::quirks::Quirk;
 use crate::time::Now;
 
 impl Starter<'_> {
@@ -38,7 +38,9 @@ impl Starter<'_> {
                 self.vacate = self.vacate.take().or(since);
             }
             Measuring::Suspended => out.push(Action::Log(LogEvent::Suspended { processes: usage.processes })),
+            Measuring::Disk => {}
         }
+        self.held_for_disk(now, out);
     }
 
     /// UPDATE_JOB_INFO and the update file.
@@ -61,10 +63,17 @@ impl Starter<'_> {
     /// What the job's process tells of itself (`VanillaProc`, `OsProc`, `UserProc::PublishUpdateAd`).
     pub(super) fn publish_main(&mut self, ad: &mut ClassAd, now: Now) {
         let Some(main) = self.main.clone() else { return };
+        self.java.publish(ad);
         // What docker runs is not a family of ours.
-        if !self.container.is_docker() {
-            self.meter.publish(ad, &self.usage, &self.settings.memory_usage_metric, now.epoch());
+        match self.usage.docker {
+            _ if !self.container.is_docker() => {
+                self.meter.publish(ad, &self.usage, &self.settings.memory_usage_metric, now.epoch());
+            }
+            Some(docker) => docker.publish(ad),
+            None => {}
         }
+        ad.update(&self.container.services);
+        self.publish_disk(ad);
         let state = match (main.ended, self.suspended) {
             (Some(_), _) => "Exited",
             (None, true) => "Suspended",
@@ -109,6 +118,10 @@ impl Starter<'_> {
         match request {
             Request::Suspend => return self.suspend(out),
             Request::Continue => return self.resume(out),
+            Request::Update if self.phase == Phase::Running => {
+                return self.measure(Measuring::Update { vacating: self.vacate.is_some() }, out);
+            }
+            Request::Update => return,
             Request::Graceful(Some(vacate)) if vacate.holds() => {
                 (self.asked.held_by_slot, self.last) = (true, LastRequest::Hold);
                 self.note_hold(vacate, out);
@@ -132,11 +145,11 @@ impl Starter<'_> {
             }
             Request::Fast(vacate) => {
                 self.asked.fast_for_hold = false;
-                if before.fast && self.phase != Phase::ExitStuck {
+                if before.fast {
                     // Docker was asked to end the container and what stands for it stays: it is ended itself.
                     if self.phase == Phase::Running
                         && self.container.is_docker()
-                        && self.quirks != Quirks::Reference
+                        && !self.quirks.has(Quirk::DockerEndUnforced)
                     {
                         out.push(Action::KillFamily);
                     }
@@ -146,10 +159,16 @@ impl Starter<'_> {
                 self.graceful_until = None;
                 self.vacate = vacate.or(self.vacate.take());
             }
-            Request::Remove => (self.asked.remove, self.last) = (true, LastRequest::Remove),
-            Request::Hold => (self.asked.hold, self.last) = (true, LastRequest::Hold),
+            Request::Remove(why) => {
+                (self.asked.remove, self.last) = (true, LastRequest::Remove);
+                self.vacate = why.or(self.vacate.take());
+            }
+            Request::Hold(why) => {
+                (self.asked.hold, self.last) = (true, LastRequest::Hold);
+                self.vacate = why.or(self.vacate.take());
+            }
         }
-        if self.asked.graceful && !self.asked.fast && self.graceful_until.is_none() {
+        if self.asked.any() && !self.asked.fast && self.graceful_until.is_none() {
             self.graceful_until = Some(now.tick().plus(self.settings.graceful_timeout));
         }
         match self.phase {
@@ -162,26 +181,24 @@ impl Starter<'_> {
                 }
             }
             // A script is neither signalled nor waited for; it ends with the starter (c12 051 to 054).
-            Phase::PreScript | Phase::PostScript if self.script_running => {
+            Phase::PreScript if self.script_running => {
+                out.push(Action::KillFamily);
+                self.end_unstarted(now, out);
+            }
+            Phase::PostScript if self.script_running => {
                 out.push(Action::KillFamily);
                 self.all_jobs_done(now, out);
             }
             Phase::Preparing { .. } | Phase::Deferred { .. } | Phase::PreScript => {
                 let deferred = matches!(self.phase, Phase::Deferred { .. }) && self.hooks.exit.is_some();
-                let reason = "its end was asked for before it began".to_owned();
-                out.push(Action::Tell(Notice::NotStarted { reason }));
-                self.all_jobs_done(now, out);
-                match self.quirks.has(Quirk::DeferredVacateCrashes) {
-                    true if deferred => self.crash("HTCondor 25.14 dies here (deferred-vacate-crashes)", out),
-                    false if deferred => {
-                        Self::tell_quirk(Quirk::DeferredVacateCrashes, "JOB_EXIT is waited for", out);
-                    }
-                    _ => {}
+                self.end_unstarted(now, out);
+                if deferred {
+                    Self::tell_quirk(Quirk::DeferredVacateCrashes, "JOB_EXIT is waited for", out);
                 }
             }
             Phase::PostScript => self.all_jobs_done(now, out),
-            Phase::ExitStuck => self.all_jobs_done(now, out),
             Phase::Exiting { .. } => self.end_late(now, out),
+            Phase::Again { step, .. } => self.step_asked_for(now, step, out),
             Phase::Removing | Phase::Finished => {}
         }
     }
@@ -190,7 +207,7 @@ impl Starter<'_> {
     fn faulted_by_shutdown(&mut self, now: Now, out: &mut Vec<Action>) -> bool {
         match self.phase {
             Phase::Running => self.faulted_with_job(Moment::Shutdown, out),
-            Phase::Exiting { .. } | Phase::Removing | Phase::Finished => false,
+            Phase::Exiting { .. } | Phase::Again { .. } | Phase::Removing | Phase::Finished => false,
             _ => self.faulted(now, Moment::Shutdown, out),
         }
     }
@@ -208,21 +225,12 @@ impl Starter<'_> {
 
     /// Ends the running job as the strongest request wants it.
     pub(super) fn end_job(&mut self, now: Now, out: &mut Vec<Action>) {
-        if self.asked.fast
-            && let Some((exit, usage)) = self.trapped.take()
-        {
-            return self.job_ended(now, exit, usage, false, None, out);
-        }
         if self.asked.fast {
             match self.container.docker.clone() {
                 Some(names) => self.side_call(names.kill(9), out),
                 None => out.push(Action::KillFamily),
             }
             return;
-        }
-        if self.suspended && !(self.stopped_at_exec && self.quirks.has(Quirk::SuspendedAtExecHangs)) {
-            self.suspended = false;
-            self.stop_family(false, out);
         }
         let world = self.frozen(now);
         let signal = |name: &str| ending::kill_signal(&self.ad, name, &world);
@@ -240,9 +248,24 @@ impl Starter<'_> {
                 _ => soft,
             },
         };
+        let stopped = std::mem::take(&mut self.suspended);
+        if stopped && self.is_suspended_at_exec(now) {
+            Self::tell_quirk(Quirk::SuspendedAtExecHangs, "the job goes on and is signalled", out);
+        }
         match self.container.docker.clone() {
-            Some(names) => self.side_call(names.kill(sent), out),
-            None => out.push(Action::SignalJob(sent)),
+            Some(names) => {
+                if stopped {
+                    self.stop_family(false, out);
+                }
+                self.side_call(names.kill(sent), out);
+            }
+            None => {
+                // Before it goes on, so that it sees this one first (c39 k22 to k24).
+                out.push(Action::SignalJob(sent));
+                if stopped {
+                    self.stop_family(false, out);
+                }
+            }
         }
     }
 
@@ -293,22 +316,20 @@ impl Starter<'_> {
             Phase::PreScript => self.pre_script_ended(now, exit, out),
             Phase::PostScript => self.post_script_ended(now, exit, out),
             Phase::Running if self.container.is_docker() => self.docker_ended(exit, usage, out),
-            Phase::Running if self.hangs_on(exit) => {
-                let reason = "the job died of SIGTRAP, which is taken for a stop; only SIGQUIT ends this (sigtrap-hangs)";
-                out.push(Action::Tell(Notice::Warning(reason.to_owned())));
-                self.trapped = Some((exit, usage));
-            }
             Phase::Running => self.job_ended(now, exit, usage, core, wrapper_failure, out),
             Phase::Exiting { .. } if self.late => self.ended_late(now, exit, usage, core, out),
             _ => {}
         }
     }
 
-    /// Whether 25.14 would wait on for a job that has died so; SIGQUIT gets it out of that.
-    fn hangs_on(&self, exit: Exit) -> bool {
-        matches!(exit, Exit::Signal { number: 5, .. })
-            && !self.asked.any()
-            && self.quirks.has(Quirk::SigtrapHangs)
+    /// How a job ended that its namespace's first process told of. 25.14 does not ask for it once its end was asked for
+    /// (`pidNameSpaceReaper`).
+    pub(super) fn true_exit(&self, exit: Exit, inside: Option<Exit>) -> Exit {
+        match inside {
+            Some(_) if self.asked.any() && self.quirks.has(Quirk::PidnsEvictedIsZero) => Exit::Code(0),
+            Some(inside) => inside,
+            None => exit,
+        }
     }
 
     fn pre_script_ended(&mut self, now: Now, exit: Exit, out: &mut Vec<Action>) {
@@ -318,21 +339,23 @@ impl Starter<'_> {
         }
         let promised = ending::promised_status(&self.ad, "Pre", &self.frozen(now));
         if promised.is_some_and(|status| status != i64::from(exit.to_raw())) {
-            let failure = StartFailure {
-                silent: true,
-                ..StartFailure::new("Pre script failed.", hold_code::PRE_SCRIPT_FAILED, 0)
-            };
+            let failure = self.held_by_script("Pre script failed.", hold_code::PRE_SCRIPT_FAILED);
             self.update_of_script(now, exit, out);
             return self.not_started(now, failure, out);
         }
         match self.asked.any() {
-            true => self.all_jobs_done(now, out),
+            true => self.end_unstarted(now, out),
             false => {
                 // What it told of itself is forgotten now (`Starter::Reaper` deletes it).
                 self.pre = None;
                 self.start_job(now, out);
             }
         }
+    }
+
+    /// A script did not end as promised: a shadow holds the job, and nobody else is told (`holdJob` of `jic_shadow.cpp`, `jic_local.cpp`).
+    fn held_by_script(&self, text: &str, code: i64) -> StartFailure {
+        StartFailure { silent: self.moves.is_none(), ..StartFailure::new(text, code, 0) }
     }
 
     /// The update after a script that did not end as promised; its exit code stands there as the job's too.
@@ -354,10 +377,7 @@ impl Starter<'_> {
         if promised.is_some_and(|status| status != i64::from(exit.to_raw())) {
             self.update_of_script(now, exit, out);
             self.asked.fast = true;
-            let failure = StartFailure {
-                silent: true,
-                ..StartFailure::new("Post script failed.", hold_code::POST_SCRIPT_FAILED, 0)
-            };
+            let failure = self.held_by_script("Post script failed.", hold_code::POST_SCRIPT_FAILED);
             self.report(failure, out);
         }
         self.all_jobs_done(now, out);
@@ -374,7 +394,7 @@ impl Starter<'_> {
             };
         let held = code != 0;
         out.push(Action::Tell(Notice::Warning(text.clone())));
-        if self.quirks == Quirks::Reference {
+        if self.quirks.has(Quirk::MemoryHoldLost) {
             // Without a shadow a hold is nothing, and the other way out calls no hook.
             if !held {
                 self.main = None;
@@ -423,16 +443,16 @@ impl Starter<'_> {
         if let Some(main) = &mut self.main {
             main.ended = Some((now, exit));
         }
-        self.evicted = self.asked.any();
+        self.evicted = self.asked.any() || self.java.failed;
         self.note_exit(exit);
         let asked = self.asked.any().then(|| self.asked.word(self.quirks));
+        if asked.is_none() && matches!(exit, Exit::Signal { number: SIGTRAP, .. }) {
+            Self::tell_quirk(Quirk::SigtrapHangs, "the job has ended", out);
+        }
         out.push(Action::Tell(Notice::JobEnded { exit, asked }));
         if asked.is_none() && ending::is_checkpoint_exit(&self.ad, exit, &self.frozen(now)) {
             if self.has_checkpoints() {
                 return self.upload_checkpoint(out);
-            }
-            if self.quirks.has(Quirk::CheckpointExitLoops) {
-                return self.start_job(now, out);
             }
             let reason = "the checkpoint exit ends the job: without a shadow nothing can be uploaded";
             Self::tell_quirk(Quirk::CheckpointExitLoops, reason, out);

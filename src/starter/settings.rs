@@ -7,6 +7,8 @@ use bstr::BString;
 use rustc_hash::FxHashMap;
 
 use super::container::ContainerKnobs;
+use super::isolation::IsolationKnobs;
+use super::java::JavaKnobs;
 use super::limits::GroupKnobs;
 use crate::text::environment::Filter;
 
@@ -59,10 +61,20 @@ pub struct Settings {
     pub process_groups: bool,
     /// STARTER_ALLOW_JOB_PRE_AND_POST_CMD, an expression.
     pub allow_scripts: Option<BString>,
+    /// STARTD_ENFORCE_DISK_LIMITS: more than the slot's Disk is not written.
+    pub enforce_disk: bool,
+    /// PID_SNAPSHOT_INTERVAL: how often the processes of a job are looked at.
+    pub snapshot: Duration,
+    /// USE_PSS: shared pages of a job are divided among those who share them.
+    pub proportional: bool,
     /// What it says about control groups.
     pub groups: GroupKnobs,
+    /// What it says about namespaces and tracking groups.
+    pub isolation: IsolationKnobs,
     /// What it says about containers.
     pub containers: ContainerKnobs,
+    /// What it says about java.
+    pub java: JavaKnobs,
     /// AUTO_SET_NVIDIA_VISIBLE_DEVICES.
     pub nvidia: bool,
     /// For each resource of the machine, by its lower-case name: `ENVIRONMENT_FOR_Assigned<Res>` and
@@ -146,8 +158,13 @@ impl Default for Settings {
             private_shm: true,
             process_groups: true,
             allow_scripts: None,
+            enforce_disk: false,
+            proportional: false,
+            snapshot: Duration::from_secs(15),
             groups: GroupKnobs::default(),
+            isolation: IsolationKnobs::default(),
             containers: ContainerKnobs::default(),
+            java: JavaKnobs::default(),
             nvidia: true,
             assigned: FxHashMap::default(),
             graceful_timeout: Duration::from_secs(1800),

@@ -6,9 +6,15 @@
 pub mod number;
 pub mod printf;
 pub mod quantity;
+pub mod space;
 pub(crate) mod table;
 
 pub use htc_classad::text::{
     arguments, calendar, caret, caseless, environment, list, similar, span, strftime,
 };
 pub use span::{LineCounter, Position, Span};
+
+/// The name of a parameter without what stands before its last dot: the daemon or the local name that it is for.
+pub(crate) fn bare_name(name: &[u8]) -> &[u8] {
+    memchr::memrchr(b'.', name).map_or(name, |dot| &name[dot + 1..])
+}

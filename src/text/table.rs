@@ -61,6 +61,42 @@ pub(crate) const fn field_ends<const N: usize>(text: &[u8], field: usize) -> [u3
     ends
 }
 
+/// Whether the first field of the line that begins at `start` is the pattern of a family.
+const fn is_family(text: &[u8], start: u32) -> bool {
+    let mut at = start as usize;
+    while text[at] != b'\t' && text[at] != b'\n' {
+        if text[at] == b'*' || text[at] == b'#' {
+            return true;
+        }
+        at += 1;
+    }
+    false
+}
+
+/// Counts the lines of a table that are patterns of families.
+pub(crate) const fn count_families(text: &[u8], starts: &[u32]) -> usize {
+    let (mut count, mut line) = (0, 0);
+    while line < starts.len() {
+        count += is_family(text, starts[line]) as usize;
+        line += 1;
+    }
+    count
+}
+
+/// Which lines these are.
+pub(crate) const fn families<const N: usize>(text: &[u8], starts: &[u32]) -> [u32; N] {
+    let mut found = [0u32; N];
+    let (mut count, mut line) = (0, 0);
+    while line < starts.len() {
+        if is_family(text, starts[line]) {
+            found[count] = line as u32;
+            count += 1;
+        }
+        line += 1;
+    }
+    found
+}
+
 /// The `index`-th line of a table.
 pub(crate) fn row(text: &'static [u8], starts: &[u32], index: usize) -> Row {
     let start = starts[index] as usize;

@@ -31,6 +31,16 @@ pub struct Plugins {
 type Unusable = String;
 
 impl Plugins {
+    /// The schemes of all, as they are advertised: who knows `https` is said to know `s3` and `gs` too
+    /// (`FileTransfer::GetSupportedMethods`).
+    pub fn advertised(&self) -> BString {
+        let mut names = self.methods();
+        if names.iter().any(|name| name.eq_ignore_ascii_case(b"https")) {
+            names.extend(["s3", "gs"].map(BString::from));
+        }
+        bstr::join(",", names).into()
+    }
+
     /// A plugin of the configuration by what it printed when it was asked with `-classad`.
     ///
     /// # Errors
@@ -86,7 +96,7 @@ impl Plugins {
         self.plugins.get(*id)
     }
 
-    /// The schemes, in byte order without case, as the slot's ad tells them (HasFileTransferPluginMethods).
+    /// The schemes, in byte order without case.
     pub fn methods(&self) -> Vec<BString> {
         let mut methods: Vec<BString> = self.schemes.iter().map(|(scheme, _)| scheme.clone()).collect();
         methods.sort_by_key(|method| method.to_ascii_lowercase());

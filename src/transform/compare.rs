@@ -175,7 +175,7 @@ impl<'a> Comparison<'a> {
                 }
                 let within = requirements.map(|requirements| Goal::new(&requirements.expr, Want::TRUE));
                 let within = Vec::from_iter(within);
-                cover.names(Names { names: spoken_of(transform), within });
+                cover.names(Names { names: spoken_of(transform), within, is_alike: false });
             }
         }
         let [left, right] = [&self.left, &self.right].map(|side| side.transforms.iter());

@@ -4,10 +4,11 @@
 use bstr::BString;
 
 use super::iterate;
-use super::rules::{Line, Rules, envelope_arguments, is_space, trim, trim_start};
+use super::rules::{Line, Rules, envelope_arguments};
 use crate::classad::{Dialect, Expr};
 use crate::job::Universe;
 use crate::text::Span;
+use crate::text::space::{is_space, trim, trim_start};
 
 /// What a transform's envelope says.
 #[derive(Clone, Debug, Default)]

@@ -4,8 +4,8 @@
 use bstr::{BString, ByteSlice};
 
 use super::glob;
-use super::rules::{is_space, trim};
 use crate::config::lines::LogicalLines;
+use crate::text::space::{is_space, trim, trim_start};
 use crate::world::World;
 
 /// Where the items of an iteration come from.
@@ -353,10 +353,6 @@ fn read_list(list: &[u8], parsed: &mut Arguments) {
         }
         None => parsed.items = take(closed.unwrap_or(list)),
     }
-}
-
-fn trim_start(text: &[u8]) -> &[u8] {
-    text.trim_start_with(|c| u8::try_from(c).is_ok_and(is_space))
 }
 
 /// Where the variable names begin, looking back from the keyword: letters, `_`, `.`, commas, white space, and digits

@@ -9,12 +9,13 @@ use super::lint_conditions::Conditions;
 use super::lint_macros::Uses;
 use super::macros::{BuiltIn, Macros, Scope};
 use super::program::Transform;
-use super::rules::{Line, trim};
+use super::rules::Line;
 use super::statement::{self, Assignment, Directive, Statement};
 use crate::classad::{Dialect, Expr};
 use crate::config::{MacroSource, condition};
 use crate::text::caseless;
 use crate::text::similar::nearest;
+use crate::text::space::trim;
 use crate::world::World;
 
 /// Who will run the transform.
@@ -207,7 +208,7 @@ impl Lint<'_> {
             );
         }
         let text = line.text.strip_prefix(b":").unwrap_or(&line.text);
-        let word_end = text.iter().position(|&b| super::rules::is_space(b)).unwrap_or(text.len());
+        let word_end = text.iter().position(|&b| crate::text::space::is_space(b)).unwrap_or(text.len());
         if !matches!(text[..word_end].to_ascii_lowercase().as_slice(), b"if" | b"elif") {
             if text[..word_end].eq_ignore_ascii_case(b"else")
                 && caseless::starts_with(trim(&text[word_end..]), b"if")

@@ -5,9 +5,10 @@ use bstr::{BString, ByteSlice};
 use super::command::{Attribute, Command, CommandError, Keyword};
 use super::lint::{Lint, Severity, command_hint, find_scope};
 use super::pattern;
-use super::rules::{Line, trim};
+use super::rules::Line;
 use crate::classad::{Dialect, Expr, traps};
 use crate::text::Span;
+use crate::text::space::trim;
 
 /// What has to stand behind a command.
 fn wanted(keyword: Keyword) -> &'static str {
@@ -26,7 +27,7 @@ fn wanted(keyword: Keyword) -> &'static str {
 impl Lint<'_> {
     pub(super) fn not_a_command(&mut self, line: &Line, error: &CommandError) {
         let text = line.text.as_bstr();
-        let word_end = text.iter().position(|&b| super::rules::is_space(b)).unwrap_or(text.len());
+        let word_end = text.iter().position(|&b| crate::text::space::is_space(b)).unwrap_or(text.len());
         let (at, fix) = match error {
             CommandError::UnknownKeyword(word) => ((0, word_end), command_hint(word).unwrap_or_default()),
             CommandError::NoArgument(keyword) | CommandError::OneArgument(keyword) => {

@@ -1,6 +1,7 @@
 //! The `if` lines of a transform, as far as they can be followed without an ad.
 
-use super::rules::{Line, trim};
+use super::rules::Line;
+use crate::text::space::trim;
 
 /// The `if` lines of a text, as far as they are constant.
 #[derive(Default)]
@@ -34,7 +35,7 @@ impl Conditions {
     /// Follows one line; a message when it stands where it may not.
     pub(super) fn line(&mut self, line: &Line) -> Option<&'static str> {
         let text = line.text.strip_prefix(b":").unwrap_or(&line.text);
-        let word_end = text.iter().position(|&b| super::rules::is_space(b)).unwrap_or(text.len());
+        let word_end = text.iter().position(|&b| crate::text::space::is_space(b)).unwrap_or(text.len());
         let condition = constant(trim(&text[word_end..]));
         match text[..word_end].to_ascii_lowercase().as_slice() {
             b"if" => {

@@ -2,9 +2,9 @@
 
 use bstr::ByteSlice;
 
-use super::rules::is_space;
 use crate::classad::format::new;
 use crate::classad::{ClassAd, Dialect};
+use crate::text::space::is_space;
 
 /// Routes one after the other in a text, as JOB_ROUTER_ENTRIES holds them.
 pub struct Routes<'a> {

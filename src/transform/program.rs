@@ -8,12 +8,13 @@ use super::command::{Attribute, Command, CommandError, Keyword};
 use super::envelope::{self, Envelope, LoadError};
 use super::memo::Memo;
 use super::pattern;
-use super::rules::{Line, Rules, is_space};
+use super::rules::{Line, Rules};
 use super::statement::{self, Assignment, Directive, Statement};
 use super::template::Template;
 use crate::classad::regex::{PatternError, Regex};
 use crate::classad::{Dialect, Expr, ParseError};
 use crate::config::condition::IfLine;
+use crate::text::space::is_space;
 
 /// A transform that can be applied to ads.
 #[derive(Clone, Debug)]

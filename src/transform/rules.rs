@@ -5,10 +5,11 @@
 
 use std::sync::Arc;
 
-use bstr::{BString, ByteSlice};
+use bstr::BString;
 
 use crate::config::lines::{LogicalLine, LogicalLines};
 use crate::text::Span;
+use crate::text::space::{is_space, trim, trim_start};
 use crate::text::span::Position;
 
 /// The text a transform was read from.
@@ -84,21 +85,6 @@ pub(super) struct Rules {
     pub lines: Vec<Line>,
     /// Offset of what follows a TRANSFORM statement: item data or, on standard input, ads.
     pub rest: usize,
-}
-
-/// White space as `isspace` of the C locale knows it.
-pub(super) fn is_space(byte: u8) -> bool {
-    matches!(byte, b' ' | b'\t'..=b'\r')
-}
-
-/// The text without white space at both ends.
-pub(super) fn trim(text: &[u8]) -> &[u8] {
-    text.trim_with(|c| u8::try_from(c).is_ok_and(is_space))
-}
-
-/// The text without white space at its start.
-pub(super) fn trim_start(text: &[u8]) -> &[u8] {
-    text.trim_start_with(|c| u8::try_from(c).is_ok_and(is_space))
 }
 
 /// The arguments of a line that begins with `keyword`, white space and no operator; `None` otherwise

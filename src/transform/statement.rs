@@ -6,7 +6,7 @@
 use bstr::{BString, ByteSlice};
 
 use super::command::{self, Command, CommandError};
-use super::rules::{is_space, trim};
+use crate::text::space::{is_space, trim};
 
 /// What a line asks for.
 #[derive(Clone, Debug, PartialEq)]

@@ -69,7 +69,7 @@ impl Session<'_> {
         let platform = PLATFORM.map(|name| knob(name).unwrap_or_default());
         self.built_in = BuiltIn::Iterating(Turn { platform, ..Turn::default() });
         let text = self.expand_alone(&iteration.line, &iteration.arguments, observer)?;
-        if super::rules::trim(&text).is_empty() {
+        if crate::text::space::trim(&text).is_empty() {
             return Ok(None);
         }
         let arguments = iterate::parse(&text, |count| to_integer(count, self.world))?;

@@ -165,6 +165,13 @@ impl Body {
                 text(ad, "Value", value);
             }
             Body::ClusterSubmit { host } => text(ad, "SubmitHost", host),
+            Body::ClusterRemove { jobs, items, completion, notes } => {
+                text(ad, "Notes", notes);
+                for (name, value) in [("NextProcId", jobs), ("NextRow", items), ("Completion", completion)] {
+                    ad.set(name, i64::from(*value));
+                }
+            }
+            Body::Reuse(reuse) => reuse.add_to(ad),
             Body::Transfer { step, host } => {
                 ad.set("Type", *step as i64);
                 text(ad, "Host", host);

@@ -2,7 +2,7 @@
 
 use bstr::BString;
 
-use super::{EventKind, ResourceTable};
+use super::{EventKind, ResourceTable, Reuse};
 use crate::classad::ClassAd;
 
 /// Processor time as events give it, in seconds.
@@ -211,6 +211,19 @@ pub enum Body {
         /// Address of the access point.
         host: BString,
     },
+    /// 036
+    ClusterRemove {
+        /// How many jobs it has had.
+        jobs: i32,
+        /// Of how many items.
+        items: i32,
+        /// 1 when all were made, 0 when not, -1 and less for an error, 2 and more while it pauses.
+        completion: i32,
+        /// Anything else; empty for none.
+        notes: BString,
+    },
+    /// 041 to 045
+    Reuse(Reuse),
     /// 040
     Transfer {
         /// Which step.
@@ -249,7 +262,9 @@ impl Body {
             Body::JobAdInformation(_) => EventKind::JobAdInformation,
             Body::AttributeUpdate { .. } => EventKind::AttributeUpdate,
             Body::ClusterSubmit { .. } => EventKind::ClusterSubmit,
+            Body::ClusterRemove { .. } => EventKind::ClusterRemove,
             Body::Transfer { .. } => EventKind::FileTransfer,
+            Body::Reuse(reuse) => return reuse.number(),
             Body::Other { number, .. } => return *number,
         };
         kind.number()

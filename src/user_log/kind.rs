@@ -63,6 +63,11 @@ kinds! {
     FactoryPaused = 37, "ULOG_FACTORY_PAUSED", "FactoryPausedEvent", "No more jobs are made for a while.";
     FactoryResumed = 38, "ULOG_FACTORY_RESUMED", "FactoryResumedEvent", "Jobs are made again.";
     FileTransfer = 40, "ULOG_FILE_TRANSFER", "FileTransferEvent", "Files begin or end to be transferred.";
+    ReserveSpace = 41, "ULOG_RESERVE_SPACE", "ReserveSpaceEvent", "Space for files that are used again is kept.";
+    ReleaseSpace = 42, "ULOG_RELEASE_SPACE", "ReleaseSpaceEvent", "It is given back.";
+    FileComplete = 43, "ULOG_FILE_COMPLETE", "FileCompleteEvent", "A file to be used again is there.";
+    FileUsed = 44, "ULOG_FILE_USED", "FileUsedEvent", "It was used again.";
+    FileRemoved = 45, "ULOG_FILE_REMOVED", "FileRemovedEvent", "It was removed.";
 }
 
 impl EventKind {

@@ -7,10 +7,12 @@
 
 mod ad;
 mod body;
+mod information;
 mod kind;
 mod options;
 mod print;
 mod read;
+mod reuse;
 mod table;
 mod time;
 
@@ -18,6 +20,7 @@ pub use body::{Body, Ending, Evicted, Share, Terminated, Transfer, UsageTime};
 pub use kind::EventKind;
 pub use options::FormatOptions;
 pub use read::{EventReader, ReadError};
+pub use reuse::Reuse;
 pub use table::{ResourceRow, ResourceTable};
 pub use time::EventTime;
 

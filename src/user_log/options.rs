@@ -24,6 +24,11 @@ impl Default for FormatOptions {
 }
 
 impl FormatOptions {
+    /// What holds for the log of all jobs before its words are read: neither ISO dates nor anything else.
+    pub fn of_event_log() -> Self {
+        FormatOptions { iso_date: false, ..FormatOptions::default() }
+    }
+
     /// Reads the words of a knob over the default. Blanks and commas separate; what is unknown is ignored.
     ///
     /// ```
@@ -32,7 +37,11 @@ impl FormatOptions {
     /// assert!(options.utc && options.sub_second && !options.iso_date);
     /// ```
     pub fn parse(text: &[u8]) -> Self {
-        let mut options = FormatOptions::default();
+        Self::parse_over(FormatOptions::default(), text)
+    }
+
+    /// The same over others.
+    pub fn parse_over(mut options: Self, text: &[u8]) -> Self {
         for word in list::split(text) {
             let (word, on) = match word.strip_prefix(b"!") {
                 Some(word) => (word, false),

@@ -109,6 +109,20 @@ impl Body {
                 line(out, verb, &text);
             }
             Body::ClusterSubmit { host } => line(out, b"Cluster submitted from host: ", host),
+            Body::ClusterRemove { jobs, items, completion, notes } => {
+                put(out, "Cluster removed\n");
+                put(out, &format!("\tMaterialized {jobs} jobs from {items} items."));
+                match completion {
+                    ..0 => put(out, &format!("\tError {completion}\n")),
+                    0 => put(out, "\tIncomplete\n"),
+                    1 => put(out, "\tComplete\n"),
+                    2.. => put(out, "\tPaused\n"),
+                }
+                if !notes.is_empty() {
+                    line(out, b"\t", notes);
+                }
+            }
+            Body::Reuse(reuse) => reuse.print(out),
             Body::Transfer { step, host } => {
                 line(out, b"", step.text().as_bytes());
                 if !host.is_empty() {

@@ -6,7 +6,8 @@ use bstr::{BString, ByteSlice};
 
 use super::body::{Body, Ending, Evicted, Share, Terminated, Transfer, UsageTime};
 use super::time::EventTime;
-use super::{JobEvent, ResourceTable};
+use super::{JobEvent, ResourceTable, Reuse};
+use crate::classad::ClassAd;
 use crate::text::number;
 
 /// Why an event could not be read. The reader goes on behind the next `...`.
@@ -234,6 +235,19 @@ impl Body {
                 }
             },
             35 if rest.is_empty() => Body::ClusterSubmit { host: after("Cluster submitted from host: ")? },
+            28 => {
+                is("Job ad information event triggered.")?;
+                let mut ad = ClassAd::new();
+                for line in rest {
+                    ad.insert_line(line).ok()?;
+                }
+                Body::JobAdInformation(Box::new(ad))
+            }
+            36 if rest.len() <= 2 => {
+                is("Cluster removed")?;
+                cluster_remove(rest)?
+            }
+            41..=45 => Body::Reuse(Reuse::parse(number, lines)?),
             40 if rest.len() <= 1 => {
                 let step = Transfer::ALL.iter().find(|(_, text)| text.as_bytes() == first.as_slice())?.0;
                 let host = match rest.first() {
@@ -265,6 +279,26 @@ fn code(text: &[u8]) -> Option<(i32, i32)> {
     let (code, rest) = leading(text)?;
     let (subcode, rest) = leading(rest.strip_prefix(b" Subcode ")?)?;
     rest.is_empty().then_some((i32::try_from(code).ok()?, i32::try_from(subcode).ok()?))
+}
+
+/// How far a cluster had got, and anything else.
+fn cluster_remove(rest: &[BString]) -> Option<Body> {
+    let (jobs, text) = leading(rest.first()?.strip_prefix(b"\tMaterialized ")?)?;
+    let (items, text) = leading(text.strip_prefix(b" jobs from ")?)?;
+    let completion = match text.strip_prefix(b" items.\t")? {
+        b"Complete" => 1,
+        b"Incomplete" => 0,
+        b"Paused" => 2,
+        text => leading(text.strip_prefix(b"Error ")?)?.0,
+    };
+    let small = |number: i64| i32::try_from(number).ok();
+    let notes = reason(rest.get(1))?;
+    Some(Body::ClusterRemove {
+        jobs: small(jobs)?,
+        items: small(items)?,
+        completion: small(completion)?,
+        notes,
+    })
 }
 
 fn remote_error(first: &[u8], rest: &[BString]) -> Option<Body> {

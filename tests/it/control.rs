@@ -123,7 +123,7 @@ fn every_verb_stands_in_the_help_and_those_of_other_tools_have_a_hint() {
 /// A job of higher rank that waits for the retirement of the present one has no starter yet. Seen on 8b17ada: nobody said that it
 /// was lost.
 #[test]
-fn a_job_that_waits_for_its_slot_when_the_runner_is_killed_is_told_by_the_next() {
+fn a_job_that_waits_for_its_slot_when_the_runner_is_killed_goes_back_as_the_one_that_runs_does() {
     let job = |id: u32| {
         format!("ClusterId = {id}\nProcId = 0\nCmd = \"/bin/true\"\nOwner = \"nobody\"\nPrio = {id}\n")
     };
@@ -142,9 +142,12 @@ fn a_job_that_waits_for_its_slot_when_the_runner_is_killed_is_told_by_the_next()
     child.wait().unwrap();
     let point = point.arguments(["--once"]);
     let run = point.run();
-    let wanted = "a run that was killed had accepted job 2.0 for slot1, which waited for it: it is lost";
-    assert!(run.stderr.contains(wanted), "{}", run.stderr);
-    assert!(run.stderr.contains("had accepted job 1.0 in slot1: its starter did not"), "{}", run.stderr);
+    for job in ["1.0", "2.0"] {
+        let back = [("hook", "EVICT_CLAIM"), ("job", job), ("reason", "had accepted it: its queue is told")];
+        assert_eq!(run.count(&back), 1, "{job}: {}", run.stderr);
+        let id = format!("ClusterId = {}\n", &job[..1]);
+        assert_eq!(point.told("evict").iter().filter(|text| text.contains(&id)).count(), 1, "{job}");
+    }
 }
 
 /// A starter that tells how its job ended when it is told to leave, and that it did so by itself when `go` is there.
@@ -175,7 +178,7 @@ fn state(point: &Point, slot: &str) -> String {
 #[test]
 fn a_schedd_s_part_can_be_played_from_match_to_release() {
     let (point, mut child) = unasked(Point::new().hook("starter", WAITING));
-    let job = "ClusterId = 7\nProcId = 0\nCmd = \"/bin/true\"\nOwner = \"alice\"\nUser = \"alice@here\"\nRequestCpus = 1\nRequestMemory = 1\nRequestDisk = 1\nStrange = \"\\x\"\n";
+    let job = "ClusterId = 7\nProcId = 0\nCmd = \"/bin/true\"\nOwner = \"alice\"\nUser = \"alice@here\"\nRequestCpus = 1\nRequestMemory = 1\nRequestDisk = 1\nStrange = \"\\x\"\nPlace = \"$$(Name) $$([TARGET.SlotID + 1])\"\n";
     std::fs::write(point.path("job.ad"), job).unwrap();
     let ad = point.path("job.ad").display().to_string();
     says(&point.ask(["alive", "slot1"]), 2, "slot1 is Unclaimed/Idle: nobody has claimed it");
@@ -189,6 +192,13 @@ fn a_schedd_s_part_can_be_played_from_match_to_release() {
     let claimed = point.ask(["claim", "slot1", "--ads", &ad, "--lease", "600", "--schedd", "here"]);
     assert_eq!(stdout(&claimed), "slot1\n");
     assert_eq!(state(&point, "slot1"), "Claimed/Idle");
+    std::fs::write(point.path("held.ad"), format!("{job}Nowhere = \"$$(NoSuchThing)\"\n")).unwrap();
+    let held = point.path("held.ad").display().to_string();
+    says(
+        &point.ask(["activate", "slot1", "--ads", &held]),
+        2,
+        "Cannot expand $$ expression (NoSuchThing). The schedd of a pool would put the job on hold",
+    );
     for verb in ["alive", "activate", "suspend", "continue", "hold"] {
         let output = match verb {
             "activate" => point.ask([verb, "slot1", "--ads", &ad]),
@@ -204,7 +214,10 @@ fn a_schedd_s_part_can_be_played_from_match_to_release() {
         assert_eq!(stdout(&output), "", "{verb}");
     }
     point.wait_for(&mut child, &[("event", "job"), ("job", "7.0")]);
-    assert!(std::fs::read_to_string(point.path("job")).unwrap().contains("Strange = \"\\x\""));
+    let given = std::fs::read_to_string(point.path("job")).unwrap();
+    assert!(given.contains("Strange = \"\\x\""));
+    assert!(given.contains("Place = \"slot1@") && given.contains(" 2\"\n"), "{given}");
+    assert!(given.contains("\nCpusProvisioned = "), "{given}");
     assert_eq!(stdout(&point.ask(["release-claim", "slot1"])), "");
     point.wait_for(&mut child, &[("event", "claim"), ("verdict", "given up")]);
     assert!(point.ask(["off", "--fast"]).status.success());

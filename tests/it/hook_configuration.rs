@@ -39,8 +39,11 @@ fn lay_out(home: &Path) {
     }
     symlink(env!("CARGO_BIN_EXE_htc-config-dump"), home.join("condor_config_val")).unwrap();
     let home_name = home.display();
+    // Renamed when it is whole: startd cron calls the same hook, and is ended with the program wherever it is.
+    let said = format!("{home_name}/out/said");
     let hook = format!(
-        "#!/bin/sh\ncat > /dev/null\necho \"$CONDOR_CONFIG $({home_name}/condor_config_val MARK 2>&1)\" > {home_name}/out/said\n"
+        "#!/bin/sh\ncat > /dev/null\n\
+         echo \"$CONDOR_CONFIG $({home_name}/condor_config_val MARK 2>&1)\" > {said}.$$ && mv {said}.$$ {said}\n"
     );
     write_executable(&home.join("hook"), hook.as_bytes());
     let hooks = ["FETCH_WORK", "PREPARE_JOB", "TRANSLATE_JOB"]

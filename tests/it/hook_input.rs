@@ -400,10 +400,9 @@ fn places_and_messages_are_those_of_what_was_given() {
     assert!(said.contains("R_HOOK_JOB_FINALIZE"), "{said}");
 
     write_executable(&home.path().join("h"), b"#!/bin/sh\ncat >/dev/null\n");
-    std::fs::create_dir(home.path().join("suites")).unwrap();
     let suite = run(home.path(), &["init", "h", "--type", "prepare"]).unwrap();
-    std::fs::write(home.path().join("suites/new.toml"), &suite.stdout).unwrap();
-    let output = run(home.path(), &["run", "suites/new.toml"]).unwrap();
+    std::fs::write(home.path().join("new.toml"), &suite.stdout).unwrap();
+    let output = run(home.path(), &["run", "new.toml"]).unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let case = "[[case]]\nname = \"two\\nlines\"\nhook = \"h\"\ntype = \"prepare\"\n";
     std::fs::write(home.path().join("s.toml"), case).unwrap();

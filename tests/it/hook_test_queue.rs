@@ -135,9 +135,10 @@ fn the_queue_of_the_quickstart_holds_its_contract() {
         let entry = entry.unwrap();
         std::fs::copy(entry.path(), home.path().join("hooks").join(entry.file_name())).unwrap();
     }
-    let job = std::fs::read(source.join("queue/new/1-succeeds.ad")).unwrap();
+    let job = std::fs::read_to_string(source.join("queue/new/1-succeeds.ad")).unwrap();
     for number in 0..30 {
-        std::fs::write(home.path().join(format!("queue/new/{number}.ad")), &job).unwrap();
+        let job = job.replace("ClusterId = 1\n", &format!("ClusterId = {number}\n"));
+        std::fs::write(home.path().join(format!("queue/new/{number}.ad")), job).unwrap();
     }
     for (kill, seed) in [("0", "1"), ("30", "2")] {
         let words = [

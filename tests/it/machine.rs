@@ -96,7 +96,10 @@ impl Machine {
 
     pub(crate) fn claim(&mut self, slot: &str, lines: &str, lease: i64) {
         let (job, schedd, host) = (job(lines), "submit".into(), "10.0.0.1".into());
-        self.ask(slot, ClaimCommand::Request(Box::new(ClaimRequest { job, lease, schedd, host })));
+        self.ask(
+            slot,
+            ClaimCommand::Request(Box::new(ClaimRequest { job, lease, schedd, host, preempts: Vec::new() })),
+        );
     }
 
     pub(crate) fn wait(&mut self, seconds: u64) {

@@ -8,6 +8,8 @@ mod bad_input;
 #[cfg(feature = "cli")]
 mod classad_eval;
 #[cfg(feature = "cli")]
+mod completion;
+#[cfg(feature = "cli")]
 mod config_val;
 #[cfg(feature = "cli")]
 mod control;
@@ -15,6 +17,7 @@ mod control;
 mod cron;
 mod cron_faults;
 mod doctor;
+mod drain;
 #[cfg(feature = "cli")]
 mod event_schema;
 #[cfg(feature = "cli")]
@@ -29,10 +32,17 @@ mod hook_test_record;
 mod hooks;
 #[cfg(feature = "cli")]
 mod interrupted;
+#[cfg(feature = "cli")]
+mod json_schema;
 mod machine;
+#[cfg(feature = "cli")]
+mod many_ads;
 mod place;
 #[cfg(feature = "cli")]
 mod point;
+mod policies;
+#[cfg(feature = "cli")]
+mod power;
 #[cfg(feature = "cli")]
 #[path = "../oracle/random.rs"]
 mod random;
@@ -52,6 +62,8 @@ mod router_tools;
 mod sandbox;
 #[cfg(feature = "cli")]
 mod simulate;
+mod simulate_asked;
+mod simulate_books;
 #[cfg(feature = "cli")]
 mod slot_ads;
 mod slot_claims;
@@ -68,14 +80,25 @@ mod slot_usage;
 #[cfg(feature = "cli")]
 mod standard_output;
 mod starter;
+mod starter_attacks;
 mod starter_containers;
+mod starter_control;
+mod starter_disk;
+mod starter_docker_socket;
 mod starter_dry_run;
+mod starter_ends;
 mod starter_engine;
 mod starter_exceptions;
 mod starter_files;
+mod starter_interactive;
+mod starter_isolation;
+mod starter_java;
 mod starter_left;
 mod starter_limits;
+mod starter_logs;
 mod starter_machine;
+mod starter_queue;
+mod starter_stages;
 mod starter_transfer;
 mod starter_worst;
 #[cfg(feature = "cli")]

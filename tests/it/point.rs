@@ -147,7 +147,9 @@ impl Point {
     /// What has been told so far.
     pub(crate) fn events(&self) -> Vec<Value> {
         let text = std::fs::read_to_string(self.path("events")).unwrap_or_default();
-        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+        // What stands behind the last newline is being written.
+        let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
+        whole.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
     /// Waits until an event with these keys and values has been told.

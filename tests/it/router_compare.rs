@@ -553,6 +553,51 @@ fn lint_lists_what_is_wrong_with_all_transforms_whatever_one_of_them_is() {
     assert!(out.contains("[scope]") && out.contains("SETT"), "{out}");
 }
 
+#[test]
+fn routes_of_the_old_syntax_alone_are_sent_to_convert() {
+    let text = "JOB_ROUTER_ENTRIES = [ name = \"a\"; TargetUniverse = 5; ]\n";
+    let (status, _, said) = called(&["lint", "--no-env", "--config-file", "old"], &[("old", text)]);
+    assert_eq!(status, 2, "{said}");
+    assert!(said.contains("JOB_ROUTER_ENTRIES has routes of the old syntax"), "{said}");
+    assert!(said.contains("hint: write them anew with htc-router-translate convert"), "{said}");
+}
+
+/// Two routers of many routes with many clauses, which differ where no job can tell: what they have in common is not tried, and that
+/// is said.
+#[test]
+fn what_large_routers_have_in_common_is_not_tried_over_and_over() {
+    let clause = |route: usize, at: usize| match at % 3 {
+        0 => format!("Memory_{at} > {}", 1000 + route * 10 + at),
+        1 => format!("regexp(\"^u{route}_[a-z]+\", Owner_{at})"),
+        _ => format!("Group_{at} == \"g{route}\""),
+    };
+    let router = |more: &str| {
+        let names: Vec<String> = (0..50).map(|route| format!("R{route}")).collect();
+        let routes = names.iter().enumerate().map(|(route, name)| {
+            let clauses: Vec<String> = (0..20).map(|at| clause(route, at)).collect();
+            let more = if route == 49 { more } else { "" };
+            format!(
+                "JOB_ROUTER_ROUTE_{name} @=r\nUNIVERSE VANILLA\nREQUIREMENTS {}\n{more}@r\n",
+                clauses.join(" && ")
+            )
+        });
+        format!("JOB_ROUTER_ROUTE_NAMES = {}\n{}", names.join(" "), routes.collect::<String>())
+    };
+    let (plain, more) = (router(""), router("Unused = 1\n"));
+    let (status, said) = compared(&plain, &more);
+    assert_eq!(status, 0, "{said}");
+    assert!(
+        said.contains(
+            "every condition was made true and false but 49 that both have, which lead to the same in both"
+        ),
+        "{said}"
+    );
+    // One constant of the last of them is found.
+    let (status, said) = compared(&plain, &more.replacen("Memory_0 > 1490", "Memory_0 > 1491", 1));
+    assert_eq!(status, 1, "{said}");
+    assert!(said.contains("Memory_0 = 1491\n"), "{said}");
+}
+
 /// The value of an attribute of an old route.
 fn old_value(random: &mut Random) -> String {
     const VALUES: [&str; 16] = [

@@ -496,7 +496,7 @@ fn what_is_no_history_is_unreadable_and_counts_are_made_of_what_is_one() {
         (output.status.code().unwrap_or(-1), String::from_utf8_lossy(&output.stderr).into_owned())
     };
     let (code, told) = simulate("s.toml");
-    assert!(code == 3 && told.contains("fail is 101, at most 100 can be played"), "{told}");
+    assert!(code == 3 && told.contains("'fail' is 101: of a hundred copies at most 100 can fail"), "{told}");
     let (code, told) = simulate("/dev/zero");
     assert!(code == 3 && told.contains("cannot read '/dev/zero'"), "{told}");
 }

@@ -10,7 +10,7 @@ use htc_hooks::hook::HookType;
 use htc_hooks::job::JobId;
 use htc_hooks::os::RealWorld;
 use htc_hooks::process::Exit;
-use htc_hooks::quirks::Quirks;
+use htc_hooks::quirks::{Quirk, Quirks};
 use htc_hooks::router::{
     Action, CopyError, Event, HookAnswer, HookResult, Knobs, Queue, RouteTable, Router, Surroundings,
     YieldError, hook_verdict,
@@ -221,4 +221,57 @@ fn the_cleanup_hook_reads_what_the_submission_has_made_of_the_copy() {
     );
     assert_eq!(text(&told, "HoldReason"), Some("Spooling input data files".into()));
     assert_eq!(text(&told, "User"), Some("ana@here".into()));
+}
+
+/// Whether a step tells of a quirk.
+fn tells(actions: &[Action], quirk: Quirk) -> bool {
+    actions.iter().any(|action| matches!(action, Action::Quirk(SOURCE, told) if *told == quirk))
+}
+
+#[test]
+fn a_silent_translate_hook_ends_the_routing_where_25_14_calls_it_for_ever() {
+    let mut machine = Machine::new("  SET Edited true\n", &["TRANSLATE_JOB"]);
+    machine.poll();
+    machine.step(Event::Claimed(SOURCE, Ok(())));
+    assert!(!tells(&machine.ended(HookType::TranslateJob, ""), Quirk::TranslateSilenceLoops));
+    assert!(matches!(machine.poll()[..], [Action::Hook { hook: HookType::TranslateJob, .. }]));
+    assert!(tells(&machine.ended(HookType::TranslateJob, ""), Quirk::TranslateSilenceLoops));
+    assert!(matches!(machine.poll()[..], [Action::Yield(SOURCE, false)]), "{:?}", machine.log);
+}
+
+#[test]
+fn an_answer_without_a_universe_gives_the_job_back_where_25_14_aborts() {
+    let mut machine = Machine::new("  SET Edited true\n", &["TRANSLATE_JOB"]);
+    machine.poll();
+    machine.step(Event::Claimed(SOURCE, Ok(())));
+    let actions = machine.ended(HookType::TranslateJob, "A = 1\n");
+    assert!(tells(&actions, Quirk::RouterAbortsNoUniverse), "{actions:?}");
+    assert!(matches!(machine.poll()[..], [Action::Yield(SOURCE, false)]), "{:?}", machine.log);
+}
+
+#[test]
+fn a_cleanup_hook_that_keeps_failing_lets_its_job_go_where_25_14_calls_it_for_ever() {
+    let mut machine = Machine::new("  EditJobInPlace = true\n  SET Edited true\n", &["JOB_CLEANUP"]);
+    machine.poll();
+    machine.without(HookType::TranslateJob);
+    cleanup(&machine.step(Event::Edited(SOURCE, Ok(()))));
+    let failed = || HookResult::Failed("cannot be called".to_owned());
+    for _ in 0..4 {
+        let actions = machine.step(Event::Hook(SOURCE, HookType::JobCleanup, failed()));
+        assert!(!tells(&actions, Quirk::CleanupFailureKeepsJob));
+        assert!(matches!(machine.poll()[..], [Action::Hook { hook: HookType::JobCleanup, .. }]));
+    }
+    let actions = machine.step(Event::Hook(SOURCE, HookType::JobCleanup, failed()));
+    assert!(tells(&actions, Quirk::CleanupFailureKeepsJob), "{:?}", machine.log);
+    assert!(machine.router.is_idle());
+}
+
+#[test]
+fn a_source_that_is_removed_before_its_copy_is_made_is_let_go() {
+    let mut machine = Machine::new("  SET Edited true\n", &["TRANSLATE_JOB"]);
+    machine.poll();
+    machine.jobs.0.get_mut(&SOURCE).unwrap().set("JobStatus", 3);
+    let actions = machine.step(Event::Claimed(SOURCE, Ok(())));
+    assert!(tells(&actions, Quirk::SourceRemovalUnseen), "{actions:?}");
+    assert!(matches!(actions[..], [_, Action::Yield(SOURCE, false)]), "{actions:?}");
 }

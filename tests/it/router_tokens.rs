@@ -77,8 +77,8 @@ fn tokens_are_made_for_the_copies_they_are_sent_with() {
 }
 
 #[test]
-fn the_copy_of_a_proxy_is_left_behind_only_as_a_quirk() {
-    for (quirks, left) in [("none", false), ("reference", true)] {
+fn no_copy_of_a_proxy_is_left_behind_and_what_25_14_does_is_told() {
+    for (quirks, told_of) in [("none", false), ("reference", true)] {
         let place = Place::new();
         let proxy = place.file("proxy");
         fs::write(&proxy, "p").unwrap();
@@ -93,7 +93,8 @@ fn the_copy_of_a_proxy_is_left_behind_only_as_a_quirk() {
         fs::write(place.file("queue/1.0.ad"), JOB.replace("ana", owner)).unwrap();
         let (_, told) = place.run("queue", &["--once", "--quirks", quirks]);
         assert!(told.contains("unknown IDTOKEN nobodys"), "{told}");
-        assert_eq!(place.file("proxy.1.0").exists(), left, "{quirks}: {told}");
+        assert_eq!(told.contains("(proxy-copy-left)"), told_of, "{quirks}: {told}");
+        assert!(!place.file("proxy.1.0").exists(), "{told}");
         assert!(place.read("queue/1.0.ad").contains("Managed = \"Schedd\"\n"), "{told}");
     }
 }

@@ -519,6 +519,20 @@ fn lint_of_a_configuration_looks_at_all_its_routes_and_transforms() {
 }
 
 #[test]
+fn what_lint_finds_too_often_is_counted_and_what_is_rare_beside_it_is_shown() {
+    let place = tempfile::tempdir().unwrap();
+    let bad: String = (0..1000).map(|line| format!("bad line {line}\n")).collect();
+    fs::write(place.path().join("rules"), format!("{bad}SET T foo(1)\nTRANSFORM\n")).unwrap();
+    let program = env!("CARGO_BIN_EXE_htc-router-translate");
+    let (status, out) = call(program, "htc-router-translate", &["lint", "rules"], place.path());
+    assert_eq!((status, out.matches("[command]\n    bad").count()), (1, 100), "{out}");
+    assert!(out.contains("rules:1001:7: warning: there is no function foo"), "{out}");
+    assert!(out.contains("\nrules: 900 more like these [command]; --json has them\n"), "{out}");
+    let (_, all) = call(program, "htc-router-translate", &["lint", "--jsonl", "rules"], place.path());
+    assert_eq!(all.matches("\"command\"").count(), 1000);
+}
+
+#[test]
 fn lint_sees_what_expressions_say_and_do_not_mean() {
     let place = tempfile::tempdir().unwrap();
     let rules = "REQUIREMENTS Owner == 'ana' && regexpp(\"a\", Owner)\nSET T Owner == 'bob'\nEVALSET W foo(1)\n\

@@ -45,6 +45,13 @@ fn a_scenario_that_means_nothing_is_told_with_its_place() {
             "until = 10\n[[event]]\nat = 2\ncommand = \"reconfig\"\n",
             "'reconfig' means nothing here; for reconfig give 'knobs'",
         ),
+        (
+            "until = 10\n[[event]]\nat = 1\nmachines = \"b*\"\ncommand = \"drain\"\n",
+            "[[event]]: no machine is called 'b*'",
+        ),
+        ("until = 10\n[[machine]]\nname = \"a\"\n[[machine]]\nname = \"a\"\n", "two machines are called 'a'"),
+        ("until = 10\n[[machine]]\ncount = 0\n", "'count' is 0"),
+        ("until = 10\n[[jobs]]\ncount = 4000000000\n", "at most 50000000 can be played"),
         ("until = \"soon\"\n", "1:9"),
         ("[[job]]\n", "missing field"),
     ] {
@@ -200,10 +207,10 @@ fn a_claim_with_a_lease_that_nobody_renews_outlives_a_long_job() {
     assert_eq!(lines_with(&lines, "lease is over"), 0, "{lines:#?}");
 }
 
-/// 25.14 thinks of it when it looks at a drained slot the next time (recorded: a second after the drain was complete).
+/// It is thought of when a drained slot is looked at the next time (recorded: a second after the drain was complete).
 #[test]
-fn a_drain_that_resumes_does_so_at_the_next_look_in_the_reference() {
-    for (quirks, at_once) in [("reference", false), ("none", true)] {
+fn a_drain_that_resumes_does_so_within_a_second_of_its_end() {
+    for quirks in ["reference", "none"] {
         let scenario = "until = 60\n[knobs]\nFetchWorkDelay = \"300\"\nUPDATE_INTERVAL = \"7\"\n\
                         [[event]]\nat = 10\ncommand = \"drain\"\nresume = true\n";
         let lines = on_four_slots(&["--quirks", quirks], scenario);
@@ -212,7 +219,8 @@ fn a_drain_that_resumes_does_so_at_the_next_look_in_the_reference() {
             let line = line.unwrap_or_else(|| panic!("{quirks}: no {what}: {lines:#?}"));
             line.split_whitespace().next().unwrap().parse().unwrap()
         };
-        assert_eq!(time("no longer draining") < 10.5, at_once, "{quirks}: {lines:#?}");
+        let late = time("no longer draining") - time("draining is complete");
+        assert!((0.0..=1.0).contains(&late), "{quirks}: {lines:#?}");
     }
 }
 
@@ -270,24 +278,28 @@ fn times_that_are_none_are_refused_with_their_place() {
     }
 }
 
-/// The state lines of a scenario, looked at slot by slot in every poll or only where something has changed.
-fn states(config: &Path, scenario: &Path, every_poll: bool) -> Vec<String> {
+/// What a scenario is played for, looked at slot by slot in every poll or only where something has changed.
+fn played(config: &Path, scenario: &Path, words: &[&str]) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_htc-slot-run"));
-    command
-        .args(["simulate", "--no-env", "--config-file"])
-        .args([config, scenario])
-        .arg("--events")
-        .env_clear();
-    if every_poll {
-        command.arg("--every-poll");
-    }
+    command.args(["simulate", "--no-env", "--config-file"]).args([config, scenario]).args(words).env_clear();
     let output = command.output().unwrap();
     assert!(output.status.success(), "{output:?}");
-    let text = String::from_utf8(output.stdout).unwrap();
-    text.lines()
-        .filter(|line| line.contains(": state ") || line.contains(": job "))
-        .map(str::to_owned)
-        .collect()
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// The states and jobs of the event stream; which of two hooks of one moment is told first is no matter.
+fn events(config: &Path, scenario: &Path, more: &[&str]) -> Vec<String> {
+    let text = played(config, scenario, &[&["--events"], more].concat());
+    let is_course = |line: &&str| line.contains(": state ") || line.contains(": job ");
+    text.lines().filter(is_course).map(str::to_owned).collect()
+}
+
+/// The summary and the picture, without anybody who is told of events: fetches in vain are counted only.
+fn counted(config: &Path, scenario: &Path, more: &[&str]) -> (serde_json::Value, String) {
+    let picture = scenario.with_extension("svg");
+    let words = ["--json", "--svg", picture.to_str().unwrap()];
+    let summary = played(config, scenario, &[&words, more].concat());
+    (serde_json::from_str(&summary).unwrap(), std::fs::read_to_string(picture).unwrap())
 }
 
 /// Numbers below `below`, the same for the same seed.
@@ -361,13 +373,15 @@ fn made_up(seed: u64) -> String {
         if partitionable == "True" { "100%" } else { "33%" },
     );
     text += &format!(
-        "[[jobs]]\ncount = 30\nwithin = '3h'\nruns = 'exponential 12m'\nleaves = {}\nmemory = [2, 4]\ncpus = 1\n\
+        "[[jobs]]\ncount = {}\nwithin = '3h'\nruns = 'exponential 12m'\nleaves = {}\nmemory = [2, 4]\ncpus = 1\n\
          disk = 1\nad = '''\nMaxJobRetirementTime = {}\n'''\n",
+        pick(&["0", "3", "30", "30", "60"]),
         pick(&["0", "20", "500"]),
         pick(&["50", "TARGET.Cpus * 100", "9999"]),
     );
     if pick(&["0", "1"]) == "0" {
-        text += "[[keyboard]]\nbusy = 'exponential 5m'\naway = 'exponential 20m'\n";
+        let hours = pick(&["", "hours = '00:30-01:30'\n", "hours = '01:00-03:17'\ndays = 'Mon-Wed'\n"]);
+        text += &format!("[[keyboard]]\n{hours}busy = 'exponential 5m'\naway = 'exponential 20m'\n");
     }
     if pick(&["0", "1", "2"]) == "0" {
         text += "[[load]]\nbusy = 'exponential 5m'\naway = 'exponential 20m'\nload = 0.7\n";
@@ -376,6 +390,21 @@ fn made_up(seed: u64) -> String {
         if pick(&["0", "1", "2"]) == "0" {
             let at = pick(&["31m", "1h", "2h", "3h17s", "100m"]);
             text += &format!("[[event]]\nat = '{at}'\ncommand = '{command}'\n");
+        }
+    }
+    for done in [
+        "load = 0.9",
+        "load = 0",
+        "idle = '20m'",
+        "cron = 'NodeIsHealthy = false'",
+        "knobs = { START = 'KeyboardIdle > 600' }",
+        "knobs = { POLLING_INTERVAL = '11', FetchWorkDelay = '45' }",
+        "knobs = { UPDATE_INTERVAL = '77' }",
+        "command = 'drain'\nresume = true",
+    ] {
+        if pick(&["0", "1", "2", "3", "4"]) == "0" {
+            let at = pick(&["5m", "47m3s", "90m", "2h41s", "3h"]);
+            text += &format!("[[event]]\nat = '{at}'\n{done}\n");
         }
     }
     text
@@ -387,13 +416,14 @@ fn looking_only_where_something_has_changed_changes_nothing() {
     let home = tempfile::tempdir().unwrap();
     let config = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/slot/plain.conf");
     let seeds = std::env::var("SIMULATE_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(12u64);
+    let first = std::env::var("SIMULATE_FIRST").ok().and_then(|text| text.parse().ok()).unwrap_or(0u64);
     let mut changes = 0;
-    for seed in 0..seeds {
+    for seed in first..first + seeds {
         let scenario = made_up(seed);
         let path = home.path().join(format!("{seed}.toml"));
         std::fs::write(&path, &scenario).unwrap();
-        let lazy = states(&config, &path, false);
-        let naive = states(&config, &path, true);
+        let every_poll = ["--every-poll"];
+        let (lazy, naive) = (events(&config, &path, &[]), events(&config, &path, &every_poll));
         changes += naive.len();
         if let Some(at) = (0..naive.len().max(lazy.len())).find(|at| naive.get(*at) != lazy.get(*at)) {
             let near = |lines: &[String]| {
@@ -405,25 +435,10 @@ fn looking_only_where_something_has_changed_changes_nothing() {
                 near(&lazy)
             );
         }
+        let (summary, picture) = counted(&config, &path, &[]);
+        let (made, drawn) = counted(&config, &path, &every_poll);
+        assert_eq!(summary, made, "seed {seed}: what was counted and what was made:\n{scenario}");
+        assert!(picture == drawn, "seed {seed}: another timeline:\n{scenario}");
     }
     assert!(changes > 500, "{changes}");
-}
-
-/// The policies of `examples/policies`, each with the course that its slots take.
-#[test]
-fn every_policy_of_the_examples_takes_its_course() {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/policies");
-    let mut policies = 0;
-    for entry in std::fs::read_dir(&directory).unwrap() {
-        let path = entry.unwrap().path();
-        if path.extension().is_none_or(|extension| extension != "toml") {
-            continue;
-        }
-        policies += 1;
-        let ours = states(&path.with_extension("conf"), &path, false);
-        let wanted = std::fs::read_to_string(path.with_extension("out")).unwrap();
-        assert_eq!(ours, wanted.lines().collect::<Vec<_>>(), "{}", path.display());
-        assert!(ours.len() > 5, "{}", path.display());
-    }
-    assert!(policies >= 8);
 }

@@ -164,7 +164,12 @@ fn a_laptop_with_use_feature_gpus_has_none_and_says_so_in_one_line() {
     assert_eq!(run.status, Some(0), "{}", run.stderr);
     let lines: Vec<&str> = run.stderr.lines().filter(|line| line.contains("condor_gpu_discovery")).collect();
     assert_eq!(lines.len(), 1, "{}", run.stderr);
-    assert!(lines[0].contains("the slots have no GPUs (--gpus FILE gives them some)"), "{}", lines[0]);
+    assert!(
+        lines[0].contains("MACHINE_RESOURCE_INVENTORY_GPUs: ")
+            && lines[0].contains("--gpus FILE gives them some"),
+        "{}",
+        lines[0]
+    );
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! Runners and starters killed at any moment, under the contract of queues: each job is done once, or was handed out by a call whose
-//! end nobody saw. `KILL_TRIALS=1000 cargo test --test it slot_killed` is a command of its own.
+//! end nobody saw. There are 25 trials in each run of the tests; `KILL_TRIALS=1000 cargo test --test it slot_killed` is a command of its own.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -30,7 +30,7 @@ fn queue(jobs: usize) -> Point {
         .hook("fetch", &fetch)
         .hook("evict", &format!("#!/bin/sh\n{id}{back}"))
         .hook("exit", &exit)
-        .hook("reply", "#!/bin/sh\ncat > /dev/null\n")
+        .hook("reply", &format!("#!/bin/sh\n{id}[ \"$1\" = reject ] || exit 0\n{back}"))
         .knob(&format!("STARTER = {}", env!("CARGO_BIN_EXE_htc-starter-run")))
         .knob("NUM_CPUS = 4")
         .knob("NUM_SLOTS_TYPE_1 = 2")
@@ -73,12 +73,7 @@ fn names(directory: &Path) -> Vec<String> {
 
 #[test]
 fn whoever_is_killed_each_job_is_done_once_or_was_handed_out_by_a_call_whose_end_nobody_saw() {
-    // A command of its own: at times a scratch directory stays, or a job whose fetch had ended is not told of.
-    let Ok(trials) = std::env::var("KILL_TRIALS") else {
-        println!("skipped: kill trials, which KILL_TRIALS=25 runs");
-        return;
-    };
-    let trials: u64 = trials.parse().unwrap();
+    let trials: u64 = std::env::var("KILL_TRIALS").map_or(25, |trials| trials.parse().unwrap());
     let jobs = usize::try_from(trials).unwrap() * 2;
     let point = queue(jobs);
     let mut unseen = 0;
@@ -103,7 +98,9 @@ fn whoever_is_killed_each_job_is_done_once_or_was_handed_out_by_a_call_whose_end
             child.kill().unwrap();
         }
         let run = point.end(child);
-        unseen += run.stderr.matches("FETCH_WORK began in a run that was killed").count();
+        for call in ["FETCH_WORK", "REPLY_FETCH reject", "EVICT_CLAIM"] {
+            unseen += run.stderr.matches(&format!("{call} began in a run that was killed")).count();
+        }
         told += &run.stderr;
         if trial == trials {
             assert_eq!(run.status, Some(0), "{told}");
@@ -122,6 +119,53 @@ fn whoever_is_killed_each_job_is_done_once_or_was_handed_out_by_a_call_whose_end
     assert_eq!(names(&point.path("execute")), Vec::<String>::new(), "{told}");
     let kept = names(&point.path("log/htc-slot-run"));
     assert!(!kept.contains(&"control".to_owned()), "{kept:?}");
+}
+
+#[test]
+fn all_jobs_of_a_partitionable_slot_go_back_when_the_runner_is_killed() {
+    let mut point = Point::new()
+        .knob("SLOT_TYPE_1_PARTITIONABLE = True")
+        // A dynamic slot would ask for the second job, and refuse it.
+        .hook(
+            "fetch",
+            "#!/bin/sh\ncase $(cat) in *'DynamicSlot = true'*) exit 0;; esac\nfor file in \"$HOME\"/queue/*; do\n  \
+             [ -e \"$file\" ] || exit 0\n  mv \"$file\" \"$HOME/taken/\"\n  exec cat \"$HOME/taken/${file##*/}\"\ndone\n",
+        )
+        .hook("starter", "#!/bin/sh\ncat > /dev/null\nexec sleep 1000\n")
+        .arguments([]);
+    for id in ["1", "2"] {
+        let ad = format!(
+            "ClusterId = {id}\nProcId = 0\nCmd = \"/bin/true\"\nOwner = \"nobody\"\nRequestCpus = 1\nRequestMemory = 1\n\
+             RequestDisk = 1\n"
+        );
+        point = point.job(id, &ad);
+    }
+    let mut child = point.start();
+    for slot in ["slot1_1", "slot1_2"] {
+        point.wait_for(&mut child, &[("event", "state"), ("slot", slot), ("activity", "Busy")]);
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let point = point.arguments(["--once"]);
+    let run = point.run();
+    for id in ["1", "2"] {
+        let ad = format!("ClusterId = {id}\n");
+        let evicted = point.told("evict");
+        assert_eq!(evicted.iter().filter(|text| text.contains(&ad)).count(), 1, "{id}: {}", run.stderr);
+    }
+}
+
+/// 25.14 tells nobody: the claim takes its next job, and the one before is forgotten.
+#[test]
+fn a_job_whose_starter_was_killed_goes_back_before_its_claim_takes_the_next() {
+    let job = |id: &str| format!("ClusterId = {id}\nProcId = 0\nCmd = \"/bin/true\"\nOwner = \"nobody\"\n");
+    let starter = "#!/bin/sh\ncat > \"$HOME/job\"\ngrep -q 'ClusterId = 1$' \"$HOME/job\" && kill -9 $$\ncat \"$HOME/job\"\n\
+                   echo 'ExitBySignal = false'\necho 'ExitCode = 0'\n";
+    let point = Point::new().job("1", &job("1")).job("2", &job("2")).hook("starter", starter);
+    let run = point.run();
+    let evicted = point.told("evict");
+    assert_eq!(evicted.iter().filter(|text| text.contains("ClusterId = 1\n")).count(), 1, "{}", run.stderr);
+    assert_eq!(run.count(&[("event", "job"), ("job", "2.0"), ("verdict", "succeeded")]), 1, "{}", run.stderr);
 }
 
 #[test]

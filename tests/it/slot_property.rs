@@ -149,6 +149,10 @@ impl Driver {
                     },
                     Action::KillHook(_)
                     | Action::RunBenchmarks
+                    | Action::Accept { .. }
+                    | Action::Reconfigure
+                    | Action::Sleep { .. }
+                    | Action::GiveUp(_)
                     | Action::Tell(_)
                     | Action::Finished { .. } => {}
                 }
@@ -213,6 +217,7 @@ impl Driver {
                         lease: 60,
                         schedd: "schedd".into(),
                         host: "host".into(),
+                        preempts: (size % 5 == 0).then(|| "slot1_1".to_owned()).into_iter().collect(),
                     })),
                     3 => ClaimCommand::Activate(Box::new(sized(size))),
                     4 => ClaimCommand::Alive,
@@ -256,9 +261,9 @@ impl Driver {
             }
             Thing::Drain(speed) => {
                 let speed = [DrainSpeed::Graceful, DrainSpeed::Quick, DrainSpeed::Fast][usize::from(speed)];
-                self.step(Event::Drain(DrainRequest { speed, reason: "test".into(), resume: false }));
+                self.step(Event::Drain(Box::new(DrainRequest::new(speed, "test"))));
             }
-            Thing::Cancel => self.step(Event::CancelDrain),
+            Thing::Cancel => self.step(Event::CancelDrain { id: None }),
             Thing::Benchmarked => self.step(Event::BenchmarksEnded),
         }
     }

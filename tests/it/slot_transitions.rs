@@ -66,8 +66,8 @@ fn vacate(machine: &mut Machine, fast: bool) {
 }
 
 fn drain(machine: &mut Machine) {
-    let request = DrainRequest { speed: DrainSpeed::Graceful, reason: "test".into(), resume: false };
-    machine.step(Event::Drain(request));
+    let request = DrainRequest::new(DrainSpeed::Graceful, "test");
+    machine.step(Event::Drain(Box::new(request)));
 }
 
 /// A slot whose backfill client runs. Where it cannot run at all there is none.
@@ -252,7 +252,7 @@ fn transition_19_a_drain_that_is_cancelled_leaves_the_job_alone() {
         let mut machine = busy(quirks);
         drain(&mut machine);
         assert_eq!(machine.went(), "Claimed/Retiring");
-        machine.step(Event::CancelDrain);
+        machine.step(Event::CancelDrain { id: None });
         machine.wait(2);
         assert_eq!(machine.went(), "Claimed/Busy");
     }
@@ -384,7 +384,7 @@ fn transitions_33_and_34_all_slots_are_drained_and_resume() {
         let mut machine = machine(quirks);
         drain(&mut machine);
         assert_eq!(machine.went(), "Drained/Retiring Drained/Idle");
-        machine.step(Event::CancelDrain);
+        machine.step(Event::CancelDrain { id: None });
         assert_eq!(machine.went(), "Owner/Idle Unclaimed/Idle");
     }
 }
@@ -399,7 +399,7 @@ fn transition_35_a_drain_is_cancelled_while_another_slot_still_retires() {
         machine.went();
         drain(&mut machine);
         assert_eq!(machine.went(), "Claimed/Retiring Drained/Retiring");
-        machine.step(Event::CancelDrain);
+        machine.step(Event::CancelDrain { id: None });
         let went = machine.went();
         assert!(went.contains("Claimed/Busy") && went.ends_with("Unclaimed/Idle"), "{quirks:?}: {went}");
     }
@@ -460,6 +460,38 @@ fn startd_noclaim_shutdown_ends_a_machine_that_nobody_claims() {
 }
 
 /// The same live: a program measures, then a client runs until everything ends.
+/// Transitions 1 and 2 by a desktop's console: the access times of CONSOLE_DEVICES, and STARTD_NOCLAIM_SHUTDOWN when nobody comes.
+#[test]
+fn a_desktop_s_slot_is_its_owner_s_while_he_types_live() {
+    let point = Point::new()
+        .knob("SLOTS_CONNECTED_TO_CONSOLE = 1")
+        .knob("IS_OWNER = ConsoleIdle < 1000")
+        .knob("START = ConsoleIdle >= 1000")
+        .knob("POLLING_INTERVAL = 1")
+        .knob("UPDATE_INTERVAL = 1")
+        .knob("FetchWorkDelay = 300")
+        .knob("STARTD_NOCLAIM_SHUTDOWN = 4");
+    let device = point.path("mouse");
+    let typed = |seconds: u64| {
+        let at = std::time::SystemTime::now() - std::time::Duration::from_secs(seconds);
+        let file = std::fs::File::create(&device).unwrap();
+        file.set_times(std::fs::FileTimes::new().set_accessed(at)).unwrap();
+    };
+    typed(10);
+    let control = point.path("control").display().to_string();
+    let point =
+        point.knob(&format!("CONSOLE_DEVICES = ..{}", device.display())).arguments(["--control", &control]);
+    let mut child = point.start();
+    point.wait_for(&mut child, &[("event", "start")]);
+    typed(5000);
+    point.wait_for(&mut child, &[("event", "state"), ("state", "Unclaimed")]);
+    typed(1);
+    point.wait_for(&mut child, &[("event", "state"), ("state", "Owner")]);
+    let run = point.end(child);
+    assert!(run.stderr.contains("STARTD_NOCLAIM_SHUTDOWN"), "{}", run.stderr);
+    assert_eq!(run.states("slot1"), "Unclaimed/Idle Owner/Idle", "{}", run.stderr);
+}
+
 #[test]
 fn benchmarks_and_a_backfill_client_run_live() {
     let point = Point::new()

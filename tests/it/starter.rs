@@ -155,12 +155,21 @@ fn after_sighup_the_references_hooks_start_in_the_log_directory() {
 }
 
 #[test]
-fn an_exit_hook_that_cannot_be_executed_keeps_nobody() {
-    let place = Place::new().hook("JOB_EXIT", "");
-    write_executable(&place.path("hooks/JOB_EXIT"), b"#!/no/such/interpreter\n");
-    let ran = place.run("Cmd = \"/bin/true\"");
-    assert_eq!(ran.status, 0, "{}", ran.told);
-    assert!(ran.told.contains("exit-hook-unspawnable-hangs"), "{}", ran.told);
+fn what_keeps_the_starter_of_25_14_for_ever_keeps_nobody_here() {
+    for quirks in ["none", "reference"] {
+        let ended = |place: Place, ad: &str, quirk: &str| {
+            let ran = place.option(&["--quirks", quirks]).run(ad);
+            assert!(ran.told.contains(quirk), "{quirks}: {}", ran.told);
+            ran
+        };
+        let place = Place::new().hook("JOB_EXIT", "");
+        write_executable(&place.path("hooks/JOB_EXIT"), b"#!/no/such/interpreter\n");
+        assert_eq!(ended(place, "Cmd = \"/bin/true\"", "exit-hook-unspawnable-hangs").status, 0);
+        let again = "Cmd = \"/bin/true\"\nWantFTOnCheckpoint = true";
+        assert_eq!(ended(Place::new(), again, "checkpoint-exit-loops").status, 0);
+        let trapped = ended(Place::new(), &shell("kill -TRAP $$"), "sigtrap-hangs");
+        assert!(trapped.has("ExitSignal = 5"), "{quirks}: {}", trapped.ad);
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Jobs in containers, with doubles of docker and singularity that note every call and play as they are told.
 
 use std::fs;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 
 use nix::sys::signal::Signal;
 
@@ -203,6 +203,54 @@ fn requests_reach_the_container_by_the_words_of_docker() {
     assert!(ran.has("ExitCode = 5"), "{}", ran.ad);
 }
 
+/// A double of docker that answers one word otherwise, and says so through the pipe.
+fn with_docker_that(place: &Place, word: &str, pipe: &std::path::Path, then: &str) {
+    let told = format!(
+        "{word}) echo \"docker {word}\" >> $calls; echo {word} > {}; {then} ;;\nimages) ",
+        pipe.display()
+    );
+    double(place, "docker", &DOCKER.replacen("images) ", &told, 1));
+}
+
+#[test]
+fn a_container_that_docker_does_not_pause_goes_on_and_that_is_told() {
+    let place = with_docker();
+    let pipe = place.pipe();
+    let job = format!("trap 'exit 5' TERM; echo ready > {}; while :; do sleep 0.05; done\n", pipe.display());
+    fs::write(place.path("state/job"), job).unwrap();
+    with_docker_that(&place, "pause", &pipe, "exit 1");
+    let mut child = place.start(IMAGE);
+    assert_eq!(heard(&pipe), "ready\n");
+    send(&child, Signal::SIGTSTP);
+    assert_eq!(heard(&pipe), "pause\n");
+    // Its answer comes after that.
+    let mut told = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    assert!(told.any(|line| line.contains("docker does not pause the container: the job goes on")));
+    send(&child, Signal::SIGTERM);
+    let rest: Vec<String> = told.collect();
+    let ran = place.finish(child);
+    assert!(ran.calls.contains("docker pause\n") && ran.calls.contains("docker kill 15\n"), "{}", ran.calls);
+    assert!(!ran.calls.contains("docker unpause"), "{}", ran.calls);
+    assert!(ran.has("ExitCode = 5"), "{}{rest:?}", ran.ad);
+}
+
+#[test]
+fn a_second_request_ends_what_stands_for_a_container_that_stays() {
+    let place = with_docker();
+    let pipe = place.pipe();
+    let job = format!("echo ready > {}; exec sleep 600\n", pipe.display());
+    fs::write(place.path("state/job"), job).unwrap();
+    with_docker_that(&place, "kill", &pipe, "exit 0");
+    let child = place.start(IMAGE);
+    assert_eq!(heard(&pipe), "ready\n");
+    send(&child, Signal::SIGQUIT);
+    assert_eq!(heard(&pipe), "kill\n");
+    send(&child, Signal::SIGQUIT);
+    let ran = place.finish(child);
+    assert!(ran.calls.ends_with("exit evict\ndocker state\ndocker rm\n"), "{}{}", ran.calls, ran.told);
+    assert!(ran.left.is_empty(), "{:?}", ran.left);
+}
+
 #[test]
 fn a_job_that_is_to_end_while_its_image_is_pulled_is_not_started() {
     let place = with_docker();
@@ -290,7 +338,7 @@ fn a_runtime_that_is_not_there_is_told_and_the_job_is_not_run_outside_of_it() {
             "X = 1",
             "SINGULARITY_JOB = true\nSINGULARITY = /no/such/singularity\nSINGULARITY_IMAGE_EXPR = \"/x\"",
         ),
-        ("JobUniverse = 10", ""),
+        ("JobUniverse = 10", "JAVA ="),
         ("ToolDaemonCmd = \"/bin/true\"", ""),
     ] {
         let place = Place::new().noting().knob(knobs);
@@ -320,21 +368,6 @@ fn a_configuration_that_wants_no_container_for_this_job_runs_it() {
 }
 
 #[test]
-fn isolation_that_this_version_does_not_do_is_told_and_the_job_runs() {
-    let place = Place::new().noting().knob("USE_PID_NAMESPACES = true\nNO_JOB_NETWORKING = false");
-    let ran = place.run(&shell("echo job >> calls"));
-    assert_eq!((ran.status, ran.calls.as_str()), (0, "prepare\njob\nexit exit\n"), "{}", ran.told);
-    assert!(
-        ran.told.contains(
-            "USE_PID_NAMESPACES is not done here: the starter of a pool would run each job in a PID namespace"
-        ),
-        "{}",
-        ran.told
-    );
-    assert!(!ran.told.contains("NO_JOB_NETWORKING"), "{}", ran.told);
-}
-
-#[test]
 fn what_a_job_asks_of_a_shadow_is_told_and_the_job_runs() {
     let place = Place::new().noting();
     let asks = "TransferInput = \"no-such,calls\"\nShouldTransferFiles = \"YES\"\nOnExitRemove = true\nPeriodicHold = false";
@@ -353,7 +386,7 @@ fn what_a_job_asks_of_a_shadow_is_told_and_the_job_runs() {
 #[test]
 fn only_settings_that_a_starter_would_heed_and_that_ask_for_something_are_told_when_it_begins() {
     let place = Place::new()
-        .knob("ENCRYPT_EXECUTE_DIRECTORY = true\nUSE_GID_PROCESS_TRACKING = $(NO_SUCH:false)")
+        .knob("ENCRYPT_EXECUTE_DIRECTORY = true\nUSE_PROCESS_GROUPS = $(NO_SUCH:true)")
         .knob("CONSUMPTION_POLICY = true\nNEGOTIATOR_INTERVAL = 20\nSTARTER.MAX_STARTER_LOG = 5");
     let ran = place.run(&shell("true"));
     assert_eq!(ran.status, 0, "{}", ran.told);

@@ -133,6 +133,23 @@ fn a_job_in_a_real_container_is_ended_by_its_signal() {
 }
 
 #[test]
+fn cleaning_removes_the_real_container_of_a_starter_that_was_killed() {
+    let Some(place) = place() else { return };
+    let pipe = place.pipe();
+    let mut child = place.start(&format!("{}\nProcId = 43", job(&format!("wait {}", pipe.display()))));
+    assert_eq!(heard(&pipe), "ready\n");
+    send(&child, Signal::SIGKILL);
+    child.wait().unwrap();
+    assert!(left("HTCJob7_43__PID").contains("HTCJob"), "nothing was left");
+    let output = place.command().arg("--clean").output().unwrap();
+    let told =
+        format!("{}{}", String::from_utf8_lossy(&output.stderr), String::from_utf8_lossy(&output.stdout));
+    assert!(told.contains("removed the container 'HTCJob7_43__PID"), "{told}");
+    assert!(!left("HTCJob7_43__PID").contains("HTCJob"), "{told}");
+    assert_eq!(fs::read_dir(place.path("execute")).unwrap().count(), 0, "{told}");
+}
+
+#[test]
 fn a_command_that_is_not_in_the_image_is_told_and_nothing_is_left() {
     let Some(place) = place() else { return };
     let ran = place.run(&job("x").replace("/job", "/no/such/job"));

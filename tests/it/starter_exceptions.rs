@@ -1,7 +1,7 @@
 //! What 25.14 does of its own where the configuration or the moment is wrong, and what the promise is instead.
 
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 
 use nix::sys::signal::Signal;
 
@@ -48,13 +48,15 @@ fn a_bad_knob_ends_25_14_where_it_reads_it() {
     assert_eq!(ran.status, 4, "{}", ran.told);
     assert!(read(&place, "iwd/log").starts_with("001 ("));
     // Before there is a job, a hook or a log.
-    for (knob, status) in
-        [("STARTER_NESTED_SCRATCH = maybe", 0), ("PIPE_BUFFER_MAX = x", 4), ("EXECUTE =", 139)]
-    {
+    for (knob, status) in [("STARTER_NESTED_SCRATCH = maybe", 0), ("PIPE_BUFFER_MAX = x", 4)] {
         let (place, ran) = run(knob);
         assert_eq!((ran.status, ran.calls.as_str()), (status, ""), "{knob}: {}", ran.told);
         assert!(!place.path("iwd/log").exists(), "{knob}");
     }
+    // 25.14 dies of SIGSEGV.
+    let (_, ran) = run("EXECUTE =");
+    assert_eq!(ran.status, 0, "{}", ran.told);
+    assert!(ran.told.contains("(no-execute-crashes)"), "{}", ran.told);
     // When SIGTERM comes.
     let place = reference(Place::new().noting().knob("SHUTDOWN_GRACEFUL_TIMEOUT = x"));
     let pipe = place.pipe();
@@ -326,4 +328,27 @@ fn a_keyword_without_hooks_is_told() {
     assert!(ran.told.contains("jobs of the keyword 'FARM' run without hooks"), "{}", ran.told);
     let ran = Place::new().noting().run("Cmd = \"/bin/true\"");
     assert!(!ran.told.contains("without hooks"), "{}", ran.told);
+}
+
+#[test]
+fn a_job_without_an_account_is_told_to_the_exit_hook_by_whom_there_is() {
+    if !nix::unistd::geteuid().is_root() {
+        return println!("skipped: only root runs jobs by their account");
+    }
+    let ad = || format!("{}\nUser = \"nosuch@example.org\"", shell("exit 3"));
+    let exit = "cat >/dev/null; echo exit $1 $(id -u) >> $CALLS";
+    let with = |ids: &str| {
+        let place = Place::new().hook("JOB_EXIT", exit).knob(ids);
+        place.give("iwd");
+        fs::set_permissions(place.path("iwd"), fs::Permissions::from_mode(0o777)).unwrap();
+        let ran = place.run(&ad());
+        (ran.status, ran.calls, ran.told)
+    };
+    let (status, calls, told) = with("CONDOR_IDS = 2.2");
+    assert_eq!((status, calls.as_str()), (1, "exit evict 2\n"), "{told}");
+    assert!(!told.contains("JOB_EXIT runs as"), "{told}");
+    // CONDOR_IDS of root is none, whether or not this machine has an account of that name.
+    let (status, calls, told) = with("CONDOR_IDS = 0.0");
+    assert_eq!((status, calls.as_str()), (1, "exit evict 65534\n"), "{told}");
+    assert!(told.contains("JOB_EXIT runs as 'nobody': the job has no account here"), "{told}");
 }

@@ -3,7 +3,7 @@
 #![allow(clippy::print_stdout, reason = "how many jobs were ended, and how")]
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::PathBuf;
 
 use htc_hooks::journal::frame;
@@ -34,11 +34,16 @@ fn groups(base: &str) -> Vec<PathBuf> {
     found
 }
 
-/// Runs `--clean` in a place: its status and what it said.
-fn clean(place: &Place) -> (i32, String) {
+/// Runs `--clean` in a place: its status, what it said, and the ads that it printed.
+fn clean_with_ads(place: &Place) -> (i32, String, String) {
     let output = place.command().arg("--clean").output().unwrap();
-    assert!(output.stdout.is_empty());
-    (output.status.code().unwrap(), String::from_utf8_lossy(&output.stderr).into_owned())
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code().unwrap(), text(&output.stderr), text(&output.stdout))
+}
+
+fn clean(place: &Place) -> (i32, String) {
+    let (status, said, _) = clean_with_ads(place);
+    (status, said)
 }
 
 fn in_execute(place: &Place) -> Vec<String> {
@@ -67,8 +72,10 @@ fn what_a_killed_starter_leaves_is_found_and_removed_once() {
     assert!(is_alive(pid));
     send(&child, Signal::SIGKILL);
     child.wait().unwrap();
-    let (status, said) = clean(&place);
+    let (status, said, ads) = clean_with_ads(&place);
     assert_eq!(status, 0, "{said}");
+    assert!(said.contains("job 7.1 was running when its starter was killed"), "{said}");
+    assert!(ads.contains("ClusterId = 7\n") && ads.contains("Cmd = \"/bin/sh\"\n"), "{ads}");
     assert!(!is_alive(pid), "{said}");
     assert!(said.contains("removed '") && said.contains("dir_"), "{said}");
     assert_eq!(in_execute(&place), Vec::<String>::new(), "{said}");
@@ -182,6 +189,39 @@ fn what_a_state_file_says_is_not_believed_without_a_look() {
     assert_eq!((status, in_execute(&place)), (0, Vec::new()), "{said}");
 }
 
+/// Only root's starters write where those of all EXECUTE directories stand.
+#[test]
+fn what_a_starter_left_whose_execute_is_gone_too_is_removed_by_whoever_cleans() {
+    if !is_root() {
+        println!("skipped: not root");
+        return;
+    }
+    let (gone, place) = (Place::new(), Place::new());
+    let directory = PathBuf::from("/run/htc-hooks");
+    drop(fs::DirBuilder::new().mode(0o700).create(&directory));
+    let number = NOBODY.unsigned_abs() + std::process::id();
+    let (file, there) =
+        (directory.join(format!("dir_{number}.left")), directory.join(format!("dir_{number}.1.left")));
+    let records = |directory: PathBuf| {
+        let starter = Left::Starter { pid: number.cast_signed(), started: 1, directory, uid: 0 };
+        let job = Left::Job { id: "7.1".into(), ad: "ClusterId = 7\n".into() };
+        [starter, job].iter().flat_map(|record| frame(record).unwrap()).collect::<Vec<_>>()
+    };
+    for (path, of) in [(&file, &gone), (&there, &place)] {
+        fs::write(path, records(of.path("execute/dir_1"))).unwrap();
+        fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();
+    }
+    drop(gone);
+    let other = Place::new();
+    let (status, said, ads) = clean_with_ads(&other);
+    assert_eq!((status, said.as_str(), ads.as_str()), (0, "", ""), "its job is nobody's here");
+    assert!(!file.exists() && there.exists());
+    let (_, said, ads) = clean_with_ads(&place);
+    assert!(said.contains("job 7.1") && ads.contains("ClusterId = 7"), "{said}");
+    // Another test may clean as well, and look for it just then.
+    assert_eq!(fs::read(&there).unwrap_or_default(), b"");
+}
+
 /// A docker that notes what it is asked, and has one container.
 fn docker(place: &Place, label: &str) -> PathBuf {
     let path = place.path("docker");
@@ -288,4 +328,53 @@ fn jobs_with_random_ends_leave_nothing() {
 /// Only in a group, or with its marks, can a process be found again after its starter was killed.
 fn is_root() -> bool {
     nix::unistd::geteuid().is_root()
+}
+
+/// A job with hooks and files, killed with its starter at any moment. 25 trials; `HTC_HOOKS_KILL_TRIALS=1000 cargo test --test it
+/// killed_at_any_moment` for more.
+#[test]
+fn starters_killed_at_any_moment_leave_nothing_that_clean_does_not_find_and_their_jobs_are_told() {
+    let count = std::env::var("HTC_HOOKS_KILL_TRIALS").ok().and_then(|text| text.parse().ok()).unwrap_or(25);
+    let (place, base) = with_base("moments");
+    let mut place = place.noting().option(&["--as", "shadow"]);
+    fs::create_dir(place.path("tmp")).unwrap();
+    place.environment.push(("TMPDIR".to_owned(), place.path("tmp").display().to_string()));
+    fs::write(place.path("iwd/in"), vec![b'x'; 1 << 16]).unwrap();
+    place.give("iwd/in");
+    let ad = format!(
+        "{}\nShouldTransferFiles = \"YES\"\nWhenToTransferOutput = \"ON_EXIT\"\nTransferInput = \"in\"\nTransferExecutable = false\nStreamOut = false",
+        shell("cp in out1; cp in out2; exit 4")
+    );
+    let clock = std::time::Instant::now();
+    let ran = place.run(&ad);
+    assert!(ran.has("ExitCode = 4"), "{}\n{}", ran.ad, ran.told);
+    let whole = u64::try_from(clock.elapsed().as_millis()).unwrap().max(20);
+    let mut dice = Dice(11);
+    let (mut ended, mut cleaned, mut before) = (0, 0, 0);
+    for trial in 0..count {
+        let mut child = place.start(&ad);
+        // Not waited for anything: the moment is what is tried.
+        std::thread::sleep(std::time::Duration::from_millis(dice.next(whole + whole / 4)));
+        let _ = child.kill();
+        let output = child.wait_with_output().unwrap();
+        let own = String::from_utf8_lossy(&output.stdout).contains("JobStatus = 4");
+        let (status, said, ads) = clean_with_ads(&place);
+        assert_eq!(status, 0, "{trial}: {said}");
+        assert_eq!(in_execute(&place), Vec::<String>::new(), "{trial}: {said}");
+        assert_eq!(fs::read_dir(place.path("tmp")).unwrap().count(), 0, "{trial}: {said}");
+        let told = ads.matches("ClusterId = 7\n").count();
+        assert!(told <= 1, "{trial}: {ads}");
+        match (own, told) {
+            (true, _) => ended += 1,
+            (false, 1) => cleaned += 1,
+            // Nothing had been made for it.
+            _ => {
+                before += 1;
+                assert!(!said.contains("removed"), "{trial}: {said}");
+            }
+        }
+    }
+    println!("{ended} had ended, {cleaned} were told of by --clean, {before} had not begun");
+    assert_eq!(groups(&base), Vec::<PathBuf>::new());
+    remove_base(&base);
 }

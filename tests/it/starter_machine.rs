@@ -57,6 +57,7 @@ fn begun<'w>(
         hook_timeout: None,
         surroundings: Default::default(),
         moves: None,
+        shell: None,
     });
     drop(machine.step(NOW, Event::Begin));
     let out = machine.step(NOW, Event::ScratchMade);
@@ -85,7 +86,14 @@ fn stdin(call: &Call) -> String {
 }
 
 fn ended(exit: Exit) -> Event {
-    Event::ProcessEnded { exit, usage: FamilyUsage::default(), core: false, wrapper_failure: None }
+    Event::ProcessEnded {
+        exit,
+        inside: None,
+        usage: FamilyUsage::default(),
+        core: false,
+        wrapper_failure: None,
+        java: None,
+    }
 }
 
 fn scripts() -> Settings {
@@ -257,19 +265,17 @@ fn a_job_that_is_to_end_while_it_waits_for_its_time_has_its_exit_hook_waited_for
         machine
     };
     // 25.14 calls the hook and dies.
-    let out = waiting(Quirks::Reference).step(NOW, Event::Asked(Request::Graceful(None)));
-    assert_eq!(exit_call(&out).arguments, ["evict"]);
-    assert!(out.iter().any(|action| matches!(action, Action::Finish { status: 139, .. })), "{out:?}");
-    assert!(!out.contains(&Action::RemoveScratch), "{out:?}");
-    let mut machine = waiting(Quirks::None);
-    let out = machine.step(NOW, Event::Asked(Request::Graceful(None)));
-    let call = exit_call(&out).id;
-    assert!(!out.iter().any(|action| matches!(action, Action::Finish { .. })), "{out:?}");
-    let out = machine.step(
-        NOW,
-        Event::CallEnded { call, exit: Exit::Code(0), stdout: Vec::new(), cut: false, stderr: Vec::new() },
-    );
-    assert!(out.contains(&Action::RemoveScratch), "{out:?}");
+    for quirks in [Quirks::None, Quirks::Reference] {
+        let mut machine = waiting(quirks);
+        let out = machine.step(NOW, Event::Asked(Request::Graceful(None)));
+        let exit = exit_call(&out);
+        assert_eq!(exit.arguments, ["evict"]);
+        assert!(!out.iter().any(|action| matches!(action, Action::Finish { .. })), "{out:?}");
+        let (call, exit) = (exit.id, Exit::Code(0));
+        let ended = Event::CallEnded { call, exit, stdout: Vec::new(), cut: false, stderr: Vec::new() };
+        let out = machine.step(NOW, ended);
+        assert!(out.contains(&Action::RemoveScratch), "{out:?}");
+    }
 }
 
 #[test]

@@ -418,3 +418,27 @@ fn what_shadow_prepare_job_says_to_its_standard_error_is_told() {
     let ran = run(&place, "true", "");
     assert!(ran.told.contains("it said: no quota left"), "{}", ran.told);
 }
+
+/// `dollarDollarExpand` of the schedd: the job and SHADOW_PREPARE_JOB get what the slot's ad says, the queue keeps what was written.
+#[test]
+fn references_to_the_slot_are_replaced_for_the_run_and_kept_in_the_queue() {
+    let place = place();
+    let slot = place.path("slot.ad");
+    fs::write(&slot, "Cpus = 2\nArch = \"X86_64\"\nMachineResources = \"Cpus\"\n").unwrap();
+    let place = place.option(&["--slot-ads", slot.to_str().unwrap()]);
+    let job = format!(
+        "{FILES}\n{}\nEnvironment = \"WHERE=$$(Arch:none).$$([TARGET.Cpus * 2]) ELSE=$$(Nope:none)\"",
+        shell("echo $WHERE $ELSE > told")
+    );
+    let ran = place.run(&job);
+    assert_eq!(got(&place, "told"), "X86_64.4 none\n", "{}", ran.told);
+    assert!(
+        ran.has("Environment = \"WHERE=$$(Arch:none).$$([TARGET.Cpus * 2]) ELSE=$$(Nope:none)\""),
+        "{}",
+        ran.ad
+    );
+    assert!(ran.has("MATCH_Arch = \"X86_64\"") && ran.has("MATCH_Nope = \"none\""), "{}", ran.ad);
+    assert!(ran.has("MATCH_EXP_Environment = \"WHERE=X86_64.4 ELSE=none\""), "{}", ran.ad);
+    let ran = place.option(&["--until", "held"]).run(&format!("{job}\nNotes = \"$$(Nope)\""));
+    assert!(ran.has("HoldReason = \"Cannot expand $$ expression (Nope).\""), "{}{}", ran.ad, ran.told);
+}

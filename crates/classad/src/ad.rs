@@ -7,8 +7,8 @@ use bstr::{BStr, ByteSlice};
 
 use crate::syntax::expr::{Expr, Repr};
 use crate::syntax::name;
+use crate::syntax::scalar::{Scalar, Text};
 use crate::syntax::tree::{Node, NodeId, Tree};
-use crate::syntax::value::Value;
 use crate::text::caseless;
 
 mod index;
@@ -17,13 +17,17 @@ mod lines;
 mod model;
 mod moves;
 mod plain;
+mod shape;
 mod text;
 pub mod unparse;
+mod value;
 
-use crate::syntax::scalar::Scalar;
 use index::{INDEX_FROM, Index};
 pub use lines::LineError;
 pub(crate) use lines::{Parts, exact_line, parts, shifted, to_nul};
+pub use shape::Shape;
+pub(crate) use value::push_value;
+pub use value::{List, Value};
 
 /// An ad: a set of attributes with unevaluated values.
 ///
@@ -69,16 +73,25 @@ pub(crate) enum Slot {
     Int(i64),
     Real(f64),
     /// A string that stands somewhere in the text.
-    Str {
-        start: u32,
-        len: u32,
-    },
+    Str(Text),
     /// A string that stands behind its name in quotes and with a line's end: its line in the long form is finished.
-    Line {
-        start: u32,
-        len: u32,
-    },
+    Line(Text),
     Expr(NodeId, Arc<Tree>),
+}
+
+/// Flat, since a [`Scalar`] within it would make it half as large again.
+impl From<Scalar<Text>> for Slot {
+    #[inline(always)]
+    fn from(scalar: Scalar<Text>) -> Self {
+        match scalar {
+            Scalar::Undefined => Slot::Undefined,
+            Scalar::Error => Slot::Error,
+            Scalar::Bool(truth) => Slot::Bool(truth),
+            Scalar::Int(integer) => Slot::Int(integer),
+            Scalar::Real(real) => Slot::Real(real),
+            Scalar::Str(text) => Slot::Str(text),
+        }
+    }
 }
 
 impl ClassAd {
@@ -148,23 +161,23 @@ impl ClassAd {
 
     /// The scalar that the value of an attribute is; none where it is an expression.
     #[inline]
-    pub(crate) fn scalar(&self, slot: &Slot) -> Option<Scalar<'_>> {
+    pub(crate) fn scalar(&self, slot: &Slot) -> Option<Scalar<&[u8]>> {
         Some(match slot {
             Slot::Undefined => Scalar::Undefined,
             Slot::Error => Scalar::Error,
             Slot::Bool(truth) => Scalar::Bool(*truth),
             Slot::Int(integer) => Scalar::Int(*integer),
             Slot::Real(real) => Scalar::Real(*real),
-            Slot::Str { start, len } | Slot::Line { start, len } => Scalar::Str(self.slot_text(*start, *len)),
+            Slot::Str(text) | Slot::Line(text) => Scalar::Str(text.of(&self.text)),
             Slot::Expr(..) => return None,
         })
     }
 
     pub(crate) fn slot_expr(&self, slot: &Slot) -> Expr {
-        Expr(match (slot, self.scalar(slot)) {
-            (Slot::Expr(root, tree), _) => Repr::Node(Arc::clone(tree), *root),
-            (_, scalar) => Repr::Scalar(scalar.map_or(Value::Undefined, Value::from)),
-        })
+        match slot {
+            Slot::Expr(root, tree) => Expr(Repr::Node(Arc::clone(tree), *root)),
+            _ => Expr::scalar(self.scalar(slot).unwrap_or_default()),
+        }
     }
 
     /// The expression of an attribute; the chained parent is asked where the ad itself has none.
@@ -218,23 +231,18 @@ impl ClassAd {
     /// Sets an attribute. A repeated name replaces the value and keeps the old spelling.
     pub fn insert(&mut self, name: impl AsRef<[u8]>, value: Expr) {
         match value.0 {
-            Repr::Scalar(value) => self.put_scalar(name.as_ref(), &value),
+            Repr::Scalar(scalar) => self.put_plain(name.as_ref(), None, scalar.look()),
             Repr::Node(tree, root) => self.put(name.as_ref(), Slot::Expr(root, tree)),
         }
     }
 
     /// Sets an attribute to a value.
     pub fn set(&mut self, name: impl AsRef<[u8]>, value: impl Into<Value>) {
-        match value.into() {
-            value @ (Value::List(_) | Value::Ad(_) | Value::AbsTime(_) | Value::RelTime(_)) => {
-                self.insert(name, Expr::literal(value));
-            }
-            scalar => self.put_scalar(name.as_ref(), &scalar),
+        let value = value.into();
+        match Scalar::of(&value) {
+            Some(scalar) => self.put_plain(name.as_ref(), None, scalar),
+            None => self.insert(name, Expr::literal(value)),
         }
-    }
-
-    fn put_scalar(&mut self, name: &[u8], value: &Value) {
-        self.put_plain(name, None, Scalar::of(value).unwrap_or(Scalar::Undefined));
     }
 
     #[inline]
@@ -259,7 +267,7 @@ impl ClassAd {
     /// Adds an attribute that is not there.
     pub(crate) fn put_new(&mut self, wanted: &[u8], hash: u32, value: Slot) {
         // Texts must not be moved where the new value points into them.
-        if !matches!(value, Slot::Str { .. }) {
+        if !matches!(value, Slot::Str(_)) {
             self.tidy();
         }
         let start = self.push_name(wanted);

@@ -11,7 +11,7 @@ pub mod regex;
 pub mod syntax;
 pub mod text;
 
-pub use ad::{ClassAd, LineError, unparse};
+pub use ad::{ClassAd, LineError, List, Shape, Value, unparse};
 pub use eval::{Context, MatchAd, Observer, Part, Place, explain, flatten, references};
 #[cfg(feature = "serde")]
 pub use eval::{FieldError, from_ad, to_ad};
@@ -19,8 +19,8 @@ pub use eval::{Guards, Loaded, Role, Screen, Truth};
 pub use outside::{Outside, System, Zone};
 pub use read::{format, stream};
 pub use syntax::{
-    AbsTime, AttrName, BadToken, Dialect, Expr, List, LocalTime, ParseError, ParseErrorKind, Shape, Value,
-    function_names, hash_of_name, is_private, mode, set_local_time, traps,
+    AbsTime, AttrName, BadToken, Dialect, Expr, LocalTime, ParseError, ParseErrorKind, function_names,
+    hash_of_name, is_private, mode, set_local_time, traps,
 };
 
 /// The examples of the README.

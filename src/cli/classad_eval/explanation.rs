@@ -28,11 +28,7 @@ pub(super) fn print(
     if cli.output.json || cli.output.jsonl {
         let mut tree = tree_json(&step);
         tree["why"] = json!(why(context, expr, &step));
-        if cli.output.json {
-            writeln!(out, "{tree:#}")?;
-        } else {
-            writeln!(out, "{tree}")?;
-        }
+        writeln!(out, "{tree}")?;
     } else {
         let painter = Painter::stdout(cli.output.color);
         let mut lines = Vec::new();
@@ -158,9 +154,8 @@ pub(super) fn why(context: &Context<'_>, expr: &Expr, step: &Step) -> Option<Str
         && let Some(clause) = explain::first_not_true(context, expr)
     {
         // A clause that is undefined or an error is told by its own culprit.
-        let inner = explain::trace(context, &clause.expr).reason();
         let told = cut(&clause.to_string(), 400);
-        return Some(match inner {
+        return Some(match clause.reason {
             Some(inner) if !told.contains(&inner) => format!("{told}; {inner}"),
             _ => told,
         });

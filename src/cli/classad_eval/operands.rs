@@ -16,7 +16,7 @@ use super::{explanation, tool};
 use crate::classad::format::json;
 use crate::classad::stream::{AdReader, Form};
 use crate::classad::{ClassAd, Context, Dialect, Expr, Value, references};
-use crate::cli::common::{Problem, Session, Status};
+use crate::cli::common::{JsonRows, Problem, Session, Status};
 use crate::os::RealWorld;
 
 /// One word of the command line that does something when its turn comes.
@@ -43,7 +43,7 @@ struct State {
 pub(super) fn run(cli: &Cli, matches: &ArgMatches, session: &Session) -> anyhow::Result<Status> {
     let world = cli.clock.world();
     let dialect = ask::dialect(cli);
-    let mut out = io::stdout().lock();
+    let mut out = JsonRows::new(io::stdout().lock(), cli.output.json && !cli.question.parse);
     let mut state =
         State { my: ClassAd::new(), target: None, quiet: false, changed: true, last: None, assigned: false };
     for turn in turns(cli, matches) {
@@ -65,6 +65,7 @@ pub(super) fn run(cli: &Cli, matches: &ArgMatches, session: &Session) -> anyhow:
             }
         }
     }
+    out.end()?;
     if state.last.is_none() && state.assigned && !cli.question.refs && !cli.output.quiet {
         session.warn("nothing was evaluated: `NAME = VALUE` is an assignment; write `==` to compare");
     }
@@ -161,8 +162,7 @@ pub(super) fn print_value(value: Option<&Value>, cli: &Cli, out: &mut impl Write
     let value = value.unwrap_or(&Value::Error);
     let mut text = Vec::new();
     if cli.output.json || cli.output.jsonl {
-        let layout = if cli.output.json { json::Layout::Indented } else { json::Layout::OneLine };
-        json::push_value(value, layout, &mut text);
+        json::push_value(value, json::Layout::OneLine, &mut text);
     } else {
         text.extend_from_slice(&value.unparse());
     }

@@ -88,6 +88,12 @@ pub(super) struct StreamOptions {
     /// Print equal results once
     #[arg(long, help_heading = "Stream", hide_short_help = true)]
     pub(super) unique: bool,
+    /// Count the ads by the value of EXPR
+    ///
+    /// The most frequent value comes first. May be repeated: then the values of all together are counted.
+    #[arg(long, value_name = "EXPR", action = ArgAction::Append, help_heading = "Stream",
+          conflicts_with_all = ["sort", "unique", "count", "autoformat", "format", "attributes", "explain", "match"])]
+    pub(super) count_by: Vec<OsString>,
     /// Print the number of results only
     #[arg(long, help_heading = "Stream")]
     pub(super) count: bool,
@@ -129,8 +135,18 @@ impl Cli {
     /// Whether ads are read from a stream: it was named, or something was asked for that only a stream has.
     pub(super) fn is_stream(&self, matches: &ArgMatches) -> bool {
         let named = |id: &str| matches.value_source(id) == Some(ValueSource::CommandLine);
-        let asked =
-            ["ads", "constraint", "match", "sort", "limit", "unique", "count", "autoformat", "format"];
+        let asked = [
+            "ads",
+            "constraint",
+            "match",
+            "sort",
+            "limit",
+            "unique",
+            "count",
+            "count_by",
+            "autoformat",
+            "format",
+        ];
         let form = self.output.format().is_some() || self.columns.xml || self.columns.new;
         asked.into_iter().any(named)
             || named("attributes")

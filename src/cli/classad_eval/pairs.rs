@@ -13,7 +13,7 @@ use super::stream::name_of;
 use super::{ask, explanation, output};
 use crate::classad::explain;
 use crate::classad::{ClassAd, Context, Dialect, Expr, MatchAd, Value};
-use crate::cli::common::{Painter, Problem, Row, Session, Status, pipe_ends};
+use crate::cli::common::{JsonRows, Painter, Problem, Row, Session, Status, pipe_ends};
 use crate::os::RealWorld;
 
 /// One pair of ads.
@@ -47,10 +47,12 @@ pub(super) fn run(cli: &Cli, matches: &ArgMatches, session: &Session) -> anyhow:
     }
     let old = Dialect::old_syntax().strict(cli.context.strict);
     let constraint = ask::constraint(old, cli, session)?;
-    let (input, mut out) = pipe_ends();
-    let (read, name) = cli.input.open(input)?;
+    let (input, out) = pipe_ends();
+    let (read, name) = cli.input.open(input, session)?;
     let mut ads = Ads::new(read, name, cli, dialect, session);
     let mut mask = output::columns(cli, matches)?;
+    let are_values = (mask.is_empty() || cli.question.explain) && !cli.stream.count;
+    let mut out = JsonRows::new(out, cli.output.json && are_values);
     let mut rows: Vec<(Vec<Value>, Row)> = Vec::new();
     let mut number = 0;
     let mut any = false;
@@ -119,7 +121,7 @@ pub(super) fn run(cli: &Cli, matches: &ArgMatches, session: &Session) -> anyhow:
         }
         out.write_all(&text)?;
     }
-    out.flush()?;
+    out.end()?;
     Ok(if cli.question.exit_status && !any { Status::No } else { Status::Done })
 }
 

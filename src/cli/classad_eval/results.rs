@@ -6,6 +6,7 @@ use std::io::{Read, Write};
 use rustc_hash::FxBuildHasher;
 
 use super::ads::Ads;
+use super::count_by::Counts;
 use super::stream::{Odd, Work, form_of_input};
 use super::{ask, explanation, operands, output};
 use crate::classad::format::list::{ListForm, ListWriter};
@@ -27,12 +28,13 @@ pub(super) struct Results<'a, W> {
     pub(super) mask: PrintMask,
     world: RealWorld,
     writer: Option<ListWriter>,
-    out: W,
+    pub(super) out: W,
     /// What is wanted of each ad; all of it without.
     skim: Option<Skim>,
     text: Vec<u8>,
     seen: HashSet<u128, FxBuildHasher>,
     waiting: Vec<(Vec<Value>, Item)>,
+    counts: Counts,
     count: u64,
     last: Option<Option<Value>>,
     /// An ad of the output that reads back as something else, by its number, and the attribute.
@@ -72,6 +74,7 @@ impl<'a, W: Write> Results<'a, W> {
             text: Vec::new(),
             seen: HashSet::default(),
             waiting: Vec::new(),
+            counts: Counts::default(),
             count: 0,
             last: None,
             misread: None,
@@ -87,7 +90,8 @@ impl<'a, W: Write> Results<'a, W> {
             None | Some(ListForm::Long | ListForm::JsonLines | ListForm::NewLines) => true,
             Some(ListForm::Json | ListForm::New | ListForm::Xml) => stream.count,
         };
-        let has_order = !stream.sort.is_empty() || stream.limit.is_some() || stream.unique;
+        let has_order =
+            !stream.sort.is_empty() || stream.limit.is_some() || stream.unique || !stream.count_by.is_empty();
         // Random numbers from a seed follow one another.
         let others = cli.question.explain || self.mask.has_headings() || cli.clock.seed.is_some();
         one_by_one && !has_order && !others
@@ -110,7 +114,8 @@ impl<'a, W: Write> Results<'a, W> {
     pub(super) fn take_all<R: Read>(&mut self, ads: &mut Ads<'_, R>, odd: &mut Odd) -> anyhow::Result<()> {
         let work = self.work;
         let (world, strict) = (work.cli.clock.world(), work.cli.context.strict);
-        if let (Some(form), None) = (work.form, &self.writer) {
+        let has_ads = work.operands.is_empty() && work.count_by.is_empty() && !work.cli.question.explain;
+        if let (Some(form), None, true) = (work.form, &self.writer, has_ads) {
             self.writer = Some(output::writer(work.cli, form));
         }
         // Whole ads are made of those alone that pass the constraint and are printed as such.
@@ -125,6 +130,11 @@ impl<'a, W: Write> Results<'a, W> {
             if self.skim.as_ref().is_some_and(Skim::is_open) {
                 self.skim = None;
             }
+            let part = self.skim.is_some() && ads.form() == Form::Long;
+            odd.met.look(&work.asked, &record.ad, || {
+                let whole = if part { ads.whole() } else { record.ad.clone() };
+                whole.names().map(AttrName::from).collect()
+            });
             if !work.assigned.is_empty() {
                 record.ad.update(&work.assigned);
             }
@@ -167,7 +177,8 @@ impl<'a, W: Write> Results<'a, W> {
         if self.wants_whole() && work.constraint.is_none() {
             return None;
         }
-        let exprs = work.constraint.iter().chain(&work.sort).chain(self.mask.expressions());
+        let exprs =
+            work.constraint.iter().chain(&work.sort).chain(&work.count_by).chain(self.mask.expressions());
         let mut skim = Skim::of(exprs.chain(work.operands.iter().map(|operand| &operand.expr)))?;
         ["ClusterId", "ProcId", "JobId"].into_iter().for_each(|name| skim.want(name.into()));
         Some(skim)
@@ -177,17 +188,24 @@ impl<'a, W: Write> Results<'a, W> {
     fn wants_whole(&self) -> bool {
         let work = self.work;
         let counts = work.cli.stream.count && !work.cli.stream.unique;
-        self.mask.is_empty() && work.operands.is_empty() && !counts
+        self.mask.is_empty() && work.operands.is_empty() && work.count_by.is_empty() && !counts
     }
 
     /// Whether no further ad can change the result.
     fn is_full(&self) -> bool {
         let limit = self.work.cli.stream.limit;
-        self.work.sort.is_empty() && limit.is_some_and(|limit| self.count >= limit)
+        self.work.sort.is_empty()
+            && self.work.count_by.is_empty()
+            && limit.is_some_and(|limit| self.count >= limit)
     }
 
     fn take(&mut self, ad: &ClassAd, context: &Context<'_>) -> anyhow::Result<()> {
         let cli = self.work.cli;
+        if !self.work.count_by.is_empty() {
+            self.counts.take(&self.work.count_by, context);
+            self.last = Some(Some(Value::Bool(true)));
+            return Ok(());
+        }
         self.text.clear();
         let item = if cli.question.explain {
             self.explain(context)?;
@@ -304,7 +322,7 @@ impl<'a, W: Write> Results<'a, W> {
     ///
     /// # Errors
     /// Those of the output.
-    pub(super) fn finish(mut self, session: &Session) -> anyhow::Result<Status> {
+    pub(super) fn finish(&mut self, session: &Session) -> anyhow::Result<Status> {
         let cli = self.work.cli;
         let mut waiting = std::mem::take(&mut self.waiting);
         if !self.work.sort.is_empty() {
@@ -313,7 +331,9 @@ impl<'a, W: Write> Results<'a, W> {
             waiting.truncate(limit.unwrap_or(usize::MAX));
             self.count = waiting.len() as u64;
         }
-        if cli.stream.count {
+        if !self.work.count_by.is_empty() {
+            self.count = std::mem::take(&mut self.counts).print(cli, &self.work.count_by, &mut self.out)?;
+        } else if cli.stream.count {
             writeln!(self.out, "{}", self.count)?;
         } else {
             if self.mask.has_headings() {

@@ -9,11 +9,12 @@ use clap::ArgMatches;
 use super::ads::Ads;
 use super::options::Cli;
 use super::results::{PortionOutput, Results};
+use super::unknown::{self, Met};
 use super::{ask, operands, output, tool};
 use crate::classad::format::list::ListForm;
 use crate::classad::stream::{AdError, Form};
-use crate::classad::{ClassAd, Context, Dialect, Expr, Value};
-use crate::cli::common::{Output, Problem, Session, Status, pipe_ends, threads, work_off};
+use crate::classad::{AttrName, ClassAd, Context, Dialect, Expr, Value};
+use crate::cli::common::{Enough, JsonRows, Output, Problem, Session, Status, pipe_ends, threads, work_off};
 use crate::os::RealWorld;
 
 /// What is done with the expressions among the operands, for each ad.
@@ -27,6 +28,9 @@ pub(super) struct Work<'a> {
     pub(super) cli: &'a Cli,
     pub(super) constraint: Option<Expr>,
     pub(super) sort: Vec<Expr>,
+    pub(super) count_by: Vec<Expr>,
+    /// Names that are looked up in each ad.
+    pub(super) asked: Vec<AttrName>,
     pub(super) assigned: ClassAd,
     pub(super) operands: Vec<Operand>,
     pub(super) target: Option<ClassAd>,
@@ -40,23 +44,32 @@ pub(super) struct Work<'a> {
 /// Bad expressions, input that cannot be read, and those of standard output.
 pub(super) fn run(cli: &Cli, matches: &ArgMatches, session: &Session) -> anyhow::Result<Status> {
     let dialect = ask::dialect(cli);
-    let work = Work::new(cli, dialect, session)?;
+    let mut work = Work::new(cli, dialect, session)?;
+    let columns = output::columns(cli, matches)?;
+    work.asked = unknown::asked(&work, &columns.expressions().cloned().collect::<Vec<_>>());
     let (input, out) = pipe_ends();
-    let (read, name) = cli.input.open(input)?;
+    let enough = input.enough();
+    let (read, name) = cli.input.open(input, session)?;
     // The reader has a buffer of its own.
     let mut ads = Ads::new(read.into_inner(), name, cli, dialect, session);
-    let mut results = Results::new(&work, output::columns(cli, matches)?, out);
+    let mut results = Results::new(&work, columns, JsonRows::new(out, are_values(&work)));
     let mut odd = Odd::default();
-    // What strict reading refuses is told at once, not when the next ads come.
-    let threads = if cli.input.strict_input { 1 } else { threads(cli.stream.threads) };
+    let threads = threads(cli.stream.threads);
     if threads > 1 && results.are_independent() && ads.detect()? == Form::Long {
-        together(ads, threads, &mut results, &mut odd)?;
+        together(ads, (threads, &enough), &mut results, &mut odd)?;
     } else {
         results.take_all(&mut ads, &mut odd)?;
     }
     let status = results.finish(session)?;
+    results.out.end()?;
     odd.tell(&work, session);
     Ok(status)
+}
+
+/// Whether what is printed are values of JSON in one array, not ads, whose writer makes one itself.
+fn are_values(work: &Work<'_>) -> bool {
+    let cli = work.cli;
+    cli.output.json && !cli.stream.count && (!work.operands.is_empty() || cli.question.explain)
 }
 
 /// What a thread made of a portion of the stream. Lines and numbers of ads are counted from its beginning.
@@ -72,8 +85,8 @@ struct Portion {
 /// Works off a stream of long ads with several threads.
 fn together<R: Read + Send>(
     ads: Ads<'_, R>,
-    threads: usize,
-    results: &mut Results<'_, Output>,
+    (threads, enough): (usize, &Enough),
+    results: &mut Results<'_, JsonRows<Output>>,
     odd: &mut Odd,
 ) -> anyhow::Result<()> {
     let (like, dealer, mut errors) = ads.deal();
@@ -106,6 +119,7 @@ fn together<R: Read + Send>(
             failure = collect(portion).err();
             failure.is_none()
         },
+        enough,
     );
     if let Some(failure) = failure {
         return Err(failure);
@@ -125,17 +139,19 @@ pub(super) fn form_of_input(form: Form) -> ListForm {
     }
 }
 
-/// Ads for which the constraint was neither true nor false nor undefined.
+/// What is odd about a stream: ads for which the constraint was neither true nor false nor undefined, names that no ad has.
 #[derive(Default)]
 pub(super) struct Odd {
     count: u64,
     first: Option<(u64, String)>,
+    pub(super) met: Met,
 }
 
 impl Odd {
     /// Takes in those of a portion that begins behind so many lines.
     fn add(&mut self, portion: Odd, lines: u64) {
         self.count += portion.count;
+        self.met.add(portion.met);
         self.first = self.first.take().or(portion.first.map(|(line, what)| (lines + line, what)));
     }
 
@@ -150,6 +166,9 @@ impl Odd {
     }
 
     fn tell(&self, work: &Work<'_>, session: &Session) {
+        if !work.cli.output.quiet {
+            self.met.tell(&work.asked, session);
+        }
         if let (Some((line, what)), false) = (&self.first, work.cli.output.quiet) {
             let ads = if self.count == 1 { "1 ad".to_owned() } else { format!("{} ads", self.count) };
             session.warn(&format!(
@@ -166,6 +185,13 @@ impl<'a> Work<'a> {
         let constraint = ask::constraint(old, cli, session)?;
         let sort: anyhow::Result<Vec<Expr>> =
             cli.stream.sort.iter().map(|text| ask::expression("-sort", text, old, cli, session)).collect();
+        let count_by: anyhow::Result<Vec<Expr>> = cli
+            .stream
+            .count_by
+            .iter()
+            .map(|text| ask::expression("--count-by", text, old, cli, session))
+            .collect();
+        let count_by = count_by?;
         let mut assigned = ClassAd::new();
         let mut operands = Vec::new();
         for text in &cli.operands {
@@ -198,7 +224,23 @@ impl<'a> Work<'a> {
         }
         let only_form_of_input =
             form.is_none() && !has_columns && operands.is_empty() && !cli.question.explain;
-        Ok(Work { cli, constraint, sort: sort?, assigned, operands, target, form, only_form_of_input })
+        if !count_by.is_empty() && !operands.is_empty() {
+            let problem = Problem::usage("values are counted, or expressions evaluated for each ad");
+            return Err(problem.hint("leave --count-by or the expressions out").into());
+        }
+        let (sort, asked) = (sort?, Vec::new());
+        Ok(Work {
+            cli,
+            constraint,
+            sort,
+            count_by,
+            asked,
+            assigned,
+            operands,
+            target,
+            form,
+            only_form_of_input,
+        })
     }
 }
 

@@ -37,6 +37,11 @@ impl Painter {
         Painter { on: decide(when, std::io::stderr().is_terminal(), env) }
     }
 
+    /// Whether it paints.
+    pub fn is_on(self) -> bool {
+        self.on
+    }
+
     /// Emphasis.
     pub fn bold<T: Display>(self, text: T) -> Painted<T> {
         self.paint("1", text)

@@ -1,12 +1,15 @@
-//! Opening what `--events` names.
+//! Opening what `--events` names, and how lines of runners look.
 
+use std::io::IsTerminal;
 use std::os::fd::AsFd;
 
 use anyhow::Context;
 
-use super::Problem;
 use super::values::EventsTo;
+use super::{LinesOptions, Painter, Problem, When};
 use crate::os::Outlet;
+use crate::runner::events::{Look, Tone};
+use crate::text::calendar::Civil;
 
 impl EventsTo {
     /// Opens the place JSON events are written to: a file is appended to and made where there is none, an open descriptor is
@@ -27,4 +30,32 @@ impl EventsTo {
 /// Standard error for readable lines; `None` when it is closed.
 pub fn standard_error() -> Option<Outlet> {
     Outlet::of(std::io::stderr().as_fd()).ok()
+}
+
+impl LinesOptions {
+    /// How lines on standard error look.
+    pub(crate) fn look(&self, color: When) -> Look {
+        let painter = Painter::stderr(color);
+        let wants_time = match self.timestamps {
+            When::Always => true,
+            When::Never => false,
+            When::Auto => std::io::stderr().is_terminal(),
+        };
+        let time = |epoch: f64| {
+            let seconds = epoch.floor() as i64;
+            let (offset, _) = crate::os::local_time(seconds);
+            let now = Civil::at(seconds, i64::from(offset));
+            format!("{:02}:{:02}:{:02}", now.hour, now.minute, now.second)
+        };
+        let paint = move |tone: Tone, line: &str| match tone {
+            Tone::Plain => line.to_owned(),
+            Tone::Good => painter.good(line).to_string(),
+            Tone::Bad => painter.bad(line).to_string(),
+            Tone::Odd => painter.warn(line).to_string(),
+        };
+        Look {
+            time: wants_time.then(|| Box::new(time) as Box<dyn Fn(f64) -> String>),
+            paint: painter.is_on().then(|| Box::new(paint) as Box<dyn Fn(Tone, &str) -> String>),
+        }
+    }
 }

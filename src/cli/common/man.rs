@@ -6,8 +6,8 @@ use clap::{Arg, Command};
 use clap_mangen::Man;
 use clap_mangen::roff::{Inline, Roff, bold, roman};
 
-use super::Status;
 use super::program::Program;
+use super::{Status, man_verbs};
 
 /// The man page of a program in troff.
 ///
@@ -33,7 +33,10 @@ pub fn man_page(program: &Program) -> io::Result<Vec<u8>> {
     man.render_options_section(&mut page)?;
 
     let mut roff = Roff::default();
-    verbs(&mut roff, &command);
+    match man_verbs::have_pages(&command) {
+        true => man_verbs::list(&mut roff, program, &command),
+        false => verbs(&mut roff, &command),
+    }
     examples(&mut roff, program);
     terms(&mut roff, "EXIT STATUS", Status::TABLE);
     environment(&mut roff, program);
@@ -46,7 +49,7 @@ pub fn man_page(program: &Program) -> io::Result<Vec<u8>> {
     Ok(page)
 }
 
-fn write_roff(roff: &Roff, page: &mut Vec<u8>) -> io::Result<()> {
+pub(super) fn write_roff(roff: &Roff, page: &mut Vec<u8>) -> io::Result<()> {
     page.write_all(roff.to_roff().as_bytes())
 }
 
@@ -85,7 +88,7 @@ fn verbs(roff: &mut Roff, command: &Command) {
     }
 }
 
-fn is_help(arg: &Arg) -> bool {
+pub(super) fn is_help(arg: &Arg) -> bool {
     matches!(arg.get_id().as_str(), "help" | "help-all")
 }
 

@@ -5,10 +5,14 @@
 //! `main` is [`Program::main`], which turns every outcome into one message and one [`Status`].
 
 mod color;
+mod enough;
 mod events;
+mod json_rows;
 mod man;
+mod man_verbs;
 mod new_file;
 mod normalise;
+mod open;
 mod options;
 mod overwrite;
 mod pipe;
@@ -19,28 +23,34 @@ mod problem;
 mod program;
 mod progress;
 mod read_ads;
+mod scenario;
 mod status;
 mod table;
 mod values;
 
 pub use color::{Painter, When};
+pub(crate) use enough::{Enough, Until};
 pub use events::standard_error;
+pub(crate) use json_rows::JsonRows;
 pub use man::man_page;
+pub use man_verbs::verb_pages;
 pub(crate) use new_file::Sink;
 pub use normalise::normalise;
-pub(crate) use options::open_input;
+pub(crate) use open::{is_log, open_input, read_log};
 pub use options::{
-    AdFormat, ClockOptions, ConfigOptions, EventsOptions, InputOptions, OutputOptions, QuirksOptions,
+    AdFormat, ClockOptions, ConfigOptions, EventsOptions, InputOptions, LinesOptions, OutputOptions,
+    QuirksOptions,
 };
 pub(crate) use overwrite::overwritten;
 pub use pipe::{Input, Output, pipe_ends};
 pub(crate) use portions::{threads, work_off};
 pub use print_mask::{BadColumn, PrintMask, Row};
 pub use problem::Problem;
-pub(crate) use problem::is_broken_pipe;
+pub(crate) use problem::{is_broken_pipe, is_without_configuration, status_of};
 pub use program::{CLASSAD_KNOBS, Compat, Example, Manual, Program, Session, brief, command};
 pub use progress::Progress;
-pub(crate) use read_ads::{read_ads, refuse_malformed};
+pub(crate) use read_ads::{AdStream, malformed, read_ads, refuse_malformed};
+pub(crate) use scenario::{read_jobs, read_scenario};
 pub use status::Status;
 pub use table::{Align, Column, table};
 pub use values::EventsTo;

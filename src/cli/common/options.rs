@@ -1,16 +1,14 @@
 //! Options that mean the same in all programs, in groups: a program flattens the groups that it carries out.
 
-use std::fs::File;
-use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::Context;
 use clap::Args;
 use serde::Serialize;
 
+use super::open::{Opened, open_input};
 use super::values::{self, EventsTo};
-use super::{Input, Problem, When};
+use super::{Input, Problem, Session, When};
 use crate::config::{CommandPolicy, LoadOptions};
 use crate::os::Outlet;
 use crate::os::RealWorld;
@@ -60,6 +58,8 @@ impl ConfigOptions {
 #[derive(Args, Clone, Debug, Default)]
 pub struct InputOptions {
     /// Read ads from FILE; '-' is standard input
+    ///
+    /// FILE may be packed with gzip, a queue log (job_queue.log), or a directory of ads or history files.
     #[arg(
         long,
         alias = "jobads",
@@ -75,34 +75,13 @@ pub struct InputOptions {
 }
 
 impl InputOptions {
-    /// Opens `--ads`, and gives the name that messages use for it.
+    /// Opens `--ads`, whatever it is, and gives the name that messages use for it.
     ///
     /// # Errors
-    /// The file cannot be opened.
-    pub fn open(&self, stdin: Input) -> anyhow::Result<(BufReader<Box<dyn Read + Send>>, String)> {
-        open_input(&self.ads, stdin)
+    /// It cannot be opened.
+    pub(crate) fn open(&self, stdin: Input, session: &Session) -> anyhow::Result<Opened> {
+        open_input(&self.ads, stdin, session)
     }
-}
-
-/// Opens a file, or standard input for `-`, and gives the name that messages use for it.
-///
-/// # Errors
-/// The file cannot be opened, or is a directory.
-pub(crate) fn open_input(
-    path: &Path,
-    stdin: Input,
-) -> anyhow::Result<(BufReader<Box<dyn Read + Send>>, String)> {
-    let (read, name): (Box<dyn Read + Send>, _) = if path == Path::new("-") {
-        (Box::new(stdin), "standard input".to_owned())
-    } else {
-        let problem = || Problem::unreadable(format!("cannot read '{}'", path.display()));
-        let file = File::open(path).with_context(problem)?;
-        if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
-            return Err(problem().caused_by(std::io::Error::from(std::io::ErrorKind::IsADirectory)).into());
-        }
-        (Box::new(file), path.display().to_string())
-    };
-    Ok((BufReader::with_capacity(Input::BLOCK, read), name))
 }
 
 /// The form of ads on standard output.
@@ -161,6 +140,19 @@ impl OutputOptions {
         })
     }
 
+    /// Refuses `--json` and `--jsonl` for what prints nothing but text.
+    ///
+    /// # Errors
+    /// One of them was given.
+    pub fn is_text(&self, what: &str) -> anyhow::Result<()> {
+        let option = match self {
+            OutputOptions { json: true, .. } => "--json",
+            OutputOptions { jsonl: true, .. } => "--jsonl",
+            _ => return Ok(()),
+        };
+        Err(Problem::usage(format!("{option} cannot be had with {what}, which prints text")).into())
+    }
+
     /// The form asked for, if any was.
     pub fn format(&self) -> Option<AdFormat> {
         match self {
@@ -203,9 +195,26 @@ impl ClockOptions {
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub struct QuirksOptions {
     /// 'reference' does exactly as HTCondor 25.14 where it breaks its manual
-    #[arg(long, value_name = "none|reference", value_parser = values::quirks, default_value = "none",
-          hide_default_value = true, global = true, help_heading = "Behaviour")]
+    #[arg(long, value_name = "none|reference", value_parser = values::quirks(), default_value = "none",
+          hide_default_value = true, hide_possible_values = true, global = true, help_heading = "Behaviour")]
     pub quirks: Quirks,
+}
+
+/// How the lines of a runner look.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub struct LinesOptions {
+    /// Begin each line with the time: auto (on a terminal), always or never
+    #[arg(
+        long,
+        value_name = "WHEN",
+        default_value = "auto",
+        hide_default_value = true,
+        hide_possible_values = true,
+        global = true,
+        help_heading = "Output",
+        hide_short_help = true
+    )]
+    pub timestamps: When,
 }
 
 /// How long hooks may take and where events go.

@@ -8,6 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
+use super::Enough;
+
 /// How much is read and written at once.
 const BLOCK: usize = 256 * 1024;
 
@@ -34,7 +36,7 @@ impl Shared {
 pub fn pipe_ends() -> (Input, Output) {
     let output = Mutex::new(BufWriter::with_capacity(BLOCK, io::stdout()));
     let shared = Arc::new(Shared { output, blocks: AtomicBool::new(false) });
-    (Input { stdin: io::stdin(), shared: Arc::clone(&shared) }, Output { shared })
+    (Input { stdin: io::stdin(), shared: Arc::clone(&shared), enough: Enough::new() }, Output { shared })
 }
 
 /// Standard input.
@@ -42,11 +44,17 @@ pub fn pipe_ends() -> (Input, Output) {
 pub struct Input {
     stdin: Stdin,
     shared: Arc<Shared>,
+    enough: Enough,
 }
 
 impl Input {
     /// The best size for a buffer around it, in bytes.
     pub const BLOCK: usize = BLOCK;
+
+    /// By what its reads are ended.
+    pub(crate) fn enough(&self) -> Enough {
+        self.enough.clone()
+    }
 }
 
 /// Whether a read would give something, or end of file, at once. Where `poll` cannot tell, it says yes.
@@ -64,7 +72,8 @@ impl Read for Input {
         self.shared.blocks.store(true, Ordering::SeqCst);
         self.shared.output().flush()?;
         io::stdout().flush()?;
-        let read = self.stdin.lock().read(buffer);
+        let goes_on = self.enough.goes_on(&self.stdin);
+        let read = if goes_on { self.stdin.lock().read(buffer) } else { Ok(0) };
         self.shared.blocks.store(false, Ordering::SeqCst);
         read
     }

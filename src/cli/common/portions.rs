@@ -4,6 +4,8 @@ use std::io;
 use std::num::NonZero;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
+use super::Enough;
+
 /// Portions that are worked off before further threads are started: less is done before those would be there.
 const ALONE: u64 = 4;
 
@@ -13,7 +15,8 @@ pub(crate) fn threads(asked: Option<NonZero<usize>>) -> usize {
 }
 
 /// Works off a stream with so many threads, each with a hand to which portions are dealt, and a worker. What they make of portions
-/// is given to `collect` in the order of the stream, until that says that it has enough.
+/// is given to `collect` in the order of the stream, until that says that it has enough; who waits for more of the stream is told so
+/// by `enough`.
 ///
 /// # Errors
 /// Those of the input.
@@ -22,9 +25,10 @@ pub(crate) fn work_off<H, T, W: FnMut(&mut H) -> T>(
     deal: impl Fn(&mut H) -> io::Result<Option<u64>> + Sync,
     worker: impl Fn() -> (H, W) + Sync,
     mut collect: impl FnMut(T) -> bool + Send,
+    enough: &Enough,
 ) -> io::Result<()> {
     let state = State { next: 0, goes_on: true, error: None, collect: &mut collect };
-    let line = Line { state: Mutex::new(state), moved: Condvar::new() };
+    let line = Line { state: Mutex::new(state), moved: Condvar::new(), enough };
     let (mut hand, mut work) = worker();
     if line.work(&deal, &mut hand, &mut work, ALONE) {
         std::thread::scope(|scope| {
@@ -44,6 +48,7 @@ pub(crate) fn work_off<H, T, W: FnMut(&mut H) -> T>(
 struct Line<'c, C> {
     state: Mutex<State<'c, C>>,
     moved: Condvar,
+    enough: &'c Enough,
 }
 
 struct State<'c, C> {
@@ -85,8 +90,12 @@ impl<C> Line<'_, C> {
                 state.next += 1;
                 state.goes_on = (state.collect)(result);
             }
+            let goes_on = state.goes_on;
             drop(state);
             self.moved.notify_all();
+            if !goes_on {
+                self.enough.say();
+            }
             if number + 1 == end {
                 return true;
             }
@@ -109,6 +118,7 @@ impl<C> Drop for Watch<'_, '_, C> {
         if std::thread::panicking() {
             self.0.state().goes_on = false;
             self.0.moved.notify_all();
+            self.0.enough.say();
         }
     }
 }
@@ -143,6 +153,7 @@ mod tests {
                     all.extend(found);
                     all.len() < 50_000
                 },
+                &Enough::new(),
             )
             .unwrap();
             assert!(all.len() >= 50_000 && all.len() < 400_000, "{}", all.len());

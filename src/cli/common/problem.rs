@@ -6,6 +6,7 @@ use std::io;
 
 use super::Status;
 use super::color::Painter;
+use crate::config::ConfigError;
 use crate::text::caret::{Caret, LineCaret};
 
 /// A failure with its exit status and, where there is text, the place in it. Wrap it in `anyhow` contexts freely: the
@@ -33,6 +34,18 @@ impl Problem {
     /// Input or configuration that cannot be read.
     pub fn unreadable(message: impl Into<String>) -> Self {
         Self::new(Status::Unreadable, message)
+    }
+
+    /// A configuration that cannot be read; where there is none at all, what to do about it.
+    pub(crate) fn of_config(error: ConfigError) -> Self {
+        if is_without_configuration(&error) {
+            return Self::unreadable(
+                "there is no configuration: CONDOR_CONFIG is not set, and /etc/condor/, /usr/local/etc/ and ~condor/ have no \
+                 condor_config",
+            )
+            .hint("--config-file FILE names one; CONDOR_CONFIG=ONLY_ENV does without");
+        }
+        Self::unreadable("cannot read the configuration").caused_by(error)
     }
 
     /// The place of the mistake: `file:line:column: ` goes in front, the line and a caret below.
@@ -77,6 +90,11 @@ impl Error for Problem {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         self.source.as_deref().map(|source| source as &(dyn Error + 'static))
     }
+}
+
+/// Whether no file was named and none found where the reference looks (`process_config_source`, condor_config.cpp).
+pub(crate) fn is_without_configuration(error: &ConfigError) -> bool {
+    error.lines.iter().any(|line| line.starts_with(b"Neither the environment"))
 }
 
 /// Whether somebody closed the pipe we wrote to: a reader such as `head` that had enough.

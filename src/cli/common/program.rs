@@ -12,6 +12,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command, CommandFactory};
 
 use super::color::{Painter, When};
 use super::{Status, normalise, problem};
+use crate::cli::{compat, complete};
 
 /// One of the programs.
 #[derive(Clone, Copy, Debug)]
@@ -191,6 +192,10 @@ impl Program {
         let mut words = std::env::args_os();
         let called = words.next().unwrap_or_default();
         let words: Vec<OsString> = words.collect();
+        if let Some(shell) = std::env::var_os(complete::ASKED) {
+            let _ = std::io::stdout().write_all(complete::answer(self, &shell, &words).as_bytes());
+            return ExitCode::SUCCESS;
+        }
         self.call(&called, &words).into()
     }
 
@@ -199,6 +204,12 @@ impl Program {
         if let Some(compat) = self.compat.iter().find(|compat| compat.tool == called) {
             let session = Session { name: called.to_owned(), painter: Painter::plain(), kept: None };
             return outcome((compat.run)(words, &session), &session);
+        }
+        if called != self.name
+            && let Some(problem) = compat::elsewhere(called, self.name)
+        {
+            let session = Session { name: called.to_owned(), painter: Painter::plain(), kept: None };
+            return outcome(Err(problem.into()), &session);
         }
         let session = Session {
             name: self.name.to_owned(),

@@ -1,10 +1,51 @@
 //! Reading a few ads whole: what is wrong with each is told, or the end of it.
 
+use std::io::{BufReader, Read};
 use std::path::Path;
 
 use super::{Problem, Session, open_input, pipe_ends};
 use crate::classad::ClassAd;
 use crate::classad::stream::{AdError, AdReader};
+
+/// Ads of a file, one by one; what is wrong with each is told.
+pub(crate) struct AdStream<'a> {
+    reader: AdReader<BufReader<Box<dyn Read + Send>>>,
+    name: String,
+    strict: bool,
+    session: &'a Session,
+}
+
+impl<'a> AdStream<'a> {
+    /// Opens a file, or standard input for `-`.
+    ///
+    /// # Errors
+    /// It cannot be opened.
+    pub(crate) fn open(path: &Path, strict: bool, session: &'a Session) -> anyhow::Result<Self> {
+        let (input, name) = open_input(path, pipe_ends().0, session)?;
+        Ok(AdStream { reader: AdReader::new(input, None).exact(strict), name, strict, session })
+    }
+
+    /// The next ad.
+    ///
+    /// # Errors
+    /// It cannot be read; with `strict` the first thing that is wrong in it.
+    pub(crate) fn next(&mut self) -> anyhow::Result<Option<ClassAd>> {
+        let name = &self.name;
+        let record = self
+            .reader
+            .next_ad()
+            .map_err(|error| Problem::unreadable(format!("cannot read '{name}'")).caused_by(error))?;
+        let Some(record) = record else { return Ok(None) };
+        for error in &record.errors {
+            let problem = malformed(error, name);
+            if self.strict {
+                return Err(problem.into());
+            }
+            self.session.report(&problem.into());
+        }
+        Ok(Some(record.ad))
+    }
+}
 
 /// Reads at most so many ads of a file, or of standard input for `-`.
 ///
@@ -16,23 +57,13 @@ pub(crate) fn read_ads(
     most: usize,
     session: &Session,
 ) -> anyhow::Result<Vec<ClassAd>> {
-    let (stdin, _) = pipe_ends();
-    let (input, name) = open_input(path, stdin)?;
-    let mut reader = AdReader::new(input, None).exact(strict);
+    let mut stream = AdStream::open(path, strict, session)?;
     let mut ads = Vec::new();
     while ads.len() < most {
-        let record = reader
-            .next_ad()
-            .map_err(|error| Problem::unreadable(format!("cannot read '{name}'")).caused_by(error))?;
-        let Some(record) = record else { break };
-        for error in &record.errors {
-            let problem = malformed(error, &name);
-            if strict {
-                return Err(problem.into());
-            }
-            session.report(&problem.into());
+        match stream.next()? {
+            Some(ad) => ads.push(ad),
+            None => break,
         }
-        ads.push(record.ad);
     }
     Ok(ads)
 }
@@ -58,7 +89,7 @@ pub(crate) fn refuse_malformed(text: &[u8], name: &str) -> anyhow::Result<()> {
     }
 }
 
-fn malformed(error: &AdError, name: &str) -> Problem {
+pub(crate) fn malformed(error: &AdError, name: &str) -> Problem {
     let problem = Problem::unreadable(error.message.clone()).at_line(&error.caret(name));
     match error.help {
         Some(help) => problem.hint(help),

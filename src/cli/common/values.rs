@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+
 use crate::config::statement;
 use crate::quirks::Quirks;
 
@@ -69,13 +71,10 @@ pub(crate) fn knob(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// Reads the value of `--quirks`.
-pub(crate) fn quirks(text: &str) -> Result<Quirks, String> {
-    match text {
-        "none" => Ok(Quirks::None),
-        "reference" => Ok(Quirks::Reference),
-        _ => Err("expected 'none' or 'reference'".to_owned()),
-    }
+/// The values of `--quirks`.
+pub(crate) fn quirks() -> impl TypedValueParser<Value = Quirks> {
+    PossibleValuesParser::new(["none", "reference"])
+        .map(|word| if word == "reference" { Quirks::Reference } else { Quirks::None })
 }
 
 /// Reads `FILE` or `fd:N`.

@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
 
-use super::condor_q_wish::Wish;
+use super::condor_q_options::QueueOptions;
 use crate::classad::format::list::{ListForm, ListWriter, Order};
 use crate::classad::format::long;
 use crate::classad::stream::{Delimiter, ReferenceReader};
@@ -20,22 +20,23 @@ use crate::world::World;
 /// # Errors
 /// Those of standard output.
 pub fn run(words: &[OsString], session: &Session) -> anyhow::Result<Status> {
-    let mut wish = match Wish::read(words) {
-        Ok(Ok(wish)) => wish,
+    let mut options = match QueueOptions::read(words) {
+        Ok(Ok(options)) => options,
         Ok(Err(text)) => {
             io::stdout().write_all(text.as_bytes())?;
             return Ok(Status::Tool(0));
         }
         Err(refusal) => return refusal.tell(session),
     };
-    wish.warnings.iter().for_each(|text| session.tell(text));
-    let Some(file) = wish.file.take() else {
+    options.warnings.iter().for_each(|text| session.tell(text));
+    let Some(file) = options.file.take() else {
         session.tell("Error: there is no queue here\nhint: name a file of ads with -jobads\n");
         return Ok(Status::Tool(1));
     };
-    if wish.is_table() {
+    if options.is_table() {
         session.tell(
-            "Error: the tables of condor_q are not made here\nhint: use -af, -format, -long, -json or -xml\n",
+            "Error: the tables of condor_q are not made here\nhint: name columns, such as -af:jh Owner JobStatus Cmd, or use -long, -json \
+             or -xml; 'htc-classad-eval --ads FILE --count-by JobStatus' counts, 'htc-router-status FILE' shows routed jobs\n",
         );
         return Ok(Status::Tool(1));
     }
@@ -51,10 +52,10 @@ pub fn run(words: &[OsString], session: &Session) -> anyhow::Result<Status> {
         }
     };
     let world = RealWorld::new();
-    let constraint = wish.constraint(session);
+    let constraint = options.constraint(session);
     let mut out = BufWriter::new(io::stdout().lock());
     let mut jobs = Jobs::default();
-    let mut reader = ReferenceReader::new(read, wish.form, Delimiter::Queue);
+    let mut reader = ReferenceReader::new(read, options.form, Delimiter::Queue);
     // What cannot be read ends the list without a word, as it does in the reference.
     while let Ok(Some(ad)) = reader.next_ad() {
         if !holds(constraint.as_ref(), &ad, &world) {
@@ -63,7 +64,7 @@ pub fn run(words: &[OsString], session: &Session) -> anyhow::Result<Status> {
             session.tell("Error: Two results with the same ID.\n");
         }
     }
-    wish.print_jobs(&jobs, &world, &mut out, session)?;
+    options.print_jobs(&jobs, &world, &mut out, session)?;
     out.flush()?;
     Ok(Status::Tool(0))
 }
@@ -74,7 +75,7 @@ pub(super) fn holds(constraint: Option<&Expr>, ad: &ClassAd, world: &dyn World) 
     Context::new(world).my(ad).try_eval(constraint).is_none_or(|value| value.truth() == Some(true))
 }
 
-impl Wish {
+impl QueueOptions {
     /// Prints jobs of a queue that the constraint keeps, as many as are wanted, as ads or in columns.
     ///
     /// # Errors

@@ -9,7 +9,7 @@ use bstr::ByteSlice;
 
 use super::condor_q;
 use super::condor_q_list::List;
-use super::condor_q_wish::{Table, USAGE as QUEUE_USAGE, Wish};
+use super::condor_q_options::{QueueOptions, Table, USAGE as QUEUE_USAGE};
 use super::configuration;
 use crate::classad::{ClassAd, Context, Expr};
 use crate::cli::common::{Session as Program, Status};
@@ -120,17 +120,17 @@ fn summary_of(
 /// What condor_q answers to these words, out of the queue log.
 fn list(words: &[OsString], config: &Config, program: &Program) -> anyhow::Result<Status> {
     let world = real_world();
-    let mut wish = match Wish::read(words) {
-        Ok(Ok(wish)) => wish,
+    let mut options = match QueueOptions::read(words) {
+        Ok(Ok(options)) => options,
         Ok(Err(text)) => {
             io::stdout().write_all(text.as_bytes())?;
             return Ok(Status::Tool(0));
         }
         Err(refusal) => return refusal.tell(program),
     };
-    wish.warnings.iter().for_each(|text| program.tell(text));
+    options.warnings.iter().for_each(|text| program.tell(text));
     // The list is that of the sources' queue, unless the schedd of the copies is named.
-    let copies = match &wish.schedd {
+    let copies = match &options.schedd {
         None => false,
         Some(name) => {
             let second = config.view(&world).string("JOB_ROUTER_SCHEDD2_NAME").ok().flatten();
@@ -143,7 +143,7 @@ fn list(words: &[OsString], config: &Config, program: &Program) -> anyhow::Resul
             is_second
         }
     };
-    let Ok(constraint) = wish.constraint_or_error(program) else { return Ok(Status::Tool(1)) };
+    let Ok(constraint) = options.constraint_or_error(program) else { return Ok(Status::Tool(1)) };
     let mut jobs = configured_queue(config, copies, &world, program)?;
     for (id, ad) in &mut jobs {
         // A log that was cut short may lack what every job has.
@@ -153,17 +153,17 @@ fn list(words: &[OsString], config: &Config, program: &Program) -> anyhow::Resul
     let kept: Vec<&(JobId, ClassAd)> =
         jobs.iter().filter(|(_, ad)| condor_q::holds(constraint.as_ref(), ad, &world)).collect();
     let mut out = Vec::new();
-    if wish.is_table() {
-        let kept = &kept[..kept.len().min(wish.limit.unwrap_or(usize::MAX))];
-        let is_narrow = !wish.wide && io::stdout().is_terminal();
+    if options.is_table() {
+        let kept = &kept[..kept.len().min(options.limit.unwrap_or(usize::MAX))];
+        let is_narrow = !options.wide && io::stdout().is_terminal();
         let list = List { config, kept, all: &jobs, world: &world, is_narrow };
-        match wish.table() {
+        match options.table() {
             Table::Batches => list.batches(&mut out),
-            Table::Jobs(columns) => list.jobs(columns, wish.time, &mut out),
+            Table::Jobs(columns) => list.jobs(columns, options.time, &mut out),
             Table::Totals => list.counts(&mut out),
         }
     } else {
-        wish.print(kept.iter().map(|(_, ad)| ad), &world, &mut out, program)?;
+        options.print(kept.iter().map(|(_, ad)| ad), &world, &mut out, program)?;
     }
     io::stdout().write_all(&out)?;
     Ok(Status::Tool(0))

@@ -14,7 +14,7 @@ use super::configuration;
 use crate::classad::format::list::{ListForm, ListWriter, Order};
 use crate::classad::stream::{Delimiter, Form, ReferenceReader};
 use crate::classad::{ClassAd, Context};
-use crate::cli::common::{Problem, Session as Program, Sink, Status, overwritten, threads};
+use crate::cli::common::{Enough, Problem, Session as Program, Sink, Status, Until, overwritten, threads};
 use crate::cli::transform_report::{self as report, Verbose};
 use crate::config::{Config, MacroSource, View};
 use crate::os::{RealWorld, read_whole};
@@ -297,14 +297,15 @@ impl Run<'_> {
     /// Transforms the ads of one input; its status.
     fn input(&mut self, name: &OsStr, form: Option<Form>, loaded: &mut Loaded) -> anyhow::Result<u8> {
         let shown = name.to_string_lossy();
+        let enough = Enough::new();
         let read: Box<dyn Read + Send> = if name == "-" {
             match loaded.stdin.take() {
                 Some(rest) => Box::new(io::Cursor::new(rest)),
-                None => Box::new(io::stdin()),
+                None => Box::new(Until::new(io::stdin(), &enough)),
             }
         } else {
             match File::open(name) {
-                Ok(file) => Box::new(file),
+                Ok(file) => Box::new(Until::new(file, &enough)),
                 Err(error) => {
                     self.tool.tell(&format!("cannot open file of ads '{shown}': {error}"));
                     return Ok(0);
@@ -335,7 +336,7 @@ impl Run<'_> {
                 break;
             }
             if number == 1 && threads > 1 && reader.form() == Some(Form::Long) && !reader.would_abort() {
-                return together(self.tool, loaded, reader, threads, &mut self.out);
+                return together(self.tool, loaded, (reader, &enough), threads, &mut self.out);
             }
         }
         if reader.would_abort() {

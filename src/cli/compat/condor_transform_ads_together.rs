@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use super::condor_transform_ads::{Loaded, Tool, apply_all};
 use crate::classad::mode;
 use crate::classad::stream::ReferenceReader;
-use crate::cli::common::work_off;
+use crate::cli::common::{Enough, work_off};
 use crate::os::RealWorld;
 use crate::transform::Transform;
 
@@ -24,7 +24,7 @@ struct Portion {
 pub(super) fn together<R: Read + Send>(
     tool: &Tool<'_>,
     loaded: &Loaded,
-    reader: ReferenceReader<R>,
+    (reader, enough): (ReferenceReader<R>, &Enough),
     threads: usize,
     out: &mut (dyn Write + Send),
 ) -> anyhow::Result<u8> {
@@ -63,6 +63,7 @@ pub(super) fn together<R: Read + Send>(
             };
             status.is_ok() && !portion.is_last
         },
+        enough,
     );
     read?;
     status

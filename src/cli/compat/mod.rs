@@ -3,8 +3,8 @@
 pub mod condor_job_router_info;
 pub mod condor_q;
 mod condor_q_list;
+mod condor_q_options;
 mod condor_q_tables;
-mod condor_q_wish;
 pub mod condor_router_history;
 pub mod condor_router_q;
 pub mod condor_transform_ads;
@@ -12,6 +12,8 @@ mod condor_transform_ads_convert;
 mod condor_transform_ads_together;
 mod condor_transform_ads_words;
 mod configuration;
+mod elsewhere;
 mod words;
 
+pub use elsewhere::elsewhere;
 pub use words::{Least, Rule, Word, Words};

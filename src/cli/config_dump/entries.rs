@@ -8,6 +8,7 @@ use bstr::{BStr, BString};
 use crate::config::defaults::{self, Parameter};
 use crate::config::macro_set::{Entry, MacroSet};
 use crate::text::caseless;
+use crate::text::space::trim;
 use crate::world::World;
 
 /// What a row of the list is.
@@ -119,11 +120,4 @@ pub(super) fn block(value: &[u8], indent: &str) -> BString {
         }
     }
     text
-}
-
-fn trim(line: &[u8]) -> &[u8] {
-    let blank = |b: &u8| matches!(b, b' ' | b'\t'..=b'\r');
-    let start = line.iter().position(|b| !blank(b)).unwrap_or(line.len());
-    let end = line.iter().rposition(|b| !blank(b)).map_or(start, |last| last + 1);
-    &line[start..end]
 }

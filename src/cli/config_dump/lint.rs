@@ -1,19 +1,19 @@
 //! `lint`: what is wrong in a configuration, in print.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use bstr::ByteSlice;
 use serde::Serialize;
 
-use super::here;
-use crate::cli::common::{Painter, Problem, Session, Status};
-use crate::config::lint::{self, Finding, Subject};
-use crate::config::redact;
-use crate::config::{Config, ConfigError, LoadOptions, Who};
-use crate::runner::config_lint::{self, Scope};
+use super::listing;
+use crate::cli::common::{AdFormat, Painter, Problem, Session, Status};
+use crate::config::lint::Finding;
+use crate::config::{ConfigError, LoadOptions, Who};
+use crate::runner::config_lint::here::ELSEWHERE;
+use crate::runner::config_lint::{Judgement, Wanted};
 use crate::text::caret::LineCaret;
 use crate::world::World;
 
@@ -30,7 +30,7 @@ pub(super) struct Request {
     /// For whom.
     pub(super) who: Who,
     /// JSON in place of text.
-    pub(super) json: bool,
+    pub(super) json: Option<AdFormat>,
     /// Colours.
     pub(super) painter: Painter,
     /// Whether secrets are masked.
@@ -51,76 +51,34 @@ struct Record {
 
 /// Looks at a configuration and prints what it found; the status is 1 if there is anything.
 pub(super) fn run(request: &Request, world: &dyn World, session: &Session) -> anyhow::Result<Status> {
+    let wanted = Wanted {
+        who: &request.who,
+        options: &request.options,
+        files: &request.files,
+        here: request.here,
+        redact: request.redact,
+    };
     if let Some(file) = &request.job_ad {
         let name = file.display().to_string();
         let file = if name == "-" { PathBuf::from("/dev/stdin") } else { file.clone() };
         let text = world
             .read_file(&file, Some(64 << 20))
             .map_err(|error| Problem::unreadable(format!("cannot read '{name}'")).caused_by(error))?;
-        let mut findings = match request.here {
-            true => here::of_job(&text, world),
-            false => config_lint::job_ad::lint(&name, &text),
-        };
-        if request.redact {
-            let mut secrets = redact::Secrets::default();
-            secrets.learn_lines(&text);
-            findings.iter_mut().for_each(|finding| secrets.clean(finding, None));
-        }
+        let findings = wanted.judge_job(&name, &text, world);
         let lines = text.iter().filter(|&&byte| byte == b'\n').count();
         return tell(findings, &format!("{} read", counted(lines, "line")), request, session);
     }
-    let mut options = LoadOptions { keep_texts: true, go_on: true, ..request.options.clone() };
-    let elsewhere = !request.files.is_empty();
-    if elsewhere {
-        options.file = request.files.first().cloned();
-        options.more_files = request.files[1..].to_vec();
-        options.user_file = false;
+    let judged = wanted.judge(world).map_err(|error| unreadable(&error))?;
+    for warning in judged.warnings.iter().take(MOST_WARNINGS) {
+        session.warn(warning);
     }
-    let mut attempt = Config::attempt(world, &request.who, &options);
-    let mut secrets = redact::Secrets::default();
-    if request.redact {
-        secrets.learn(&attempt.config, world);
+    if judged.warnings.len() > MOST_WARNINGS {
+        session.warn(&format!("the first {MOST_WARNINGS} of {} warnings are shown", judged.warnings.len()));
     }
-    if request.redact && (attempt.error.is_some() || !attempt.stops.is_empty()) {
-        redact::attempt(&mut attempt, world);
-    }
-    if let Some(error) = attempt.error.as_ref().filter(|error| error.place.is_none()) {
-        return Err(unreadable(error).into());
-    }
-    let warnings = attempt.warnings.len();
-    for warning in attempt.warnings.iter().take(MOST_WARNINGS) {
-        session.warn(&match request.redact {
-            true => secrets.sweep(&warning.text).to_string(),
-            false => warning.to_string(),
-        });
-    }
-    if warnings > MOST_WARNINGS {
-        session.warn(&format!("the first {MOST_WARNINGS} of {warnings} warnings are shown"));
-    }
-    let subject = Subject::new(&attempt.config, world);
-    let scope = Scope::of(&attempt, &request.files);
-    let mut findings = match request.here {
-        true => here::findings(&subject),
-        false => config_lint::lint(&subject, scope),
-    };
-    if elsewhere || !attempt.stops.is_empty() {
-        // Other files, scripts, and statements that are not understood may refer to what these set.
-        findings.retain(|finding| finding.rule != "unused-macro");
-    }
-    findings.extend(attempt.stops.iter().map(|error| config_lint::stop(error, "daemons stop here")));
-    findings.extend(attempt.error.iter().map(|error| config_lint::stop(error, "reading stops here")));
-    findings.extend(config_lint::not_read(&subject, scope));
-    for finding in findings.iter_mut().filter(|_| request.redact) {
-        let source = finding.spot.as_ref().map(|spot| attempt.config.set.source(spot.source));
-        secrets.clean(finding, source.and_then(|source| source.text.as_deref()));
-    }
-    lint::sort(&mut findings);
-    let is_read = |text: &Option<Arc<[u8]>>| text.as_deref().is_some_and(|text| !text.is_empty());
-    let files = attempt.config.set.sources().iter().filter(|source| is_read(&source.text)).count();
-    let settings = subject.written().count();
-    let read = format!("{} and {} read", counted(files, "source"), counted(settings, "setting"));
-    let part = "; taken for a part of a configuration, what may stand elsewhere is not missed";
-    tell(findings, &format!("{read}{}", if scope.part { part } else { "" }), request, session)
+    let Judgement { findings, sources, settings, part, .. } = judged;
+    let read = format!("{} and {} read", counted(sources, "source"), counted(settings, "setting"));
+    let taken = "; taken for a part of a configuration, what may stand elsewhere is not missed";
+    tell(findings, &format!("{read}{}", if part { taken } else { "" }), request, session)
 }
 
 /// So many findings are shown; a text that has more is hardly a configuration.
@@ -136,17 +94,16 @@ fn tell(
     session: &Session,
 ) -> anyhow::Result<Status> {
     let mut out = Vec::new();
-    let elsewhere = here::take_elsewhere(&mut findings);
+    let elsewhere = take_elsewhere(&mut findings);
     let shown = &findings[..findings.len().min(MOST)];
-    if request.json {
+    if let Some(format) = request.json {
         let records: Vec<Record> = shown.iter().chain(&elsewhere).map(record).collect();
-        serde_json::to_writer_pretty(&mut out, &records)?;
-        out.push(b'\n');
+        listing::records_as(format, &records, &mut out)?;
     } else {
         for finding in shown {
             out.extend_from_slice(render(finding, request.painter).as_bytes());
         }
-        out.extend_from_slice(here::by_reader(&elsewhere).as_bytes());
+        out.extend_from_slice(by_reader(&elsewhere).as_bytes());
     }
     std::io::stdout().write_all(&out)?;
     session.tell(&summary(&findings, read));
@@ -225,4 +182,23 @@ fn render(finding: &Finding, painter: Painter) -> String {
         let _ = writeln!(text, "    {} {fix}", painter.bold("fix:"));
     }
     text
+}
+
+/// Takes out what is for others.
+fn take_elsewhere(findings: &mut Vec<Finding>) -> Vec<Finding> {
+    findings.extract_if(.., |finding| finding.rule == ELSEWHERE).collect()
+}
+
+/// What is for others in a line for each of them.
+fn by_reader(elsewhere: &[Finding]) -> String {
+    let mut readers: BTreeMap<&str, String> = BTreeMap::new();
+    for finding in elsewhere {
+        let names = readers.entry(&finding.message).or_default();
+        let comma = if names.is_empty() { "" } else { "," };
+        let _ = write!(names, "{comma} {}", finding.name);
+        if let Some(spot) = &finding.spot {
+            let _ = write!(names, " ({}:{})", spot.name, spot.line);
+        }
+    }
+    readers.iter().map(|(reader, names)| format!("not here, but for {reader}:{names}\n")).collect()
 }

@@ -2,11 +2,12 @@
 //! tool.
 
 mod answer;
+mod compare;
 mod entries;
-mod here;
 mod hooks;
 mod json;
 mod lint;
+mod listing;
 mod native;
 mod reads_back;
 mod request;
@@ -42,6 +43,8 @@ const MANUAL: Manual = Manual {
          everything that needs no daemon. Hook scripts that call it by that name work unchanged.",
         "Commands that a configuration names (include command, 'prog |') are run only with --exec; called as \
          condor_config_val they are, as that tool does. They are killed after two minutes or 64 MiB of output.",
+        "The verb compare reads two configurations as each daemon would and tells the effective values that differ, for which daemons, \
+         and the file, line or template that each comes from; exit status 1 if there are any.",
         "The verb lint finds mistakes that HTCondor passes over in silence: parameters nobody reads, hooks that are \
          refused, values that are no expression, references that can never expand. It reads all that the configuration \
          names; commands only with --exec. What it did not read it names, and ends with 4 if it found nothing else. With --here it says instead what \
@@ -53,6 +56,11 @@ const MANUAL: Manual = Manual {
             what: "Print the value of START as the startd sees it",
             line: "htc-config-dump --config-file condor_config --subsystem STARTD START",
             status: 0,
+        },
+        Example {
+            what: "Tell what a change of the configuration does to which daemons",
+            line: "htc-config-dump compare condor_config condor_config.new",
+            status: 1,
         },
         Example { what: "Check a configuration", line: "htc-config-dump lint condor_config", status: 0 },
     ],

@@ -7,24 +7,18 @@ use std::path::PathBuf;
 use anyhow::Context;
 use bstr::{BString, ByteSlice};
 use clap::{ArgMatches, Args, FromArgMatches, Parser, Subcommand};
-use serde::Serialize;
 use std::io::Write;
 
 use super::answer::{Answer, Output};
-use super::entries::{self, Row};
+use super::listing::{listing, records_as};
 use super::request::{Asked, Filter, Request};
-use super::{hooks, json, lint, reads_back, why};
-use crate::classad::regex::{Options as RegexOptions, Regex};
+use super::{compare, hooks, lint};
 use crate::cli::common::{AdFormat, ConfigOptions, OutputOptions, Painter, Problem, Session, Status};
-use crate::config::lint::{Finding, Subject};
 use crate::config::load::Warning;
 use crate::config::redact;
-use crate::config::story::{self, Story};
-use crate::config::{CommandPolicy, Config, ConfigError, LoadOptions, SourceId, Who, print};
+use crate::config::{CommandPolicy, Config, ConfigError, LoadOptions, Who};
 use crate::os::RealWorld;
-use crate::runner::config_lint::{self, Scope};
 use crate::text::caret::LineCaret;
-use crate::text::caseless;
 use crate::world::World;
 
 /// The command line.
@@ -33,17 +27,17 @@ use crate::world::World;
 pub(super) struct Cli {
     /// Parameters to print; with --dump regular expressions, with --macro texts
     #[arg(value_name = "NAME")]
-    names: Vec<OsString>,
+    pub(super) names: Vec<OsString>,
     #[command(subcommand)]
     verb: Option<Verb>,
     #[command(flatten)]
-    show: ShowOptions,
+    pub(super) show: ShowOptions,
     #[command(flatten)]
-    who: WhoOptions,
+    pub(super) who: WhoOptions,
     #[command(flatten)]
-    config: ConfigOptions,
+    pub(super) config: ConfigOptions,
     #[command(flatten)]
-    output: OutputOptions,
+    pub(super) output: OutputOptions,
 }
 
 #[derive(Subcommand, Debug)]
@@ -63,6 +57,16 @@ enum Verb {
         #[arg(long)]
         here: bool,
     },
+    /// Tell which effective values differ between two configurations, for which daemons, and where they come from (exit
+    /// status 1 if any do)
+    Compare {
+        /// The configuration before
+        #[arg(value_name = "BEFORE")]
+        before: PathBuf,
+        /// The configuration after
+        #[arg(value_name = "AFTER")]
+        after: PathBuf,
+    },
     /// Print the statements of a template, or the templates of a category
     Use {
         /// CATEGORY, or CATEGORY:NAME with arguments in parentheses
@@ -74,54 +78,54 @@ enum Verb {
 /// What is shown and how.
 #[derive(Args, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
-struct ShowOptions {
+pub(super) struct ShowOptions {
     /// Print all parameters, defaults too, or those whose names match
     #[arg(long, help_heading = "What to show")]
-    dump: bool,
+    pub(super) dump: bool,
     /// Print values before expansion
     #[arg(long, help_heading = "What to show")]
-    raw: bool,
+    pub(super) raw: bool,
     /// Print expanded values, also with --dump and use
     #[arg(long, global = true, hide_short_help = true, help_heading = "What to show")]
-    expanded: bool,
+    pub(super) expanded: bool,
     /// Print compiled-in defaults
     #[arg(long, hide_short_help = true, help_heading = "What to show")]
-    default: bool,
+    pub(super) default: bool,
     /// Print location, raw value and default, too
     #[arg(long, short = 'v', global = true, help_heading = "What to show")]
-    verbose: bool,
+    pub(super) verbose: bool,
     /// Tell the story of each value: definitions, conditions, steps of its expansion
     #[arg(long, help_heading = "What to show")]
-    why: bool,
+    pub(super) why: bool,
     /// List the hooks of every slot, starter, shadow and router
     #[arg(long, help_heading = "What to show")]
-    hooks: bool,
+    pub(super) hooks: bool,
     /// Print only what files changed, by file
     #[arg(long, hide_short_help = true, help_heading = "What to show")]
-    summary: bool,
+    pub(super) summary: bool,
     /// Print the files that were read
     #[arg(long, hide_short_help = true, help_heading = "What to show")]
-    sources: bool,
+    pub(super) sources: bool,
     /// Print each change of the values while files were read
     #[arg(long, hide_short_help = true, help_heading = "What to show")]
-    trace: bool,
+    pub(super) trace: bool,
     /// Expand the words as texts
     #[arg(long = "macro", hide_short_help = true, help_heading = "What to show")]
-    expand: bool,
+    pub(super) expand: bool,
     /// Say whether CONDITION holds in an 'if' (exit status 1 if not)
     #[arg(long, value_name = "CONDITION", hide_short_help = true, help_heading = "What to show")]
-    check_if: Option<OsString>,
+    pub(super) check_if: Option<OsString>,
     /// Mask passwords and other secrets
     #[arg(long, global = true, help_heading = "Output")]
-    redact: bool,
+    pub(super) redact: bool,
 }
 
 /// For whom the configuration is read.
 #[derive(Args, Debug)]
-struct WhoOptions {
+pub(super) struct WhoOptions {
     /// Read as this daemon
     #[arg(long, value_name = "NAME", default_value = "TOOL", global = true, help_heading = "Configuration")]
-    subsystem: OsString,
+    pub(super) subsystem: OsString,
     /// Read as the daemon of this local name
     #[arg(
         long,
@@ -131,19 +135,19 @@ struct WhoOptions {
         global = true,
         help_heading = "Configuration"
     )]
-    local_name: OsString,
+    pub(super) local_name: OsString,
     /// Run the commands that the configuration names
     #[arg(long, global = true, hide_short_help = true, help_heading = "Configuration")]
-    exec: bool,
+    pub(super) exec: bool,
 }
 
 impl Cli {
-    fn load_options(&self) -> LoadOptions {
+    pub(super) fn load_options(&self) -> LoadOptions {
         let commands = if self.who.exec { CommandPolicy::BOUNDED } else { CommandPolicy::Refused };
         LoadOptions { keep_texts: true, ..self.config.load_options(commands) }
     }
 
-    fn who(&self) -> Who {
+    pub(super) fn who(&self) -> Who {
         Who {
             subsystem: self.who.subsystem.as_bytes().into(),
             local_name: self.who.local_name.as_bytes().into(),
@@ -157,7 +161,7 @@ impl Cli {
             Some(Verb::Use { templates }) => {
                 templates.iter().map(|text| Asked::Template(text.as_bytes().into())).collect()
             }
-            Some(Verb::Lint { .. }) => Vec::new(),
+            Some(Verb::Lint { .. } | Verb::Compare { .. }) => Vec::new(),
             None => {
                 let text = |name: &OsString| match self.show.redact && self.show.expand {
                     true => redact::masked(b"", name.as_bytes()).into_owned().into(),
@@ -195,7 +199,7 @@ impl Cli {
 }
 
 /// A configuration that cannot be read, as this program tells it.
-fn problem(error: &ConfigError) -> Problem {
+pub(super) fn problem(error: &ConfigError) -> Problem {
     let said: Vec<String> = error.lines.iter().skip(error.warnings).map(ToString::to_string).collect();
     let mut problem = match &error.place {
         Some(place) => {
@@ -233,11 +237,21 @@ pub(super) fn run(matches: &ArgMatches, session: &Session) -> anyhow::Result<Sta
             here: *here,
             options,
             who: cli.who(),
-            json: cli.output.format().is_some(),
+            json: cli.output.format().filter(|format| *format != AdFormat::Long),
             painter: Painter::stdout(cli.output.color),
             redact: cli.show.redact,
         };
         return lint::run(&request, &world, session);
+    }
+    if let Some(Verb::Compare { before, after }) = &cli.verb {
+        let request = compare::Request {
+            files: [before, after],
+            options: cli.load_options(),
+            subsystem: cli.who.subsystem.to_str().filter(|name| *name != "TOOL"),
+            local_name: cli.who.local_name.as_bytes().into(),
+            redact: cli.show.redact,
+        };
+        return compare::run(&request, &world, (cli.output.format(), Painter::stdout(cli.output.color)));
     }
     refuse_records(&cli)?;
     if let Some(Verb::Use { templates }) = &cli.verb {
@@ -258,10 +272,6 @@ pub(super) fn run(matches: &ArgMatches, session: &Session) -> anyhow::Result<Sta
 
 /// Refuses `--json` and `--jsonl` where what is asked for is text by its nature.
 fn refuse_records(cli: &Cli) -> anyhow::Result<()> {
-    if !(cli.output.json || cli.output.jsonl) {
-        return Ok(());
-    }
-    let option = if cli.output.json { "--json" } else { "--jsonl" };
     let asked = [
         (matches!(cli.verb, Some(Verb::Use { .. })), "use"),
         (cli.show.summary, "--summary"),
@@ -270,12 +280,8 @@ fn refuse_records(cli: &Cli) -> anyhow::Result<()> {
         (cli.show.expand, "--macro"),
         (cli.show.check_if.is_some(), "--check-if"),
     ];
-    match asked.into_iter().find(|(is_asked, _)| *is_asked) {
-        Some((_, what)) => {
-            Err(Problem::usage(format!("{option} cannot be had with {what}, which prints text")).into())
-        }
-        None => Ok(()),
-    }
+    let mut asked = asked.into_iter().filter(|(is_asked, _)| *is_asked);
+    asked.try_for_each(|(_, what)| cli.output.is_text(what))
 }
 
 fn templates_of(templates: &[OsString], request: &Request, session: &Session) -> anyhow::Result<Status> {
@@ -377,7 +383,7 @@ fn finish(output: &Output, session: &Session) -> anyhow::Result<()> {
 }
 
 /// Reads a configuration, and masks its secrets where that is wanted.
-fn load(
+pub(super) fn load(
     world: &dyn World,
     who: &Who,
     options: &LoadOptions,
@@ -390,198 +396,5 @@ fn load(
     match attempt.error {
         Some(error) => Err(error),
         None => Ok((attempt.config, attempt.warnings)),
-    }
-}
-
-/// `--why`, `--json`, and whole configurations as statements.
-fn listing(cli: &Cli, world: &dyn World, session: &Session) -> anyhow::Result<Status> {
-    let (config, warnings) =
-        load(world, &cli.who(), &cli.load_options(), cli.show.redact).map_err(|error| problem(&error))?;
-    for warning in &warnings {
-        session.warn(&warning.to_string());
-    }
-    let view = config.view(world);
-    let redacting = cli.show.redact;
-    if cli.show.why {
-        if cli.names.is_empty() {
-            return Err(Problem::usage("--why needs the name of a parameter").into());
-        }
-        return stories(cli, &Subject::new(&config, world));
-    }
-    let rows = entries::merged(&config.set, world, false);
-    let mut missing = Vec::new();
-    let chosen: Vec<&Row<'_>> = if cli.show.dump {
-        let mut patterns = Vec::new();
-        for pattern in &cli.names {
-            let regex = Regex::compile(pattern.as_bytes(), RegexOptions::CASELESS).map_err(|error| {
-                Problem::usage(format!("'{}' is no regular expression: {error}", pattern.to_string_lossy()))
-            })?;
-            patterns.push(regex);
-        }
-        let wanted = |name: &[u8]| {
-            patterns.is_empty() || patterns.iter().any(|regex| regex.is_match(name).unwrap_or(false))
-        };
-        rows.iter().filter(|row| wanted(&row.name)).collect()
-    } else if cli.names.is_empty() {
-        rows.iter().filter(|row| is_set(row)).collect()
-    } else {
-        let mut chosen = Vec::new();
-        for name in &cli.names {
-            let name = name.as_bytes();
-            let shown = config.set.find_shown(name, &config.who, world);
-            let shown = shown.map(|found| BString::from(found.shown_name().into_owned()));
-            let row = rows.iter().find(|row| {
-                let wanted = shown.as_ref().map_or(name, |shown| &shown[..]);
-                crate::text::caseless::eq(&row.name, wanted) || crate::text::caseless::eq(&row.name, name)
-            });
-            match row {
-                Some(row) => chosen.push(row),
-                None => missing.push(BString::from(name)),
-            }
-        }
-        chosen
-    };
-    let mut out = Vec::new();
-    match cli.output.format() {
-        Some(format @ (AdFormat::Json | AdFormat::Jsonl)) => {
-            let all: Vec<_> =
-                chosen.iter().map(|row| json::parameter(row, &config, &view, redacting)).collect();
-            records_as(format, &all, &mut out)?;
-        }
-        Some(AdFormat::Long) | None => {
-            let is_whole = cli.names.is_empty() && !cli.show.dump;
-            let once =
-                is_whole && !reads_back::is_same(&config, &chosen, &cli.load_options(), redacting, world);
-            for row in &chosen {
-                if is_whole && !cli.show.default && reads_back::is_default(row) {
-                    continue;
-                }
-                if once && reads_back::names_sources(row, &config.who) {
-                    let shown = row.raw.to_str_lossy().replace('\n', "\n#   ");
-                    let text = format!("# what it brings in is in here: {} = {shown}\n", row.name);
-                    out.extend_from_slice(text.as_bytes());
-                    continue;
-                }
-                statement(cli, row, &config, &view, &mut out);
-            }
-            if once && reads_back::has_user_file(&config, world) {
-                out.extend_from_slice(
-                    b"# what the user's own file brings in is in here\nUSER_CONFIG_FILE =\n",
-                );
-            }
-        }
-    }
-    std::io::stdout().write_all(&out)?;
-    for name in &missing {
-        session.tell(&format!("Not defined: {name}\n"));
-        let mut text = String::new();
-        why::hints(&story::hints(name.as_ref(), &config), &mut text);
-        session.tell(&text);
-    }
-    Ok(if missing.is_empty() { Status::Done } else { Status::Undefined })
-}
-
-/// `--why`.
-fn stories(cli: &Cli, subject: &Subject<'_>) -> anyhow::Result<Status> {
-    let redacting = cli.show.redact;
-    let complete = subject.config.not_read.is_empty();
-    let mut all = config_lint::lint(subject, Scope { elsewhere: false, complete, part: false });
-    all.retain(why::is_of_value);
-    if redacting {
-        let mut secrets = redact::Secrets::default();
-        secrets.learn(subject.config, subject.world);
-        all.iter_mut().for_each(|finding| secrets.clean(finding, None));
-    }
-    let told = |name: &OsString| {
-        let name = name.as_bytes().as_bstr();
-        let findings = all.iter().filter(|finding| caseless::eq(&finding.name, name)).cloned();
-        (Story::of(name, subject), findings.collect::<Vec<Finding>>())
-    };
-    let stories: Vec<(Story, Vec<Finding>)> = cli.names.iter().map(told).collect();
-    let mut out = Vec::new();
-    match cli.output.format().filter(|format| *format != AdFormat::Long) {
-        Some(format) => {
-            let record = |(story, findings): &(Story, Vec<Finding>)| why::record(story, findings, redacting);
-            records_as(format, &stories.iter().map(record).collect::<Vec<_>>(), &mut out)?;
-        }
-        None => {
-            let mut text = String::new();
-            for (story, findings) in &stories {
-                why::tell(story, findings, redacting, &mut text);
-            }
-            out = text.into_bytes();
-        }
-    }
-    std::io::stdout().write_all(&out)?;
-    Ok(if stories.iter().all(|(story, _)| story.has_value()) { Status::Done } else { Status::Undefined })
-}
-
-/// Records as one array or a line each.
-fn records_as<Record: Serialize>(
-    format: AdFormat,
-    records: &[Record],
-    out: &mut Vec<u8>,
-) -> anyhow::Result<()> {
-    match format {
-        AdFormat::Jsonl => {
-            for record in records {
-                serde_json::to_writer(&mut *out, record)?;
-                out.push(b'\n');
-            }
-        }
-        AdFormat::Json | AdFormat::Long => {
-            serde_json::to_writer_pretty(&mut *out, records)?;
-            out.push(b'\n');
-        }
-    }
-    Ok(())
-}
-
-/// Whether a source set it, in contrast to what was detected or compiled in.
-pub(super) fn is_set(row: &Row<'_>) -> bool {
-    matches!(row.kind, entries::Kind::Set(entry) if entry.current.place.source != SourceId::DETECTED)
-}
-
-/// One parameter as a statement that reads back.
-fn statement(cli: &Cli, row: &Row<'_>, config: &Config, view: &crate::config::View<'_>, out: &mut Vec<u8>) {
-    let name: &[u8] = &row.name;
-    let default = match row.kind {
-        entries::Kind::Set(entry) => entry.parameter.map(|parameter| parameter.default()),
-        entries::Kind::Detected => None,
-        entries::Kind::Default(parameter) => Some(parameter.default()),
-    };
-    let value: Vec<u8> = match (cli.show.default, cli.show.expanded) {
-        (true, _) => default.clone().unwrap_or_default().into_owned(),
-        (false, true) => match view.expand_raw(name, &row.raw) {
-            Ok(value) => value.into(),
-            Err(error) => {
-                out.extend_from_slice(format!("# {}: {error}\n", name.as_bstr()).as_bytes());
-                row.raw.to_vec()
-            }
-        },
-        (false, false) => row.raw.to_vec(),
-    };
-    let value = if cli.show.redact { redact::masked(name, &value).into_owned() } else { value };
-    match print::statement(name, &value) {
-        Some(text) => out.extend_from_slice(&text),
-        // No file can say this: environment variables may have any name and hold line ends.
-        None => {
-            let shown = format!("# cannot be written in a file: {} = {}", name.as_bstr(), value.as_bstr());
-            out.extend_from_slice(shown.replace('\n', "\n#   ").as_bytes());
-            out.push(b'\n');
-        }
-    }
-    if cli.show.verbose {
-        let place = match row.kind {
-            entries::Kind::Set(entry) => config.set.describe(&entry.current.place),
-            entries::Kind::Detected => "<Detected>".into(),
-            entries::Kind::Default(_) => "<Default>".into(),
-        };
-        out.extend_from_slice(&[b"# at: ", &place[..], b"\n"].concat());
-        if let Some(default) = default.filter(|default| !default.is_empty()) {
-            out.extend_from_slice(b"# default: ");
-            out.extend_from_slice(default.to_str_lossy().replace('\n', "\n#   ").as_bytes());
-            out.push(b'\n');
-        }
     }
 }

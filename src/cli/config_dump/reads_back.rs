@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use bstr::ByteSlice;
 
 use super::entries::{self, Kind, Row};
-use super::native::is_set;
+use super::listing::is_set;
 use crate::classad::mode;
 use crate::config::redact;
 use crate::config::sources::user_file;
@@ -59,8 +59,10 @@ pub(super) fn is_same(
     if config.root.is_none() || !has_sources() {
         return true;
     }
-    let statements: Vec<_> = rows().filter_map(|row| print::statement(&row.name, &row.raw)).collect();
-    let text = bstr::concat(&statements);
+    let mut text = Vec::new();
+    for row in rows() {
+        print::push_statement(&row.name, &row.raw, &mut text);
+    }
     let options = LoadOptions {
         file: config.root.as_ref().map(|root| OsStr::from_bytes(root).into()),
         root_text: Some(text.into()),

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::config::lint::Finding;
 use crate::config::lint::usage::Use;
 use crate::config::redact;
-use crate::config::story::{Comes, Story, Told};
+use crate::config::story::{Comes, Defined, Story};
 
 /// A value as it is shown: masked where that is wanted.
 struct Shown<'a> {
@@ -252,7 +252,7 @@ struct Step {
 pub(super) fn record(story: &Story, findings: &[Finding], redacting: bool) -> Record {
     let shown = Shown { name: story.name.as_ref(), redacting };
     let text = |bytes: &[u8]| bytes.to_str_lossy().into_owned();
-    let definition = |told: &Told| Definition {
+    let definition = |told: &Defined| Definition {
         place: text(&told.place),
         raw: shown.text(&told.raw),
         included_from: told.included_from.iter().map(|(file, line)| (text(file), *line)).collect(),

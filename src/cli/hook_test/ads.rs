@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::options::{AdOptions, One};
 use crate::classad::ClassAd;
-use crate::cli::common::{Problem, Session, read_ads};
+use crate::cli::common::{AdStream, Problem, Session, read_ads};
 use crate::hook::HookType;
 use crate::runner::hook_test::{Case, samples};
 use crate::text::Span;
@@ -22,9 +22,9 @@ pub(super) fn take(case: &mut Case, one: &One, session: &Session) -> anyhow::Res
     if let Some(kind) = &ads.sample_slot {
         case.slot = samples::slot(kind).ok_or_else(|| unknown("slot", kind, samples::slot_kinds()))?;
     }
-    if let Some(input) = input(one)? {
-        let mut given = read_ads(&input, one.input.strict_input, 2, session)?.into_iter();
-        let first = given.next().ok_or_else(|| nothing(&input))?;
+    if let Some(given) = &one.given {
+        let mut given = given.iter().cloned();
+        let first = given.next().ok_or_else(|| nothing(&one.input.ads))?;
         match hook {
             HookType::FetchWork => (case.slot, built_in) = (first, false),
             HookType::RouterUpdateJobInfo | HookType::JobCleanup => case.routed = first,
@@ -69,6 +69,20 @@ fn nothing(name: &Path) -> Problem {
     let name = if name == Path::new("-") { "standard input".to_owned() } else { name.display().to_string() };
     Problem::unreadable(format!("{name}: there is no ad in it"))
         .hint("--sample-job vanilla uses a built-in job")
+}
+
+/// How many ads a hook of this type reads itself.
+pub(super) fn read_by(hook: HookType) -> usize {
+    match hook {
+        HookType::JobFinalize | HookType::ReplyFetch | HookType::EvictClaim => 2,
+        _ => 1,
+    }
+}
+
+/// The ads that are given, where any are.
+pub(super) fn given<'a>(one: &One, session: &'a Session) -> anyhow::Result<Option<AdStream<'a>>> {
+    let input = input(one)?;
+    input.map(|path| AdStream::open(&path, one.input.strict_input, session)).transpose()
 }
 
 /// Where ads are read from: `--ads`, else standard input when something may come from there.

@@ -227,8 +227,7 @@ pub(super) fn list(
     if let Some(file) = file {
         options.file = Some(file.to_owned());
     }
-    let (config, _) =
-        Config::load(world, &who, &options).map_err(|error| Problem::unreadable(error.to_string()))?;
+    let (config, _) = Config::load(world, &who, &options).map_err(Problem::of_config)?;
     let view = config.view(world);
     let knobs: &dyn Knobs = &view;
     let mut names = manager.names(knobs);

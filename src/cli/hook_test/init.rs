@@ -1,7 +1,7 @@
 //! `htc-hook-test init`: a first suite for a hook, failure paths included.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
@@ -56,13 +56,17 @@ pub(super) fn init(args: &InitArgs) -> anyhow::Result<Status> {
         (None, Some(hook)) => hook.word(),
         (None, None) => return Err(Problem::usage(format!("there is no type '{kind}'")).into()),
     };
-    // Nobody knows where the file will lie, and relative paths begin there.
-    let path = std::path::absolute(&args.hook).unwrap_or_else(|_| args.hook.clone());
     let mut text = format!(
-        "# A first suite for {}. Run it: htc-hook-test run THIS-FILE\n# A relative path of the hook begins in the \
-         directory of this file.\n\n[defaults]\nhook = {}\ntype = \"{word}\"\ntimeout = 20\n",
+        "# A first suite for {}. Run it: htc-hook-test run THIS-FILE\n\
+         # A relative path of the hook begins in the directory of this file.\n\
+         #\n\
+         # What a case may expect, each where it is wanted:\n\
+         # expect = {{ verdict = \"held\", code = 19, subcode = 1, reason = \"part of it\", exit = 0, stdout = \"all of it\",\n\
+         #            stderr = \"a pattern\", result = [\"Cmd == TARGET.Cmd\"], findings = [], notes = [], within = 2.5 }}\n\
+         # 'htc-hook-test run --update THIS-FILE' writes what comes of failing cases today.\n\n\
+         [defaults]\nhook = {}\ntype = \"{word}\"\ntimeout = 20\n",
         args.hook.display(),
-        toml::Value::String(path.display().to_string()),
+        toml::Value::String(from_the_suite(&args.hook)),
     );
     let mut case = |name: &str, lines: &str| text += &format!("\n[[case]]\nname = \"{name}\"\n{lines}");
     match (manager, hook) {
@@ -106,7 +110,7 @@ fn cron_cases(manager: CronManager, case: &mut CaseWriter<'_>) {
 
 /// The ads that a hook reads, the words it is told, and what the ads may lack.
 fn hook_cases(hook: HookType, case: &mut CaseWriter<'_>) {
-    case("an ordinary job", "sample_job = \"vanilla\"\n");
+    case("an ordinary job", "sample_job = \"vanilla\"\nexpect = { exit = 0, findings = [] }\n");
     match hook {
         HookType::FetchWork => {
             case("a partitionable slot", "sample_slot = \"partitionable\"\n");
@@ -143,5 +147,23 @@ fn hook_cases(hook: HookType, case: &mut CaseWriter<'_>) {
         );
         case("a user name with odd letters", "set = { Owner = '''\"o'reilly$(id)\"''' }\n");
     }
-    case("an attribute of five kilobytes", &format!("set = {{ Huge = '\"{}\"' }}\n", "x".repeat(5000)));
+}
+
+/// The path of the hook from where the suite will lie: beside the file that standard output is, else here.
+fn from_the_suite(hook: &Path) -> String {
+    let whole = std::path::absolute(hook).unwrap_or_else(|_| hook.to_owned());
+    let written = std::fs::read_link("/proc/self/fd/1").ok().filter(|path| path.is_file());
+    let here = written
+        .as_deref()
+        .and_then(Path::parent)
+        .map(Path::to_owned)
+        .or_else(|| std::env::current_dir().ok());
+    let Some(here) = here else { return whole.display().to_string() };
+    let (mut from, mut to) = (here.components().peekable(), whole.components().peekable());
+    while from.peek().is_some() && from.peek() == to.peek() {
+        from.next();
+        to.next();
+    }
+    let up = from.map(|_| std::path::Component::ParentDir);
+    up.chain(to).collect::<PathBuf>().display().to_string()
 }

@@ -8,17 +8,17 @@ use nix::libc;
 use super::options::{One, Shared};
 use super::report::{self, Report};
 use super::setup::Setup;
-use super::{repeat, screen};
+use super::{ads, many, repeat, screen};
 use crate::classad::{ClassAd, Context, Expr};
 use crate::cli::common::{Painter, Problem, Session, Status};
 use crate::hook::HookType;
 use crate::os::{Reactor, RealWorld};
-use crate::process::Exit;
+use crate::process::{ChildSpec, Exit};
 use crate::quirks::Quirks;
-use crate::runner::events::{Event, EventStream, Kind};
+use crate::runner::events::{Event, EventStream, Kind, exit_words};
 use crate::runner::hook_test::record::Record;
 use crate::runner::hook_test::{
-    Case, Decision, Ending, Finding, Outcome, Verdict, call, facts, find, verdict,
+    Case, Decision, Ending, Finding, Outcome, Place, Verdict, call, facts, find, not_done_here, verdict,
 };
 use crate::text::Span;
 use crate::text::caret::Caret;
@@ -45,6 +45,24 @@ pub(super) fn reactor() -> anyhow::Result<Reactor> {
 
 pub(super) fn run(cli: &Shared, hook: HookType, one: &One, session: &Session) -> anyhow::Result<Status> {
     let expectations = expectations(one)?;
+    let mut one = one.clone();
+    if let Some(mut stream) = ads::given(&one, session)? {
+        let enough = ads::read_by(hook);
+        let left = one.also.limit.unwrap_or(u64::MAX);
+        let mut first = Vec::new();
+        while first.len() <= enough && (first.len() as u64) < left {
+            match stream.next()? {
+                Some(ad) => first.push(ad),
+                None => break,
+            }
+        }
+        if first.len() > enough {
+            let ads = many::Ads { first: first.into_iter(), rest: stream, left };
+            return many::run((cli, hook), (&one, &expectations), ads, session);
+        }
+        one.given = Some(first);
+    }
+    let one = &one;
     let mut setup = Setup::new(cli, hook, one, session)?;
     if one.also.explain {
         for line in &setup.story {
@@ -63,14 +81,20 @@ pub(super) fn run(cli: &Shared, hook: HookType, one: &One, session: &Session) ->
         return repeat::time(&setup, &mut reactor, times, cli, session);
     }
     let live = !cli.output.quiet;
+    let mut open_line = false;
     let mut shown = match shown(&setup, &mut reactor, |bytes| {
         if live {
+            open_line = bytes.last().is_some_and(|last| *last != b'\n');
             session.tell(&String::from_utf8_lossy(bytes));
         }
     })? {
         Ok(shown) => shown,
         Err(signal) => return Ok(Status::Relayed(Exit::Signal { number: signal, core_dumped: false })),
     };
+    // What the hook said last may lack its newline.
+    if open_line {
+        session.tell("\n");
+    }
     if let Some(times) = one.also.fuzz {
         return super::fuzz::run(&mut setup, &mut reactor, times, &shown, (cli, one), session);
     }
@@ -131,7 +155,7 @@ pub(super) fn run(cli: &Shared, hook: HookType, one: &One, session: &Session) ->
 }
 
 /// Tells of a call in the words of the runners.
-fn tell(events: &mut EventStream, setup: &Setup, shown: &Shown) {
+pub(super) fn tell(events: &mut EventStream, setup: &Setup, shown: &Shown) {
     let hook = setup.case.hook.name();
     let about = |kind| {
         let event = Event::new(setup.world.now(), kind).hook(hook);
@@ -156,24 +180,19 @@ fn tell(events: &mut EventStream, setup: &Setup, shown: &Shown) {
     events.tell(&about(Kind::Verdict).verdict(verdict.decision.word()).reason(verdict.reason.clone()));
 }
 
-fn exit_words(exit: Exit) -> String {
-    match exit {
-        Exit::Code(code) => format!("exited {code}"),
-        Exit::Signal { number, .. } => format!("signalled {number}"),
-    }
-}
-
-fn job_id(job: &ClassAd) -> Option<String> {
+pub(super) fn job_id(job: &ClassAd) -> Option<String> {
     let number = |name| job.literal(name).and_then(|value| value.as_int());
     Some(format!("{}.{}", number("ClusterId")?, number("ProcId").unwrap_or(0)))
 }
 
-/// Makes the call and judges it; the signal that interrupted it, if one did.
-pub(super) fn shown(
-    setup: &Setup,
-    reactor: &mut Reactor,
-    mut complaint: impl FnMut(&[u8]),
-) -> anyhow::Result<Result<Shown, i32>> {
+/// A call that has not ended.
+pub(super) struct Begun {
+    place: Place,
+    record: Record,
+}
+
+/// Makes all ready for a call.
+pub(super) fn begin(setup: &Setup) -> anyhow::Result<(Begun, ChildSpec)> {
     let place = setup.place()?;
     let environment = setup.environment(&place);
     let mut record = Record {
@@ -188,16 +207,18 @@ pub(super) fn shown(
     let spec = setup.child(&place, environment)?;
     record.facts = facts(&spec);
     record.began = Some(setup.world.now().epoch_f64());
-    let outcome = match &setup.refusal {
-        Some(reason) => {
-            let ending = Ending::Refused { reason: reason.clone() };
-            Outcome { ending, took: std::time::Duration::ZERO }
-        }
-        None => match call(reactor, spec, Some(setup.patience), &mut complaint)? {
-            Ok(outcome) => outcome,
-            Err(signal) => return Ok(Err(signal)),
-        },
-    };
+    Ok((Begun { place, record }, spec))
+}
+
+/// What comes of a hook that its caller does not run.
+pub(super) fn refused(setup: &Setup) -> Outcome {
+    let reason = setup.refusal.clone().unwrap_or_default();
+    Outcome { ending: Ending::Refused { reason }, took: std::time::Duration::ZERO }
+}
+
+/// Judges a call that has ended.
+pub(super) fn end(setup: &Setup, begun: Begun, outcome: Outcome) -> Shown {
+    let Begun { place, mut record } = begun;
     record.take(&outcome);
     let judged = |quirks| verdict(place.case(), &outcome, &setup.path, &*setup.world, quirks);
     let mine = judged(setup.quirks);
@@ -205,9 +226,24 @@ pub(super) fn shown(
         Quirks::None => Quirks::Reference,
         Quirks::Reference => Quirks::None,
     });
-    let findings = find(place.case(), &outcome, &mine);
+    let mut findings = find(place.case(), &outcome, &mine);
+    findings.extend(not_done_here(place.case(), &mine, &*setup.world));
     let (case, root) = (place.case().clone(), place.root().to_owned());
-    Ok(Ok(Shown { case, record, root, outcome, verdict: mine, other, findings }))
+    Shown { case, record, root, outcome, verdict: mine, other, findings }
+}
+
+/// Makes the call and judges it; the signal that interrupted it, if one did.
+pub(super) fn shown(
+    setup: &Setup,
+    reactor: &mut Reactor,
+    mut complaint: impl FnMut(&[u8]),
+) -> anyhow::Result<Result<Shown, i32>> {
+    let (begun, spec) = begin(setup)?;
+    if setup.refusal.is_some() {
+        return Ok(Ok(end(setup, begun, refused(setup))));
+    }
+    let outcome = call(reactor, spec, Some(setup.patience), &mut complaint)?;
+    Ok(outcome.map(|outcome| end(setup, begun, outcome)))
 }
 
 /// Writes a call below a directory, under the next free number.
@@ -237,7 +273,7 @@ pub(super) fn expectation(text: &str, source: &str) -> anyhow::Result<Expectatio
     }
 }
 
-fn failed_expectations(setup: &Setup, shown: &Shown, expectations: &[Expectation]) -> Vec<String> {
+pub(super) fn failed_expectations(setup: &Setup, shown: &Shown, expectations: &[Expectation]) -> Vec<String> {
     let subject = shown.case.subject();
     let result = shown.verdict.result.first().unwrap_or(subject);
     unmet(expectations, result, subject, &setup.world)

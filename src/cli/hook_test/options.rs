@@ -4,9 +4,12 @@ use std::path::PathBuf;
 
 use clap::{Args, value_parser};
 
+use crate::classad::ClassAd;
 use crate::cli::common::{
     ClockOptions, ConfigOptions, EventsOptions, InputOptions, OutputOptions, QuirksOptions,
 };
+use crate::runner::hook_test::Decision;
+use crate::text::similar;
 
 /// What all types and verbs take.
 #[derive(Args, Debug)]
@@ -41,6 +44,9 @@ pub(super) struct One {
     pub call: CallOptions,
     #[command(flatten)]
     pub also: AlsoOptions,
+    /// The ads of `--ads`, when they have been read.
+    #[arg(skip)]
+    pub given: Option<Vec<ClassAd>>,
 }
 
 impl One {
@@ -55,6 +61,11 @@ impl One {
             one.words.insert(0, first.to_owned());
         }
         one
+    }
+
+    /// The same, about this ad.
+    pub(super) fn about(&self, ad: ClassAd) -> One {
+        One { given: Some(vec![ad]), ..self.clone() }
     }
 }
 
@@ -156,7 +167,7 @@ pub(super) struct AlsoOptions {
     #[arg(long, value_name = "EXPR", help_heading = "Behaviour")]
     pub expect: Vec<String>,
     /// The verdict must be this word, such as go-on or held; it is then a success
-    #[arg(long, value_name = "WORD", help_heading = "Behaviour")]
+    #[arg(long, value_name = "WORD", help_heading = "Behaviour", value_parser = verdict)]
     pub expect_verdict: Option<String>,
     /// Keep argv, env, stdin, stdout, stderr and meta of each call below DIR
     #[arg(long, value_name = "DIR", help_heading = "Behaviour")]
@@ -175,9 +186,27 @@ pub(super) struct AlsoOptions {
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..), help_heading = "Behaviour",
           conflicts_with_all = ["expect", "expect_verdict", "keep", "repeat", "probe"])]
     pub fuzz: Option<u32>,
+    /// Of many ads, make N calls side by side
+    #[arg(long, short = 'j', value_name = "N", help_heading = "Behaviour", hide_short_help = true)]
+    pub jobs: Option<usize>,
+    /// Take the first N ads only
+    #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..), help_heading = "Input",
+          hide_short_help = true)]
+    pub limit: Option<u64>,
     /// Tell how keyword and path were found
     #[arg(long, help_heading = "Behaviour")]
     pub explain: bool,
+}
+
+/// Reads the word of a verdict.
+pub(super) fn verdict(text: &str) -> Result<String, String> {
+    if Decision::words().any(|word| word == text) {
+        return Ok(text.to_owned());
+    }
+    let meant = similar::nearest(text, Decision::words());
+    let hint = meant.map_or_else(String::new, |word| format!(", did you mean '{word}'"));
+    let words: Vec<&str> = Decision::words().collect();
+    Err(format!("no verdict has this word{hint}: there are {}", words.join(", ")))
 }
 
 /// Reads the value of `--slot`; a mere number is that of a slot with an ordinary name.

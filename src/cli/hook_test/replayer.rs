@@ -11,7 +11,7 @@ use clap::Args;
 use super::one;
 use super::options::Shared;
 use super::setup::Setup;
-use super::suite_report::{self, Told};
+use super::suite_report::{self, CaseReport};
 use crate::cli::common::{Painter, Problem, Session, Status};
 use crate::hook::{HookType, path_check};
 use crate::os::{Reactor, RealWorld};
@@ -100,7 +100,7 @@ pub(super) fn run(cli: &Shared, args: &ReplayArgs, session: &Session) -> anyhow:
             differ += usize::from(changed);
             if args.junit.is_some() {
                 let change = after.as_ref().filter(|_| changed).map(|after| shown(&before, after));
-                told.push(Told {
+                told.push(CaseReport {
                     name: format!("{}: {}", directory.display(), record.name),
                     seconds: outcome.took.as_secs_f64(),
                     failures: change.into_iter().collect(),

@@ -146,7 +146,7 @@ pub(super) fn call(spec: &ChildSpec) -> String {
     text += &format!("umask: {:03o}\n", spec.umask);
     let group = match spec.session {
         ProcessSession::Own => "its own",
-        ProcessSession::Group => "its own group in the caller's session",
+        ProcessSession::Group | ProcessSession::Foreground => "its own group in the caller's session",
         ProcessSession::Inherit => "those of the caller",
     };
     text += &format!("session and group: {group}\n");

@@ -128,8 +128,7 @@ impl Setup {
         let who = Who { subsystem: hook.caller().subsystem().into(), local_name: "".into() };
         if wanted {
             let options = cli.config.load_options(CommandPolicy::BOUNDED);
-            let (config, warnings) = Config::load(&*world, &who, &options)
-                .map_err(|error| Problem::unreadable(error.to_string()))?;
+            let (config, warnings) = Config::load(&*world, &who, &options).map_err(Problem::of_config)?;
             for warning in warnings {
                 session.warn(warning.text.to_str_lossy().trim());
             }
@@ -181,6 +180,10 @@ impl Setup {
             notes.push(note.text.trim().as_bstr().to_string());
         });
         let Some(route) = table.find(name.as_bytes()).and_then(|at| table.routes.get(at)) else {
+            // A configuration of hooks alone: the options say what the route is.
+            if table.routes.is_empty() && one.call.target_universe.is_some() {
+                return Ok(());
+            }
             let known: Vec<String> = table.routes.iter().map(|route| route.name.to_string()).collect();
             let why: String = notes.iter().map(|note| format!("\n  {note}")).collect();
             let message = format!("the configuration has no route '{name}' that can be used{why}");
@@ -405,7 +408,7 @@ fn misnamed(knobs: &dyn Knobs, keyword: &[u8], hook: HookType) -> Option<String>
 }
 
 /// The words of which a hook is told one, where it is told any.
-pub(super) fn told(hook: HookType) -> Option<&'static [&'static str]> {
+pub(in crate::cli) fn told(hook: HookType) -> Option<&'static [&'static str]> {
     match hook {
         HookType::ReplyFetch => Some(&["accept", "reject"]),
         HookType::JobExit => Some(&["exit", "evict", "hold", "remove"]),

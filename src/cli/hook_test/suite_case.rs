@@ -12,7 +12,7 @@ use bstr::BString;
 use tempfile::TempDir;
 
 use super::one::{self, Expectation};
-use super::options::Shared;
+use super::options::{self, Shared};
 use super::setup::{self, Setup};
 use super::suite_cron::{self, CronReady};
 use crate::classad::{ClassAd, format::long, regex};
@@ -193,6 +193,10 @@ fn wanted(text: &CaseText) -> anyhow::Result<Wanted> {
         .flatten()
         .map(|text| one::expectation(text, "result"))
         .collect::<anyhow::Result<_>>()?;
+    if let Some(word) = &expect.verdict {
+        options::verdict(word)
+            .map_err(|error| Problem::unreadable(format!("verdict = \"{word}\": {error}")))?;
+    }
     if let Some(exit) = expect.exit.as_ref().filter(|exit| !exit.is_integer() && !exit.is_str()) {
         let problem = format!("exit = {exit}: expected a status, or a text such as 'signalled 9'");
         return Err(Problem::unreadable(problem).into());

@@ -28,7 +28,7 @@ pub(super) fn tell(cli: &Shared, args: &RunArgs, done: &[Done], session: &Sessio
         std::io::stdout().write_all(text.as_bytes())?;
     }
     if let Some(file) = &args.junit {
-        let told: Vec<Told> = done.iter().map(Told::of).collect();
+        let told: Vec<CaseReport> = done.iter().map(CaseReport::of).collect();
         write_junit(file, &told)?;
     }
     let row = |one: &Done| {
@@ -71,7 +71,7 @@ fn one_line(text: &str) -> String {
 }
 
 /// One line of a report: `suite: case`, and why it failed.
-pub(super) struct Told {
+pub(super) struct CaseReport {
     pub name: String,
     pub seconds: f64,
     /// Empty for success.
@@ -79,9 +79,9 @@ pub(super) struct Told {
     pub skipped: Option<String>,
 }
 
-impl Told {
+impl CaseReport {
     fn of(done: &Done) -> Self {
-        Told {
+        CaseReport {
             name: done.name.clone(),
             seconds: done.seconds,
             failures: done.failures.clone(),
@@ -91,12 +91,12 @@ impl Told {
 }
 
 /// Writes results as JUnit XML.
-pub(super) fn write_junit(file: &Path, done: &[Told]) -> anyhow::Result<()> {
+pub(super) fn write_junit(file: &Path, done: &[CaseReport]) -> anyhow::Result<()> {
     std::fs::write(file, junit(done))
         .with_context(|| Problem::unreadable(format!("cannot write '{}'", file.display())))
 }
 
-fn junit(done: &[Told]) -> String {
+fn junit(done: &[CaseReport]) -> String {
     let escape = |text: &str| {
         let clean: String =
             text.chars().map(|c| if c.is_control() && c != '\n' && c != '\t' { '?' } else { c }).collect();

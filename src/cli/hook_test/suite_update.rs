@@ -46,7 +46,15 @@ pub(super) fn update(done: &[Done], session: &Session) -> anyhow::Result<()> {
         // Later places first, so that earlier ones stay where they are.
         let mut edits: Vec<(std::ops::Range<usize>, String)> = Vec::new();
         for one in cases {
-            match edit(one, &places, &text) {
+            // One case of the file for each ad of a file.
+            let several = done.iter().filter(|other| other.source == one.source).count() > 1;
+            let stands_for_many =
+                several && places.case.get(one.source.1).is_some_and(|case| case.each.is_none());
+            let made = match stands_for_many {
+                true => Err("it stands for several ads"),
+                false => edit(one, &places, &text),
+            };
+            match made {
                 Ok(edit) => {
                     edits.push(edit);
                     let left: Vec<&str> = ["stderr", "result", "notes", "within"]

@@ -17,7 +17,7 @@ use crate::os::RealWorld;
 use crate::process::Exit;
 use crate::runner::hook_test::pool::{Job, run_many};
 use crate::runner::hook_test::suite::{self, SuiteCase, SuiteError};
-use crate::runner::hook_test::{Ending, Outcome};
+use crate::runner::hook_test::{Ending, Outcome, suite_words};
 
 /// Options of `run`.
 #[derive(Args, Clone, Debug)]
@@ -50,10 +50,16 @@ pub(super) fn run(cli: &Shared, args: &RunArgs, session: &Session) -> anyhow::Re
     for path in &args.suites {
         cases.extend(suite::read(path).map_err(problem)?);
     }
+    let mut cases = suite::with_each_ad(cases).map_err(problem)?;
     if let Some(filter) = &args.filter {
         cases.retain(|case| case.name.contains(filter.as_str()));
     }
     if args.list {
+        let rows: Vec<_> = cases.iter().map(|case| serde_json::json!({ "case": case.name })).collect();
+        if let Some(text) = cli.output.rows(&rows)? {
+            std::io::stdout().write_all(text.as_bytes())?;
+            return Ok(Status::Done);
+        }
         let names: String = cases.iter().map(|case| format!("{}\n", case.name)).collect();
         std::io::stdout().write_all(names.as_bytes())?;
         return Ok(Status::Done);
@@ -171,7 +177,12 @@ fn problem(error: SuiteError) -> anyhow::Error {
             let span = inner.span().unwrap_or_default();
             let span = crate::text::Span::new(span.start, span.end);
             let caret = crate::text::caret::Caret { source: &name, text: &text, span };
-            Problem::unreadable(inner.message().to_owned()).at(&caret).into()
+            let (message, hint) = suite_words::told(inner.message());
+            let problem = Problem::unreadable(message).at(&caret);
+            match hint {
+                Some(hint) => problem.hint(hint).into(),
+                None => problem.into(),
+            }
         }
         SuiteError::Unreadable(..) => {
             let message = error.to_string();

@@ -1,7 +1,7 @@
 //! Where the jobs come from: a queue log, ads in any form, history files.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, BufRead, BufReader, Cursor, Read};
+use std::io::{self, Cursor, Read};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -10,11 +10,11 @@ use bstr::{BString, ByteSlice};
 
 use crate::classad::stream::AdReader;
 use crate::classad::{ClassAd, Context};
-use crate::cli::common::{Problem, Session as Program, pipe_ends};
+use crate::cli::common::{Problem, Session as Program, is_log, open_input, pipe_ends, read_log};
 use crate::config::View;
 use crate::job::JobId;
 use crate::os::files::open_regular;
-use crate::queue::{Backwards, HistoryRecord, JobQueue, QueueLogReader};
+use crate::queue::{Backwards, HistoryRecord, JobQueue};
 use crate::world::{Command, World};
 
 /// So many errors of a file are told one by one.
@@ -41,33 +41,7 @@ pub(super) fn configured_log(view: &View<'_>, copies: bool) -> Option<PathBuf> {
 /// Reads a queue log; says what had to be passed over.
 pub(super) fn queue_log(path: &Path, program: &Program) -> anyhow::Result<JobQueue> {
     let problem = || Problem::unreadable(format!("cannot read '{}'", path.display()));
-    queue_in(&mut File::open(path).with_context(problem)?, path, program)
-}
-
-/// The same of what a file holds.
-fn queue_in(file: &mut dyn Read, path: &Path, program: &Program) -> anyhow::Result<JobQueue> {
-    let problem = || Problem::unreadable(format!("cannot read '{}'", path.display()));
-    let mut reader = QueueLogReader::new();
-    let mut block = vec![0; 1 << 20];
-    loop {
-        match file.read(&mut block) {
-            Ok(0) => break,
-            Ok(length) => reader.feed(&block[..length]),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error).with_context(problem),
-        }
-    }
-    let (bad, count) = reader.bad();
-    for record in bad {
-        program.warn(&format!("{}: {record}", path.display()));
-    }
-    if count > bad.len() as u64 {
-        program.warn(&format!("{}: {} more bad records", path.display(), count - bad.len() as u64));
-    }
-    if reader.header().is_none() && reader.records() + count > 0 {
-        program.warn(&format!("{}: a queue log begins with a record 107, this one does not", path.display()));
-    }
-    Ok(reader.into_queue())
+    read_log(&mut File::open(path).with_context(problem)?, path, program)
 }
 
 /// The jobs of a queue with their clusters' attributes in them.
@@ -76,13 +50,11 @@ pub(super) fn jobs_of(queue: &JobQueue) -> Vec<(JobId, ClassAd)> {
     ids.into_iter().filter_map(|id| Some((id, queue.job(id)?.flattened_chain()))).collect()
 }
 
-/// Whether a file is a queue log: its first line is a record, or the beginning of a header that is being written.
-fn is_log(start: &[u8]) -> bool {
-    let line = ByteSlice::lines(start).next().unwrap_or_default();
-    if !start.is_empty() && b"107 ".starts_with(start) {
-        return true;
-    }
-    line.starts_with(b"107 ") || line.starts_with(b"101 ") || line.starts_with(b"103 ")
+/// The first bytes of a file.
+fn start(path: &Path) -> io::Result<Vec<u8>> {
+    let mut start = Vec::new();
+    File::open(path)?.take(4).read_to_end(&mut start)?;
+    Ok(start)
 }
 
 /// The jobs of a file: a queue log, or ads in any form.
@@ -92,17 +64,16 @@ pub(super) fn any_file(
     world: &dyn World,
 ) -> anyhow::Result<Vec<(JobId, ClassAd)>> {
     let problem = || Problem::unreadable(format!("cannot read '{}'", path.display()));
-    let input: Box<dyn Read> = match path.to_str() {
-        Some("-") => Box::new(pipe_ends().0),
-        _ => match unpacked(path, world)? {
-            Some(content) => Box::new(Cursor::new(content)),
-            None => Box::new(File::open(path).with_context(problem)?),
-        },
+    let input: Box<dyn Read> = match unpacked(path, world)? {
+        Some(content) if is_log(&content[..content.len().min(4)]) => {
+            return Ok(jobs_of(&read_log(&mut content.as_slice(), path, program)?));
+        }
+        Some(content) => Box::new(Cursor::new(content)),
+        None if path.is_file() && is_log(&start(path).with_context(problem)?) => {
+            return Ok(jobs_of(&queue_log(path, program)?));
+        }
+        None => Box::new(open_input(path, pipe_ends().0, program)?.0),
     };
-    let mut input = BufReader::with_capacity(256 << 10, input);
-    if path.as_os_str() != "-" && is_log(input.fill_buf().with_context(problem)?) {
-        return Ok(jobs_of(&queue_in(&mut input, path, program)?));
-    }
     let name = path.display().to_string();
     let mut jobs = Vec::new();
     let mut errors = 0;

@@ -1,7 +1,7 @@
 //! `htc-router-translate compare`: do two rule sets, or two whole routers, do the same?
 
 use std::fs::File;
-use std::io::{BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::path::PathBuf;
 
 use anyhow::Context;
@@ -13,7 +13,9 @@ use super::iteration;
 use super::rules::{self, RulesOptions};
 use crate::classad::stream::AdReader;
 use crate::classad::{ClassAd, format};
-use crate::cli::common::{ConfigOptions, OutputOptions, Problem, Session as Program, Status};
+use crate::cli::common::{
+    ConfigOptions, OutputOptions, Problem, Progress, Session as Program, Status, open_input, pipe_ends,
+};
 use crate::cli::transform_report as report;
 use crate::config::{CommandPolicy, MacroSource};
 use crate::os::RealWorld;
@@ -84,12 +86,14 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
     let names = [arguments.left.display().to_string(), arguments.right.display().to_string()];
     let names = [names[0].as_str(), names[1].as_str()];
     if comparison.is_alike() {
-        return Looked::given(arguments, difference)?.tell_alike("ad", arguments, &[]);
+        return Looked::given((arguments, program), difference)?.tell_alike("ad", arguments, &[]);
     }
     let mut cover = comparison.cover(names, &world);
-    let looked = Looked::all(arguments, &mut cover, difference, |cover| comparison.evaluated(names, cover))?;
-    if let Some(found) = looked.found {
-        return tell(arguments, turns, comparison.shrink(found));
+    let mut looked = Looked::all((arguments, program), &mut cover, difference, |cover| {
+        comparison.evaluated(names, cover)
+    })?;
+    if let Some(found) = looked.found.take() {
+        return tell(arguments, (turns, &looked), comparison.shrink(found));
     }
     let unreached = [cover.unreached(), comparison.unreached(names)].concat();
     looked.tell_none("ad", &unreached, &cover, arguments, &[])
@@ -106,6 +110,8 @@ pub(super) fn still_world() -> RealWorld {
 pub(super) struct Looked<D> {
     pub(super) given: u64,
     pub(super) made: u64,
+    /// How many of the given ones differ.
+    pub(super) changed: u64,
     /// The first difference.
     pub(super) found: Option<D>,
 }
@@ -113,11 +119,11 @@ pub(super) struct Looked<D> {
 impl<D> Looked<D> {
     /// Only reads the given ads, for two that are one: what goes wrong with them is told.
     pub(super) fn given(
-        arguments: &Arguments,
+        (arguments, program): (&Arguments, &Program),
         difference: impl Fn(&ClassAd) -> anyhow::Result<Option<D>>,
     ) -> anyhow::Result<Self> {
-        let Given { given, found, .. } = Given::read(arguments, difference)?;
-        Ok(Looked { given, made: 0, found })
+        let Given { given, changed, found, .. } = Given::read((arguments, program), difference)?;
+        Ok(Looked { given, made: 0, changed, found })
     }
 
     /// Says that the two are one.
@@ -143,18 +149,20 @@ impl<D> Looked<D> {
     /// Looks for a difference on the given ads, on those that make each condition true and false, and on some made by chance, until
     /// there is one. `evaluated` adds what was met meanwhile.
     pub(super) fn all(
-        arguments: &Arguments,
+        (arguments, program): (&Arguments, &Program),
         cover: &mut Cover<'_>,
         difference: impl Fn(&ClassAd) -> anyhow::Result<Option<D>>,
         evaluated: impl Fn(&mut Cover<'_>),
     ) -> anyhow::Result<Self> {
-        let Given { given, seeds, found } = Given::read(arguments, &difference)?;
-        let mut looked = Looked { given, made: 0, found };
+        let Given { given, changed, seeds, found } = Given::read((arguments, program), &difference)?;
+        let mut looked = Looked { given, made: 0, changed, found };
         seeds.iter().for_each(|ad| cover.tried(ad));
         let look_further = looked.found.is_none();
         let mut failed = None;
+        let progress = Progress::new("comparing jobs", None, arguments.output.quiet);
         let mut look = |ad: &ClassAd| {
             looked.made += 1;
+            progress.advance(1);
             match difference(ad) {
                 Ok(found) => looked.found = found,
                 Err(error) => failed = Some(error),
@@ -193,6 +201,18 @@ impl<D> Looked<D> {
         Ok(if unreached.is_empty() { Status::Done } else { Status::Undefined })
     }
 
+    /// How many of the given ones differ, in words.
+    pub(super) fn told_changed(&self, what: &str) -> String {
+        let (one, verb) = if self.given == 1 { ("", "s") } else { ("s", "") };
+        match (self.given, self.changed) {
+            (0, _) => String::new(),
+            (1, 1) => format!("the given {what} changes\n"),
+            (given, 0) => format!("none of {given} given {what}{one} changes; one that was made up does\n"),
+            (given, 1) => format!("1 of {given} given {what}{one} changes\n"),
+            (given, changed) => format!("{changed} of {given} given {what}{one} change{verb}\n"),
+        }
+    }
+
     /// How many ads were looked at, in words.
     pub(super) fn count(&self, what: &str) -> String {
         let number = self.given + self.made;
@@ -204,7 +224,12 @@ impl<D> Looked<D> {
 fn reached(unreached: &[String], cover: &Cover<'_>) -> String {
     match (unreached.len(), cover.conditions()) {
         (0, 0) => "no condition depends on them".into(),
-        (0, _) => "every condition was made true and false".into(),
+        (0, _) => match cover.left_out() {
+            0 => "every condition was made true and false".into(),
+            number => format!(
+                "every condition was made true and false but {number} that both have, which lead to the same in both"
+            ),
+        },
         (1, _) => "one condition could not be reached".into(),
         (number, _) => format!("{number} conditions could not be reached"),
     }
@@ -212,29 +237,33 @@ fn reached(unreached: &[String], cover: &Cover<'_>) -> String {
 
 /// What came of the given ads.
 pub(super) struct Given<D> {
-    /// How many there were, up to the first with a difference.
+    /// How many there were.
     pub(super) given: u64,
+    /// How many of them make a difference.
+    pub(super) changed: u64,
     /// Some of them.
     pub(super) seeds: Vec<ClassAd>,
-    /// That difference.
+    /// The first difference.
     pub(super) found: Option<D>,
 }
 
 impl<D> Given<D> {
-    /// Compares on the given ads until one makes a difference.
+    /// Compares on all of the given ads.
     pub(super) fn read(
-        arguments: &Arguments,
+        (arguments, program): (&Arguments, &Program),
         difference: impl Fn(&ClassAd) -> anyhow::Result<Option<D>>,
     ) -> anyhow::Result<Self> {
-        let mut all = Given { given: 0, seeds: Vec::new(), found: None };
+        let mut all = Given { given: 0, changed: 0, seeds: Vec::new(), found: None };
+        let progress = Progress::new("given ads", None, arguments.output.quiet);
         for path in &arguments.ads {
             let problem = || Problem::unreadable(format!("cannot read '{}'", path.display()));
-            let mut reader = AdReader::new(BufReader::new(File::open(path).with_context(problem)?), None);
+            let mut reader = AdReader::new(open_input(path, pipe_ends().0, program)?.0, None);
             while let Some(record) = reader.next_ad().with_context(problem)? {
                 all.given += 1;
-                all.found = difference(&record.ad)?;
-                if all.found.is_some() {
-                    return Ok(all);
+                progress.advance(1);
+                if let Some(found) = difference(&record.ad)? {
+                    all.changed += 1;
+                    all.found.get_or_insert(found);
                 }
                 if all.seeds.len() < MOST_SEEDS {
                     all.seeds.push(record.ad);
@@ -287,7 +316,11 @@ fn side<'a>(
     Ok(Side::new(rules, session, plan))
 }
 
-fn tell(arguments: &Arguments, turns: Option<(u64, u64)>, found: Difference) -> anyhow::Result<Status> {
+fn tell(
+    arguments: &Arguments,
+    (turns, looked): (Option<(u64, u64)>, &Looked<Difference>),
+    found: Difference,
+) -> anyhow::Result<Status> {
     let names = [arguments.left.display().to_string(), arguments.right.display().to_string()];
     if arguments.output.json || arguments.output.jsonl {
         let side = |outcome: &Outcome| match outcome {
@@ -303,15 +336,18 @@ fn tell(arguments: &Arguments, turns: Option<(u64, u64)>, found: Difference) -> 
             }
         };
         let object = format!(
-            "{{\"same\":false,\"ad\":{},\"left\":{},\"right\":{}}}",
+            "{{\"same\":false,\"given\":{},\"changed\":{},\"ad\":{},\"left\":{},\"right\":{}}}",
+            looked.given,
+            looked.changed,
             lossy(&report::json_line(&found.ad)),
             side(&found.left),
             side(&found.right)
         );
         print_json(&object, arguments)?;
     } else {
-        let mut text =
-            format!("the rule sets differ; the smallest ad found on which they do:\n\n{}", shown(&found.ad));
+        let mut text = looked.told_changed("ad");
+        text.push_str("the rule sets differ; the smallest ad found on which they do:\n\n");
+        text.push_str(&shown(&found.ad));
         if let Some((left, right)) = turns {
             text.push_str(&format!("\nof each ad the first makes {left}, the second {right}\n"));
         }

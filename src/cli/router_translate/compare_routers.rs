@@ -38,12 +38,13 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
     let difference = |ad: &ClassAd| Ok(comparison.difference(ad));
     let is_usable = comparison.left.is_usable() || comparison.right.is_usable();
     if limits.is_empty() && is_usable && comparison.is_alike() {
-        return Looked::given(arguments, difference)?.tell_alike("job", arguments, &routes);
+        return Looked::given((arguments, program), difference)?.tell_alike("job", arguments, &routes);
     }
     let mut cover = comparison.cover();
-    let looked = Looked::all(arguments, &mut cover, difference, |cover| comparison.evaluated(cover))?;
-    if let Some(found) = looked.found {
-        return tell(arguments, (&routes, &limits), comparison.shrink(found));
+    let mut looked =
+        Looked::all((arguments, program), &mut cover, difference, |cover| comparison.evaluated(cover))?;
+    if let Some(found) = looked.found.take() {
+        return tell(arguments, (&routes, &limits, &looked), comparison.shrink(found));
     }
     let mut unreached = comparison.unreached(&cover);
     if !is_usable {
@@ -75,7 +76,7 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
 
 fn tell(
     arguments: &Arguments,
-    (routes, limits): (&[String], &[String]),
+    (routes, limits, looked): (&[String], &[String], &Looked<Difference>),
     found: Difference,
 ) -> anyhow::Result<Status> {
     if arguments.output.json || arguments.output.jsonl {
@@ -96,7 +97,9 @@ fn tell(
             format!("{},\"ad\":{ad}}}", facts.trim_end_matches('}'))
         };
         let object = format!(
-            "{{\"same\":false,\"routes\":{},\"limits\":{},\"job\":{},\"left\":{},\"right\":{}}}",
+            "{{\"same\":false,\"given\":{},\"changed\":{},\"routes\":{},\"limits\":{},\"job\":{},\"left\":{},\"right\":{}}}",
+            looked.given,
+            looked.changed,
             serde_json::json!(routes),
             serde_json::json!(limits),
             lossy(&report::json_line(&found.ad)),
@@ -106,6 +109,7 @@ fn tell(
         return print_json(&object, arguments).map(|()| Status::No);
     }
     let mut text = limits.iter().map(|line| format!("{line}\n")).collect::<String>();
+    text.push_str(&looked.told_changed("job"));
     text.push_str(&format!(
         "the routers differ; the smallest job found with which they do:\n\n{}",
         shown(&found.ad)

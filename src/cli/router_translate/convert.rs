@@ -2,11 +2,11 @@
 
 use std::io::Write;
 
-use anyhow::Context;
 use bstr::{BString, ByteSlice};
 use clap::Args;
+use serde::Serialize;
 
-use crate::cli::common::{ConfigOptions, Problem, Session as Program, Status, pipe_ends};
+use crate::cli::common::{ConfigOptions, OutputOptions, Problem, Session as Program, Status, pipe_ends};
 use crate::config::{CommandPolicy, Config, View, Who};
 use crate::os::RealWorld;
 use crate::quirks::Quirks;
@@ -20,6 +20,27 @@ use crate::transform::lint::{Runner, lint};
 pub(super) struct Arguments {
     #[command(flatten)]
     config: ConfigOptions,
+    /// Write what became of each route as one JSON array
+    #[arg(long, overrides_with = "jsonl", help_heading = "Output")]
+    json: bool,
+    /// The same as one JSON object a line
+    #[arg(long, overrides_with = "json", help_heading = "Output")]
+    jsonl: bool,
+}
+
+/// What became of a route, as `--json` tells it.
+#[derive(Default, Serialize)]
+struct Row {
+    /// The parameter that the old route stands in.
+    source: String,
+    /// Its place there.
+    number: usize,
+    /// What the new route is called; without it there is none.
+    name: Option<String>,
+    /// The value of JOB_ROUTER_ROUTE_<name>.
+    route: Option<String>,
+    /// What is lost or to be looked at.
+    problems: Vec<String>,
 }
 
 /// A name that can stand in a parameter's.
@@ -37,12 +58,18 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
     let world = RealWorld::new();
     let who = Who { subsystem: "JOB_ROUTER".into(), ..Who::default() };
     let load = arguments.config.load_options(CommandPolicy::BOUNDED);
-    let (config, warnings) = Config::load(&world, &who, &load)
-        .with_context(|| Problem::unreadable("cannot read the configuration"))?;
+    let (config, warnings) = Config::load(&world, &who, &load).map_err(Problem::of_config)?;
     warnings.iter().for_each(|warning| program.warn(&warning.to_string()));
     let view = config.view(&world);
-    let mut writer =
-        Writer { view: &view, world: &world, program, out: Vec::new(), names: Vec::new(), failed: 0 };
+    let mut writer = Writer {
+        view: &view,
+        world: &world,
+        program,
+        out: Vec::new(),
+        rows: Vec::new(),
+        names: Vec::new(),
+        failed: 0,
+    };
     let routes = deprecated::routes(&view, &world, true, &mut |text| {
         writer.failed += 1;
         program.warn(&text);
@@ -53,8 +80,15 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
         );
         return Ok(Status::No);
     }
-    routes.iter().for_each(|route| writer.route(route));
-    if !writer.names.is_empty() {
+    for route in &routes {
+        let (source, number) = (route.source.to_string(), route.number);
+        writer.rows.push(Row { source, number, ..Row::default() });
+        writer.route(route);
+    }
+    let output = OutputOptions { json: arguments.json, jsonl: arguments.jsonl, ..OutputOptions::default() };
+    if let Some(rows) = output.rows(&writer.rows)? {
+        writer.out = rows.into_bytes();
+    } else if !writer.names.is_empty() {
         writer.line(&[b"JOB_ROUTER_ROUTE_NAMES = ", writer.names.join(" ").as_bytes()]);
     }
     let mut stdout = pipe_ends().1;
@@ -69,6 +103,7 @@ struct Writer<'a> {
     world: &'a RealWorld,
     program: &'a Program,
     out: Vec<u8>,
+    rows: Vec<Row>,
     names: Vec<String>,
     failed: usize,
 }
@@ -82,7 +117,15 @@ impl Writer<'_> {
     /// Something is lost.
     fn fail(&mut self, text: &str) {
         self.failed += 1;
+        self.warn(text);
+    }
+
+    /// Something about the present route is to be looked at.
+    fn warn(&mut self, text: &str) {
         self.program.warn(text);
+        if let Some(row) = self.rows.last_mut() {
+            row.problems.push(text.to_owned());
+        }
     }
 
     /// Writes a route that routers load, or says why there is none.
@@ -97,22 +140,24 @@ impl Writer<'_> {
         }
         let mut name = knob_name(&converted.name, self.names.len() + 1);
         if self.names.iter().any(|known| known.eq_ignore_ascii_case(&name)) {
-            self.program.warn(&format!(
+            self.warn(&format!(
                 "{place}: a second route {name}; routers took the {}, here it gets a name of its own",
                 if route.overrides == Some(false) { "first one" } else { "last one" }
             ));
             name = format!("{name}_{}", self.names.len() + 1);
         }
         let knobs = Knobs::load(self.view, &mut |_| {});
+        let mut complaints = Vec::new();
         let mut say = |subject: Subject, _: BString| {
             if let Subject::Complaint(text) = subject {
-                self.program.warn(&format!("{place}: {text}"));
+                complaints.push(text);
             }
         };
         let (view, world) = (self.view, self.world);
-        if let Err(error) =
-            Route::load(name.as_bytes(), &converted.text, &knobs, view, world, Quirks::None, &mut say)
-        {
+        let loaded =
+            Route::load(name.as_bytes(), &converted.text, &knobs, view, world, Quirks::None, &mut say);
+        complaints.iter().for_each(|text| self.warn(&format!("{place}: {text}")));
+        if let Err(error) = loaded {
             let hint = match error {
                 RouteError::NoRequirements => "; give it some, or set JOB_ROUTER_SOURCE_JOB_CONSTRAINT",
                 _ => "",
@@ -125,7 +170,7 @@ impl Writer<'_> {
         if let Ok(transform) = converted.transform() {
             let findings = lint(&transform, Runner::Router, Some(view), world);
             for finding in findings.iter().filter(|finding| finding.rule == "universe") {
-                self.program.warn(&format!("{place}: {}; {}", finding.message, finding.fix));
+                self.warn(&format!("{place}: {}; {}", finding.message, finding.fix));
             }
         }
         self.line(&[b"# from ", place.as_bytes()]);
@@ -135,8 +180,11 @@ impl Writer<'_> {
             self.line(&[b"# ", comment]);
         }
         self.line(&[format!("JOB_ROUTER_ROUTE_{name} @=route").as_bytes()]);
-        for line in lines(&converted.text) {
-            self.line(&[b"   ", &line]);
+        let text: Vec<BString> = lines(&converted.text).collect();
+        text.iter().for_each(|line| self.line(&[b"   ", line]));
+        if let Some(row) = self.rows.last_mut() {
+            row.route = Some(text.iter().map(|line| format!("{line}\n")).collect());
+            row.name = Some(name.clone());
         }
         self.line(&[b"@route\n"]);
         self.names.push(name);

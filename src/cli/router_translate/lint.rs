@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use bstr::ByteSlice as _;
 use clap::Args;
+use rustc_hash::FxHashMap;
 
 use super::rules::{self, RulesOptions};
 use crate::cli::common::{ConfigOptions, OutputOptions, Session as Program, Status};
@@ -55,14 +56,7 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
             writeln!(out, "{}", serde_json::to_string_pretty(&records)?)?;
         }
     } else {
-        for (finding, line) in findings.iter().zip(lines(&findings)) {
-            let source = &finding.line.source;
-            let span = finding.line.span(finding.at.0, finding.at.1);
-            let caret = Caret { source: &source.name, text: &source.text, span };
-            let message = format!("{}: {} [{}]", word(finding.severity), finding.message, finding.rule);
-            writeln!(out, "{}", caret.numbered_line(line).render(&message))?;
-            writeln!(out, "    fix: {}", finding.fix)?;
-        }
+        print(&findings, &mut out)?;
     }
     out.flush()?;
     if !findings.is_empty() && !arguments.output.quiet {
@@ -78,6 +72,37 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
         (0, _) => Status::No,
         _ => Status::Unreadable,
     })
+}
+
+/// Findings of one rule in one source that are shown to a reader: a file of something else has millions.
+const SHOWN: usize = 100;
+
+/// Prints findings for a reader, and how many more there are of what comes too often.
+fn print(findings: &[Finding], out: &mut impl Write) -> std::io::Result<()> {
+    let mut counts = FxHashMap::default();
+    let mut cut: Vec<&Finding> = Vec::new();
+    let of = |finding: &Finding| (finding.rule, Arc::as_ptr(&finding.line.source));
+    for (finding, line) in findings.iter().zip(lines(findings)) {
+        let source = &finding.line.source;
+        let count = counts.entry(of(finding)).or_insert(0);
+        *count += 1;
+        if *count == SHOWN + 1 {
+            cut.push(finding);
+        }
+        if *count > SHOWN {
+            continue;
+        }
+        let span = finding.line.span(finding.at.0, finding.at.1);
+        let caret = Caret { source: &source.name, text: &source.text, span };
+        let message = format!("{}: {} [{}]", word(finding.severity), finding.message, finding.rule);
+        writeln!(out, "{}", caret.numbered_line(line).render(&message))?;
+        writeln!(out, "    fix: {}", finding.fix)?;
+    }
+    for finding in cut {
+        let (more, name) = (counts[&of(finding)] - SHOWN, &finding.line.source.name);
+        writeln!(out, "{name}: {more} more like these [{}]; --json has them", finding.rule)?;
+    }
+    Ok(())
 }
 
 /// The number of the line of each finding.

@@ -50,8 +50,7 @@ impl Setup {
     ) -> anyhow::Result<Setup> {
         let who = Who { subsystem: "JOB_ROUTER".into(), ..Who::default() };
         let load = options.load_options(crate::config::CommandPolicy::BOUNDED);
-        let (config, warnings) = Config::load(world, &who, &load)
-            .with_context(|| Problem::unreadable("cannot read the configuration"))?;
+        let (config, warnings) = Config::load(world, &who, &load).map_err(Problem::of_config)?;
         warnings.iter().for_each(|warning| program.warn(&warning.to_string()));
         let (knobs, table) = {
             let view = config.view(world);

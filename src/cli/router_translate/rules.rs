@@ -86,7 +86,7 @@ pub(super) fn load_config(
             Ok(Some(config))
         }
         Err(error) if options.config_file.is_some() || rules.wants_config() => {
-            Err(error).with_context(|| Problem::unreadable("cannot read the configuration"))
+            Err(Problem::of_config(error).into())
         }
         Err(_) => Ok(None),
     }
@@ -197,8 +197,17 @@ pub(super) fn load_what_can_be(
         });
     }
     if found.is_empty() && broken == 0 {
-        let problem = Problem::usage("no transform was named");
-        return Err(problem.hint("give --rules FILE, --job-transforms NAMES or --route NAME").into());
+        let old = ["JOB_ROUTER_ENTRIES", "JOB_ROUTER_ENTRIES_FILE", "JOB_ROUTER_ENTRIES_CMD"];
+        let old = old.into_iter().find(|knob| view.is_some_and(|view| view.is_defined(knob)));
+        return Err(match old {
+            Some(knob) => {
+                Problem::usage(format!("{knob} has routes of the old syntax, which nothing loads any more"))
+                    .hint("write them anew with htc-router-translate convert")
+            }
+            None => Problem::usage("no transform was named")
+                .hint("give --rules FILE, --job-transforms NAMES or --route NAME"),
+        }
+        .into());
     }
     Ok(Loaded { transforms: found, stdin, broken })
 }

@@ -1,5 +1,6 @@
 //! `htc-router-translate run`: the router's whole life over a directory of job ads.
 
+use std::cell::RefCell;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -7,10 +8,13 @@ use bstr::BString;
 use clap::Args;
 
 use super::router::Setup;
-use crate::cli::common::{ConfigOptions, Problem, QuirksOptions, Session as Program, Status, seconds};
+use crate::cli::common::{
+    ConfigOptions, EventsTo, Problem, QuirksOptions, Session as Program, Status, events_to, seconds,
+};
 use crate::config::not_done::NotDone;
 use crate::os::RealWorld;
 use crate::router::Router;
+use crate::runner::events::{Event, EventStream, Kind};
 use crate::runner::hook_environment::DaemonEnvironment;
 use crate::runner::router::{self, Options, RunError, Until};
 use crate::world::World;
@@ -40,6 +44,9 @@ pub(super) struct Arguments {
     /// Kill a hook or a submit command that takes longer
     #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "300")]
     hook_limit: Duration,
+    /// Write JSON events to FILE or fd:N
+    #[arg(long, value_name = "FILE|fd:N", value_parser = events_to)]
+    events: Option<EventsTo>,
     /// Say nothing of what happens
     #[arg(long, short = 'q')]
     quiet: bool,
@@ -77,7 +84,11 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
         .submit
         .as_ref()
         .map(|command| ["/bin/sh", "-c", command.as_str()].map(BString::from).to_vec());
+    let events = arguments.events.as_ref().map(EventsTo::open).transpose()?;
+    let events = RefCell::new(EventStream::new("", None, events));
+    let event = |kind: Kind| Event::new(world.now(), kind);
     let log = |text: &str| {
+        events.borrow_mut().tell(&event(Kind::Log).reason(text));
         if !arguments.quiet {
             program.tell(&format!("{text}\n"));
         }
@@ -94,7 +105,14 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
         log: &log,
     };
     let machine = Router::new(setup.knobs, setup.table, quirks, world.now());
-    match router::run(&arguments.queue, machine, &options) {
+    events.borrow_mut().tell(&event(Kind::Start));
+    let ended = router::run(&arguments.queue, machine, &options);
+    let stop = event(Kind::Stop);
+    events.borrow_mut().tell(&match &ended {
+        Ok(()) => stop,
+        Err(error) => stop.reason(error.to_string()),
+    });
+    match ended {
         Ok(()) => Ok(Status::Done),
         Err(RunError::Directory { path, source }) => {
             let problem = Problem::unreadable(format!("cannot use '{}'", path.display()));

@@ -1,7 +1,7 @@
 //! `htc-router-translate simulate`: jobs over time through the routes' limits, failure rates and polling periods.
 
-use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -11,26 +11,32 @@ use serde_json::json;
 use super::router::{JsonRows, Setup};
 use crate::cli::common::{
     Column, ConfigOptions, OutputOptions, Painter, Problem, QuirksOptions, Session as Program, Status,
-    pipe_ends, table,
+    pipe_ends, read_jobs, read_scenario, table,
 };
 use crate::os::RealWorld;
 use crate::router::Router;
 use crate::router::limits::throttle_text;
-use crate::runner::router::{Point, Scenario, simulate};
+use crate::runner::router::{Course, Point, Totals, simulate};
+use crate::runner::simulate::Players;
+use crate::runner::simulate::times::written;
 use crate::time::Now;
-
-/// The largest scenario, in bytes.
-const LARGEST: u64 = 16 << 20;
+use crate::world::World;
 
 /// Options of the verb.
 #[derive(Args, Debug)]
 pub(super) struct Arguments {
-    /// The scenario (TOML): duration, and [[jobs]] with count, at, every, ad, wait, run, fail, exit
+    /// The scenario, in TOML: htc-scenario(5); 'htc-slot-run simulate --init' writes one to begin with
     #[arg(value_name = "SCENARIO")]
     scenario: PathBuf,
+    /// Tell how all routes stand at each poll, or as often as 'every' in the scenario says, instead of a summary
+    #[arg(long)]
+    events: bool,
     /// Draw a timeline of the jobs of each route
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
+    /// Begin chance with this number in place of the scenario's seed
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
     /// Tell what the router would log
     #[arg(long)]
     trace: bool,
@@ -45,51 +51,85 @@ pub(super) struct Arguments {
 /// Carries it out.
 pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<Status> {
     let world = RealWorld::new();
-    let name = arguments.scenario.display().to_string();
-    let text = scenario_text(&arguments.scenario)
-        .with_context(|| Problem::unreadable(format!("cannot read '{name}'")))?;
-    let scenario: Scenario =
-        toml::from_str(&text).map_err(|error| Problem::unreadable(format!("{name}: {error}")))?;
+    let path = &arguments.scenario;
+    let scenario = read_scenario(path, arguments.seed, Players::Routes, program)?;
     let quirks = arguments.quirks.quirks;
-    let setup = Setup::load(&arguments.config, quirks, &world, program)?;
+    let mut config = arguments.config.clone();
+    // The scenario's knobs stand above the files and below those of the command line.
+    config.set_knob = scenario.knobs.0.clone().into_iter().chain(config.set_knob).collect();
+    let setup = Setup::load(&config, quirks, &world, program)?;
     let view = setup.config.view(&world);
-    let router = Router::new(setup.knobs, setup.table, quirks, Now::at_epoch(scenario.start));
+    let start = scenario.start.epoch(|epoch| i64::from(world.zone(epoch).offset));
+    let jobs = read_jobs((&scenario, start), path.parent().unwrap_or(Path::new("")), None, &world)?;
+    let router = Router::new(setup.knobs, setup.table, quirks, Now::at_epoch(start));
+    let keeps = arguments.events || arguments.svg.is_some();
     let mut points: Vec<Point> = Vec::new();
+    let mut note = |point: &Point| {
+        if keeps {
+            points.push(point.clone());
+        }
+    };
     let mut log = |time: u64, text: &str| {
         if arguments.trace {
             program.tell(&format!("{time:>8} {text}\n"));
         }
     };
-    simulate(&scenario, router, &view, &world, &mut |point| points.push(point.clone()), &mut log)
-        .with_context(|| Problem::unreadable(format!("cannot play '{name}'")))?;
+    let course = Course { scenario: &scenario, jobs, start, view: &view, world: &world };
+    let totals = simulate(course, router, &mut note, &mut log)
+        .with_context(|| Problem::unreadable(format!("cannot play '{}'", path.display())))?;
     if let Some(path) = &arguments.svg {
         fs::write(path, svg(&points))
             .with_context(|| Problem::new(Status::Failed, format!("cannot write '{}'", path.display())))?;
     }
     let mut out = pipe_ends().1;
+    let painter = Painter::stdout(arguments.output.color);
     if let Some(mut json) = JsonRows::new(&arguments.output) {
-        for point in &points {
-            json.row(&mut out, &object(point))?;
+        match arguments.events {
+            true => points.iter().try_for_each(|point| json.row(&mut out, &object(point)))?,
+            false => json.row(&mut out, &serde_json::to_value(&totals)?)?,
         }
         json.end(&mut out)?;
+    } else if arguments.events {
+        out.write_all(rows(&points, painter).as_bytes())?;
     } else {
-        out.write_all(rows(&points, Painter::stdout(arguments.output.color)).as_bytes())?;
+        out.write_all(summary(&totals, painter).as_bytes())?;
     }
     out.finish()?;
     Ok(Status::Done)
 }
 
-/// The text of a scenario, as far as one is read.
-fn scenario_text(path: &Path) -> io::Result<String> {
-    let mut text = String::new();
-    File::open(path)?.take(LARGEST + 1).read_to_string(&mut text)?;
-    match text.len() as u64 > LARGEST {
-        true => Err(io::Error::new(
-            io::ErrorKind::InvalidData,
-            format!("a scenario has at most {} MiB", LARGEST >> 20),
-        )),
-        false => Ok(text),
-    }
+/// What came of it, on one screen.
+fn summary(totals: &Totals, painter: Painter) -> String {
+    let Totals { length, came, finished, failed, waiting, mean_wait, longest_wait, routes } = totals;
+    let mut text = format!(
+        "{}: {came} jobs came, {finished} finished, {waiting} wait for a route at the end; {failed} copies were removed\n\
+         they waited for a route {} on average, {} at most\n\n",
+        written(*length),
+        written(*mean_wait),
+        written(*longest_wait)
+    );
+    let columns = [
+        Column::left("ROUTE"),
+        Column::right("ROUTED"),
+        Column::right("FINISHED"),
+        Column::right("REMOVED"),
+        Column::right("AT MOST"),
+        Column::right("ON AVERAGE"),
+        Column::right("THROTTLED"),
+    ];
+    let rows = routes.iter().map(|route| {
+        [
+            route.name.to_string(),
+            route.routed.to_string(),
+            route.finished.to_string(),
+            route.failed.to_string(),
+            route.most.to_string(),
+            format!("{:.1}", route.mean),
+            written(route.throttled),
+        ]
+    });
+    text += &table(&columns, rows, painter);
+    text
 }
 
 fn object(point: &Point) -> serde_json::Value {
@@ -147,6 +187,7 @@ fn rows(points: &[Point], painter: Painter) -> String {
 fn svg(points: &[Point]) -> String {
     const WIDTH: f64 = 900.0;
     const BAND: f64 = 80.0;
+    let points = &thinned(points);
     let last = points.last().map_or(1, |point| point.time.max(1)) as f64;
     let routes = points.first().map_or(0, |point| point.routes.len());
     let height = BAND * routes as f64 + 30.0;
@@ -184,4 +225,14 @@ fn svg(points: &[Point]) -> String {
     out.push_str(&format!("<text x=\"100\" y=\"{}\">0 s</text>\n", height - 10.0));
     out.push_str(&format!("<text x=\"{}\" y=\"{}\">{last} s</text>\n</svg>\n", WIDTH + 50.0, height - 10.0));
     out
+}
+
+/// More states than this cannot be told apart.
+const MOST_POINTS: usize = 1800;
+
+/// At most so many of the states: of each stretch the one in which the routes have most jobs.
+fn thinned(points: &[Point]) -> Vec<Point> {
+    let stretch = points.len().div_ceil(MOST_POINTS).max(1);
+    let full = |point: &&Point| point.routes.iter().map(|route| route.jobs).sum::<i64>();
+    points.chunks(stretch).filter_map(|chunk| chunk.iter().max_by_key(full)).cloned().collect()
 }

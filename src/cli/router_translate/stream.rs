@@ -50,7 +50,7 @@ fn each<R: Read>(
     }
     for path in files {
         let name = path.display().to_string();
-        let (file, _) = open_input(&path, stdin.take().unwrap_or_else(|| pipe_ends().0))?;
+        let (file, _) = open_input(&path, stdin.take().unwrap_or_else(|| pipe_ends().0), program)?;
         let mut reader = AdReader::new(prepare(file), None).exact(inputs.input.strict_input);
         let problem = || Problem::unreadable(format!("cannot read '{name}'"));
         while let Some(record) = reader.next_ad().with_context(problem)? {

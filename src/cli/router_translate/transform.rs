@@ -17,8 +17,8 @@ use crate::classad::format::list::{ListForm, ListWriter, Order};
 use crate::classad::stream::{AdReader, Form};
 use crate::classad::{ClassAd, Context as Eval};
 use crate::cli::common::{
-    ClockOptions, ConfigOptions, OutputOptions, Problem, QuirksOptions, Session as Program, Sink, Status,
-    overwritten, threads,
+    ClockOptions, ConfigOptions, Enough, OutputOptions, Problem, QuirksOptions, Session as Program, Sink,
+    Status, Until, overwritten, threads,
 };
 use crate::cli::transform_report::{self as report, Difference};
 use crate::config::{Config, MacroSource, View};
@@ -228,13 +228,14 @@ impl<W: Write + Send> Run<'_, W> {
     fn input(&mut self, path: &Path, session: &mut Session<'_>, loaded: &mut Loaded) -> anyhow::Result<()> {
         let stdin = path == Path::new("-");
         let shown = if stdin { "<stdin>".to_owned() } else { path.display().to_string() };
+        let enough = Enough::new();
         let read: Box<dyn Read + Send> = match (stdin, loaded.stdin.take()) {
             (true, Some(rest)) => Box::new(io::Cursor::new(rest)),
-            (true, None) => Box::new(io::stdin()),
+            (true, None) => Box::new(Until::new(io::stdin(), &enough)),
             (false, kept) => {
                 loaded.stdin = kept;
                 let problem = || Problem::unreadable(format!("cannot read '{shown}'"));
-                Box::new(File::open(path).with_context(problem)?)
+                Box::new(Until::new(File::open(path).with_context(problem)?, &enough))
             }
         };
         // The reader has a buffer of its own.
@@ -243,7 +244,7 @@ impl<W: Write + Send> Run<'_, W> {
         let threads = threads(self.arguments.threads);
         self.observer.input = shown.clone();
         if threads > 1 && self.is_independent() && reader.detect().with_context(problem)? == Form::Long {
-            return self.together(reader, threads);
+            return self.together(reader, threads, &enough);
         }
         self.all(&mut reader, session)
     }
@@ -251,9 +252,8 @@ impl<W: Write + Send> Run<'_, W> {
     /// Whether what is written and told of an ad depends on no other ad, so that several threads may work.
     fn is_independent(&self) -> bool {
         let Arguments { trace, diff, xml, new, output, clock, .. } = self.arguments;
-        // Random numbers from a seed follow one another; what strict reading refuses is told at once, not when the next ads come.
-        let one_by_one = !(*trace || *diff || *xml || *new || output.json || self.arguments.strict_input)
-            && clock.seed.is_none();
+        // Random numbers from a seed follow one another.
+        let one_by_one = !(*trace || *diff || *xml || *new || output.json) && clock.seed.is_none();
         one_by_one && self.plan.is_none() && self.transforms.iter().all(Transform::includes_nothing)
     }
 

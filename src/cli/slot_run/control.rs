@@ -7,10 +7,10 @@ use anyhow::Context;
 
 use super::load;
 use super::options::{Cli, DrainOptions, Verb, Whole};
-
-use crate::cli::common::{Column, InputOptions, Painter, Problem, Status, pipe_ends, table};
+use super::status;
+use crate::cli::common::{InputOptions, Problem, Session, Status, pipe_ends};
 use crate::os::RealWorld;
-use crate::runner::slot::{Answer, Request, SlotStatus, ask, default_socket};
+use crate::runner::slot::{Answer, Request, ask, default_socket};
 
 /// What a verb asks, of whom, and the ad that goes with it.
 struct Question<'a> {
@@ -37,19 +37,22 @@ impl<'a> Question<'a> {
 }
 
 /// The verbs that are for a running execution point.
-pub(super) fn control(cli: &Cli, verb: &Verb) -> anyhow::Result<Status> {
+pub(super) fn control(cli: &Cli, verb: &Verb, session: &Session) -> anyhow::Result<Status> {
     let fast = |fast: bool| fast.then(|| "fast".to_owned());
     let question = match verb {
         Verb::Status(options) => {
-            let answer = send(cli, Question::new("status", &options.of, options.slot.as_deref()))?;
-            return status(cli, answer, options.slot.as_deref());
+            let slot = options.of.slot.as_deref();
+            return status::show(cli, options, || {
+                send((cli, session), Question::new("status", &options.of.of, slot))
+            });
         }
         Verb::Claim(options) => {
             let question = Question::new("claim", &options.of.of, Some(&options.of.slot)).with(|request| {
                 request.lease = options.lease;
+                request.preempts.clone_from(&options.preempt);
                 request.schedd.clone_from(&options.schedd);
             });
-            return claimed(cli, send(cli, question.with_ad(&options.input))?);
+            return claimed(cli, send((cli, session), question.with_ad(&options.input))?);
         }
         Verb::Activate(options) => {
             Question::new("activate", &options.of.of, Some(&options.of.slot)).with_ad(&options.input)
@@ -66,17 +69,22 @@ pub(super) fn control(cli: &Cli, verb: &Verb) -> anyhow::Result<Status> {
         Verb::Continue(options) => Question::new("continue", &options.of, options.slot.as_deref()),
         Verb::Vacate(options) => Question::new("vacate", &options.of.of, options.of.slot.as_deref())
             .with(|request| request.how = fast(options.fast)),
-        Verb::Undrain(of) => Question::new("undrain", of, None),
+        Verb::Undrain(options) => Question::new("undrain", &options.of, None)
+            .with(|request| request.request_id.clone_from(&options.request_id)),
         Verb::Reconfig(of) => Question::new("reconfig", of, None),
         Verb::Off(options) => Question::new("off", &options.of, None).with(|request| {
+            // What is graceful is so by itself.
             request.how = options.peaceful.then(|| "peaceful".to_owned()).or(fast(options.fast));
         }),
-        Verb::Drain(options) => drain(options),
+        Verb::Drain(options) => {
+            let answer = send((cli, session), drain(options))?;
+            return write(answer.request_id.map_or_else(String::new, |id| format!("{id}\n")));
+        }
         Verb::Run | Verb::Ads { .. } | Verb::Simulate { .. } | Verb::Doctor | Verb::Explain { .. } => {
             return Err(Problem::usage("this verb is not for a running execution point").into());
         }
     };
-    send(cli, question).map(|_| Status::Done)
+    send((cli, session), question).map(|_| Status::Done)
 }
 
 /// Where a running execution point listens: as told, else where one of the same configuration does.
@@ -92,12 +100,12 @@ fn socket(cli: &Cli, of: &Whole) -> anyhow::Result<PathBuf> {
     Ok(default_socket(&log, cli.local_name.as_deref()))
 }
 
-fn send(cli: &Cli, question: Question<'_>) -> anyhow::Result<Answer> {
+fn send((cli, session): (&Cli, &Session), question: Question<'_>) -> anyhow::Result<Answer> {
     let socket = socket(cli, question.of)?;
     let ad = match question.ad {
         None => Vec::new(),
         Some(input) => {
-            let (reader, name) = input.open(pipe_ends().0)?;
+            let (reader, name) = input.open(pipe_ends().0, session)?;
             let text = crate::os::read_whole(reader).with_context(|| format!("reading {name}"))?;
             if text.trim_ascii().is_empty() {
                 return Err(Problem::unreadable(format!("{name}: there is no ad")).into());
@@ -134,7 +142,16 @@ fn drain(options: &DrainOptions) -> Question<'_> {
     Question::new("drain", &options.of, None).with(|request| {
         request.how = Some(how.to_owned());
         request.reason = Some(options.reason.clone().unwrap_or_else(by));
-        request.resume = options.resume;
+        let completions = [
+            (options.resume, "resume"),
+            (options.exit, "exit"),
+            (options.restart, "restart"),
+            (options.reconfig, "reconfig"),
+        ];
+        let wanted = completions.into_iter().find(|(wanted, _)| *wanted);
+        request.on_completion = wanted.map(|(_, word)| word.to_owned());
+        request.check.clone_from(&options.check);
+        request.start.clone_from(&options.start);
     })
 }
 
@@ -144,23 +161,7 @@ fn claimed(cli: &Cli, answer: Answer) -> anyhow::Result<Status> {
     write(cli.output.rows(&answer.slots)?.unwrap_or_else(names))
 }
 
-/// The slots as a table, or as JSON.
-fn status(cli: &Cli, answer: Answer, slot: Option<&str>) -> anyhow::Result<Status> {
-    let wanted = |id: &str| slot.is_none_or(|slot| slot.eq_ignore_ascii_case(id));
-    let slots: Vec<SlotStatus> = answer.slots.into_iter().filter(|slot| wanted(&slot.slot)).collect();
-    if let Some(rows) = cli.output.rows(&slots)? {
-        return write(rows);
-    }
-    let columns =
-        [Column::left("SLOT"), Column::left("STATE"), Column::left("ACTIVITY"), Column::right("JOB SECONDS")];
-    let rows = slots.into_iter().map(|slot| {
-        let seconds = slot.job_seconds.map_or_else(String::new, |seconds| seconds.to_string());
-        [slot.slot, slot.state, slot.activity, seconds]
-    });
-    write(table(&columns, rows, Painter::stdout(cli.output.color)))
-}
-
-fn write(text: String) -> anyhow::Result<Status> {
+pub(super) fn write(text: String) -> anyhow::Result<Status> {
     let (_, mut output) = pipe_ends();
     output.write_all(text.as_bytes()).context("standard output")?;
     output.flush().context("standard output")?;

@@ -30,7 +30,7 @@ pub(super) fn doctor(cli: &Cli) -> anyhow::Result<Status> {
 }
 
 fn of_loaded(cli: &Cli, loaded: &Loaded) -> Vec<HealthCheck> {
-    let Loaded { config, world, around, settings, warnings } = loaded;
+    let Loaded { config, world, around, settings, warnings, .. } = loaded;
     let world_of_config: &dyn World = &**world;
     let view = config.view(world_of_config);
     let starter = match load::starter(cli, config, world_of_config) {

@@ -9,17 +9,15 @@ use anyhow::Context;
 use clap::Args;
 use serde::Serialize;
 
-use super::ads;
-use super::load::{self, MadeUp};
+use super::decided::{knob, place_in};
 use super::options::Cli;
-use super::simulate_why::place;
-use crate::classad::stream::AdReader;
+use super::{ads, explain_cron, load};
 use crate::classad::{ClassAd, Expr};
 use crate::cli::common::{InputOptions, Problem, Session, Status, assignment, pipe_ends, read_ads};
 use crate::config::Config;
 use crate::os::RealWorld;
 use crate::runner::slot::at_rest;
-use crate::slot::{ExecutionPoint, Offer, SlotKey, consider_ad};
+use crate::slot::{Clause, ExecutionPoint, Offer, SlotKey, consider_ad};
 use crate::world::World;
 
 /// Options of the verb.
@@ -33,6 +31,12 @@ pub(super) struct Arguments {
     /// Let an attribute of all slots have this value, such as LoadAvg=0; may be repeated
     #[arg(long, value_name = "NAME=VALUE", value_parser = assignment)]
     set: Vec<(String, String)>,
+    /// Let cron jobs have published the attributes of this file
+    #[arg(long, value_name = "FILE", conflicts_with = "slot_ads")]
+    cron: Option<PathBuf>,
+    /// Run the configuration's cron jobs once first, and let slots have what they publish
+    #[arg(long, conflicts_with_all = ["slot_ads", "cron"])]
+    run_cron: bool,
     /// Tell how many of the jobs each slot would take with this configuration in place of the present one
     #[arg(long, value_name = "FILE", conflicts_with = "slot_ads")]
     compare: Option<PathBuf>,
@@ -48,9 +52,16 @@ struct Considered {
     job: String,
     accepted: bool,
     reason: String,
-    details: Vec<String>,
-    /// Where the attributes that `details` stand in were set.
-    places: Vec<String>,
+    details: Vec<Detail>,
+}
+
+/// A condition that is not true, and where it was set.
+#[derive(Serialize)]
+struct Detail {
+    #[serde(flatten)]
+    clause: Clause,
+    /// File and line; empty for slots of a pool.
+    place: String,
 }
 
 /// Slots that can be asked: those of a configuration, or ads of a pool.
@@ -85,17 +96,17 @@ impl Slots {
     fn place(&self, at: usize, attribute: &str, world: &dyn World) -> String {
         let Slots::Configured { machine, keys, config } = self else { return String::new() };
         let type_id = machine.type_id(keys[at]).unwrap_or(0);
-        let text = place(Some(config), attribute, type_id, world);
-        text.trim_start_matches(", ").to_owned()
+        place_in(config, type_id, knob(attribute), world)
     }
 }
 
 /// Exit status 0: every job is taken by some slot.
 pub(super) fn explain(cli: &Cli, session: &Session, arguments: &Arguments) -> anyhow::Result<Status> {
     let world = Rc::new(RealWorld::new());
+    let mut warnings = Vec::new();
     let slots = match &arguments.slot_ads {
-        Some(path) => of_pool(path, arguments)?,
-        None => configured(cli, session, None, arguments)?,
+        Some(path) => of_pool(path, arguments, session)?,
+        None => configured((cli, session), None, arguments, &mut warnings)?,
     };
     let (_, mut output) = pipe_ends();
     let input = &arguments.input;
@@ -104,9 +115,11 @@ pub(super) fn explain(cli: &Cli, session: &Session, arguments: &Arguments) -> an
         return Err(Problem::unreadable(format!("{}: there is no ad", input.ads.display())).into());
     }
     if let Some(file) = &arguments.compare {
-        let other = configured(cli, session, Some(file), arguments)?;
+        let other = configured((cli, session), Some(file), arguments, &mut warnings)?;
+        load::warn(session, &warnings);
         return compare(cli, (&slots, &other), &jobs, &*world);
     }
+    load::warn(session, &warnings);
     let mut all_taken = true;
     let mut offers = Vec::new();
     let as_rows = cli.output.json || cli.output.jsonl;
@@ -117,17 +130,20 @@ pub(super) fn explain(cli: &Cli, session: &Session, arguments: &Arguments) -> an
             taken |= offer.accepted;
             let slot = slots.name(at);
             let job = crate::slot::job_id(ad, &*world);
-            let Offer { accepted, reason, details, stand_in } = offer;
-            let places: Vec<String> = stand_in.iter().map(|name| slots.place(at, name, &*world)).collect();
+            let Offer { accepted, reason, details } = offer;
+            let placed = |clause: Clause| {
+                let place = slots.place(at, &clause.attribute, &*world);
+                Detail { clause, place }
+            };
+            let details: Vec<Detail> = details.into_iter().map(placed).collect();
             if as_rows {
-                offers.push(Considered { slot, job, accepted, reason, details, places });
+                offers.push(Considered { slot, job, accepted, reason, details });
                 continue;
             }
             let word = if accepted { "accepts" } else { "refuses" };
             writeln!(output, "{slot} {word} job {job}: {reason}").context("standard output")?;
-            for ((line, name), place) in details.iter().zip(&stand_in).zip(&places) {
-                let from = if place.is_empty() { String::new() } else { format!("  [{name}: {place}]") };
-                writeln!(output, "    {line}{from}").context("standard output")?;
+            for line in below(&reason, &details) {
+                writeln!(output, "    {line}").context("standard output")?;
             }
         }
         all_taken &= taken;
@@ -139,20 +155,41 @@ pub(super) fn explain(cli: &Cli, session: &Session, arguments: &Arguments) -> an
     Ok(if all_taken { Status::Done } else { Status::No })
 }
 
-fn configured(
-    cli: &Cli,
-    session: &Session,
-    file: Option<&PathBuf>,
-    arguments: &Arguments,
-) -> anyhow::Result<Slots> {
-    let loaded = match file {
-        None => load::load(cli)?,
-        Some(file) => {
-            load::load_made_up(cli, &MadeUp { file: Some(file), knobs: &BTreeMap::new(), disk: None })?
+/// The lines below a refusal: where its reason was set, and the other conditions that are not true.
+fn below(reason: &str, details: &[Detail]) -> Vec<String> {
+    let condition =
+        reason.split_once(" is not true for this job: ").map_or(reason, |(_, condition)| condition);
+    let said = |it: &Detail| condition.starts_with(it.clause.text.trim_end_matches("..."));
+    let said = details.iter().position(said);
+    let line = |(at, Detail { clause, place }): (usize, &Detail)| {
+        let from = if place.is_empty() { String::new() } else { format!("[{}: {place}]", clause.attribute) };
+        match (Some(at) == said, from.is_empty()) {
+            (true, true) => None,
+            (true, false) => Some(from),
+            (false, true) => Some(clause.to_string()),
+            (false, false) => Some(format!("{clause}  {from}")),
         }
     };
-    load::warn(session, &loaded.warnings);
+    details.iter().enumerate().filter_map(line).collect()
+}
+
+fn configured(
+    (cli, session): (&Cli, &Session),
+    file: Option<&PathBuf>,
+    arguments: &Arguments,
+    warnings: &mut Vec<String>,
+) -> anyhow::Result<Slots> {
+    let loaded = load::load_to_ask(cli, file.map(PathBuf::as_path))?;
+    // Two configurations may well say the same.
+    let is_new = |warning: &String| !warnings.contains(warning);
+    let new: Vec<String> = loaded.warnings.into_iter().filter(is_new).collect();
+    warnings.extend(new);
     let mut machine = at_rest(loaded.settings, loaded.world);
+    if let Some(path) = &arguments.cron {
+        explain_cron::given(&mut machine, path, cli.quirks.quirks)?;
+    } else if arguments.run_cron {
+        explain_cron::run_first(&mut machine, cli, session)?;
+    }
     for (name, value) in &arguments.set {
         machine.assume(name, &value_of(name, value)?);
     }
@@ -160,16 +197,12 @@ fn configured(
     Ok(Slots::Configured { machine: Box::new(machine), keys, config: Box::new(loaded.config) })
 }
 
-fn of_pool(path: &Path, arguments: &Arguments) -> anyhow::Result<Slots> {
-    let cannot = || Problem::unreadable(format!("cannot read '{}'", path.display()));
-    let file = std::fs::File::open(path).with_context(cannot)?;
-    let mut reader = AdReader::new(std::io::BufReader::new(file), None);
+fn of_pool(path: &Path, arguments: &Arguments, session: &Session) -> anyhow::Result<Slots> {
+    if path == Path::new("-") && arguments.input.ads == Path::new("-") {
+        return Err(Problem::usage("--slot-ads and --ads are both standard input").into());
+    }
     let mut ads = Vec::new();
-    while let Some(record) = reader.next_ad().with_context(cannot)? {
-        let mut ad = record.ad;
-        if ad.is_empty() {
-            continue;
-        }
+    for mut ad in read_ads(path, arguments.input.strict_input, usize::MAX, session)? {
         for (name, value) in &arguments.set {
             ad.insert(name.as_str(), value_of(name, value)?);
         }
@@ -225,9 +258,8 @@ fn compare(
             let taken = jobs.iter().map(|job| {
                 let offer = at.and_then(|at| slots.consider(at, job, world));
                 let Some(offer) = offer else { return false };
-                for (line, name) in offer.details.iter().zip(&offer.stand_in) {
-                    let clause = line.split(" is ").next().unwrap_or(line);
-                    *clauses.entry(format!("{name}: {clause}")).or_default() += 1;
+                for clause in &offer.details {
+                    *clauses.entry(format!("{}: {}", clause.attribute, clause.text)).or_default() += 1;
                 }
                 offer.accepted
             });
@@ -270,4 +302,34 @@ fn compare(
     }
     output.flush().context("standard output")?;
     Ok(if differs { Status::No } else { Status::Done })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_is_told_once_with_its_place() {
+        let detail = |text: &str, place: &str| Detail {
+            clause: Clause {
+                attribute: "START".into(),
+                text: text.into(),
+                value: "false".into(),
+                seen: vec!["A = 1".into()],
+            },
+            place: place.into(),
+        };
+        let details = [detail("A > 2", "c, line 1"), detail("A > 3", "c, line 2"), detail("A > 4", "")];
+        let reason = "START is not true for this job: A > 2 is false (A = 1)";
+        assert_eq!(
+            below(reason, &details),
+            ["[START: c, line 1]", "A > 3 is false (A = 1)  [START: c, line 2]", "A > 4 is false (A = 1)"]
+        );
+        assert_eq!(below("the slot is broken: no memory", &details[2..]), ["A > 4 is false (A = 1)"]);
+        assert_eq!(below("A > 4 is false", &details[2..]), Vec::<String>::new());
+        // A long one is cut in the list.
+        let long = format!("START is not true for this job: {} > 2 is false", "A".repeat(200));
+        let details = [detail(&format!("{}...", "A".repeat(120)), "c, line 9")];
+        assert_eq!(below(&long, &details), ["[START: c, line 9]"]);
+    }
 }

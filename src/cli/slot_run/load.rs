@@ -11,7 +11,7 @@ use crate::classad::ClassAd;
 use crate::cli::common::{ConfigOptions, Problem, Session};
 use crate::config::{CommandPolicy, Config, LoadOptions, Who};
 use crate::os::RealWorld;
-use crate::runner::slot::{NoStarter, StarterProgram, surroundings_of};
+use crate::runner::slot::{NoStarter, Sleeper, StarterProgram, surroundings_of};
 use crate::slot::{ConfigureError, Limits, Settings, Surroundings, configure};
 use crate::world::World;
 
@@ -22,6 +22,8 @@ pub(super) struct Loaded {
     pub around: Surroundings,
     pub settings: Settings,
     pub warnings: Vec<String>,
+    /// What makes the machine sleep.
+    pub sleeper: Option<Sleeper>,
 }
 
 /// A machine that is made up: knobs that go above the configuration but below `--set-knob`, and its disk.
@@ -50,13 +52,26 @@ pub(super) fn load_made_up(cli: &Cli, machine: &MadeUp<'_>) -> anyhow::Result<Lo
     }
     let configured = configure(&config, &*world, &around, cli.quirks.quirks, limits(cli)).map_err(problem)?;
     warnings.extend(configured.warnings);
-    Ok(Loaded { config, world, around, settings: configured.settings, warnings })
+    Ok(Loaded { config, world, around, settings: configured.settings, warnings, sleeper: None })
 }
 
 /// Reads the configuration and lays the slots out.
 pub(super) fn load(cli: &Cli) -> anyhow::Result<Loaded> {
+    load_from(cli, None, true)
+}
+
+/// As [`load`], for slots that are only asked: that EXECUTE is missing here is told, and does not keep them from answering. `file`
+/// is read in place of `--config-file`.
+pub(super) fn load_to_ask(cli: &Cli, file: Option<&Path>) -> anyhow::Result<Loaded> {
+    load_from(cli, file, false)
+}
+
+fn load_from(cli: &Cli, file: Option<&Path>, to_run: bool) -> anyhow::Result<Loaded> {
     let world = Rc::new(RealWorld::new());
-    let options = cli.config.clone();
+    let mut options = cli.config.clone();
+    if let Some(file) = file {
+        options.config_file = Some(file.to_owned());
+    }
     let (config, mut warnings) = read(&options, cli.local_name.as_deref(), &*world)?;
     let (mut around, mut warning) = (surroundings_of(&config, &*world), None);
     if let Ok(starter) = starter(cli, &config, &*world) {
@@ -64,9 +79,15 @@ pub(super) fn load(cli: &Cli) -> anyhow::Result<Loaded> {
     }
     around.gpus = cli.gpus.as_deref().map(gpus).transpose()?;
     warnings.extend(warning);
+    let (sleeper, sleep, warning) = Sleeper::find(&config, &*world);
+    around.sleep = sleep;
+    warnings.extend(warning);
+    if !to_run && let Some(missing) = around.no_execute.take() {
+        warnings.push(format!("{missing}; the slots answer as if it were there"));
+    }
     let configured = configure(&config, &*world, &around, cli.quirks.quirks, limits(cli)).map_err(problem)?;
     warnings.extend(configured.warnings);
-    Ok(Loaded { config, world, around, settings: configured.settings, warnings })
+    Ok(Loaded { config, world, around, settings: configured.settings, warnings, sleeper })
 }
 
 /// The most that is read of an answer of the program that looks for GPUs, in bytes.
@@ -107,7 +128,7 @@ pub(super) fn read(
             let warnings = warnings.iter().map(|warning| warning.text.to_str_lossy().trim().to_owned());
             Ok((config, warnings.collect()))
         }
-        Err(error) => Err(Problem::unreadable(error.to_string()).into()),
+        Err(error) => Err(Problem::of_config(error).into()),
     }
 }
 
@@ -127,7 +148,12 @@ pub(super) fn starter(cli: &Cli, config: &Config, world: &dyn World) -> anyhow::
 }
 
 pub(super) fn limits(cli: &Cli) -> Limits {
-    Limits { once: cli.run.once, max_jobs: cli.run.max_jobs, idle_exit: cli.run.idle_exit }
+    Limits {
+        once: cli.run.once,
+        max_jobs: cli.run.max_jobs,
+        idle_exit: cli.run.idle_exit,
+        hibernates: cli.run.allow_hibernate,
+    }
 }
 
 /// A failure to make slots, with its place.

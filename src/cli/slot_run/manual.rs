@@ -90,6 +90,11 @@ pub(super) const MANUAL: Manual = Manual {
          RequestMemory and RequestDisk.",
         "A block of more than 4 MiB that a cron job prints without a line of '-' loses what is beyond. simulate runs no cron \
          jobs.",
+        "EVICT_CLAIM is also called for a fetched job whose starter was killed, before its claim takes the next job: in HTCondor nobody \
+         is told of it. After a kill of this program its starters are ended, not adopted: a starter of HTCondor that loses its \
+         startd ends its job as well.",
+        "HIBERNATE puts the machine to sleep only with --allow-hibernate. Whether the network can wake it is not looked at: without \
+         HIBERNATION_OVERRIDE_WOL = True it stays awake. Offline ads, OFFLINE_EXPIRE_ADS_AFTER and condor_rooster are a pool's.",
         "A hook that never ends keeps its slot from fetching, as in HTCondor. That is told each minute, and \
          --hook-timeout ends it.",
         crate::cli::common::CLASSAD_KNOBS,

@@ -7,7 +7,9 @@ use clap::{Args, Parser, Subcommand};
 
 use super::explain;
 use super::simulate::Arguments;
-use crate::cli::common::{self, ConfigOptions, EventsOptions, InputOptions, OutputOptions, QuirksOptions};
+use crate::cli::common::{
+    self, ConfigOptions, EventsOptions, InputOptions, LinesOptions, OutputOptions, QuirksOptions,
+};
 
 #[derive(Parser, Debug)]
 pub(super) struct Cli {
@@ -29,6 +31,8 @@ pub(super) struct Cli {
     pub(super) quirks: QuirksOptions,
     #[command(flatten)]
     pub(super) events: EventsOptions,
+    #[command(flatten)]
+    pub(super) lines: LinesOptions,
 }
 
 /// Without a verb the slots run.
@@ -48,7 +52,7 @@ pub(super) enum Verb {
     Doctor,
     /// Print slots of a running one (also match claim activate alive hold suspend continue vacate deactivate release-claim drain
     /// undrain reconfig off)
-    Status(SlotOptions),
+    Status(StatusOptions),
     /// Let a running execution point hold a slot for a claimer, as a negotiator does
     #[command(hide = true)]
     Match(OneSlot),
@@ -84,7 +88,7 @@ pub(super) enum Verb {
     Drain(DrainOptions),
     /// End a drain
     #[command(hide = true)]
-    Undrain(Whole),
+    Undrain(UndrainOptions),
     /// End a running execution point
     #[command(hide = true)]
     Off(OffOptions),
@@ -133,6 +137,9 @@ pub(super) struct ClaimOptions {
     /// Seconds without alive after which an idle claim ends (default: ALIVE_INTERVAL times MAX_CLAIM_ALIVES_MISSED)
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(i64).range(1..=i64::from(i32::MAX)))]
     pub(super) lease: Option<i64>,
+    /// Dynamic slots that have to make room at once, as a negotiator with ALLOW_PSLOT_PREEMPTION names them
+    #[arg(long, value_name = "SLOT", value_delimiter = ',')]
+    pub(super) preempt: Vec<String>,
     /// The claimer's name, for RemoteScheddName
     #[arg(long, value_name = "NAME")]
     pub(super) schedd: Option<String>,
@@ -198,6 +205,9 @@ pub(super) struct OffOptions {
     /// Let jobs run to their end
     #[arg(long, conflicts_with = "fast")]
     pub(super) peaceful: bool,
+    /// With retirement and vacate time (the default), also where a peaceful end was asked for before
+    #[arg(long, conflicts_with_all = ["fast", "peaceful"])]
+    pub(super) force_graceful: bool,
 }
 
 /// How a drain is done.
@@ -205,6 +215,9 @@ pub(super) struct OffOptions {
 pub(super) struct DrainOptions {
     #[command(flatten)]
     pub(super) of: Whole,
+    /// With retirement and vacate time (the default)
+    #[arg(long, conflicts_with_all = ["quick", "fast"])]
+    pub(super) graceful: bool,
     /// Without retirement, with vacate time
     #[arg(long, conflicts_with = "fast")]
     pub(super) quick: bool,
@@ -212,11 +225,46 @@ pub(super) struct DrainOptions {
     #[arg(long)]
     pub(super) fast: bool,
     /// Take jobs again when all slots are drained
-    #[arg(long)]
+    #[arg(long = "resume-on-completion", visible_alias = "resume", group = "completion")]
     pub(super) resume: bool,
+    /// End when all slots are drained
+    #[arg(long = "exit-on-completion", group = "completion")]
+    pub(super) exit: bool,
+    /// End and begin anew when all slots are drained
+    #[arg(long = "restart-on-completion", group = "completion")]
+    pub(super) restart: bool,
+    /// Read the configuration and take jobs again when all slots are drained
+    #[arg(long = "reconfig-on-completion", group = "completion")]
+    pub(super) reconfig: bool,
+    /// Drain only if this is true in the ad of each slot
+    #[arg(long, value_name = "EXPR", allow_hyphen_values = true)]
+    pub(super) check: Option<String>,
+    /// START meanwhile: jobs that it admits may run as long as one from before does (default: DEFAULT_DRAINING_START_EXPR)
+    #[arg(long, value_name = "EXPR", allow_hyphen_values = true)]
+    pub(super) start: Option<String>,
     /// Why, for DrainReason
     #[arg(long, value_name = "TEXT")]
     pub(super) reason: Option<String>,
+}
+
+/// Which drain ends.
+#[derive(Args, Debug)]
+pub(super) struct UndrainOptions {
+    #[command(flatten)]
+    pub(super) of: Whole,
+    /// Only the one of this number, which drain printed
+    #[arg(long, value_name = "ID")]
+    pub(super) request_id: Option<String>,
+}
+
+/// What is shown of slots.
+#[derive(Args, Debug)]
+pub(super) struct StatusOptions {
+    #[command(flatten)]
+    pub(super) of: SlotOptions,
+    /// Show it again every so many seconds, until the execution point ends
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "2", require_equals = true, value_parser = common::seconds)]
+    pub(super) watch: Option<Duration>,
 }
 
 /// When and how a run ends, and what limits it.
@@ -237,6 +285,9 @@ pub(super) struct RunOptions {
     /// Run jobs with this program instead of STARTER or htc-starter-run
     #[arg(long, value_name = "FILE", help_heading = "Behaviour", hide_short_help = true)]
     pub(super) starter: Option<PathBuf>,
+    /// Let the machine really sleep when HIBERNATE of all slots says so; without, that is told
+    #[arg(long, help_heading = "Behaviour", hide_short_help = true)]
+    pub(super) allow_hibernate: bool,
     /// Check the configuration and print the slots; run nothing
     #[arg(long, short = 'n', help_heading = "Behaviour")]
     pub(super) dry_run: bool,

@@ -13,12 +13,13 @@ use crate::config::View;
 use crate::config::not_done::NotDone;
 use crate::os::clock;
 use crate::quirks::{Quirk, Quirks};
+use crate::runner::control::check_length;
 use crate::runner::events::EventStream;
 use crate::runner::hook_environment::DaemonEnvironment;
 use crate::runner::hook_limits;
 use crate::runner::journal::JournalError;
 use crate::runner::slot::{
-    Measure, Options, Private, Recovered, RunJournal, check_directories, check_length, check_room,
+    InputDevices, Measure, Options, Outcome, Private, Recovered, RunJournal, check_directories, check_room,
     clean_execute, default_socket, hook_account, journal_error, make_state_directory, run as run_live,
     state_directory,
 };
@@ -37,13 +38,36 @@ fn cleaner(view: &View<'_>) -> Cleaner {
 pub(super) fn run(cli: &Cli, session: &Session) -> anyhow::Result<Status> {
     // Before anything else is open that could have the number of a descriptor.
     let json = cli.events.open()?;
-    let Loaded { config, world, around, settings, mut warnings } = load::load(cli)?;
+    let readable = if cli.output.quiet { None } else { standard_error() };
+    let mut events = EventStream::new(&format!("{}: ", session.name()), readable, json)
+        .looking(cli.lines.look(cli.output.color));
+    let mut failed = false;
+    loop {
+        let outcome = run_once(cli, session, &mut events)?;
+        failed |= outcome.failed > 0;
+        if outcome.timed_out {
+            return Ok(Status::TimedOut);
+        }
+        if !outcome.restarts {
+            return Ok(if failed { Status::No } else { Status::Done });
+        }
+    }
+}
+
+/// From its configuration to its end: a drain may ask for another one after it.
+fn run_once(cli: &Cli, session: &Session, events: &mut EventStream) -> anyhow::Result<Outcome> {
+    let Loaded { config, world, around, settings, mut warnings, sleeper } = load::load(cli)?;
     let world_of_config: &dyn World = &*world;
     let view = config.view(world_of_config);
     let text = |name: &str| view.string(name).ok().flatten().map(|setting| setting.value.to_string());
     let execute = load::directory(&config, world_of_config, "EXECUTE");
     let log = load::directory(&config, world_of_config, "LOG");
-    check_directories(execute.as_deref(), log.as_deref()).map_err(Problem::unreadable)?;
+    check_directories(execute.as_deref(), log.as_deref()).map_err(|problem| {
+        let unset = ["EXECUTE", "LOG"].into_iter().filter(|name| problem.starts_with(name));
+        unset
+            .filter_map(|name| empty_macro(&view, name))
+            .fold(Problem::unreadable(problem.clone()), Problem::hint)
+    })?;
     let starter = load::starter(cli, &config, world_of_config)?;
     if !starter.path.is_file() {
         let path = starter.path.display();
@@ -92,12 +116,13 @@ pub(super) fn run(cli: &Cli, session: &Session) -> anyhow::Result<Status> {
 
     let (control, told) = control_socket(cli, log.as_deref());
     load::warn(session, told.as_slice());
-    let made = Private::new(&std::env::temp_dir()).context("cannot make a directory for the run")?;
-    let (private, lost) = made;
-    load::warn(session, &lost);
+    let private = Private::new(&std::env::temp_dir()).context("cannot make a directory for the run")?;
     let devices = view.list("CONSOLE_DEVICES").ok().flatten();
     let devices =
         devices.map(|list| list.value.iter().map(ToString::to_string).collect()).unwrap_or_default();
+    let all_terminals =
+        view.boolean("STARTD_HAS_BAD_UTMP").ok().flatten().is_some_and(|setting| setting.value);
+    let devices = InputDevices::new(devices, all_terminals);
     let limits = load::limits(cli);
     let reload = {
         let (options, world, around, quirks) =
@@ -119,6 +144,7 @@ pub(super) fn run(cli: &Cli, session: &Session) -> anyhow::Result<Status> {
     let lease = number("ALIVE_INTERVAL", 300).saturating_mul(number("MAX_CLAIM_ALIVES_MISSED", 6));
     let options = Options {
         lease,
+        sleeper,
         journal,
         recovered,
         starter,
@@ -143,19 +169,20 @@ pub(super) fn run(cli: &Cli, session: &Session) -> anyhow::Result<Status> {
         world: world.clone(),
         private: private.path().to_owned(),
     };
-    let readable = if cli.output.quiet { None } else { standard_error() };
-    let mut events = EventStream::new(&format!("{}: ", session.name()), readable, json);
     let machine = ExecutionPoint::new(settings, world.clone(), clock::now());
-    let outcome = run_live(machine, options, Measure::new(devices), &mut events).context("the main loop")?;
-    drop(events);
+    let outcome = run_live(machine, options, Measure::new(devices), events).context("the main loop");
     drop(private);
-    Ok(if outcome.timed_out {
-        Status::TimedOut
-    } else if outcome.failed > 0 {
-        Status::No
-    } else {
-        Status::Done
-    })
+    outcome
+}
+
+/// What is to be said of a macro in the value of a knob that stands for nothing.
+fn empty_macro(view: &View<'_>, knob: &str) -> Option<String> {
+    let raw = view.raw(knob)?.value.to_string();
+    let names = raw.split("$(").skip(1).filter_map(|rest| rest.split_once(')').map(|(name, _)| name));
+    let is_empty =
+        |name: &&str| view.string(name).ok().flatten().is_none_or(|setting| setting.value.trim().is_empty());
+    let name = names.into_iter().find(is_empty)?;
+    Some(format!("{knob} is '{raw}', and {name} is not set"))
 }
 
 /// The journal of a run in its state directory; or why there is none.

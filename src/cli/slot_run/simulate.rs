@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -14,16 +14,13 @@ use super::load::{self, MadeUp};
 use super::options::Cli;
 use super::simulate_report::report;
 use super::{simulate_compare, simulate_picture, simulate_why};
-use crate::cli::common::{EventsTo, Painter, Problem, Progress, Session, Status, events_to, pipe_ends};
+use crate::cli::common::{
+    EventsTo, Painter, Problem, Progress, Session, Status, events_to, pipe_ends, read_jobs, read_scenario,
+};
 use crate::config::Config;
 use crate::os::RealWorld;
 use crate::runner::events::Event as Told;
-use crate::runner::simulate::scenario::LARGEST;
-use crate::runner::simulate::{
-    Plan, PlanError, Play, Played, Scenario, Simulation, Tell, Workload, WorkloadError,
-};
-use crate::text::Span;
-use crate::text::caret::Caret;
+use crate::runner::simulate::{Plan, PlanError, Play, Played, Players, Scenario, Simulation, Tell, Workload};
 use crate::world::World;
 
 /// Options of the verb.
@@ -51,10 +48,10 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
     /// Tell what became of a job (CLUSTER.PROC), or what decided about a slot (SLOT@TIME, such as slot1@2h)
-    #[arg(long, value_name = "WHAT")]
+    #[arg(long, value_name = "WHAT", conflicts_with_all = ["events", "svg", "html", "compare"])]
     why: Option<String>,
     /// Play it with this configuration as well, and tell what differs
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["events", "svg", "html"])]
     compare: Option<PathBuf>,
     /// Begin chance with this number in place of the scenario's seed
     #[arg(long, value_name = "N")]
@@ -85,14 +82,15 @@ pub(super) struct Ready {
     pub plan: Plan,
     /// Where files that the scenario names are looked for.
     pub directory: PathBuf,
-    /// The configuration of the first machine.
-    pub config: Option<Config>,
+    /// The configurations of all machines, at the start and from an event on, in the order in which they were made.
+    pub configs: Vec<Config>,
     /// The jobs, read already, for whoever plays it first.
     jobs: RefCell<Option<Workload>>,
 }
 
 pub(super) fn simulate(cli: &Cli, session: &Session, arguments: &Arguments) -> anyhow::Result<Status> {
     if arguments.init {
+        cli.output.is_text("--init")?;
         return init(arguments);
     }
     let (path, events) = arguments.sorted()?;
@@ -116,9 +114,9 @@ pub(super) fn simulate(cli: &Cli, session: &Session, arguments: &Arguments) -> a
                 }
             };
             let tells = events.is_some();
-            let keep = Keep { timeline: arguments.svg.is_some() || arguments.html.is_some(), fates: false };
+            let draws = arguments.svg.is_some() || arguments.html.is_some();
             let tell: Option<Tell<'_>> = if tells { Some(&mut tell) } else { None };
-            let played = play_through(cli, &ready, (play, keep), tell)?;
+            let played = play_through(cli, &ready, (play, draws), tell)?;
             draw(arguments, &played)?;
             let (_, mut output) = pipe_ends();
             let text = match cli.output.rows(std::slice::from_ref(&played.summary))? {
@@ -158,16 +156,16 @@ pub(super) fn prepare(
     path: &Path,
     config: Option<&Path>,
 ) -> anyhow::Result<Ready> {
-    let scenario = read(path, arguments.seed)?;
+    let scenario = read_scenario(path, arguments.seed, Players::Slots, session)?;
     let world = RealWorld::new();
     let mut told: Vec<String> = Vec::new();
     let mut failed = None;
-    let mut config_of_first = None;
+    let mut configs = Vec::new();
     let mut configure = |knobs: &_, disk: Option<i64>| {
         let loaded = load::load_made_up(cli, &MadeUp { file: config, knobs, disk });
         match loaded {
             Ok(loaded) => {
-                config_of_first.get_or_insert(loaded.config);
+                configs.push(loaded.config);
                 // That hooks are missing does not matter: none is run.
                 let of_hooks = |warning: &String| !warning.contains("_HOOK_") && !told.contains(warning);
                 let new: Vec<String> = loaded.warnings.into_iter().filter(of_hooks).collect();
@@ -189,40 +187,15 @@ pub(super) fn prepare(
     let name = path.display();
     let plan = plan.map_err(|error| match error {
         PlanError::Configuration(text) => Problem::unreadable(text),
-        PlanError::Event { .. } => Problem::unreadable(format!("{name}: {error}")),
+        PlanError::Event { .. } | PlanError::Nobody { .. } => Problem::unreadable(format!("{name}: {error}")),
     })?;
     let directory = path.parent().unwrap_or(Path::new("")).to_owned();
-    let mut ready = Ready { scenario, plan, directory, config: config_of_first, jobs: RefCell::new(None) };
+    let mut ready = Ready { scenario, plan, directory, configs, jobs: RefCell::new(None) };
     let jobs = workload(&ready, &world)?;
     // What jobs' ads may ask of slots has to be there.
     ready.plan.know_jobs(jobs.bases());
     ready.jobs = RefCell::new(Some(jobs));
     Ok(ready)
-}
-
-fn read(path: &Path, seed: Option<u64>) -> anyhow::Result<Scenario> {
-    let cannot = || Problem::unreadable(format!("cannot read '{}'", path.display()));
-    let mut text = String::new();
-    let file = File::open(path).with_context(cannot)?;
-    file.take(LARGEST + 1).read_to_string(&mut text).with_context(cannot)?;
-    if text.len() as u64 > LARGEST {
-        let cause = io::Error::other(format!("a scenario has at most {} MiB", LARGEST >> 20));
-        return Err(cannot().caused_by(cause).into());
-    }
-    let mut scenario = Scenario::read(&text).map_err(|error| {
-        let problem = Problem::unreadable(error.message.clone());
-        let name = path.display().to_string();
-        let span = Span::new(error.span.start, error.span.end);
-        let problem = problem.at(&Caret { source: &name, text: text.as_bytes(), span });
-        match error.hint {
-            Some(hint) => problem.hint(hint),
-            None => problem,
-        }
-    })?;
-    if let Some(seed) = seed {
-        scenario.seed = seed;
-    }
-    Ok(scenario)
 }
 
 /// The jobs of a scenario.
@@ -231,33 +204,13 @@ pub(super) fn workload(ready: &Ready, world: &dyn World) -> anyhow::Result<Workl
         return Ok(jobs);
     }
     let asked = ready.plan.asked_of_jobs();
-    let mut open = |path: &Path| -> io::Result<Box<dyn BufRead>> {
-        let file = File::open(ready.directory.join(path))?;
-        if file.metadata()?.is_dir() {
-            return Err(io::ErrorKind::IsADirectory.into());
-        }
-        Ok(Box::new(BufReader::with_capacity(1 << 18, file)))
-    };
-    Workload::new(&ready.scenario, ready.plan.start, asked.as_ref(), world, &mut open).map_err(|error| {
-        let text = error.to_string();
-        match error {
-            WorkloadError::File { source, .. } => Problem::unreadable(text).caused_by(source).into(),
-            WorkloadError::Line { .. } | WorkloadError::Content { .. } => Problem::unreadable(text).into(),
-        }
-    })
+    read_jobs((&ready.scenario, ready.plan.start), &ready.directory, asked.as_ref(), world)
 }
 
 /// How much of the time passes between two looks at the clock.
 const SLICES: u64 = 500;
 /// Work that is longer shows how far it is.
 const PATIENCE: Duration = Duration::from_secs(1);
-
-/// What is kept beside the counts.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Keep {
-    pub timeline: bool,
-    pub fates: bool,
-}
 
 /// Writes the pictures that were asked for.
 fn draw(arguments: &Arguments, played: &Played) -> anyhow::Result<()> {
@@ -275,31 +228,47 @@ fn draw(arguments: &Arguments, played: &Played) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Plays it to its end, with a line of progress once it takes long.
-pub(super) fn play_through(
-    cli: &Cli,
-    ready: &Ready,
-    (play, keep): (Play, Keep),
-    tell: Option<Tell<'_>>,
-) -> anyhow::Result<Played> {
+/// A scenario as it begins.
+pub(super) fn simulation(ready: &Ready, play: Play) -> anyhow::Result<Simulation<'_>> {
     let world: Rc<dyn World> = Rc::new(RealWorld::new().seeded(1));
     let workload = workload(ready, &*world)?;
-    let mut simulation = Simulation::new(&ready.scenario, &ready.plan, workload, world, play);
+    Ok(Simulation::new(&ready.scenario, &ready.plan, workload, world, play))
+}
+
+/// Plays it to its end; with a timeline if it is to be drawn.
+fn play_through<'a>(
+    cli: &Cli,
+    ready: &'a Ready,
+    (play, draws): (Play, bool),
+    tell: Option<Tell<'a>>,
+) -> anyhow::Result<Played> {
+    let mut simulation = simulation(ready, play)?;
     if let Some(tell) = tell {
         simulation = simulation.telling(tell);
     }
-    if keep.timeline {
+    if draws {
         simulation = simulation.drawing();
     }
-    if keep.fates {
-        simulation = simulation.remembering();
-    }
+    play_side_by_side(cli, std::slice::from_mut(&mut simulation), &mut |_| {});
+    Ok(simulation.finish())
+}
+
+/// Plays simulations of one length to their ends, with a line of progress once it takes long; now and then they are looked at.
+pub(super) fn play_side_by_side<'a>(
+    cli: &Cli,
+    simulations: &mut [Simulation<'a>],
+    look: &mut dyn FnMut(&mut [Simulation<'a>]),
+) {
     let began = Instant::now();
     let mut progress: Option<Progress> = None;
-    simulation.begin();
-    let length = (ready.scenario.length.0 * 1e6) as u64;
+    simulations.iter_mut().for_each(Simulation::begin);
     for slice in 1..=SLICES {
-        let more = simulation.advance((length / SLICES).saturating_mul(slice), slice == SLICES);
+        let mut more = false;
+        for simulation in &mut *simulations {
+            let until = (simulation.length() / SLICES).saturating_mul(slice);
+            more |= simulation.advance(until, false);
+        }
+        look(simulations);
         if let Some(progress) = &progress {
             progress.advance(1);
         } else if began.elapsed() > PATIENCE && more {
@@ -311,8 +280,10 @@ pub(super) fn play_through(
             break;
         }
     }
-    simulation.advance(u64::MAX, true);
-    Ok(simulation.finish())
+    for simulation in &mut *simulations {
+        simulation.advance(u64::MAX, true);
+    }
+    look(simulations);
 }
 
 /// Tells all that happens on standard output.
@@ -329,7 +300,7 @@ fn stream(cli: &Cli, ready: &Ready, play: Play) -> anyhow::Result<Status> {
             failed.get_or_insert(error);
         }
     };
-    play_through(cli, ready, (play, Keep::default()), Some(&mut tell))?;
+    play_through(cli, ready, (play, false), Some(&mut tell))?;
     match failed {
         Some(error) => Err(error).context("standard output"),
         None => Ok(output.flush().map(|()| Status::Done).context("standard output")?),

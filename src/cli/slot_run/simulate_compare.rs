@@ -5,11 +5,12 @@ use std::io::Write;
 use anyhow::Context;
 use serde::Serialize;
 
+use super::decided::{Decided, clean, of_fates};
 use super::options::Cli;
-use super::simulate::{Keep, Ready, play_through};
+use super::simulate::{Ready, play_side_by_side, simulation};
 use crate::cli::common::{Column, Painter, Status, pipe_ends, table};
 use crate::runner::simulate::times::written;
-use crate::runner::simulate::{Fate, Play, Played, Summary};
+use crate::runner::simulate::{Fate, Play, Played, Simulation, Summary, Whose};
 
 /// Both summaries, and where the first job fared differently.
 #[derive(Serialize)]
@@ -23,16 +24,27 @@ struct Compared<'a> {
 #[derive(Serialize)]
 struct Difference {
     job: String,
-    before: Option<String>,
-    after: Option<String>,
+    before: Option<Fared>,
+    after: Option<Fared>,
+}
+
+/// What happens to the job next, and what decided it.
+#[derive(Serialize)]
+struct Fared {
+    /// Seconds since the start.
+    at: f64,
+    what: String,
+    decided: Vec<Decided>,
 }
 
 /// Exit status 1: something is different.
 pub(super) fn compare(cli: &Cli, (before, after): (&Ready, &Ready), play: Play) -> anyhow::Result<Status> {
-    let keep = Keep { timeline: false, fates: true };
-    let one = play_through(cli, before, (play, keep), None)?;
-    let other = play_through(cli, after, (play, keep), None)?;
-    let difference = first_difference(&one.fates, &other.fates);
+    let mut both = [simulation(before, play)?, simulation(after, play)?];
+    both.iter_mut().for_each(|simulation| simulation.remember(Whose::All));
+    let mut search = Search::default();
+    play_side_by_side(cli, &mut both, &mut |both| search.go_on(both));
+    let [one, other] = both.map(Simulation::finish);
+    let difference = search.difference(play, (before, after))?;
     let differs = difference.is_some() || one.summary.slot_types.len() != other.summary.slot_types.len();
     let compared = Compared { before: &one.summary, after: &other.summary, first_difference: difference };
     let (_, mut output) = pipe_ends();
@@ -92,39 +104,72 @@ fn readable((one, other): (&Played, &Played), difference: Option<&Difference>, p
     match difference {
         None => text += "\nevery job fares the same\n",
         Some(Difference { job, before, after }) => {
-            let told =
-                |it: &Option<String>| it.clone().unwrap_or_else(|| "nothing more happens to it".into());
-            text += &format!(
-                "\nthe first job that fares differently is {job}:\n    before: {}\n    after:  {}\n",
-                told(before),
-                told(after)
-            );
+            text += &format!("\nthe first job that fares differently is {job}:\n");
+            for (when, fared) in [("before:", before), ("after: ", after)] {
+                match fared {
+                    None => text += &format!("    {when} nothing more happens to it\n"),
+                    Some(Fared { at, what, decided }) => {
+                        text += &format!("    {when} {} after the start it {what}\n", written(*at));
+                        text.extend(decided.iter().map(|decided| decided.lines("                ")));
+                    }
+                }
+            }
         }
     }
     text
 }
 
-/// The first thing that happens in one course and not in the other.
-fn first_difference(one: &[Fate], other: &[Fate]) -> Option<Difference> {
-    let at = (0..one.len().max(other.len())).find(|at| one.get(*at) != other.get(*at))?;
-    let (before, after) = (one.get(at), other.get(at));
-    let first = match (before, after) {
-        (Some(before), Some(after)) => {
-            if before.at <= after.at {
-                before
-            } else {
-                after
+/// Looks for the first thing that happens in one course and not in the other, while both are played; what has happened alike is
+/// forgotten.
+#[derive(Default)]
+struct Search {
+    courses: [Vec<Fate>; 2],
+    /// The job.
+    found: Option<(u32, String)>,
+}
+
+impl Search {
+    /// Both have been played up to the same time.
+    fn go_on(&mut self, both: &mut [Simulation<'_>]) {
+        for (course, simulation) in self.courses.iter_mut().zip(&mut *both) {
+            course.append(&mut simulation.take_fates());
+        }
+        let [one, other] = &mut self.courses;
+        if self.found.is_none() {
+            let same = one.iter().zip(&*other).take_while(|(one, other)| one.is_as(other)).count();
+            one.drain(..same);
+            other.drain(..same);
+            let first = match (one.first(), other.first()) {
+                (Some(one), Some(other)) if other.at < one.at => Some(other),
+                (Some(one), _) => Some(one),
+                (None, other) => other,
+            };
+            self.found = first.map(|fate| (fate.number, fate.job.clone()));
+        }
+        if let Some((number, _)) = self.found {
+            // From here on what the same job meets.
+            for (course, simulation) in self.courses.iter_mut().zip(both) {
+                course.retain(|fate| fate.number == number);
+                course.truncate(1);
+                if course.is_empty() {
+                    simulation.remember(Whose::Number(number))
+                } else {
+                    simulation.forget()
+                }
             }
         }
-        (Some(only), None) | (None, Some(only)) => only,
-        (None, None) => return None,
-    };
-    // What the same job meets in the other course from there on.
-    let of = |fates: &[Fate]| {
-        let next = fates.get(at..).unwrap_or_default().iter().find(|it| it.number == first.number);
-        next.map(|it| format!("{} after the start it {}", written(it.at), it.what))
-    };
-    Some(Difference { job: first.job.clone(), before: of(one), after: of(other) })
+    }
+
+    fn difference(self, play: Play, (before, after): (&Ready, &Ready)) -> anyhow::Result<Option<Difference>> {
+        let Some((_, job)) = self.found else { return Ok(None) };
+        let [one, other] = self.courses;
+        let fared = |ready: &Ready, fates: Vec<Fate>| -> anyhow::Result<Option<Fared>> {
+            let decided = of_fates(ready, play, &fates)?;
+            let first = fates.into_iter().zip(decided).next();
+            Ok(first.map(|(fate, decided)| Fared { at: fate.at, what: clean(&fate.what), decided }))
+        };
+        Ok(Some(Difference { job, before: fared(before, one)?, after: fared(after, other)? }))
+    }
 }
 
 fn percent(part: f64) -> String {

@@ -2,18 +2,19 @@
 
 use std::cell::RefCell;
 use std::io::Write;
-use std::rc::Rc;
 
 use anyhow::Context;
+use serde::Serialize;
 
+use super::decided::{Asking, Decided, clean, decided, knob, knob_of, of_fates, place};
 use super::options::Cli;
-use super::simulate::{Ready, workload};
+use super::simulate::{Ready, simulation};
 use crate::cli::common::{Problem, Status, pipe_ends};
-use crate::config::Config;
 use crate::os::RealWorld;
 use crate::runner::events::{Event as Told, Kind};
+use crate::runner::simulate::summary::NeverRun;
 use crate::runner::simulate::times::{Moment, written};
-use crate::runner::simulate::{Play, Simulation};
+use crate::runner::simulate::{Place, Play, Seen, Whose};
 use crate::slot::Asked;
 use crate::text::similar::nearest;
 use crate::world::World;
@@ -22,10 +23,11 @@ use crate::world::World;
 pub(super) fn why(cli: &Cli, ready: &Ready, play: Play, what: &str) -> anyhow::Result<Status> {
     let is_job =
         what.split('.').all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()));
-    if is_job {
-        return of_job(ready, play, what);
+    if is_job && what.split('.').count() <= 2 {
+        return of_job(cli, ready, play, what);
     }
-    let Some((slot, time)) = what.rsplit_once('@') else {
+    // A slot's own name may have an @.
+    let Some((slot, time)) = what.rsplit_once('@').filter(|(slot, _)| !slot.is_empty()) else {
         return Err(Problem::usage(format!(
             "--why '{what}': expected a job such as 1.17, or SLOT@TIME such as slot1@2h"
         ))
@@ -35,52 +37,134 @@ pub(super) fn why(cli: &Cli, ready: &Ready, play: Play, what: &str) -> anyhow::R
     of_slot(cli, ready, play, (slot, time))
 }
 
-fn of_job(ready: &Ready, play: Play, job: &str) -> anyhow::Result<Status> {
-    let world: Rc<dyn World> = Rc::new(RealWorld::new().seeded(1));
-    let jobs = workload(ready, &*world)?;
-    let mut simulation = Simulation::new(&ready.scenario, &ready.plan, jobs, world, play).remembering();
+/// The story of a job.
+#[derive(Serialize)]
+struct JobStory {
+    job: String,
+    happened: Vec<Step>,
+    /// What is said of jobs that never ran, where no slot was offered this one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    never_run: Vec<NeverRun>,
+}
+
+#[derive(Serialize)]
+struct Step {
+    /// Seconds since the start.
+    at: f64,
+    what: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    decided: Vec<Decided>,
+}
+
+/// Exit status 1: no slot was offered it.
+fn of_job(cli: &Cli, ready: &Ready, play: Play, job: &str) -> anyhow::Result<Status> {
+    let job = if job.contains('.') { job.to_owned() } else { format!("{job}.0") };
+    let mut simulation = simulation(ready, play)?;
+    simulation.remember(Whose::Named(job.clone()));
     simulation.run();
+    let fates = simulation.take_fates();
     let played = simulation.finish();
-    let wanted = if job.contains('.') { job.to_owned() } else { format!("{job}.0") };
-    let (_, mut output) = pipe_ends();
-    let mut count = 0;
-    for fate in played.fates.iter().filter(|fate| fate.job == wanted) {
-        count += 1;
-        writeln!(output, "{:>12} job {wanted} {}", format!("+{}", written(fate.at)), clean(&fate.what))
-            .context("standard output")?;
+    if fates.is_empty() {
+        let problem = Problem::usage(format!("--why: no job {job} comes in this scenario"));
+        return Err(problem
+            .hint("jobs are numbered GROUP.NUMBER, from 1.0, where their ads do not say")
+            .into());
     }
-    if count == 0 {
-        writeln!(output, "job {wanted}: no slot was ever offered it").context("standard output")?;
-        for never in &played.summary.never_run {
-            let why = never.why.first().map_or("no slot was offered one", String::as_str);
-            writeln!(output, "    {} of {} never ran: {}", never.count, clean(&never.jobs), clean(why))
-                .context("standard output")?;
+    let decided = of_fates(ready, play, &fates)?;
+    let was_offered = fates.len() > 1;
+    let happened = fates.into_iter().zip(decided);
+    let happened = happened.map(|(fate, decided)| Step { at: fate.at, what: clean(&fate.what), decided });
+    let never_run = if was_offered { Vec::new() } else { played.summary.never_run };
+    let story = JobStory { job, happened: happened.collect(), never_run };
+    let text = match cli.output.rows(std::slice::from_ref(&story))? {
+        Some(text) => text,
+        None => job_text(&story),
+    };
+    let (_, mut output) = pipe_ends();
+    output.write_all(text.as_bytes()).context("standard output")?;
+    output.flush().context("standard output")?;
+    Ok(if was_offered { Status::Done } else { Status::No })
+}
+
+fn job_text(story: &JobStory) -> String {
+    let JobStory { job, happened, never_run } = story;
+    let mut text = String::new();
+    let mut told: Option<String> = None;
+    for Step { at, what, decided } in happened {
+        text += &format!("{:>12} job {job} {what}\n", format!("+{}", written(*at)));
+        let why: String = decided.iter().map(|decided| decided.lines("                 ")).collect();
+        // The same slot often says the same again.
+        if told.as_ref() != Some(&why) {
+            text += &why;
+        }
+        if !why.is_empty() {
+            told = Some(why);
         }
     }
-    output.flush().context("standard output")?;
-    Ok(if count == 0 { Status::No } else { Status::Done })
+    if happened.len() == 1 {
+        text += "             no slot was ever offered it\n";
+        for never in never_run {
+            let why = never.why.first().map_or("no slot was offered one", String::as_str);
+            text += &format!("    {} of {} never ran: {}\n", never.count, clean(&never.jobs), clean(why));
+        }
+    }
+    text
+}
+
+/// The story of a slot.
+#[derive(Serialize)]
+struct SlotStory {
+    slot: String,
+    /// Seconds since the start.
+    at: f64,
+    state: String,
+    /// The last changes before, all of one moment.
+    changes: Vec<Changed>,
+    /// What all expressions say at that time.
+    policy: Vec<Decided>,
+}
+
+#[derive(Serialize)]
+struct Changed {
+    /// Seconds since the start.
+    at: f64,
+    state: String,
+    reason: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    decided: Option<Decided>,
 }
 
 /// The last change of a slot before a time, and what every expression says at that time.
-fn of_slot(_: &Cli, ready: &Ready, play: Play, (slot, time): (&str, Moment)) -> anyhow::Result<Status> {
+fn of_slot(cli: &Cli, ready: &Ready, play: Play, (slot, time): (&str, Moment)) -> anyhow::Result<Status> {
     let real = RealWorld::new();
     let start = ready.plan.start;
     let since = time.epoch(start, |epoch| i64::from(real.zone(epoch).offset)) - start as f64;
-    let world: Rc<dyn World> = Rc::new(RealWorld::new().seeded(1));
-    let jobs = workload(ready, &*world)?;
-    let last: RefCell<Option<(f64, Told)>> = RefCell::new(None);
+    if !(0.0..=ready.scenario.length.0).contains(&since) {
+        let length = written(ready.scenario.length.0);
+        let when = if since < 0.0 {
+            "before its start".to_owned()
+        } else {
+            format!("{} after its start", written(since))
+        };
+        let problem = Problem::usage(format!("--why: the scenario lasts {length}, and this is {when}"));
+        return Err(problem.into());
+    }
+    let last: RefCell<Vec<(f64, u64, Told)>> = RefCell::default();
+    let silent = simulation(ready, play)?;
+    let turn = silent.turn();
     let mut tell = |at: f64, event: &Told| {
         let same = event.slot.as_deref().is_some_and(|it| it.eq_ignore_ascii_case(slot));
         if same && event.kind == Kind::State {
-            *last.borrow_mut() = Some((at, event.clone()));
+            let mut last = last.borrow_mut();
+            last.retain(|(before, ..)| *before == at);
+            last.push((at, turn.get(), event.clone()));
         }
     };
-    let mut simulation = Simulation::new(&ready.scenario, &ready.plan, jobs, world, play).telling(&mut tell);
+    let mut simulation = silent.telling(&mut tell);
     simulation.begin();
-    simulation.advance((since.max(0.0) * 1e6) as u64, true);
+    simulation.advance((since * 1e6) as u64, true);
     let names = simulation.slot_names();
-    let (_, mut output) = pipe_ends();
-    let Some((machine, key)) = simulation.look_at_slot(slot) else {
+    let Some(Seen { machine, key, config }) = simulation.look_at_slot(slot) else {
         let problem = Problem::usage(format!("--why: there is no slot '{slot}' at that time"));
         let hint = match nearest(slot.to_ascii_lowercase(), names.iter().map(String::as_str)) {
             Some(near) => format!("did you mean {near}?"),
@@ -88,43 +172,54 @@ fn of_slot(_: &Cli, ready: &Ready, play: Play, (slot, time): (&str, Moment)) -> 
         };
         return Err(problem.hint(hint).into());
     };
-    let type_id = machine.type_id(key).unwrap_or(0);
-    let asked = machine.policy(key);
-    let present = machine
-        .slots()
-        .find(|(it, ..)| *it == key)
-        .map(|(_, _, state, activity)| format!("{state}/{activity}"));
-    writeln!(output, "{slot} at +{}: {}", written(since), present.unwrap_or_default())
-        .context("standard output")?;
-    let changed = last.borrow().clone();
-    let decided = changed.as_ref().and_then(|(_, event)| event.reason.clone()).unwrap_or_default();
-    if let Some((at, event)) = &changed {
+    let of = Place { slot: slot.to_owned(), slot_type: machine.type_id(key).unwrap_or(0), config };
+    let present = machine.slots().find(|(it, ..)| *it == key);
+    let state = present.map_or_else(String::new, |(_, _, state, activity)| format!("{state}/{activity}"));
+    let told = |asked: Asked| {
+        let knob = knob(&asked.name).to_owned();
+        let place = place(ready, &of, &knob, &real);
+        Decided { knob, expression: asked.text, value: asked.value, place, seen: asked.parts }
+    };
+    let policy = machine.policy(key).into_iter().map(told).collect();
+    drop(simulation);
+    let last = last.into_inner();
+    let asking: Vec<Asking> = last
+        .iter()
+        .map(|(_, turn, event)| Asking {
+            turn: *turn,
+            place: of.clone(),
+            reason: event.reason.clone().unwrap_or_default(),
+        })
+        .collect();
+    let decided = decided(ready, play, &asking, true)?;
+    let changes = last.into_iter().zip(decided).map(|((at, _, event), decided)| {
         let state = event.state.zip(event.activity).map(|(state, activity)| format!("{state}/{activity}"));
-        writeln!(output, "since +{}: {}: {}", written(*at), state.unwrap_or_default(), clean(&decided))
-            .context("standard output")?;
-    }
-    for Asked { name, text, value, parts } in asked {
-        let knob = if name == "IsOwner" { "IS_OWNER" } else { name };
-        let mark = if decided.contains(knob) { "*" } else { " " };
-        let place = place(ready.config.as_ref(), knob, type_id, &real);
-        writeln!(output, "{mark} {knob} = {text}").context("standard output")?;
-        writeln!(output, "      is {value}{place}").context("standard output")?;
-        for part in parts {
-            writeln!(output, "      {}", clean(&part)).context("standard output")?;
-        }
-    }
+        let reason = clean(&event.reason.unwrap_or_default());
+        Changed { at, state: state.unwrap_or_default(), reason, decided }
+    });
+    let story = SlotStory { slot: slot.to_owned(), at: since, state, changes: changes.collect(), policy };
+    let text = match cli.output.rows(std::slice::from_ref(&story))? {
+        Some(text) => text,
+        None => slot_text(&story),
+    };
+    let (_, mut output) = pipe_ends();
+    output.write_all(text.as_bytes()).context("standard output")?;
     output.flush().map(|()| Status::Done).context("standard output")
 }
 
-/// Where a knob was set, as `, from FILE, line N`.
-pub(super) fn place(config: Option<&Config>, knob: &str, type_id: u32, world: &dyn World) -> String {
-    let Some(config) = config else { return String::new() };
-    let view = config.view(world);
-    let names = [format!("SLOT_TYPE_{type_id}_{knob}"), knob.to_owned()];
-    let found = names.iter().find_map(|name| view.string(name.as_str()).ok().flatten());
-    found.map_or_else(String::new, |setting| format!(", {}", setting.origin))
-}
-
-fn clean(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+fn slot_text(story: &SlotStory) -> String {
+    let SlotStory { slot, at, state, changes, policy } = story;
+    let mut text = format!("{slot} at +{}: {state}\n", written(*at));
+    for Changed { at, state, reason, decided } in changes {
+        text += &format!("since +{}: {state}: {reason}\n", written(*at));
+        if let Some(decided) = decided {
+            text += &decided.lines("    ");
+        }
+    }
+    text += &format!("at +{} policy says:\n", written(*at));
+    for decided in policy {
+        let is_cause = changes.iter().any(|change| knob_of(&change.reason) == Some(&decided.knob));
+        text += &decided.lines(if is_cause { "  * " } else { "    " });
+    }
+    text
 }

@@ -1,24 +1,34 @@
 //! `--as shadow`: the access point's part for one job, and the helper that moves its files.
 
-use std::io::{Read, Write};
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{ErrorKind, Read, Write};
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::str::FromStr;
+use std::time::Duration;
 
 use anyhow::Context;
 use bstr::BString;
+use nix::libc;
 
 use super::super::common::{Problem, Session, Status};
-use super::session::Run;
+use super::control;
+use super::session::{Run, keep};
 use crate::classad::ClassAd;
+use crate::classad::format::long;
 use crate::config::View;
 use crate::hook::Knobs;
 use crate::job::{JobStatus, attr};
-use crate::os::Reactor;
+use crate::os::{self, Reactor, clock};
 use crate::process::Exit;
 use crate::quirks::Quirks;
 use crate::runner::events::EventStream;
 use crate::runner::shadow::{self, Play};
-use crate::runner::starter::{Opening, Plan, Request, SIGNALS, UserLog, plan, queue_owner};
+use crate::runner::starter::{
+    LogSettings, Opening, Plan, Request, SIGNALS, UserLog, condor_identity, in_primary_group, plan,
+    queue_owner,
+};
 use crate::runner::transfer::carry;
 use crate::shadow::{Setup, Until};
 use crate::starter::job_info::JobInfo;
@@ -70,8 +80,49 @@ pub(super) fn helper() -> anyhow::Result<Status> {
     Ok(Status::Done)
 }
 
+/// How a starter of the local universe tells its queue (`JICLocalSchedd::retryJobCleanup`).
+struct Patience {
+    /// LOCAL_UNIVERSE_MAX_JOB_CLEANUP_RETRIES.
+    tries: i64,
+    /// LOCAL_UNIVERSE_JOB_CLEANUP_RETRY_DELAY.
+    delay: Duration,
+}
+
+impl Patience {
+    fn read(int: &dyn Fn(&str, i64) -> i64) -> Self {
+        let delay = int("LOCAL_UNIVERSE_JOB_CLEANUP_RETRY_DELAY", 30).max(0).unsigned_abs();
+        Patience {
+            tries: int("LOCAL_UNIVERSE_MAX_JOB_CLEANUP_RETRIES", 5),
+            delay: Duration::from_secs(delay),
+        }
+    }
+
+    /// Waits for the next try; false when somebody asks for the end meanwhile.
+    fn wait(
+        &self,
+        error: &std::io::Error,
+        tries: i64,
+        reactor: &mut Reactor,
+        session: &Session,
+    ) -> anyhow::Result<bool> {
+        session.warn(&format!(
+            "cannot write the job's ad to standard output: {error}; tried again in {} s, {tries} times more \
+             (LOCAL_UNIVERSE_JOB_CLEANUP_RETRY_DELAY, LOCAL_UNIVERSE_MAX_JOB_CLEANUP_RETRIES)",
+            self.delay.as_secs()
+        ));
+        let until = clock::tick().plus(self.delay);
+        while clock::tick() < until {
+            let event = reactor.next(Some(until)).context("cannot wait")?;
+            if matches!(event, os::Event::Signal(libc::SIGTERM | libc::SIGINT | libc::SIGQUIT)) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
 /// What a job is played with.
-pub(super) struct Ground<'w> {
+pub(super) struct JobSetup<'w> {
     pub(super) view: &'w View<'w>,
     pub(super) world: &'w dyn World,
     pub(super) ad: ClassAd,
@@ -86,12 +137,12 @@ impl Run<'_> {
     /// Plays the job and prints its ad as the queue would have it. `request` makes the request of one run.
     pub(super) fn play<'w>(
         &self,
-        ground: Ground<'w>,
+        setup: JobSetup<'w>,
         request: &dyn Fn(ClassAd) -> Request<'w>,
         stream: &mut EventStream,
         session: &Session,
     ) -> anyhow::Result<Status> {
-        let Ground { view, world, ad, machine, until, local, spool } = ground;
+        let JobSetup { view, world, ad, machine, until, local, spool } = setup;
         if local {
             check_local(&ad, world, session)?;
         }
@@ -103,19 +154,33 @@ impl Run<'_> {
             Problem::unreadable(format!("the job is not played: {refusal}"))
                 .hint("add a line such as User = \"alice@example.org\" to the ad, or run as that account")
         })?;
+        let (owner, no_group) = match owner {
+            Some(owner) if !local => match in_primary_group(owner.clone(), &ad, world) {
+                Ok(owner) => (Some(owner), None),
+                Err(group) => (Some(owner), Some(group)),
+            },
+            None if !local && ad.contains("PrimaryUnixGroup") => {
+                session
+                    .warn("PrimaryUnixGroup needs root: the job runs with the group that this program has");
+                (None, None)
+            }
+            owner => (owner, None),
+        };
         let found = if local { Default::default() } else { shadow::find(&ad, view, world, quirks) };
         if let Some(complaint) = &found.complaint {
             session.warn(complaint);
         }
         let info = queue_info(&ad, world);
         let address = BString::from(format!("<{}:0>", world.machine().ip_address));
-        let options =
-            view.string("DEFAULT_USERLOG_FORMAT_OPTIONS").ok().flatten().map(|setting| setting.value);
+        let settings = LogSettings::read(view, self.log_file()?)
+            .map_err(|error| Problem::unreadable(error.to_string()))?;
+        let daemon = if world.effective_uid() == 0 { condor_identity(view, world) } else { None };
         let log = UserLog::of_queue(&Opening {
             ad: &ad,
             job: &info,
             scratch: Path::new("/"),
-            options: options.as_ref().map_or(&b""[..], |options| options),
+            settings: &settings,
+            daemon,
             address: address.clone(),
             quirks,
             world,
@@ -136,12 +201,15 @@ impl Run<'_> {
                 knobs: view as &dyn Knobs,
                 ad,
                 slot,
+                slot_ad: machine.clone(),
                 host,
                 address,
                 hook: found.hook,
                 until,
                 interval: int("PERIODIC_EXPR_INTERVAL", 60),
                 local,
+                no_group,
+                controlled: self.cli.job.control.is_some(),
             },
             machine,
             log,
@@ -150,8 +218,11 @@ impl Run<'_> {
             hook_limit: found.limit,
             vacate: std::time::Duration::from_secs(vacate),
             skew_us,
+            control: None,
         };
         let mut reactor = Reactor::new(SIGNALS).context("cannot set up signals and children")?;
+        let control = control::socket(self.cli.job.control.as_ref(), &mut reactor)?;
+        let play = Play { control, ..play };
         let quiet = self.cli.output.quiet;
         let mut told = Vec::new();
         let mut say = |line: &str| {
@@ -164,13 +235,61 @@ impl Run<'_> {
         let mut planner = |ad: ClassAd| -> Result<Plan<'w>, String> {
             plan(request(ad), view).map_err(|error| error.to_string())
         };
-        let outcome = shadow::run(play, &mut planner, &mut reactor, stream, &mut say)
+        let mut outcome = shadow::run(play, &mut planner, &mut reactor, stream, &mut say)
             .context("cannot wait for children")?;
         let status = self.played_status(&outcome, quirks);
         if !quiet && !is_over(&outcome.ad) {
             spool.iter().for_each(|spool| tell_kept(spool, session));
         }
-        self.print_queue_ad(&outcome.ad).map(|()| status)
+        let patience = local.then(|| Patience::read(&int));
+        let printed = self.tell_queue(&outcome.ad, patience, &mut reactor, session);
+        if printed.is_err() {
+            let state = outcome.last.as_mut().and_then(|last| last.state.take());
+            keep(state, Some(&long::print(&outcome.ad)), session);
+        }
+        printed.map(|()| status)
+    }
+
+    /// Prints the job's ad as the queue would have it. A starter of the local universe tries that again and again.
+    fn tell_queue(
+        &self,
+        ad: &ClassAd,
+        patience: Option<Patience>,
+        reactor: &mut Reactor,
+        session: &Session,
+    ) -> anyhow::Result<()> {
+        let is_dash = |name: &Option<OsString>| name.as_deref() == Some(OsStr::new("-"));
+        if is_dash(&self.cli.job.job_stdout) || (self.as_tool && !is_dash(&self.cli.job.job_output_ad)) {
+            return Ok(());
+        }
+        let text = self.formatted(&long::print(ad));
+        let stdout = std::io::stdout().as_fd().try_clone_to_owned().map(File::from);
+        let mut stdout = stdout.context("cannot write the job's ad to standard output")?;
+        let mut written = 0;
+        let mut tries = patience.as_ref().map_or(0, |patience| patience.tries);
+        loop {
+            let error = match stdout.write(&text[written..]) {
+                Ok(0) if written < text.len() => std::io::ErrorKind::WriteZero.into(),
+                Ok(count) if written + count == text.len() => return Ok(()),
+                Ok(count) => {
+                    written += count;
+                    continue;
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) if error.kind() == ErrorKind::BrokenPipe => return Ok(()),
+                Err(error) => error,
+            };
+            let waits = match &patience {
+                Some(patience) if tries > 0 => patience.wait(&error, tries, reactor, session)?,
+                _ => false,
+            };
+            if !waits {
+                return Err(
+                    anyhow::Error::from(error).context("cannot write the job's ad to standard output")
+                );
+            }
+            tries -= 1;
+        }
     }
 
     fn played_status(&self, outcome: &shadow::Outcome, quirks: Quirks) -> Status {
@@ -180,7 +299,7 @@ impl Run<'_> {
             return Status::TimedOut;
         }
         match (status, outcome.exit) {
-            (status, _) if quirks == Quirks::Reference => Status::Tool(shadow_status(status)),
+            (status, _) if quirks == Quirks::Reference || self.as_tool => Status::Tool(shadow_status(status)),
             (Some(JobStatus::COMPLETED), Some(Exit::Code(0))) => Status::Done,
             _ => Status::No,
         }

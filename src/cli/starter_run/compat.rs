@@ -3,16 +3,23 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
-use super::super::common::{Problem, Session, Status};
+use super::super::common::{Problem, Session, Status, status_of};
+use super::access_point::As;
+use super::capabilities;
 use super::options::Cli;
 use super::session;
+use crate::starter::EXCEPTION;
 
 /// Runs as the tool; its statuses are the reference's.
 pub(super) fn run(words: &[OsString], session: &Session) -> anyhow::Result<Status> {
     // All that is wrong with a command line ends with 1.
     let wrong = |error: anyhow::Error| {
         session.report(&error);
-        Ok(Status::Tool(1))
+        // An exception has a status of its own.
+        Ok(match status_of(&error) {
+            Status::Tool(status) => Status::Tool(status),
+            _ => Status::Tool(1),
+        })
     };
     let (mut cli, _) = match Cli::parse(&[]) {
         Ok(parsed) => parsed,
@@ -21,7 +28,7 @@ pub(super) fn run(words: &[OsString], session: &Session) -> anyhow::Result<Statu
     if let [only] = words
         && only.as_bytes().get(..4).is_some_and(|start| start.eq_ignore_ascii_case(b"-cla"))
     {
-        return session::capabilities(&cli, session);
+        return capabilities::capabilities(&cli, session);
     }
     // What the slot runner says names the slot in events alone.
     let slot = cli.job.slot_name.take();
@@ -99,10 +106,21 @@ fn starter_options(words: &[OsString], cli: &mut Cli) -> anyhow::Result<()> {
         if starts("-header") {
             cli.job.header = Some(value("-header")?.to_string_lossy().into_owned());
         } else if starts("-gridshell") {
-            return Err(Problem::usage("-gridshell is not supported").into());
+            // What is left of Globus in 25.14: neither a scratch directory nor its removal, the job's file made executable.
+            let message = "-gridshell: HTCondor 25.14 would run the job in the present directory and leave that as it is; \
+                           here each job has a directory of its own";
+            return Err(Problem::usage(message).hint("leave the word out, and set Iwd").into());
         } else if starts("-schedd-addr") {
-            value("-schedd-addr")?;
-            return Err(Problem::usage("-schedd-addr: there is no schedd to speak to").into());
+            let address = value("-schedd-addr")?.clone();
+            if !is_address(address.as_bytes()) {
+                return Err(Problem::new(
+                    Status::Tool(EXCEPTION),
+                    "schedd_addr not specified with valid address",
+                )
+                .into());
+            }
+            // A starter of the local universe; its schedd is played.
+            cli.job.played_as = As::Local;
         } else if text.len() >= 4 && starts("-slot-name") {
             cli.job.slot_name = Some(value("-slot-name")?.clone());
         } else {
@@ -112,6 +130,16 @@ fn starter_options(words: &[OsString], cli: &mut Cli) -> anyhow::Result<()> {
         }
     }
     check(cli, shadow, any)
+}
+
+/// Whether a text has the form of a daemon's address, `<host:port>` with or without more behind it (`is_valid_sinful`).
+fn is_address(text: &[u8]) -> bool {
+    let inner = text.strip_prefix(b"<").and_then(|text| text.strip_suffix(b">"));
+    let Some(inner) = inner else { return false };
+    let place = inner.split(|byte| *byte == b'?').next().unwrap_or(inner);
+    let Some(colon) = place.iter().rposition(|byte| *byte == b':') else { return false };
+    let port = &place[colon + 1..];
+    colon > 0 && !port.is_empty() && port.iter().all(u8::is_ascii_digit)
 }
 
 fn job_option(word: &OsStr) -> anyhow::Result<&'static str> {
@@ -202,6 +230,25 @@ mod tests {
         assert_eq!(cli.job.job_output_ad, Some("b".into()));
         let cli = read(&["-job-i", "a", "-job-s", "3"]).unwrap();
         assert_eq!(cli.job.job_subproc, Some("3".to_owned()));
+    }
+
+    #[test]
+    fn the_words_of_a_schedd_make_a_starter_of_its_own_universe() {
+        let words = [
+            "-f",
+            "-job-cluster",
+            "1",
+            "-job-proc",
+            "0",
+            "-job-input-ad",
+            "-",
+            "-schedd-addr",
+            "<10.0.0.1:9618?x=1>",
+        ];
+        assert_eq!(read(&words).unwrap().job.played_as, As::Local);
+        for address in ["10.0.0.1:9618", "<10.0.0.1>", "<:9618>", "<host:>", "<host:x>", ""] {
+            assert!(read(&["-job-input-ad", "-", "-schedd-addr", address]).is_err(), "{address}");
+        }
     }
 
     #[test]

@@ -18,7 +18,8 @@ pub(super) const MANUAL: Manual = Manual {
         "Signals: SIGTERM and SIGINT end the job with its KillSig, a second one or SIGQUIT at once; SIGUSR1 removes it \
          (RemoveKillSig); SIGTSTP and SIGCONT suspend and continue it. In every case JOB_EXIT is called and nothing is \
          left behind: no process, no scratch directory. As root, of a job that names no account of this machine, JOB_EXIT is \
-         told as CONDOR_IDS, else as the account condor; where there is neither it is not called, which is said.",
+         called as CONDOR_IDS, else as the account condor, else as nobody, which is said. (Daemons of HTCondor end at once as root \
+         without CONDOR_IDS and condor, and their starter calls no hook for a job that it refuses.)",
         "Jobs in containers: WantDocker, or WantContainer with WantDockerImage where the slot has HasDocker, is run by DOCKER; \
          WantSIF, WantSandboxImage, WantDockerImage, SINGULARITY_JOB and USE_DEFAULT_CONTAINER by SINGULARITY (Singularity or \
          Apptainer). Hooks run before the container and outside of it. The container is paused, signalled and removed with the \
@@ -32,6 +33,14 @@ pub(super) const MANUAL: Manual = Manual {
          released by PeriodicRelease), until it is held, or so many times. What a job leaves is read as the job's account and \
          written as the account of its User, never as root and never as who merely owns Iwd; modes are kept but for set-id bits; \
          plugins run as the job's account.",
+        "--log names the job's log, whatever its ad says. EVENT_LOG, the log of all jobs, is written beside it as by 25.14: a head, \
+         EVENT_LOG_FORMAT_OPTIONS, rotation (EVENT_LOG_MAX_SIZE, EVENT_LOG_MAX_ROTATIONS, EVENT_LOG_ROTATION_LOCK), EVENT_LOG_LOCKING, \
+         EVENT_LOG_JOB_AD_INFORMATION_ATTRS; ENABLE_USERLOG_LOCKING and ENABLE_USERLOG_FSYNC are the same for the job's own.",
+        "--interactive runs $SHELL in the job's place, at this terminal: in the scratch directory, with the job's account, environment and \
+         limits, hooks before and after it. Its exit code is the job's. The ad is given with --ads FILE.",
+        "What fails at the end for a moment only is tried again: JOB_EXIT for which there is no process, output whose helper could not work, \
+         five times, one second apart; the scratch directory three times. An ad that cannot be printed is kept for --clean. With --as \
+         local it is printed again every LOCAL_UNIVERSE_JOB_CLEANUP_RETRY_DELAY seconds, LOCAL_UNIVERSE_MAX_JOB_CLEANUP_RETRIES times.",
         "--as local plays a schedd for a job of the local universe: the same policy, no transfer.",
         "--dry-run runs nothing and shows what would be: hooks in order, every call of a container's runtime, command line, \
          environment, mounts, limits, account; --json gives the same as one object, --explain the attribute or knob behind \
@@ -70,8 +79,8 @@ pub(super) const MANUAL: Manual = Manual {
     ],
     differences: &[
         "Without --as shadow nothing is transferred: the files of a job lie where its ad says. Universes 5 \
-         (vanilla) and 12 (local) are run; java jobs are not started. \
-         Other settings and attributes that a pool would act upon and this program does not, such as USE_PID_NAMESPACES, CGROUP_*, \
+         (vanilla), 10 (java, with CondorJavaWrapper.class of HTCondor on its class path) and 12 (local) are run. \
+         Other settings and attributes that a pool would act upon and this program does not, such as ENCRYPT_EXECUTE_DIRECTORY, \
          WantIOProxy, are told once, and the job runs; \
          'htc-config-dump lint --here' lists them. \
          Jobs with a tool beside them (ToolDaemonCmd) are not started. STARTER_REMOTE_CMD and -gridshell do nothing or are refused; jobs that need \

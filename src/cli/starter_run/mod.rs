@@ -1,18 +1,26 @@
 //! `htc-starter-run`, and `condor_starter` for those who call it by that name.
 
 mod access_point;
+mod capabilities;
 mod compat;
+mod control;
+mod events_of;
 mod job_ad;
 mod manual;
 mod options;
 mod session;
 
 use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
 
+use anyhow::Context;
+use bstr::BString;
 use clap::{ArgMatches, FromArgMatches};
 
-use self::options::{Cli, NAME, OPTIONS, is_given};
+use self::options::{Cli, NAME, OPTIONS, is_given, slot_of_runner};
 use super::common::{Compat, Program, Session, Status};
+use crate::os;
+use crate::starter;
 
 /// The program.
 pub const PROGRAM: Program = Program {
@@ -20,14 +28,24 @@ pub const PROGRAM: Program = Program {
     command: options::definition,
     manual: &manual::MANUAL,
     run,
-    compat: &[Compat { tool: "condor_starter", run: compat::run }],
+    compat: &[
+        Compat { tool: "condor_starter", run: compat::run },
+        Compat { tool: starter::INIT, run: namespace_init },
+    ],
 };
+
+/// The first process of a job's PID namespace, under the name that 25.14 has for it.
+fn namespace_init(words: &[OsString], _session: &Session) -> anyhow::Result<Status> {
+    let words: Vec<BString> = words.iter().map(|word| BString::from(word.as_bytes())).collect();
+    let status = os::namespace_init::run(&words).context("cannot wait for the job")?;
+    Ok(Status::Tool(status))
+}
 
 fn run(matches: &ArgMatches, session: &Session) -> anyhow::Result<Status> {
     let (cli, ads_given) = match std::env::var_os(OPTIONS) {
         Some(_) => {
             let words: Vec<OsString> = std::env::args_os().skip(1).collect();
-            let slot = Cli::parse(&[])?.0.job.slot_name;
+            let slot = slot_of_runner()?;
             let (mut cli, ads_given) = Cli::parse(&words)?;
             // What the slot runner says names the slot in events; variables name it when its own words do (-a).
             let of_words = words.iter().any(|word| word.to_string_lossy().contains("slot-name"));
@@ -42,7 +60,13 @@ fn run(matches: &ArgMatches, session: &Session) -> anyhow::Result<Status> {
         return access_point::helper();
     }
     if cli.job.classad {
-        return session::capabilities(&cli, session);
+        return capabilities::capabilities(&cli, session);
+    }
+    if let Some(log) = &cli.job.events_of {
+        return events_of::events_of(&cli, log, session);
+    }
+    if let Some(word) = &cli.job.ask {
+        return control::ask(&cli, word);
     }
     if cli.job.clean {
         return session::clean(&cli, session);

@@ -11,8 +11,8 @@ use clap::{ArgMatches, Args, FromArgMatches, Parser};
 use super::access_point::{As, UntilOption};
 use super::manual;
 use crate::cli::common::{
-    self, ClockOptions, ConfigOptions, EventsOptions, InputOptions, OutputOptions, Problem, QuirksOptions,
-    command, normalise,
+    self, ClockOptions, ConfigOptions, EventsOptions, InputOptions, LinesOptions, OutputOptions, Problem,
+    QuirksOptions, command, normalise,
 };
 use crate::text::arguments;
 
@@ -38,6 +38,8 @@ pub(super) struct Cli {
     pub(super) quirks: QuirksOptions,
     #[command(flatten)]
     pub(super) events: EventsOptions,
+    #[command(flatten)]
+    pub(super) lines: LinesOptions,
     #[command(flatten)]
     pub(super) job: JobOptions,
 }
@@ -81,6 +83,12 @@ pub(super) struct JobOptions {
     /// Standard error instead of Err; '-' is ours
     #[arg(long, value_name = "FILE", help_heading = "Job", hide_short_help = true)]
     pub(super) job_stderr: Option<OsString>,
+    /// A shell at this terminal in the job's place: its directory, environment, account, limits and hooks
+    #[arg(long, help_heading = "Job", hide_short_help = true, conflicts_with_all = ["job_stdin", "job_stdout", "job_stderr"])]
+    pub(super) interactive: bool,
+    /// The job's log, instead of the one that its ad names
+    #[arg(long, value_name = "FILE", help_heading = "Output", hide_short_help = true)]
+    pub(super) log: Option<PathBuf>,
     /// Who is played: fetched, local or shadow
     #[arg(
         long = "as",
@@ -106,6 +114,38 @@ pub(super) struct JobOptions {
     /// Give up PREPARE_JOB after this long; HTCondor waits for ever
     #[arg(long, value_name = "SECONDS", value_parser = common::seconds, help_heading = "Behaviour")]
     pub(super) hook_timeout: Option<Duration>,
+    /// Listen at this socket for --ask; with --ask: where the starter listens
+    #[arg(long, value_name = "SOCKET", help_heading = "Behaviour", hide_short_help = true)]
+    pub(super) control: Option<PathBuf>,
+    /// Ask a running starter: soft, hard, suspend, continue, hold, release, remove, update or status
+    #[arg(long, hide_short_help = true, value_name = "WORD", help_heading = "Behaviour", requires = "control", conflicts_with_all = ["dry_run", "classad", "clean"])]
+    pub(super) ask: Option<String>,
+    /// With --ask: why
+    #[arg(long, value_name = "TEXT", help_heading = "Behaviour", requires = "ask", hide_short_help = true)]
+    pub(super) reason: Option<String>,
+    /// With --ask hold, soft or hard: the code of the reason
+    #[arg(
+        long,
+        value_name = "N",
+        help_heading = "Behaviour",
+        requires = "ask",
+        hide_short_help = true,
+        allow_negative_numbers = true
+    )]
+    pub(super) code: Option<i64>,
+    /// With --ask hold, soft or hard: its subcode
+    #[arg(
+        long,
+        value_name = "N",
+        help_heading = "Behaviour",
+        requires = "ask",
+        hide_short_help = true,
+        allow_negative_numbers = true
+    )]
+    pub(super) subcode: Option<i64>,
+    /// End the job so long after whoever started this program is gone; without, it goes on
+    #[arg(long, value_name = "SECONDS", value_parser = common::seconds, help_heading = "Behaviour", hide_short_help = true)]
+    pub(super) orphan_grace: Option<Duration>,
     /// Say what would be run and called, and run nothing
     #[arg(long, help_heading = "Behaviour")]
     pub(super) dry_run: bool,
@@ -115,6 +155,9 @@ pub(super) struct JobOptions {
     /// Print what this starter and the container runtimes of the machine can do, and end
     #[arg(long, help_heading = "Behaviour", hide_short_help = true)]
     pub(super) classad: bool,
+    /// Print the events of a job's log (text, XML or JSON) as ads, and end
+    #[arg(long, hide_short_help = true, value_name = "FILE", help_heading = "Input", conflicts_with_all = ["dry_run", "classad", "clean", "ask"])]
+    pub(super) events_of: Option<PathBuf>,
     /// Remove what starters that were killed have left in EXECUTE, say what, and end
     #[arg(long, help_heading = "Behaviour", hide_short_help = true, conflicts_with_all = ["dry_run", "classad"])]
     pub(super) clean: bool,
@@ -167,6 +210,13 @@ impl Cli {
 
 pub(super) fn is_given(matches: &ArgMatches, option: &str) -> bool {
     matches.value_source(option) == Some(ValueSource::CommandLine)
+}
+
+/// The slot that the slot runner says the job runs in.
+pub(super) fn slot_of_runner() -> anyhow::Result<Option<OsString>> {
+    let words = slot_runner_words()?;
+    let last = words.iter().rposition(|word| word == "--slot-name");
+    Ok(last.and_then(|at| words.get(at + 1)).cloned())
 }
 
 fn slot_runner_words() -> anyhow::Result<Vec<OsString>> {

@@ -8,29 +8,42 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use bstr::{BString, ByteSlice};
 
-use super::super::common::{AdFormat, Problem, Session, Status, is_broken_pipe, standard_error};
-use super::access_point::{As, Ground};
+use super::super::common::{
+    AdFormat, Problem, Session, Status, is_broken_pipe, is_without_configuration, standard_error,
+};
+use super::access_point::{As, JobSetup};
+use super::control;
 use super::job_ad;
 use super::options::{Cli, PRIVATE};
 use crate::classad::format::json::{self, Layout};
 use crate::classad::format::long;
-use crate::classad::{self, ClassAd, Value};
-use crate::config::{CommandPolicy, Config, ConfigError, ValueError, View, Who};
+use crate::classad::{self, ClassAd};
+use crate::config::{CommandPolicy, Config, ValueError, View, Who};
 use crate::job::attr;
-use crate::os::Reactor;
+use crate::os::{Reactor, stdout_was_closed};
 use crate::process::Exit;
 use crate::quirks::{Quirk, Quirks};
 use crate::runner::events::EventStream;
 use crate::runner::hook_environment::DaemonEnvironment;
-use crate::runner::slot::JOB_NOTE;
+use crate::runner::slot::{Private, remove_abandoned};
 use crate::runner::starter::{
-    Cleaner, Finished, Plan, Rehearsed, Request, SIGNALS, Script, execute, plan, rehearse, slot_of_log,
+    Beside, Cleaner, Finished, Plan, Rehearsed, Request, SIGNALS, Script, StateFile, execute, plan, rehearse,
+    run_with, slot_of_log,
 };
-use crate::runner::starter::{capabilities as capabilities_of_runtimes, condor_identity};
+use crate::runner::starter::{handed_length, job_note, take};
 use crate::starter::container::ContainerKnobs;
 use crate::starter::not_done::With;
 use crate::starter::{EXCEPTION, Overrides, Standing, job_source};
 use crate::world::World;
+
+/// What the directories of spools begin with.
+const SPOOLS: &str = "htc-spool.";
+
+/// A directory for what a job leaves for its next run; gone with its owner.
+struct Spool {
+    path: PathBuf,
+    _owner: Private,
+}
 
 /// A command line about to be carried out.
 pub(super) struct Run<'a> {
@@ -54,14 +67,12 @@ pub(super) fn leading_number(text: &str) -> i64 {
 }
 
 /// The configuration; where there is none at all the defaults do, unless the reference's own behaviour is wanted.
-fn load(cli: &Cli, strict: bool, world: &dyn World, session: &Session) -> anyhow::Result<Config> {
+pub(super) fn load(cli: &Cli, strict: bool, world: &dyn World, session: &Session) -> anyhow::Result<Config> {
     let local_name = cli.job.local_name.clone().unwrap_or_default();
     let who = Who { subsystem: "STARTER".into(), local_name: local_name.into() };
     let mut options = cli.config.load_options(CommandPolicy::BOUNDED);
     let mut loaded = Config::load(world, &who, &options);
-    let none =
-        |error: &ConfigError| error.lines.iter().any(|line| line.starts_with(b"Neither the environment"));
-    if options.file.is_none() && !strict && loaded.as_ref().is_err_and(none) {
+    if options.file.is_none() && !strict && loaded.as_ref().is_err_and(is_without_configuration) {
         options.file = Some("ONLY_ENV".into());
         loaded = Config::load(world, &who, &options);
     }
@@ -77,39 +88,15 @@ fn load(cli: &Cli, strict: bool, world: &dyn World, session: &Session) -> anyhow
     Ok(config)
 }
 
-/// What a starter tells of what it can do (`-classad`): of the reference's list what is true of this one.
-pub(super) fn capabilities(cli: &Cli, session: &Session) -> anyhow::Result<Status> {
-    let world = cli.clock.world();
-    let config = load(cli, false, &world, session)?;
-    let view = config.view(&world);
-    let networking = view.boolean("NO_JOB_NETWORKING").ok().flatten().is_none_or(|setting| !setting.value);
-    let sshd = view.string("SSH_TO_JOB_SSHD").ok().flatten().map(|setting| setting.value);
-    let sshd = sshd.unwrap_or_else(|| "/usr/sbin/sshd".into());
-    let has_sshd = world.may_execute(sshd.to_path_lossy().as_ref());
-    let mut stdout = std::io::stdout().lock();
-    for (name, value) in [
-        ("HasJobDeferral", true),
-        ("HasOsUser", true),
-        ("HasJobNetworking", networking),
-        ("HasJICLocalConfig", true),
-        ("HasJICLocalStdin", true),
-    ] {
-        writeln!(stdout, "{name} = {}", if value { "True" } else { "False" })?;
+/// An ad that could not be written is kept for whoever cleans up.
+pub(super) fn keep(state: Option<StateFile>, ad: Option<&[u8]>, session: &Session) {
+    // Who closed it does not want the ad.
+    if let (Some(state), Some(ad)) = (state, ad)
+        && !stdout_was_closed()
+    {
+        state.keep(ad);
+        session.warn("the job's ad is kept: htc-starter-run --clean prints it");
     }
-    let knobs = ContainerKnobs::read(&view).map_err(|error| Problem::unreadable(error.to_string()))?;
-    let daemon = if world.effective_uid() == 0 { condor_identity(&view, &world) } else { None };
-    let found = capabilities_of_runtimes(&knobs, daemon.as_ref(), cli.quirks.quirks, &world)
-        .context("cannot ask the runtimes of containers")?;
-    for (name, value) in found {
-        let value = match value {
-            Value::Bool(true) => "True".into(),
-            Value::Bool(false) => "False".into(),
-            other => other.unparse_old(),
-        };
-        writeln!(stdout, "{name} = {value}")?;
-    }
-    writeln!(stdout, "HasSshd = {has_sshd}")?;
-    Ok(Status::Tool(0))
 }
 
 /// Removes what starters that were killed have left (`--clean`): 1 where something stays.
@@ -123,10 +110,15 @@ pub(super) fn clean(cli: &Cli, session: &Session) -> anyhow::Result<Status> {
         view.string("BASE_CGROUP").map_err(unreadable)?.map(|setting| setting.value).unwrap_or_default();
     let execute = execute(&view, &std::env::temp_dir(), &world).map_err(unreadable)?;
     let cleaned = Cleaner::new(&knobs, base).clean(&execute, None, false, &world);
+    remove_abandoned(&std::env::temp_dir(), SPOOLS);
+    let mut stdout = std::io::stdout().lock();
     for one in &cleaned {
+        if let Some(ad) = &one.ad {
+            stdout.write_all(ad.as_bytes()).and_then(|()| stdout.write_all(b"\n"))?;
+        }
         match one.stays {
             true => session.warn(&one.line),
-            false => session.tell(&one.line),
+            false => session.tell(&format!("{}: {}\n", session.name(), one.line)),
         }
     }
     Ok(if cleaned.iter().any(|one| one.stays) { Status::No } else { Status::Done })
@@ -157,6 +149,11 @@ impl Run<'_> {
         let cli = self.cli;
         let job = &cli.job;
         self.check_standard_files()?;
+        if let Some(private) = std::env::var_os(PRIVATE)
+            && !take(Path::new(&private)).context("cannot take the job over from the slot runner")?
+        {
+            return Err(anyhow::anyhow!("the slot runner that handed the job over is gone: it is not run"));
+        }
         let world = cli.clock.world();
         let strict = self.is_daemon();
         let config = load(cli, strict, &world, session)?;
@@ -182,6 +179,7 @@ impl Run<'_> {
             As::Shadow => With::Shadow,
         };
         let spool = self.spool(with)?;
+        let log = self.log_file()?;
         let words = ["htc-starter-run", "--carry"].map(BString::from).to_vec();
         let request = |ad: ClassAd| Request {
             world: &world,
@@ -193,29 +191,32 @@ impl Run<'_> {
             with,
             // Whatever becomes of the file, it is this program.
             helper: ("/proc/self/exe".into(), words.clone()),
-            spool: spool.as_ref().map(|spool| spool.path().to_owned()),
+            spool: spool.as_ref().map(|spool| spool.path.clone()),
+            log: log.clone(),
+            shell: self.shell(),
             slot: self.slot(&view),
             event_slot: self.slot.as_ref().map(|slot| slot.to_string_lossy().into_owned()),
             output_ad: bytes(&job.job_output_ad),
             update_ad: bytes(&job.job_update_ad),
             hook_timeout: job.hook_timeout,
             timeout: cli.events.timeout,
+            orphan_grace: job.orphan_grace,
             private: private.clone(),
             fallback_execute: std::env::temp_dir(),
             skew_us: cli.clock.now.map_or(0, |now| now - crate::os::clock::now().wall_us),
         };
         if with != With::Nobody && !job.dry_run {
             let machine = machine_ad.clone();
-            let ground = Ground {
+            let setup = JobSetup {
                 view: &view,
                 world: &world,
                 ad,
                 machine,
                 until: job.until.0,
                 local: with == With::Schedd,
-                spool: spool.as_ref().map(tempfile::TempDir::path),
+                spool: spool.as_ref().map(|spool| spool.path.as_path()),
             };
-            return self.play(ground, &request, &mut stream, session);
+            return self.play(setup, &request, &mut stream, session);
         }
         let planned = plan(request(ad), &view).map_err(|error| Problem::unreadable(error.to_string()));
         let Plan { machine, job: carrier, warnings } = match planned {
@@ -234,11 +235,13 @@ impl Run<'_> {
             return self.tell_rehearsal(&rehearse(machine, &carrier, &Script::default(), &world));
         }
         let mut reactor = Reactor::new(SIGNALS).context("cannot set up signals and children")?;
-        let finished = crate::runner::starter::run(machine, carrier, &world, &mut reactor, &mut stream)
+        let mut socket = control::socket(job.control.as_ref(), &mut reactor)?;
+        let beside = Beside { control: socket.as_mut(), companion: None };
+        let mut finished = run_with(machine, carrier, &world, (&mut reactor, &mut stream), beside)
             .context("cannot wait for children")?;
         if let Some(private) = std::env::var_os(PRIVATE) {
             // From here on the slot runner loses nothing that somebody has not been told.
-            drop(std::fs::remove_file(Path::new(&private).join(JOB_NOTE)));
+            drop(std::fs::remove_file(job_note(Path::new(&private))));
         }
         if let Some(reason) = finished.not_started.as_ref().filter(|_| !self.is_heard()) {
             session.report(&anyhow::anyhow!("the job was not started: {reason}"));
@@ -248,17 +251,25 @@ impl Run<'_> {
         match self.print(&finished) {
             Ok(()) => Ok(status),
             Err(error) if is_broken_pipe(&error) => Ok(status),
-            Err(error) => Err(error.context("cannot write the job's ad to standard output")),
+            Err(error) => {
+                keep(finished.state.take(), finished.outcome.as_deref(), session);
+                Err(error.context("cannot write the job's ad to standard output"))
+            }
         }
     }
 
     /// A directory for what a job leaves for its next run.
-    fn spool(&self, with: With) -> anyhow::Result<Option<tempfile::TempDir>> {
-        if with != With::Shadow {
+    fn spool(&self, with: With) -> anyhow::Result<Option<Spool>> {
+        if with != With::Shadow || self.cli.job.dry_run {
             return Ok(None);
         }
-        let spool = tempfile::Builder::new().prefix("htc-spool").tempdir();
-        spool.map(Some).context("cannot make a directory for checkpoints")
+        // What runs that were killed have left goes first.
+        let made = Private::named(&std::env::temp_dir(), SPOOLS).and_then(|owner| {
+            let path = owner.path().join("spool");
+            std::fs::create_dir(&path)?;
+            Ok(Spool { path, _owner: owner })
+        });
+        made.map(Some).context("cannot make a directory for checkpoints")
     }
 
     /// What would be done: lines, or one object; 0 if the job would be started.
@@ -276,6 +287,20 @@ impl Run<'_> {
         Ok(if rehearsed.story.started { Status::Done } else { Status::No })
     }
 
+    /// The shell of `--interactive`: one's own.
+    fn shell(&self) -> Option<BString> {
+        let own = || std::env::var_os("SHELL").filter(|shell| Path::new(shell).is_absolute());
+        self.cli.job.interactive.then(|| BString::from(own().unwrap_or_else(|| "/bin/sh".into()).into_vec()))
+    }
+
+    /// The log that `--log` names.
+    pub(super) fn log_file(&self) -> anyhow::Result<Option<PathBuf>> {
+        let absolute = |path: &PathBuf| {
+            std::path::absolute(path).with_context(|| Problem::usage(format!("--log '{}'", path.display())))
+        };
+        self.cli.job.log.as_ref().map(absolute).transpose()
+    }
+
     fn check_standard_files(&self) -> anyhow::Result<()> {
         let job = &self.cli.job;
         let is_dash = |value: &Option<OsString>| value.as_deref() == Some(OsStr::new("-"));
@@ -287,6 +312,11 @@ impl Run<'_> {
         if is_dash(&job.job_stdout) && is_dash(&job.job_output_ad) {
             let message = "standard output cannot be both the job's and that of its result ad";
             return Err(Problem::usage(message).into());
+        }
+        if job.interactive && self.ad_path().is_some_and(|path| path == Path::new("-")) {
+            return Err(Problem::usage("with --interactive standard input is the shell's")
+                .hint("give the job's ad with --ads FILE")
+                .into());
         }
         Ok(())
     }
@@ -304,6 +334,13 @@ impl Run<'_> {
     fn read_ad(&self, session: &Session) -> anyhow::Result<ClassAd> {
         let Some(path) = self.ad_path() else { return Ok(ClassAd::new()) };
         let (text, name) = job_ad::read_all(&path, session)?;
+        let length = std::env::var_os(PRIVATE).and_then(|private| handed_length(Path::new(&private)));
+        if let Some(length) = length.filter(|length| text.len() < *length) {
+            let came = text.len();
+            return Err(anyhow::anyhow!(
+                "the slot runner ended when it had told {came} bytes of {length} of the job's ad: it is not run"
+            ));
+        }
         if text.is_empty() && self.cli.job.job_keyword.is_some() {
             return Ok(ClassAd::new());
         }
@@ -315,7 +352,16 @@ impl Run<'_> {
     fn overrides(&self) -> Overrides {
         let job = &self.cli.job;
         let number = |text: &Option<String>| text.as_ref().map(|text| leading_number(text));
-        let file = |name: &Option<OsString>| name.clone().map(|name| BString::from(name.into_vec()));
+        // As all names that are typed they begin where one stands; 25.14 puts them behind Iwd, which may be the scratch directory.
+        let here = std::env::current_dir().ok().filter(|_| !self.is_daemon());
+        let file = |name: &Option<OsString>| {
+            let name = name.clone()?;
+            let name = match &here {
+                Some(here) if !name.is_empty() && name != "-" => here.join(name).into_os_string(),
+                _ => name,
+            };
+            Some(BString::from(name.into_vec()))
+        };
         Overrides {
             cluster: number(&job.job_cluster),
             proc: number(&job.job_proc),
@@ -363,7 +409,7 @@ impl Run<'_> {
             Some(header) => format!("{}: {header} ", session.name()),
             None => format!("{}: ", session.name()),
         };
-        Ok(EventStream::new(&prefix, readable, json))
+        Ok(EventStream::new(&prefix, readable, json).looking(cli.lines.look(cli.output.color)))
     }
 
     /// The job's ad with its outcome, unless standard output is somebody else's.
@@ -385,23 +431,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// The job's ad as the queue would have it.
-    pub(super) fn print_queue_ad(&self, ad: &ClassAd) -> anyhow::Result<()> {
-        let job = &self.cli.job;
-        if job.job_stdout.as_deref() == Some(OsStr::new("-")) {
-            return Ok(());
-        }
-        let text = self.formatted(&long::print(ad));
-        let mut stdout = std::io::stdout().lock();
-        let written = stdout.write_all(&text).and_then(|()| stdout.flush());
-        match written.map_err(anyhow::Error::from) {
-            Err(error) if is_broken_pipe(&error) => Ok(()),
-            other => other.context("cannot write the job's ad to standard output"),
-        }
-    }
-
     /// An ad in the form that is wanted.
-    fn formatted(&self, long_form: &[u8]) -> Vec<u8> {
+    pub(super) fn formatted(&self, long_form: &[u8]) -> Vec<u8> {
         let form = match self.cli.output.format() {
             None | Some(AdFormat::Long) => return long_form.to_vec(),
             Some(form) => form,

@@ -8,9 +8,10 @@ use rustc_hash::FxHashSet;
 
 use super::known::{DAEMONS, Standing, is_attribute_list, is_parameter, items};
 use crate::config::{Config, View, template};
-use crate::text::{caseless, similar};
+use crate::text::{bare_name, caseless, similar};
 
 mod cron;
+pub(super) mod groups;
 mod slots;
 
 /// Why nobody reads a name, and what was probably meant.
@@ -41,6 +42,8 @@ pub(super) struct Site {
     last_slot_type: u64,
     /// Cron jobs: those listed and those that have an executable.
     crons: Vec<cron::Jobs>,
+    /// Accounting groups.
+    pub(super) groups: Vec<BString>,
     set: FxHashSet<Vec<u8>>,
 }
 
@@ -72,9 +75,9 @@ impl Site {
         let is_daemon = daemons.iter().map(|name| name.to_ascii_lowercase()).collect();
         let last = view.int("MAX_SLOT_TYPES").ok().flatten().map_or(10, |setting| setting.value);
         let set = config.set.entries().map(|entry| entry.name.to_ascii_lowercase()).collect();
-        let crons = cron::jobs(view);
+        let (crons, groups) = (cron::jobs(view), groups::groups(view));
         let last_slot_type = u64::try_from(last).unwrap_or(10);
-        Site { daemons, is_daemon, attributes, slot_prefixes, last_slot_type, crons, set }
+        Site { daemons, is_daemon, attributes, slot_prefixes, last_slot_type, crons, groups, set }
     }
 
     /// Whether a daemon has this name, or a local name.
@@ -126,7 +129,7 @@ fn local_names(arguments: &[u8]) -> Vec<BString> {
 
 /// Whether a parameter lists clauses of a slot's requirements (`Reqexp.cpp`, `reqexp_config`).
 pub(super) fn is_clause_list(name: &[u8]) -> bool {
-    let bare = name.rsplit(|&b| b == b'.').next().unwrap_or_default();
+    let bare = bare_name(name);
     caseless::ends_with(bare, b"SLOT_REQUIREMENTS_CLAUSES")
 }
 

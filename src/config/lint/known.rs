@@ -10,7 +10,7 @@ use super::families::{self, Site, Unread};
 use crate::config::{Config, View, defaults};
 use crate::text::similar::{self, Names};
 use crate::text::table::{count_lines, line_starts};
-use crate::text::{caseless, list};
+use crate::text::{bare_name, caseless, list};
 
 static OTHER: &[u8] = include_bytes!("../data/other-names.txt");
 static OTHER_STARTS: [u32; count_lines(include_bytes!("../data/other-names.txt"))] =
@@ -116,10 +116,6 @@ const OF_DAEMONS: [&str; 56] = [
 
 /// Families of names, `*` being any text; case does not count.
 const FAMILIES: &[&str] = &[
-    "GROUP_QUOTA_*",
-    "GROUP_ACCEPT_SURPLUS_*",
-    "GROUP_AUTOREGROUP_*",
-    "GROUP_PRIO_FACTOR_*",
     "*_D_*_LOG",
     "*_PRINT_FORMAT_FILE",
     "JOB_ROUTER_ROUTE_*",
@@ -216,20 +212,23 @@ impl Known {
     }
 
     /// What a name is; a prefix before a dot is taken off first.
-    pub fn standing(&self, name: &[u8]) -> Standing {
-        if let Some(dot) = memchr::memchr(b'.', name) {
-            let (prefix, rest) = (&name[..dot], &name[dot + 1..]);
-            return match self.site.prefix_meant(prefix) {
-                Some(unread) => Standing::Unread(unread),
-                None => self.standing(rest),
-            };
-        }
-        if is_parameter(name) {
-            return Standing::Read;
-        }
+    pub fn standing(&self, mut name: &[u8]) -> Standing {
         // Names of families end somewhere; what is longer is none.
         if name.len() > MAX_NAME {
             return Standing::Own;
+        }
+        // A group's name may have dots itself.
+        if let Some(standing) = families::groups::standing(name, &self.site.groups) {
+            return standing;
+        }
+        while let Some(dot) = memchr::memchr(b'.', name) {
+            if let Some(unread) = self.site.prefix_meant(&name[..dot]) {
+                return Standing::Unread(unread);
+            }
+            name = &name[dot + 1..];
+        }
+        if is_parameter(name) {
+            return Standing::Read;
         }
         if let Some(standing) = families::standing(name, &self.site) {
             return standing;
@@ -341,7 +340,7 @@ fn of_keyword(name: &[u8]) -> bool {
 
 /// Whether a parameter lists attributes whose values are parameters of the same names.
 pub(super) fn is_attribute_list(name: &[u8]) -> bool {
-    let name = name.rsplit(|&b| b == b'.').next().unwrap_or_default();
+    let name = bare_name(name);
     let is_list = [
         "STARTD_ATTRS",
         "STARTD_EXPRS",

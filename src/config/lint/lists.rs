@@ -3,11 +3,11 @@
 use bstr::{BStr, BString, ByteSlice};
 
 use super::brackets::unbalanced;
+use super::families::{Unread, groups};
 use super::known::{DAEMONS, is_attribute_list, items};
 use super::{Finding, Subject};
 use crate::config::macro_set::Entry;
-use crate::text::caseless;
-use crate::text::similar;
+use crate::text::{bare_name, caseless, similar};
 
 /// A list of names and what defines one: prefix, suffix.
 struct Family {
@@ -132,9 +132,12 @@ const FAMILIES: [Family; 13] = [
 const OLD_ROUTER: [(&str, &str); 5] = [
     (
         "JOB_ROUTER_ENTRIES",
-        "write each route as JOB_ROUTER_ROUTE_<NAME> and list it in JOB_ROUTER_ROUTE_NAMES",
+        "write each route as JOB_ROUTER_ROUTE_<NAME> and list it in JOB_ROUTER_ROUTE_NAMES; htc-router-translate convert does it",
     ),
-    ("JOB_ROUTER_ENTRIES_FILE", "write each route as JOB_ROUTER_ROUTE_<NAME> in a configuration file"),
+    (
+        "JOB_ROUTER_ENTRIES_FILE",
+        "write each route as JOB_ROUTER_ROUTE_<NAME> in a configuration file; htc-router-translate convert does it",
+    ),
     ("JOB_ROUTER_ENTRIES_CMD", "write the routes with 'include command'"),
     ("JOB_ROUTER_ENTRIES_REFRESH", "remove it; routes are read again at condor_reconfig"),
     ("JOB_ROUTER_DEFAULTS", "use JOB_ROUTER_PRE_ROUTE_TRANSFORM_NAMES for what all routes share"),
@@ -160,6 +163,14 @@ pub(super) fn lint(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     }
     if let Some(entry) = subject.config.set.exact(b"DAEMON_LIST").filter(|entry| entry.current.is_written()) {
         daemons(subject, entry, findings);
+    }
+    if let Some(entry) = subject.config.set.exact(groups::LIST.as_bytes()) {
+        let listed = groups::groups(&subject.view);
+        for (group, part) in words(subject, entry) {
+            if let Some(Unread { why, fix }) = groups::wants(BStr::new(&group), &listed, &subject.view) {
+                findings.push(subject.finding("named-not-defined", &entry.current, part, why, fix));
+            }
+        }
     }
 }
 
@@ -224,7 +235,7 @@ fn is_behind_prefix(name: &[u8], attribute: &[u8]) -> bool {
 
 /// The member's own name in the name of a parameter.
 fn member<'n>(family: &Family, name: &'n [u8]) -> Option<&'n [u8]> {
-    let name = name.rsplit(|&b| b == b'.').next().unwrap_or_default();
+    let name = bare_name(name);
     if !caseless::starts_with(name, family.prefix.as_bytes())
         || !caseless::ends_with(name, family.suffix.as_bytes())
     {
@@ -319,7 +330,7 @@ fn is_offered(subject: &Subject<'_>, family: &Family, name: &[u8]) -> bool {
 
 /// Brackets in the bodies of routes, transforms and old route ads.
 fn block(subject: &Subject<'_>, entry: &Entry, findings: &mut Vec<Finding>) {
-    let name = entry.name.rsplit(|&b| b == b'.').next().unwrap_or_default();
+    let name = bare_name(&entry.name);
     let is = |prefix: &str| caseless::starts_with(name, prefix.as_bytes());
     let raw = &entry.current.raw;
     if is("JOB_ROUTER_ENTRIES") && !is("JOB_ROUTER_ENTRIES_") || is("JOB_ROUTER_DEFAULTS") {

@@ -29,6 +29,7 @@ use source_index::SourceIndex;
 
 use crate::config::macro_set::{Definition, Entry, SourceId};
 use crate::config::{Config, View};
+use crate::text::bare_name;
 use crate::text::similar::Names;
 use crate::world::World;
 
@@ -101,8 +102,7 @@ impl<'a> Subject<'a> {
     /// Whether a name is set at least with some prefix and a dot before it.
     fn is_set_somewhere(&self, name: &[u8]) -> bool {
         let ends = self.ends.get_or_init(|| {
-            let last =
-                |name: &BString| name.rsplit(|&b| b == b'.').next().unwrap_or_default().to_ascii_lowercase();
+            let last = |name: &BString| bare_name(name).to_ascii_lowercase();
             self.config.set.entries().map(|entry| last(&entry.name)).collect()
         });
         ends.contains(&name.to_ascii_lowercase())

@@ -9,8 +9,7 @@ use crate::config::condition::if_keyword;
 use crate::config::defaults;
 use crate::config::lines::LogicalLines;
 use crate::config::macro_set::{Definition, Entry};
-use crate::text::caseless;
-use crate::text::similar;
+use crate::text::{bare_name, caseless, similar};
 
 /// The types of hooks that are called, and those for which arguments or a time-out are read.
 const HOOKS: [&str; 11] = [
@@ -43,7 +42,7 @@ pub(super) fn lint(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
 
 /// A knob that looks like that of a hook and is none.
 fn hook_knob(subject: &Subject<'_>, entry: &Entry) -> Option<Finding> {
-    let name = entry.name.rsplit(|&b| b == b'.').next().unwrap_or_default();
+    let name = bare_name(&entry.name);
     let upper = name.to_ascii_uppercase();
     let at = upper.find("_HOOK_").filter(|&at| at > 0)?;
     let (mut keyword, rest) = (&name[..at], &upper[at + "_HOOK_".len()..]);

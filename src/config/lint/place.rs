@@ -6,7 +6,6 @@ use super::Subject;
 use crate::config::lines::LogicalLines;
 use crate::config::macro_set::{Definition, SourceId};
 use crate::config::statement::{self, Operator};
-use crate::config::template;
 use crate::text::Span;
 
 /// A place in a source as people read it.
@@ -70,7 +69,7 @@ fn find(text: &[u8], definition: &Definition, part: Option<(usize, usize)>) -> S
             if line.text.strip_prefix(b"@") == Some(split.value) {
                 return name;
             }
-            if line.text.first() == Some(&b'#') || template::trim(&line.text).is_empty() {
+            if line.text.first() == Some(&b'#') || crate::text::space::trim(&line.text).is_empty() {
                 continue;
             }
             if from <= offset + line.text.len() {

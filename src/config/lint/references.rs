@@ -9,8 +9,8 @@ use crate::config::expand::MAX_LENGTH;
 use crate::config::macro_set::Definition;
 use crate::config::reference::{self, Function, next_reference};
 use crate::config::statement::is_name_byte;
-use crate::config::template::trim;
-use crate::text::caseless;
+use crate::text::space::trim;
+use crate::text::{bare_name, caseless};
 
 pub(super) fn lint(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let mut lengths = Lengths::default();
@@ -110,7 +110,7 @@ fn plain_references(raw: &[u8]) -> Option<Vec<Vec<u8>>> {
 /// Whether a value is read in a language of its own, whose references are not those of the configuration alone:
 /// routes, transforms, templates of submit files.
 fn is_other_language(name: &[u8]) -> bool {
-    let name = name.rsplit(|&b| b == b'.').next().unwrap_or_default();
+    let name = bare_name(name);
     ["JOB_ROUTER_", "JOB_TRANSFORM_", "SUBMIT_TEMPLATE_"]
         .iter()
         .any(|prefix| caseless::starts_with(name, prefix.as_bytes()))
@@ -168,7 +168,7 @@ fn never_expanded(subject: &Subject<'_>, definition: &Definition, findings: &mut
 
 /// What comes of a policy that is no expression (`user_job_policy.cpp`, `UserPolicy::Config`).
 pub(super) fn consequence(name: &[u8]) -> Option<&'static str> {
-    let name = name.rsplit(|&b| b == b'.').next().unwrap_or_default();
+    let name = bare_name(name);
     [
         ("SYSTEM_PERIODIC_HOLD", "the schedd drops it without a word, no job is ever held by it"),
         ("SYSTEM_PERIODIC_RELEASE", "the schedd drops it without a word, no job is ever released by it"),

@@ -53,6 +53,7 @@ const REMOVED: &[(&str, &str)] = &[
     ("GRID_MONITOR*", GRID),
     ("GRIDMANAGER_GLOBUS_*", GRID),
     ("GRIDMANAGER_MAX_JOBMANAGERS_PER_RESOURCE", GRID),
+    ("GAHP_ARGS", GRID),
     ("GT2_GAHP", GRID),
     ("UNICORE_GAHP", GRID),
     ("CRED_STORE_DIR", GONE),

@@ -10,6 +10,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Subject;
 use crate::config::macro_set::SourceKind;
+use crate::text::bare_name;
 use crate::world::{FileKind, World};
 
 /// So many files are looked at.
@@ -27,7 +28,7 @@ const MOST_VALUES: usize = 5000;
 
 /// By name in lower case the file that mentions it, of the names that the configuration sets.
 pub(super) fn mentioned(subject: &Subject<'_>) -> FxHashMap<Vec<u8>, BString> {
-    let plain = |name: &BString| name.rsplit(|&b| b == b'.').next().unwrap_or_default().to_ascii_lowercase();
+    let plain = |name: &BString| bare_name(name).to_ascii_lowercase();
     let own: FxHashSet<Vec<u8>> = subject.written().map(|entry| plain(&entry.name)).collect();
     let mut files = Files::new(subject.world);
     for path in named(subject) {

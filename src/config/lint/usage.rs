@@ -9,7 +9,7 @@ use crate::config::condition::if_keyword;
 use crate::config::lines::LogicalLines;
 use crate::config::reference::{Function, next_reference};
 use crate::config::{defaults, template};
-use crate::text::caseless;
+use crate::text::{bare_name, caseless};
 
 /// What becomes of a name that is set.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,7 +46,7 @@ pub fn of(subject: &Subject<'_>, name: &[u8]) -> Use {
     if standing == Standing::Read {
         return Use::Read;
     }
-    let bare = name.rsplit(|&b| b == b'.').next().unwrap_or_default();
+    let bare = bare_name(name);
     let referenced = subject.referenced();
     // A reference to the plain name does not use what is set behind a prefix that nobody has.
     let plain = if matches!(standing, Standing::Unread(_)) { name } else { bare };

@@ -12,7 +12,7 @@ use crate::classad::{Dialect, Expr, traps};
 use crate::config::defaults::{self, ParameterType};
 use crate::config::macro_set::{Definition, Entry, Found};
 use crate::config::value_error::ValueProblem;
-use crate::text::caseless;
+use crate::text::{bare_name, caseless};
 
 /// Parameters that daemons evaluate as expressions in ads, without prefixes of slot types or subsystems.
 const EXPRESSIONS: [&str; 47] = [
@@ -142,7 +142,7 @@ pub(super) fn lint(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
 
 /// A name without subsystem, local name or slot type.
 fn bare(name: &[u8]) -> &[u8] {
-    let name = name.rsplit(|&b| b == b'.').next().unwrap_or_default();
+    let name = bare_name(name);
     if !caseless::starts_with(name, b"SLOT_TYPE_") {
         return name;
     }

@@ -6,7 +6,7 @@ use crate::config::lines::LogicalLine;
 use crate::config::load::{Loader, NotRead, NotReadKind, Stop};
 use crate::config::parse::{Frame, MAX_NESTING};
 use crate::config::statement::{self, Split};
-use crate::config::template::trim_end;
+use crate::text::space::trim_end;
 
 /// How many sources one configuration may be made of. The reference bounds only the depth, so that a dozen files that
 /// include each other many times keep it busy for ever.

@@ -10,8 +10,9 @@ use crate::config::load::{Loader, Stop};
 use crate::config::macro_set::{Place, TemplateLine};
 use crate::config::parse::{Frame, MAX_NESTING, SetSource};
 use crate::config::statement::{self, Operator, Split};
-use crate::config::template::{self, Template, is_space, trim, trim_start};
+use crate::config::template::{self, Template};
 use crate::text::caseless;
+use crate::text::space::{is_space, trim, trim_start};
 
 impl Loader<'_> {
     /// `use CATEGORY : NAME`.

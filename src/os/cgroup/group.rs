@@ -88,27 +88,29 @@ pub struct NoGroup {
 impl Group {
     /// Makes the group in every hierarchy where that can be done and sets its limits; what could not be set is told with the
     /// others. One that stands there empty is made anew, so that counts begin at nothing; one in use is left to whoever uses it, and
-    /// this one gets `other_name`.
+    /// this one gets `other_name`. `note` hears of each directory before it is made.
     ///
     /// # Errors
     /// It can be made nowhere.
-    pub fn make(spec: &GroupSpec, other_name: &str) -> Result<(Group, Vec<Set>), NoGroup> {
+    pub fn make(
+        spec: &GroupSpec,
+        other_name: &str,
+        note: &mut dyn FnMut(&Path),
+    ) -> Result<(Group, Vec<Set>), NoGroup> {
         let found = hierarchies();
         if found.is_empty() {
             return Err(NoGroup { why: "no control groups are mounted".to_owned() });
         }
-        let in_use = found.iter().any(|hierarchy| {
-            places(hierarchy).iter().any(|place| {
-                let there = [spec.name.clone(), format!("{}.slice", spec.name)]
-                    .map(|name| place.join(&spec.base).join(name));
-                there.iter().any(|group| !members_below(group).is_empty())
-            })
-        });
-        let name = if in_use { other_name } else { &spec.name };
+        let there = there(&found, &spec.base, &spec.name);
+        let in_use = there.iter().any(|group| !members_below(group).is_empty());
+        let (name, stale) = match in_use {
+            true => (other_name, self::there(&found, &spec.base, other_name)),
+            false => (spec.name.as_str(), there),
+        };
         let mut group = Group { parts: Vec::new() };
         let mut first_failure = None;
         for hierarchy in found {
-            match make_in(&hierarchy, &spec.base, name) {
+            match make_in(&hierarchy, (&spec.base, name), &stale, note) {
                 Ok(part) => group.parts.push(part),
                 Err((path, error)) => {
                     first_failure.get_or_insert_with(|| format!("cannot make '{}': {error}", path.display()));
@@ -190,14 +192,10 @@ impl Group {
         self.parts.iter().map(|part| part.inner().to_owned()).collect()
     }
 
-    /// Its outermost directory in each hierarchy.
-    pub fn outermost(&self) -> Vec<PathBuf> {
-        self.parts.iter().map(|part| part.outer().to_owned()).collect()
-    }
-
-    /// The processes in it and below it.
+    /// The processes in it and below it. All of them are in each hierarchy: only root could take one out of one.
     pub fn members(&self) -> Vec<i32> {
-        let mut all: Vec<i32> = self.parts.iter().flat_map(|part| members_below(part.outer())).collect();
+        let mut all: Vec<i32> =
+            self.parts.iter().take(1).flat_map(|part| members_below(part.outer())).collect();
         all.sort_unstable();
         all.dedup();
         all
@@ -207,7 +205,7 @@ impl Group {
     pub fn counts(&self) -> Counts {
         let mut counts = Counts::default();
         for part in &self.parts {
-            part.version.count(part.outer(), &mut counts);
+            part.version.count(part.outer(), &part.controllers, &mut counts);
         }
         counts
     }
@@ -273,17 +271,29 @@ fn places(hierarchy: &Hierarchy) -> Vec<PathBuf> {
     }
 }
 
-fn make_in(hierarchy: &Hierarchy, base: &str, name: &str) -> Result<Part, (PathBuf, io::Error)> {
+/// The groups of this name that stand in these hierarchies, as both versions would have made them.
+fn there(hierarchies: &[Hierarchy], base: &str, name: &str) -> Vec<PathBuf> {
+    let places = hierarchies.iter().flat_map(places);
+    let groups = places
+        .flat_map(|place| [name.to_owned(), format!("{name}.slice")].map(|name| place.join(base).join(name)));
+    groups.filter(|group| group.is_dir()).collect()
+}
+
+fn make_in(
+    hierarchy: &Hierarchy,
+    (base, name): (&str, &str),
+    stale: &[PathBuf],
+    note: &mut dyn FnMut(&Path),
+) -> Result<Part, (PathBuf, io::Error)> {
     let version: &'static dyn Version = if hierarchy.unified { &V2 } else { &V1 };
     let mut failure = None;
     for place in places(hierarchy) {
-        for stale in [name.to_owned(), format!("{name}.slice")] {
-            let stale = place.join(base).join(stale);
-            if stale.is_dir() {
-                drop(remove_tree(version, &stale));
-            }
+        for stale in stale.iter().filter(|stale| stale.parent() == Some(&place.join(base))) {
+            drop(remove_tree(version, stale));
         }
         let around = missing(&place, base);
+        // Who is killed from here on has said what may be left.
+        note(&place.join(base).join(version.outermost(name)));
         // What is around it may be removed by others between the two steps of making it.
         let mut made = (0..10).map(|_| version.make(&place, base, name));
         let gone =
@@ -394,6 +404,10 @@ fn below(place: &Path, base: &str) -> bool {
 
 /// Empties a group and removes it with all below it.
 pub(super) fn remove_tree(version: &dyn Version, group: &Path) -> io::Result<()> {
+    // Most have nothing below them.
+    if fs::remove_dir(group).is_ok() {
+        return Ok(());
+    }
     let until = Instant::now() + PATIENCE;
     loop {
         let failure = tree(group).iter().filter_map(|directory| fs::remove_dir(directory).err()).next();

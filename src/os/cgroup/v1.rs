@@ -22,6 +22,10 @@ impl Version for V1 {
         Ok(vec![group])
     }
 
+    fn outermost(&self, name: &str) -> String {
+        name.to_owned()
+    }
+
     fn limit(&self, group: &Path, what: Limited, value: u64) -> io::Result<Option<u64>> {
         let file = match what {
             Limited::Memory => "memory.limit_in_bytes",
@@ -50,8 +54,13 @@ impl Version for V1 {
         false
     }
 
-    fn count(&self, group: &Path, counts: &mut Counts) {
-        let read = |name: &str| fs::read_to_string(group.join(name)).ok();
+    fn count(&self, group: &Path, controllers: &[String], counts: &mut Counts) {
+        // The files of other controllers lie in other hierarchies.
+        let read = |name: &str| {
+            let (controller, _) = name.split_once('.')?;
+            let here = controllers.is_empty() || controllers.iter().any(|one| one == controller);
+            here.then(|| fs::read_to_string(group.join(name)).ok()).flatten()
+        };
         let ticks = |count: u64| Duration::from_millis(count.saturating_mul(1000 / TICKS));
         if let Some(text) = read("cpuacct.stat") {
             counts.user = field(&text, "user").map(ticks);

@@ -11,8 +11,8 @@ use super::version::{Limited, Version, field, number, write, write_number};
 /// Version 2.
 pub(super) struct V2;
 
-/// What groups below a group may have of their own (`makeCgroup`); each by itself, as some may be missing.
-const HANDED_DOWN: [&str; 4] = ["+memory", "+pids", "+cpu", "+io"];
+/// What groups below a group may have of their own (`makeCgroup`); each by itself, as some may be refused.
+const HANDED_DOWN: [&str; 4] = ["memory", "pids", "cpu", "io"];
 
 impl Version for V2 {
     /// A group with processes in it cannot hand controllers down, so that a job that makes groups needs one around its own:
@@ -25,7 +25,7 @@ impl Version for V2 {
             make_if_missing(&above)?;
             hand_down(&above);
         }
-        let slice = above.join(format!("{name}.slice"));
+        let slice = above.join(self.outermost(name));
         let scope = slice.join(format!("{name}.scope"));
         fs::create_dir(&slice)?;
         hand_down(&slice);
@@ -36,6 +36,10 @@ impl Version for V2 {
         // Where it is missing the kernel kills one process instead of all.
         drop(write(&slice.join("memory.oom.group"), "1"));
         Ok(vec![slice, scope])
+    }
+
+    fn outermost(&self, name: &str) -> String {
+        format!("{name}.slice")
     }
 
     fn limit(&self, group: &Path, what: Limited, value: u64) -> io::Result<Option<u64>> {
@@ -64,7 +68,7 @@ impl Version for V2 {
         write(&group.join("cgroup.kill"), "1").is_ok()
     }
 
-    fn count(&self, group: &Path, counts: &mut Counts) {
+    fn count(&self, group: &Path, _: &[String], counts: &mut Counts) {
         let read = |name: &str| fs::read_to_string(group.join(name)).ok();
         if let Some(text) = read("cpu.stat") {
             counts.user = field(&text, "user_usec").map(Duration::from_micros);
@@ -109,8 +113,17 @@ fn make_if_missing(directory: &Path) -> io::Result<()> {
 
 /// Lets groups below have controllers. What cannot be handed down is missing there, which is found when a limit is set.
 fn hand_down(group: &Path) {
-    for controller in HANDED_DOWN {
-        drop(write(&group.join("cgroup.subtree_control"), controller));
+    let read = |name: &str| fs::read_to_string(group.join(name)).unwrap_or_default();
+    let has = |list: &str, controller: &str| list.split_ascii_whitespace().any(|one| one == controller);
+    let there = read("cgroup.controllers");
+    if !HANDED_DOWN.iter().any(|controller| has(&there, controller)) {
+        return;
+    }
+    // Each write holds up everybody who changes groups.
+    let file = "cgroup.subtree_control";
+    let before = read(file);
+    for controller in HANDED_DOWN.iter().filter(|one| has(&there, one) && !has(&before, one)) {
+        drop(write(&group.join(file), &format!("+{controller}")));
     }
 }
 

@@ -30,6 +30,9 @@ pub(super) trait Version: Sync {
     /// the first of them, processes into the last.
     fn make(&self, parent: &Path, base: &str, name: &str) -> io::Result<Vec<std::path::PathBuf>>;
 
+    /// The name of the first of them.
+    fn outermost(&self, name: &str) -> String;
+
     /// Sets a limit and says what the kernel made of it; `None`: this version has no such limit.
     fn limit(&self, group: &Path, what: Limited, value: u64) -> io::Result<Option<u64>>;
 
@@ -42,8 +45,8 @@ pub(super) trait Version: Sync {
     /// Kills everything at one stroke; `false`: this hierarchy cannot.
     fn kill(&self, group: &Path) -> bool;
 
-    /// Adds what this hierarchy counts.
-    fn count(&self, group: &Path, counts: &mut Counts);
+    /// Adds what this hierarchy counts, by its controllers.
+    fn count(&self, group: &Path, controllers: &[String], counts: &mut Counts);
 
     /// How often the kernel has killed for lack of memory.
     fn memory_kills(&self, group: &Path) -> u64;

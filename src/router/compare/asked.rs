@@ -104,7 +104,8 @@ impl Side<'_> {
         }
         let around: BTreeSet<_> = around.flat_map(spoken_of).collect();
         for (_, route, within) in self.ways() {
-            cover.names(Names { names: &spoken_of(&route.transform) | &around, within });
+            let is_alike = both.has_alike(route);
+            cover.names(Names { names: &spoken_of(&route.transform) | &around, within, is_alike });
         }
     }
 

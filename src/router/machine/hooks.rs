@@ -1,6 +1,25 @@
 //! Calls of hooks, and what their answers lead to: the copy is made, changed, finalized, cleaned up.
 
-use super::*;
+use bstr::{BString, ByteSlice};
+
+use super::step::Step;
+use super::submission::submitted;
+use super::watch::changes;
+use super::{Action, CopyError, HookResult, Router};
+use crate::classad::ClassAd;
+use crate::hook::HookType;
+use crate::job::JobStatus;
+use crate::quirks::Quirk;
+use crate::router::routed_job::{Outcome, Routing, State};
+use crate::router::translate::{Unwatched, difference};
+use crate::router::{HookDecision, RoutedJob, TranslateError, Translator};
+
+/// After so many failures of a cleanup hook its job is released all the same.
+const CLEANUP_TRIES: u32 = 5;
+/// After so many calls without a word a translate hook counts as failed.
+const SILENCES: u32 = 2;
+/// The longest pause before something that failed is tried again, in seconds.
+pub(super) const LONGEST_PAUSE: i64 = 3600;
 
 impl Router {
     /// Asks for a hook. 25.14 keeps the keys of jobs whose hooks run, and takes a key that one of them begins for that job:
@@ -9,8 +28,7 @@ impl Router {
         if self.quirks.has(Quirk::RouterKeyPrefix) && step.is_configured(job, hook) {
             let key = hook_key(job, hook);
             if self.running.iter().any(|(known, kind)| *kind == hook && key.starts_with(known.as_str())) {
-                step.parked = true;
-                return;
+                return job.rest();
             }
             self.running.push((key, hook));
         }
@@ -18,19 +36,13 @@ impl Router {
     }
 
     pub(super) fn claimed(&mut self, job: &mut RoutedJob, step: &mut Step<'_>) {
-        // A source that is removed meanwhile is let go.
-        let removed = step
-            .around
-            .queue
-            .job(job.source_id)
-            .is_none_or(|ad| step.int(&ad, "JobStatus") == Some(JobStatus::REMOVED));
-        if removed && !self.quirks.has(Quirk::SourceRemovalUnseen) {
-            job.interrupted = true;
-            job.phase = Phase::Cleanup;
-            return;
-        }
-        if job.not_before > step.now {
-            return;
+        let queued = step.around.queue.job(job.source_id);
+        if queued.is_none_or(|ad| step.int(&ad, "JobStatus") == Some(JobStatus::REMOVED)) {
+            // A source that is removed meanwhile is let go.
+            if self.quirks.has(Quirk::SourceRemovalUnseen) {
+                step.quirk(job, Quirk::SourceRemovalUnseen);
+            }
+            return job.ends(Outcome::Interrupted);
         }
         match self.table.find(&job.route) {
             Some(at) => {
@@ -39,11 +51,12 @@ impl Router {
             }
             None => {
                 step.log(job, "route has been removed before job could be submitted.");
-                job.phase = Phase::Cleanup;
+                job.ends(Outcome::Failed);
             }
         }
     }
 
+    /// A hook has ended, or there is none.
     pub(super) fn hooked(
         &mut self,
         job: &mut RoutedJob,
@@ -51,110 +64,104 @@ impl Router {
         result: HookResult,
         step: &mut Step<'_>,
     ) {
-        let verdict = match result {
-            HookResult::NotConfigured => None,
-            HookResult::Failed(reason) => {
-                step.log(job, &format!("{}: {reason}", hook.name()));
-                match hook {
-                    HookType::TranslateJob => self.translation_failed(job, step),
-                    HookType::RouterUpdateJobInfo => self.check(job, step),
-                    HookType::JobFinalize => self.reroute(job, step),
-                    _ => self.cleanup_failed(job, step),
-                }
-                return;
-            }
-            HookResult::Ended(verdict) => Some(*verdict),
-        };
-        if let Some(verdict) = &verdict {
-            let reason =
-                if verdict.reason.is_empty() { String::new() } else { format!(" ({})", verdict.reason) };
-            step.log(job, &format!("{}: {}{reason}", hook.name(), verdict.decision.word()));
+        let key = hook_key(job, hook);
+        let ended = |(known, kind): &(String, HookType)| *kind == hook && key.starts_with(known.as_str());
+        if let Some(at) = self.running.iter().position(ended) {
+            self.running.swap_remove(at);
         }
-        let decision = verdict.as_ref().map(|verdict| verdict.decision);
-        let answer = verdict.map(|verdict| verdict.answer);
+        match &result {
+            HookResult::NotConfigured => {}
+            HookResult::Failed(reason) => step.log(job, &format!("{}: {reason}", hook.name())),
+            HookResult::Ended(verdict) => {
+                let why =
+                    if verdict.reason.is_empty() { String::new() } else { format!(" ({})", verdict.reason) };
+                step.log(job, &format!("{}: {}{why}", hook.name(), verdict.decision.word()));
+            }
+        }
         match hook {
-            HookType::TranslateJob => match decision {
-                None => self.make(job, job.source.clone(), step),
-                Some(HookDecision::Routed | HookDecision::Edited) => {
-                    self.make(job, answer.unwrap_or_default(), step);
+            HookType::TranslateJob => self.translated(job, result, step),
+            HookType::RouterUpdateJobInfo => self.update_answered(job, result, step),
+            HookType::JobFinalize => self.finalize_answered(job, result, step),
+            _ => match result {
+                HookResult::Ended(verdict) if verdict.decision != HookDecision::Failed => {
+                    self.release(job, step);
                 }
-                Some(HookDecision::Stuck) => {
-                    job.silences += 1;
-                    if job.silences >= 2 && !self.quirks.has(Quirk::TranslateSilenceLoops) {
-                        self.translation_failed(job, step);
-                    } else {
-                        // Asked again at the next poll.
-                        step.parked = true;
-                    }
-                }
-                Some(HookDecision::RouterAbort) => {
-                    step.actions.push(Action::Abort("VanillaToGrid: job ad lacks universe".into()));
-                }
-                // What no schedd takes is only found when the copy is submitted.
-                Some(_) if answer.as_ref().is_some_and(|answer| !answer.is_empty()) => {
-                    self.make_refused(job, answer.unwrap_or_default(), step);
-                }
-                Some(_) => self.translation_failed(job, step),
-            },
-            HookType::RouterUpdateJobInfo => match decision {
-                Some(HookDecision::Dropped) => {
-                    if let Some(answer) = answer.filter(|answer| !answer.is_empty()) {
-                        let queued = job.copy_id.and_then(|id| step.around.copies.job(id));
-                        if let Some(queued) = queued {
-                            job.copy = queued.flattened_chain();
-                        }
-                        job.copy.update(&answer);
-                    }
-                    job.phase = Phase::Cleanup;
-                }
-                Some(HookDecision::Failed) if self.quirks.has(Quirk::UpdateFailureFreezes) => {
-                    step.parked = true
-                }
-                Some(HookDecision::Updated) => self.answered(job, answer.unwrap_or_default(), step),
-                _ => self.check(job, step),
-            },
-            HookType::JobFinalize => match decision {
-                None | Some(HookDecision::Finalized) => {
-                    let answer = answer.unwrap_or_default();
-                    let changes: Vec<_> = answer
-                        .sorted()
-                        .into_iter()
-                        .map(|(name, expr)| (BString::from(name), Some(expr)))
-                        .collect();
-                    job.source.update(&answer);
-                    if !changes.is_empty() {
-                        step.actions.push(Action::Update(job.source_id, changes));
-                    }
-                    match job.copy_id {
-                        Some(copy) => step.ask(job, Action::Finalize(job.source_id, copy)),
-                        None => job.phase = Phase::Cleanup,
-                    }
-                }
-                Some(_) => self.reroute(job, step),
-            },
-            _ => match decision {
-                Some(HookDecision::Failed) => self.cleanup_failed(job, step),
-                _ => self.clean(job, step),
+                HookResult::NotConfigured => self.release(job, step),
+                HookResult::Failed(_) | HookResult::Ended(_) => self.cleanup_failed(job, step),
             },
         }
     }
 
+    fn translated(&mut self, job: &mut RoutedJob, result: HookResult, step: &mut Step<'_>) {
+        let verdict = match result {
+            HookResult::NotConfigured => return self.make(job, job.source.clone(), step),
+            HookResult::Failed(_) => return self.translation_failed(job, step),
+            HookResult::Ended(verdict) => verdict,
+        };
+        match verdict.decision {
+            HookDecision::Routed | HookDecision::Edited => self.make(job, verdict.answer, step),
+            HookDecision::Stuck => {
+                let State::Claimed { silences } = &mut job.state else { return };
+                *silences += 1;
+                if *silences < SILENCES {
+                    // Asked again at the next poll.
+                    return job.rest();
+                }
+                if self.quirks.has(Quirk::TranslateSilenceLoops) {
+                    step.quirk(job, Quirk::TranslateSilenceLoops);
+                }
+                self.translation_failed(job, step);
+            }
+            HookDecision::RouterAbort => {
+                step.quirk(job, Quirk::RouterAbortsNoUniverse);
+                self.translation_failed(job, step);
+            }
+            // What no schedd takes is only found when the copy is submitted.
+            _ if !verdict.answer.is_empty() => self.make_refused(job, verdict.answer, step),
+            _ => self.translation_failed(job, step),
+        }
+    }
+
+    fn update_answered(&mut self, job: &mut RoutedJob, result: HookResult, step: &mut Step<'_>) {
+        let unchanged = ClassAd::new();
+        let HookResult::Ended(verdict) = result else { return self.check(job, &unchanged, step) };
+        match verdict.decision {
+            HookDecision::Dropped => {
+                if !verdict.answer.is_empty() {
+                    self.merge(job, &verdict.answer, step);
+                }
+                job.ends(Outcome::Failed);
+            }
+            HookDecision::Failed if self.quirks.has(Quirk::UpdateFailureFreezes) => job.rest(),
+            HookDecision::Updated => self.update_copy(job, verdict.answer, step),
+            _ => self.check(job, &unchanged, step),
+        }
+    }
+
+    /// Merges an answer into the routed ad as the queue has it; false where the copy is gone.
+    fn merge(&self, job: &mut RoutedJob, answer: &ClassAd, step: &Step<'_>) -> bool {
+        let queued = job.copy.and_then(|copy| step.around.copies.job(copy.id));
+        let is_there = queued.is_some();
+        if let Some(queued) = queued {
+            job.copy_ad = queued.flattened_chain();
+        }
+        job.copy_ad.update(answer);
+        is_there
+    }
+
     /// Writes to the copy what an update hook has answered.
-    fn answered(&mut self, job: &mut RoutedJob, answer: ClassAd, step: &mut Step<'_>) {
-        let Some(copy) = job.copy_id else { return self.check(job, step) };
-        let Some(queued) = step.around.copies.job(copy) else {
+    fn update_copy(&mut self, job: &mut RoutedJob, answer: ClassAd, step: &mut Step<'_>) {
+        let Some(copy) = job.copy_id() else { return job.ends(Outcome::Failed) };
+        if step.around.copies.job(copy).is_none() {
             step.log(
                 job,
                 &format!("Ad {copy} disappeared before update finished.  Nothing will be updated."),
             );
-            job.phase = Phase::Cleanup;
-            return;
-        };
-        let changes =
-            answer.sorted().into_iter().map(|(name, expr)| (name.into(), Some(expr))).collect::<Vec<_>>();
-        job.copy = queued.flattened_chain();
-        job.copy.update(&answer);
-        job.answer = answer;
+            return job.ends(Outcome::Failed);
+        }
+        self.merge(job, &answer, step);
+        let changes = changes(&answer);
+        job.state = State::Submitted { answer };
         step.ask(job, Action::UpdateCopy(job.source_id, copy, changes));
     }
 
@@ -165,132 +172,161 @@ impl Router {
         result: Result<(), CopyError>,
         step: &mut Step<'_>,
     ) {
-        let answer = std::mem::take(&mut job.answer);
+        let State::Submitted { answer } = &mut job.state else { return };
+        let answer = std::mem::take(answer);
         match result {
             Ok(()) => {
                 step.log(job, "updated routed job status");
-                self.check_with(job, Some(&answer), step);
+                self.check(job, &answer, step);
             }
             Err(reason) => {
                 step.log(job, &format!("Failed to update routed job status: {reason}"));
                 match reason {
-                    CopyError::Refused(_) => job.phase = Phase::Cleanup,
-                    CopyError::Unwritten(_) => self.check(job, step),
+                    CopyError::Refused(_) => job.ends(Outcome::Failed),
+                    CopyError::Unwritten(_) => self.check(job, &ClassAd::new(), step),
                 }
             }
         }
     }
 
-    pub(super) fn cleanup_failed(&mut self, job: &mut RoutedJob, step: &mut Step<'_>) {
-        job.cleanup_failures += 1;
-        if self.quirks.has(Quirk::CleanupFailureKeepsJob) {
-            step.parked = true;
-        } else if job.cleanup_failures >= CLEANUP_TRIES {
-            step.log(job, "cleanup hook keeps failing, the job is released all the same");
-            self.clean(job, step);
-        } else {
-            let pause = self.knobs.polling_period.as_secs() as i64;
-            job.not_before = step.now + (pause << job.cleanup_failures.min(10)).min(LONGEST_PAUSE);
-            step.parked = true;
+    fn finalize_answered(&mut self, job: &mut RoutedJob, result: HookResult, step: &mut Step<'_>) {
+        let answer = match result {
+            HookResult::NotConfigured => ClassAd::new(),
+            HookResult::Ended(verdict) if verdict.decision == HookDecision::Finalized => verdict.answer,
+            HookResult::Failed(_) | HookResult::Ended(_) => {
+                // The source is to be routed again. In 25.14 the queue keeps it completed: it leaves as that.
+                if !self.quirks.has(Quirk::FinalizeRerouteLost) {
+                    step.set_idle(job);
+                }
+                return job.ends(Outcome::Failed);
+            }
+        };
+        job.source.update(&answer);
+        if !answer.is_empty() {
+            step.actions.push(Action::Update(job.source_id, changes(&answer)));
+        }
+        match job.copy {
+            Some(copy) => step.ask(job, Action::Finalize(job.source_id, copy.id)),
+            None => job.ends(Outcome::Failed),
         }
     }
 
-    pub(super) fn translation_failed(&mut self, job: &mut RoutedJob, step: &mut Step<'_>) {
+    fn cleanup_failed(&mut self, job: &mut RoutedJob, step: &mut Step<'_>) {
+        let State::Cleanup(cleanup) = &mut job.state else { return };
+        cleanup.failures += 1;
+        let for_ever = self.quirks.has(Quirk::CleanupFailureKeepsJob);
+        if cleanup.failures < CLEANUP_TRIES {
+            if !for_ever {
+                cleanup.not_before = step.now + self.pause(cleanup.failures);
+            }
+            return job.rest();
+        }
+        if for_ever {
+            step.quirk(job, Quirk::CleanupFailureKeepsJob);
+        }
+        step.log(job, "cleanup hook keeps failing, the job is released all the same");
+        self.release(job, step);
+    }
+
+    /// How long something is let be that has failed so often, in seconds.
+    fn pause(&self, failures: u32) -> i64 {
+        let period = (self.knobs.polling_period.as_secs() as i64).max(1);
+        (period << failures.min(10)).min(LONGEST_PAUSE)
+    }
+
+    fn translation_failed(&mut self, job: &mut RoutedJob, step: &mut Step<'_>) {
         if !self.quirks.has(Quirk::TranslateFailureNoBackoff) {
-            let pause = (self.knobs.polling_period.as_secs() as i64).max(1);
-            let (failures, until) = self.paused.entry(job.source_id).or_default();
-            *failures += 1;
-            *until = step.now + (pause << (*failures).min(10)).min(LONGEST_PAUSE);
+            let failures = self.paused.get(&job.source_id).map_or(0, |(failures, _)| *failures) + 1;
+            self.paused.insert(job.source_id, (failures, step.now + self.pause(failures)));
         }
-        job.phase = Phase::Cleanup;
+        job.ends(Outcome::Failed);
     }
 
-    /// Makes a copy, or an edited job, that the schedd will not take: it goes no further than to the cleanup hook.
-    pub(super) fn make_refused(&mut self, job: &mut RoutedJob, mut ad: ClassAd, step: &mut Step<'_>) {
-        if let Some(at) = self.table.find(&job.route) {
-            let (route, key) = (&self.table.routes[at], job.source_id.to_string());
-            let translator = self.translator(step);
-            let observer = &mut Unwatched::default();
-            let made = match job.in_place {
-                true => translator.apply(route, &mut ad, observer),
-                false => translator.copy(route, &job.source, &key, job.sandboxed, &mut ad, observer),
-            };
-            job.copy = ad;
-            match made {
-                Ok(()) if job.in_place => step.log(job, "Failed to edit job."),
-                Ok(()) => {
-                    submitted(job, None, step);
-                    step.log(job, "failed to submit job");
-                }
-                Err(error) => {
-                    let text = error.reference_text(&job.description(), route.name.as_bstr());
-                    step.actions.push(Action::Log(text));
-                }
-            }
-        }
-        self.translation_failed(job, step);
-    }
-
-    pub(super) fn translator<'a>(&'a self, step: &Step<'a>) -> Translator<'a> {
-        Translator {
+    /// Turns an ad into what the route of a job makes of it, in place or as its copy. However far it comes: it is what the
+    /// cleanup hook reads.
+    fn translate(
+        &self,
+        job: &mut RoutedJob,
+        mut ad: ClassAd,
+        step: &Step<'_>,
+    ) -> Option<Result<(), TranslateError>> {
+        let route = &self.table.routes[self.table.find(&job.route)?];
+        let translator = Translator {
             table: &self.table,
             knobs: &self.knobs,
             config: step.around.config,
             world: step.around.world,
             quirks: self.quirks,
+        };
+        let key = job.source_id.to_string();
+        let observer = &mut Unwatched::default();
+        let spooled = job.routing == Routing::Spooled;
+        let made = match job.routing {
+            Routing::InPlace => translator.apply(route, &mut ad, observer),
+            Routing::Copied | Routing::Spooled => {
+                translator.copy(route, &job.source, &key, spooled, &mut ad, observer)
+            }
+        };
+        job.copy_ad = ad;
+        Some(made)
+    }
+
+    /// Makes a copy, or an edited job, that the schedd will not take: it goes no further than to the cleanup hook.
+    fn make_refused(&mut self, job: &mut RoutedJob, ad: ClassAd, step: &mut Step<'_>) {
+        match self.translate(job, ad, step) {
+            None => {}
+            Some(Ok(())) if job.routing == Routing::InPlace => step.log(job, "Failed to edit job."),
+            Some(Ok(())) => {
+                submitted(job, None, step);
+                step.log(job, "failed to submit job");
+            }
+            Some(Err(error)) => log_error(job, &error, step),
         }
+        self.translation_failed(job, step);
     }
 
     /// Makes the copy, or edits the source.
-    pub(super) fn make(&mut self, job: &mut RoutedJob, mut ad: ClassAd, step: &mut Step<'_>) {
-        let Some(at) = self.table.find(&job.route) else {
-            job.phase = Phase::Cleanup;
-            return;
-        };
-        let route = &self.table.routes[at];
-        let translator = self.translator(step);
-        let key = job.source_id.to_string();
-        let made = match job.in_place {
-            true => translator.apply(route, &mut ad, &mut Unwatched::default()),
-            false => {
-                translator.copy(route, &job.source, &key, job.sandboxed, &mut ad, &mut Unwatched::default())
-            }
-        };
-        // However far it came: it is what the cleanup hook reads.
-        job.copy = ad.clone();
-        match made {
-            Err(TranslateError::NoUniverse) if self.quirks.has(Quirk::RouterAbortsNoUniverse) => {
-                step.actions.push(Action::Abort("VanillaToGrid: job ad lacks universe".into()));
-            }
-            Err(error) => {
-                let text = error.reference_text(&job.description(), route.name.as_bstr());
-                // 25.14 copies the proxy before it looks for tokens, and forgets it where they fail.
-                let of_tokens = matches!(error, TranslateError::Tokens | TranslateError::UnknownToken(_));
-                let world = step.around.world;
-                if of_tokens
-                    && self.quirks.has(Quirk::ProxyCopyLeft)
-                    && job.sandboxed
-                    && route.lent_proxy(&job.source, world).is_some()
-                {
-                    step.actions.push(Action::LeaveProxy(job.source_id, Box::new(job.source.clone())));
+    fn make(&mut self, job: &mut RoutedJob, ad: ClassAd, step: &mut Step<'_>) {
+        match self.translate(job, ad, step) {
+            None => job.ends(Outcome::Failed),
+            Some(Err(error)) => {
+                match error {
+                    TranslateError::NoUniverse if self.quirks.has(Quirk::RouterAbortsNoUniverse) => {
+                        step.quirk(job, Quirk::RouterAbortsNoUniverse);
+                    }
+                    // 25.14 copies the proxy before it looks for tokens, and forgets it where they fail.
+                    TranslateError::Tokens | TranslateError::UnknownToken(_)
+                        if self.quirks.has(Quirk::ProxyCopyLeft)
+                            && self.lent_proxy(job, step.around.world).is_some() =>
+                    {
+                        step.quirk(job, Quirk::ProxyCopyLeft);
+                    }
+                    _ => {}
                 }
-                step.actions.push(Action::Log(text));
+                log_error(job, &error, step);
                 self.translation_failed(job, step);
             }
-            Ok(()) if job.in_place => {
-                let changes = difference(&job.source, &ad);
+            Some(Ok(())) if job.routing == Routing::InPlace => {
+                let changes = difference(&job.source, &job.copy_ad);
                 step.ask(job, Action::Edit(job.source_id, changes));
             }
-            Ok(()) if !job.source.contains("Owner") => job.phase = Phase::Cleanup,
-            Ok(()) => step.ask(job, Action::Submit(job.source_id, Box::new(ad))),
+            Some(Ok(())) if !job.source.contains("Owner") => job.ends(Outcome::Failed),
+            Some(Ok(())) => {
+                step.ask(job, Action::Submit(job.source_id, Box::new(job.copy_ad.clone())));
+            }
         }
     }
 }
 
+fn log_error(job: &RoutedJob, error: &TranslateError, step: &mut Step<'_>) {
+    let text = error.reference_text(&job.description(), job.route.as_bstr());
+    step.actions.push(Action::Log(text));
+}
+
 /// The key under which the hook of a job is known: the source's for translations, else the copy's, if there is one.
-pub(super) fn hook_key(job: &RoutedJob, hook: HookType) -> String {
+fn hook_key(job: &RoutedJob, hook: HookType) -> String {
     match hook {
         HookType::TranslateJob => job.source_id.to_string(),
-        _ => job.copy_id.map(|copy| copy.to_string()).unwrap_or_default(),
+        _ => job.copy_id().map(|copy| copy.to_string()).unwrap_or_default(),
     }
 }

@@ -1,10 +1,19 @@
-//! Jobs of a former life, and the periodic expressions of managed sources (8.8, 10.1).
+//! Jobs of a former life (`AdoptOrphans`), and the periodic expressions of managed sources.
 
-use super::*;
+use bstr::BString;
+
+use super::step::Step;
+use super::{Action, Router};
+use crate::classad::{ClassAd, Context, Expr};
+use crate::job::{JobId, JobStatus};
+use crate::quirks::Quirk;
+use crate::router::RoutedJob;
+use crate::router::routed_job::{RoutedCopy, Routing, Shown, State};
+use crate::user_log::Body;
 use crate::user_policy::{self, Fired};
 
 impl Router {
-    /// Takes up jobs of a former life (8.8).
+    /// Takes up jobs of a former life.
     pub(super) fn adopt(&mut self, step: &mut Step<'_>) {
         let name = self.knobs.name.clone();
         for id in step.around.copies.jobs() {
@@ -16,7 +25,7 @@ impl Router {
             let Some(source_id) = JobId::parse_key(&from).filter(|_| !route.is_empty()) else { continue };
             let key = source_id.to_string();
             match self.jobs.get(&key) {
-                Some(known) if known.copy_id.is_none_or(|known| known == id) => continue,
+                Some(known) if known.copy_id().is_none_or(|known| known == id) => continue,
                 _ => {}
             }
             let source = step.around.queue.job(source_id);
@@ -27,14 +36,11 @@ impl Router {
                 step.actions.push(Action::Remove(id, "JobRouter orphan".into()));
                 continue;
             };
-            let mut job = RoutedJob::new(source_id, route, source.flattened_chain());
-            job.phase = Phase::Submitted;
-            job.copy_id = Some(id);
-            job.claimed = true;
-            job.seen = true;
-            job.since = step.now;
-            job.sandboxed = copy.contains("SUBMIT_Iwd");
-            job.copy = copy.flattened_chain();
+            let routing = if copy.contains("SUBMIT_Iwd") { Routing::Spooled } else { Routing::Copied };
+            let mut job = RoutedJob::new(source_id, route, routing, source.flattened_chain());
+            job.state = State::Submitted { answer: ClassAd::new() };
+            job.copy = Some(RoutedCopy { id, shown: Shown::Seen, running: false });
+            job.copy_ad = copy.flattened_chain();
             if !self.quirks.has(Quirk::AdoptedCopyUnnamed) {
                 job.source.set("RoutedToJobId", id.to_string().as_str());
             }
@@ -57,21 +63,22 @@ impl Router {
             if step.string(&ad, "RoutedBy") == name {
                 continue;
             }
-            let job = RoutedJob::new(id, BString::default(), ad.flattened_chain());
-            step.log(&job, "found orphan with no routed destination job; yielding management of it.");
+            let text = format!(
+                "JobRouter (src={id}): found orphan with no routed destination job; yielding management of it."
+            );
+            step.actions.push(Action::Log(text));
             // Nothing is managed here: should it fail, the next look for orphans finds the job again.
             step.actions.push(Action::Yield(id, false));
-            if matches!(step.int(&ad, "JobStatus"), Some(JobStatus::RUNNING | JobStatus::TRANSFERRING_OUTPUT))
-            {
-                step.evicts(&job);
+            if step.runs(&ad) {
+                step.evicts(id, &ad.flattened_chain());
             }
         }
     }
 
-    /// Evaluates the periodic expressions of managed sources (10.1).
+    /// Evaluates the periodic expressions of managed sources.
     pub(super) fn periodic(&mut self, step: &mut Step<'_>) {
         let quirks = self.quirks;
-        for job in self.jobs.values_mut().filter(|job| job.phase != Phase::Retired) {
+        for job in self.jobs.values_mut().filter(|job| !job.is_retired()) {
             if let Some(queued) = step.around.queue.job(job.source_id) {
                 for name in ["TimerRemove", "x509UserProxyExpiration"] {
                     if let Some(value) = step.int(&queued, name) {

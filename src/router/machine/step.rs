@@ -1,14 +1,20 @@
 //! One step of the machine under way: what it looks at and what it asks for.
 
-use super::*;
+use bstr::BString;
+
+use super::{Action, RoutedJob, Surroundings, Turn};
+use crate::classad::{ClassAd, Context, Expr};
+use crate::hook::{HookType, keyword, path_check};
+use crate::job::{JobId, JobStatus};
+use crate::quirks::Quirk;
+use crate::router::routed_job::Routing;
+use crate::user_log::{Body, Ending, ResourceTable, Share, Terminated, UsageTime};
 
 /// One step under way.
 pub(super) struct Step<'a> {
     pub(super) now: i64,
     pub(super) around: &'a Surroundings<'a>,
     pub(super) actions: Vec<Action>,
-    /// The job at hand rests until the next poll.
-    pub(super) parked: bool,
 }
 
 impl Step<'_> {
@@ -20,13 +26,22 @@ impl Step<'_> {
         Context::new(self.around.world).my(ad).string(name).unwrap_or_default()
     }
 
+    pub(super) fn runs(&self, ad: &ClassAd) -> bool {
+        matches!(self.int(ad, "JobStatus"), Some(JobStatus::RUNNING | JobStatus::TRANSFERRING_OUTPUT))
+    }
+
     pub(super) fn log(&mut self, job: &RoutedJob, text: &str) {
         self.actions.push(Action::Log(format!("JobRouter ({}): {text}", job.description())));
     }
 
+    /// Tells that 25.14 does otherwise with this job.
+    pub(super) fn quirk(&mut self, job: &RoutedJob, quirk: Quirk) {
+        self.actions.push(Action::Quirk(job.source_id, quirk));
+    }
+
     /// Does something that is answered by an event.
     pub(super) fn ask(&mut self, job: &mut RoutedJob, action: Action) {
-        (job.waiting, job.asks) = (true, true);
+        job.turn = Turn::Asking { then_moves: job.turn == Turn::Moving };
         self.actions.push(action);
     }
 
@@ -46,12 +61,14 @@ impl Step<'_> {
             hook,
             route,
             source_ad: Box::new(job.source.clone()),
-            copy_ad: Box::new(job.copy.clone()),
-            in_place: job.in_place,
+            copy_ad: Box::new(job.copy_ad.clone()),
+            in_place: job.routing == Routing::InPlace,
         };
         self.ask(job, action);
         // A hook may run for long: unless there is none, which is said at once, the others do not wait for its end.
-        job.asks = !self.is_configured(job, hook);
+        if self.is_configured(job, hook) {
+            job.turn = Turn::Calling;
+        }
     }
 
     pub(super) fn set_idle(&mut self, job: &mut RoutedJob) {
@@ -59,8 +76,8 @@ impl Step<'_> {
         if old == JobStatus::IDLE {
             return;
         }
-        if old == JobStatus::RUNNING || old == JobStatus::TRANSFERRING_OUTPUT {
-            self.evicts(job);
+        if self.runs(&job.source) {
+            self.evicts(job.source_id, &job.source);
         }
         job.source.set("JobStatus", JobStatus::IDLE);
         let changes = vec![("JobStatus".into(), Some(Expr::literal(JobStatus::IDLE)))];
@@ -74,9 +91,9 @@ impl Step<'_> {
         self.actions.push(Action::UserLog(id, Box::new(source.clone()), body));
     }
 
-    pub(super) fn evicts(&mut self, job: &RoutedJob) {
+    pub(super) fn evicts(&mut self, id: JobId, source: &ClassAd) {
         let body = Body::Evicted(Box::default());
-        self.actions.push(Action::UserLog(job.source_id, Box::new(job.source.clone()), body));
+        self.actions.push(Action::UserLog(id, Box::new(source.clone()), body));
     }
 
     /// The end of a source as it is told (`InitializeTerminateEvent`): one that lacks its exit code has died by signal -1.
@@ -91,7 +108,7 @@ impl Step<'_> {
         let seconds = |name: &str| context.real(name).map_or(0, |seconds| seconds as i64);
         let remote = UsageTime { user: seconds("RemoteUserCpu"), system: seconds("RemoteSysCpu") };
         let share = Share { remote, ..Share::default() };
-        let resources = crate::user_log::ResourceTable::of_job(source, self.around.world);
+        let resources = ResourceTable::of_job(source, self.around.world);
         Body::Terminated(Box::new(Terminated { ending, run: share, total: share, resources }))
     }
 }

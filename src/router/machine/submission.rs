@@ -1,39 +1,36 @@
 //! What a submission does to the copy as the router keeps it (`submit_job`, submit_job.cpp): the cleanup hook
 //! reads it where the queue has not shown the copy yet.
 
-use super::*;
-use crate::job::HoldCode;
+use bstr::{BString, ByteSlice};
 
-impl Router {
-    /// The copy is in its queue.
-    pub(super) fn is_submitted(job: &mut RoutedJob, copy: JobId, step: &mut Step<'_>) {
-        job.copy_id = Some(copy);
-        submitted(job, Some(copy), step);
-        job.source.set("RoutedToJobId", copy.to_string().as_str());
-        job.phase = Phase::Submitted;
-        job.since = step.now;
-        step.log(job, "submitted job");
-        // What the copy does is looked at in the next poll.
-        step.parked = true;
-    }
+use super::RoutedJob;
+use super::step::Step;
+use crate::classad::{ClassAd, Expr};
+use crate::job::{HoldCode, JobId, JobStatus};
+use crate::router::routed_job::{Outcome, RoutedCopy, Routing, Shown, State};
 
-    /// There is no copy: it was refused, or its files could not be spooled; then it had a number already.
-    pub(super) fn is_not_submitted(
-        job: &mut RoutedJob,
-        copy: Option<JobId>,
-        reason: &str,
-        step: &mut Step<'_>,
-    ) {
-        submitted(job, copy, step);
-        step.log(job, &format!("failed to submit job: {reason}"));
-        job.phase = Phase::Cleanup;
-    }
+/// The copy is in its queue.
+pub(super) fn succeeded(job: &mut RoutedJob, copy: JobId, step: &mut Step<'_>) {
+    job.copy = Some(RoutedCopy { id: copy, shown: Shown::NotYet { since: step.now }, running: false });
+    submitted(job, Some(copy), step);
+    job.source.set("RoutedToJobId", copy.to_string().as_str());
+    job.state = State::Submitted { answer: ClassAd::new() };
+    step.log(job, "submitted job");
+    // What the copy does is looked at in the next poll.
+    job.rest();
+}
+
+/// There is no copy: it was refused, or its files could not be spooled; then it had a number already.
+pub(super) fn failed(job: &mut RoutedJob, copy: Option<JobId>, reason: &str, step: &mut Step<'_>) {
+    submitted(job, copy, step);
+    step.log(job, &format!("failed to submit job: {reason}"));
+    job.ends(Outcome::Failed);
 }
 
 /// What a submission does to the ad that is submitted, even one that fails. The number of a cluster that was given back is
 /// not known.
 pub(super) fn submitted(job: &mut RoutedJob, id: Option<JobId>, step: &Step<'_>) {
-    let copy = &mut job.copy;
+    let copy = &mut job.copy_ad;
     if let Some(id) = id {
         copy.set("ClusterId", i64::from(id.cluster));
         // Whose the copy is, its queue says.
@@ -44,7 +41,7 @@ pub(super) fn submitted(job: &mut RoutedJob, id: Option<JobId>, step: &Step<'_>)
     copy.set("ProcId", id.map_or(0, |id| i64::from(id.proc)));
     copy.set("QDate", step.now);
     copy.set("EnteredCurrentStatus", step.now);
-    if job.sandboxed {
+    if job.routing == Routing::Spooled {
         copy.set("JobStatus", JobStatus::HELD);
         copy.set("HoldReason", "Spooling input data files");
         copy.set("HoldReasonCode", HoldCode::SpoolingInput.number());

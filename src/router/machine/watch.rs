@@ -1,175 +1,205 @@
-//! Watching a copy until it ends, and letting source and copy go (8.5 to 8.8).
+//! Watching a copy until it ends, and letting source and copy go (`CheckSubmittedJobStatus`, `FinalizeJob`, `CleanupJob`,
+//! `CleanupRetiredJob`).
 
-use super::*;
+use bstr::BString;
+
+use super::step::Step;
+use super::{Action, Router, YieldError};
+use crate::classad::{ClassAd, Expr};
+use crate::hook::keyword;
+use crate::job::{JobId, JobStatus};
+use crate::quirks::Quirk;
+use crate::router::RoutedJob;
+use crate::router::mirror::{Extra, SourceEvent, is_hold_copied, mirror};
+use crate::router::routed_job::{Outcome, RoutedCopy, Routing, Shown, State};
+use crate::user_log::Body;
 
 impl Router {
-    pub(super) fn check(&mut self, job: &mut RoutedJob, step: &mut Step<'_>) {
-        self.check_with(job, None, step);
-    }
-
-    /// Looks at source and copy and takes the copy's state over (8.5). `update` is what a hook just wrote to the copy.
-    pub(super) fn check_with(&mut self, job: &mut RoutedJob, update: Option<&ClassAd>, step: &mut Step<'_>) {
+    /// Looks at source and copy and takes the copy's state over. `update` is what a hook just wrote to the copy.
+    pub(super) fn check(&mut self, job: &mut RoutedJob, update: &ClassAd, step: &mut Step<'_>) {
         let Some(queued) = step.around.queue.job(job.source_id).map(|ad| ad.flattened_chain()) else {
             step.log(job, "failed to find src ad in job collection mirror.");
-            job.interrupted = true;
-            job.phase = Phase::Cleanup;
-            return;
+            return job.ends(Outcome::Interrupted);
         };
-        let status = step.int(&queued, "JobStatus");
-        let stop = match status {
-            None => Some("cannot evaluate JobStatus in src job"),
-            Some(JobStatus::REMOVED) => {
-                step.actions.push(Action::UserLog(
-                    job.source_id,
-                    Box::new(queued.clone()),
-                    Body::Aborted(step.string(&queued, "RemoveReason")),
-                ));
-                Some("found src job marked for removal")
-            }
-            Some(JobStatus::HELD) if !is_hold_copied(&queued, step.around.world) => {
-                Some("found src job on hold")
-            }
-            _ => None,
-        };
-        if let Some(text) = stop {
+        if let Some(text) = why_to_stop(job.source_id, &queued, step) {
             step.log(job, text);
-            job.interrupted = true;
-            job.phase = Phase::Cleanup;
-            return;
+            return job.ends(Outcome::Interrupted);
         }
-        let copy = job.copy_id.and_then(|id| step.around.copies.job(id));
-        let Some(mut copy) = copy.map(|ad| ad.flattened_chain()) else {
-            if job.seen {
+        let Some(copy) = job.copy else { return job.ends(Outcome::Failed) };
+        let Some(mut ad) = step.around.copies.job(copy.id).map(|ad| ad.flattened_chain()) else {
+            if !matches!(copy.shown, Shown::NotYet { .. }) {
                 step.log(job, "dest job was removed!");
-                job.phase = Phase::Cleanup;
-            } else if step.now - job.since > self.knobs.mirror_lag.as_secs() as i64 {
+                job.ends(Outcome::Failed);
+            } else if job.is_overdue(step.now, &self.knobs) {
                 step.log(job, "giving up, because submitted job is still not in job queue mirror");
-                job.phase = Phase::Cleanup;
+                job.ends(Outcome::Failed);
             }
             // Otherwise it is still to appear.
-            step.parked = true;
-            return;
+            return job.rest();
         };
-        if let Some(update) = update {
-            copy.update(update);
+        ad.update(update);
+        job.copy_ad = ad;
+        let shown = self.mirror(job, copy.shown, &queued, step);
+        let Some(status) = step.int(&job.copy_ad, "JobStatus") else {
+            step.log(job, "cannot evaluate JobStatus in target job");
+            return job.ends(Outcome::Failed);
+        };
+        job.copy = Some(RoutedCopy { shown, running: step.runs(&job.copy_ad), ..copy });
+        if status == JobStatus::COMPLETED && step.int(&job.copy_ad, "JobFinishedHookDone").unwrap_or(0) != 0 {
+            step.log(job, "found target job finished");
+            job.state = State::Finished;
+        } else {
+            // Looked at again at the next poll.
+            job.rest();
         }
-        job.copy = copy;
-        job.seen = true;
+    }
+
+    /// Takes the copy's state over into the source, and tells what has become known of the copy.
+    fn mirror(&self, job: &mut RoutedJob, shown: Shown, queued: &ClassAd, step: &mut Step<'_>) -> Shown {
         let attributes = keyword::router(&job.source, step.around.knobs, step.around.world)
             .keyword
             .and_then(|keyword| step.around.knobs.get(&[keyword.as_slice(), b"_ATTRS_TO_COPY"].concat()))
             .unwrap_or_default();
         let extra = Extra { attributes: &attributes, chirp: &self.knobs.chirp_prefix };
-        let world = step.around.world;
-        match mirror(&queued, &job.copy, &mut job.source, extra, step.now, world) {
-            Err(error) => step.log(job, &format!("failed to update job status: {error}")),
-            Ok(mut mirrored) => {
-                match mirrored.told {
-                    Some(Told::Execute) => match self.quirks.has(Quirk::ExecuteEventFormerCopy) {
-                        true => step.executes(job.source_id, &queued),
-                        false => step.executes(job.source_id, &job.source),
-                    },
-                    Some(Told::Evict) => step.evicts(job),
-                    None => {}
-                }
-                // The first look tells the source which job is its copy; a former one may still stand there.
-                if let Some(expr) = job.source.get("RoutedToJobId")
-                    && queued.get("RoutedToJobId").as_ref() != Some(&expr)
-                    && !job.told
-                {
-                    job.told = true;
-                    mirrored.changes.push(("RoutedToJobId".into(), Some(expr)));
-                }
-                if !mirrored.changes.is_empty() {
-                    step.actions.push(Action::Update(job.source_id, mirrored.changes));
-                    step.log(job, "updated job status");
-                }
+        let shown = if shown == Shown::Told { shown } else { Shown::Seen };
+        let mirrored = mirror(queued, &job.copy_ad, &mut job.source, extra, step.now, step.around.world);
+        let mut mirrored = match mirrored {
+            Ok(mirrored) => mirrored,
+            Err(error) => {
+                step.log(job, &format!("failed to update job status: {error}"));
+                return shown;
             }
-        }
-        let Some(status) = step.int(&job.copy, "JobStatus") else {
-            step.log(job, "cannot evaluate JobStatus in target job");
-            job.phase = Phase::Cleanup;
-            return;
         };
-        job.running = status == JobStatus::RUNNING || status == JobStatus::TRANSFERRING_OUTPUT;
-        if status == JobStatus::COMPLETED && step.int(&job.copy, "JobFinishedHookDone").unwrap_or(0) != 0 {
-            step.log(job, "found target job finished");
-            job.phase = Phase::Finished;
-        } else {
-            // Looked at again at the next poll.
-            step.parked = true;
+        match mirrored.event {
+            Some(SourceEvent::Execute) => match self.quirks.has(Quirk::ExecuteEventFormerCopy) {
+                true => step.executes(job.source_id, queued),
+                false => step.executes(job.source_id, &job.source),
+            },
+            Some(SourceEvent::Evicted) => step.evicts(job.source_id, &job.source),
+            None => {}
         }
+        // The first look tells the source which job is its copy; a former one may still stand there.
+        let name = job.source.get("RoutedToJobId").filter(|_| shown == Shown::Seen);
+        let told = name.filter(|name| queued.get("RoutedToJobId").as_ref() != Some(name));
+        let shown = if told.is_some() { Shown::Told } else { shown };
+        mirrored.changes.extend(told.map(|expr| (BString::from("RoutedToJobId"), Some(expr))));
+        if !mirrored.changes.is_empty() {
+            step.actions.push(Action::Update(job.source_id, mirrored.changes));
+            step.log(job, "updated job status");
+        }
+        shown
     }
 
-    pub(super) fn finalized(&mut self, job: &mut RoutedJob, step: &mut Step<'_>) {
+    pub(super) fn finalized(&mut self, job: &mut RoutedJob, result: Result<(), String>, step: &mut Step<'_>) {
+        if let Err(reason) = result {
+            step.log(job, &format!("failed to finalize job: {reason}"));
+            step.set_idle(job);
+            return job.ends(Outcome::Failed);
+        }
         let body = step.ending(&job.source);
         step.actions.push(Action::UserLog(job.source_id, Box::new(job.source.clone()), body));
         step.log(job, "finalized job");
-        job.done = true;
-        let failed = self
-            .table
-            .find(&job.route)
-            .is_some_and(|at| self.table.routes[at].job_failure_test.truth(&job.source, step.around.world));
-        job.success = !failed;
-        if failed {
+        let route = self.table.find(&job.route).map(|at| &self.table.routes[at]);
+        if route.is_some_and(|route| route.job_failure_test.truth(&job.source, step.around.world)) {
             step.log(job, "JobFailureTest is true, so job will count as a failure");
+            return job.ends(Outcome::Unsuccessful);
         }
+        job.ends(Outcome::Completed);
     }
 
-    /// A failed finalize hook: the source is to be routed again.
-    pub(super) fn reroute(&mut self, job: &mut RoutedJob, step: &mut Step<'_>) {
-        if self.quirks.has(Quirk::FinalizeRerouteLost) {
-            // The queue keeps it completed: it leaves as that.
-            job.phase = Phase::Cleanup;
-            return;
+    /// Lets the source go: what is left of the routing is removed, and the source given back.
+    pub(super) fn release(&mut self, job: &mut RoutedJob, step: &mut Step<'_>) {
+        if job.routing == Routing::InPlace {
+            return self.retire(job, step);
         }
-        step.set_idle(job);
-        job.phase = Phase::Cleanup;
-    }
-
-    pub(super) fn clean(&mut self, job: &mut RoutedJob, step: &mut Step<'_>) {
+        let State::Cleanup(cleanup) = &mut job.state else { return };
+        let is_done = cleanup.outcome.is_done();
         // A removal that fails is tried again with the next attempt to give the source back (`Event::NotRemoved`).
-        if !job.done
-            && job.claimed
-            && !job.copy_removed
-            && let Some(copy) = job.copy_id
+        if !is_done
+            && !cleanup.removes_copy
+            && let Some(copy) = job.copy
         {
-            job.copy_removed = true;
-            step.actions.push(Action::Remove(copy, "JobRouter aborted job".into()));
+            cleanup.removes_copy = true;
+            step.actions.push(Action::Remove(copy.id, "JobRouter aborted job".into()));
         }
-        if job.claimed {
-            if matches!(
-                step.int(&job.source, "JobStatus"),
-                Some(JobStatus::RUNNING | JobStatus::TRANSFERRING_OUTPUT)
-            ) {
-                step.evicts(job);
-                job.source.set("JobStatus", JobStatus::IDLE);
+        if step.runs(&job.source) {
+            step.evicts(job.source_id, &job.source);
+            job.source.set("JobStatus", JobStatus::IDLE);
+        }
+        step.ask(job, Action::Yield(job.source_id, is_done));
+    }
+
+    pub(super) fn yielded(
+        &mut self,
+        job: &mut RoutedJob,
+        result: Result<(), YieldError>,
+        step: &mut Step<'_>,
+    ) {
+        match (result, &job.state) {
+            (Ok(()), State::Cleanup(cleanup)) => {
+                let done = u8::from(cleanup.outcome.is_done());
+                step.log(job, &format!("yielded job (done={done})"));
             }
-            step.ask(job, Action::Yield(job.source_id, job.done));
-            return;
+            (Ok(()), _) => {}
+            (Err(error), _) => {
+                step.log(job, "failed to yield job");
+                // Tried again at the next poll while the source is there.
+                if error == YieldError::Unwritten && step.around.queue.job(job.source_id).is_some() {
+                    return job.rest();
+                }
+            }
         }
+        self.retire(job, step);
+    }
+
+    /// The source is nobody's business here any more.
+    pub(super) fn retire(&mut self, job: &mut RoutedJob, step: &mut Step<'_>) {
+        let outcome = match &job.state {
+            State::Cleanup(cleanup) => cleanup.outcome,
+            _ => Outcome::Interrupted,
+        };
         if let Some(at) = self.table.find(&job.route) {
-            if job.success {
-                self.states[at].ended(true);
-                self.paused.remove(&job.source_id);
-            } else if !job.interrupted {
-                self.states[at].ended(false);
+            match outcome {
+                Outcome::Completed => {
+                    self.states[at].ended(true);
+                    self.paused.remove(&job.source_id);
+                }
+                Outcome::Unsuccessful | Outcome::Failed => self.states[at].ended(false),
+                Outcome::Interrupted => {}
             }
         }
         step.log(job, "Cleaned up and removed routed job.");
-        job.phase = Phase::Retired;
-        job.since = step.now;
-        job.route.clear();
+        job.state = State::Retired { since: step.now };
     }
 
-    /// Whether a retired job need not be remembered any more.
+    /// Whether a job is retired and need not be remembered any more.
     pub(super) fn is_over(&self, job: &RoutedJob, step: &Step<'_>) -> bool {
+        let State::Retired { since } = job.state else { return false };
         let source = step.around.queue.job(job.source_id).is_none_or(|ad| {
             step.string(&ad, "Managed") != "External" || step.string(&ad, "ManagedManager") != self.knobs.name
         });
-        let copy = job.copy_id.is_none_or(|id| {
-            step.around.copies.job(id).is_none_or(|ad| step.string(&ad, "RoutedBy") != self.knobs.name)
+        let copy = job.copy.is_none_or(|copy| {
+            step.around.copies.job(copy.id).is_none_or(|ad| step.string(&ad, "RoutedBy") != self.knobs.name)
         });
-        (source && copy) || step.now - job.since >= self.knobs.mirror_lag.as_secs() as i64
+        (source && copy) || step.now - since >= self.knobs.mirror_lag.as_secs() as i64
     }
+}
+
+/// Why a source is to be routed no longer, as the log says it; its removal is told to its user.
+fn why_to_stop(id: JobId, queued: &ClassAd, step: &mut Step<'_>) -> Option<&'static str> {
+    match step.int(queued, "JobStatus") {
+        None => Some("cannot evaluate JobStatus in src job"),
+        Some(JobStatus::REMOVED) => {
+            let body = Body::Aborted(step.string(queued, "RemoveReason"));
+            step.actions.push(Action::UserLog(id, Box::new(queued.clone()), body));
+            Some("found src job marked for removal")
+        }
+        Some(JobStatus::HELD) if !is_hold_copied(queued, step.around.world) => Some("found src job on hold"),
+        Some(_) => None,
+    }
+}
+
+/// The attributes of a hook's answer, as changes.
+pub(super) fn changes(answer: &ClassAd) -> Vec<(BString, Option<Expr>)> {
+    answer.sorted().into_iter().map(|(name, expr)| (BString::from(name), Some(expr))).collect()
 }

@@ -11,13 +11,13 @@ use crate::config::Config;
 use crate::config::lint::{Finding, Subject};
 use crate::config::macro_set::Entry;
 use crate::hook::{HookType, path_check};
-use crate::text::caseless;
+use crate::text::{bare_name, caseless};
 
 /// The keywords for which any knob of a hook is set.
 pub fn keywords(config: &Config) -> Vec<BString> {
     let mut found: Vec<BString> = Vec::new();
     for entry in config.set.entries().filter(|entry| !entry.raw().is_empty()) {
-        let name = entry.name.rsplit(|&b| b == b'.').next().unwrap_or_default();
+        let name = bare_name(&entry.name);
         let hook = HookType::TABLE.iter().find_map(|hook| {
             let end = format!("_HOOK_{hook}");
             let split = name.len().checked_sub(end.len()).filter(|&at| at > 0)?;
@@ -34,7 +34,7 @@ pub fn keywords(config: &Config) -> Vec<BString> {
 
 /// Knobs that name a keyword, and the types of hooks that their reader calls.
 fn keyword_knob(name: &[u8]) -> bool {
-    let name = name.rsplit(|&b| b == b'.').next().unwrap_or_default();
+    let name = bare_name(name);
     caseless::ends_with(name, b"_JOB_HOOK_KEYWORD") || caseless::eq(name, b"JOB_ROUTER_HOOK_KEYWORD")
 }
 
@@ -62,7 +62,7 @@ pub(super) fn lint(subject: &Subject<'_>, scope: Scope, findings: &mut Vec<Findi
         ));
     }
     for entry in subject.written() {
-        let name = entry.name.rsplit(|&b| b == b'.').next().unwrap_or_default();
+        let name = bare_name(&entry.name);
         let is_hook = HookType::TABLE.iter().any(|hook| {
             let end = format!("_HOOK_{hook}");
             name.len() > end.len() && caseless::ends_with(name, end.as_bytes())

@@ -1,12 +1,15 @@
 //! What is wrong in a configuration: the language's own rules, then those of hooks, slots and transforms, which need
 //! the rooms that read these values.
 
+pub mod here;
 mod hooks;
 pub mod job_ad;
+mod judge;
 mod slots;
 mod transforms;
 
 pub use hooks::keywords;
+pub use judge::{Judgement, Wanted};
 
 use std::path::{Path, PathBuf};
 

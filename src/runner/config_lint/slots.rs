@@ -6,7 +6,7 @@ use crate::config::lint::{Finding, Subject};
 use crate::config::macro_set::Entry;
 use crate::quirks::Quirks;
 use crate::slot::{Share, ShareErrorKind, Shares};
-use crate::text::{caseless, similar};
+use crate::text::{bare_name, caseless, similar};
 
 pub(super) fn lint(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let tags = tags(subject);
@@ -19,7 +19,7 @@ pub(super) fn lint(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
 
 /// The number in `SLOT_TYPE_<n>`.
 fn type_id(name: &[u8]) -> Option<u32> {
-    let name = name.rsplit(|&b| b == b'.').next()?;
+    let name = bare_name(name);
     let start = b"SLOT_TYPE_";
     let digits = name.get(start.len()..).filter(|_| caseless::starts_with(name, start))?;
     digits.iter().all(u8::is_ascii_digit).then(|| digits.to_str().ok()?.parse().ok()).flatten()

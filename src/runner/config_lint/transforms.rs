@@ -4,13 +4,13 @@ use bstr::ByteSlice;
 
 use super::Scope;
 use crate::config::lint::{Finding, Subject};
-use crate::text::caseless;
+use crate::text::{bare_name, caseless};
 use crate::transform::lint::{Runner, lint as lint_transform};
 use crate::transform::{LoadError, Transform};
 
 /// Whether a parameter holds a route or a transform.
 fn is_body(name: &[u8]) -> bool {
-    let name = name.rsplit(|&b| b == b'.').next().unwrap_or_default();
+    let name = bare_name(name);
     ["JOB_ROUTER_ROUTE_", "JOB_ROUTER_TRANSFORM_", "JOB_TRANSFORM_"]
         .iter()
         .any(|prefix| caseless::starts_with(name, prefix.as_bytes()))
@@ -32,7 +32,7 @@ pub(super) fn lint(subject: &Subject<'_>, scope: Scope, findings: &mut Vec<Findi
         .flat_map(|entry| [entry.raw().as_bytes(), b"\n"].concat())
         .collect();
     for entry in subject.written().filter(|entry| !entry.raw().is_empty()) {
-        let name = entry.name.rsplit(|&b| b == b'.').next().unwrap_or_default();
+        let name = bare_name(&entry.name);
         let is = |prefix: &str| caseless::starts_with(name, prefix.as_bytes());
         let runner = match () {
             () if caseless::ends_with(name, b"_NAMES") => continue,
@@ -46,40 +46,51 @@ pub(super) fn lint(subject: &Subject<'_>, scope: Scope, findings: &mut Vec<Findi
             continue;
         }
         let label = name.to_str_lossy();
-        match Transform::from_knob(&label, raw) {
-            Err(LoadError::Requirements { reason, span, .. }) => {
+        let transform = match Transform::from_knob(&label, raw) {
+            Ok(transform) => Some(transform),
+            Err(LoadError::Requirements { reason, span, text, .. }) => {
                 let part = Some((span.start as usize, (span.end as usize).max(span.start as usize + 1)));
                 let message = format!("REQUIREMENTS of {label} is no expression: {reason}");
                 findings.push(subject.finding("transform", &entry.current, part, message, None));
+                // The other statements are looked at as if the condition were good.
+                without(raw, &text).and_then(|raw| Transform::from_knob(&label, &raw).ok())
             }
-            Ok(transform) => {
-                for told in lint_transform(&transform, runner, Some(&subject.view), subject.world) {
-                    // Macros pass from one transform of a chain to the next, and from files that are not seen here.
-                    let name = told.message.split(' ').next().unwrap_or_default();
-                    let elsewhere = count(&bodies, name) > count(raw, name);
-                    if matches!(told.rule, "undefined" | "unused") && (!scope.complete || elsewhere) {
-                        continue;
-                    }
-                    let span = told.line.span(told.at.0, told.at.1);
-                    let part = (span.start as usize, (span.end as usize).min(raw.len()));
-                    // What is wrong with brackets is told with its place already.
-                    let covered = findings.iter().any(|other| {
-                        other.rule == "unbalanced"
-                            && other.name == entry.name
-                            && told.message.contains("expression")
-                    });
-                    if !covered {
-                        let fix = Some(told.fix.clone()).filter(|fix| !fix.is_empty());
-                        findings.push(subject.finding(
-                            told.rule,
-                            &entry.current,
-                            Some(part),
-                            told.message.clone(),
-                            fix,
-                        ));
-                    }
-                }
+        };
+        for told in transform
+            .iter()
+            .flat_map(|transform| lint_transform(transform, runner, Some(&subject.view), subject.world))
+        {
+            // Macros pass from one transform of a chain to the next, and from files that are not seen here.
+            let name = told.message.split(' ').next().unwrap_or_default();
+            let elsewhere = count(&bodies, name) > count(raw, name);
+            if matches!(told.rule, "undefined" | "unused") && (!scope.complete || elsewhere) {
+                continue;
+            }
+            let span = told.line.span(told.at.0, told.at.1);
+            let part = (span.start as usize, (span.end as usize).min(raw.len()));
+            // What is wrong with brackets is told with its place already.
+            let covered = findings.iter().any(|other| {
+                other.rule == "unbalanced" && other.name == entry.name && told.message.contains("expression")
+            });
+            if !covered {
+                let fix = Some(told.fix.clone()).filter(|fix| !fix.is_empty());
+                findings.push(subject.finding(
+                    told.rule,
+                    &entry.current,
+                    Some(part),
+                    told.message.clone(),
+                    fix,
+                ));
             }
         }
     }
+}
+
+/// `raw` with a condition that is as long as `condition` and always holds in its place, so that all else keeps its own.
+fn without(raw: &[u8], condition: &[u8]) -> Option<Vec<u8>> {
+    let at = raw.find(condition).filter(|_| !condition.is_empty())?;
+    let mut changed = raw.to_vec();
+    changed[at..at + condition.len()].fill(b' ');
+    changed[at] = b'1';
+    Some(changed)
 }

@@ -45,6 +45,33 @@ pub enum Decision {
 }
 
 impl Decision {
+    /// Those that neither a slot nor a router takes.
+    const COMMON: &[Decision] = &[
+        Decision::NotConfigured,
+        Decision::NotStarted,
+        Decision::GoOn,
+        Decision::GoOnWithWarning,
+        Decision::Stuck,
+        Decision::NoEffect,
+        Decision::NeverCalled,
+        Decision::StillRunning,
+        Decision::TimedOut,
+        Decision::Done,
+        Decision::Held,
+        Decision::Requeued,
+        Decision::Published,
+        Decision::NothingPublished,
+        Decision::NotForSlot,
+    ];
+
+    /// Every word that a verdict can be, in the order of a job's life.
+    pub fn words() -> impl Iterator<Item = &'static str> {
+        let fetch = FetchDecision::ALL.iter().map(|decision| decision.word());
+        let router = HookDecision::ALL.iter().filter(|decision| **decision != HookDecision::Stuck);
+        let common = Decision::COMMON.iter().map(|decision| decision.word());
+        fetch.chain(common).chain(router.map(|decision| decision.word()))
+    }
+
     /// The word of suites, recordings and messages.
     pub fn word(self) -> &'static str {
         match self {
@@ -72,5 +99,20 @@ impl Decision {
 impl fmt::Display for Decision {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.word())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_verdict_has_a_word_of_its_own() {
+        let words: Vec<&str> = Decision::words().collect();
+        let different: std::collections::BTreeSet<&str> = words.iter().copied().collect();
+        assert_eq!(words.len(), different.len(), "{words:?}");
+        assert!(
+            words.contains(&"held") && words.contains(&"accepted-lost") && words.contains(&"router-abort")
+        );
     }
 }

@@ -58,14 +58,21 @@ fn not_started(case: &Case, reason: &str, interpreter: Option<&str>) -> Finding 
             reason,
             "somebody has the file open for writing; write a new file and rename it over the old one",
         ),
+        None if reason.contains("Permission denied") => Finding::new(
+            Rule::BadPath,
+            reason,
+            "the account that runs the hook must be able to execute the file and the program of its first line, and to \
+             search the directories above both",
+        ),
         None => Finding::new(Rule::BadPath, reason, "the file must be a program or begin with #!"),
     }
 }
 
 fn process(case: &Case, outcome: &Outcome, ended: &Ended, verdict: &Verdict, found: &mut Vec<Finding>) {
     let offered = ended.stdin.offered;
-    // Whoever died of an exception did not come to it.
-    let died = ended.stderr.find("Traceback (most recent call last):").is_some();
+    // Whoever died of an exception, or found no program to run, did not come to it.
+    let died = ended.stderr.find("Traceback (most recent call last):").is_some()
+        || matches!(ended.exit, Some(Exit::Code(126 | 127) | Exit::Signal { .. }));
     if ended.stdin.unread > 0 && ended.exit.is_some() && !died {
         let unread = ended.stdin.unread;
         let message = if unread == offered {

@@ -59,6 +59,8 @@ pub enum Rule {
     IncompleteJob,
     /// The reference never calls this hook.
     NeverCalled,
+    /// The answer asks for what the starter of this package does not do.
+    NotDoneHere,
     /// A second run answers differently.
     Varies,
     /// The answer depends on the working directory.
@@ -100,6 +102,7 @@ impl Rule {
             Rule::FrozenExpression => "frozen-expression",
             Rule::IncompleteJob => "incomplete-job",
             Rule::NeverCalled => "never-called",
+            Rule::NotDoneHere => "not-done-here",
             Rule::Varies => "varies",
             Rule::DependsOnDirectory => "depends-on-directory",
             Rule::DependsOnHome => "depends-on-home",

@@ -47,10 +47,12 @@ const USAGE: FamilyUsage = FamilyUsage {
     max_image_kib: 5092,
     resident_kib: 2924,
     proportional_kib: None,
+    disk: None,
     block_read_bytes: 0,
     block_write_bytes: 0,
     block_reads: 0,
     block_writes: 0,
+    docker: None,
     cgroup: false,
     out_of_memory: false,
 };
@@ -157,6 +159,7 @@ impl Case {
             hook_timeout: None,
             surroundings: Default::default(),
             moves: None,
+            shell: None,
         });
         drop(machine.step(now, Event::Begin));
         let mut out = machine.step(now, Event::ScratchMade);
@@ -193,8 +196,8 @@ impl Case {
                 code: 1010,
                 subcode: 0,
             }))),
-            b"remove" => Some(Request::Remove),
-            b"hold" => Some(Request::Hold),
+            b"remove" => Some(Request::Remove(None)),
+            b"hold" => Some(Request::Hold(None)),
             _ => None,
         };
         let mut exit = Exit::Code(0);
@@ -207,8 +210,10 @@ impl Case {
         }
         let exit = exit_of(&self.job).unwrap_or(exit);
         let usage = FamilyUsage { processes: 0, ..USAGE };
-        let mut out =
-            machine.step(now, Event::ProcessEnded { exit, usage, core: false, wrapper_failure: None });
+        let mut out = machine.step(
+            now,
+            Event::ProcessEnded { exit, inside: None, usage, core: false, wrapper_failure: None, java: None },
+        );
         if started(&out).is_some() {
             drop(machine.step(now, Event::ProcessStarted { pid: PID }));
             out = self.script_ends(machine, now, "Post", around);
@@ -229,7 +234,14 @@ impl Case {
         let exit = exit.unwrap_or(Exit::Code(0));
         machine.step(
             now,
-            Event::ProcessEnded { exit, usage: FamilyUsage::default(), core: false, wrapper_failure: None },
+            Event::ProcessEnded {
+                exit,
+                inside: None,
+                usage: FamilyUsage::default(),
+                core: false,
+                wrapper_failure: None,
+                java: None,
+            },
         )
     }
 }

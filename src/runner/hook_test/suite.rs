@@ -18,6 +18,9 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+use crate::classad::format::long;
+use crate::classad::stream::{AdReader, Form};
+
 /// A file of cases.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -48,7 +51,7 @@ pub struct CaseText {
     pub kind: Option<String>,
     /// The ad of the job in long form.
     pub job: Option<String>,
-    /// A file with it.
+    /// A file with it; of several ads each is a case of its own.
     pub job_file: Option<String>,
     /// A built-in job.
     pub sample_job: Option<String>,
@@ -198,6 +201,52 @@ pub fn read(path: &Path) -> Result<Vec<SuiteCase>, SuiteError> {
         }
     }
     Ok(cases)
+}
+
+/// A case whose `job_file` holds several ads is one case for each of them.
+///
+/// # Errors
+/// A file cannot be read to its end.
+pub fn with_each_ad(cases: Vec<SuiteCase>) -> Result<Vec<SuiteCase>, SuiteError> {
+    let mut all = Vec::with_capacity(cases.len());
+    for case in cases {
+        // A path with a parameter in it is known when the case is laid out.
+        let file =
+            case.text.job_file.as_deref().filter(|file| case.text.job.is_none() && !file.contains("${"));
+        let path = file.map(|file| case.base.join(file));
+        let Some(Ok(content)) = path.as_deref().map(std::fs::File::open) else {
+            all.push(case);
+            continue;
+        };
+        let path = path.unwrap_or_default();
+        let unreadable = |error| SuiteError::Unreadable(path.clone(), error);
+        let mut reader = AdReader::new(content, Some(Form::Long));
+        let mut ads = Vec::new();
+        while let Some(record) = reader.next_ad().map_err(unreadable)? {
+            // What is wrong with it is told when the case is laid out.
+            if !record.errors.is_empty() {
+                ads.clear();
+                break;
+            }
+            ads.push(record.ad);
+        }
+        if ads.len() < 2 {
+            all.push(case);
+            continue;
+        }
+        for (number, ad) in (1..).zip(ads) {
+            let mut one = case.clone();
+            let id = |name| ad.literal(name).and_then(|value| value.as_int());
+            one.name = match (id("ClusterId"), id("ProcId")) {
+                (Some(cluster), Some(proc)) => format!("{} [job {cluster}.{proc}]", case.name),
+                _ => format!("{} [ad {number}]", case.name),
+            };
+            one.text.job = Some(String::from_utf8_lossy(&long::print(&ad)).into_owned());
+            one.text.job_file = None;
+            all.push(one);
+        }
+    }
+    Ok(all)
 }
 
 fn with_defaults(case: CaseText, defaults: &CaseText) -> CaseText {

@@ -1,11 +1,13 @@
 //! The router over a directory of job ads: carries the machine's actions out, calls hooks, waits.
 
 mod files;
+mod submissions;
 mod user_logs;
 
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::io;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -17,16 +19,17 @@ use rustc_hash::FxHashMap;
 use super::directory::Directory;
 use super::hooks::{HookRunner, NoHook};
 use super::spool::Copying;
-use super::submission::{self, NotSubmitted, Submission};
+use super::submission::Submission;
 use super::tokens::Tokens;
-use crate::classad::{ClassAd, Context, Expr};
+use crate::classad::{ClassAd, Expr};
 use crate::config::View;
 use crate::hook::HookType;
 use crate::job::{JobId, JobStatus};
 use crate::os::files::open_regular;
-use crate::os::{self, ChildId, Reactor, clock};
+use crate::os::{self, Captured, ChildId, Reactor, clock};
 use crate::process::{ChildSpec, Exit};
 use crate::quirks::Quirks;
+use crate::router::choose::UmbrellaError;
 use crate::router::{Action, CopyError, Event, HookAnswer, HookResult, Router, Surroundings, hook_verdict};
 use crate::runner::hook_environment::DaemonEnvironment;
 use crate::time::Tick;
@@ -85,9 +88,9 @@ pub enum RunError {
     /// Another router works in it.
     #[error("another router works in '{0}'")]
     Locked(PathBuf),
-    /// What the reference aborts for.
+    /// No job can be looked for.
     #[error("25.14 would abort: {0}")]
-    Abort(String),
+    Umbrella(#[from] UmbrellaError),
     /// Waiting failed.
     #[error("cannot wait for children")]
     Reactor(#[from] io::Error),
@@ -121,12 +124,6 @@ struct Live<'a> {
     absolute: PathBuf,
     /// Likewise that of the copies.
     copies_absolute: PathBuf,
-    abort: Option<String>,
-}
-
-/// What is to be done about an attempt whose outcome is not known.
-fn look(note: &Path) -> String {
-    format!("it stays claimed: look for its copy, then remove '{}'", note.display())
 }
 
 /// The absolute path of a directory.
@@ -169,7 +166,6 @@ pub fn run(path: &Path, router: Router, options: &Options<'_>) -> Result<(), Run
         path: path.to_owned(),
         absolute,
         copies_absolute,
-        abort: None,
     };
     live.sweep();
     live.work()
@@ -177,7 +173,6 @@ pub fn run(path: &Path, router: Router, options: &Options<'_>) -> Result<(), Run
 
 impl Live<'_> {
     fn work(&mut self) -> Result<(), RunError> {
-        let period = self.router.knobs().polling_period;
         let periodic = self.router.knobs().periodic_interval;
         let mut next_periodic = clock::tick().plus(periodic);
         let mut next_tokens = Some(clock::tick());
@@ -187,103 +182,104 @@ impl Live<'_> {
                 self.router.set_tokens(tokens);
                 next_tokens = self.tokens.every().map(|every| clock::tick().plus(every));
             }
-            let next_poll = clock::tick().plus(period);
-            let log = self.options.log;
+            let next_poll = clock::tick().plus(self.router.knobs().polling_period);
             self.refresh()?;
             if !periodic.is_zero() && clock::tick() >= next_periodic {
                 self.event(Event::Periodic)?;
                 next_periodic = clock::tick().plus(periodic);
             }
             self.event(Event::Poll)?;
-            let until = self.options.until;
-            let mut settled = 0;
-            loop {
-                // A hook that fails each time would keep it going.
-                let resting =
-                    self.running.is_empty() && self.submissions.is_empty() && self.copying.is_empty();
-                if until.once && resting && self.router.is_due() && settled < SETTLED {
-                    settled += 1;
-                    self.event(Event::Settle)?;
-                    continue;
-                }
-                if resting && (until.once || (until.idle && self.router.is_idle())) {
-                    return Ok(());
-                }
-                let deadlines = self.running.values().filter_map(|running| running.deadline);
-                let submissions = self.submissions.values().filter_map(|submission| submission.deadline);
-                let copying = self.copying.values().filter_map(|copying| copying.deadline);
-                let deadlines = deadlines.chain(submissions).chain(copying);
-                let deadline = deadlines.chain((!until.once).then_some(next_poll)).min();
-                match self.reactor.next(deadline)? {
-                    os::Event::Exited { child, exit, stdout, stderr, .. } => {
-                        if let Some(submission) = self.submissions.remove(&child) {
-                            let complaint = stderr.bytes.trim().as_bstr();
-                            if !complaint.is_empty() {
-                                log(&format!(
-                                    "the submit command of {} says: {complaint}",
-                                    submission.source
-                                ));
-                            }
-                            let event = self.submission_ended(&submission, exit, &stdout.bytes);
-                            self.event(event)?;
-                        } else if let Some(copying) = self.copying.remove(&child) {
-                            let event = self.copied(copying, exit, &stderr.bytes);
-                            self.event(event)?;
-                        } else if let Some(running) = self.running.remove(&child) {
-                            let complaint = stderr.bytes.trim().as_bstr();
-                            if !complaint.is_empty() {
-                                log(&format!(
-                                    "{} of {} says: {complaint}",
-                                    running.hook.name(),
-                                    running.source
-                                ));
-                            }
-                            let result = match running.killed {
-                                true => HookResult::Failed("took too long and was killed".into()),
-                                false => HookResult::Ended(Box::new(hook_verdict(
-                                    &HookAnswer {
-                                        hook: running.hook,
-                                        exit,
-                                        stdout: &stdout.bytes,
-                                        cut: stdout.cut,
-                                        source: &running.source_ad,
-                                        routed: (running.hook != HookType::TranslateJob)
-                                            .then_some(&running.copy_ad),
-                                        edit_in_place: running.in_place,
-                                    },
-                                    self.options.quirks,
-                                ))),
-                            };
-                            self.event(Event::Hook(running.source, running.hook, result))?;
-                        }
+            if let ControlFlow::Break(()) = self.wait(next_poll)? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Takes in what happens until the next poll is due, or the run is over.
+    fn wait(&mut self, next_poll: Tick) -> Result<ControlFlow<()>, RunError> {
+        let until = self.options.until;
+        let mut settled = 0;
+        loop {
+            // A hook that fails each time would keep it going.
+            let resting = self.running.is_empty() && self.submissions.is_empty() && self.copying.is_empty();
+            if until.once && resting && self.router.is_due() && settled < SETTLED {
+                settled += 1;
+                self.event(Event::Settle)?;
+                continue;
+            }
+            if resting && (until.once || (until.idle && self.router.is_idle())) {
+                return Ok(ControlFlow::Break(()));
+            }
+            let deadlines = self.running.values().filter_map(|running| running.deadline);
+            let submissions = self.submissions.values().filter_map(|submission| submission.deadline);
+            let copying = self.copying.values().filter_map(|copying| copying.deadline);
+            let deadlines = deadlines.chain(submissions).chain(copying);
+            let deadline = deadlines.chain((!until.once).then_some(next_poll)).min();
+            match self.reactor.next(deadline)? {
+                os::Event::Exited { child, exit, stdout, stderr, .. } => {
+                    if let Some(event) = self.exited(child, exit, &stdout, &stderr.bytes) {
+                        self.event(event)?;
                     }
-                    os::Event::Signal(number) => {
-                        log(&format!("signal {number}: the router stops, its jobs stay routed"));
-                        return self.stop();
-                    }
-                    os::Event::Timeout => {
-                        let now = clock::tick();
-                        self.end_late_submissions(now);
-                        self.end_late_copying(now);
-                        let late: Vec<ChildId> = self
-                            .running
-                            .iter()
-                            .filter(|(_, running)| running.deadline.is_some_and(|deadline| deadline <= now))
-                            .map(|(child, _)| *child)
-                            .collect();
-                        for child in late {
-                            if let Some(running) = self.running.get_mut(&child) {
-                                running.killed = true;
-                                running.deadline = None;
-                            }
-                            self.reactor.kill(child, libc::SIGKILL, os::Whom::Family);
-                        }
-                        if now >= next_poll && !until.once {
-                            break;
-                        }
-                    }
-                    _ => {}
                 }
+                os::Event::Signal(number) => {
+                    (self.options.log)(&format!("signal {number}: the router stops, its jobs stay routed"));
+                    self.stop()?;
+                    return Ok(ControlFlow::Break(()));
+                }
+                os::Event::Timeout => {
+                    let now = clock::tick();
+                    self.end_late_submissions(now);
+                    self.end_late_copying(now);
+                    self.end_late_hooks(now);
+                    if now >= next_poll && !until.once {
+                        return Ok(ControlFlow::Continue(()));
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// What the end of a child is to the machine.
+    fn exited(&mut self, child: ChildId, exit: Exit, stdout: &Captured, stderr: &[u8]) -> Option<Event> {
+        let log = self.options.log;
+        let complaint = stderr.trim().as_bstr();
+        let tell = |who: String| {
+            if !complaint.is_empty() {
+                log(&format!("{who} says: {complaint}"));
+            }
+        };
+        if let Some(submission) = self.submissions.remove(&child) {
+            tell(format!("the submit command of {}", submission.source));
+            return Some(self.submission_ended(&submission, exit, &stdout.bytes));
+        }
+        if let Some(copying) = self.copying.remove(&child) {
+            return Some(self.copied(copying, exit, stderr));
+        }
+        let running = self.running.remove(&child)?;
+        tell(format!("{} of {}", running.hook.name(), running.source));
+        let answer = HookAnswer {
+            hook: running.hook,
+            exit,
+            stdout: &stdout.bytes,
+            cut: stdout.cut,
+            source: &running.source_ad,
+            routed: (running.hook != HookType::TranslateJob).then_some(&running.copy_ad),
+            edit_in_place: running.in_place,
+        };
+        let result = match running.killed {
+            true => HookResult::Failed("took too long and was killed".into()),
+            false => HookResult::Ended(Box::new(hook_verdict(&answer, self.options.quirks))),
+        };
+        Some(Event::Hook(running.source, running.hook, result))
+    }
+
+    /// Kills hooks that take too long.
+    fn end_late_hooks(&mut self, now: Tick) {
+        for (child, running) in &mut self.running {
+            if running.deadline.is_some_and(|deadline| deadline <= now) {
+                (running.killed, running.deadline) = (true, None);
+                self.reactor.kill(*child, libc::SIGKILL, os::Whom::Family);
             }
         }
     }
@@ -329,49 +325,45 @@ impl Live<'_> {
                 self.router.step(now, event, &around)
             };
             for action in actions {
-                if let Some(answer) = self.act(action) {
-                    events.push_back(answer);
-                }
-                if let Some(reason) = self.abort.take() {
-                    return Err(RunError::Abort(reason));
-                }
+                events.extend(self.act(action)?);
             }
         }
         Ok(())
     }
 
-    fn act(&mut self, action: Action) -> Option<Event> {
+    fn act(&mut self, action: Action) -> Result<Option<Event>, RunError> {
         let world = self.options.world;
         let now = world.now().epoch();
         let log = self.options.log;
         let name = self.router.knobs().name.clone();
-        match action {
-            Action::Log(text) => log(&text),
-            Action::Abort(text) => self.abort = Some(text),
-            Action::Claim(id) => return Some(Event::Claimed(id, self.directory.claim(id, &name, world))),
-            Action::Submit(id, ad) => {
-                if let Some(argv) = &self.options.submit {
-                    return self.submit_through(argv, id, *ad);
-                }
-                if self.router.is_sandboxed(id) {
-                    return self.spool(id, *ad, now);
-                }
-                let submitted = self.copies_mut().submit(&ad, now).map_err(|error| error.to_string());
-                return Some(Event::Submitted(id, submitted));
+        Ok(match action {
+            Action::Log(text) => {
+                log(&text);
+                None
             }
-            Action::LeaveProxy(id, ad) => {
-                if let Err(reason) = self.lend(id, &ad) {
-                    log(&reason);
-                }
+            Action::Quirk(source, quirk) => {
+                log(&format!("{source}: in HTCondor 25.14 {} ({})", quirk.line(), quirk.id()));
+                None
             }
+            Action::Stop(error) => return Err(error.into()),
+            Action::Claim(id) => Some(Event::Claimed(id, self.directory.claim(id, &name, world))),
+            Action::Submit(id, ad) => match &self.options.submit {
+                Some(argv) => self.submit_through(argv, id, *ad),
+                None if self.router.is_sandboxed(id) => self.spool(id, *ad, now),
+                None => {
+                    let submitted = self.copies_mut().submit(&ad, now).map_err(|error| error.to_string());
+                    Some(Event::Submitted(id, submitted))
+                }
+            },
             Action::Edit(id, changes) => {
                 let edited = self.directory.edit(id, &changes, world);
-                return Some(Event::Edited(id, edited.map_err(|error| error.to_string())));
+                Some(Event::Edited(id, edited.map_err(|error| error.to_string())))
             }
             Action::Update(id, changes) => {
                 if let Err(error) = self.directory.update(id, &changes, world) {
                     log(&format!("cannot update {id}: {error}"));
                 }
+                None
             }
             Action::UpdateCopy(source, copy, changes) => {
                 let updated = self.copies_mut().update(copy, &changes, world);
@@ -379,40 +371,43 @@ impl Live<'_> {
                     io::ErrorKind::NotFound => CopyError::Refused(error.to_string()),
                     _ => CopyError::Unwritten(error.to_string()),
                 });
-                return Some(Event::CopyUpdated(source, updated));
+                Some(Event::CopyUpdated(source, updated))
             }
-            Action::Finalize(source, copy) => return self.fetch(source, copy, now),
-            Action::Remove(copy, reason) => {
-                let changes = [
-                    ("JobStatus", Expr::literal(JobStatus::REMOVED)),
-                    ("RemoveReason", Expr::literal(reason.as_str())),
-                    ("EnteredCurrentStatus", Expr::literal(now)),
-                ];
-                match self.copies_mut().leave(copy, &changes, now) {
-                    Ok(()) => self.clear(copy),
-                    Err(error) => {
-                        log(&format!("cannot remove {copy}: {error}"));
-                        if error.kind() != io::ErrorKind::NotFound {
-                            return Some(Event::NotRemoved(copy));
-                        }
-                    }
-                }
-            }
+            Action::Finalize(source, copy) => self.fetch(source, copy, now),
+            Action::Remove(copy, reason) => self.remove(copy, &reason, now),
             Action::Yield(id, done) => {
                 let release = self.router.knobs().release_on_hold;
-                let yielded = self.directory.give_back(id, &name, done, release, now, world);
-                return Some(Event::Yielded(id, yielded));
+                Some(Event::Yielded(id, self.directory.give_back(id, &name, done, release, now, world)))
             }
             Action::UserLog(id, ad, body) => {
                 for error in self.tell_user(id, &ad, body) {
                     log(&format!("cannot write the user log of {id}: {error}"));
                 }
+                None
             }
             Action::Hook { source, hook, route, source_ad, copy_ad, in_place } => {
-                return self.hook(source, hook, &route, *source_ad, *copy_ad, in_place);
+                self.hook(source, hook, &route, *source_ad, *copy_ad, in_place)
+            }
+        })
+    }
+
+    /// Removes a copy; what is to be tried again is an answer.
+    fn remove(&mut self, copy: JobId, reason: &str, now: i64) -> Option<Event> {
+        let changes = [
+            ("JobStatus", Expr::literal(JobStatus::REMOVED)),
+            ("RemoveReason", Expr::literal(reason)),
+            ("EnteredCurrentStatus", Expr::literal(now)),
+        ];
+        match self.copies_mut().leave(copy, &changes, now) {
+            Ok(()) => {
+                self.clear(copy);
+                None
+            }
+            Err(error) => {
+                (self.options.log)(&format!("cannot remove {copy}: {error}"));
+                (error.kind() != io::ErrorKind::NotFound).then_some(Event::NotRemoved(copy))
             }
         }
-        None
     }
 
     fn hooks(&self) -> HookRunner<'_> {
@@ -452,106 +447,5 @@ impl Live<'_> {
             }
             Err(none) => Some(Event::Hook(source, hook, none.into())),
         }
-    }
-
-    /// Starts the submit command for a copy; an answer at once where it cannot be started.
-    fn submit_through(&mut self, argv: &[BString], source: JobId, ad: ClassAd) -> Option<Event> {
-        let note = submission::note(&self.path, source);
-        if note.exists() {
-            let reason = format!("by a former attempt; {}", look(&note));
-            return Some(Event::Unclear(source, reason));
-        }
-        if let Err(error) = OpenOptions::new().write(true).create_new(true).open(&note) {
-            return Some(Event::Submitted(source, Err(format!("'{}': {error}", note.display()))));
-        }
-        let proxy = match self.lend(source, &ad) {
-            Ok(proxy) => proxy,
-            Err(reason) => {
-                let removed = std::fs::remove_file(&note).err().map(|error| format!("; {error}"));
-                let reason = format!("{reason}{}", removed.unwrap_or_default());
-                return Some(Event::Unprepared(source, reason));
-            }
-        };
-        let spec = submission::child_spec(argv, &ad, self.options);
-        match self.reactor.spawn(spec) {
-            Ok(child) => {
-                // Until the outcome is known nobody else may take it for a job of a former run.
-                self.directory.withhold(source);
-                let deadline = self.options.hook_limit.map(|limit| clock::tick().plus(limit));
-                self.submissions.insert(child, Submission { source, ad, deadline, told: false, proxy });
-                None
-            }
-            Err(error) => {
-                self.take_back(proxy);
-                let removed = std::fs::remove_file(&note).err().map(|error| format!("; {error}"));
-                let reason = format!("the submit command: {error}{}", removed.unwrap_or_default());
-                Some(Event::Submitted(source, Err(reason)))
-            }
-        }
-    }
-
-    /// What came of a submit command: notes the copy, and takes the note of the attempt away once it is clear.
-    fn submission_ended(&mut self, submission: &Submission, exit: Exit, stdout: &[u8]) -> Event {
-        let (source, now) = (submission.source, self.options.world.now().epoch());
-        // Whoever took the job over has the proxy by now.
-        self.take_back(submission.proxy.clone());
-        let outcome = submission::outcome(exit, stdout, submission.told).and_then(|copy| {
-            self.copies_mut().adopt(copy, source, &submission.ad, now).map(|()| copy).map_err(|error| {
-                NotSubmitted::Unclear(format!("as {copy}, which cannot be written down: {error}"))
-            })
-        });
-        let note = submission::note(&self.path, source);
-        let submitted = match outcome {
-            Ok(copy) => Ok(copy),
-            Err(NotSubmitted::Failed(reason)) => Err(reason),
-            Err(NotSubmitted::Unclear(reason)) => {
-                return Event::Unclear(source, format!("{reason}; {}", look(&note)));
-            }
-        };
-        match std::fs::remove_file(&note) {
-            Ok(()) => self.directory.list_again(source),
-            Err(error) => (self.options.log)(&format!("cannot remove '{}': {error}", note.display())),
-        }
-        Event::Submitted(source, submitted)
-    }
-
-    /// Tells submit commands to end whose time is over, and kills those that do not.
-    fn end_late_submissions(&mut self, now: Tick) {
-        for (child, submission) in &mut self.submissions {
-            if submission.deadline.is_some_and(|deadline| deadline <= now) {
-                let signal = if submission.told { libc::SIGKILL } else { libc::SIGTERM };
-                submission.told = true;
-                submission.deadline = Some(now.plus(GRACE));
-                self.reactor.kill(*child, signal, os::Whom::Family);
-            }
-        }
-    }
-
-    /// Ends the submit commands under way, so that what they did is written down. No further job is begun.
-    fn stop(&mut self) -> Result<(), RunError> {
-        let log = self.options.log;
-        let now = clock::tick();
-        self.submissions.values_mut().for_each(|submission| submission.deadline = Some(now));
-        self.end_late_submissions(now);
-        let patience = now.plus(GRACE * 2);
-        while !self.submissions.is_empty() && clock::tick() < patience {
-            let deadline = self.submissions.values().filter_map(|submission| submission.deadline).min();
-            match self.reactor.next(deadline)? {
-                os::Event::Exited { child, exit, stdout, .. } => {
-                    let Some(submission) = self.submissions.remove(&child) else { continue };
-                    match self.submission_ended(&submission, exit, &stdout.bytes) {
-                        Event::Submitted(source, Ok(copy)) => log(&format!("submitted {source} as {copy}")),
-                        Event::Submitted(source, Err(reason)) => log(&format!("{source}: {reason}")),
-                        Event::Unclear(source, reason) => {
-                            log(&format!("{source} may have been submitted: {reason}"));
-                        }
-                        _ => {}
-                    }
-                }
-                os::Event::Timeout => self.end_late_submissions(clock::tick()),
-                _ => {}
-            }
-        }
-        Ok(())
     }
 }

@@ -21,4 +21,4 @@ mod tokens;
 pub use directory::Directory;
 pub use hooks::{Called, HookRunner, NoHook};
 pub use live::{Options, RunError, Until, run};
-pub use simulate::{Point, RoutePoint, Scenario, ScenarioError, simulate};
+pub use simulate::{Course, PlayError, Point, RoutePoint, RouteTotals, Totals, simulate};

@@ -1,65 +1,19 @@
-//! Jobs over time through the routes' limits, without files, hooks or waiting: the machine with a manual clock.
+//! Jobs over time through the routes' limits, without files, hooks or waiting: the machine with a manual clock. The scenario is
+//! one as slots have them (`htc-scenario(5)`).
 
 use std::collections::{BTreeMap, VecDeque};
 
-use bstr::{BString, ByteSlice};
-use serde::Deserialize;
+use bstr::BString;
+use serde::Serialize;
 
 use crate::classad::{ClassAd, Context};
 use crate::config::View;
-use crate::job::JobId;
+use crate::job::{JobId, JobStatus};
+use crate::router::choose::UmbrellaError;
 use crate::router::{Action, Event, HookResult, Queue, Router, Surroundings};
+use crate::runner::simulate::{Job, Scenario, Workload};
 use crate::time::Now;
 use crate::world::{Frozen, World};
-
-/// What happens in a simulation.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Scenario {
-    /// How long it lasts, in seconds.
-    pub duration: u64,
-    /// When it begins, in seconds since the epoch.
-    #[serde(default)]
-    pub start: i64,
-    /// How often the state is noted, in seconds; every poll if absent.
-    pub every: Option<u64>,
-    /// Groups of jobs.
-    pub jobs: Vec<Group>,
-}
-
-/// Jobs of one kind.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Group {
-    /// How many.
-    #[serde(default = "one")]
-    pub count: u32,
-    /// When the first one arrives, in seconds from the start.
-    #[serde(default)]
-    pub at: u64,
-    /// How long after it the next one comes, in seconds.
-    #[serde(default)]
-    pub every: f64,
-    /// Attributes in the long form; Owner, JobStatus and JobUniverse have values of their own.
-    #[serde(default)]
-    pub ad: String,
-    /// How long a copy waits at the destination, in seconds.
-    #[serde(default)]
-    pub wait: u64,
-    /// How long it runs, in seconds.
-    #[serde(default)]
-    pub run: u64,
-    /// How many of a hundred copies are removed there in place of ending.
-    #[serde(default)]
-    pub fail: u32,
-    /// What the others exit with.
-    #[serde(default)]
-    pub exit: i64,
-}
-
-fn one() -> u32 {
-    1
-}
 
 /// A route at a moment.
 #[derive(Clone, Debug, PartialEq)]
@@ -89,17 +43,54 @@ pub struct Point {
     pub routes: Vec<RoutePoint>,
 }
 
+/// What came of one route.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct RouteTotals {
+    /// Its name.
+    #[serde(serialize_with = "as_text")]
+    pub name: BString,
+    /// Jobs that it was given.
+    pub routed: u64,
+    /// Sources whose copies came to their end.
+    pub finished: u64,
+    /// Copies that were removed at the destination.
+    pub failed: u64,
+    /// The most jobs that it had at once.
+    pub most: i64,
+    /// The jobs that it had on average.
+    pub mean: f64,
+    /// Seconds in which it was throttled.
+    pub throttled: f64,
+}
+
+/// What came of a scenario.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Totals {
+    /// In seconds.
+    pub length: f64,
+    /// Sources that came.
+    pub came: u64,
+    /// Sources that have finished.
+    pub finished: u64,
+    /// Copies that were removed at the destination.
+    pub failed: u64,
+    /// Sources that wait at the end.
+    pub waiting: u64,
+    /// How long sources waited for a route, on average, in seconds.
+    pub mean_wait: f64,
+    /// The longest time that a source waited for a route, in seconds.
+    pub longest_wait: f64,
+    /// All routes, by name.
+    pub routes: Vec<RouteTotals>,
+}
+
+fn as_text<S: serde::Serializer>(name: &BString, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(name)
+}
+
 /// Why a scenario cannot be played.
 #[derive(Debug, thiserror::Error)]
-pub enum ScenarioError {
-    /// A line of an ad is no attribute.
-    #[error("jobs {group}: {reason}")]
-    Ad {
-        /// Number of the group, from 1.
-        group: usize,
-        /// What is wrong.
-        reason: String,
-    },
+pub enum PlayError {
     /// A number is larger than anybody would wait for.
     #[error("{what} is {value}, at most {most} can be played")]
     TooLarge {
@@ -110,33 +101,24 @@ pub enum ScenarioError {
         /// The limit.
         most: u64,
     },
-    /// The reference would abort.
+    /// No job can be looked for.
     #[error("25.14 would abort: {0}")]
-    Abort(String),
+    Umbrella(#[from] UmbrellaError),
 }
 
 /// The most jobs of a scenario, and the most looks at the queue.
 const MOST: u64 = 2_000_000;
 
-impl Scenario {
-    /// # Errors
-    /// What would take for ever, or all memory.
-    fn check(&self, period: u64) -> Result<(), ScenarioError> {
-        let within = |what, value: u64, most: u64| match value <= most {
-            true => Ok(()),
-            false => Err(ScenarioError::TooLarge { what, value, most }),
-        };
-        within("duration", self.duration, period.saturating_mul(MOST).min(1 << 40))?;
-        within("start", self.start.unsigned_abs(), 1 << 40)?;
-        within("the number of jobs", self.jobs.iter().map(|group| u64::from(group.count)).sum(), MOST)?;
-        for group in &self.jobs {
-            within("fail", u64::from(group.fail), 100)?;
-            within("at", group.at, 1 << 40)?;
-            within("wait", group.wait, 1 << 40)?;
-            within("run", group.run, 1 << 40)?;
-        }
-        Ok(())
-    }
+/// # Errors
+/// What would take for ever, or all memory.
+fn check(scenario: &Scenario, period: u64) -> Result<(), PlayError> {
+    let within = |what, value: u64, most: u64| match value <= most {
+        true => Ok(()),
+        false => Err(PlayError::TooLarge { what, value, most }),
+    };
+    within("length", scenario.length.0 as u64, period.saturating_mul(MOST))?;
+    let count = |group: &crate::runner::simulate::scenario::Group| u64::from(group.count.unwrap_or(1));
+    within("the number of jobs", scenario.groups.iter().map(count).sum(), MOST)
 }
 
 struct Memory {
@@ -185,162 +167,305 @@ enum Fate {
     Fails,
 }
 
-/// Plays a scenario; each noted state is handed to `note`, each line of the log to `log`.
+/// What is played.
+pub struct Course<'a> {
+    /// The scenario.
+    pub scenario: &'a Scenario,
+    /// Its jobs, whole.
+    pub jobs: Workload,
+    /// When it begins, in seconds since the epoch.
+    pub start: i64,
+    /// The router's configuration.
+    pub view: &'a View<'a>,
+    /// Everything outside.
+    pub world: &'a dyn World,
+}
+
+/// Plays it; each noted state is handed to `note`, each line of the log to `log`.
 ///
 /// # Errors
-/// A bad ad in the scenario, or the reference would abort.
+/// It would take too long, or the reference would abort.
 pub fn simulate(
-    scenario: &Scenario,
-    mut router: Router,
-    view: &View<'_>,
-    world: &dyn World,
+    course: Course<'_>,
+    router: Router,
     note: &mut dyn FnMut(&Point),
     log: &mut dyn FnMut(u64, &str),
-) -> Result<(), ScenarioError> {
+) -> Result<Totals, PlayError> {
     let period = router.knobs().polling_period.as_secs().max(1);
-    scenario.check(period)?;
-    let arrivals = arrivals(scenario)?;
-    let mut arrivals = VecDeque::from(arrivals);
-    let mut queue = Memory { jobs: BTreeMap::new(), entered: 0, next: 1 };
-    let mut fates: BTreeMap<(u64, JobId), Fate> = BTreeMap::new();
-    let mut groups: BTreeMap<JobId, usize> = BTreeMap::new();
-    let mut tries: Vec<u64> = vec![0; scenario.jobs.len()];
-    let (mut finished, mut failed) = (0, 0);
-    let every = scenario.every.unwrap_or(period).max(1);
+    check(course.scenario, period)?;
+    let groups = course.scenario.groups.len();
+    let mut game = Game {
+        course,
+        router,
+        queue: Memory { jobs: BTreeMap::new(), entered: 0, next: 1 },
+        fates: BTreeMap::new(),
+        known: BTreeMap::new(),
+        tries: vec![0; groups],
+        totals: Totals::default(),
+        routed: 0,
+        time: 0,
+    };
+    let length = game.course.scenario.length.0 as u64;
+    let every = game.course.scenario.every.map_or(period, |every| every.0 as u64).max(1);
     let mut next_note = 0;
-    let mut time = 0;
-    while time <= scenario.duration {
-        let now = Now::at_epoch(scenario.start + time as i64);
-        while arrivals.front().is_some_and(|(at, ..)| *at <= time) {
-            if let Some((_, group, ad)) = arrivals.pop_front() {
-                let id = queue.add(ad, now.epoch());
-                groups.insert(id, group);
-            }
+    while game.time <= length {
+        game.arrive();
+        game.destinations();
+        game.poll(log)?;
+        let point = game.point();
+        game.count(&point, period.min(length - game.time));
+        if game.time >= next_note {
+            note(&point);
+            next_note += every;
         }
-        while let Some(entry) = fates.first_entry() {
+        game.time += period;
+    }
+    Ok(game.end(length))
+}
+
+/// What is known of a source or a copy.
+#[derive(Clone)]
+struct Known {
+    job: Job,
+    group: usize,
+    /// When it came, in seconds since the start.
+    came: u64,
+    route: BString,
+}
+
+struct Game<'a> {
+    course: Course<'a>,
+    router: Router,
+    queue: Memory,
+    fates: BTreeMap<(u64, JobId), Fate>,
+    known: BTreeMap<JobId, Known>,
+    /// Copies that have begun, by group.
+    tries: Vec<u64>,
+    totals: Totals,
+    routed: u64,
+    /// Seconds since the start.
+    time: u64,
+}
+
+impl Game<'_> {
+    fn now(&self) -> Now {
+        Now::at_epoch(self.course.start.saturating_add_unsigned(self.time))
+    }
+
+    fn arrive(&mut self) {
+        let now = self.now().epoch();
+        while self.course.jobs.next_at().is_some_and(|at| at <= self.time.saturating_mul(1_000_000)) {
+            let Some(job) = self.course.jobs.next_job(self.course.world) else { break };
+            let mut ad = self.course.jobs.ad(&job);
+            if !ad.contains("Owner") {
+                ad.set("Owner", "user");
+            }
+            // Whatever became of it where it was taken from.
+            ad.set("JobStatus", JobStatus::IDLE);
+            let id = self.queue.add(ad, now);
+            let group = self.course.jobs.kind(job.kind).group as usize;
+            self.totals.came += 1;
+            self.known.insert(id, Known { job, group, came: self.time, route: BString::default() });
+        }
+    }
+
+    /// Copies begin, end and fail.
+    fn destinations(&mut self) {
+        let now = self.now().epoch();
+        while let Some(entry) = self.fates.first_entry() {
             let (at, id) = *entry.key();
-            if at > time {
+            if at > self.time {
                 break;
             }
-            match entry.remove() {
+            let fate = entry.remove();
+            let Some(known) = self.known.get(&id).cloned() else { continue };
+            match fate {
                 Fate::Starts => {
-                    queue.set_status(id, 2, now.epoch());
-                    let group = groups.get(&id).map(|&group| (group, &scenario.jobs[group]));
-                    if let Some((number, group)) = group {
-                        let failing = u64::from(group.fail);
-                        tries[number] += 1;
-                        // Spread evenly, so that a scenario needs no chance.
-                        let fails = (tries[number] * failing) / 100 > ((tries[number] - 1) * failing) / 100;
-                        let fate = if fails { Fate::Fails } else { Fate::Ends };
-                        fates.insert((time + group.run, id), fate);
-                    }
+                    self.queue.set_status(id, JobStatus::RUNNING, now);
+                    let failing = u64::from(self.course.scenario.groups[known.group].fail);
+                    let tries = &mut self.tries[known.group];
+                    *tries += 1;
+                    // Spread evenly, so that a scenario needs no chance.
+                    let fails = (*tries * failing) / 100 > ((*tries - 1) * failing) / 100;
+                    let fate = if fails { Fate::Fails } else { Fate::Ends };
+                    self.fates.insert((self.time + known.job.runs / 1_000_000, id), fate);
                 }
                 Fate::Ends => {
-                    queue.set_status(id, 4, now.epoch());
-                    let exit = groups.get(&id).map_or(0, |&group| scenario.jobs[group].exit);
-                    if let Some((_, ad)) = queue.jobs.get_mut(&id) {
-                        ad.set("ExitCode", exit);
+                    self.queue.set_status(id, JobStatus::COMPLETED, now);
+                    if let Some((_, ad)) = self.queue.jobs.get_mut(&id) {
+                        ad.set("ExitCode", i64::from(known.job.exit));
                         ad.set("ExitBySignal", false);
-                        ad.set("JobFinishedHookDone", now.epoch());
+                        ad.set("JobFinishedHookDone", now);
                     }
                 }
                 Fate::Fails => {
-                    failed += 1;
-                    queue.jobs.remove(&id);
+                    self.totals.failed += 1;
+                    self.of_route(&known.route).failed += 1;
+                    self.forget(id);
                 }
             }
         }
+    }
+
+    fn forget(&mut self, id: JobId) {
+        self.queue.jobs.remove(&id);
+        self.known.remove(&id);
+    }
+
+    fn of_route(&mut self, name: &BString) -> &mut RouteTotals {
+        let routes = &mut self.totals.routes;
+        let at = routes.binary_search_by(|route| route.name.cmp(name)).unwrap_or_else(|at| {
+            routes.insert(at, RouteTotals { name: name.clone(), ..RouteTotals::default() });
+            at
+        });
+        &mut routes[at]
+    }
+
+    /// The router looks, and what it asks for is done.
+    fn poll(&mut self, log: &mut dyn FnMut(u64, &str)) -> Result<(), PlayError> {
+        let now = self.now();
         let mut events = VecDeque::from([Event::Poll]);
         while let Some(event) = events.pop_front() {
-            let frozen = Frozen { world, now };
+            let frozen = Frozen { world: self.course.world, now };
             let around = Surroundings {
-                queue: &queue,
-                copies: &queue,
-                config: Some(view),
-                knobs: view,
+                queue: &self.queue,
+                copies: &self.queue,
+                config: Some(self.course.view),
+                knobs: self.course.view,
                 world: &frozen,
             };
-            for action in router.step(now, event, &around) {
-                let context_status = |ad: &ClassAd| Context::new(world).my(ad).int("JobStatus");
+            for action in self.router.step(now, event, &around) {
                 match action {
-                    Action::Log(text) => log(time, &text),
-                    Action::Abort(text) => return Err(ScenarioError::Abort(text)),
-                    Action::Claim(id) => {
-                        if let Some((_, ad)) = queue.jobs.get_mut(&id) {
-                            ad.set("Managed", "External");
-                            ad.set("ManagedManager", router.knobs().name.clone());
-                        }
-                        events.push_back(Event::Claimed(id, Ok(())));
+                    Action::Log(text) => log(self.time, &text),
+                    Action::Quirk(source, quirk) => {
+                        let text = format!("{source}: in HTCondor 25.14 {} ({})", quirk.line(), quirk.id());
+                        log(self.time, &text);
                     }
-                    Action::Hook { source, hook, .. } => {
-                        events.push_back(Event::Hook(source, hook, HookResult::NotConfigured));
-                    }
-                    Action::Submit(id, ad) => {
-                        let copy = queue.add(*ad, now.epoch());
-                        if let Some(&group) = groups.get(&id) {
-                            groups.insert(copy, group);
-                            fates.insert((time + scenario.jobs[group].wait, copy), Fate::Starts);
-                        }
-                        events.push_back(Event::Submitted(id, Ok(copy)));
-                    }
-                    Action::Edit(id, changes) => {
-                        change(&mut queue, id, &changes, world);
-                        events.push_back(Event::Edited(id, Ok(())));
-                    }
-                    Action::Update(id, changes) => change(&mut queue, id, &changes, world),
-                    Action::UpdateCopy(source, copy, changes) => {
-                        change(&mut queue, copy, &changes, world);
-                        events.push_back(Event::CopyUpdated(source, Ok(())));
-                    }
-                    Action::Finalize(source, copy) => {
-                        queue.jobs.remove(&copy);
-                        events.push_back(Event::Finalized(source, Ok(())));
-                    }
-                    Action::Remove(copy, _) => {
-                        queue.jobs.remove(&copy);
-                    }
-                    Action::Yield(id, done) => {
-                        let mut gone = false;
-                        if let Some((_, ad)) = queue.jobs.get_mut(&id) {
-                            ad.set("Managed", if done { "ScheddDone" } else { "Schedd" });
-                            ad.set("ManagedManager", "");
-                            match context_status(ad) {
-                                Some(4) => gone = true,
-                                Some(1 | 5) => {}
-                                _ => ad.set("JobStatus", 1),
-                            }
-                        }
-                        if gone {
-                            finished += 1;
-                            queue.jobs.remove(&id);
-                        }
-                        events.push_back(Event::Yielded(id, Ok(())));
-                    }
-                    Action::UserLog(..) | Action::LeaveProxy(..) => {}
+                    Action::Stop(error) => return Err(error.into()),
+                    other => events.extend(self.carry_out(other)),
                 }
             }
         }
-        if time >= next_note {
-            let waiting = queue.jobs.values().filter(|(_, ad)| !is_managed(ad, world)).count();
-            let mut routes: Vec<RoutePoint> = router
-                .routes()
-                .map(|(route, state)| {
-                    let mine = router.jobs().filter(|job| job.route == route.name);
-                    let (mut jobs, mut running) = (0, 0);
-                    mine.for_each(|job| {
-                        jobs += 1;
-                        running += i64::from(job.running);
-                    });
-                    RoutePoint { name: route.name.clone(), jobs, running, throttle: state.throttle }
-                })
-                .collect();
-            routes.sort_by(|a, b| a.name.cmp(&b.name));
-            note(&Point { time, waiting, finished, failed, routes });
-            next_note += every;
-        }
-        time += period;
+        Ok(())
     }
-    Ok(())
+
+    fn carry_out(&mut self, action: Action) -> Option<Event> {
+        let now = self.now().epoch();
+        let world = self.course.world;
+        match action {
+            Action::Claim(id) => {
+                if let Some((_, ad)) = self.queue.jobs.get_mut(&id) {
+                    ad.set("Managed", "External");
+                    ad.set("ManagedManager", self.router.knobs().name.clone());
+                }
+                Some(Event::Claimed(id, Ok(())))
+            }
+            Action::Hook { source, hook, .. } => Some(Event::Hook(source, hook, HookResult::NotConfigured)),
+            Action::Submit(id, ad) => {
+                let route = Context::new(world).my(&ad).string("RouteName").unwrap_or_default();
+                let copy = self.queue.add(*ad, now);
+                self.submitted(id, copy, route);
+                Some(Event::Submitted(id, Ok(copy)))
+            }
+            Action::Edit(id, changes) => {
+                change(&mut self.queue, id, &changes, world);
+                Some(Event::Edited(id, Ok(())))
+            }
+            Action::Update(id, changes) => {
+                change(&mut self.queue, id, &changes, world);
+                None
+            }
+            Action::UpdateCopy(source, copy, changes) => {
+                change(&mut self.queue, copy, &changes, world);
+                Some(Event::CopyUpdated(source, Ok(())))
+            }
+            Action::Finalize(source, copy) => {
+                self.forget(copy);
+                Some(Event::Finalized(source, Ok(())))
+            }
+            Action::Remove(copy, _) => {
+                self.forget(copy);
+                None
+            }
+            Action::Yield(id, done) => {
+                self.given_back(id, done);
+                Some(Event::Yielded(id, Ok(())))
+            }
+            Action::UserLog(..) | Action::Log(_) | Action::Quirk(..) | Action::Stop(_) => None,
+        }
+    }
+
+    fn submitted(&mut self, source: JobId, copy: JobId, route: BString) {
+        let Some(known) = self.known.get_mut(&source) else { return };
+        if known.route.is_empty() {
+            let waited = (self.time - known.came) as f64;
+            self.totals.mean_wait += waited;
+            self.totals.longest_wait = self.totals.longest_wait.max(waited);
+            self.routed += 1;
+        }
+        known.route.clone_from(&route);
+        let known = known.clone();
+        let waits = self.course.scenario.groups[known.group].wait.0 as u64;
+        self.fates.insert((self.time + waits, copy), Fate::Starts);
+        self.known.insert(copy, known);
+        self.of_route(&route).routed += 1;
+    }
+
+    /// The router gives a source back.
+    fn given_back(&mut self, id: JobId, done: bool) {
+        let world = self.course.world;
+        let Some((_, ad)) = self.queue.jobs.get_mut(&id) else { return };
+        ad.set("Managed", if done { "ScheddDone" } else { "Schedd" });
+        ad.set("ManagedManager", "");
+        match Context::new(world).my(ad).int("JobStatus") {
+            Some(JobStatus::COMPLETED) => {
+                self.totals.finished += 1;
+                let route = self.known.get(&id).map(|known| known.route.clone()).unwrap_or_default();
+                self.of_route(&route).finished += 1;
+                self.forget(id);
+            }
+            Some(JobStatus::IDLE | JobStatus::HELD) => {}
+            _ => ad.set("JobStatus", JobStatus::IDLE),
+        }
+    }
+
+    /// How things stand.
+    fn point(&self) -> Point {
+        let world = self.course.world;
+        let waiting = self.queue.jobs.values().filter(|(_, ad)| !is_managed(ad, world)).count();
+        let of = |route: &crate::router::Route, throttle: f64| {
+            let (mut jobs, mut running) = (0, 0);
+            for job in self.router.jobs().filter(|job| job.route == route.name && !job.is_retired()) {
+                jobs += 1;
+                running += i64::from(job.is_running());
+            }
+            RoutePoint { name: route.name.clone(), jobs, running, throttle }
+        };
+        let mut routes: Vec<RoutePoint> =
+            self.router.routes().map(|(route, state)| of(route, state.throttle)).collect();
+        routes.sort_by(|a, b| a.name.cmp(&b.name));
+        let Totals { finished, failed, .. } = self.totals;
+        Point { time: self.time, waiting, finished: finished as usize, failed: failed as usize, routes }
+    }
+
+    /// A state that lasts so many seconds.
+    fn count(&mut self, point: &Point, lasts: u64) {
+        for route in &point.routes {
+            let totals = self.of_route(&route.name);
+            totals.most = totals.most.max(route.jobs);
+            totals.mean += route.jobs as f64 * lasts as f64;
+            totals.throttled += if route.throttle > 0.0 { lasts as f64 } else { 0.0 };
+        }
+        self.totals.waiting = point.waiting as u64;
+    }
+
+    fn end(self, length: u64) -> Totals {
+        let mut totals = self.totals;
+        totals.length = length as f64;
+        totals.mean_wait /= self.routed.max(1) as f64;
+        totals.routes.iter_mut().for_each(|route| route.mean /= length.max(1) as f64);
+        totals
+    }
 }
 
 /// Whether an ad is a managed source or a copy.
@@ -356,7 +481,10 @@ fn change(
     world: &dyn World,
 ) {
     let Some((_, ad)) = queue.jobs.get_mut(&id) else { return };
-    let ended = matches!(Context::new(world).my(ad).int("JobStatus"), Some(3 | 4));
+    let ended = matches!(
+        Context::new(world).my(ad).int("JobStatus"),
+        Some(JobStatus::REMOVED | JobStatus::COMPLETED)
+    );
     for (name, expr) in changes {
         match expr {
             _ if ended && name.eq_ignore_ascii_case(b"JobStatus") => {}
@@ -366,25 +494,4 @@ fn change(
             }
         }
     }
-}
-
-/// All jobs with the second in which they come and the number of their group.
-fn arrivals(scenario: &Scenario) -> Result<Vec<(u64, usize, ClassAd)>, ScenarioError> {
-    let mut all = Vec::new();
-    for (number, group) in scenario.jobs.iter().enumerate() {
-        let mut ad = ClassAd::new();
-        ad.set("Owner", "user");
-        ad.set("JobStatus", 1);
-        ad.set("JobUniverse", 5);
-        for line in group.ad.as_bytes().lines().filter(|line| !line.trim().is_empty()) {
-            ad.insert_line(line)
-                .map_err(|error| ScenarioError::Ad { group: number + 1, reason: error.to_string() })?;
-        }
-        for at in 0..group.count {
-            let time = group.at as f64 + group.every.max(0.0) * f64::from(at);
-            all.push((time as u64, number, ad.clone()));
-        }
-    }
-    all.sort_by_key(|(time, ..)| *time);
-    Ok(all)
 }

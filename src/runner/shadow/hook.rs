@@ -55,6 +55,9 @@ pub fn find(ad: &ClassAd, knobs: &dyn Knobs, world: &dyn World, quirks: Quirks) 
     Found { hook: Some(Hook { path, arguments }), limit, complaint: None }
 }
 
+/// How long a hook that was killed is waited for: it may still be in the kernel.
+const KILL_WAIT: Duration = Duration::from_secs(5);
+
 /// What a call needs beside the hook.
 pub(super) struct Calling<'a> {
     pub(super) environment: &'a HookEnvironment,
@@ -95,23 +98,29 @@ pub(super) fn call(
         Ok(child) => child,
         Err(error) => return Ok(Err(error.to_string())),
     };
-    let until = calling.limit.map(|limit| clock::tick().plus(limit));
+    let mut until = calling.limit.map(|limit| clock::tick().plus(limit));
+    let mut given_up: Option<&str> = None;
     loop {
-        match reactor.next(until)? {
+        let reason = match reactor.next(until)? {
             os::Event::Exited { child: ended, exit, stdout, stderr, .. } if ended == child => {
                 let complaint = stderr.bytes.trim().as_bstr().to_string();
-                return Ok(Ok(Answer { exit, stdout: stdout.bytes, complaint }));
+                return Ok(match given_up {
+                    None => Ok(Answer { exit, stdout: stdout.bytes, complaint }),
+                    Some(reason) if complaint.is_empty() => Err(reason.to_owned()),
+                    Some(reason) => Err(format!("{reason}; it said: {complaint}")),
+                });
             }
-            os::Event::Timeout => {
-                reactor.kill(child, libc::SIGKILL, Whom::Family);
-                return Ok(Err("it ran longer than its time-out".to_owned()));
-            }
-            os::Event::Signal(libc::SIGTERM | libc::SIGINT | libc::SIGQUIT) => {
-                reactor.kill(child, libc::SIGKILL, Whom::Family);
-                return Ok(Err("its end was asked for".to_owned()));
-            }
-            _ => {}
+            os::Event::Timeout => "it ran longer than its time-out",
+            os::Event::Signal(libc::SIGTERM | libc::SIGINT | libc::SIGQUIT) => "its end was asked for",
+            _ => continue,
+        };
+        if let Some(reason) = given_up {
+            // It cannot even be killed, or somebody is in a hurry.
+            return Ok(Err(reason.to_owned()));
         }
+        reactor.kill(child, libc::SIGKILL, Whom::Family);
+        given_up = Some(reason);
+        until = Some(clock::tick().plus(KILL_WAIT));
     }
 }
 

@@ -3,9 +3,9 @@
 use bstr::BString;
 
 use crate::os::clock;
-use crate::runner::starter::{Companion, Seen, UserLog};
-use crate::shadow::{Action, Ask, Event, Shadow};
-use crate::starter::{LogEvent, Request, hold_code};
+use crate::runner::starter::{Companion, Seen, UserLog, Wish};
+use crate::shadow::{Action, Ask, Event, Order, Shadow};
+use crate::starter::{LogEvent, Request, Vacate, hold_code};
 use crate::time::{Now, Tick};
 use crate::user_log::Body;
 use crate::world::World;
@@ -52,15 +52,46 @@ impl Onlooker<'_> {
 
     fn write(&mut self, now: Now, body: Body) {
         if let Some(log) = &mut self.log
-            && let Err(error) = log.write_body(now, body, self.world)
+            && let Err(error) = log.write_of_queue(now, body, self.shadow.ad(), self.world)
         {
             let path = log.path().display().to_string();
             self.told.push(format!("cannot write to the job's log '{path}': {error}"));
         }
+        self.told.extend(self.log.as_mut().and_then(UserLog::complaint));
+    }
+}
+
+impl Onlooker<'_> {
+    /// What a wish is to the queue.
+    fn order(wish: Wish) -> Option<Order> {
+        Some(match wish {
+            Wish::Hold(Vacate { reason, code, subcode }) => Order::Hold { reason, code, subcode },
+            Wish::Remove(reason) => Order::Remove(reason),
+            Wish::Release(reason) => Order::Release(reason),
+            Wish::Vacate(None, _) => Order::vacate(),
+            Wish::Vacate(Some(Vacate { reason, code, subcode }), _) => match (1..1000).contains(&code) {
+                true => Order::Hold { reason, code, subcode },
+                false => Order::Vacate { reason, code },
+            },
+            Wish::Starter(_) | Wish::Status => return None,
+        })
     }
 }
 
 impl Companion for Onlooker<'_> {
+    fn ordered(&mut self, now: Now, wish: Wish) -> Result<Vec<Request>, String> {
+        let at_once = matches!(wish, Wish::Vacate(_, true));
+        let Some(order) = Self::order(wish) else { return Err("no job runs just now".to_owned()) };
+        if let Some(why) = self.shadow.refuses(&order) {
+            return Err(why.to_owned());
+        }
+        let mut requests = self.tell(now, Event::Ordered(order));
+        if at_once {
+            requests.push(Request::Fast(None));
+        }
+        Ok(requests)
+    }
+
     fn saw(&mut self, now: Now, seen: Seen<'_>) -> Vec<Request> {
         let event = match seen {
             Seen::Transfer(way) => Event::Transfer(way),

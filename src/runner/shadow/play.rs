@@ -14,9 +14,10 @@ use crate::job::attr;
 use crate::os::{self, Reactor, clock};
 use crate::process::{Exit, Identity};
 use crate::quirks::Quirks;
+use crate::runner::control::Control;
 use crate::runner::events::EventStream;
 use crate::runner::hook_environment::HookEnvironment;
-use crate::runner::starter::{self, Finished, Plan, UserLog};
+use crate::runner::starter::{self, Beside, Companion as _, Finished, Plan, Reply, UserLog, Wish, wish_of};
 use crate::shadow::{Action, Event, Hook, Setup, Shadow};
 use crate::starter::{Standing, ending};
 use crate::time::Now;
@@ -39,6 +40,8 @@ pub struct Play<'w> {
     pub vacate: Duration,
     /// What is added to the wall clock, in microseconds.
     pub skew_us: i64,
+    /// A socket by which the job is held, removed, released.
+    pub control: Option<Control>,
 }
 
 /// What came of a job.
@@ -68,7 +71,7 @@ pub fn run<'w>(
     stream: &mut EventStream,
     say: &mut dyn FnMut(&str),
 ) -> io::Result<Outcome> {
-    let Play { setup, machine, mut log, owner, environment, hook_limit, vacate, skew_us } = play;
+    let Play { setup, machine, mut log, owner, environment, hook_limit, vacate, skew_us, control } = play;
     let (world, quirks) = (setup.world, setup.quirks);
     let mut told = Vec::new();
     if let Some(opened) = &mut log
@@ -98,6 +101,7 @@ pub fn run<'w>(
         hook_limit,
         quirks,
         skew_us,
+        control,
         last: None,
         exit: None,
     };
@@ -116,7 +120,7 @@ pub fn run<'w>(
             Some(Action::Run(ad)) => playing.starter(*ad, planner, reactor, stream)?,
             // Everything else is done at once.
             Some(_) => {}
-            None if playing.onlooker.wake_at.is_none() => {
+            None if playing.onlooker.wake_at.is_none() && playing.control.is_none() => {
                 let ad = playing.onlooker.shadow.ad().clone();
                 return Ok(Outcome { ad, last: playing.last, exit: playing.exit, told: Vec::new() });
             }
@@ -133,6 +137,7 @@ struct Playing<'w> {
     hook_limit: Option<Duration>,
     quirks: Quirks,
     skew_us: i64,
+    control: Option<Control>,
     last: Option<Finished>,
     exit: Option<Exit>,
 }
@@ -150,7 +155,7 @@ impl<'w> Playing<'w> {
     }
 
     fn call(&mut self, hook: &Hook, reactor: &mut Reactor) -> io::Result<()> {
-        let ad = self.onlooker.shadow.ad().clone();
+        let ad = self.onlooker.shadow.given();
         let iwd = Context::new(self.onlooker.world).my(&ad).string(attr::IWD);
         let directory = iwd.map(|iwd| iwd.to_path_lossy().into_owned()).filter(|iwd| iwd.is_dir());
         let calling = Calling {
@@ -198,8 +203,8 @@ impl<'w> Playing<'w> {
         self.onlooker.failed = false;
         self.onlooker.fast_at = None;
         let world = self.onlooker.world;
-        let finished =
-            starter::run_with(plan.machine, plan.job, world, (reactor, stream), Some(&mut self.onlooker))?;
+        let beside = Beside { companion: Some(&mut self.onlooker), control: self.control.as_mut() };
+        let finished = starter::run_with(plan.machine, plan.job, world, (reactor, stream), beside)?;
         // Attributes that tell how it ended come with the job's last word.
         if let Some(outcome) = &finished.outcome {
             let mut outcome = ended_attributes(&crate::classad::format::long::parse(outcome).0);
@@ -222,14 +227,42 @@ impl<'w> Playing<'w> {
         Ok(())
     }
 
+    /// Somebody asks something while no starter runs.
+    fn ordered(&mut self, token: os::Token, reactor: &mut Reactor) {
+        let Some(said) = self.control.as_mut().and_then(|control| control.readable(token, reactor)) else {
+            return;
+        };
+        let client = said.client;
+        let now = self.now();
+        let reply = match wish_of(said) {
+            Ok(Wish::Status) => {
+                let ad = self.onlooker.shadow.ad();
+                let number = |name| Context::new(self.onlooker.world).my(ad).int(name).unwrap_or(0);
+                let id = format!("{}.{}", number(attr::CLUSTER_ID), number(attr::PROC_ID));
+                Reply::status(&id, self.onlooker.shadow.state())
+            }
+            // There is no starter that anything could be asked of.
+            Ok(wish) => Reply::of(self.onlooker.ordered(now, wish).map(drop)),
+            Err(error) => Reply::of(Err(error)),
+        };
+        if let Some(control) = &mut self.control {
+            control.answer(client, &reply, reactor);
+        }
+    }
+
     /// Waits for the time that the machine asked for, or for a person who wants no more.
     fn wait(&mut self, reactor: &mut Reactor) -> io::Result<()> {
-        match reactor.next(self.onlooker.wake_at)? {
+        let look = self.control.as_ref().and_then(Control::next_look);
+        match reactor.next([self.onlooker.wake_at, look].into_iter().flatten().min())? {
+            os::Event::Readable(token) => self.ordered(token, reactor),
             os::Event::Signal(libc::SIGTERM | libc::SIGINT | libc::SIGQUIT) => {
                 let ad = self.onlooker.shadow.ad().clone();
                 self.onlooker.open.push(Action::Finish(Box::new(ad)));
             }
             _ => {
+                if let Some(control) = &mut self.control {
+                    control.look(clock::tick(), reactor);
+                }
                 if self.onlooker.wake_at.is_some_and(|at| at <= clock::tick()) {
                     self.onlooker.wake_at = None;
                     self.tell(Event::Timeout);

@@ -2,8 +2,10 @@
 
 use std::collections::VecDeque;
 
-use super::engine::{Due, Fate, Simulation};
-use super::host::Running;
+use super::engine::{Due, Simulation};
+use super::fate::{Cause, Happened};
+use super::host::{Leaving, Running};
+use super::queue::Refused;
 use super::scenario::HookName;
 use super::summary::Lost;
 use super::timeline::Mark;
@@ -31,17 +33,6 @@ impl Simulation<'_> {
         }
     }
 
-    fn remember(&mut self, (number, job): (u32, &str), what: impl FnOnce(&Self) -> String) {
-        if self.fates.is_none() {
-            return;
-        }
-        let what = what(self);
-        let at = self.since() as f64 / 1e6;
-        if let Some(fates) = &mut self.fates {
-            fates.push(Fate { at, number, job: job.to_owned(), what });
-        }
-    }
-
     fn mark(&mut self, host: usize, key: SlotKey, mark: Mark) {
         let at = self.since();
         let row = self.hosts[host].slots.get(&key).map(|slot| slot.row);
@@ -60,6 +51,10 @@ pub(super) fn carry_out(
 ) {
     match action {
         Action::Tell(notice) => noticed(this, host, notice),
+        // Nobody has changed the configuration meanwhile.
+        Action::Accept { .. } | Action::GiveUp(_) | Action::Reconfigure => {}
+        // Made up machines never sleep.
+        Action::Sleep { .. } => waiting.push_back(Event::Woke { failure: None }),
         Action::RunHook(call) => run_hook(this, host, call, waiting),
         Action::KillHook(run) => drop(this.hosts[host].fetches.remove(&run)),
         // What they would print is not known; they take no time.
@@ -74,7 +69,7 @@ pub(super) fn carry_out(
         Action::SignalStarter { starter, signal, reason } => {
             signalled(this, host, (starter, signal), reason);
         }
-        Action::Finished { reason } => {
+        Action::Finished { reason, .. } => {
             let it = &mut this.hosts[host];
             it.finished = true;
             let suffix = it.suffix.clone();
@@ -136,19 +131,47 @@ fn changed(this: &mut Simulation<'_>, host: usize, key: SlotKey, pair: (State, A
         (State::Claimed, Activity::Retiring) | (State::Preempting, _) if leaves => {
             let tells = !matches!(reason, "retirement is over" | "no job to wait for" | "in retirement");
             if slot.leaving.is_none() || tells {
-                slot.leaving = Some(reason.to_owned());
+                slot.leaving = Some(Leaving { reason: reason.to_owned(), turn: this.turn.get() });
             }
         }
         (State::Claimed, Activity::Busy) => slot.leaving = None,
         _ => {}
     }
     let row = slot.row;
+    if before.1 == Activity::Suspended || pair.1 == Activity::Suspended {
+        note_suspension(this, host, key, (pair.1, reason));
+    }
+    let Some(slot) = this.hosts[host].slots.get(&key) else { return };
     let type_name = slot.type_name.clone();
     this.counting.stay(&type_name, before, stayed);
     *this.counting.transitions.entry((before, pair)).or_default() += 1;
     if let Some(timeline) = &mut this.timeline {
         timeline.stay(row, before, since - stayed, since);
     }
+}
+
+/// A job stands still from now on, or goes on.
+fn note_suspension(
+    this: &mut Simulation<'_>,
+    host: usize,
+    key: SlotKey,
+    (activity, reason): (Activity, &str),
+) {
+    if this.memory.is_none() {
+        return;
+    }
+    let word = match activity {
+        Activity::Suspended => "was suspended on",
+        Activity::Busy | Activity::Retiring => "went on on",
+        _ => return,
+    };
+    let job = this.hosts[host].starters.values().find(|running| running.slot == key);
+    let Some(job) = job.map(|running| running.job.clone()) else { return };
+    this.note(&job, |this| {
+        let place = this.place(host, key);
+        let cause = Some(Cause::Change { turn: this.turn.get(), reason: reason.to_owned() });
+        Happened { what: format!("{word} {}: {reason}", place.slot), slot: Some(place), cause }
+    });
 }
 
 /// A dynamic slot is gone.
@@ -239,11 +262,24 @@ pub(super) fn fetch_answers(this: &mut Simulation<'_>, host: usize, call: &HookC
             let at = jobs.as_ref().and_then(|jobs| jobs.iter().rposition(|(it, _)| *it == id));
             let job = jobs.zip(at).and_then(|(jobs, at)| jobs.remove(at));
             if let Some((_, job)) = &job {
-                let slot = this.hosts[host].slot_name(call.slot);
-                this.remember((job.number, &id), |_| format!("was refused by {slot}: {reason}"));
+                this.note(job, |this| {
+                    let it = &this.hosts[host];
+                    let place = this.place(host, call.slot);
+                    let offer = it.machine.consider(call.slot, &this.workload.ad(job));
+                    let cause = offer.filter(|offer| !offer.accepted).map(|it| Cause::Refused(it.details));
+                    Happened {
+                        what: format!("was refused by {}: {reason}", place.slot),
+                        slot: Some(place),
+                        cause,
+                    }
+                });
             }
-            if let (Some((_, job)), Some(slot)) = (job, this.hosts[host].slots.get_mut(&call.slot)) {
-                let dropped = this.queue.refuse((place, job), &mut slot.refused, now);
+            if let Some((_, job)) = job {
+                // A dynamic slot may have gone with its answer; the job has not.
+                let mut nobody = Refused::default();
+                let slot = this.hosts[host].slots.get_mut(&call.slot);
+                let refused = slot.map_or(&mut nobody, |slot| &mut slot.refused);
+                let dropped = this.queue.refuse((place, job), refused, now);
                 this.dropped(dropped);
             }
         }
@@ -300,7 +336,10 @@ fn spawn(this: &mut Simulation<'_>, host: usize, call: StarterCall) -> Event {
             part.waits.add(waited);
         }
     });
-    this.remember((job.number, &name), |this| format!("began on {}", this.hosts[host].slot_name(call.slot)));
+    this.note(&job, |this| {
+        let place = this.place(host, call.slot);
+        Happened { what: format!("began on {}", place.slot), slot: Some(place), cause: None }
+    });
     let cpus = this.hosts[host].machine.cpus(call.slot).unwrap_or(1.0);
     let running = Running {
         slot: call.slot,
@@ -407,9 +446,7 @@ pub(super) fn job_ends(this: &mut Simulation<'_>, host: usize, running: Running)
         lose(this, "suspended".to_owned(), stopped);
     }
     if is_done {
-        this.remember((running.job.number, &running.name), |_| {
-            format!("ended with status {}", running.job.exit)
-        });
+        this.note(&running.job, |_| Happened::simply(format!("ended with status {}", running.job.exit)));
         let failed = running.job.exit != 0;
         this.counting.each(&kind.owner, kind.group, |part| {
             part.jobs.completed += 1;
@@ -424,11 +461,17 @@ pub(super) fn job_ends(this: &mut Simulation<'_>, host: usize, running: Running)
         Some(slot) => (slot.leaving.take(), slot.type_name.clone()),
         None => (None, String::new()),
     };
-    let cause = running.held.clone().map(|_| "put on hold (WANT_HOLD)".to_owned()).or(cause);
-    let cause = cause.unwrap_or_else(|| "the slot went away".to_owned());
-    this.remember((running.job.number, &running.name), |this| {
+    let (cause, decided) = match (&running.held, cause) {
+        (Some(_), left) => ("put on hold (WANT_HOLD)".to_owned(), left),
+        (None, Some(left)) => (left.reason.clone(), Some(left)),
+        (None, None) => ("the slot went away".to_owned(), None),
+    };
+    this.note(&running.job, |this| {
         let held = running.held.as_ref().map_or_else(String::new, |text| format!("; held: {text}"));
-        format!("had to leave {}: {cause}{held}", this.hosts[host].slot_name(running.slot))
+        let place = this.place(host, running.slot);
+        let what = format!("had to leave {}: {cause}{held}", place.slot);
+        let cause = decided.map(|Leaving { reason, turn }| Cause::Change { turn, reason });
+        Happened { what, slot: Some(place), cause }
     });
     lose(this, cause, ran);
     if let Some(count) = this.counting.types.get_mut(&type_name) {

@@ -1,5 +1,6 @@
 //! The engine: machines on one clock that is moved by hand, from one thing that happens to the next.
 
+use std::cell::Cell;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::rc::Rc;
@@ -8,6 +9,7 @@ use rustc_hash::FxHashMap;
 
 use super::actions;
 use super::chance::Dice;
+use super::fate::{Happened, Memory};
 use super::host::{Host, Running, SlotSeen, micros};
 use super::pattern::Tide;
 use super::plan::Plan;
@@ -33,10 +35,10 @@ pub(super) enum Due {
     Tide(u32),
     /// A starter ends.
     Exit(u32, StarterId, u32),
+    /// A slot that waits for work asks again: before the answers to those that asked at the same time.
+    Asks(u32, SlotKey, u32),
     /// A hook ends.
     Hook(u32, SlotKey, HookRun),
-    /// A slot that waits for work asks again.
-    Asks(u32, SlotKey, u32),
     /// The machine is to look.
     Wake(u32),
 }
@@ -48,17 +50,14 @@ pub struct Play {
     pub every_poll: bool,
 }
 
-/// Something that became of a job.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Fate {
-    /// In seconds since the start.
-    pub at: f64,
-    /// The job's number, in the order in which jobs come.
-    pub number: u32,
-    /// The job as `cluster.proc`.
-    pub job: String,
-    /// What, in words.
-    pub what: String,
+/// A slot that is looked at.
+pub struct Seen<'a> {
+    /// Its machine.
+    pub machine: &'a crate::slot::ExecutionPoint,
+    /// Its key there.
+    pub key: SlotKey,
+    /// Which configuration the machine has: the number of the call that made it.
+    pub config: usize,
 }
 
 /// Who is told of what happens: the machine's number, seconds since the start, the event.
@@ -91,7 +90,9 @@ pub struct Simulation<'a> {
     /// When one of them is told to ask, in microseconds since the start.
     pub(super) asking: Option<u64>,
     pub(super) row_names: Vec<(u32, String)>,
-    pub(super) fates: Option<Vec<Fate>>,
+    pub(super) memory: Option<Memory>,
+    /// How many things have come due.
+    pub(super) turn: Rc<Cell<u64>>,
     /// How far it was to go on last, in microseconds since the start.
     at_least: u64,
     pub(super) row_of: FxHashMap<(u32, SlotKey), u32>,
@@ -130,7 +131,8 @@ impl<'a> Simulation<'a> {
             asks: BinaryHeap::new(),
             asking: None,
             row_names: Vec::new(),
-            fates: None,
+            memory: None,
+            turn: Rc::default(),
             at_least: 0,
             row_of: FxHashMap::default(),
         };
@@ -148,6 +150,7 @@ impl<'a> Simulation<'a> {
     #[must_use]
     pub fn telling(mut self, tell: Tell<'a>) -> Self {
         self.tell = Some(tell);
+        self.hosts.iter_mut().for_each(|host| host.machine.make_every_fetch());
         self
     }
 
@@ -158,24 +161,37 @@ impl<'a> Simulation<'a> {
         self
     }
 
-    /// What becomes of each job is remembered.
-    #[must_use]
-    pub fn remembering(mut self) -> Self {
-        self.fates = Some(Vec::new());
-        self
-    }
-
     /// The slot of that name, as its machine stands now: everything published as it is at this moment.
-    pub fn look_at_slot(&mut self, name: &str) -> Option<(&crate::slot::ExecutionPoint, SlotKey)> {
+    pub fn look_at_slot(&mut self, name: &str) -> Option<Seen<'_>> {
         let found = self.hosts.iter().enumerate().find_map(|(host, it)| {
             let named =
                 |(key, ..): &(SlotKey, &str, State, Activity)| it.slot_name(*key).eq_ignore_ascii_case(name);
             it.machine.slots().find(named).map(|(key, ..)| (host, key))
         });
         let (host, key) = found?;
-        self.now = self.begun.plus(micros(self.at_least));
+        let at = self.at_least.max(self.since());
+        self.now = self.begun.plus(micros(at));
         self.step(host, Event::Refresh);
-        Some((&self.hosts[host].machine, key))
+        let it = &self.hosts[host];
+        Some(Seen { machine: &it.machine, key, config: it.config })
+    }
+
+    /// The number of the turn, now and whenever it is asked for: each thing that comes due is one.
+    pub fn turn(&self) -> Rc<Cell<u64>> {
+        self.turn.clone()
+    }
+
+    /// Goes on up to the turn of that number; what is due then is not done, but its time has come.
+    pub fn advance_to_turn(&mut self, turn: u64) {
+        while self.turn.get() + 1 < turn && self.take_turn(self.end) {}
+        if let Some(Reverse((at, _))) = self.calendar.peek() {
+            self.at_least = *at;
+        }
+    }
+
+    /// How long it lasts, in microseconds.
+    pub fn length(&self) -> u64 {
+        self.end
     }
 
     /// The names of all slots there are now.
@@ -215,6 +231,7 @@ impl<'a> Simulation<'a> {
                     next_pid: 1000,
                     wake: None,
                     ranks: plan.ranks,
+                    config: plan.configs.get(&None).copied().unwrap_or(0),
                 });
             }
         }
@@ -287,15 +304,26 @@ impl<'a> Simulation<'a> {
             if self.hosts.iter().all(|host| host.finished) {
                 return false;
             }
-            let Some(Reverse((at, due))) = self.calendar.peek().copied() else { return false };
-            if at > until || (at == until && !inclusive && until != self.end) {
-                return at <= self.end;
+            let Some(Reverse((at, _))) = self.calendar.peek() else { return false };
+            if *at > until || (*at == until && !inclusive && until != self.end) {
+                return *at <= self.end;
             }
-            self.calendar.pop();
-            let passed = at.saturating_sub(self.since());
-            self.now = self.now.plus(micros(passed));
-            self.carry_out(due);
+            self.take_turn(until);
         }
+    }
+
+    /// What comes due next is done, if that is not after `until`.
+    fn take_turn(&mut self, until: u64) -> bool {
+        let Some(Reverse((at, due))) = self.calendar.peek().copied().filter(|Reverse((at, _))| *at <= until)
+        else {
+            return false;
+        };
+        self.calendar.pop();
+        let passed = at.saturating_sub(self.since());
+        self.now = self.now.plus(micros(passed));
+        self.turn.set(self.turn.get() + 1);
+        self.carry_out(due);
+        true
     }
 
     /// Plays it to its end.
@@ -333,6 +361,7 @@ impl<'a> Simulation<'a> {
             let Some(job) = self.workload.next_job(&*self.world) else { break };
             let kind = self.workload.kind(job.kind).clone();
             self.counting.each(&kind.owner, kind.group, |part| part.jobs.arrived += 1);
+            self.note(&job, |_| Happened::simply("came"));
             self.queue.push(job);
         }
         if let Some(at) = self.workload.next_at() {
@@ -374,6 +403,7 @@ impl<'a> Simulation<'a> {
         }
         if let Some(settings) = plan.reconfigured.get(&at) {
             self.hosts[host].ranks = super::plan::ranks(settings);
+            self.hosts[host].config = plan.configs.get(&Some(at)).copied().unwrap_or(0);
             self.step(host, Event::Reconfigure(settings.clone()));
         }
         if let Some(event) = self.plan.commands.get(&at) {
@@ -532,6 +562,7 @@ impl<'a> Simulation<'a> {
     /// A job that came back and is not fetched again.
     pub(super) fn dropped(&mut self, job: Option<Job>) {
         if let Some(job) = job {
+            self.note(&job, |_| Happened::simply("came back and is not fetched again"));
             let kind = self.workload.kind(job.kind).clone();
             self.counting.each(&kind.owner, kind.group, |part| part.jobs.dropped += 1);
         }

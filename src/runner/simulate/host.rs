@@ -25,7 +25,14 @@ pub(super) struct SlotSeen {
     pub since: u64,
     pub refused: Refused,
     /// Why its job has to leave.
-    pub leaving: Option<String>,
+    pub leaving: Option<Leaving>,
+}
+
+/// Why a job has to leave.
+pub(super) struct Leaving {
+    pub reason: String,
+    /// The turn in which that was decided.
+    pub turn: u64,
 }
 
 /// A job that runs.
@@ -76,6 +83,8 @@ pub(super) struct Host {
     pub wake: Option<u64>,
     /// Whether RANK may prefer one job to another.
     pub ranks: bool,
+    /// Which configuration it has: the number of the call that made it.
+    pub config: usize,
 }
 
 impl Host {
@@ -84,6 +93,7 @@ impl Host {
         Event::Measured(Box::new(Measured {
             load: self.load,
             idle: self.input_at.map(|at| (now.epoch() - at).max(0)),
+            console_idle: self.input_at.map(|at| (now.epoch() - at).max(0)),
             input_at: self.input_at,
             disk: None,
             virtual_memory: 8 << 20,

@@ -6,6 +6,7 @@
 mod actions;
 pub mod chance;
 mod engine;
+mod fate;
 mod host;
 mod pattern;
 pub mod plan;
@@ -17,10 +18,11 @@ pub mod timeline;
 pub mod times;
 mod workload;
 
-pub use engine::{Fate, Play, Simulation, Tell};
+pub use engine::{Play, Seen, Simulation, Tell};
+pub use fate::{Cause, Fate, Place, Whose};
 pub use plan::{MachinePlan, Plan, PlanError};
 pub use result::Played;
-pub use scenario::{Scenario, ScenarioError};
+pub use scenario::{Players, Scenario, ScenarioError};
 pub use summary::Summary;
 pub use timeline::Timeline;
-pub use workload::{Workload, WorkloadError};
+pub use workload::{Job, Workload, WorkloadError};

@@ -30,6 +30,8 @@ pub struct MachinePlan {
     pub cron: BTreeMap<usize, Box<CronAds>>,
     /// The configuration from an event on.
     pub reconfigured: BTreeMap<usize, Box<Settings>>,
+    /// Which call of the configuring function made the settings of the start (`None`) and from an event on, from 0.
+    pub configs: BTreeMap<Option<usize>, usize>,
 }
 
 /// A scenario, ready.
@@ -48,6 +50,16 @@ pub enum PlanError {
     /// The configuration makes no slots.
     #[error("{0}")]
     Configuration(String),
+    /// A pattern of machines names none.
+    #[error("[[{what}]]: no machine is called '{pattern}'; there are {known}")]
+    Nobody {
+        /// The table.
+        what: &'static str,
+        /// The pattern.
+        pattern: String,
+        /// Some that there are.
+        known: String,
+    },
     /// Something that is done means nothing.
     #[error("event {number}: {reason}")]
     Event {
@@ -73,6 +85,7 @@ impl Plan {
         let kinds = if scenario.machines.is_empty() { &one[..] } else { &scenario.machines[..] };
         let names_none = scenario.machines.is_empty();
         let mut machines = Vec::new();
+        let mut calls = 0;
         for (at, kind) in kinds.iter().enumerate() {
             let name = match (&kind.name, kinds.len(), kind.count) {
                 (Some(name), ..) => Some(name.clone()),
@@ -84,9 +97,11 @@ impl Plan {
             knobs.extend(machine_knobs(kind));
             let disk = kind.disk.as_ref().map(|disk| disk.0.draw(&mut super::chance::Dice::new(&[0])) as i64);
             let mut make = |knobs: &BTreeMap<String, String>| {
-                configure(knobs, disk).map(with_hooks).map_err(PlanError::Configuration)
+                calls += 1;
+                let made = configure(knobs, disk).map(with_hooks).map_err(PlanError::Configuration);
+                made.map(|settings| (settings, calls - 1))
             };
-            let settings = make(&knobs)?;
+            let (settings, number) = make(&knobs)?;
             let mut plan = MachinePlan {
                 name: name.filter(|_| !names_none || kind.count > 1),
                 count: kind.count,
@@ -95,12 +110,15 @@ impl Plan {
                 settings,
                 cron: BTreeMap::new(),
                 reconfigured: BTreeMap::new(),
+                configs: BTreeMap::from([(None, number)]),
             };
             for (number, done) in scenario.events.iter().enumerate() {
                 if let Some(above) = &done.knobs {
                     let mut knobs = knobs.clone();
                     knobs.extend(above.0.clone());
-                    plan.reconfigured.insert(number, Box::new(make(&knobs)?));
+                    let (settings, call) = make(&knobs)?;
+                    plan.reconfigured.insert(number, Box::new(settings));
+                    plan.configs.insert(Some(number), call);
                 }
                 if let Some(text) = &done.cron {
                     let now = Now::at_epoch(start);
@@ -114,6 +132,7 @@ impl Plan {
             machines.push(plan);
         }
         let mut plan = Plan { start, machines, commands: BTreeMap::new() };
+        plan.check_names(scenario)?;
         for (number, done) in scenario.events.iter().enumerate() {
             let fail = |reason: String| PlanError::Event { number: number + 1, reason };
             let Some(command) = &done.command else {
@@ -143,6 +162,33 @@ impl Plan {
             }
         }
         Ok(plan)
+    }
+
+    /// Every pattern of machines names some.
+    fn check_names(&self, scenario: &Scenario) -> Result<(), PlanError> {
+        let known: Vec<String> = self
+            .machines
+            .iter()
+            .flat_map(|plan| {
+                let name = plan.name.clone().unwrap_or_default();
+                (1..=plan.count).map(move |number| match plan.count {
+                    1 => name.clone(),
+                    _ => format!("{name}{number}"),
+                })
+            })
+            .collect();
+        let events = scenario.events.iter().map(|it| ("event", &it.machines));
+        let hooks = scenario.hooks.iter().map(|it| ("hook", &it.machines));
+        let keyboards = scenario.keyboards.iter().map(|it| ("keyboard", &it.machines));
+        let loads = scenario.loads.iter().map(|it| ("load", &it.machines));
+        for (what, pattern) in events.chain(hooks).chain(keyboards).chain(loads) {
+            let Some(pattern) = pattern else { continue };
+            if !known.iter().any(|name| super::engine::named(Some(pattern), name)) {
+                let some: Vec<&str> = known.iter().take(5).map(String::as_str).collect();
+                return Err(PlanError::Nobody { what, pattern: pattern.clone(), known: some.join(", ") });
+            }
+        }
+        Ok(())
     }
 
     /// Which behaviour is wanted.
@@ -233,7 +279,10 @@ fn with_hooks(mut settings: Settings) -> Settings {
 }
 
 /// What cron jobs have published once one of them has printed this.
-fn published(text: &str, quirks: Quirks, world: &Frozen<'_>) -> Result<CronAds, String> {
+///
+/// # Errors
+/// A line that is no attribute.
+pub fn published(text: &str, quirks: Quirks, world: &Frozen<'_>) -> Result<CronAds, String> {
     let job = CronJob::new(b"SIMULATED", b"/simulated");
     let mut ads = CronAds::new(quirks);
     ads.configure([&job]);

@@ -139,7 +139,18 @@ mod tests {
     use crate::runner::simulate::times::Span;
 
     fn job(number: u32, kind: u32, priority: i32) -> Job {
-        Job { number, kind, in_group: number, arrives: 0, runs: 0, leaves: 0, exit: 0, priority, starts: 0 }
+        Job {
+            number,
+            kind,
+            in_group: number,
+            id: (1, 0),
+            arrives: 0,
+            runs: 0,
+            leaves: 0,
+            exit: 0,
+            priority,
+            starts: 0,
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::engine::{Fate, Simulation};
+use super::engine::Simulation;
 use super::summary::{NeverRun, Summary, Transition, TypeTold, pair_name};
 use super::timeline::Timeline;
 
@@ -14,8 +14,6 @@ pub struct Played {
     pub timeline: Option<Timeline>,
     /// The names of its rows.
     pub rows: Vec<String>,
-    /// What became of the jobs, where that was asked for.
-    pub fates: Vec<Fate>,
 }
 
 impl Simulation<'_> {
@@ -128,7 +126,7 @@ impl Simulation<'_> {
             warnings: counting.warnings.clone(),
         };
         let rows = self.row_names.iter().map(|(_, name)| name.clone()).collect();
-        Played { summary, timeline: self.timeline.take(), rows, fates: self.fates.take().unwrap_or_default() }
+        Played { summary, timeline: self.timeline.take(), rows }
     }
 
     fn never_run(&self, counts: &BTreeMap<u32, u64>) -> Vec<NeverRun> {

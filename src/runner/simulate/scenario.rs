@@ -173,7 +173,7 @@ pub enum Return {
 }
 
 /// The queue that FETCH_WORK takes jobs from.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct QueueRules {
     /// Which job comes first.
@@ -318,6 +318,15 @@ fn away_time() -> Times {
     Times::fixed(1800.0)
 }
 
+/// Who plays a scenario.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Players {
+    /// Slots that fetch work.
+    Slots,
+    /// Routes that jobs are sent by.
+    Routes,
+}
+
 /// Why a text is no scenario.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{message}")]
@@ -334,6 +343,8 @@ pub struct ScenarioError {
 pub const LARGEST: u64 = 16 << 20;
 /// The most machines and slots.
 const MOST_MACHINES: u64 = 100_000;
+/// The most jobs: each takes some room from when it comes to when it ends.
+const MOST_JOBS: u64 = 50_000_000;
 
 impl Scenario {
     /// Reads one.
@@ -351,11 +362,47 @@ impl Scenario {
         Ok(scenario)
     }
 
+    /// Keys that are given and mean nothing to these players.
+    pub fn idle_keys(&self, players: Players) -> Vec<&'static str> {
+        let any = |is: fn(&Group) -> bool| self.groups.iter().any(is);
+        let given = match players {
+            Players::Slots => vec![
+                ("every", self.every.is_some()),
+                ("wait", any(|group| group.wait != Span::default())),
+                ("fail", any(|group| group.fail != 0)),
+            ],
+            Players::Routes => vec![
+                ("[[machine]]", !self.machines.is_empty()),
+                ("[queue]", self.queue != QueueRules::default()),
+                ("[[hook]]", !self.hooks.is_empty()),
+                ("[[keyboard]]", !self.keyboards.is_empty()),
+                ("[[load]]", !self.loads.is_empty()),
+                ("[[event]]", !self.events.is_empty()),
+                ("fetch_takes", self.fetch_takes != moment()),
+                ("leaves", any(|group| group.leaves != no_time())),
+            ],
+        };
+        given.into_iter().filter_map(|(key, is_given)| is_given.then_some(key)).collect()
+    }
+
     /// What no key can say by itself.
     fn check(&self) -> Result<(), String> {
         let machines: u64 = self.machines.iter().map(|machine| u64::from(machine.count)).sum();
         if machines > MOST_MACHINES {
             return Err(format!("there are {machines} machines: at most {MOST_MACHINES} can be played"));
+        }
+        let jobs: u64 = self.groups.iter().map(|group| u64::from(group.count.unwrap_or(1))).sum();
+        if jobs > MOST_JOBS {
+            return Err(format!("there are {jobs} jobs: at most {MOST_JOBS} can be played"));
+        }
+        for (at, machine) in self.machines.iter().enumerate() {
+            if machine.count == 0 {
+                return Err("'count' is 0: that is no machine".into());
+            }
+            let name = machine.name.as_deref();
+            if name.is_some() && self.machines[..at].iter().any(|other| other.name.as_deref() == name) {
+                return Err(format!("two machines are called '{}'", name.unwrap_or_default()));
+            }
         }
         for group in &self.groups {
             if group.from.is_some() && !group.ad.is_empty() {

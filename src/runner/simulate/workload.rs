@@ -15,7 +15,7 @@ use crate::classad::format::long;
 use crate::classad::references::Names;
 use crate::classad::stream::AdReader;
 use crate::classad::{ClassAd, Context, Value};
-use crate::job::attr;
+use crate::job::{Universe, attr};
 use crate::world::World;
 
 /// Jobs that are alike but for their numbers and times.
@@ -38,6 +38,8 @@ pub struct Job {
     pub kind: u32,
     /// Its number in its group, from 0.
     pub in_group: u32,
+    /// ClusterId and ProcId.
+    pub id: (i32, i32),
     /// When it comes, in microseconds since the start.
     pub arrives: u64,
     /// How long it runs when it is left alone, in microseconds.
@@ -52,9 +54,17 @@ pub struct Job {
     pub starts: u32,
 }
 
+impl Job {
+    /// As `cluster.proc`.
+    pub fn name(&self) -> String {
+        format!("{}.{}", self.id.0, self.id.1)
+    }
+}
+
 /// A job out of a file.
 #[derive(Clone, Copy, Debug)]
 struct Stored {
+    id: Option<(i32, i32)>,
     arrives: u64,
     runs: u64,
     kind: u32,
@@ -66,6 +76,8 @@ struct Stored {
 struct Source {
     group: Group,
     base: ClassAd,
+    /// How its jobs are numbered.
+    ids: Ids,
     count: u32,
     made: u32,
     at: f64,
@@ -74,6 +86,29 @@ struct Source {
     dice: Dice,
     /// When the next job comes, in microseconds.
     next: u64,
+}
+
+/// How the jobs of a group are numbered.
+#[derive(Clone, Copy, Debug)]
+struct Ids {
+    cluster: i32,
+    first: i32,
+}
+
+impl Ids {
+    /// As the group's ad says, else by the numbers of group and job.
+    fn of(index: usize, base: &ClassAd, world: &dyn World) -> Ids {
+        let context = Context::new(world).my(base);
+        let of = |name: &str| context.int(name).and_then(|number| i32::try_from(number).ok());
+        let group = i32::try_from(index).unwrap_or(i32::MAX - 1) + 1;
+        let cluster = of(attr::CLUSTER_ID);
+        let first = cluster.and_then(|_| of(attr::PROC_ID)).unwrap_or(0);
+        Ids { cluster: cluster.unwrap_or(group), first }
+    }
+
+    fn job(self, in_group: u32) -> (i32, i32) {
+        (self.cluster, self.first.saturating_add(i32::try_from(in_group).unwrap_or(i32::MAX)))
+    }
 }
 
 /// All jobs of a scenario.
@@ -172,13 +207,19 @@ impl Workload {
         };
         let offset = |epoch: i64| i64::from(world.zone(epoch).offset);
         for (index, group) in scenario.groups.iter().enumerate() {
-            let (base, errors) = long::parse(group.ad.as_bytes());
+            let (mut base, errors) = long::parse(group.ad.as_bytes());
             if let Some(error) = errors.first() {
                 return Err(WorkloadError::Line { group: index + 1, line: error.to_string() });
             }
             let at = group.at.epoch(start, offset) - start as f64;
+            let ids = Ids::of(index, &base, world);
+            // A queue gives every job a universe.
+            if !base.contains("JobUniverse") {
+                base.set("JobUniverse", Universe::Vanilla as i64);
+            }
             let mut source = Source {
                 base,
+                ids,
                 count: group.count.unwrap_or(1),
                 made: 0,
                 at: at.max(0.0),
@@ -229,6 +270,9 @@ impl Workload {
             if read.len() >= most {
                 break;
             }
+            if !record.errors.is_empty() {
+                return Err(fail("has lines that are no attributes"));
+            }
             let ad = record.ad;
             if ad.is_empty() {
                 continue;
@@ -239,13 +283,20 @@ impl Workload {
                 Some(seconds) => seconds,
                 None => source.group.runs.as_ref().map_or(0.0, |runs| runs.0.draw(&mut dice)),
             };
-            let exit = context.int("ExitCode").unwrap_or(source.group.exit);
+            let by_signal = context.boolean("ExitBySignal") == Some(true);
+            let exit = match context.int("ExitSignal").filter(|_| by_signal) {
+                Some(signal) => 128 + signal,
+                None => context.int("ExitCode").unwrap_or(source.group.exit),
+            };
+            let number = |name: &str| context.int(name).and_then(|number| i32::try_from(number).ok());
+            let id = number(attr::CLUSTER_ID).zip(Some(number(attr::PROC_ID).unwrap_or(0)));
             let priority = context.int("JobPrio").unwrap_or(0);
             let kept = kept(&ad, asked);
             let kind = self.kind_of_text(u32::try_from(index).unwrap_or(0), kept, world);
             read.push((
                 queued,
                 Stored {
+                    id,
                     arrives: 0,
                     runs: micros(runs),
                     kind,
@@ -309,6 +360,7 @@ impl Workload {
                 number,
                 kind: stored.kind,
                 in_group,
+                id: stored.id.unwrap_or_else(|| source.ids.job(in_group)),
                 arrives,
                 runs: stored.runs,
                 leaves,
@@ -327,6 +379,7 @@ impl Workload {
             thrown(group_of.disk.as_ref(), &mut dice),
         ];
         let priority = thrown(group_of.priority.as_ref(), &mut dice).unwrap_or(0);
+        let id = source.ids.job(in_group);
         if source.made < source.count {
             source.advance(false);
             self.next.push(Reverse((source.next, index)));
@@ -354,6 +407,7 @@ impl Workload {
             number,
             kind,
             in_group,
+            id,
             arrives,
             runs,
             leaves,
@@ -384,12 +438,8 @@ impl Workload {
     pub fn ad(&self, job: &Job) -> ClassAd {
         let kind = self.kind(job.kind);
         let mut ad = kind.ad.clone();
-        if !ad.contains(attr::CLUSTER_ID) {
-            ad.set(attr::CLUSTER_ID, i64::from(kind.group) + 1);
-            ad.set(attr::PROC_ID, i64::from(job.in_group));
-        } else if job.in_group > 0 || !ad.contains(attr::PROC_ID) {
-            ad.set(attr::PROC_ID, i64::from(job.in_group));
-        }
+        ad.set(attr::CLUSTER_ID, i64::from(job.id.0));
+        ad.set(attr::PROC_ID, i64::from(job.id.1));
         if !ad.contains("QDate") {
             let since = i64::try_from(job.arrives / 1_000_000).unwrap_or(0);
             ad.set("QDate", self.start + since);
@@ -451,7 +501,21 @@ fn run_time(context: &Context<'_>) -> Option<f64> {
 
 /// What of an ad the machines may ask for, and nothing that belongs to one job alone.
 fn kept(ad: &ClassAd, asked: Option<&Names>) -> ClassAd {
-    const OWN: [&str; 3] = ["ClusterId", "ProcId", "QDate"];
+    // Its number, its time, and what became of it.
+    const OWN: [&str; 12] = [
+        "ClusterId",
+        "ProcId",
+        "QDate",
+        "CompletionDate",
+        "ExitCode",
+        "ExitBySignal",
+        "ExitSignal",
+        "JobFinishedHookDone",
+        "Managed",
+        "ManagedManager",
+        "RoutedToJobId",
+        "RemoteHost",
+    ];
     let mut kept = ClassAd::new();
     match asked {
         None => {
@@ -476,6 +540,9 @@ fn kept(ad: &ClassAd, asked: Option<&Names>) -> ClassAd {
                 kept.insert(&*name, expr);
             }
         }
+    }
+    if kept.contains("JobStatus") {
+        kept.set("JobStatus", 1);
     }
     if !kept.contains("Owner")
         && let Some(user) = ad.get("User").and_then(|expr| expr.as_literal())

@@ -1,10 +1,11 @@
 //! What comes in at the control socket, done and answered.
 
-use super::control::Said;
 use super::live::Live;
-use super::requests::{Answer, Asked, Meaning, SlotStatus};
-use crate::os::Token;
-use crate::slot::{Activity, Event, SlotKey, State};
+use super::requests::{Answer, Asked, DrainNow, Meaning, Request, SlotStatus};
+use crate::os::{Token, clock};
+use crate::runner::control::{self, Said};
+use crate::shadow::{Matched, matched};
+use crate::slot::{Activity, ClaimCommand, Event, SlotKey, State};
 
 /// Words that are about a claim that is there.
 const OF_CLAIMS: [&str; 4] = ["alive", "hold", "deactivate", "release-claim"];
@@ -23,20 +24,30 @@ impl Live<'_> {
     }
 
     fn carry_out(&mut self, said: Said) -> Result<Answer, String> {
-        let (request, ad) = said.request?;
+        let (line, ad) = said.request?;
+        let request: Request = control::request(&line)?;
         request.check_slot(&self.machine.slots().map(|(_, id, ..)| id).collect::<Vec<_>>())?;
         self.check_claim(&request.command, request.slot.as_deref())?;
         let host = self.options.world.machine().full_host;
         let slot = request.slot.clone().unwrap_or_default();
-        let asked = Asked { ad, uid: said.uid, lease: self.options.lease, host: &host };
+        let asked =
+            Asked { ad, uid: said.uid, lease: self.options.lease, host: &host, quirks: self.options.quirks };
         let done = Answer { ok: true, ..Answer::default() };
         Ok(match request.meaning(asked)? {
-            Meaning::Status => Answer { slots: self.status(), ..done },
+            Meaning::Status => {
+                let drain = self.machine.drain_status().map(DrainNow::from);
+                Answer { slots: self.status(), drain, ..done }
+            }
+            Meaning::Drain(event) => {
+                self.ask_machine(*event)?;
+                Answer { request_id: self.machine.drain_status().map(|status| status.id), ..done }
+            }
             Meaning::Reconfigure => {
                 self.reload()?;
                 done
             }
-            Meaning::Event(event) => {
+            Meaning::Event(mut event) => {
+                self.give_job(&mut event)?;
                 self.ask_machine(*event)?;
                 done
             }
@@ -72,6 +83,17 @@ impl Live<'_> {
         }
     }
 
+    /// A schedd hands out the job's ad with what its references to the slot stand for.
+    fn give_job(&self, event: &mut Event) -> Result<(), String> {
+        let Event::Command { slot, command: ClaimCommand::Activate(job) } = event else { return Ok(()) };
+        let key = self.machine.slots().find(|(_, id, ..)| id.eq_ignore_ascii_case(slot)).map(|(key, ..)| key);
+        let Some(ad) = key.and_then(|key| self.machine.sent_ad(key)) else { return Ok(()) };
+        let Matched { given, .. } = matched(job, Some(&ad), &*self.options.world)
+            .map_err(|missing| format!("{missing} The schedd of a pool would put the job on hold"))?;
+        job.update(&given);
+        Ok(())
+    }
+
     /// Gives the machine an event; an error if it refuses what that asks for.
     fn ask_machine(&mut self, event: Event) -> Result<(), String> {
         self.refusals.clear();
@@ -84,11 +106,21 @@ impl Live<'_> {
     }
 
     fn status_of(&self, (key, id, state, activity): (SlotKey, &str, State, Activity)) -> SlotStatus {
+        let (verdict, reason) = self.verdicts.of(key).unzip();
+        let hooks = self.hooks.values().filter(|hook| hook.slot.eq_ignore_ascii_case(id));
+        let (job, owner) = self.machine.job_of(key).unzip();
         SlotStatus {
             slot: id.to_owned(),
             state: state.name().to_owned(),
             activity: activity.name().to_owned(),
             job_seconds: self.machine.job_run_time(key),
+            job,
+            owner: owner.flatten(),
+            verdict: verdict.map(str::to_owned),
+            reason: reason.map(str::to_owned),
+            fetch_in: self.machine.fetches_at(key).map(|at| at.since(clock::tick()).as_secs()),
+            hooks: hooks.map(|hook| hook.name.to_owned()).collect(),
+            drain: None,
         }
     }
 }

@@ -6,10 +6,11 @@ use std::rc::Rc;
 
 use bstr::ByteSlice;
 
+use super::idle::InputDevices;
 use super::measure::{Measure, surroundings};
 use crate::config::Config;
 use crate::os::clock;
-use crate::slot::{Event, ExecutionPoint, Settings, Surroundings};
+use crate::slot::{Event, ExecutionPoint, Measured, Settings, Surroundings};
 use crate::world::World;
 
 /// What is around the slots of a configuration on this machine.
@@ -30,7 +31,9 @@ pub fn at_rest(mut settings: Settings, world: Rc<dyn World>) -> ExecutionPoint {
     }
     let now = clock::now();
     let mut machine = ExecutionPoint::new(settings, world, now);
-    if let Some(measured) = Measure::new(Vec::new()).take() {
+    if let Some(measured) = Measure::new(InputDevices::new(Vec::new(), false)).take() {
+        // Who types just now is no part of a configuration.
+        let measured = Measured { idle: None, ..measured };
         machine.step(now, Event::Measured(Box::new(measured)));
     }
     machine.step(now, Event::Start);

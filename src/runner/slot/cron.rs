@@ -2,13 +2,13 @@
 
 use bstr::ByteSlice;
 
-use super::live::{Live, exit_words};
+use super::live::Live;
 use super::running_hooks::STDERR_SHOWN;
 use crate::classad::{ClassAd, Context};
 use crate::hook::cron_job::CronJob;
 use crate::os::{self, clock};
 use crate::runner::cron::CronTold;
-use crate::runner::events::{Event as Told, Kind};
+use crate::runner::events::{Event as Told, Kind, exit_words};
 use crate::slot::cron_schedule::{CronEvent, CronNote};
 use crate::slot::{Event, Shutdown, SlotKey};
 use crate::world::World;

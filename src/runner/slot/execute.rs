@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 use nix::sys::statvfs::statvfs;
 
-use crate::os::{process_table, tree};
+use crate::os::tree;
 use crate::quirks::{Quirk, Quirks};
+use crate::runner::starter::is_gone;
 use crate::starter::starter_of;
 
 /// Makes sure that the directories that jobs and hooks need are there.
@@ -77,7 +78,7 @@ pub fn clean_execute(execute: &Path, quirks: Quirks) -> Vec<String> {
     for entry in entries.flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
         let ours = starter_of(&name);
-        let gone = ours.is_some_and(|pid| process_table::read(pid).is_none());
+        let gone = ours.is_some_and(|pid| is_gone(&entry.path(), pid));
         if !gone && !quirks.has(Quirk::ExecuteEmptied) {
             match ours {
                 Some(pid) => used.push((entry.path(), pid)),

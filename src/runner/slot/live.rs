@@ -4,31 +4,24 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
 use std::time::Duration;
 
-use bstr::BString;
 use nix::libc;
 
-use super::control::Control;
-use super::execute::remove_left_by;
 use super::measure::Measure;
-use super::notices::{self, full_text};
+use super::notices;
 use super::options::Options;
-use super::private;
-use super::relay::Relay;
-use super::running_hooks::{REMIND, RunningHook, STDERR_SHOWN};
-use super::starters::{self, Ended, Running};
-use crate::hook::HookType;
+use super::requests;
+use super::running_hooks::{RunningHook, STDERR_SHOWN};
+use super::sleep::Asleep;
+use super::starters::{self, Running};
+use super::verdicts::Verdicts;
 use crate::hook::cron_job::CronManager;
 use crate::os::{self, ChildId, Reactor, Stream, Whom, clock};
-use crate::process::{Ancestor, ChildSpec, Exit};
+use crate::runner::control::Control;
 use crate::runner::cron::{CronRunner, CronSurroundings};
 use crate::runner::events::{Event as Told, EventStream, Kind};
-use crate::runner::hook_call;
-use crate::runner::hook_environment::HookEnvironment;
 use crate::slot::{
-    Action, Event, ExecutionPoint, HookCall, Record, Shutdown, SlotHook, SlotKey, StarterCall, StarterSignal,
-    VacateReason,
+    Action, Event, ExecutionPoint, HookCall, Record, Shutdown, SlotHook, SlotKey, StarterSignal, VacateReason,
 };
-use crate::text::arguments::join_v2_raw;
 
 /// How a run ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,8 +34,12 @@ pub struct Outcome {
     pub timed_out: bool,
     /// The signal that asked for the end, if one did.
     pub signal: Option<i32>,
+    /// Whether it is to begin anew.
+    pub restarts: bool,
 }
 
+/// So long FETCH_WORK is called for one slot after the other before anybody else is listened to.
+const FETCHES_AT_ONCE: Duration = Duration::from_millis(20);
 /// While starters cannot run, their configuration is looked at again so often.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// The signals that the runner knows: graceful end twice, fast end, new configuration; and two that a daemon of HTCondor takes
@@ -56,8 +53,10 @@ pub(super) struct Live<'a> {
     pub(super) reactor: Reactor,
     pub(super) options: Options,
     pub(super) control: Option<Control>,
-    events: &'a mut EventStream,
+    pub(super) events: &'a mut EventStream,
     pub(super) hooks: BTreeMap<ChildId, RunningHook>,
+    /// Calls of FETCH_WORK that are to be made: thousands of slots ask at once when they begin.
+    pub(super) fetches: VecDeque<HookCall>,
     pub(super) starters: BTreeMap<ChildId, Running>,
     /// What was seen of them.
     pub(super) seen: super::usage::Seen,
@@ -70,16 +69,20 @@ pub(super) struct Live<'a> {
     pub(super) waiting: VecDeque<Event>,
     /// What was told of the attributes of fetched jobs.
     pub(super) told_of_work: BTreeSet<String>,
-    /// Jobs that were accepted and have no starter yet, as noted.
-    waiting_jobs: Vec<String>,
+    /// What was made of each slot's last fetch.
+    pub(super) verdicts: Verdicts,
+    /// Whether the machine asks for a new look at the configuration.
+    reload_asked: bool,
     /// Why what is asked just now is refused, while something is asked.
     pub(super) refusals: Vec<String>,
     /// Signals that came before the machine began.
     pub(super) early_signals: Vec<i32>,
+    /// The machine on its way to sleep.
+    pub(super) asleep: Asleep,
     /// Why the job that leaves just now is put on hold.
     pub(super) held: Option<VacateReason>,
     measure: Measure,
-    outcome: Outcome,
+    pub(super) outcome: Outcome,
     /// Why starters cannot run, as the machine was told.
     unable: Option<String>,
     finished: bool,
@@ -98,7 +101,7 @@ pub fn run(
 ) -> io::Result<Outcome> {
     let mut reactor = Reactor::new(&SIGNALS)?;
     let control = match &options.control {
-        Some(path) => Some(Control::open(path, &mut reactor).map_err(|error| {
+        Some(path) => Some(Control::open(path, requests::WHO, &mut reactor).map_err(|error| {
             io::Error::new(error.kind(), format!("cannot listen at '{}': {error}", path.display()))
         })?),
         None => None,
@@ -120,6 +123,7 @@ pub fn run(
         control,
         events,
         hooks: BTreeMap::new(),
+        fetches: VecDeque::new(),
         starters: BTreeMap::new(),
         seen: Default::default(),
         cron,
@@ -128,9 +132,11 @@ pub fn run(
         cron_ends: None,
         waiting: VecDeque::new(),
         told_of_work: BTreeSet::new(),
-        waiting_jobs: Vec::new(),
+        verdicts: Verdicts::default(),
+        reload_asked: false,
         refusals: Vec::new(),
         early_signals: Vec::new(),
+        asleep: Asleep::default(),
         held: None,
         measure,
         outcome: Outcome::default(),
@@ -156,6 +162,7 @@ impl Live<'_> {
             self.signal(signal);
         }
         self.look_at_cron();
+        self.call_fetches();
         while !self.finished || self.cron.alive() + self.benchmarks.alive() > 0 {
             let end = end.filter(|_| !end_asked);
             let flush = self.events.next_flush(clock::tick());
@@ -170,6 +177,8 @@ impl Live<'_> {
                 flush,
                 again,
                 control,
+                self.asleep.wakes,
+                self.fetches.front().map(|_| clock::tick()),
             ];
             let event = self.reactor.next(wakes.into_iter().flatten().min())?;
             self.events.flush();
@@ -183,6 +192,7 @@ impl Live<'_> {
                 self.handle(event);
             }
             self.look_at_hooks();
+            self.look_at_sleep();
             if let Some(control) = &mut self.control {
                 control.look(clock::tick(), &mut self.reactor);
             }
@@ -195,6 +205,7 @@ impl Live<'_> {
                 self.step(Event::Tick);
             }
             self.look_at_cron();
+            self.call_fetches();
         }
         // What still runs are hooks that nobody waits for any more: they are given a moment, then killed.
         self.reactor.kill_all(Duration::ZERO);
@@ -250,27 +261,49 @@ impl Live<'_> {
     pub(super) fn pass_on(&mut self) {
         while let Some(event) = self.waiting.pop_front() {
             let actions = self.machine.step(clock::now(), event);
-            let waiting = self.machine.waiting_jobs();
-            if waiting != self.waiting_jobs {
-                private::note_waiting(&self.options.private, &waiting);
-                self.waiting_jobs = waiting;
+            // What is accepted is owed to its queue from here on, whatever the step does with it.
+            for action in &actions {
+                if let Action::Accept { accepted, slot, ad } = action {
+                    self.note_accepted(*accepted, *slot, ad);
+                }
             }
             for action in actions {
                 self.act(action);
+            }
+        }
+        if std::mem::take(&mut self.reload_asked)
+            && let Err(error) = self.reload()
+        {
+            self.warn(None, &format!("the old configuration stays: {error}"));
+        }
+    }
+
+    /// Calls FETCH_WORK for those slots that want it, as long as nobody waits for too long.
+    fn call_fetches(&mut self) {
+        let until = clock::tick().plus(FETCHES_AT_ONCE);
+        while let Some(call) = self.fetches.pop_front() {
+            self.run_hook(call);
+            self.pass_on();
+            if clock::tick() >= until {
+                return;
             }
         }
     }
 
     fn act(&mut self, action: Action) {
         match action {
+            Action::RunHook(call) if call.hook == SlotHook::FetchWork => self.fetches.push_back(call),
             Action::RunHook(call) => self.run_hook(call),
             Action::KillHook(run) => {
+                self.fetches.retain(|call| call.run != run);
                 let found = self.hooks.iter().find(|(_, hook)| hook.run == run);
                 if let Some(child) = found.map(|(child, _)| *child) {
                     self.reactor.kill(child, libc::SIGKILL, Whom::Family);
                 }
             }
             Action::RunBenchmarks => self.run_benchmarks(),
+            Action::Accept { .. } => {}
+            Action::GiveUp(accepted) => self.note_done(Record::GivenUp { accepted: accepted.0 }),
             Action::SpawnStarter(call) => self.spawn_starter(call),
             Action::SignalStarter { starter, signal, reason } => {
                 let found = self.starters.iter().find(|(_, running)| running.starter == starter);
@@ -293,12 +326,16 @@ impl Live<'_> {
             }
             Action::Tell(notice) => {
                 self.note_claim(&notice);
+                self.verdicts.remember(&notice);
                 self.refusals.extend(notice.refusal().map(str::to_owned));
                 let event = notices::event(&self.machine, clock::now(), notice);
                 self.tell(event);
             }
-            Action::Finished { reason } => {
+            Action::Sleep { state, known } => self.sleep(state, known),
+            Action::Reconfigure => self.reload_asked = true,
+            Action::Finished { reason, restarts } => {
                 self.finished = true;
+                self.outcome.restarts = restarts;
                 self.end_reason = reason;
             }
         }
@@ -320,169 +357,9 @@ impl Live<'_> {
         notices::slot_name(&self.machine, key)
     }
 
-    /// What hooks and starters inherit.
-    fn environment(&self) -> HookEnvironment {
-        self.options.environment.for_hooks(self.options.quirks)
-    }
-
-    fn run_hook(&mut self, call: HookCall) {
-        let slot = self.slot_name(call.slot);
-        let name = call.hook.name();
-        let now = clock::now();
-        let spawned = self.note_hook(&call, &slot).and_then(|()| {
-            let spec = self.hook_spec(&call).map_err(|refused| refused.to_string())?;
-            self.reactor.spawn(spec).map_err(|error| full_text(&error))
-        });
-        match spawned {
-            Ok(child) => {
-                if call.hook == SlotHook::FetchWork {
-                    private::note_fetch(&self.options.private, call.run, &slot);
-                }
-                let pid = self.reactor.pid(child).and_then(|pid| u32::try_from(pid).ok()).unwrap_or(0);
-                self.note_hook_runs(call.run, pid);
-                let tick = now.tick();
-                self.tell(Told::new(now, Kind::HookStart).slot(&slot).hook(name).pid(pid));
-                let hook = RunningHook {
-                    run: call.run,
-                    slot,
-                    hook: call.hook,
-                    name,
-                    pid,
-                    // The limit is for what 25.14 waits for without end.
-                    deadline: self
-                        .options
-                        .hook_timeout
-                        .filter(|_| HookType::from(call.hook).is_waited_for())
-                        .map(|limit| tick.plus(limit)),
-                    remind: tick.plus(REMIND),
-                    started: tick,
-                    too_long: false,
-                    stderr: Vec::new(),
-                };
-                self.hooks.insert(child, hook);
-            }
-            Err(reason) => {
-                self.tell(Told::new(now, Kind::HookFailed).slot(slot).hook(name).reason(&reason));
-                self.note_done(Record::HookEnds { run: call.run.0 });
-                self.waiting.push_back(Event::HookFailed { run: call.run, reason });
-            }
-        }
-    }
-
-    pub(super) fn hook_spec(&self, call: &HookCall) -> Result<ChildSpec, hook_call::RootRefused> {
-        use std::os::unix::ffi::OsStrExt;
-        let path = call.path.as_os_str().as_bytes();
-        let mut hook =
-            hook_call::HookCall::new(call.hook.into(), path, call.stdin.clone(), self.environment());
-        hook.arguments.clone_from(&call.arguments);
-        hook.identity.clone_from(&self.options.account.identity);
-        hook.directory.clone_from(&self.options.log_directory);
-        hook.limits.clone_from(&self.options.hook_limits);
-        hook.output_limit = call.output_limit.unwrap_or(hook_call::PIPE_BUFFER_MAX);
-        hook.ancestor = Some(self.marker());
-        hook.quirks = self.options.quirks;
-        hook.child_spec()
-    }
-
-    /// The mark of a process family.
-    fn marker(&self) -> Ancestor {
-        hook_call::HookCall::marker(clock::now(), self.options.world.random())
-    }
-
-    fn spawn_starter(&mut self, call: StarterCall) {
-        let slot_name = self.slot_name(call.slot);
-        let starter = call.starter;
-        let failed = |reason: String| Event::StarterFailed { starter, reason };
-        let directory = match starters::prepare(&self.options.private, &call, &slot_name) {
-            Ok(directory) => directory,
-            Err(error) => {
-                self.outcome.jobs += u64::from(!call.backfill);
-                self.outcome.failed += u64::from(!call.backfill);
-                let place = self.options.private.display();
-                let reason = format!("no directory for the starter can be made in '{place}': {error}");
-                return self.waiting.push_front(failed(reason));
-            }
-        };
-        let relay = match self.options.relays_events && !self.options.starter.foreign {
-            true => match Relay::open(&directory, &mut self.reactor) {
-                Ok(relay) => Some(relay),
-                Err(error) => {
-                    self.warn(
-                        Some(slot_name.clone()),
-                        &format!("the starter's events are not told: {error}"),
-                    );
-                    None
-                }
-            },
-            false => None,
-        };
-        let mut environment = self.environment();
-        if !self.options.starter.foreign {
-            use std::os::unix::ffi::OsStrExt;
-            let mut options = self.options.starter_options.clone();
-            // For events alone. On a machine with one processor 25.14 does not tell the starter its slot (s03).
-            options.extend_from_slice(format!(" --slot-name {slot_name}").as_bytes());
-            if let Some(relay) = &relay {
-                options.extend_from_slice(b" --events ");
-                options
-                    .extend_from_slice(&join_v2_raw(&[BString::from(relay.path().as_os_str().as_bytes())]));
-            }
-            environment = environment.with([
-                ("_HTC_STARTER_DIR".into(), directory.as_os_str().as_bytes().into()),
-                ("_HTC_STARTER_OPTIONS".into(), options),
-            ]);
-        }
-        if let Some(execute) = &call.execute {
-            use std::os::unix::ffi::OsStrExt;
-            let execute = execute.as_os_str().as_bytes().into();
-            environment = environment.with([("_CONDOR_EXECUTE".into(), execute)]);
-        }
-        let spec = starters::spec(&self.options.starter, &call, environment.entries(), self.marker());
-        let spawned = self.note_starter(&call, &slot_name);
-        let spawned = spawned.and_then(|()| self.reactor.spawn(spec).map_err(|error| full_text(&error)));
-        match spawned {
-            Ok(child) => {
-                let pid = self.reactor.pid(child).and_then(|pid| u32::try_from(pid).ok()).unwrap_or(0);
-                let event = Told::new(clock::now(), Kind::Starter).slot(&slot_name).job(&call.job).pid(pid);
-                self.tell(event);
-                self.outcome.jobs += u64::from(!call.backfill);
-                self.note_starter_runs(&call, pid);
-                let running = Running {
-                    backfill: call.backfill,
-                    starter,
-                    slot: call.slot,
-                    slot_name,
-                    job: call.job,
-                    pid,
-                    directory,
-                    execute: call.execute,
-                    requested: self.machine.is_requested(call.slot),
-                    relay,
-                };
-                self.starters.insert(child, running);
-                self.tell_monitors(call.slot, true);
-                self.waiting.push_front(Event::StarterSpawned { starter, pid });
-            }
-            Err(error) => {
-                if let Some(relay) = relay {
-                    relay.close(&mut self.reactor);
-                }
-                let _ = std::fs::remove_dir_all(&directory);
-                self.outcome.jobs += u64::from(!call.backfill);
-                self.outcome.failed += u64::from(!call.backfill);
-                self.note_done(Record::StarterEnds { starter: starter.0, slot: slot_name });
-                let path = self.options.starter.path.display().to_string();
-                let mut reason = error;
-                if !reason.contains(&path) {
-                    reason = format!("{path}: {reason}");
-                }
-                self.waiting.push_front(failed(reason));
-            }
-        }
-    }
-
     fn handle(&mut self, event: os::Event) {
         match event {
+            os::Event::Exited { child, exit, .. } if self.slept(child, exit) => {}
             os::Event::Exited { child, exit, stdout, stderr, .. } => {
                 if let Some(hook) = self.hooks.remove(&child) {
                     self.hook_ended(hook, exit, stdout, &stderr);
@@ -506,52 +383,6 @@ impl Live<'_> {
             }
             os::Event::Line { .. } | os::Event::Piece { .. } | os::Event::Timeout => {}
         }
-    }
-
-    fn starter_ended(&mut self, mut running: Running, exit: Exit, output: &[u8]) {
-        let now = clock::now();
-        if let Some(mut relay) = running.relay.take() {
-            relay.pass_on(self.events);
-            relay.close(&mut self.reactor);
-        }
-        let ended = starters::ended(output, exit, self.options.starter.foreign);
-        if !ended.succeeded() && !running.backfill {
-            self.outcome.failed += 1;
-        }
-        let event = Told::new(now, Kind::Starter).slot(&running.slot_name).job(&running.job).pid(running.pid);
-        self.tell(event.exit(exit_words(exit)));
-        let mut event = Told::new(now, Kind::Job)
-            .slot(&running.slot_name)
-            .job(&running.job)
-            .exit(ended.to_string())
-            .verdict(if ended.succeeded() { "succeeded" } else { "failed" });
-        if ended == Ended::NotStarted
-            && let Some(why) = starters::why(output)
-        {
-            event = event.reason(why);
-        }
-        if !running.backfill {
-            self.tell(event);
-        }
-        let _ = std::fs::remove_dir_all(&running.directory);
-        // A starter that was killed could not remove the job's directory.
-        if let Some(execute) = &running.execute {
-            if let Ok(pid) = i32::try_from(running.pid) {
-                let world = self.options.world.clone();
-                for one in self.options.cleaner.clean(execute, Some(pid), true, &*world) {
-                    self.warn(Some(running.slot_name.clone()), &one.line);
-                }
-            }
-            for warning in remove_left_by(execute, running.pid) {
-                self.warn(Some(running.slot_name.clone()), &warning);
-            }
-        }
-        self.note_done(Record::StarterEnds { starter: running.starter.0, slot: running.slot_name.clone() });
-        self.tell_monitors(running.slot, false);
-        if running.requested && !matches!(ended, Ended::NotStarted | Ended::Lost) {
-            self.step(Event::FinalUpdate { starter: running.starter });
-        }
-        self.step(Event::StarterExited { starter: running.starter, exit });
     }
 
     /// Reads the configuration again; the old one stays when that fails.
@@ -586,13 +417,5 @@ impl Live<'_> {
                 self.step(Event::Shutdown(how));
             }
         }
-    }
-}
-
-/// `exited N` or `signalled N`, as the event stream has it.
-pub(super) fn exit_words(exit: Exit) -> String {
-    match exit {
-        Exit::Code(code) => format!("exited {code}"),
-        Exit::Signal { number, .. } => format!("signalled {number}"),
     }
 }

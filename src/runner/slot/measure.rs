@@ -5,6 +5,7 @@ use std::path::Path;
 
 use nix::sys::statvfs::statvfs;
 
+use super::idle::InputDevices;
 use crate::os::{adapter, clock, process_table, strerror};
 use crate::slot::{Measured, Surroundings};
 use crate::time::Tick;
@@ -20,6 +21,7 @@ pub(super) fn surroundings(address: &str, execute: Option<&Path>) -> Surrounding
     });
     Surroundings {
         gpus: None,
+        sleep: Default::default(),
         no_execute: execute.and_then(|path| {
             let errno = fs::metadata(path).err()?.raw_os_error().unwrap_or(0);
             Some(format!(
@@ -75,28 +77,17 @@ fn load() -> f64 {
     text.split(' ').next().and_then(|number| number.parse().ok()).unwrap_or(0.0)
 }
 
-/// Seconds since the console devices were used last: the youngest access time of `/dev/...`.
-fn idle(devices: &[String], epoch: i64) -> Option<i64> {
-    use std::os::unix::fs::MetadataExt;
-    let newest = devices
-        .iter()
-        .filter_map(|device| fs::metadata(Path::new("/dev").join(device)).ok())
-        .map(|metadata| metadata.atime())
-        .max()?;
-    Some((epoch - newest).max(0))
-}
-
 /// Measures again, at most once a second.
 pub struct Measure {
-    devices: Vec<String>,
+    devices: InputDevices,
     last: Option<Tick>,
     /// Processor ticks used so far, at what time.
     used: (u64, Tick),
 }
 
 impl Measure {
-    /// `devices` is CONSOLE_DEVICES.
-    pub fn new(devices: Vec<String>) -> Self {
+    /// `devices` are those where somebody may type.
+    pub fn new(devices: InputDevices) -> Self {
         Measure { devices, last: None, used: (0, clock::tick()) }
     }
 
@@ -117,9 +108,11 @@ impl Measure {
             let kib = |bytes: u64| i64::try_from(bytes / 1024).unwrap_or(i64::MAX);
             [kib(own.virtual_size), i64::try_from(own.resident_pages * 4).unwrap_or(i64::MAX)]
         });
+        let idle = self.devices.look(now.epoch());
         Some(Measured {
             load: load(),
-            idle: idle(&self.devices, now.epoch()),
+            idle: Some(idle.keyboard),
+            console_idle: idle.console,
             input_at: None,
             disk: None,
             virtual_memory: virtual_memory(),

@@ -60,9 +60,3 @@ pub(super) fn event(machine: &ExecutionPoint, now: Now, notice: Notice) -> Event
         }
     }
 }
-
-/// An error with its causes.
-pub(super) fn full_text(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(Some(error), |error| error.source());
-    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
-}

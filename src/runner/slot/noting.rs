@@ -11,7 +11,7 @@ use crate::classad::ClassAd;
 use crate::classad::format::long;
 use crate::os::{self, Whom, clock, process_table};
 use crate::runner::events::{Event as Told, Kind};
-use crate::slot::{HookCall, HookRun, Notice, Record, SlotHook, StarterCall, job_id};
+use crate::slot::{AcceptedJob, HookCall, HookRun, Notice, Record, SlotHook, SlotKey, StarterCall, job_id};
 
 /// How long a queue may take to be told of a job that comes back, before its slots fetch again.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -29,24 +29,45 @@ impl Live<'_> {
         }
     }
 
+    /// A fetched job is accepted: from here on its queue has to be told what becomes of it.
+    pub(super) fn note_accepted(&mut self, accepted: AcceptedJob, slot: SlotKey, ad: &[u8]) {
+        let slot = self.slot_name(slot);
+        let Some(journal) = &self.options.journal else { return };
+        match journal.keep_ad(accepted.0, ad) {
+            Ok((ad, path)) => {
+                let job = job_id(&ad, &*self.options.world);
+                self.note_done(Record::Accepted { accepted: accepted.0, slot, job, ad: path });
+            }
+            Err(error) => self.warn(Some(slot), &format!("the job's ad cannot be kept: {error}")),
+        }
+    }
+
     /// A hook is about to be called.
     pub(super) fn note_hook(&mut self, call: &HookCall, slot: &str) -> Result<(), String> {
         let Some(journal) = &self.options.journal else { return Ok(()) };
         let word = call.arguments.first().map(ToString::to_string).unwrap_or_default();
-        let mut about = None;
-        if call.hook != SlotHook::FetchWork {
-            let kept = journal.keep_ad(call.run.0, &call.stdin);
-            let (ad, path) = kept.map_err(|error| format!("the job's ad cannot be kept: {error}"))?;
-            about = Some((job_id(&ad, &*self.options.world), path));
-        }
-        if let Some((job, ad)) =
-            about.clone().filter(|_| call.hook == SlotHook::ReplyFetch && word == "accept")
-        {
-            self.note(Record::Accepted { slot: slot.to_owned(), job, ad })?;
-        }
+        let known = call.accepted.and_then(|accepted| journal.accepted(accepted.0));
+        let about = match (call.hook, known) {
+            (SlotHook::FetchWork, _) => None,
+            (SlotHook::ReplyFetch | SlotHook::EvictClaim, Some(known)) => Some(known),
+            (SlotHook::ReplyFetch | SlotHook::EvictClaim, None) => {
+                let kept = journal.keep_ad(call.run.0, &call.stdin);
+                let (ad, path) = kept.map_err(|error| format!("the job's ad cannot be kept: {error}"))?;
+                Some((job_id(&ad, &*self.options.world), path))
+            }
+        };
         let (job, ad) = about.unzip();
         let (run, hook, slot) = (call.run.0, call.hook.name().to_owned(), slot.to_owned());
-        self.note(Record::HookBegins { run, hook, slot, word, job, ad })
+        let accepted = call.accepted.map(|accepted| accepted.0);
+        let noted = self.note(Record::HookBegins { run, hook, slot: slot.clone(), word, job, ad, accepted });
+        match (noted, call.hook) {
+            // Told twice is better than never.
+            (Err(error), SlotHook::EvictClaim) => {
+                self.warn(Some(slot), &error);
+                Ok(())
+            }
+            (noted, _) => noted,
+        }
     }
 
     /// It runs with this process id.
@@ -64,6 +85,7 @@ impl Live<'_> {
             job: call.job.clone(),
             execute: call.execute.clone(),
             note: starters::note(&self.options.private, call.starter),
+            accepted: call.accepted.map(|accepted| accepted.0),
         })
     }
 
@@ -91,31 +113,32 @@ impl Live<'_> {
         for event in recovered.told {
             self.tell(event);
         }
-        for (number, owed) in (0..).zip(recovered.owed) {
-            self.give_back(&owed, HookRun(u64::MAX - number))?;
+        for owed in recovered.owed {
+            self.give_back(&owed)?;
         }
         Ok(())
     }
 
-    fn give_back(&mut self, owed: &Owed, run: HookRun) -> std::io::Result<()> {
+    fn give_back(&mut self, owed: &Owed) -> std::io::Result<()> {
+        let accepted = AcceptedJob(owed.accepted);
         let text = std::fs::read(&owed.ad).unwrap_or_default();
         let (job, _): (ClassAd, _) = long::parse(&text);
         let about = |event: Told| event.slot(&owed.slot).job(&owed.job).hook(SlotHook::EvictClaim.name());
-        let Some(call) = self.machine.evict_left(&owed.slot, &job, run) else {
+        let Some(call) = self.machine.evict_left(&owed.slot, &job, accepted) else {
             let reason = "a run that was killed had accepted it, and no EVICT_CLAIM can tell its queue";
             self.tell(about(Told::new(clock::now(), Kind::Warning)).reason(reason));
-            self.note_done(Record::StarterEnds { starter: u64::MAX, slot: owed.slot.clone() });
+            self.note_done(Record::GivenUp { accepted: owed.accepted });
             return Ok(());
         };
         let spawned = self.note_hook(&call, &owed.slot).and_then(|()| {
             let spec = self.hook_spec(&call).map_err(|refused| refused.to_string())?;
-            self.reactor.spawn(spec).map_err(|error| super::notices::full_text(&error))
+            self.reactor.spawn(spec).map_err(|error| crate::runner::events::full_text(&error))
         });
         let child = match spawned {
             Ok(child) => child,
             Err(reason) => {
                 self.tell(about(Told::new(clock::now(), Kind::HookFailed)).reason(reason));
-                self.note_done(Record::HookEnds { run: run.0 });
+                self.note_done(Record::HookEnds { run: call.run.0 });
                 return Ok(());
             }
         };
@@ -126,7 +149,7 @@ impl Live<'_> {
             match self.reactor.next(Some(until))? {
                 os::Event::Exited { child: ended, exit, .. } if ended == child => {
                     let event = about(Told::new(clock::now(), Kind::HookEnd));
-                    self.tell(event.exit(super::live::exit_words(exit)));
+                    self.tell(event.exit(crate::runner::events::exit_words(exit)));
                     break;
                 }
                 os::Event::Signal(signal) => self.early_signals.push(signal),
@@ -134,7 +157,7 @@ impl Live<'_> {
                 _ => {}
             }
         }
-        self.note_done(Record::HookEnds { run: run.0 });
+        self.note_done(Record::HookEnds { run: call.run.0 });
         Ok(())
     }
 }

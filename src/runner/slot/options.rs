@@ -8,6 +8,7 @@ use bstr::BString;
 
 use super::account::HookAccount;
 use super::run_journal::{Recovered, RunJournal};
+use super::sleep::Sleeper;
 use super::starter_program::StarterProgram;
 use crate::process::Limit;
 use crate::quirks::Quirks;
@@ -42,6 +43,8 @@ pub struct Options {
     pub journal: Option<RunJournal>,
     /// What a run that was killed has left.
     pub recovered: Recovered,
+    /// How the machine is made to sleep.
+    pub sleeper: Option<Sleeper>,
     /// Limits hooks that 25.14 waits for without end.
     pub hook_timeout: Option<Duration>,
     /// Ends everything after this time.

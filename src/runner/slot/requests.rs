@@ -1,12 +1,18 @@
 //! What a running execution point can be asked, and what that means.
 
+use std::io;
+use std::path::Path;
+
 use serde::{Deserialize, Serialize};
 
-use crate::classad::ClassAd;
 use crate::classad::format::long;
+use crate::classad::{ClassAd, Expr};
 use crate::os::identity;
+use crate::quirks::{Quirk, Quirks};
+use crate::runner::control;
 use crate::slot::{
-    ClaimCommand, ClaimRequest, Deactivation, DrainRequest, DrainSpeed, Event, Shutdown, VacateReason,
+    ClaimCommand, ClaimRequest, Deactivation, DrainCompletion, DrainRequest, DrainSpeed, DrainStatus, Event,
+    Shutdown, VacateReason,
 };
 use crate::text::similar::nearest;
 
@@ -27,6 +33,18 @@ pub struct Request {
     /// For a drain: whether slots take jobs again when all are drained.
     #[serde(default)]
     pub resume: bool,
+    /// For a drain: what comes when all are drained: `resume`, `exit`, `restart` or `reconfig`; nothing without.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_completion: Option<String>,
+    /// For a drain: what has to be true in each slot's ad.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub check: Option<String>,
+    /// For a graceful drain: START meanwhile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start: Option<String>,
+    /// For `undrain`: the number of the drain that is meant; any without.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<String>,
     /// For `claim` and `activate`: how many bytes of a job ad in long form follow the line.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub ad_length: usize,
@@ -36,6 +54,9 @@ pub struct Request {
     /// For `claim`: the name of the schedd, for RemoteScheddName.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedd: Option<String>,
+    /// For `claim` of a partitionable slot: dynamic slots that have to make room at once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub preempts: Vec<String>,
     /// For `release-claim`: whether the claim that waits to take over is meant.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub waiting: bool,
@@ -53,9 +74,70 @@ pub struct Answer {
     /// Why not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// For `drain`: its number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<u64>,
+    /// For `status`: the drain that is under way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drain: Option<DrainNow>,
     /// For `status`: the slots. For `claim`: the one that is claimed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub slots: Vec<SlotStatus>,
+}
+
+/// A drain that is under way.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DrainNow {
+    /// Its number.
+    pub request_id: u64,
+    /// How fast.
+    pub how: String,
+    /// Why.
+    pub reason: String,
+    /// Who asked for it.
+    pub by: String,
+    /// When it began, in seconds since the epoch.
+    pub since: i64,
+    /// When it will be over, as far as one can say now; none when it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<i64>,
+    /// What comes then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_completion: Option<String>,
+    /// START meanwhile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start: Option<String>,
+    /// How many slots are drained.
+    pub drained: i64,
+}
+
+impl From<DrainStatus> for DrainNow {
+    fn from(status: DrainStatus) -> Self {
+        let DrainStatus { id, request, since, until, drained } = status;
+        let on_completion = match request.completion {
+            DrainCompletion::Nothing => None,
+            DrainCompletion::Resume => Some("resume"),
+            DrainCompletion::Exit => Some("exit"),
+            DrainCompletion::Restart => Some("restart"),
+            DrainCompletion::Reconfigure => Some("reconfig"),
+        };
+        let how = match request.speed {
+            DrainSpeed::Graceful => "graceful",
+            DrainSpeed::Quick => "quick",
+            DrainSpeed::Fast => "fast",
+        };
+        DrainNow {
+            request_id: id,
+            how: how.to_owned(),
+            reason: request.reason,
+            by: request.by,
+            since,
+            until,
+            on_completion: on_completion.map(str::to_owned),
+            start: request.start.map(|start| start.unparse().to_string()),
+            drained,
+        }
+    }
 }
 
 /// One slot of a status.
@@ -70,7 +152,39 @@ pub struct SlotStatus {
     /// How long the job has run, in seconds, where one runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job_seconds: Option<i64>,
+    /// Its job, as `cluster.proc`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job: Option<String>,
+    /// Whose that is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
+    /// What was made of the last fetch: `accepted`, `rejected`, `no work` or `bad answer`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<String>,
+    /// Why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// In how many seconds it fetches next, where it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fetch_in: Option<u64>,
+    /// The hooks that run for it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hooks: Vec<String>,
+    /// The drain of the execution point, where each slot is told alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drain: Option<DrainNow>,
 }
+
+/// Sends a request, with the ad that goes with it, and waits for the answer.
+///
+/// # Errors
+/// Nobody listens there, or somebody that is neither root nor we; the answer is none.
+pub fn ask(socket: &Path, request: &Request, ad: &[u8]) -> io::Result<Answer> {
+    control::ask(socket, WHO, &Request { ad_length: ad.len(), ..request.clone() }, ad)
+}
+
+/// Who listens, as messages say it.
+pub(super) const WHO: &str = "execution point";
 
 /// The words of requests.
 const COMMANDS: [&str; 15] = [
@@ -104,6 +218,8 @@ pub(super) struct Asked<'a> {
     pub lease: i64,
     /// The host that we are on.
     pub host: &'a str,
+    /// Which behaviour is wanted.
+    pub quirks: Quirks,
 }
 
 /// What a request means.
@@ -114,6 +230,8 @@ pub(super) enum Meaning {
     Hold(Box<Event>, VacateReason),
     /// A slot is to be claimed; the answer names it.
     Claim(Box<Event>),
+    /// A drain is to begin; the answer has its number.
+    Drain(Box<Event>),
     Reconfigure,
     Status,
 }
@@ -139,6 +257,7 @@ impl Request {
     /// What is to be done.
     pub(super) fn meaning(self, asked: Asked<'_>) -> Result<Meaning, String> {
         let verb = self.command.as_str();
+        let who = (asked.uid, asked.quirks);
         if let Some(command) = self.claim_command(asked)? {
             let Some(slot) = self.slot else {
                 return Err(format!("'{}' is for one slot: name it", self.command));
@@ -176,10 +295,9 @@ impl Request {
                     "fast" => DrainSpeed::Fast,
                     _ => return unknown("graceful, quick or fast"),
                 };
-                let reason = self.reason.unwrap_or_else(|| "by command".into());
-                Event::Drain(DrainRequest { speed, reason, resume: self.resume })
+                return self.drain(speed, who).map(|request| Meaning::Drain(Box::new(Event::Drain(request))));
             }
-            "undrain" => Event::CancelDrain,
+            "undrain" => Event::CancelDrain { id: self.request_id },
             "off" => match how {
                 "peaceful" => Event::Shutdown(Shutdown::Peaceful),
                 "graceful" => Event::Shutdown(Shutdown::Graceful),
@@ -193,6 +311,41 @@ impl Request {
         Ok(Meaning::Event(Box::new(event)))
     }
 
+    /// A drain of whoever asks (`command_drain_jobs`).
+    fn drain(self, speed: DrainSpeed, (uid, quirks): (u32, Quirks)) -> Result<Box<DrainRequest>, String> {
+        let completion = match (self.on_completion.as_deref(), self.resume) {
+            (None, false) => DrainCompletion::Nothing,
+            (None, true) | (Some("resume"), _) => DrainCompletion::Resume,
+            (Some("exit"), _) => DrainCompletion::Exit,
+            (Some("restart"), _) => DrainCompletion::Restart,
+            (Some("reconfig"), _) => DrainCompletion::Reconfigure,
+            (Some(other), _) => {
+                return Err(format!("'{other}' is not known here; resume, exit, restart or reconfig"));
+            }
+        };
+        let drops = quirks.has(Quirk::DrainExprDropped);
+        let expr = |what: &str, text: &Option<String>| {
+            let parsed = text
+                .as_ref()
+                .map(|text| Expr::parse(text.as_bytes()).map_err(|error| error.render(text.as_bytes())));
+            match parsed.transpose() {
+                Err(_) if drops => Ok(None),
+                parsed => {
+                    parsed.map_err(|error| format!("{what} cannot be read, nothing is drained: {error}"))
+                }
+            }
+        };
+        let account = identity::by_uid(uid);
+        Ok(Box::new(DrainRequest {
+            speed,
+            completion,
+            check: expr("the check", &self.check)?,
+            start: expr("START", &self.start)?,
+            reason: self.reason.unwrap_or_else(|| "by command".into()),
+            by: account.map_or_else(|| uid.to_string(), |account| account.name.to_string()),
+        }))
+    }
+
     /// What a negotiator, schedd or shadow would ask, if it is one of their words.
     fn claim_command(&self, asked: Asked<'_>) -> Result<Option<ClaimCommand>, String> {
         let verb = self.command.as_str();
@@ -203,6 +356,7 @@ impl Request {
                 lease: self.lease.unwrap_or(asked.lease),
                 schedd: self.schedd.clone().unwrap_or_default().into(),
                 host: asked.host.into(),
+                preempts: self.preempts.clone(),
             })),
             "activate" => ClaimCommand::Activate(Box::new(job_of(&asked)?)),
             "alive" => ClaimCommand::Alive,
@@ -245,7 +399,13 @@ mod tests {
     fn meaning(text: &str) -> Result<String, String> {
         let request: Request = serde_json::from_str(text).unwrap();
         request
-            .meaning(Asked { ad: b"Cmd = 1\n".to_vec(), uid: identity::effective_uid(), lease: 9, host: "h" })
+            .meaning(Asked {
+                ad: b"Cmd = 1\n".to_vec(),
+                uid: identity::effective_uid(),
+                lease: 9,
+                host: "h",
+                quirks: Quirks::None,
+            })
             .map(|meaning| format!("{meaning:?}"))
     }
 
@@ -268,6 +428,20 @@ mod tests {
     }
 
     #[test]
+    fn a_drain_says_what_it_waits_for_and_what_comes_then() {
+        let drain = meaning(
+            r#"{"command":"drain","how":"quick","check":"SlotID < 9","on_completion":"exit","reason":"why"}"#,
+        );
+        let drain = drain.unwrap();
+        for part in ["Quick", "reason: \"why\"", "completion: Exit", "check: Some("] {
+            assert!(drain.contains(part), "{part}: {drain}");
+        }
+        let refused = meaning(r#"{"command":"drain","check":"SlotID <"}"#).unwrap_err();
+        assert!(refused.starts_with("the check cannot be read, nothing is drained: "), "{refused}");
+        assert!(meaning(r#"{"command":"drain","on_completion":"dance"}"#).unwrap_err().contains("reconfig"));
+    }
+
+    #[test]
     fn a_slot_that_is_not_there_is_told_with_the_one_that_was_meant() {
         let check = |slot: &str| {
             let request = Request { slot: Some(slot.into()), ..Request::default() };
@@ -287,7 +461,13 @@ mod tests {
         let request =
             || Request { command: "claim".into(), slot: Some("slot1".into()), ..Request::default() };
         let other = identity::effective_uid() + 1;
-        let refused = request().meaning(Asked { ad: b"Cmd = 1\n".to_vec(), uid: other, lease: 9, host: "h" });
+        let refused = request().meaning(Asked {
+            ad: b"Cmd = 1\n".to_vec(),
+            uid: other,
+            lease: 9,
+            host: "h",
+            quirks: Quirks::None,
+        });
         assert!(refused.unwrap_err().contains(&format!("not as uid {other}")));
     }
 }

@@ -16,8 +16,8 @@ use crate::journal::Journal;
 use crate::os::{clock, files, process_table};
 use crate::runner::events::{Event as Told, Kind};
 use crate::runner::journal::{JournalError, JournalFile};
-use crate::runner::starter::{Cleaner, kill_tree};
-use crate::slot::{Record, note, recover};
+use crate::runner::starter::{Cleaner, kill_tree, withdraw};
+use crate::slot::{Record, SlotHook, note, recover};
 use crate::world::World;
 
 /// Its name in the state directory.
@@ -43,6 +43,8 @@ pub struct RunJournal {
 /// A fetched job whose queue has to be told that it comes back.
 #[derive(Clone, Debug)]
 pub struct Owed {
+    /// Its number in the new journal.
+    pub accepted: u64,
     /// The slot that had accepted it.
     pub slot: String,
     /// The job.
@@ -79,42 +81,50 @@ impl RunJournal {
 
     /// Ends what still runs of the run that was killed, cleans up after it, and says what became of it. Only then is it forgotten.
     ///
+    /// Starters are ended, not adopted: a pool does the same. A starter of 25.14 that loses its startd ends its job at once and tells
+    /// its hooks so (`daemon_core_main.cpp`, `check_parent`), and a new startd knows no claim of the old one. Its job goes back to
+    /// where it came from by JOB_EXIT with `evict`, or by EVICT_CLAIM if it does not come so far.
+    ///
     /// # Errors
     /// The journal cannot be written.
     pub fn recover(&mut self, cleaner: &Cleaner, world: &dyn World) -> Result<Recovered, JournalError> {
         let mut found = Recovered::default();
         let left = std::mem::take(&mut self.open);
+        let starters = starters_of(&left);
+        // All at once: each takes its time.
+        for process in starters.iter().filter_map(|(_, process)| process.as_ref()).filter(|one| runs(one)) {
+            let _ = kill(Pid::from_raw(process.0), Signal::SIGQUIT);
+        }
         let mut came_to_an_end = Vec::new();
-        for record in &left {
-            let process = record.process_of(&left);
-            match record {
-                Record::StarterBegins { slot, job, execute, note, .. } => {
-                    let told = end_starter(process, execute.as_deref(), cleaner, world);
-                    for line in told {
-                        let event = Told::new(clock::now(), Kind::Warning).slot(slot).job(job);
-                        found.told.push(event.reason(line));
-                    }
-                    if !note.exists() {
-                        came_to_an_end.push(slot);
-                    }
-                }
-                Record::HookBegins { .. } => found.told.extend(self.end_hook(record, process)),
-                Record::Accepted { .. }
-                | Record::Claim { .. }
-                | Record::HookRuns { .. }
-                | Record::HookEnds { .. }
-                | Record::StarterRuns { .. }
-                | Record::StarterEnds { .. } => {}
+        for (record, process) in starters {
+            let Record::StarterBegins { slot, job, execute, note, accepted, .. } = record else { continue };
+            for line in end_starter(process, execute.as_deref(), cleaner, world) {
+                let event = Told::new(clock::now(), Kind::Warning).slot(slot).job(job);
+                found.told.push(event.reason(line));
             }
+            if process.is_some() && !note.exists() {
+                came_to_an_end.extend(accepted);
+            }
+        }
+        for record in &left {
+            found.told.extend(self.end_hook(record, record.process_of(&left)));
         }
         // What is owed is owed until the hook begins; a starter that came to an end has told its own hooks.
         for record in &left {
-            let Record::Accepted { slot, job, ad } = record else { continue };
-            if came_to_an_end.contains(&slot) {
+            let Record::Accepted { accepted, slot, job, ad } = record else { continue };
+            if came_to_an_end.contains(accepted) {
                 continue;
             }
-            found.owed.push(Owed { slot: slot.clone(), job: job.clone(), ad: ad.clone() });
-            self.open.push(record.clone());
+            // The numbers of the new run begin at the other end.
+            let accepted = u64::MAX - found.owed.len() as u64;
+            let (slot, job, ad) = (slot.clone(), job.clone(), ad.clone());
+            self.open.push(Record::Accepted {
+                accepted,
+                slot: slot.clone(),
+                job: job.clone(),
+                ad: ad.clone(),
+            });
+            found.owed.push(Owed { accepted, slot, job, ad });
         }
         self.file.compact(&self.open)?;
         let needed = |ad: &PathBuf| self.open.iter().any(|record| record.ad() == Some(ad));
@@ -127,8 +137,14 @@ impl RunJournal {
     /// A call whose end nobody saw.
     fn end_hook(&self, record: &Record, process: Option<(i32, u64)>) -> Option<Told> {
         let Record::HookBegins { hook, slot, word, job, ad, .. } = record else { return None };
-        if let Some((pid, _)) = process.filter(runs) {
-            kill_tree(pid);
+        if let Some(process) = process {
+            // A queue had better be told to the end; what a fetch hook says nobody hears any more.
+            if hook != SlotHook::FetchWork.name() {
+                wait_for(&process);
+            }
+            if runs(&process) {
+                kill_tree(process.0);
+            }
         }
         let word = if word.is_empty() { String::new() } else { format!(" {word}") };
         // What is owed may need it as well, and then removes its own.
@@ -159,10 +175,12 @@ impl RunJournal {
     /// In words: it could not be written, and must not be done.
     pub(super) fn note(&mut self, record: Record) -> Result<(), String> {
         self.file.append(&record).map_err(|error| told(&error))?;
-        let before: Vec<PathBuf> = self.open.iter().filter_map(Record::ad).cloned().collect();
-        note(&mut self.open, record);
-        for ad in before {
-            if !self.open.iter().any(|record| record.ad() == Some(&ad)) {
+        for ended in note(&mut self.open, record) {
+            // With hundreds of slots it is asked often.
+            let Some(ad) = ended.ad() else { continue };
+            let names_it =
+                |record: &Record| record.ad().is_some_and(|other| other.as_os_str() == ad.as_os_str());
+            if !self.open.iter().any(names_it) {
                 drop(fs::remove_file(ad));
             }
         }
@@ -171,6 +189,16 @@ impl RunJournal {
             drop(self.file.compact(&self.open));
         }
         Ok(())
+    }
+
+    /// An accepted job, and where its ad stands.
+    pub(super) fn accepted(&self, accepted: u64) -> Option<(String, PathBuf)> {
+        self.open.iter().find_map(|record| match record {
+            Record::Accepted { accepted: other, job, ad, .. } if *other == accepted => {
+                Some((job.clone(), ad.clone()))
+            }
+            _ => None,
+        })
     }
 
     /// Keeps the ad of the job that a hook is told of, less what is private: what stands in front of the dashes.
@@ -192,12 +220,31 @@ pub fn told(error: &JournalError) -> String {
     format!("{error}{cause}")
 }
 
+/// The starters that were under way, each with its process: as noted, or as it told itself before it took its job. Those that had not
+/// done that never will.
+fn starters_of(left: &[Record]) -> Vec<(&Record, Option<(i32, u64)>)> {
+    let process = |record: &Record| {
+        let Record::StarterBegins { note, .. } = record else { return None };
+        record.process_of(left).or_else(|| withdraw(note.parent()?))
+    };
+    let begun = left.iter().filter(|record| matches!(record, Record::StarterBegins { .. }));
+    begun.map(|record| (record, process(record))).collect()
+}
+
+/// Waits until a process has ended, as long as there is patience.
+fn wait_for(process: &(i32, u64)) {
+    let begun = Instant::now();
+    while runs(process) && begun.elapsed() < PATIENCE {
+        std::thread::sleep(PAUSE);
+    }
+}
+
 /// Whether a process is the one that was started then, and has not ended.
 fn runs((pid, started): &(i32, u64)) -> bool {
     process_table::read(*pid).is_some_and(|one| one.started == *started && !one.is_zombie())
 }
 
-/// Ends a starter that outlived its run with its job, and cleans up behind it; lines of what was done.
+/// Waits for the end of a starter that outlived its run and was told to end its job, and cleans up behind it; lines of what was done.
 fn end_starter(
     process: Option<(i32, u64)>,
     execute: Option<&Path>,
@@ -211,11 +258,7 @@ fn end_starter(
     let mut lines = vec![match runs(&process) {
         false => "a run that was killed had started it: its starter has ended, and nobody saw how".to_owned(),
         true => {
-            let _ = kill(Pid::from_raw(pid), Signal::SIGQUIT);
-            let begun = Instant::now();
-            while runs(&process) && begun.elapsed() < PATIENCE {
-                std::thread::sleep(PAUSE);
-            }
+            wait_for(&process);
             if runs(&process) {
                 kill_tree(pid);
             }

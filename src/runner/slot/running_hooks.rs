@@ -5,14 +5,15 @@ use std::time::Duration;
 use bstr::ByteSlice;
 use nix::libc;
 
-use super::live::{Live, exit_words};
-use super::private;
+use super::live::Live;
 use crate::hook::HookType;
 use crate::os::{Captured, Whom, clock};
-use crate::process::Exit;
+use crate::process::{Ancestor, ChildSpec, Exit};
 use crate::runner::config_lint::job_ad;
-use crate::runner::events::{Event as Told, Kind};
-use crate::slot::{Event, HookRun, Record, SlotHook};
+use crate::runner::events::{Event as Told, Kind, exit_words, full_text};
+use crate::runner::hook_call;
+use crate::runner::hook_environment::HookEnvironment;
+use crate::slot::{Event, HookCall, HookRun, Record, SlotHook};
 use crate::time::Tick;
 
 /// A hook that runs.
@@ -42,6 +43,73 @@ const MOST_OF_WORK: usize = 100;
 pub(super) const STDERR_SHOWN: usize = 2000;
 
 impl Live<'_> {
+    /// Calls a hook, once that is noted.
+    pub(super) fn run_hook(&mut self, call: HookCall) {
+        let slot = self.slot_name(call.slot);
+        let name = call.hook.name();
+        let now = clock::now();
+        let spawned = self.note_hook(&call, &slot).and_then(|()| {
+            let spec = self.hook_spec(&call).map_err(|refused| refused.to_string())?;
+            self.reactor.spawn(spec).map_err(|error| full_text(&error))
+        });
+        match spawned {
+            Ok(child) => {
+                let pid = self.reactor.pid(child).and_then(|pid| u32::try_from(pid).ok()).unwrap_or(0);
+                self.note_hook_runs(call.run, pid);
+                let tick = now.tick();
+                self.tell(Told::new(now, Kind::HookStart).slot(&slot).hook(name).pid(pid));
+                let hook = RunningHook {
+                    run: call.run,
+                    slot,
+                    hook: call.hook,
+                    name,
+                    pid,
+                    // The limit is for what 25.14 waits for without end.
+                    deadline: self
+                        .options
+                        .hook_timeout
+                        .filter(|_| HookType::from(call.hook).is_waited_for())
+                        .map(|limit| tick.plus(limit)),
+                    remind: tick.plus(REMIND),
+                    started: tick,
+                    too_long: false,
+                    stderr: Vec::new(),
+                };
+                self.hooks.insert(child, hook);
+            }
+            Err(reason) => {
+                self.tell(Told::new(now, Kind::HookFailed).slot(slot).hook(name).reason(&reason));
+                self.note_done(Record::HookEnds { run: call.run.0 });
+                self.waiting.push_back(Event::HookFailed { run: call.run, reason });
+            }
+        }
+    }
+
+    pub(super) fn hook_spec(&self, call: &HookCall) -> Result<ChildSpec, hook_call::RootRefused> {
+        use std::os::unix::ffi::OsStrExt;
+        let path = call.path.as_os_str().as_bytes();
+        let mut hook =
+            hook_call::HookCall::new(call.hook.into(), path, call.stdin.clone(), self.environment());
+        hook.arguments.clone_from(&call.arguments);
+        hook.identity.clone_from(&self.options.account.identity);
+        hook.directory.clone_from(&self.options.log_directory);
+        hook.limits.clone_from(&self.options.hook_limits);
+        hook.output_limit = call.output_limit.unwrap_or(hook_call::PIPE_BUFFER_MAX);
+        hook.ancestor = Some(self.marker());
+        hook.quirks = self.options.quirks;
+        hook.child_spec()
+    }
+
+    /// What hooks and starters inherit.
+    pub(super) fn environment(&self) -> HookEnvironment {
+        self.options.environment.for_hooks(self.options.quirks)
+    }
+
+    /// The mark of a process family.
+    pub(super) fn marker(&self) -> Ancestor {
+        hook_call::HookCall::marker(clock::now(), self.options.world.random())
+    }
+
     pub(super) fn hook_ended(&mut self, hook: RunningHook, exit: Exit, stdout: Captured, stderr: &Captured) {
         let now = clock::now();
         let words = exit_words(exit);
@@ -65,9 +133,6 @@ impl Live<'_> {
         }
         // What it brought stands in the journal by now, if it was taken.
         self.note_done(Record::HookEnds { run: hook.run.0 });
-        if hook.hook == SlotHook::FetchWork {
-            private::forget_fetch(&self.options.private, hook.run);
-        }
     }
 
     /// Tells of attributes of a fetched job that mean nothing, or not what was meant: each once.

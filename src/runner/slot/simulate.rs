@@ -3,6 +3,7 @@
 use super::notices;
 use super::requests::{Asked, Meaning, Request};
 use crate::os::identity;
+use crate::quirks::Quirks;
 use crate::runner::events::Event as Told;
 use crate::slot::{Event, ExecutionPoint, Notice, SlotKey};
 use crate::time::Now;
@@ -16,9 +17,12 @@ pub(in crate::runner) fn event_of_request(request: Request, known: &[&str]) -> R
     if !request.slot.as_deref().is_some_and(|slot| slot.contains('_')) {
         request.check_slot(known)?;
     }
-    let asked = Asked { ad: Vec::new(), uid: identity::effective_uid(), lease: 0, host: "" };
+    let asked =
+        Asked { ad: Vec::new(), uid: identity::effective_uid(), lease: 0, host: "", quirks: Quirks::None };
     Ok(match request.meaning(asked)? {
-        Meaning::Event(event) | Meaning::Claim(event) | Meaning::Hold(event, _) => Some(*event),
+        Meaning::Event(event) | Meaning::Drain(event) | Meaning::Claim(event) | Meaning::Hold(event, _) => {
+            Some(*event)
+        }
         Meaning::Reconfigure | Meaning::Status => None,
     })
 }

@@ -12,6 +12,7 @@ use crate::config::Config;
 use crate::quirks::{Quirk, Quirks};
 use crate::runner::hook_environment::ConfigChoice;
 use crate::slot::Surroundings;
+use crate::starter::JavaKnobs;
 use crate::world::{Command, World};
 
 /// The sibling program that runs jobs.
@@ -22,7 +23,11 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// How long our own may take to try the container runtimes of the machine, each call of which has a limit of its own.
 const RUNTIMES_PATIENCE: Duration = Duration::from_secs(300);
 /// What it tells of them.
-const RUNTIMES: [&str; 12] = [
+const RUNTIMES: [&str; 16] = [
+    "HasJava",
+    "JavaVendor",
+    "JavaVersion",
+    "JavaSpecificationVersion",
     "HasDocker",
     "HasDockerURL",
     "HasContainer",
@@ -144,8 +149,11 @@ impl StarterProgram {
             let path = path.map(|path| path.strip_prefix(b"sudo ").map_or(path.clone(), BString::from));
             path.is_some_and(|path| world.stat(path.to_path_lossy().as_ref()).is_ok())
         };
-        let Some(path) = <[u8]>::from_path(&self.path).filter(|_| there("DOCKER") || there("SINGULARITY"))
-        else {
+        let Some(path) = <[u8]>::from_path(&self.path).filter(|_| {
+            there("DOCKER")
+                || there("SINGULARITY")
+                || JavaKnobs::read(&config.view(world)).is_ok_and(|java| java.can_tell(world))
+        }) else {
             return ClassAd::new();
         };
         let mut argv = vec![BString::from(path), "--classad".into()];

@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 
 use bstr::{BString, ByteSlice};
 
-use super::private::JOB_NOTE;
 use super::relay::Relay;
 use super::starter_program::StarterProgram;
 use crate::classad::{ClassAd, Value, format};
 use crate::process::{Ancestor, ChildSpec, Exit, LeftBehind, Stdio};
-use crate::slot::{SlotKey, StarterCall, StarterId, VacateReason};
+use crate::runner::starter::{hand_over, job_note};
+use crate::slot::{AcceptedJob, SlotKey, StarterCall, StarterId, VacateReason};
 
 /// What the result ad of a job may take.
 const RESULT_LIMIT: usize = 16 << 20;
@@ -21,6 +21,8 @@ const RESULT_LIMIT: usize = 16 << 20;
 #[derive(Debug)]
 pub(super) struct Running {
     pub starter: StarterId,
+    /// The fetched job that it runs.
+    pub accepted: Option<AcceptedJob>,
     /// Whether it runs the backfill client, and no job.
     pub backfill: bool,
     pub slot: SlotKey,
@@ -68,14 +70,14 @@ impl std::fmt::Display for Ended {
 
 /// The note that a starter removes when it has come to an end.
 pub(super) fn note(private: &Path, starter: StarterId) -> PathBuf {
-    private.join(starter.0.to_string()).join(JOB_NOTE)
+    job_note(&private.join(starter.0.to_string()))
 }
 
 /// Makes the private directory of a starter.
-pub(super) fn prepare(private: &Path, call: &StarterCall, slot: &str) -> io::Result<PathBuf> {
+pub(super) fn prepare(private: &Path, call: &StarterCall) -> io::Result<PathBuf> {
     let directory = private.join(call.starter.0.to_string());
     fs::DirBuilder::new().mode(0o700).create(&directory)?;
-    fs::write(directory.join(JOB_NOTE), format!("job {} in {slot}", call.job))?;
+    hand_over(&directory, call.stdin.len())?;
     if let Some(ad) = &call.machine_ad {
         fs::write(directory.join("machine.ad"), ad)?;
     }

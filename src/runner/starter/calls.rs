@@ -6,11 +6,11 @@ use std::time::Duration;
 use nix::libc;
 
 use super::live::Live;
-use super::tools::full_text;
 use crate::hook::HookType;
 use crate::os::{self, ChildId, clock};
 use crate::process::Exit;
-use crate::quirks::{Quirk, Quirks};
+use crate::quirks::Quirk;
+use crate::runner::events::full_text;
 use crate::runner::hook_call::HookCall;
 use crate::starter::{Call, Event};
 use crate::time::Now;
@@ -36,20 +36,23 @@ impl Live<'_> {
         hook.quirks = self.job.quirks;
         self.liken(&mut hook);
         let past_start = !matches!(hook.hook, HookType::PrepareJob) && self.past_start;
-        let spec = hook.child_spec().map_err(|error| error.to_string()).map(|mut spec| {
+        let spec = hook.child_spec().map_err(|error| (error.to_string(), false)).map(|mut spec| {
             if past_start {
                 spec.blocked_signals.retain(|signal| *signal != libc::SIGPROF);
             }
             spec
         });
-        let started = spec.and_then(|spec| self.reactor.spawn(spec).map_err(|error| full_text(&error)));
+        let started = spec
+            .and_then(|spec| self.reactor.spawn(spec).map_err(|error| (full_text(&error), error.may_pass())));
         match started {
             Ok(child) => {
                 self.calls.insert(child, id);
                 let pid = self.pid(child);
                 self.events.push_back(Event::CallStarted { call: id, pid });
             }
-            Err(reason) => self.events.push_back(Event::CallFailed { call: id, reason }),
+            Err((reason, again)) => {
+                self.events.push_back(Event::CallFailed { call: id, reason, again });
+            }
         }
     }
 
@@ -83,10 +86,10 @@ impl Live<'_> {
 
     /// Gives the last hooks a moment, unless somebody is impatient.
     pub(super) fn wait_for_calls(&mut self) -> io::Result<()> {
-        let limit = match self.job.quirks {
-            Quirks::Reference => LAST_CALLS_OF_REFERENCE,
-            Quirks::None if self.impatient => Duration::ZERO,
-            Quirks::None => LAST_CALLS,
+        let limit = match self.job.quirks.has(Quirk::HooksKilledLast) {
+            true => LAST_CALLS_OF_REFERENCE,
+            false if self.impatient => Duration::ZERO,
+            false => LAST_CALLS,
         };
         let until = clock::tick().plus(limit);
         while !self.calls.is_empty() && clock::tick() < until {

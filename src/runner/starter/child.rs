@@ -1,17 +1,21 @@
 //! From the machine's description of a process to a child of the reactor, and back from its end.
 
 use std::fs;
-use std::io;
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use bstr::{BString, ByteSlice};
+use nix::fcntl::OFlag;
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
 
 use crate::os::identity::acting_as;
 use crate::os::{SpawnError, Stage, strerror};
-use crate::process::{Ancestor, ChildSpec, Identity, LeftBehind, Session, Stdio};
-use crate::starter::{JobProcess, StandardFile, StartFailure, process};
+use crate::process::{Ancestor, ChildSpec, Identity, LeftBehind, Stdio};
+use crate::starter::{
+    END_RECORD, JavaRecords, JobProcess, START_RECORD, StandardFile, StartFailure, process,
+};
 
 /// Markers of older generations, which every child inherits.
 const MARKER: &[u8] = b"_CONDOR_ANCESTOR_";
@@ -39,7 +43,7 @@ pub(super) fn spec(
             true => Stdio::Null,
             false => stdio(&process.files[at], at),
         }),
-        session: if process.own_session { Session::Own } else { Session::Inherit },
+        session: process.session,
         nice: process.nice,
         limits: process.limits.clone(),
         // Inherited from the daemon and never reset (`OsProc::StartJob`).
@@ -199,24 +203,33 @@ pub(super) fn take_core(directory: &Path, pid: u32, id: &str, identity: Option<&
 /// One that is there and cannot be read tells all the same, with no text (`UserProc::JobReaper`; c09 030). So does one
 /// that is no plain file: a link is not followed, and a FIFO or device not waited for.
 pub(super) fn wrapper_failure(scratch: &Path, reader: Option<&Identity>) -> Option<BString> {
-    use nix::fcntl::OFlag;
-    use std::io::Read;
-    use std::os::unix::fs::OpenOptionsExt;
-    let read = || {
-        let path = scratch.join(".job_wrapper_failure");
-        fs::metadata(&path).ok()?;
-        let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
-        let mut text = Vec::new();
-        if let Ok(file) = fs::OpenOptions::new().read(true).custom_flags(flags.bits()).open(path)
-            && file.metadata().is_ok_and(|status| status.is_file())
-            && file.take(64 * 1024).read_to_end(&mut text).is_err()
-        {
-            text.clear();
-        }
-        Some(text)
-    };
-    let text = acting_as(reader, read).ok().flatten()?;
+    let text = acting_as(reader, || written_by_job(&scratch.join(".job_wrapper_failure"))).ok().flatten()?;
     Some(text.trim().replace(b"\n", b"|").into())
+}
+
+/// A small file that a job may have made, or have put something else in the place of: nothing but a plain file is read.
+fn written_by_job(path: &Path) -> Option<Vec<u8>> {
+    fs::metadata(path).ok()?;
+    let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
+    let mut text = Vec::new();
+    if let Ok(file) = fs::OpenOptions::new().read(true).custom_flags(flags.bits()).open(path)
+        && file.metadata().is_ok_and(|status| status.is_file())
+        && file.take(64 * 1024).read_to_end(&mut text).is_err()
+    {
+        text.clear();
+    }
+    Some(text)
+}
+
+/// What CondorJavaWrapper left, which is removed.
+pub(super) fn java_records(scratch: &Path, reader: Option<&Identity>) -> JavaRecords {
+    let [start, end] = [START_RECORD, END_RECORD].map(|name| scratch.join(name));
+    let read = || JavaRecords { started: start.exists(), ended: written_by_job(&end) };
+    let records = acting_as(reader, read).unwrap_or_default();
+    for file in [start, end] {
+        drop(fs::remove_file(file));
+    }
+    records
 }
 
 #[cfg(test)]

@@ -5,17 +5,22 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use bstr::{BString, ByteSlice};
 use nix::libc;
 
 use super::probe;
 use super::state_file;
-use crate::os::{cgroup, mounts, process_table, tree};
+use super::volume;
+use crate::os::{cgroup, clock, mounts, process_table, tree};
 use crate::process::Exit;
 use crate::starter::container::{self, ContainerKnobs};
-use crate::starter::{Left, container_of_recovery, is_container_of, starter_of};
+use crate::starter::{Left, container_of_recovery, is_container_of, starter_of, unfinished};
 use crate::world::World;
+
+/// What the clocks of processes and files may differ by.
+const A_MOMENT: Duration = Duration::from_secs(2);
 
 /// What the cleaning needs of the configuration.
 #[derive(Clone, Debug, Default)]
@@ -33,14 +38,16 @@ pub struct Cleaned {
     pub line: String,
     /// Whether something stays.
     pub stays: bool,
+    /// The ad of the job that the line is about, where it is about one.
+    pub ad: Option<String>,
 }
 
 fn done(line: String) -> Cleaned {
-    Cleaned { line, stays: false }
+    Cleaned { line, stays: false, ad: None }
 }
 
 fn stays(line: String) -> Cleaned {
-    Cleaned { line, stays: true }
+    Cleaned { line, stays: true, ad: None }
 }
 
 impl Cleaner {
@@ -50,7 +57,7 @@ impl Cleaner {
     }
 
     /// Cleans EXECUTE of what starters that are gone have left; `only` those of this one. Directories are left to the caller where
-    /// `keeps_directories`.
+    /// `keeps_directories`. What starters have left whose EXECUTE is gone as well is nobody's: whoever cleans cleans that too.
     pub fn clean(
         &self,
         execute: &Path,
@@ -66,8 +73,11 @@ impl Cleaner {
                 if only.is_some_and(|only| only != pid) {
                     continue;
                 }
-                match state_file::read(&path) {
+                match state_file::read(&path, pid) {
                     Ok(None) => seen.push(pid),
+                    Ok(Some(records)) if only.is_none() && is_of_none(&records) => {
+                        self.of_nobody((&path, pid), &records, world, &mut told);
+                    }
                     Ok(Some(records)) if is_of(&records, &own) => {
                         let before = told.len();
                         self.of_records(pid, &records, world, &mut told);
@@ -75,13 +85,35 @@ impl Cleaner {
                             state_file::remove(&path);
                         }
                     }
+                    // It was killed before it had made anything.
+                    Ok(Some(records)) if records.is_empty() => state_file::remove(&path),
                     Ok(Some(_)) => {}
                     Err(error) => told.push(stays(format!("'{}' is not used: {error}", path.display()))),
                 }
             }
         }
+        if only.is_none() {
+            state_file::remove_lone_locks(Path::new(state_file::OF_ROOT));
+        }
         self.of_directories(&own, only, &seen, keeps_directories, world, &mut told);
         told
+    }
+
+    /// Cleans up behind a starter whose EXECUTE is gone as well. Its job belongs to a queue that nobody here knows; what cannot be
+    /// cleaned with this configuration may be with another.
+    fn of_nobody(
+        &self,
+        (path, pid): (&Path, i32),
+        records: &[Left],
+        world: &dyn World,
+        told: &mut Vec<Cleaned>,
+    ) {
+        let mut found = Vec::new();
+        self.of_records(pid, records, world, &mut found);
+        if found.iter().all(|one| !one.stays) {
+            state_file::remove(path);
+        }
+        told.extend(found.into_iter().filter(|one| !one.stays && one.ad.is_none()));
     }
 
     fn of_records(&self, pid: i32, records: &[Left], world: &dyn World, told: &mut Vec<Cleaned>) {
@@ -95,12 +127,20 @@ impl Cleaner {
         {
             return;
         }
+        if let Some(job) = unfinished(records) {
+            told.push(Cleaned { ad: Some(job.ad), ..done(job.line) });
+        }
         for record in records {
             let Left::Process { pid, started } = record else { continue };
             let there = process_table::read(*pid).filter(|one| one.started == *started && !one.is_zombie());
             if there.is_some() {
                 kill_tree(*pid);
                 told.push(done(format!("killed process {pid} of a job, with what it had started")));
+            }
+        }
+        for record in records {
+            if let (Left::TrackingGroup { gid }, Some((since, uid))) = (record, starter) {
+                kill_tracked(*gid, since, uid, told);
             }
         }
         self.remove_groups(records, told);
@@ -181,17 +221,28 @@ impl Cleaner {
         for entry in fs::read_dir(execute).into_iter().flatten().flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
             let Some(pid) = starter_of(&name) else { continue };
-            let gone = || process_table::read(pid).is_none_or(|one| one.is_zombie());
-            if only.is_some_and(|only| only != pid) || in_use.contains(&pid) || !(only.is_some() || gone()) {
+            let path = entry.path();
+            let of_gone = || only.is_some() || is_gone(&path, pid);
+            if only.is_some_and(|only| only != pid) || in_use.contains(&pid) || !of_gone() {
                 continue;
             }
-            let path = entry.path();
             let kind = entry.file_type().ok();
             if kind.is_some_and(|kind| kind.is_dir()) {
                 unmount(&path, told);
             }
             if name.ends_with(".recover") && kind.is_some_and(|kind| kind.is_file()) {
                 self.of_recovery(pid, &path, world, told);
+            }
+            if name.ends_with(".left.lock") && !path.with_extension("").exists() {
+                // A starter that was killed while it removed the two.
+                drop(fs::remove_file(&path));
+            }
+            if name.ends_with(".disk") {
+                match volume::detach(&path) {
+                    Ok(0) => {}
+                    Ok(_) => told.push(done(format!("detached the loop device of '{}'", path.display()))),
+                    Err(why) => told.push(stays(format!("'{}': {why}", path.display()))),
+                }
             }
             if keeps || name.ends_with(".left") || name.ends_with(".left.lock") {
                 continue;
@@ -223,6 +274,32 @@ impl Cleaner {
     }
 }
 
+/// Whether a starter has left something in EXECUTE, or says so: asked of each, and there may be hundreds at work beside it.
+pub fn has_left(execute: &Path, starter: i32) -> bool {
+    let top = format!("dir_{starter}");
+    let state = state_file::name_of(starter);
+    let recovery = format!("{top}.recover");
+    [top.as_str(), &state, &recovery].iter().any(|name| fs::symlink_metadata(execute.join(name)).is_ok())
+        || Path::new(state_file::OF_ROOT).join(state).exists()
+}
+
+/// Whether the starter that made a directory in EXECUTE, or something beside it, is gone: its process has ended, whether anybody has
+/// waited for that or not, or its number is that of another by now.
+pub fn is_gone(path: &Path, pid: i32) -> bool {
+    let Some(process) = process_table::read(pid).filter(|one| !one.is_zombie()) else { return true };
+    let Ok(status) = fs::symlink_metadata(path) else { return true };
+    // A process does not make what is older than itself. A clock that was set makes it look younger: whoever works there is no other.
+    let works_there = || {
+        let at = fs::read_link(format!("/proc/{pid}/cwd"));
+        path.parent().is_some_and(|execute| at.is_ok_and(|at| at.starts_with(execute)))
+    };
+    let made = status.created().or_else(|_| status.modified());
+    match (made, process.started_at()) {
+        (Ok(made), Some(started)) => made + A_MOMENT < started && !works_there(),
+        _ => false,
+    }
+}
+
 /// Whether a state file is about this execute directory.
 fn is_of(records: &[Left], execute: &Path) -> bool {
     records.iter().any(|record| match record {
@@ -234,14 +311,46 @@ fn is_of(records: &[Left], execute: &Path) -> bool {
     })
 }
 
+/// Whether the execute directory that a state file is about is not there any more.
+fn is_of_none(records: &[Left]) -> bool {
+    records.iter().any(|record| match record {
+        Left::Starter { directory, .. } => directory.parent().is_some_and(|parent| !parent.exists()),
+        _ => false,
+    })
+}
+
 fn no_such(answer: &[u8]) -> bool {
     answer.to_ascii_lowercase().contains_str("no such")
 }
 
-/// Kills a process and all below it.
+/// How long what was killed is waited for: it may still be in the kernel.
+const DEATH: Duration = Duration::from_secs(2);
+
+/// Kills a process and all below it, and waits until they are gone.
 pub fn kill_tree(pid: i32) {
-    for member in process_table::descendants(pid).iter().map(|one| one.pid).chain([pid]) {
-        let _ = nix::sys::signal::kill(nix::unistd::Pid::from_raw(member), nix::sys::signal::SIGKILL);
+    let members: Vec<i32> = process_table::descendants(pid).iter().map(|one| one.pid).chain([pid]).collect();
+    for member in &members {
+        let _ = nix::sys::signal::kill(nix::unistd::Pid::from_raw(*member), nix::sys::signal::SIGKILL);
+    }
+    let until = clock::tick().plus(DEATH);
+    let lives = |pid: &i32| process_table::read(*pid).is_some_and(|one| !one.is_zombie());
+    while clock::tick() < until && members.iter().any(lives) {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Kills what is in a group that only one job's processes had: an account's own, and not older than the starter.
+fn kill_tracked(gid: u32, since: u64, uid: u32, told: &mut Vec<Cleaned>) {
+    let tracked: Vec<i32> = process_table::pids()
+        .filter(|pid| process_table::owner(*pid) == Some(uid) && process_table::groups(*pid).contains(&gid))
+        .filter(|pid| process_table::read(*pid).is_some_and(|one| one.started >= since && !one.is_zombie()))
+        .collect();
+    tracked.iter().copied().for_each(kill_tree);
+    if !tracked.is_empty() {
+        told.push(done(format!(
+            "killed {} processes of the group {gid}, which a job had for itself",
+            tracked.len()
+        )));
     }
 }
 
@@ -256,5 +365,33 @@ fn unmount(below: &Path, told: &mut Vec<Cleaned>) {
             Ok(()) => told.push(done(format!("unmounted '{target}'"))),
             Err(errno) => told.push(stays(format!("cannot unmount '{target}': {errno}"))),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_belongs_to_the_process_that_may_have_made_it() {
+        let place = tempfile::tempdir().unwrap();
+        let own = std::process::id().cast_signed();
+        assert!(!is_gone(place.path(), own));
+        // Made long before this process was.
+        assert!(is_gone(Path::new("/usr/bin"), own));
+        assert!(is_gone(&place.path().join("no"), own));
+    }
+
+    #[test]
+    fn a_process_that_nobody_has_waited_for_is_gone_when_it_has_ended() {
+        let place = tempfile::tempdir().unwrap();
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let pid = child.id().cast_signed();
+        let zombie = || process_table::read(pid).is_some_and(|one| one.is_zombie());
+        while !zombie() {
+            std::thread::yield_now();
+        }
+        assert!(is_gone(place.path(), pid));
+        child.wait().unwrap();
     }
 }

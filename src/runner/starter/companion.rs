@@ -1,5 +1,6 @@
 //! Who looks on while a starter runs a job: the access point's side, where it is played.
 
+use super::control::Wish;
 use crate::classad::{ClassAd, format::long};
 use crate::starter::{Action, Event, LogEvent, Request};
 use crate::time::{Now, Tick};
@@ -24,6 +25,11 @@ pub enum Seen<'a> {
 pub trait Companion {
     /// Something was seen.
     fn saw(&mut self, now: Now, seen: Seen<'_>) -> Vec<Request>;
+    /// Somebody gives an order for the job; what the starter is to be asked for that.
+    ///
+    /// # Errors
+    /// It cannot be done, in words for whoever gave it.
+    fn ordered(&mut self, now: Now, wish: Wish) -> Result<Vec<Request>, String>;
     /// When it wants to be woken.
     fn wake_at(&self) -> Option<Tick>;
 }

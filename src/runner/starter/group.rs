@@ -1,6 +1,6 @@
 //! The control group of the job that runs: made, told of, looked at, removed.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::live::Live;
@@ -71,7 +71,9 @@ impl JobGroup {
     pub(super) fn last_look(&mut self, exit: Exit) -> (usize, bool) {
         self.sample();
         let left = self.members;
-        self.group.kill();
+        if left > 0 {
+            self.group.kill();
+        }
         let killed = matches!(exit, Exit::Signal { number: 9, .. });
         (left, self.group.killed_for_memory(killed))
     }
@@ -89,7 +91,8 @@ impl Live<'_> {
         let Some(spec) = &plan.spec else { return Vec::new() };
         let mut spec = spec.clone();
         spec.delegated_to = self.job.identity.as_ref().map(|identity| (identity.uid, identity.gid));
-        let (group, set) = match Group::make(&spec, &plan.other_name) {
+        let mut note = |directory: &Path| self.note_left(&Left::Group { directory: directory.to_owned() });
+        let (group, set) = match Group::make(&spec, &plan.other_name, &mut note) {
             Ok(made) => made,
             Err(none) => {
                 if notice::is_news(self.job.private.as_deref(), "no-cgroup") {
@@ -98,9 +101,6 @@ impl Live<'_> {
                 return Vec::new();
             }
         };
-        for directory in group.outermost() {
-            self.note_left(&Left::Group { directory });
-        }
         self.tell_limits(plan, &set);
         let entered = group.entered();
         let processes =

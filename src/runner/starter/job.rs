@@ -9,6 +9,7 @@ use super::carriage::Carriage;
 use super::sandbox::Sandbox;
 use super::user_log::UserLog;
 use super::visa::Visa;
+use crate::classad::ClassAd;
 use crate::process::{Identity, Limit};
 use crate::quirks::Quirks;
 use crate::runner::hook_environment::HookEnvironment;
@@ -54,10 +55,27 @@ pub struct Job {
     pub visa: Option<Visa>,
     /// Processors that the job is bound to; empty for all.
     pub affinity: Vec<usize>,
+    /// PID_SNAPSHOT_INTERVAL.
+    pub snapshot: Duration,
+    /// USE_PSS.
+    pub proportional: bool,
+    /// POLLING_INTERVAL: how often docker is asked what a container uses.
+    pub polling: Duration,
+    /// The job's ad as it was read.
+    pub ad: ClassAd,
+    /// Whether it is of interest what its directory holds.
+    pub measures_disk: bool,
+    /// The account whose processes are all the job's (DEDICATED_EXECUTE_ACCOUNT_REGEXP).
+    pub dedicated: Option<u32>,
     /// The slot runner's private directory.
     pub private: Option<PathBuf>,
     /// `--timeout`: the job is ended then.
     pub timeout: Option<Duration>,
+    /// `--orphan-grace`: how long the job may go on when whoever started this program is gone; `None`: for ever, unless that
+    /// is the slot runner.
+    pub orphan_grace: Option<Duration>,
+    /// What a virtual machine would be started with, for a rehearsal.
+    pub virtual_machine: Option<Vec<String>>,
     /// LOG, where hooks run after SIGHUP with quirk `hup-moves-hooks`, and before there is a scratch directory.
     pub log_directory: Option<PathBuf>,
     /// Whether SIGHUP has come.

@@ -4,18 +4,25 @@ use std::collections::VecDeque;
 use std::io;
 use std::time::Duration;
 
+use bstr::BString;
 use nix::libc;
 use rustc_hash::FxHashMap;
 
+use super::child;
 use super::companion::{self, Companion, Seen};
+use super::docker_socket::DockerWatch;
 use super::group::JobGroup;
 use super::job::Job;
 use super::job_process::Running;
+use super::measure::Looking;
 use super::notice;
 use super::parent::Parent;
 use super::state_file::StateFile;
 use super::tools::Tool;
+use crate::os::terminal::Terminal;
+use crate::os::tracking::TrackingGroup;
 use crate::os::{self, ChildId, Reactor, Whom, clock};
+use crate::runner::control::Control;
 use crate::runner::events::{self, EventStream, Kind};
 use crate::runner::hook_limits;
 use crate::starter::{Action, CallId, Event, Notice, Request, Standing, Starter};
@@ -58,35 +65,33 @@ pub struct Finished {
     pub timed_out: bool,
     /// Whether a signal or `--timeout` asked for its end.
     pub requested: bool,
+    /// What says that a job is not over, until what came of it has been told.
+    pub state: Option<StateFile>,
 }
 
-/// Runs the machine to its end.
-///
-/// # Errors
-/// The reactor cannot wait any more; all else is told to the machine or to the stream.
-pub fn run(
-    machine: Starter<'_>,
-    job: Job,
-    world: &dyn World,
-    reactor: &mut Reactor,
-    stream: &mut EventStream,
-) -> io::Result<Finished> {
-    run_with(machine, job, world, (reactor, stream), None)
+/// Who may ask things of a starter beside signals.
+#[derive(Default)]
+pub struct Beside<'a> {
+    /// Somebody who looks on.
+    pub companion: Option<&'a mut (dyn Companion + 'a)>,
+    /// A socket.
+    pub control: Option<&'a mut Control>,
 }
 
 /// Runs the machine to its end while somebody looks on, who may ask things of it.
 ///
 /// # Errors
-/// As for [`run`].
+/// The reactor cannot wait any more; all else is told to the machine or to the stream.
 pub fn run_with<'a>(
     mut machine: Starter<'_>,
     job: Job,
     world: &'a dyn World,
     (reactor, stream): (&'a mut Reactor, &'a mut EventStream),
-    companion: Option<&'a mut (dyn Companion + 'a)>,
+    Beside { companion, control }: Beside<'a>,
 ) -> io::Result<Finished> {
     let timeout_at = job.timeout.map(|limit| clock::tick().plus(limit));
-    let parent = job.private.is_some().then(|| Parent::new(clock::tick()));
+    let watched = job.private.is_some() || job.orphan_grace.is_some();
+    let parent = watched.then(|| Parent::new(clock::tick(), job.orphan_grace.unwrap_or_default()));
     let mut live = Live {
         job,
         world,
@@ -97,6 +102,12 @@ pub fn run_with<'a>(
         tools: Vec::new(),
         process: None,
         new_group: None,
+        new_tracking: None,
+        disk: None,
+        looking: None,
+        terminal: None,
+        container: None,
+        docker: None,
         state: None,
         is_new: false,
         wake_at: None,
@@ -114,12 +125,16 @@ pub fn run_with<'a>(
         impatient: false,
         requested: false,
         companion,
+        control,
+        doing: machine.state(),
     };
     loop {
         while let Some(event) = live.events.pop_front() {
             let now = live.now();
             live.show(now, companion::of_event(&event));
-            for action in machine.step(now, event) {
+            let actions = machine.step(now, event);
+            live.enter(machine.state());
+            for action in actions {
                 live.show(now, companion::of_action(&action));
                 live.carry_out(now, action);
             }
@@ -127,7 +142,6 @@ pub fn run_with<'a>(
         if let Some((status, standing, outcome)) = live.finished.take() {
             live.wait_for_calls()?;
             live.reactor.kill_all(LAST_WAIT);
-            live.end_state();
             return Ok(Finished {
                 status,
                 standing,
@@ -136,6 +150,7 @@ pub fn run_with<'a>(
                 not_started: live.not_started,
                 timed_out: live.timed_out,
                 requested: live.requested,
+                state: live.state.take(),
             });
         }
         // Looked at only now: one that is to be suspended at its exec has to be stopped first.
@@ -161,6 +176,18 @@ pub(super) struct Live<'a> {
     pub(super) state: Option<StateFile>,
     /// A control group that has no process in it yet, or none any more.
     pub(super) new_group: Option<JobGroup>,
+    /// A group of the job's own that no process has yet.
+    pub(super) new_tracking: Option<TrackingGroup>,
+    /// What the job's directory held the last time.
+    pub(super) disk: Option<(u64, u64)>,
+    /// It is being looked through.
+    pub(super) looking: Option<Looking>,
+    /// The container of the job.
+    pub(super) container: Option<BString>,
+    /// Docker is asked what it uses.
+    pub(super) docker: Option<DockerWatch>,
+    /// The terminal, while a shell has it.
+    pub(super) terminal: Option<Terminal>,
     /// It has just been started and not been looked at.
     pub(super) is_new: bool,
     wake_at: Option<Tick>,
@@ -184,7 +211,10 @@ pub(super) struct Live<'a> {
     pub(super) impatient: bool,
     /// A signal or `--timeout` asked for its end.
     pub(super) requested: bool,
-    companion: Option<&'a mut (dyn Companion + 'a)>,
+    pub(super) companion: Option<&'a mut (dyn Companion + 'a)>,
+    pub(super) control: Option<&'a mut Control>,
+    /// How far the machine has got, in a word.
+    pub(super) doing: &'static str,
 }
 
 impl Live<'_> {
@@ -200,8 +230,21 @@ impl Live<'_> {
         let tools = self.tools_until();
         let mover = self.mover_until();
         let onlooker = self.companion.as_ref().and_then(|companion| companion.wake_at());
-        let deadlines =
-            [onlooker, self.wake_at, self.snapshot_at, self.timeout_at, check_at, flush_at, tools, mover];
+        let control = self.control.as_ref().and_then(|control| control.next_look());
+        let looking = self.looking.as_ref().map(|_| clock::tick());
+        let deadlines = [
+            looking,
+            self.docker_until(),
+            control,
+            onlooker,
+            self.wake_at,
+            self.snapshot_at,
+            self.timeout_at,
+            check_at,
+            flush_at,
+            tools,
+            mover,
+        ];
         let event = self.reactor.next(deadlines.into_iter().flatten().min())?;
         self.stream.flush();
         match event {
@@ -217,18 +260,25 @@ impl Live<'_> {
                 {
                     self.past_start = true;
                     match not_executed {
-                        Some(error) => self.gave_up(process, &error),
+                        Some(error) => {
+                            let failures = child::failure(&process.attempt, &error);
+                            self.gave_up(process, failures);
+                        }
                         None => self.process_ended(process, exit, &usage, left_behind.len()),
                     }
                 }
             }
             os::Event::Signal(number) => self.signal(number),
             os::Event::Timeout => self.timeout(),
-            os::Event::Line { .. } | os::Event::Piece { .. } | os::Event::Readable(_) => {}
+            os::Event::Readable(token) if self.docker_said(token) => {}
+            os::Event::Readable(token) => self.ordered(token),
+            os::Event::Line { .. } | os::Event::Piece { .. } => {}
         }
+        self.look_on();
         if self.parent.as_mut().is_some_and(|parent| parent.is_gone(clock::tick())) {
             self.parent = None;
-            self.warn("htc-slot-run is gone: ending the job".to_owned());
+            let who = if self.job.private.is_some() { "htc-slot-run" } else { "whoever started this" };
+            self.warn(format!("{who} is gone: ending the job"));
             self.signal(libc::SIGQUIT);
         }
         Ok(())
@@ -243,10 +293,15 @@ impl Live<'_> {
         }
         if due(self.snapshot_at) {
             self.sample();
-            self.snapshot_at = self.process.as_ref().map(|process| now.plus(process.interval()));
+            self.snapshot_at =
+                self.process.as_ref().map(|process| now.plus(process.interval(self.job.snapshot)));
         }
         self.kill_slow_tools(now);
+        self.ask_docker(now);
         self.kill_slow_mover(now);
+        if let Some(control) = &mut self.control {
+            control.look(now, self.reactor);
+        }
         let moment = self.now();
         self.show(moment, Some(Seen::Time));
         if due(self.timeout_at) {
@@ -301,7 +356,8 @@ impl Live<'_> {
             Action::Manifest { directory, name, content } => self.write_manifest(&directory, name, content),
             Action::Measure => {
                 self.sample();
-                self.events.push_back(Event::Measured(self.measured()));
+                let usage = self.measured();
+                self.with_disk(Event::Measured(usage), false);
             }
             Action::SignalJob(number) => self.signal_job(number),
             Action::KillFamily => {
@@ -354,9 +410,15 @@ impl Live<'_> {
     }
 
     fn make_scratch(&mut self, all: &[crate::starter::File]) {
-        self.begin_state();
+        let ad = all.iter().find(|file| file.name == ".job.ad").map_or(&[][..], |file| &file.bytes);
+        self.begin_state(ad);
         let event = match self.job.sandbox.make() {
-            Ok(()) => {
+            Ok(no_volume) => {
+                if let Some(why) = no_volume {
+                    self.warn(format!(
+                        "the job's directory is watched, and not a file system of its own: {why}"
+                    ));
+                }
                 all.iter().for_each(|file| self.write_file(file));
                 Event::ScratchMade
             }

@@ -1,14 +1,19 @@
 //! Carries out what the machine of a job asks for: scratch directory, hooks, the job itself, its log and its ads.
 //!
-//! [`plan()`] reads configuration and ad and makes the machine; [`run`] drives it with real processes, [`rehearse()`] with
+//! [`plan()`] reads configuration and ad and makes the machine; [`run_with`] drives it with real processes, [`rehearse()`] with
 //! none.
 
+mod accounts;
 mod calls;
 mod carriage;
 mod child;
 mod cleaning;
 mod companion;
+mod control;
+mod docker_socket;
 mod group;
+mod hand_over;
+mod isolation;
 mod job;
 mod job_process;
 mod live;
@@ -27,17 +32,22 @@ mod story;
 mod tools;
 mod user_log;
 mod visa;
+mod volume;
 
+pub use accounts::{condor_identity, in_primary_group, queue_owner};
 pub use carriage::{Carriage, CarriageKnobs};
-pub use cleaning::{Cleaned, Cleaner, kill_tree};
+pub use cleaning::{Cleaned, Cleaner, has_left, is_gone, kill_tree};
 pub use companion::{Companion, Seen};
+pub use control::{COMMANDS, Order, Reply, Wish, ask, listen, wish_of};
+pub use hand_over::{hand_over, handed_length, job_note, take, withdraw};
 pub use job::Job;
-pub use live::{Finished, SIGNALS, run, run_with};
-pub use plan::{Plan, Request, check_knobs, condor_identity, execute, plan, queue_owner, slot_of_log};
-pub use probe::capabilities;
+pub use live::{Beside, Finished, SIGNALS, run_with};
+pub use plan::{Plan, Request, check_knobs, execute, plan, slot_of_log};
+pub use probe::{capabilities, java, plugin_answer};
 pub use records::UPDATE;
 pub use rehearse::{Rehearsed, Script, rehearse};
 pub use sandbox::{Failure, Sandbox};
+pub use state_file::StateFile;
 pub use story::Story;
-pub use user_log::{Opening, UserLog};
+pub use user_log::{LogSettings, Opening, UserLog};
 pub use visa::Visa;

@@ -12,11 +12,11 @@ use nix::libc;
 use super::carriage::{Under, What};
 use super::child::entry;
 use super::live::Live;
-use super::tools::full_text;
 use crate::os::files;
 use crate::os::identity::acting_as;
 use crate::os::{self, ChildId, Whom, clock};
 use crate::process::{ChildSpec, Exit, Stdio};
+use crate::runner::events::full_text;
 use crate::runner::transfer::{Answer, Course, Step, catalogue};
 use crate::starter::Event;
 use crate::text::caseless;
@@ -187,7 +187,9 @@ impl Live<'_> {
         stderr: &os::Captured,
     ) -> bool {
         let identity = self.job.identity.clone();
-        let limit = self.job.carriage.as_ref().map_or(0, |carriage| carriage.knobs.call_limit.as_secs());
+        let knobs = self.job.carriage.as_ref().map(|carriage| &carriage.knobs);
+        let limit = knobs.map_or(0, |knobs| knobs.call_limit.as_secs());
+        let ask_limit = knobs.map_or(0, |knobs| knobs.ask_limit.as_secs());
         let Some(under) = self.job.carriage.as_mut().and_then(|carriage| carriage.running.as_mut()) else {
             return false;
         };
@@ -198,6 +200,9 @@ impl Live<'_> {
         under.until = None;
         let answer = match &under.what {
             What::Helper => Answer::Carried(read_answer(exit, stdout, stderr)),
+            What::Asked if under.timed_out => {
+                Answer::Asked(Err(format!("it did not answer to -classad within {ask_limit} s")))
+            }
             What::Asked => Answer::Asked(Ok(stdout.bytes.clone())),
             What::Plugin(call) => {
                 let ended = if under.timed_out { Ended::TimedOut(limit) } else { Ended::Exited(exit) };

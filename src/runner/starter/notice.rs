@@ -4,17 +4,8 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use crate::process::Exit;
-use crate::runner::events::{Event, Kind};
+use crate::runner::events::{Event, Kind, exit_words};
 use crate::starter::Notice;
-
-/// `exited 3`, `signalled 9`: the words of the schema.
-pub(super) fn exit_words(exit: Exit) -> String {
-    match exit {
-        Exit::Code(code) => format!("exited {code}"),
-        Exit::Signal { number, .. } => format!("signalled {number}"),
-    }
-}
 
 /// Whether nobody has told of this yet: the starters of one slot runner tell once between them, by a mark beside their
 /// private directories.

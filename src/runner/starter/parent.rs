@@ -17,12 +17,16 @@ const CHECK: Duration = Duration::from_secs(1);
 pub(super) struct Parent {
     pid: Pid,
     check_at: Tick,
+    /// How long the job may go on without it.
+    grace: Duration,
+    /// When that is over.
+    until: Option<Tick>,
 }
 
 impl Parent {
     /// Remembers the present parent.
-    pub(super) fn new(now: Tick) -> Self {
-        Parent { pid: getppid(), check_at: now.plus(CHECK) }
+    pub(super) fn new(now: Tick, grace: Duration) -> Self {
+        Parent { pid: getppid(), check_at: now.plus(CHECK), grace, until: None }
     }
 
     /// When to look again at the latest.
@@ -30,9 +34,14 @@ impl Parent {
         self.check_at
     }
 
-    /// Whether it has gone: the kernel has given us another parent.
+    /// Whether it has gone, for longer than it may: the kernel has given us another parent.
     pub(super) fn is_gone(&mut self, now: Tick) -> bool {
         self.check_at = now.plus(CHECK);
-        getppid() != self.pid
+        if getppid() == self.pid {
+            return false;
+        }
+        let until = *self.until.get_or_insert(now.plus(self.grace));
+        self.check_at = self.check_at.min(until);
+        until <= now
     }
 }

@@ -10,11 +10,12 @@ use std::time::Duration;
 
 use bstr::{BString, ByteSlice};
 
+use super::accounts;
 use super::carriage;
 use super::job::Job;
 use super::notice;
 use super::sandbox::Sandbox;
-use super::user_log::{Opening, UserLog};
+use super::user_log::{LogSettings, Opening, UserLog};
 use super::visa::Visa;
 use crate::classad::{ClassAd, Context};
 use crate::config::not_done::NotDone;
@@ -26,8 +27,10 @@ use crate::quirks::{Quirk, Quirks};
 use crate::runner::hook_environment::DaemonEnvironment;
 use crate::runner::hook_limits;
 use crate::starter::container::Surroundings;
+use crate::starter::disk;
 use crate::starter::hooks::{self, Found};
 use crate::starter::not_done::With;
+use crate::starter::virtual_machine::{self, VmPlace};
 use crate::starter::{JobInfo, Overrides, Refusal, Settings, Setup, Starter, job_info, not_done};
 use crate::world::{Account, World};
 
@@ -57,6 +60,8 @@ pub struct Request<'w> {
     pub hook_timeout: Option<Duration>,
     /// Limit for the whole job.
     pub timeout: Option<Duration>,
+    /// How long the job may go on when whoever started this program is gone.
+    pub orphan_grace: Option<Duration>,
     /// The slot runner's private directory.
     pub private: Option<PathBuf>,
     /// A directory for scratch directories where the configuration names none.
@@ -69,9 +74,13 @@ pub struct Request<'w> {
     pub helper: (PathBuf, Vec<BString>),
     /// Where checkpoints and the output of evicted jobs are kept for the next run.
     pub spool: Option<PathBuf>,
+    /// A shell for a person instead of the job.
+    pub shell: Option<BString>,
+    /// The job's log instead of that which its ad names.
+    pub log: Option<PathBuf>,
 }
 
-/// Everything that [`super::run`] needs.
+/// Everything that [`super::run_with`] needs.
 pub struct Plan<'w> {
     /// The machine.
     pub machine: Starter<'w>,
@@ -114,13 +123,9 @@ pub fn plan<'w>(request: Request<'w>, view: &View<'_>) -> Result<Plan<'w>, Value
     let root = world.effective_uid() == 0;
 
     let Found { mut hooks, lookup, refusal } = hooks::find(&ad, view, world, quirks);
-    let mut refusal = refusal.or(refuses.reason);
-    if settings.execute.as_ref().is_none_or(|execute| execute.as_os_str().is_empty())
-        && quirks.has(Quirk::NoExecuteCrashes)
-    {
-        refusal = Some(Refusal::NoExecute);
-    }
-    if let Some(quirk) = lookup.quirk.filter(|quirk| !quirks.has(*quirk)) {
+    let refusal = refusal.or(refuses.reason);
+    let no_execute = settings.execute.is_none().then_some(Quirk::NoExecuteCrashes);
+    for quirk in lookup.quirk.filter(|quirk| !quirks.has(*quirk)).into_iter().chain(no_execute) {
         warnings.push(format!("in HTCondor 25.14 {} ({})", quirk.line(), quirk.id()));
     }
     if let Some(keyword) = lookup.keyword.as_ref().filter(|_| {
@@ -128,7 +133,7 @@ pub fn plan<'w>(request: Request<'w>, view: &View<'_>) -> Result<Plan<'w>, Value
             && hooks.prepare.is_none()
             && hooks.update.is_none()
             && hooks.exit.is_none()
-            && quirks == Quirks::None
+            && !quirks.has(Quirk::HooklessKeywordSilent)
     }) && notice::is_news(request.private.as_deref(), &no_hook_mark(keyword))
     {
         warnings.push(format!(
@@ -154,43 +159,39 @@ pub fn plan<'w>(request: Request<'w>, view: &View<'_>) -> Result<Plan<'w>, Value
         Ok(None) => job_info::read(&mut ad, &scratch, &overrides, quirks, world),
         Err(refusal) => Err(refusal.clone()),
     };
-    let slot_user = slot_user(view, &request.slot);
-    let ignored = quirks.has(Quirk::OwnerIgnored);
-    let account = job_info::account(&ad, slot_user.as_ref().map(|user| user.as_slice()), ignored, world);
+    let account = accounts::choose(&ad, view, &request.slot, request.with, quirks);
     let (account, refused) = match account {
-        Ok((account, by)) => {
-            if root && (by == attr::OWNER || by == "SLOT<N>_USER") {
-                warnings.push(format!(
-                    "the job runs as '{}', which {by} names; in HTCondor 25.14 {} ({})",
-                    account.name,
-                    Quirk::OwnerIgnored.line(),
-                    Quirk::OwnerIgnored.id()
-                ));
-            }
-            (Some(account), None)
+        Ok(chosen) => {
+            warnings.extend(accounts::told(&chosen, root));
+            (Some(chosen), None)
         }
         Err(refusal) => (None, Some(refusal)),
     };
+    let dedicated = account.as_ref().filter(|chosen| chosen.dedicated).map(|chosen| chosen.account.uid);
+    let account = account.map(|chosen| chosen.account);
     let job: Result<JobInfo, Refusal> = match (refusal, info, refused) {
         (Some(refusal), _, _) | (None, Err(refusal), _) | (None, Ok(_), Some(refusal)) => Err(refusal),
         (None, Ok(info), None) => Ok(info),
     };
-    let condor = if root { condor_identity(view, world) } else { None };
-    let job_identity = account.as_ref().filter(|_| root).map(identity::of_account);
+    let condor = if root { accounts::condor_identity(view, world) } else { None };
+    // Groups are looked up through all that the machine's accounts come from.
+    let own_identity = account.as_ref().map(identity::of_account);
+    // Only a shadow's starter knows PrimaryUnixGroup; a job whose owner is not in it was held before.
+    let in_group = |job: Identity| match request.with {
+        With::Shadow => accounts::in_primary_group(job.clone(), &ad, world).unwrap_or(job),
+        With::Nobody | With::Schedd => job,
+    };
+    let job_identity = own_identity.clone().filter(|_| root).map(in_group);
     let hook_identity = match (&job_identity, root) {
         (None, true) => {
-            // Nobody to run it as: never root.
-            if condor.is_none() {
-                if hooks.exit.is_some() {
-                    warnings.push(
-                        "JOB_EXIT is not called for this job, as hooks do not run as root: the job has no account here, and \
-                         there is no account 'condor'; set CONDOR_IDS = UID.GID"
-                            .to_owned(),
-                    );
-                }
+            let is_called = hooks.exit.is_some() && !quirks.has(Quirk::StarterRefusalUntold);
+            let (identity, said) = hook_identity_without_account(condor.as_ref(), is_called, world);
+            warnings.extend(said);
+            // Never root.
+            if identity.is_none() {
                 hooks = Default::default();
             }
-            condor.clone()
+            identity
         }
         (identity, _) => identity.clone(),
     };
@@ -213,7 +214,9 @@ pub fn plan<'w>(request: Request<'w>, view: &View<'_>) -> Result<Plan<'w>, Value
         false => job_identity.clone(),
     };
     let log = match &job {
-        Ok(info) if request.with == With::Nobody => log_of(&ad, info, &scratch, view, quirks, world)?,
+        Ok(info) if request.with == With::Nobody => {
+            log_of((&ad, info), &scratch, (view, request.log.clone()), quirks, world)?
+        }
         // Schedd and shadow keep another.
         Ok(_) | Err(_) => None,
     };
@@ -223,7 +226,7 @@ pub fn plan<'w>(request: Request<'w>, view: &View<'_>) -> Result<Plan<'w>, Value
     let daemon_home = world.account_by_uid(daemon_uid).map(|account| account.home);
     let surroundings = Surroundings {
         slot_directory: top.clone(),
-        account: account.as_ref().map(identity::of_account),
+        account: own_identity,
         processors: affinity.clone(),
         daemon_home: daemon_home.clone(),
     };
@@ -238,8 +241,23 @@ pub fn plan<'w>(request: Request<'w>, view: &View<'_>) -> Result<Plan<'w>, Value
         }
         None => None,
     };
+    let place = VmPlace {
+        server: view.string("VM_GAHP_SERVER")?.map(|server| server.value),
+        scratch: &scratch,
+        account: job_identity.as_ref(),
+        world,
+    };
+    let virtual_machine = virtual_machine::describe(&ad, &place);
+    let enforces_disk = settings.enforce_disk && !quirks.has(Quirk::DiskUnwatched);
+    let carriage_is_there = carriage.is_some();
+    let polling = view.int("POLLING_INTERVAL")?.map_or(5, |setting| setting.value);
+    let volume = disk::limit_kib(machine.as_ref().unwrap_or(&ClassAd::new()), &ad, world)
+        .and_then(|kib| u64::try_from(kib).ok())
+        .filter(|_| enforces_disk && root && mounts::may_mount() && settings.move_on_exit.is_none())
+        .map(|kib| kib.saturating_mul(1024));
     let job_plan = Job {
         carriage,
+        virtual_machine,
         credentials: None,
         daemon_home,
         sandbox: Sandbox {
@@ -250,6 +268,7 @@ pub fn plan<'w>(request: Request<'w>, view: &View<'_>) -> Result<Plan<'w>, Value
             condor,
             move_to: settings.move_on_exit.clone(),
             delay: settings.remove_delay,
+            volume,
             made_as_condor: quirks.has(Quirk::ScratchMadeAsCondor),
             keeps_modes: !quirks.has(Quirk::UnremovableScratchSilent),
         },
@@ -271,8 +290,15 @@ pub fn plan<'w>(request: Request<'w>, view: &View<'_>) -> Result<Plan<'w>, Value
         log,
         visa,
         affinity,
+        dedicated,
+        snapshot: settings.snapshot,
+        polling: Duration::from_secs(polling.max(1).unsigned_abs()),
+        ad: ad.clone(),
+        proportional: settings.proportional,
+        measures_disk: carriage_is_there || enforces_disk,
         private: request.private,
         timeout: request.timeout,
+        orphan_grace: request.orphan_grace,
         log_directory: match quirks.has(Quirk::HupMovesHooks) {
             true => view.string("LOG").ok().flatten().map(|log| log.value.to_path_lossy().into_owned()),
             false => None,
@@ -296,11 +322,12 @@ pub fn plan<'w>(request: Request<'w>, view: &View<'_>) -> Result<Plan<'w>, Value
         home,
         output_ad: output_path.map(|path| BString::from(path.into_os_string().into_vec())),
         can_mount: root && mounts::may_mount(),
-        no_groups: (quirks == Quirks::Reference && !cgroup::reference_would())
+        no_groups: (quirks.has(Quirk::GroupsUnfound) && !cgroup::reference_would())
             .then(|| "HTCondor 25.14 finds no control groups here".to_owned()),
         hook_timeout: request.hook_timeout,
         surroundings,
         moves,
+        shell: request.shell,
     });
     Ok(Plan { machine, job: job_plan, warnings })
 }
@@ -361,6 +388,11 @@ fn told_at_start(
     let asked = not_done::told(ad, with, world).into_iter();
     let untold = asked.filter(|told| notice::is_news(private, &told.attributes));
     lines.extend(untold.map(|told| told.line));
+    let dead = ad.contains("RequestedChroot") || view.is_defined("NAMED_CHROOT");
+    if dead && notice::is_news(private, "chroot") {
+        let line = "RequestedChroot and NAMED_CHROOT change nothing: HTCondor 25.14 knows no chroots any more (use a container)";
+        lines.push(line.to_owned());
+    }
     lines
 }
 
@@ -406,47 +438,30 @@ fn free_name(execute: &Path, pid: u32, world: &dyn World) -> PathBuf {
     numbered.into_iter().find(|path| !taken(path)).unwrap_or(plain)
 }
 
-/// `SLOT1_USER` for slot1, and for slot1_2 where it has none of its own.
-/// The account that a job's log and its SHADOW_PREPARE_JOB belong to; `None` is our own.
-///
-/// # Errors
-/// We are root, and the ad names nobody else: nothing is done as root for who wrote an ad.
-pub fn queue_owner(
-    ad: &ClassAd,
-    view: &View<'_>,
-    slot: &[u8],
-    quirks: Quirks,
-) -> Result<Option<Identity>, Refusal> {
-    let world = view.world();
-    if world.effective_uid() != 0 {
-        return Ok(None);
+/// Who runs JOB_EXIT for a job that has no account here, and what is said of it: the account of daemons, else `nobody`, as
+/// jobs of unknown users have it. Daemons of 25.14 do not start as root without an account (`uids.cpp`,
+/// `init_condor_ids`), and their starter calls no hook for a job that it refuses.
+fn hook_identity_without_account(
+    condor: Option<&Identity>,
+    is_called: bool,
+    world: &dyn World,
+) -> (Option<Identity>, Option<String>) {
+    if let Some(condor) = condor {
+        return (Some(condor.clone()), None);
     }
-    if let Some(owner) = carriage::named_owner(ad, world) {
-        return Ok(Some(owner));
-    }
-    let slot_user = slot_user(view, slot);
-    let ignored = quirks.has(Quirk::OwnerIgnored);
-    let account = job_info::account(ad, slot_user.as_ref().map(|user| user.as_slice()), ignored, world);
-    account.map(|(account, _)| Some(identity::of_account(&account)))
-}
-
-fn slot_user(view: &View<'_>, slot: &[u8]) -> Option<BString> {
-    let slot = slot.to_str().ok().filter(|slot| !slot.is_empty())?;
-    let of = |id: &str| view.string(&format!("{}_USER", id.to_ascii_uppercase())).ok().flatten();
-    let own = of(slot).or_else(|| of(slot.split('_').next().unwrap_or(slot)));
-    own.map(|setting| setting.value)
-}
-
-/// The account of daemons: CONDOR_IDS, else `condor`; `None` where root has to do.
-pub fn condor_identity(view: &View<'_>, world: &dyn World) -> Option<Identity> {
-    let configured = view.string("CONDOR_IDS").ok().flatten().map(|setting| setting.value.to_string());
-    let of_environment = world.env("CONDOR_IDS".as_ref()).map(|ids| ids.to_string_lossy().into_owned());
-    if let Some(ids) = of_environment.or(configured) {
-        let (uid, gid) = ids.trim().split_once('.')?;
-        return Some(identity::of_ids(uid.trim().parse().ok()?, gid.trim().parse().ok()?))
-            .filter(|identity| identity.uid != 0);
-    }
-    world.account_by_name(b"condor").map(|account| identity::of_account(&account))
+    let nobody = world.account_by_name(b"nobody").filter(|account| account.uid != 0);
+    let nobody = nobody.map(|account| identity::of_account(&account));
+    let who = match nobody {
+        Some(_) => "JOB_EXIT runs as 'nobody'",
+        None => "JOB_EXIT is not called for this job, as hooks do not run as root",
+    };
+    let said = is_called.then(|| {
+        format!(
+            "{who}: the job has no account here, and CONDOR_IDS names no ordinary one, nor is there an account 'condor' (daemons of a \
+             pool do not start so); set CONDOR_IDS = UID.GID"
+        )
+    });
+    (nobody, said)
 }
 
 /// Names on the command line: 25.14 takes relative ones below the scratch directory, which is removed; by default they
@@ -488,26 +503,19 @@ fn output_limit(view: &View<'_>) -> Result<usize, ValueError> {
 }
 
 fn log_of(
-    ad: &ClassAd,
-    job: &JobInfo,
+    (ad, job): (&ClassAd, &JobInfo),
     scratch: &Path,
-    view: &View<'_>,
+    (view, named): (&View<'_>, Option<PathBuf>),
     quirks: Quirks,
     world: &dyn World,
 ) -> Result<Option<UserLog>, ValueError> {
-    if !ad.contains("StarterUserLog") {
+    if !ad.contains("StarterUserLog") && named.is_none() {
         return Ok(None);
     }
-    let options = view.string("DEFAULT_USERLOG_FORMAT_OPTIONS")?.map(|setting| setting.value);
-    Ok(UserLog::asked_for(&Opening {
-        ad,
-        job,
-        scratch,
-        options: options.as_ref().map_or(&b""[..], |options| options),
-        address: address(world),
-        quirks,
-        world,
-    }))
+    let settings = LogSettings::read(view, named)?;
+    let daemon = if world.effective_uid() == 0 { accounts::condor_identity(view, world) } else { None };
+    let (settings, address) = (&settings, address(world));
+    Ok(UserLog::asked_for(&Opening { ad, job, scratch, settings, daemon, address, quirks, world }))
 }
 
 /// What stands for the starter's address: there is no command port to name.

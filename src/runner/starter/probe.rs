@@ -1,17 +1,24 @@
 //! What the runtimes of this machine can do, asked before there is any job.
 
 use std::os::unix::fs::MetadataExt;
+use std::time::Duration;
 
 use bstr::{BString, ByteSlice};
 
+use crate::classad::Value;
+use crate::classad::format::long;
 use crate::os::{self, Reactor, clock};
 use crate::process::{ChildSpec, Exit, Identity, Session, Stdio};
 use crate::quirks::Quirks;
+use crate::starter::JavaKnobs;
 use crate::starter::container::{Actor, Capabilities, ContainerKnobs, Probe, ToolCall, Variables};
 use crate::world::World;
 
 /// How much of an answer is kept, in bytes.
 const OUTPUT_LIMIT: usize = 1 << 20;
+
+/// How long who was killed is waited for.
+const KILL_WAIT: Duration = Duration::from_secs(5);
 
 /// Asks them, one question after the other. `daemon` is the account that tries images; `None` is our own.
 pub fn capabilities(
@@ -32,6 +39,70 @@ pub fn capabilities(
         (exit, output) = ask(reactor, &call, daemon, world)?;
     }
     Ok(probe.finish())
+}
+
+/// What the machine's java is, as `CondorJavaInfo` of HTCondor's LIB tells it; nothing where there is no answer.
+pub fn java(knobs: &JavaKnobs, world: &dyn World) -> std::io::Result<Capabilities> {
+    let Some(question) = knobs.question() else { return Ok(Capabilities::new()) };
+    let (exit, output) = one(&question, world)?;
+    if exit != Some(Exit::Code(0)) {
+        return Ok(Capabilities::new());
+    }
+    let (ad, _) = long::parse(&output);
+    let told = ["JavaVendor", "JavaVersion", "JavaSpecificationVersion"];
+    let told = told.into_iter().filter_map(|name| Some((name, Value::from(ad.string(name)?))));
+    let mut found: Capabilities = told.collect();
+    if !found.is_empty() {
+        found.push(("HasJava", Value::Bool(true)));
+    }
+    Ok(found)
+}
+
+/// What a transfer plugin says when it is asked with `-classad`, or why it says nothing.
+///
+/// # Errors
+/// The system can wait for nobody.
+pub fn plugin_answer(
+    path: &BString,
+    limit: Duration,
+    daemon: Option<&Identity>,
+    world: &dyn World,
+) -> std::io::Result<Result<Vec<u8>, String>> {
+    let spec = ChildSpec {
+        argv: vec![path.clone(), "-classad".into()],
+        env: own_environment(world),
+        identity: daemon.cloned(),
+        stdio: [Stdio::Null, Stdio::Capture { limit: OUTPUT_LIMIT }, Stdio::Null],
+        session: Session::Own,
+        reads_on: true,
+        ..ChildSpec::new(path.to_path_lossy())
+    };
+    let mut reactor = Reactor::new(&[])?;
+    let child = match reactor.spawn(spec) {
+        Ok(child) => child,
+        Err(error) => return Ok(Err(crate::runner::events::full_text(&error))),
+    };
+    let mut until = clock::tick().plus(limit);
+    let mut late = false;
+    loop {
+        match reactor.next(Some(until))? {
+            os::Event::Exited { child: ended, stdout, .. } if ended == child && !late => {
+                return Ok(Ok(stdout.bytes));
+            }
+            os::Event::Exited { child: ended, .. } if ended == child => break,
+            os::Event::Timeout if late => break,
+            os::Event::Timeout => {
+                late = true;
+                reactor.kill(child, nix::libc::SIGKILL, os::Whom::Family);
+                until = clock::tick().plus(KILL_WAIT);
+            }
+            _ => {}
+        }
+    }
+    Ok(Err(format!(
+        "it did not answer to -classad within {} s (FILETRANSFER_PLUGIN_CLASSAD_TIMEOUT)",
+        limit.as_secs()
+    )))
 }
 
 fn ask(

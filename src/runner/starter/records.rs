@@ -80,6 +80,7 @@ impl Live<'_> {
     /// starter that was killed.
     pub(super) fn remember(&mut self, container: &bstr::BString) {
         self.note_left(&crate::starter::Left::Container { name: container.to_string() });
+        self.container = Some(container.clone());
         let mut ad = crate::classad::ClassAd::new();
         ad.set("DockerContainerName", container.clone());
         let path = self.job.sandbox.recovery();
@@ -92,12 +93,14 @@ impl Live<'_> {
     }
 
     pub(super) fn log(&mut self, now: Now, event: &crate::starter::LogEvent) {
-        if let Some(log) = &mut self.job.log
-            && let Err(error) = log.write(now, event, self.world)
-        {
+        let Some(log) = &mut self.job.log else { return };
+        let written = log.write(now, event, self.world);
+        let complaint = log.complaint();
+        if let Err(error) = written {
             let path = log.path().display().to_string();
             self.job.log = None;
             self.warn(format!("the job's log '{path}' cannot be written: {error}"));
         }
+        complaint.into_iter().for_each(|complaint| self.warn(complaint));
     }
 }

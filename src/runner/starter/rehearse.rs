@@ -76,6 +76,7 @@ pub fn rehearse(mut machine: Starter<'_>, job: &Job, script: &Script, world: &dy
         Some(identity) => format!("account: uid {}, gid {}", identity.uid, identity.gid),
         None => "account: the caller's own".to_owned(),
     }];
+    lines.extend(job.virtual_machine.iter().flatten().cloned());
     let mut events = VecDeque::from([Event::Begin]);
     let (mut wake_at, mut ends_at): (Option<Tick>, Option<Tick>) = (None, None);
     // A machine that asks for nothing more has come to its end or waits for a person.
@@ -90,9 +91,11 @@ pub fn rehearse(mut machine: Starter<'_>, job: &Job, script: &Script, world: &dy
                 let usage = FamilyUsage::default();
                 events.push_back(Event::ProcessEnded {
                     exit: script.job,
+                    inside: None,
                     usage,
                     core: false,
                     wrapper_failure: None,
+                    java: None,
                 });
             } else {
                 wake_at = None;
@@ -257,6 +260,25 @@ fn missing(argv: &[BString], account: Account, world: &dyn World, story: &mut St
     Some(line)
 }
 
+/// What it does not share with the machine, and what its processes are known by.
+pub(super) fn isolation(process: &JobProcess) -> Vec<String> {
+    let made = &process.isolation;
+    let mut lines = Vec::new();
+    if made.namespaces.processes {
+        lines.push("a PID namespace of its own".to_owned());
+    }
+    if made.namespaces.network {
+        lines.push("no network".to_owned());
+    }
+    if let Some(range) = &made.tracking {
+        lines.push(format!("a group of its own, one of {} to {}", range.start(), range.end()));
+    }
+    if !process.script {
+        lines.push(format!("its processes are known by {}", made.known_by(process.group.is_some()).line()));
+    }
+    lines
+}
+
 fn describe(process: &JobProcess) -> Vec<String> {
     let what = if process.script { "run script" } else { "run" };
     let mut lines = vec![format!("{what} {}", shown(&process.argv).as_bstr())];
@@ -281,6 +303,7 @@ fn describe(process: &JobProcess) -> Vec<String> {
     }
     let groups = process.group.iter().flat_map(|plan| &plan.because);
     lines.extend(groups.map(|limit| format!("    limit of {}: {}", limit.of, limit.value)));
+    lines.extend(isolation(process).into_iter().map(|line| format!("    {line}")));
     for (source, target) in &process.mounts {
         lines.push(format!("    {} is its {}", source.display(), target.display()));
     }

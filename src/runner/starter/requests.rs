@@ -21,9 +21,11 @@ impl Live<'_> {
             libc::SIGQUIT => Request::Fast(self.vacate()),
             // 25.14 dies of these at once and leaves job and scratch directory to the startd; here nobody follows.
             libc::SIGINT | libc::SIGALRM => Request::Graceful(None),
-            libc::SIGUSR1 => Request::Remove,
+            libc::SIGUSR1 => Request::Remove(None),
             libc::SIGTSTP if by_signal => Request::Suspend,
             libc::SIGCONT if by_signal => Request::Continue,
+            // The terminal of the shell that runs there is gone.
+            libc::SIGHUP if self.terminal.is_some() => Request::Graceful(None),
             // Reads the configuration again, which changes nothing for a job under way.
             libc::SIGHUP => {
                 self.job.reread = true;

@@ -9,6 +9,7 @@ use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::volume;
 use crate::os::files::{self, Directory, make_directory};
 use crate::os::identity::acting_as;
 use crate::os::tree;
@@ -32,6 +33,8 @@ pub struct Sandbox {
     pub move_to: Option<PathBuf>,
     /// How long it stays before that (STARTER_REMOVE_EXECUTE_DIR_DELAY_TIME).
     pub delay: Duration,
+    /// How many bytes can be written into it, where it is a file system of its own; `None`: no limit.
+    pub volume: Option<u64>,
     /// Whether the account of daemons has to have the right to make it, as in 25.14; by default root makes it wherever it
     /// is to be.
     pub made_as_condor: bool,
@@ -50,11 +53,11 @@ pub struct Failure {
 }
 
 impl Sandbox {
-    /// Makes the directories.
+    /// Makes the directories. Returns why they are no file system of their own though that was wished.
     ///
     /// # Errors
     /// The first that cannot be made or entered; those before it are there.
-    pub fn make(&self) -> Result<(), Failure> {
+    pub fn make(&self) -> Result<Option<String>, Failure> {
         let fail = |path: &Path, error: io::Error| Failure { path: path.to_owned(), error };
         // In a directory that anybody may write to everything is the job's account's own (`createTempExecuteDir`).
         let open_to_all = self
@@ -71,7 +74,12 @@ impl Sandbox {
         }
         // Each is given away only when all that belongs into it is there, and by its descriptor: its owner may put
         // anything into its place from then on.
-        let top = Directory::make(&self.top).map_err(|error| fail(&self.top, error))?;
+        let mut top = Directory::make(&self.top).map_err(|error| fail(&self.top, error))?;
+        let no_volume = self.volume.and_then(|bytes| volume::make(&self.top, &top, bytes).err());
+        if self.volume.is_some() && no_volume.is_none() {
+            top = top.again().map_err(|error| fail(&self.top, error))?;
+            drop(fs::remove_dir(self.top.join("lost+found")));
+        }
         let (mode, owner) = if self.scratch == self.top {
             (self.mode, self.owner.as_ref())
         } else {
@@ -89,7 +97,8 @@ impl Sandbox {
         top.hand_over(mode, owner).map_err(|error| fail(&self.top, error))?;
         // The job begins there: a directory above it may be closed to its account.
         let entered = acting_as(self.owner.as_ref(), || fs::read_dir(&self.scratch).map(drop));
-        entered.and_then(|entered| entered).map_err(|error| fail(&self.scratch, error))
+        entered.and_then(|entered| entered).map_err(|error| fail(&self.scratch, error))?;
+        Ok(no_volume)
     }
 
     /// Writes a file into the scratch directory as the job's account, mode 0644, never through a link that the job made.
@@ -131,6 +140,9 @@ impl Sandbox {
             let moved = acting_as(mover, || fs::rename(&self.top, place)).and_then(|moved| moved);
             return if moved.is_err() && self.top.exists() { vec![self.top.clone()] } else { Vec::new() };
         }
+        if self.volume.is_some() && volume::remove(&self.top).is_err() {
+            return vec![self.top.clone(), volume::image_of(&self.top)];
+        }
         let mut remains = tree::remove_tree(&self.top);
         if !remains.is_empty() && self.owner.is_some() {
             // Where root may not (a file system that knows no root of ours) the owner may.
@@ -159,6 +171,7 @@ mod tests {
             condor: None,
             move_to: None,
             delay: Duration::ZERO,
+            volume: None,
             made_as_condor: false,
             keeps_modes: true,
         }

@@ -18,10 +18,16 @@ pub(super) const OF_ROOT: &str = "/run/htc-hooks";
 /// Behind the name of the slot's directory.
 const SUFFIX: &str = ".left";
 
+/// So many starters of one number are told apart.
+const MOST_OF_A_NUMBER: u32 = 100;
+
 /// The state file of this starter.
-pub(super) struct StateFile {
+#[derive(Debug)]
+pub struct StateFile {
     path: PathBuf,
     journal: JournalFile,
+    /// It stays when we end.
+    kept: bool,
 }
 
 impl StateFile {
@@ -30,20 +36,51 @@ impl StateFile {
         let mut path = OsString::from(top);
         path.push(SUFFIX);
         let path = PathBuf::from(path);
-        let open = |path: &Path| JournalFile::open::<Left>(path).map(|(journal, _)| journal);
-        match open(&path) {
+        match JournalFile::open::<Left>(&path) {
             Err(JournalError::Unsafe { .. }) if nix::unistd::geteuid().is_root() => {
-                // Where it cannot be made that is what is told.
-                drop(fs::DirBuilder::new().mode(0o700).create(OF_ROOT));
-                let path = Path::new(OF_ROOT).join(path.file_name().unwrap_or_default());
-                open(&path).map(|journal| StateFile { path, journal })
+                Self::among_all(Path::new(OF_ROOT))
             }
-            journal => journal.map(|journal| StateFile { path, journal }),
+            opened => opened.map(|(journal, _)| StateFile { path, journal, kept: false }),
         }
     }
 
-    /// Removes it with its lock.
-    fn remove(self) {
+    /// Begins it in a directory where those of all EXECUTE directories stand, and of other PID namespaces: another starter of the
+    /// same number may have one there, or may have left one that is still needed.
+    fn among_all(directory: &Path) -> Result<Self, JournalError> {
+        // Where it cannot be made that is what is told.
+        drop(fs::DirBuilder::new().mode(0o700).create(directory));
+        let pid = std::process::id().cast_signed();
+        let mut number = 0_u32;
+        loop {
+            let path = match number {
+                0 => directory.join(name_of(pid)),
+                _ => directory.join(format!("dir_{pid}.{number}{SUFFIX}")),
+            };
+            match JournalFile::open::<Left>(&path) {
+                Ok((journal, before)) if before.records.is_empty() => {
+                    return Ok(StateFile { path, journal, kept: false });
+                }
+                Ok(_) | Err(JournalError::Held { .. }) if number < MOST_OF_A_NUMBER => number += 1,
+                opened => return opened.map(|(journal, _)| StateFile { path, journal, kept: false }),
+            }
+        }
+    }
+}
+
+impl StateFile {
+    /// What came of the job could not be told: the file stays, and whoever cleans up tells it.
+    pub fn keep(mut self, ad: &[u8]) {
+        let ad = String::from_utf8_lossy(ad).into_owned();
+        self.kept = self.journal.append(&Left::Untold { ad }).is_ok();
+    }
+}
+
+impl Drop for StateFile {
+    /// Nothing is left, and what came of the job has been told.
+    fn drop(&mut self) {
+        if self.kept {
+            return;
+        }
         remove(&self.path);
     }
 }
@@ -54,6 +91,24 @@ pub(super) fn remove(path: &Path) {
     let mut lock = OsString::from(path);
     lock.push(".lock");
     drop(fs::remove_file(lock));
+}
+
+/// The first name of the state file of a starter.
+pub(super) fn name_of(starter: i32) -> String {
+    format!("dir_{starter}{SUFFIX}")
+}
+
+/// Removes locks whose files are gone: of starters that were killed while they removed the two.
+pub(super) fn remove_lone_locks(directory: &Path) {
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let of_gone =
+            || crate::starter::starter_of(&name).is_some_and(|pid| process_table::read(pid).is_none());
+        let path = entry.path();
+        if name.ends_with(".left.lock") && of_gone() && !path.with_extension("").exists() {
+            drop(fs::remove_file(path));
+        }
+    }
 }
 
 /// The state files in a directory, with the starters that they are of.
@@ -69,7 +124,7 @@ pub(super) fn all_in(directory: &Path) -> Vec<(PathBuf, i32)> {
 
 impl Live<'_> {
     /// Begins the state file. 25.14 has none.
-    pub(super) fn begin_state(&mut self) {
+    pub(super) fn begin_state(&mut self, ad: &[u8]) {
         if self.job.quirks.has(Quirk::LeftUnnoted) {
             return;
         }
@@ -87,6 +142,8 @@ impl Live<'_> {
             .map_or_else(|| nix::unistd::geteuid().as_raw(), |owner| owner.uid);
         let started = process_table::read(own).map_or(0, |own| own.started);
         self.note_left(&Left::Starter { pid: own, started, directory: self.job.sandbox.top.clone(), uid });
+        let ad = String::from_utf8_lossy(ad).into_owned();
+        self.note_left(&Left::Job { id: self.job.id.clone(), ad });
     }
 
     /// Writes one record.
@@ -97,10 +154,10 @@ impl Live<'_> {
         }
     }
 
-    /// Nothing is left: the file goes.
-    pub(super) fn end_state(&mut self) {
-        if let Some(state) = self.state.take() {
-            state.remove();
+    /// The machine goes on to another stage, if that is one; noted before anything is done in it.
+    pub(super) fn enter(&mut self, stage: &'static str) {
+        if std::mem::replace(&mut self.doing, stage) != stage {
+            self.note_left(&Left::Stage { name: stage.to_owned() });
         }
     }
 
@@ -110,11 +167,63 @@ impl Live<'_> {
     }
 }
 
-/// Reads a state file whose starter is gone; nothing for one that is in use.
-pub(super) fn read(path: &Path) -> io::Result<Option<Vec<Left>>> {
+/// Reads the state file of a starter if that is gone; nothing for one that is in use.
+pub(super) fn read(path: &Path, starter: i32) -> io::Result<Option<Vec<Left>>> {
+    let is_gone = || process_table::read(starter).is_none_or(|one| one.is_zombie());
+    // Another cleaner may have been here; opening it would make it anew.
+    if !path.exists() {
+        return Ok(None);
+    }
     match JournalFile::open::<Left>(path) {
         Ok((_, journal)) => Ok(Some(journal.records)),
+        // A job that has not been executed yet, as it waits for the other end of a FIFO, has the lock of its starter.
+        Err(JournalError::Held { .. }) if is_gone() => {
+            JournalFile::peek(path).map(|journal| Some(journal.records)).map_err(io::Error::other)
+        }
         Err(JournalError::Held { .. }) => Ok(None),
         Err(error) => Err(io::Error::other(error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn starters_of_one_number_write_each_a_file_of_their_own() {
+        let home = tempfile::tempdir().unwrap();
+        let name = |file: &StateFile| file.path.file_name().unwrap().to_string_lossy().into_owned();
+        let pid = std::process::id();
+        // One that is in use, in another PID namespace.
+        let mut first = StateFile::among_all(home.path()).unwrap();
+        assert_eq!(name(&first), format!("dir_{pid}.left"));
+        let second = StateFile::among_all(home.path()).unwrap();
+        assert_eq!(name(&second), format!("dir_{pid}.1.left"));
+        drop(second);
+        // One that was killed, of another EXECUTE.
+        first.journal.append(&Left::Stage { name: "run".into() }).unwrap();
+        let StateFile { path, journal, .. } = &mut first;
+        let kept = fs::read(&*path).unwrap();
+        let place = path.clone();
+        *journal = JournalFile::open::<Left>(&home.path().join("other")).unwrap().0;
+        let third = StateFile::among_all(home.path()).unwrap();
+        assert_eq!(name(&third), format!("dir_{pid}.1.left"));
+        assert_eq!(fs::read(&place).unwrap(), kept);
+        assert_eq!(all_in(home.path()).len(), 2);
+        drop(third);
+        drop(first);
+        assert!(all_in(home.path()).is_empty());
+    }
+
+    #[test]
+    fn the_lock_of_a_starter_that_was_killed_while_it_removed_its_file_goes_too() {
+        let home = tempfile::tempdir().unwrap();
+        let lock = |pid: u32| home.path().join(format!("dir_{pid}.left.lock"));
+        let (gone, own) = (4_194_001, std::process::id());
+        for pid in [gone, own] {
+            fs::write(lock(pid), "").unwrap();
+        }
+        remove_lone_locks(home.path());
+        assert!(!lock(gone).exists() && lock(own).exists());
     }
 }

@@ -42,6 +42,8 @@ pub struct Story {
     pub mounts: Vec<Mount>,
     /// Resource limits.
     pub limits: Vec<Limit>,
+    /// What the job does not share with the machine.
+    pub isolation: Vec<String>,
     /// What is removed at the end.
     pub removes: Vec<String>,
     /// Programs that are not on this machine.
@@ -205,6 +207,7 @@ impl Story {
         self.command = texts(&process.argv);
         self.directory = process.cwd.display().to_string();
         self.files = process.files.iter().map(file).collect();
+        self.isolation = super::rehearse::isolation(process);
         self.environment(&process.environment);
         self.mounts.extend(process.mounts.iter().map(|(source, target)| Mount {
             source: Some(source.display().to_string()),

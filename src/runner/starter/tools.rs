@@ -15,6 +15,7 @@ use super::live::Live;
 use crate::os::identity::acting_as;
 use crate::os::{self, ChildId, clock, strerror};
 use crate::process::{ChildSpec, Exit, Identity, LeftBehind, Session, Stdio};
+use crate::runner::events::full_text;
 use crate::starter::container::{Actor, ToolCall, Variables, on_path};
 use crate::starter::{CallId, Event, JobProcess, StandardFile, StartFailure, process};
 use crate::time::Tick;
@@ -248,9 +249,4 @@ fn read_back(path: &Path, identity: Option<&Identity>) -> Vec<u8> {
         Ok::<_, io::Error>(text)
     };
     acting_as(identity, read).and_then(|read| read).unwrap_or_default()
-}
-
-/// An error with its cause.
-pub(super) fn full_text(error: &dyn std::error::Error) -> String {
-    error.source().map_or_else(|| error.to_string(), |source| format!("{error}: {source}"))
 }

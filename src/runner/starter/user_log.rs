@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -11,9 +12,13 @@ use bstr::{BString, ByteSlice};
 
 use super::child::is_dangling;
 use crate::classad::{ClassAd, Context};
+use crate::config::{ValueError, View};
+use crate::os::clock;
+use crate::os::file_lock::FileLock;
 use crate::os::identity::acting_as;
 use crate::process::{Exit, Identity};
 use crate::quirks::{Quirk, Quirks};
+use crate::runner::event_log::{EventLog, EventLogKnobs, places_of_locks};
 use crate::starter::{JobInfo, LogEvent};
 use crate::time::Now;
 use crate::user_log::{Body, Ending, EventTime, FormatOptions, JobEvent, Share, Terminated, UsageTime};
@@ -28,7 +33,63 @@ pub struct UserLog {
     options: FormatOptions,
     form: Form,
     address: BString,
+    /// Whether others are locked out while an event is written, and where those locks stand.
+    locking: Option<Option<PathBuf>>,
+    fsync: bool,
+    /// The log of all jobs, which gets each event first.
+    global: Option<EventLog>,
+    /// Why that could not be written, and whether somebody knows it.
+    complaint: Option<String>,
+    has_complained: bool,
+    ad: ClassAd,
 }
+
+/// What the configuration and the command line say of logs.
+#[derive(Clone, Debug, Default)]
+pub struct LogSettings {
+    /// DEFAULT_USERLOG_FORMAT_OPTIONS.
+    pub options: BString,
+    /// ENABLE_USERLOG_LOCKING, with the place of the locks.
+    pub locking: Option<Option<PathBuf>>,
+    /// ENABLE_USERLOG_FSYNC.
+    pub fsync: bool,
+    /// EVENT_LOG and what belongs to it.
+    pub global: Option<EventLogKnobs>,
+    /// The log that `--log` names, whatever the job's ad says.
+    pub named: Option<PathBuf>,
+}
+
+impl LogSettings {
+    /// Reads them.
+    ///
+    /// # Errors
+    /// A value that is none.
+    pub fn read(view: &View<'_>, named: Option<PathBuf>) -> Result<Self, ValueError> {
+        let boolean = |name: &str| -> Result<bool, ValueError> {
+            Ok(view.boolean(name)?.is_some_and(|setting| setting.value))
+        };
+        let options = view.string("DEFAULT_USERLOG_FORMAT_OPTIONS")?.map(|setting| setting.value);
+        let locking = match boolean("ENABLE_USERLOG_LOCKING")? {
+            true => Some(places_of_locks(view)?),
+            false => None,
+        };
+        Ok(LogSettings {
+            options: options.unwrap_or_default(),
+            locking,
+            fsync: boolean("ENABLE_USERLOG_FSYNC")?,
+            global: EventLogKnobs::read(view)?,
+            named,
+        })
+    }
+}
+
+/// The log of a job that does not want one (`UNIX_NULL_FILE`).
+const NO_LOG: &str = "/dev/null";
+
+/// The attribute that names the log of a queue.
+const OF_QUEUE: &str = "UserLog";
+/// The bit of UserLogUseXML that asks for JSON.
+const JSON: i64 = 2;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
@@ -45,8 +106,10 @@ pub struct Opening<'a> {
     pub job: &'a JobInfo,
     /// The scratch directory, where a relative Iwd lies.
     pub scratch: &'a Path,
-    /// DEFAULT_USERLOG_FORMAT_OPTIONS.
-    pub options: &'a [u8],
+    /// What is configured.
+    pub settings: &'a LogSettings,
+    /// The account of daemons, which writes the log of all jobs; `None` is our own.
+    pub daemon: Option<Identity>,
     /// What stands for the starter's address: `<host:port>` of nobody.
     pub address: BString,
     /// Deviations.
@@ -61,21 +124,39 @@ impl UserLog {
         Self::named(opening, "StarterUserLog", "StarterUserLogUseXML")
     }
 
-    /// The log of schedd and shadow that the ad asks for.
+    /// The log of schedd and shadow that the ad asks for. They write the log of all jobs for a job without one, too.
     pub fn of_queue(opening: &Opening<'_>) -> Option<UserLog> {
-        Self::named(opening, "UserLog", "UserLogUseXML")
+        let only_global = || {
+            opening.settings.global.as_ref()?;
+            let named = Some(PathBuf::from(NO_LOG));
+            let settings = LogSettings { named, ..opening.settings.clone() };
+            let opening = Opening {
+                settings: &settings,
+                daemon: opening.daemon.clone(),
+                address: opening.address.clone(),
+                ..*opening
+            };
+            Self::named(&opening, OF_QUEUE, "UserLogUseXML")
+        };
+        Self::named(opening, OF_QUEUE, "UserLogUseXML").or_else(only_global)
     }
 
     fn named(opening: &Opening<'_>, attribute: &str, xml: &str) -> Option<UserLog> {
+        let of_queue = attribute == OF_QUEUE;
         let context = || Context::new(opening.world).my(opening.ad);
-        let name = context().string(attribute)?;
+        let of_option =
+            opening.settings.named.as_ref().map(|path| BString::from(path.as_os_str().as_bytes()));
+        let name = of_option.or_else(|| context().string(attribute))?;
         let path = match name.is_empty() {
             true => PathBuf::new(),
             false => opening.scratch.join(opening.job.iwd.to_path_lossy()).join(name.to_path_lossy()),
         };
-        let options = FormatOptions::parse(opening.options);
+        let options = FormatOptions::parse(&opening.settings.options);
         let words = !opening.quirks.has(Quirk::UserlogFormatWordsIgnored);
+        // The log of a queue may have the one form or the other; that of a starter alone only the first.
+        let bits = context().int(xml).filter(|_| of_queue).unwrap_or(0);
         let form = match context().boolean(xml) {
+            _ if bits & JSON != 0 => Form::Json,
             Some(true) => Form::Xml,
             _ if words && options.xml => Form::Xml,
             _ if words && options.json => Form::Json,
@@ -84,7 +165,21 @@ impl UserLog {
         // Those of a log have 32 bits.
         let number = |number: i64| number as i32;
         let id = (number(opening.job.cluster), number(opening.job.proc), number(opening.job.subproc));
-        Some(UserLog { file: None, path, id, options, form, address: opening.address.clone() })
+        let global = opening.settings.global.clone();
+        Some(UserLog {
+            file: None,
+            path,
+            id,
+            options,
+            form,
+            address: opening.address.clone(),
+            locking: opening.settings.locking.clone(),
+            fsync: opening.settings.fsync,
+            global: global.map(|knobs| EventLog::new(knobs, opening.daemon.clone(), clock::now())),
+            complaint: None,
+            has_complained: false,
+            ad: opening.ad.clone(),
+        })
     }
 
     /// Opens it under the job's account, with the directories above it. That is done when the scratch directory is
@@ -95,6 +190,9 @@ impl UserLog {
     pub fn open(&mut self, identity: Option<&Identity>) -> io::Result<()> {
         if self.path.as_os_str().is_empty() {
             return Err(io::ErrorKind::NotFound.into());
+        }
+        if self.path == Path::new(NO_LOG) {
+            return Ok(());
         }
         let open = || {
             // Nor does the reference create it through a link.
@@ -126,24 +224,70 @@ impl UserLog {
     /// # Errors
     /// Those of the write.
     pub fn write(&mut self, now: Now, event: &LogEvent, world: &dyn World) -> io::Result<()> {
-        let body = self.body(event);
-        self.write_body(now, body, world)
+        let event = self.event(now, self.body(event), world);
+        let ad = self.ad.clone();
+        self.write_global(&event, &ad, now, world);
+        self.append(&self.print(&event))
     }
 
-    /// The same for an event of schedd or shadow.
+    /// The log of all jobs comes first; where it cannot be written the job's own still is.
+    fn write_global(&mut self, event: &JobEvent, ad: &ClassAd, now: Now, world: &dyn World) {
+        let Some(global) = &mut self.global else { return };
+        if let Err(error) = global.write(event, ad, now, world) {
+            let path = global.path().display();
+            self.complaint =
+                Some(format!("the log of all jobs '{path}' (EVENT_LOG) cannot be written: {error}"));
+        }
+    }
+
+    /// What is wrong with the log of all jobs, once.
+    pub fn complaint(&mut self) -> Option<String> {
+        let complaint = self.complaint.take().filter(|_| !self.has_complained);
+        self.has_complained |= complaint.is_some();
+        complaint
+    }
+
+    /// The same for an event of schedd or shadow, with what the job's ad wants to be told beside it.
     ///
     /// # Errors
     /// Those of the write.
-    pub fn write_body(&mut self, now: Now, body: Body, world: &dyn World) -> io::Result<()> {
+    pub fn write_of_queue(
+        &mut self,
+        now: Now,
+        body: Body,
+        ad: &ClassAd,
+        world: &dyn World,
+    ) -> io::Result<()> {
+        let event = self.event(now, body, world);
+        self.write_global(&event, ad, now, world);
+        let mut bytes = self.print(&event);
+        if let Some(more) = event.information(ad, world) {
+            bytes.extend(self.print(&more));
+        }
+        self.append(&bytes)
+    }
+
+    fn event(&self, now: Now, body: Body, world: &dyn World) -> JobEvent {
         let time = EventTime::at(now.wall_us, self.options, &world.zone(now.epoch()));
         let mut event = JobEvent::new(self.id.0, self.id.1, time, body);
         event.subproc = self.id.2;
-        let bytes = match self.form {
+        event
+    }
+
+    fn print(&self, event: &JobEvent) -> Vec<u8> {
+        match self.form {
             Form::Text => event.text(self.options),
             Form::Xml => event.xml(),
             Form::Json => event.json(),
-        };
-        self.file.as_mut().map_or(Ok(()), |file| file.write_all(&bytes))
+        }
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let Some(file) = &mut self.file else { return Ok(()) };
+        let place = self.locking.as_ref();
+        let _lock = place.map(|place| FileLock::of(&self.path, file, place.as_deref())).transpose()?;
+        file.write_all(bytes)?;
+        if self.fsync { file.sync_data() } else { Ok(()) }
     }
 
     fn body(&self, event: &LogEvent) -> Body {

@@ -1,7 +1,7 @@
 //! How many slots of which type (`slot_builder.cpp` initTypes, countTypes).
 
 use super::knobs::{ConfigureError, Knobs};
-use crate::quirks::Quirks;
+use crate::quirks::{Quirk, Quirks};
 use crate::slot::layout::{FailureMode, LaidOut, SlotType, bind, lay_out};
 use crate::slot::resources::Amounts;
 use crate::slot::settings::{Broken, SlotKind};
@@ -45,11 +45,10 @@ pub(super) fn plan(
         match shares(knobs, id, &tags, quirks) {
             Ok(shares) => types.push(SlotType { id, shares, count: at_most(count) }),
             Err(error) if mode == FailureMode::Abort || mode == FailureMode::Clear => return Err(error),
-            // 25.14 makes no slot of such a type; nobody would notice, so it is an error here (s31k, s31l).
-            Err(error) => match quirks {
-                Quirks::Reference => knobs.warn(format!("{error}; there will be no slot of this type")),
-                Quirks::None => return Err(error),
-            },
+            Err(error) if quirks.has(Quirk::SlotTypeUnmade) => {
+                knobs.warn(format!("{error}; there will be no slot of this type"));
+            }
+            Err(error) => return Err(error),
         }
     }
     let any =

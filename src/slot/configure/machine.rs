@@ -6,6 +6,7 @@ use bstr::ByteSlice;
 
 use super::knobs::Knobs;
 use crate::classad::ClassAd;
+use crate::slot::power::SleepStates;
 use crate::world::World;
 
 /// What the runner measured before the slots are made.
@@ -34,6 +35,8 @@ pub struct Surroundings {
     pub runtimes: ClassAd,
     /// What stands for the answer of the program that looks for GPUs; `None` to ask it.
     pub gpus: Option<String>,
+    /// How the machine can sleep.
+    pub sleep: SleepStates,
 }
 
 /// What our own starter can do, in the words of `condor_starter -classad` (recording s30a).

@@ -262,12 +262,17 @@ fn inventory(knobs: &Knobs<'_>, tag: &str, around: &Surroundings) -> Result<Opti
         Err(error) if is_gpus && program.ends_with(b"/condor_gpu_discovery") => {
             if error.kind() != std::io::ErrorKind::NotFound || knobs.is_set(&knob) {
                 knobs.warn(format!(
-                    "{program} cannot be run: {error}: the slots have no GPUs (--gpus FILE gives them some)"
+                    "{knob}: '{program}' cannot be run: {error}: the slots have no GPUs; --gpus FILE gives them some, \
+                     --set-knob '{knob}=' leaves them out"
                 ));
             }
             Ok(Some("DetectedGPUs = 0".to_owned()))
         }
-        Err(error) => Err(knobs.error(&knob, format!("cannot be run: {error}"))),
+        Err(error) => {
+            let way =
+                format!("set {knob} to a program of this machine, or --set-knob '{knob}=' does without");
+            Err(knobs.error(&knob, format!("'{program}' cannot be run: {error}; {way}")))
+        }
     }
 }
 

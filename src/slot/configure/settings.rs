@@ -10,6 +10,7 @@ use super::{attributes, cron, hooks, layout, limits, policy, resources};
 use crate::classad::{AttrName, ClassAd, Expr};
 use crate::config::Config;
 use crate::quirks::{Quirk, Quirks};
+use crate::slot::power::PowerSettings;
 use crate::slot::settings::{Backfilling, Limits, Settings, SlotKind, SlotPlan};
 use crate::world::World;
 
@@ -69,6 +70,16 @@ pub fn configure(
     let cron = cron::jobs(&global, &config.view(world), quirks, daemon_ad);
     let mut common_dynamic = ClassAd::new();
     machine::constant(&mut common_dynamic);
+    let power = PowerSettings {
+        interval: u64::try_from(global.int("HIBERNATE_CHECK_INTERVAL", 0))
+            .ok()
+            .filter(|seconds| *seconds > 0)
+            .map(Duration::from_secs),
+        unwakeable: global.boolean("HIBERNATION_OVERRIDE_WOL", false),
+        allowed: ends.hibernates,
+        states: around.sleep.clone(),
+    };
+    power.publish(&mut common_dynamic);
     let seconds = |name: &str, default: i64| {
         Duration::from_secs(u64::try_from(global.int(name, default).max(0)).unwrap_or(0))
     };
@@ -84,6 +95,8 @@ pub fn configure(
         killing_timeout: seconds("KILLING_TIMEOUT", 30),
         graceful_timeout: seconds("SHUTDOWN_GRACEFUL_TIMEOUT", 1800),
         pipe_buffer_max: usize::try_from(global.int("PIPE_BUFFER_MAX", 10_240).max(1)).unwrap_or(10_240),
+        draining_activation_delay: global.int("MAX_DRAINING_ACTIVATION_DELAY", 20),
+        drain_start: global.expr("DEFAULT_DRAINING_START_EXPR"),
         several_cpus: totals.amounts.cpus > 1.0,
         job_attributes: attributes(&["STARTD_JOB_ATTRS", "STARTD_JOB_EXPRS", "SYSTEM_STARTD_JOB_ATTRS"]),
         latches: attributes(&["STARTD_LATCH_EXPRS"]),
@@ -97,6 +110,7 @@ pub fn configure(
         offline: resources::offline(&global, &totals.amounts),
         resource_tags: tags,
         common_dynamic,
+        power,
         cron,
         benchmarks: cron::benchmarks(&global, &config.view(world), world, quirks),
         backfill: backfill(&global, quirks),

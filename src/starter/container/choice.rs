@@ -9,6 +9,7 @@ use super::surroundings::Inputs;
 use crate::classad::ClassAd;
 use crate::job::attr;
 use crate::starter::failure::StartFailure;
+use crate::starter::java::JAVA_UNIVERSE;
 use crate::starter::not_done;
 
 /// What a job runs in.
@@ -51,7 +52,7 @@ impl Choice {
 ///
 /// # Errors
 /// A knob that gives no truth value, in the reference's words; SINGULARITY_JOB is asked after event 001 only (recording
-/// c20 010). A java job: none is run.
+/// c20 010).
 pub fn choose(inputs: &Inputs<'_>) -> Result<Choice, StartFailure> {
     let mut choice = Choice {
         runtime: Runtime::Plain,
@@ -59,26 +60,28 @@ pub fn choose(inputs: &Inputs<'_>) -> Result<Choice, StartFailure> {
         given: ClassAd::new(),
         passed: Vec::new(),
     };
-    if inputs.job().int(attr::JOB_UNIVERSE) == Some(10) {
-        let text = "JobUniverse 10 is not done here: the starter of a pool would run the job under java";
-        return Err(StartFailure::new(text, 0, 0));
-    }
     if let Some(told) = not_done::refused(inputs.about.ad, inputs.about.world) {
         return Err(StartFailure::new(told, 0, 0));
     }
     let wants = |name: &str| inputs.job().boolean(name).unwrap_or(false);
     let has_docker = inputs.machine().boolean("HasDocker").unwrap_or(false);
-    if wants("WantDocker") {
+    let is_java = inputs.job().int(attr::JOB_UNIVERSE) == Some(JAVA_UNIVERSE);
+    // A java job is none for docker, nor does the configuration put it anywhere else (`Starter::SpawnJob`).
+    if is_java {
+        choice.passed("WantDocker", "JobUniverse 10: a java job is none for docker");
+    } else if wants("WantDocker") {
         return Ok(choice.chosen(Runtime::Docker, "WantDocker"));
     }
-    if wants("WantContainer") && wants("WantDockerImage") {
+    if !is_java && wants("WantContainer") && wants("WantDockerImage") {
         if has_docker {
             let because = "WantContainer and WantDockerImage, and the slot has HasDocker";
             return Ok(choice.chosen(Runtime::Docker, because));
         }
         choice.passed("HasDocker", "the slot does not have it: the image is none for docker");
     }
-    if wants("WantContainer") {
+    if is_java {
+        choice.passed("USE_DEFAULT_CONTAINER", "JobUniverse 10: it is for vanilla jobs");
+    } else if wants("WantContainer") {
         choice.passed("USE_DEFAULT_CONTAINER", "WantContainer: the job has its own");
     } else if let Some(runtime) = default_container(inputs, has_docker, &mut choice)? {
         return Ok(choice.chosen(runtime, "USE_DEFAULT_CONTAINER with DEFAULT_CONTAINER_IMAGE"));

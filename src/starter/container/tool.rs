@@ -51,8 +51,13 @@ pub(super) const LIMIT: Duration = Duration::from_secs(120);
 pub(super) const LONG: Duration = Duration::from_secs(24 * 3600);
 
 impl ToolCall {
+    /// A program of the system with these words.
+    pub fn of_system(program: BString, words: impl IntoIterator<Item = BString>) -> Self {
+        ToolCall::new(&[program], words, Actor::Starter)
+    }
+
     /// A short question.
-    pub(super) fn new<W: Into<BString>>(
+    pub(crate) fn new<W: Into<BString>>(
         program: &[BString],
         words: impl IntoIterator<Item = W>,
         actor: Actor,

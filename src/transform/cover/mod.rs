@@ -57,6 +57,8 @@ pub struct Names {
     pub names: BTreeSet<AttrName>,
     /// What must hold for it to be asked at all.
     pub within: Vec<Goal>,
+    /// Whether both sides are known to do the same with them.
+    pub is_alike: bool,
 }
 
 /// What one side asks of a job and the other does not: jobs that meet the first all, and of the second one.
@@ -106,6 +108,9 @@ struct Tested {
 
 /// With so many values of other conditions the parts of one condition are tried together, for each attribute.
 const MOST_TRIALS: usize = 10_000;
+/// With so many parts of conditions in all, those that are the same on both sides are tried too: what is different may have an
+/// effect there that reading does not show. With more it would take minutes.
+const MOST_ALIKE: usize = 200;
 /// So many ads are kept for chance to change.
 const MOST_KEPT: usize = 400;
 
@@ -165,9 +170,13 @@ impl<'a> Cover<'a> {
                 return;
             }
         }
+        let leaves_out = self.leaves_out_alike();
         while self.done.0 < self.conditions.len() {
             let at = self.done.0;
             self.done.0 += 1;
+            if leaves_out && self.conditions[at].condition.is_alike {
+                continue;
+            }
             for leaf in 0..self.conditions[at].leaves.found.len() {
                 let ads = self.decide(at, leaf);
                 if !self.hand_on(&ads, try_out) {
@@ -176,12 +185,21 @@ impl<'a> Cover<'a> {
             }
         }
         while self.done.1 < self.names.len() {
-            let ads = self.sweep(self.done.1);
+            let at = self.done.1;
             self.done.1 += 1;
+            if leaves_out && self.names[at].is_alike {
+                continue;
+            }
+            let ads = self.sweep(at);
             if !self.hand_on(&ads, try_out) {
                 return;
             }
         }
+    }
+
+    /// Whether there is so much to try that what both sides have in common is left out.
+    fn leaves_out_alike(&self) -> bool {
+        self.conditions.iter().map(|tested| tested.leaves.found.len()).sum::<usize>() > MOST_ALIKE
     }
 
     fn solver(&self) -> Solver<'_> {
@@ -247,7 +265,7 @@ impl<'a> Cover<'a> {
     /// Ads with a value of each kind for each attribute.
     fn sweep(&mut self, names: usize) -> Vec<ClassAd> {
         let solver = self.solver();
-        let Names { names, within } = &self.names[names];
+        let Names { names, within, .. } = &self.names[names];
         let Some(ad) = solver.solve(within, &self.base, (&[], Effort::Usual)).ad() else { return Vec::new() };
         let trials = values::any_kind();
         let trials: Vec<&Trial> = trials.iter().collect();
@@ -358,6 +376,16 @@ impl<'a> Cover<'a> {
     /// How many conditions there are that are not the same for every ad.
     pub fn conditions(&self) -> usize {
         self.conditions.iter().filter(|tested| !tested.leaves.found.is_empty()).count()
+    }
+
+    /// How many of them were not tried, since they are the same on both sides and there are very many.
+    pub fn left_out(&self) -> usize {
+        let alike = self.conditions.iter().filter(|tested| tested.condition.is_alike);
+        if self.leaves_out_alike() {
+            alike.filter(|tested| !tested.leaves.found.is_empty()).count()
+        } else {
+            0
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! The written list of differences that must be, each with its reason.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, PoisonError};
 
 use serde::Deserialize;
 
@@ -12,6 +13,9 @@ use super::subject::Subject;
 
 /// The list itself.
 const LIST: &str = include_str!("exceptions.toml");
+
+/// What has allowed something since the process began, over all recordings: its place in the list, and that of its case.
+static USED: Mutex<BTreeSet<(usize, usize)>> = Mutex::new(BTreeSet::new());
 
 /// All exceptions.
 #[derive(Debug, Deserialize)]
@@ -42,6 +46,9 @@ pub struct Exception {
     /// Only where everything runs as the caller.
     #[serde(default)]
     as_caller: bool,
+    /// Whether there is a difference at all depends on the machine.
+    #[serde(default)]
+    by_machine: bool,
     /// Only in these cases of a scenario (prefixes of their names); in all when empty.
     #[serde(default)]
     cases: Vec<String>,
@@ -88,6 +95,13 @@ impl Exceptions {
         self.exception.iter().flat_map(|exception| exception.recordings.iter().map(String::as_str))
     }
 
+    /// Whether cases of this one recording are listed.
+    pub fn names_cases(&self, subject: &Subject) -> bool {
+        self.exception.iter().any(|exception| {
+            !exception.cases.is_empty() && matches!(&exception.recordings[..], [title] if subject.is(title))
+        })
+    }
+
     /// Beginnings of cases that are listed of this one recording, and that it does not have; `known` are those it has.
     pub fn unknown(&self, subject: &Subject, known: &[&str]) -> Vec<Difference> {
         let here = self
@@ -124,7 +138,7 @@ impl Exceptions {
         name: &str,
         wanted: Allow,
     ) -> Option<&Exception> {
-        self.exception.iter().find(|exception| {
+        let found = self.exception.iter().enumerate().find(|(_, exception)| {
             (exception.allow == wanted || exception.allow == Allow::Anything)
                 && is_at(&exception.places, place)
                 && (exception.recordings.is_empty()
@@ -134,7 +148,32 @@ impl Exceptions {
                 && (exception.cases.is_empty()
                     || exception.cases.iter().any(|prefix| case.starts_with(prefix)))
                 && exception.names.iter().any(|pattern| matches(pattern, name))
+        });
+        let (index, exception) = found?;
+        let of_case = exception.cases.iter().position(|prefix| case.starts_with(prefix));
+        USED.lock().unwrap_or_else(PoisonError::into_inner).insert((index, of_case.unwrap_or(0)));
+        Some(exception)
+    }
+
+    /// Exceptions, and cases of them, of recordings that have all been played, that have allowed nothing so far.
+    pub fn idle(&self, played: &[Subject]) -> Vec<String> {
+        let used = USED.lock().unwrap_or_else(PoisonError::into_inner);
+        let was_played = |title: &String| played.iter().any(|subject| subject.is(title));
+        let all = self.exception.iter().enumerate().filter(|(_, exception)| {
+            !exception.by_machine
+                && !exception.recordings.is_empty()
+                && exception.recordings.iter().all(was_played)
+                && (self.as_caller || !exception.as_caller)
+        });
+        let cases = all.flat_map(|(index, exception)| {
+            (0..exception.cases.len().max(1)).map(move |case| (index, case, exception))
+        });
+        let idle = cases.filter(|&(index, case, _)| !used.contains(&(index, case)));
+        idle.map(|(_, case, exception)| {
+            let Exception { places, names, cases, recordings, .. } = exception;
+            format!("{places:?} {names:?} of {recordings:?}, {:?}: {}", cases.get(case), exception.reason)
         })
+        .collect()
     }
 }
 
@@ -161,5 +200,7 @@ mod tests {
     fn every_exception_has_a_reason() {
         let list = Exceptions::load().unwrap();
         assert!(list.exception.iter().all(|exception| exception.reason.len() > 10));
+        // Cases are those of one recording: of which else would nobody know.
+        assert!(list.exception.iter().all(|it| it.cases.is_empty() || it.recordings.len() == 1));
     }
 }

@@ -13,7 +13,7 @@ mod calls;
 mod compare;
 mod edits;
 pub mod exceptions;
-mod findings;
+pub mod findings;
 mod normalise;
 pub mod not_done;
 pub mod outcome;
@@ -140,6 +140,24 @@ fn fill(directory: &Path, options: &Options, number: usize, outcome: &mut Outcom
     }
     list.settle(&subject, outcome);
     Ok(())
+}
+
+/// Cases that a list names of a session, or of cases by hand, and that the recording does not have. Nothing is played.
+pub fn listed_in_vain(directory: &Path) -> Result<Vec<findings::Difference>> {
+    if router::is_one(directory) || policy::is_one(directory) {
+        return Ok(Vec::new());
+    }
+    let subject = Subject::of(directory);
+    let (list, exceptions) = (not_done::List::load()?, exceptions::Exceptions::load()?);
+    if !list.names_cases(&subject) && !exceptions.names_cases(&subject) {
+        return Ok(Vec::new());
+    }
+    let known = match alone::is_family(directory) {
+        true => alone::names_of_cases(directory)?,
+        false => compare::places(&scenario::Scenario::read(directory)?),
+    };
+    let known: Vec<&str> = known.iter().map(String::as_str).collect();
+    Ok([list.unknown(&subject, &known), exceptions.unknown(&subject, &known)].concat())
 }
 
 /// Plays a recording of slots and their starters.

@@ -93,6 +93,11 @@ impl List {
         outcome.not_done.push(NotDone { reason: reason.to_owned(), case: None });
     }
 
+    /// Whether cases of this recording are listed.
+    pub fn names_cases(&self, subject: &Subject) -> bool {
+        self.of(subject).any(|entry| !entry.cases.is_empty())
+    }
+
     /// Cases that are listed of a recording, and that it does not have; `known` are those it has.
     pub fn unknown(&self, subject: &Subject, known: &[&str]) -> Vec<Difference> {
         let listed = self.of(subject).flat_map(|entry| entry.cases.iter().map(move |case| (entry, case)));

@@ -365,6 +365,14 @@ pub fn run_case(
     fs::create_dir_all(files).map_err(|error| format!("{}: {error}", files.display()))?;
     let (out, errors) = (files.join("stdout"), files.join("stderr"));
     let create = |path: &Path| File::create(path).map_err(|error| format!("{}: {error}", path.display()));
+    if case.signals.iter().any(|(_, name)| name.starts_with("ask ")) {
+        let private = stage.local.join("control");
+        super::stage::make(&private)?;
+        super::stage::mode(&private, 0o700)?;
+        // Jobs tell whole seconds between their start and what they get.
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        std::thread::sleep(Duration::from_secs(1) - Duration::from_nanos(now.subsec_nanos().into()));
+    }
     let epoch = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
     // A file, as the recordings had it: a job may be given it.
     let input = files.join("stdin");
@@ -386,7 +394,9 @@ pub fn run_case(
         if let Some(program) = awaited.take() {
             wait_for_program(&mut child, stage, program)?;
         }
-        if let Ok(number) = name.parse::<Signal>() {
+        if let Some(words) = name.strip_prefix("ask ") {
+            ask(stage, words)?;
+        } else if let Ok(number) = name.parse::<Signal>() {
             signal(&child, number);
         }
     }
@@ -399,6 +409,22 @@ pub fn run_case(
         stderr: fs::read_to_string(&errors).unwrap_or_default(),
         exit: if end.starts_with("killed") { case_killed(limit) } else { end },
     })
+}
+
+/// Asks the starter that listens at control/socket, through the program that it is itself.
+fn ask(stage: &Stage, words: &str) -> Result<()> {
+    let control = stage.local.join("control/socket");
+    let program = stage.top().join("programs.real/htc-starter-run");
+    let status = Command::new(program)
+        .arg("--control")
+        .arg(&control)
+        .arg("--ask")
+        .args(words.split('\t'))
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    status.map(drop).map_err(|error| format!("{words}: {error}"))
 }
 
 /// How long a starter may run: one that its recorder killed is killed as well.

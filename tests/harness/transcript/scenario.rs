@@ -51,7 +51,8 @@ pub struct Case {
     pub stdin: Vec<u8>,
     pub stdout: Vec<u8>,
     pub exit: String,
-    /// Signals sent to it: seconds since its start, and the name.
+    /// Signals sent to it: seconds since its start, and the name; or what a person asks of a starter that listens at
+    /// control/socket: `ask` with the words.
     pub signals: Vec<(f64, String)>,
     /// The program that ran when the first signal came: it is waited for, as this machine may be slower.
     pub awaited: Option<String>,

@@ -270,3 +270,45 @@ pub fn mode(path: &Path, bits: u32) -> Result<()> {
 pub fn owner(path: &Path, uid: u32, gid: u32) -> Result<()> {
     chown(path, Some(uid), Some(gid)).map_err(|error| format!("{}: {error}", path.display()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What no listing names is laid where the configuration looks for it: hooks in hook.d/, all others in job.d/.
+    #[test]
+    fn a_recording_without_a_listing_has_its_wrapper_in_job_d_and_its_hooks_in_hook_d() {
+        let made = tempfile::tempdir().unwrap();
+        let lay = |name: &str, text: &str| write(&made.path().join(name), text.as_bytes()).unwrap();
+        for directory in ["hooks", "scripts"] {
+            make(&made.path().join(directory)).unwrap();
+        }
+        lay("README.md", "# A session with a wrapper\n");
+        lay("timeline.txt", "");
+        let knobs =
+            "USER_JOB_WRAPPER = @LOCAL_DIR@/job.d/wrapper\nFARM_HOOK_FETCH_WORK = @LOCAL_DIR@/hook.d/fetch\n";
+        lay("condor_config", knobs);
+        for script in ["wrapper", "fetch", "FARM_HOOK_JOB_EXIT"] {
+            lay(&format!("scripts/{script}"), "#!/bin/sh\nexec \"$@\"\n");
+        }
+        let scenario = Scenario::read(made.path()).unwrap();
+        let accounts = Accounts::probe(&mut Vec::new());
+        let stage = Stage::build(&scenario, &accounts).unwrap();
+        let config = fs::read_to_string(stage.local.join("condor_config")).unwrap();
+        for (place, is_there) in [
+            ("job.d/wrapper", true),
+            ("hook.d/fetch", true),
+            ("hook.d/FARM_HOOK_JOB_EXIT", true),
+            ("job.d/fetch", false),
+            ("hook.d/wrapper", false),
+        ] {
+            let path = stage.local.join(place);
+            let mode = fs::metadata(&path).ok().map(|metadata| metadata.permissions().mode() & 0o777);
+            assert_eq!(mode, is_there.then_some(0o755), "{place}");
+        }
+        assert!(
+            config.contains(&format!("USER_JOB_WRAPPER = {}/job.d/wrapper\n", stage.local.display())),
+            "{config}"
+        );
+    }
+}

@@ -2,6 +2,7 @@
 
 use super::{ClassAd, Index, Slot};
 use crate::syntax::name;
+use crate::syntax::scalar::Text;
 
 impl ClassAd {
     /// Gives the attribute `to` the value of `from`, which may be the chained parent's; whether there was one. As with
@@ -18,18 +19,18 @@ impl ClassAd {
             return true;
         }
         let slot = match (&self.entries[at].value, there) {
-            (Slot::Str { .. } | Slot::Line { .. }, None) => {
+            (Slot::Str(_) | Slot::Line(_), None) => {
                 self.copy_string(at, to, hash);
                 return true;
             }
-            (Slot::Str { .. } | Slot::Line { .. }, Some(_)) => {
+            (Slot::Str(_) | Slot::Line(_), Some(_)) => {
                 self.tidy();
-                let (Slot::Str { start, len } | Slot::Line { start, len }) = self.entries[at].value else {
+                let (Slot::Str(text) | Slot::Line(text)) = self.entries[at].value else {
                     return false;
                 };
-                let copy = self.text.len() as u32;
-                self.text.extend_from_within(start as usize..start as usize + len as usize);
-                Slot::Str { start: copy, len }
+                let copy = Text { start: self.text.len() as u32, len: text.len };
+                self.text.extend_from_within(text.start as usize..text.start as usize + text.len as usize);
+                Slot::Str(copy)
             }
             (other, _) => other.clone(),
         };

@@ -5,6 +5,7 @@
 //! a [`Slot::Str`], wherever it happens to stand.
 
 use super::{ClassAd, Entry, Slot};
+use crate::syntax::scalar::Text;
 
 /// What follows a name.
 const EQUALS: &[u8] = b" = ";
@@ -22,8 +23,8 @@ impl Slot {
     /// Bytes of the ad's text that the value takes.
     pub(super) fn extent(&self) -> usize {
         match self {
-            Slot::Str { len, .. } => *len as usize,
-            Slot::Line { len, .. } => *len as usize + AROUND,
+            Slot::Str(text) => text.len as usize,
+            Slot::Line(text) => text.len as usize + AROUND,
             Slot::Undefined | Slot::Error | Slot::Bool(_) | Slot::Int(_) | Slot::Real(_) | Slot::Expr(..) => {
                 0
             }
@@ -38,19 +39,13 @@ impl ClassAd {
         &self.text[entry.start as usize..entry.start as usize + entry.len as usize]
     }
 
-    /// The text of a string literal.
-    #[inline]
-    pub(crate) fn slot_text(&self, start: u32, len: u32) -> &[u8] {
-        &self.text[start as usize..start as usize + len as usize]
-    }
-
     /// The beginning of an attribute's line in the long form, `Name = `, and its value; no value where the line is complete.
     #[inline]
     pub(crate) fn line_of(&self, at: usize) -> (&[u8], Option<&Slot>) {
         let entry = &self.entries[at];
         let start = entry.start as usize;
         match &entry.value {
-            Slot::Line { .. } => (&self.text[start..start + entry.extent()], None),
+            Slot::Line(_) => (&self.text[start..start + entry.extent()], None),
             value => (&self.text[start..start + entry.len as usize + EQUALS.len()], Some(value)),
         }
     }
@@ -64,8 +59,8 @@ impl ClassAd {
 
     /// Makes a string of its own of one that is a finished line, since another name is about to stand before it.
     pub(super) fn part_line(&mut self, at: usize) {
-        if let Slot::Line { start, len } = self.entries[at].value {
-            self.entries[at].value = Slot::Str { start, len };
+        if let Slot::Line(text) = self.entries[at].value {
+            self.entries[at].value = Slot::Str(text);
             self.dead += AROUND;
         }
     }
@@ -85,11 +80,11 @@ impl ClassAd {
     }
 
     #[inline]
-    pub(super) fn push_text(&mut self, bytes: &[u8]) -> (u32, u32) {
+    pub(crate) fn push_text(&mut self, bytes: &[u8]) -> Text {
         self.tidy();
         let start = self.text.len() as u32;
         self.text.extend_from_slice(bytes);
-        (start, bytes.len() as u32)
+        Text { start, len: bytes.len() as u32 }
     }
 
     /// Gives text up that nothing uses any more, once that is most of it.
@@ -112,13 +107,13 @@ impl ClassAd {
     #[inline]
     pub(super) fn put_new_string(&mut self, name: &[u8], hash: u32, string: &[u8]) {
         if memchr::memchr(b'"', string).is_some() {
-            let (start, len) = self.push_text(string);
-            return self.put_new(name, hash, Slot::Str { start, len });
+            let text = self.push_text(string);
+            return self.put_new(name, hash, Slot::Str(text));
         }
         self.tidy();
         let start = self.push_name(name);
         self.text.push(b'"');
-        let value = Slot::Line { start: self.text.len() as u32, len: string.len() as u32 };
+        let value = Slot::Line(Text { start: self.text.len() as u32, len: string.len() as u32 });
         self.text.extend_from_slice(string);
         self.text.extend_from_slice(b"\"\n");
         self.add(Entry { start, len: name.len() as u32, value }, hash);
@@ -131,27 +126,28 @@ impl ClassAd {
         self.tidy();
         let start = self.text.len() as u32;
         self.text.extend_from_slice(line);
-        let value =
-            Slot::Line { start: start + beginning as u32 + 1, len: (line.len() - beginning - AROUND) as u32 };
+        let text =
+            Text { start: start + beginning as u32 + 1, len: (line.len() - beginning - AROUND) as u32 };
+        let value = Slot::Line(text);
         self.add(Entry { start, len: (beginning - EQUALS.len()) as u32, value }, hash);
     }
 
     /// Adds an attribute that is not there with the string that the one at a place holds.
     pub(super) fn copy_string(&mut self, at: usize, to: &[u8], hash: u32) {
         self.tidy();
-        let range = |start: u32, len: u32| start as usize..start as usize + len as usize;
+        let range = |text: Text| text.start as usize..text.start as usize + text.len as usize;
         match self.entries[at].value {
-            Slot::Line { start, len } => {
+            Slot::Line(text) => {
                 let name = self.push_name(to);
-                let value = Slot::Line { start: self.text.len() as u32 + 1, len };
-                let string = range(start, len);
+                let value = Slot::Line(Text { start: self.text.len() as u32 + 1, len: text.len });
+                let string = range(text);
                 self.text.extend_from_within(string.start - 1..string.end + 2);
                 self.add(Entry { start: name, len: to.len() as u32, value }, hash);
             }
-            Slot::Str { start, len } => {
-                let value = Slot::Str { start: self.text.len() as u32, len };
-                self.text.extend_from_within(range(start, len));
-                self.put_new(to, hash, value);
+            Slot::Str(text) => {
+                let copy = Text { start: self.text.len() as u32, len: text.len };
+                self.text.extend_from_within(range(text));
+                self.put_new(to, hash, Slot::Str(copy));
             }
             Slot::Undefined | Slot::Error | Slot::Bool(_) | Slot::Int(_) | Slot::Real(_) | Slot::Expr(..) => {
             }
@@ -171,13 +167,13 @@ impl ClassAd {
             let before = entry.start;
             let name = entry.len as usize + EQUALS.len();
             match &mut entry.value {
-                Slot::Str { start, len } => {
+                Slot::Str(text) => {
                     keep(&mut entry.start, name);
-                    keep(start, *len as usize);
+                    keep(&mut text.start, text.len as usize);
                 }
-                Slot::Line { start, len } => {
-                    keep(&mut entry.start, name + *len as usize + AROUND);
-                    *start = *start - before + entry.start;
+                Slot::Line(text) => {
+                    keep(&mut entry.start, name + text.len as usize + AROUND);
+                    text.start = text.start - before + entry.start;
                 }
                 Slot::Undefined
                 | Slot::Error

@@ -6,14 +6,13 @@ use std::fmt;
 
 use bstr::BString;
 
-use crate::ad::ClassAd;
-use crate::ad::Slot;
+use crate::ad::{ClassAd, Slot, Value};
+use crate::syntax::AbsTime;
 use crate::syntax::expr::{Expr, Repr};
 use crate::syntax::numbers::{self, push_int};
 use crate::syntax::scalar::Scalar;
 use crate::syntax::times;
 use crate::syntax::tree::{ABSOLUTE, BinaryOp, Kept, Node, NodeId, Tree, UnaryOp};
-use crate::syntax::{AbsTime, Value};
 
 /// The forms an expression is written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +41,7 @@ enum Task<'t> {
 
 pub(crate) fn expr(expr: &Expr, form: Form, out: &mut Vec<u8>) {
     match &expr.0 {
-        Repr::Scalar(value) => push_value(value, form, out),
+        Repr::Scalar(value) => scalar(value.look(), form, out),
         Repr::Node(tree, root) => node(tree, *root, form, out),
     }
 }
@@ -98,7 +97,7 @@ pub(crate) fn pretty(expr: &Expr) -> BString {
     out.into()
 }
 
-fn scalar(value: Scalar<'_>, form: Form, out: &mut Vec<u8>) {
+fn scalar(value: Scalar<&[u8]>, form: Form, out: &mut Vec<u8>) {
     match value {
         Scalar::Undefined => out.extend_from_slice(b"undefined"),
         Scalar::Error => out.extend_from_slice(b"error"),

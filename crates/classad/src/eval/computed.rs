@@ -4,13 +4,12 @@ use std::sync::Arc;
 
 use bstr::BString;
 
-use crate::ad::ClassAd;
 use crate::ad::unparse::{self, Form};
+use crate::ad::{ClassAd, List, Value};
 use crate::eval::scope::{AdRef, Scope};
 use crate::syntax::scalar::Scalar;
 use crate::syntax::tree::{NodeId, Tree};
-use crate::syntax::{AbsTime, List, Value};
-use crate::syntax::{Expr, numbers};
+use crate::syntax::{AbsTime, Expr, numbers};
 
 /// A value under evaluation. Copying it costs nothing.
 #[derive(Clone, Copy)]
@@ -73,17 +72,6 @@ impl<'a> ComputedList<'a> {
 }
 
 impl<'a> Computed<'a> {
-    /// The value of a literal that an expression holds by itself.
-    #[inline]
-    pub(crate) fn of_scalar(value: &'a Value) -> Self {
-        match value {
-            Value::AbsTime(time) => Computed::AbsTime(*time),
-            Value::RelTime(seconds) => Computed::Real(*seconds),
-            // Lists and ads are never held as scalars.
-            value => Scalar::of(value).map_or(Computed::Error, Computed::from),
-        }
-    }
-
     /// The value detached from the evaluation.
     pub(crate) fn to_value(self) -> Value {
         match self {
@@ -186,9 +174,9 @@ impl From<Computed<'_>> for BString {
     }
 }
 
-impl<'a> From<Scalar<'a>> for Computed<'a> {
+impl<'a> From<Scalar<&'a [u8]>> for Computed<'a> {
     #[inline]
-    fn from(scalar: Scalar<'a>) -> Self {
+    fn from(scalar: Scalar<&'a [u8]>) -> Self {
         match scalar {
             Scalar::Undefined => Computed::Undefined,
             Scalar::Error => Computed::Error,

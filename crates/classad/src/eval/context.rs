@@ -2,14 +2,15 @@
 
 use bstr::BString;
 
-use crate::ad::ClassAd;
+use crate::ad::{ClassAd, Value};
 use crate::eval::arena::Arena;
 use crate::eval::computed::Computed;
 use crate::eval::evaluator::{At, Evaluator, LEFT_CONTEXT, MATCH_SCOPE, RIGHT_CONTEXT, Setting};
+use crate::eval::functions;
 use crate::eval::observer::Observer;
 use crate::eval::scope::{AdRef, Scope};
 use crate::outside::Outside;
-use crate::syntax::{Expr, Value};
+use crate::syntax::expr::{Expr, Repr};
 
 /// The surroundings of an evaluation: the ad it is made for (MY), the other ad of a match (TARGET), and the world.
 ///
@@ -114,8 +115,8 @@ impl<'a> Context<'a> {
     /// (`ExprTree::Evaluate`, exprTree.cpp).
     pub fn try_eval(&self, expr: &Expr) -> Option<Value> {
         // Literals need no evaluator.
-        if let (crate::syntax::expr::Repr::Scalar(value), None) = (&expr.0, self.observer) {
-            return Some(Computed::of_scalar(value).to_value());
+        if let (Repr::Scalar(scalar), None) = (&expr.0, self.observer) {
+            return Some(scalar.look().into());
         }
         self.run(Question::Expr(expr), |value| value.to_value()).flatten()
     }
@@ -182,6 +183,15 @@ impl<'a> Context<'a> {
         self.run(Question::Attribute(name), convert)
     }
 
+    /// What an evaluator needs that works on no match and that nobody observes.
+    pub(crate) fn setting<'s>(&self, arena: &'s Arena<'s>) -> Setting<'s>
+    where
+        'a: 's,
+    {
+        let (world, strict, functions) = (self.world, self.strict, functions::all());
+        Setting { world, arena, strict, functions, left: None, right: None, observer: None }
+    }
+
     /// Runs an evaluation. `None` where the question is about something that is not there; `Some(None)` where the
     /// evaluation failed.
     pub(crate) fn run<T>(
@@ -197,12 +207,10 @@ impl<'a> Context<'a> {
         let (left, right) = (left.as_ref(), right.as_ref());
         let arena = Arena::default();
         let mut evaluator = Evaluator::new(Setting {
-            world: self.world,
-            arena: &arena,
-            strict: self.strict,
             left: if matching { left } else { None },
             right,
             observer: self.observer,
+            ..self.setting(&arena)
         });
         let result = match question {
             Question::Expr(expr) => {

@@ -5,6 +5,7 @@
 
 mod active;
 mod budget;
+mod call;
 mod logic;
 mod lookup;
 mod select;
@@ -16,10 +17,11 @@ use bstr::ByteSlice;
 use crate::ad::ClassAd;
 use crate::ad::Slot;
 use crate::eval::arena::Arena;
+use crate::eval::binding::{Bound, Wanted};
 use crate::eval::computed::{Computed, ComputedList, Evaluated, Failure, Items};
 use crate::eval::observer::{Observer, Part};
-use crate::eval::scope::{AdRef, Bound, MATCH_EXPRESSIONS, Scope, Side, Wanted};
-use crate::eval::{Context, functions, operators};
+use crate::eval::operators;
+use crate::eval::scope::{AdRef, MATCH_EXPRESSIONS, Scope, Side};
 use crate::outside::Outside;
 use crate::syntax::Dialect;
 use crate::syntax::expr::{Expr, Repr};
@@ -27,6 +29,7 @@ use crate::syntax::tree::{ABSOLUTE, Node, NodeId, Special, Tree, UnaryOp};
 
 use active::Active;
 use budget::Budget;
+pub(crate) use call::{Call, Function, Functions};
 
 /// Bytes of the machine's stack that one evaluation may use, half of what threads usually have. The reference does not
 /// count calls of functions and overflows its stack instead.
@@ -53,6 +56,7 @@ pub(crate) struct Evaluator<'a> {
     pub(crate) world: &'a dyn Outside,
     pub(crate) arena: &'a Arena<'a>,
     pub(crate) strict: bool,
+    functions: Functions,
     /// The two sides of a match.
     left: Option<&'a Scope<'a>>,
     right: Option<&'a Scope<'a>>,
@@ -74,17 +78,10 @@ pub(crate) struct Setting<'a> {
     pub(crate) world: &'a dyn Outside,
     pub(crate) arena: &'a Arena<'a>,
     pub(crate) strict: bool,
+    pub(crate) functions: Functions,
     pub(crate) left: Option<&'a Scope<'a>>,
     pub(crate) right: Option<&'a Scope<'a>>,
     pub(crate) observer: Option<&'a dyn Observer>,
-}
-
-impl<'a> Setting<'a> {
-    /// For a walk through an expression that is no part of a match and that nobody observes.
-    pub(crate) fn alone(context: Context<'a>, arena: &'a Arena<'a>) -> Self {
-        let (world, strict) = (context.world(), context.is_strict());
-        Setting { world, arena, strict, left: None, right: None, observer: None }
-    }
 }
 
 /// The ad that both context ads of a match stand in.
@@ -112,6 +109,7 @@ impl<'a> Evaluator<'a> {
             world: setting.world,
             arena: setting.arena,
             strict: setting.strict,
+            functions: setting.functions,
             left: setting.left,
             right: setting.right,
             each: None,
@@ -127,7 +125,7 @@ impl<'a> Evaluator<'a> {
     /// Evaluates an expression from an ad, with budgets of its own.
     pub(crate) fn top(&mut self, expr: &'a Expr, at: At<'a>) -> Evaluated<'a> {
         self.fresh(at.current, |this| match &expr.0 {
-            Repr::Scalar(value) => Ok(Computed::of_scalar(value)),
+            Repr::Scalar(scalar) => Ok(scalar.look().into()),
             Repr::Node(tree, root) => this.eval(tree, *root, at),
         })
     }
@@ -263,7 +261,7 @@ impl<'a> Evaluator<'a> {
             Node::Name { text, hash, special, .. } => {
                 return self.name(Wanted { bytes: tree.bytes(text), hash, special }, at);
             }
-            Node::Binary(op, left, right) => return self.binary(tree, op, left, right, at),
+            Node::Binary(op, left, right) => return self.binary(tree, op, (left, right), at),
             Node::Unary(op, operand) => return self.unary(tree, op, operand, at),
             Node::Call { name, first, count } => {
                 return self.call(tree, name, tree.links(first, count), at);
@@ -349,18 +347,11 @@ impl<'a> Evaluator<'a> {
         self.budget.level()?;
         self.step()?;
         match slot {
-            Slot::Int(i) => Ok(Computed::Int(*i)),
-            Slot::Str { start, len } | Slot::Line { start, len } => {
-                Ok(Computed::Str(owner.slot_text(*start, *len)))
-            }
-            Slot::Bool(b) => Ok(Computed::Bool(*b)),
-            Slot::Real(r) => Ok(Computed::Real(*r)),
-            Slot::Undefined => Ok(Computed::Undefined),
-            Slot::Error => Ok(Computed::Error),
             Slot::Expr(root, tree) => {
                 let at = self.written_in(owner, scope, tree)?;
                 self.under_way(std::ptr::from_ref(slot).addr(), tree, *root, at)
             }
+            plain => owner.scalar(plain).map(Computed::from).ok_or(Failure),
         }
     }
 
@@ -444,19 +435,6 @@ impl<'a> Evaluator<'a> {
         let root = *root;
         let key = MATCH_EXPRESSIONS.as_ptr().wrapping_add(number).addr();
         self.under_way(key, tree, root, At::scope(Some(&MATCH_SCOPE)))
-    }
-
-    fn call(
-        &mut self,
-        tree: &'a Arc<Tree>,
-        name: NodeId,
-        arguments: &'a [NodeId],
-        at: At<'a>,
-    ) -> Evaluated<'a> {
-        let Some(function) = functions::implementation(tree.name(name).function) else {
-            return Ok(Computed::Error);
-        };
-        self.nested(|evaluator| function(&mut functions::Call { evaluator, tree, arguments, at }))
     }
 
     /// The dialect of texts that are parsed on the way.

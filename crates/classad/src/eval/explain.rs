@@ -5,13 +5,13 @@ use std::fmt;
 
 use bstr::{BStr, BString};
 
-use crate::ad::ClassAd;
+use crate::ad::{ClassAd, Value};
 use crate::eval::context::Context;
 use crate::eval::observer::{Observer, Part, Place};
 use crate::outside::Outside;
+use crate::syntax::Expr;
 use crate::syntax::expr::Repr;
 use crate::syntax::tree::{BinaryOp, Node, UnaryOp};
-use crate::syntax::{Expr, Value};
 
 /// The clauses of a conjunction: `a && (b && c)` has three. Parentheses around clauses are kept, those around
 /// conjunctions are not.
@@ -78,6 +78,8 @@ pub struct Clause {
     pub value: Option<Value>,
     /// The names in it, each once, in the order in which they were looked up.
     pub references: Vec<Reference>,
+    /// What made it undefined or an error, where it is.
+    pub reason: Option<String>,
 }
 
 impl fmt::Display for Clause {
@@ -98,31 +100,39 @@ pub fn clauses(context: &Context<'_>, expr: &Expr) -> Vec<Clause> {
     conjuncts(expr).into_iter().map(|expr| clause(context, expr)).collect()
 }
 
-/// The first clause of a conjunction that is not true: what a false (or undefined) Requirements is due to. `None` when
-/// all are true.
+/// The first clause of a conjunction that is not true: what a false (or undefined) Requirements is due to. Where that is
+/// a name alone, the clause of its definition. `None` when all are true.
 ///
 /// ```
 /// use htc_classad::{ClassAd, Context, Expr, explain};
 /// use htc_classad::System;
 /// let mut ad = ClassAd::new();
 /// ad.set("Cpus", 1);
-/// let expr = Expr::parse(b"true && Cpus >= 2 && false").unwrap();
+/// ad.insert("Start", Expr::parse(b"Cpus < 5 && (true && Cpus > 3)").unwrap());
 /// let world = System;
-/// let clause = explain::first_not_true(&Context::new(&world).my(&ad), &expr).unwrap();
-/// assert_eq!(clause.to_string(), "`Cpus >= 2` is false: Cpus is 1");
+/// let context = Context::new(&world).my(&ad);
+/// let why = |text: &[u8]| explain::first_not_true(&context, &Expr::parse(text).unwrap()).unwrap().to_string();
+/// assert_eq!(why(b"true && Cpus >= 2 && false"), "`Cpus >= 2` is false: Cpus is 1");
+/// assert_eq!(why(b"Start"), "`Cpus > 3` is false: Cpus is 1");
 /// ```
 pub fn first_not_true(context: &Context<'_>, expr: &Expr) -> Option<Clause> {
     conjuncts(expr)
         .into_iter()
-        .map(|expr| clause(context, expr))
-        .find(|clause| clause.value.as_ref().and_then(Value::truth) != Some(true))
+        .map(|expr| trace(context, &expr))
+        .find(|step| step.value.as_ref().and_then(Value::truth) != Some(true))
+        .map(|step| Clause::of(step.deciding()))
 }
 
 fn clause(context: &Context<'_>, expr: Expr) -> Clause {
-    let step = trace(context, &expr);
-    let mut references = Vec::new();
-    step.collect_references(&mut references);
-    Clause { expr, value: step.value, references }
+    Clause::of(&trace(context, &expr))
+}
+
+impl Clause {
+    fn of(step: &Step) -> Self {
+        let mut references = Vec::new();
+        step.collect_references(&mut references);
+        Clause { expr: step.expr.clone(), value: step.value.clone(), references, reason: step.reason() }
+    }
 }
 
 /// A step of an evaluation: a part of an expression, its value, and the steps that led to it.
@@ -204,6 +214,29 @@ impl Step {
     /// Whether the part is a literal, the value of which is plain to see.
     pub fn is_literal(&self) -> bool {
         matches!(self.expr.0, Repr::Scalar(_))
+    }
+
+    /// Where this is a name, the part of its definition that has its value.
+    fn deciding(&self) -> &Step {
+        match (self.place, self.steps.last()) {
+            (Some(_), Some(definition)) => definition.deciding_part(),
+            _ => self,
+        }
+    }
+
+    /// The part of a conjunction that decides.
+    fn deciding_part(&self) -> &Step {
+        let conjunction = match &self.expr.0 {
+            Repr::Node(tree, root) => match tree.node(*root) {
+                Node::Unary(UnaryOp::Parentheses, _) | Node::Binary(BinaryOp::And, ..) => true,
+                _ => return self.deciding(),
+            },
+            Repr::Scalar(_) => false,
+        };
+        match self.steps.iter().find(|step| step.value == self.value) {
+            Some(part) if conjunction => part.deciding_part(),
+            _ => self,
+        }
     }
 
     fn collect_references(&self, references: &mut Vec<Reference>) {

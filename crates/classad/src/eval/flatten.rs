@@ -3,16 +3,15 @@
 
 use std::sync::Arc;
 
-use crate::ad::ClassAd;
-use crate::ad::Slot;
+use crate::ad::{ClassAd, Slot, Value, push_value};
 use crate::eval::arena::Arena;
+use crate::eval::binding::{Bound, Wanted};
 use crate::eval::computed::{Computed, Failure};
-use crate::eval::evaluator::{At, Evaluator, Setting};
-use crate::eval::scope::{AdRef, Bound, Scope, Wanted};
+use crate::eval::evaluator::{At, Evaluator};
+use crate::eval::scope::{AdRef, Scope};
 use crate::eval::truth::{Connective, Logic};
 use crate::eval::{Context, operators};
-use crate::syntax::Value;
-use crate::syntax::expr::{self, Expr, Repr};
+use crate::syntax::expr::{Expr, Repr};
 use crate::syntax::tree::{ABSOLUTE, BinaryOp, Builder, Field, NO_BASE, Node, NodeId, Tree, UnaryOp};
 
 /// What partial evaluation comes to.
@@ -48,13 +47,13 @@ pub fn inline(expr: &Expr, context: Context<'_>) -> Option<Flat> {
 
 fn run(expr: &Expr, context: Context<'_>, inline: bool) -> Option<Flat> {
     let (tree, root) = match &expr.0 {
-        Repr::Scalar(value) => return Some(Flat::Value(Computed::of_scalar(value).to_value())),
+        Repr::Scalar(scalar) => return Some(Flat::Value(scalar.look().into())),
         Repr::Node(tree, root) => (tree, *root),
     };
     let arena = Arena::default();
     let none = ClassAd::new();
     let scope = Scope { ad: AdRef::Own(context.my_ad().unwrap_or(&none)), parent: None };
-    let mut evaluator = Evaluator::new(Setting::alone(context, &arena));
+    let mut evaluator = Evaluator::new(context.setting(&arena));
     let mut builder = Builder::default();
     let flat = evaluator.fresh(Some(&scope), |evaluator| {
         Flattener { evaluator, builder: &mut builder, inline }.whole(tree, root, At::scope(Some(&scope)))
@@ -90,7 +89,7 @@ impl<'a> Flattener<'_, 'a> {
     fn literal(&mut self, value: Computed<'a>) -> Result<NodeId, Failure> {
         match value {
             Computed::List(_) | Computed::Ad(_) => Err(Failure),
-            value => Ok(expr::push_value(self.builder, &value.to_value())),
+            value => Ok(push_value(self.builder, &value.to_value())),
         }
     }
 
@@ -196,7 +195,7 @@ impl<'a> Flattener<'_, 'a> {
         let Node::Call { name, first, count } = tree.node(id) else { return Err(Failure) };
         let mut arguments = Vec::new();
         let mut known = true;
-        if crate::eval::functions::implementation(tree.name(name).function).is_none() {
+        if self.evaluator.function(tree, name).is_none() {
             return Ok(Part::Value(Computed::Error));
         }
         for argument in tree.links(first, count) {
@@ -422,7 +421,7 @@ impl<'a> Flattener<'_, 'a> {
                         // What is selected from a list is a list of values, flattened as any other.
                         let list = self.evaluator.select(value, wanted, at)?;
                         return Ok(Part::Tree(if self.inline {
-                            expr::push_value(self.builder, &list.to_value())
+                            push_value(self.builder, &list.to_value())
                         } else {
                             self.builder.copy(tree, id)
                         }));

@@ -1,9 +1,8 @@
 //! Symmetric match and rank of two ads (reference: matchClassad.cpp).
 
-use crate::ad::ClassAd;
+use crate::ad::{ClassAd, Value};
 use crate::eval::context::{Context, Question};
 use crate::outside::Outside;
-use crate::syntax::Value;
 
 /// Two ads side by side: the left one is MY where it speaks for itself, and TARGET for the right one. Nothing is copied.
 ///

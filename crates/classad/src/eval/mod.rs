@@ -1,6 +1,7 @@
 //! What expressions mean: evaluation, the functions, matching, and what can be told of an expression in its ads.
 
 pub(crate) mod arena;
+pub(crate) mod binding;
 pub(crate) mod computed;
 pub(crate) mod context;
 pub(crate) mod evaluator;
@@ -16,6 +17,7 @@ mod screen;
 pub(crate) mod truth;
 #[cfg(feature = "serde")]
 mod typed;
+pub(crate) mod walk;
 
 pub use context::Context;
 pub use matching::MatchAd;

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use bstr::{BStr, BString};
 
+use crate::ad::Value;
 use crate::ad::unparse::{self, Form};
 use crate::syntax::expr::Expr;
 use crate::syntax::tree::{NodeId, Tree};
-use crate::syntax::value::Value;
 
 /// Is told what an evaluation does, while it does it. The evaluation itself is the same with and without.
 ///
@@ -80,6 +80,6 @@ impl Part<'_> {
 
     /// Whether it is a literal, the value of which is plain to see.
     pub fn is_literal(&self) -> bool {
-        crate::syntax::expr::scalar(self.tree, self.id).is_some()
+        self.tree.scalar(self.id).is_some()
     }
 }

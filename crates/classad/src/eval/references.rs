@@ -1,29 +1,17 @@
 //! The names that expressions refer to (reference: classad.cpp, GetExternalReferences and
 //! GetInternalReferences).
 
-use std::sync::Arc;
-
-use crate::ad::ClassAd;
-use crate::ad::Slot;
-use crate::ad::unparse::{self, Form};
+use crate::ad::{ClassAd, Value};
 use crate::eval::Context;
 use crate::eval::arena::Arena;
-use crate::eval::computed::{Computed, Failure};
-use crate::eval::evaluator::{At, Evaluator, Setting};
-use crate::eval::scope::{AdRef, Bound, Scope, Wanted};
+use crate::eval::evaluator::{At, Evaluator};
+use crate::eval::scope::{AdRef, Scope};
+use crate::eval::walk::Walk;
 use crate::syntax::expr::{Expr, Repr};
-use crate::syntax::tree::{ABSOLUTE, NO_BASE, Node, NodeId, Tree};
+use crate::syntax::mentions;
 
-pub use crate::syntax::mentions::{Names, every, is_open, literals, of, projection};
-
-/// How names behind a base that is undefined are given.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Spelling {
-    /// The names that the base refers to: `TARGET` for `TARGET.Memory`.
-    Base,
-    /// The whole reference: `TARGET.Memory`.
-    Full,
-}
+pub use crate::eval::walk::Spelling;
+pub use crate::syntax::mentions::{Names, every, is_open, of, projection};
 
 /// The names that an expression needs from elsewhere: those which are not in the context's MY, those of the ad's attributes that
 /// it leads to included. `None` where the reference finds no answer either (cycles, selections from what is no ad).
@@ -39,14 +27,13 @@ pub enum Spelling {
 /// assert_eq!(names.iter().map(ToString::to_string).collect::<Vec<_>>(), ["B", "TARGET.C"]);
 /// ```
 pub fn external(expr: &Expr, context: Context<'_>, spelling: Spelling) -> Option<Names> {
-    collect(expr, context, Walk { internal: false, spelling, as_scope: false, names: Names::new() })
+    collect(expr, context, Walk::new(false, spelling))
 }
 
 /// The attributes of the context's MY that the value of an expression depends on, directly or through others. `None` where the
 /// reference finds no answer either.
 pub fn internal(expr: &Expr, context: Context<'_>) -> Option<Names> {
-    let walk = Walk { internal: true, spelling: Spelling::Base, as_scope: false, names: Names::new() };
-    collect(expr, context, walk)
+    collect(expr, context, Walk::new(true, Spelling::Base))
 }
 
 fn collect(expr: &Expr, context: Context<'_>, mut walk: Walk) -> Option<Names> {
@@ -54,173 +41,25 @@ fn collect(expr: &Expr, context: Context<'_>, mut walk: Walk) -> Option<Names> {
     let arena = Arena::default();
     let none = ClassAd::new();
     let scope = Scope { ad: AdRef::Own(context.my_ad().unwrap_or(&none)), parent: None };
-    let mut evaluator = Evaluator::new(Setting::alone(context, &arena));
+    let mut evaluator = Evaluator::new(context.setting(&arena));
     // The reference does not put the expression into the ad: what is written in it stands by itself.
     let at = At { current: Some(&scope), written: None };
     evaluator.fresh(Some(&scope), |evaluator| walk.node(evaluator, tree, *root, at)).ok()?;
     Some(walk.names)
 }
 
-/// The external references of what a name is bound to, in full, within an evaluation under way (`unresolved()`).
-pub(crate) fn external_of<'a>(
-    evaluator: &mut Evaluator<'a>,
-    bound: Bound<'a>,
-    scope: &'a Scope<'a>,
-) -> Result<Names, Failure> {
-    let mut walk = Walk { internal: false, spelling: Spelling::Full, as_scope: false, names: Names::new() };
-    evaluator.nested(|evaluator| walk.bound(evaluator, bound, scope))?;
-    Ok(walk.names)
-}
-
-struct Walk {
-    internal: bool,
-    spelling: Spelling,
-    /// Within the base of a selection, where the attributes of an ad do not count by themselves.
-    as_scope: bool,
-    names: Names,
-}
-
-type Walked = Result<(), Failure>;
-
-impl Walk {
-    fn node<'a>(
-        &mut self,
-        evaluator: &mut Evaluator<'a>,
-        tree: &'a Arc<Tree>,
-        id: NodeId,
-        at: At<'a>,
-    ) -> Walked {
-        evaluator.step()?;
-        match tree.node(id) {
-            Node::Name { .. } => {
-                evaluator.nested(|evaluator| self.reference(evaluator, tree, NO_BASE, id, at))
-            }
-            Node::Attr { base, name } => {
-                evaluator.nested(|evaluator| self.reference(evaluator, tree, base, name, at))
-            }
-            Node::Ad { .. } if self.internal && self.as_scope => Ok(()),
-            node => {
-                let deeper = match node {
-                    Node::Ad { .. } | Node::List { .. } => true,
-                    Node::Call { .. } => !self.internal,
-                    _ => false,
-                };
-                let mut at = at;
-                if let Node::Ad { first, count } = node {
-                    let ad = AdRef::Literal { tree, first, count };
-                    at.written = evaluator.arena.scope(Scope { ad, parent: at.written });
-                }
-                let mut children = Vec::new();
-                tree.children(id, &mut children);
-                for child in children {
-                    if deeper {
-                        evaluator.deeper(|evaluator| {
-                            evaluator.nested(|evaluator| self.node(evaluator, tree, child, at))
-                        })?;
-                    } else {
-                        evaluator.nested(|evaluator| self.node(evaluator, tree, child, at))?;
-                    }
-                }
-                Ok(())
-            }
-        }
+/// The literals that an expression holds, lists and ads left out, in the order in which they are written.
+pub fn literals(expr: &Expr) -> Vec<Value> {
+    if let Repr::Scalar(scalar) = &expr.0 {
+        return vec![scalar.look().into()];
     }
-
-    fn reference<'a>(
-        &mut self,
-        evaluator: &mut Evaluator<'a>,
-        tree: &'a Arc<Tree>,
-        base: NodeId,
-        name: NodeId,
-        at: At<'a>,
-    ) -> Walked {
-        let wanted = Wanted::of(tree, name);
-        let start = match base {
-            NO_BASE => evaluator.current(at),
-            ABSOLUTE => Some(evaluator.root().ok_or(Failure)?),
-            base => {
-                if self.internal {
-                    let outer = std::mem::replace(&mut self.as_scope, true);
-                    let walked = self.node(evaluator, tree, base, at);
-                    self.as_scope = outer;
-                    walked?;
-                }
-                match evaluator.eval(tree, base, at)? {
-                    Computed::Ad(scope) => Some(scope),
-                    Computed::Undefined if self.internal => return Ok(()),
-                    Computed::Undefined => return self.beyond(evaluator, tree, base, name, at),
-                    _ => return Err(Failure),
-                }
-            }
-        };
-        let found = match start {
-            Some(start) => evaluator.look_up(start, wanted)?,
-            None => None,
-        };
-        let Some((bound, scope)) = found else {
-            if !self.internal {
-                self.names.insert(wanted.bytes.into());
-            } else if let Some(start) = start {
-                // The reference does not come back from where it has looked in vain (_GetInternalReferences).
-                let end = evaluator.last_searched(start);
-                evaluator.stray(end);
-            }
-            return Ok(());
-        };
-        if self.internal
-            && evaluator.root().is_some_and(|root| std::ptr::eq(root, scope))
-            && scope.ad.find(wanted).is_some()
-        {
-            self.names.insert(wanted.bytes.into());
-        }
-        evaluator.elsewhere(|evaluator| evaluator.deeper(|evaluator| self.bound(evaluator, bound, scope)))
-    }
-
-    /// A selection from something undefined: the name that matters is its base, or the whole of it.
-    fn beyond<'a>(
-        &mut self,
-        evaluator: &mut Evaluator<'a>,
-        tree: &'a Arc<Tree>,
-        base: NodeId,
-        name: NodeId,
-        at: At<'a>,
-    ) -> Walked {
-        if self.spelling == Spelling::Base {
-            return evaluator.deeper(|evaluator| self.node(evaluator, tree, base, at));
-        }
-        let mut full = Vec::new();
-        unparse::node(tree, base, Form::New, &mut full);
-        full.push(b'.');
-        full.extend_from_slice(tree.name_bytes(name));
-        self.names.insert(full.into());
-        Ok(())
-    }
-
-    fn bound<'a>(&mut self, evaluator: &mut Evaluator<'a>, bound: Bound<'a>, scope: &'a Scope<'a>) -> Walked {
-        let at = At::scope(Some(scope));
-        match bound {
-            Bound::Slot { slot: Slot::Expr(root, tree), .. } => self.node(evaluator, tree, *root, at),
-            Bound::Node { tree, id, .. } => self.node(evaluator, tree, id, at),
-            Bound::Ad(_) if self.internal && self.as_scope => Ok(()),
-            Bound::Ad(Scope { ad: AdRef::Own(ad), .. }) => {
-                for (_, slot) in ad.slots() {
-                    if let Slot::Expr(root, tree) = slot {
-                        evaluator.deeper(|evaluator| {
-                            evaluator.nested(|evaluator| self.node(evaluator, tree, *root, at))
-                        })?;
-                    }
-                }
-                Ok(())
-            }
-            Bound::Ad(Scope { ad: AdRef::Literal { tree, first, count }, .. }) => {
-                for field in tree.fields(*first, *count) {
-                    evaluator.deeper(|evaluator| {
-                        evaluator.nested(|evaluator| self.node(evaluator, tree, field.node, at))
-                    })?;
-                }
-                Ok(())
-            }
-            _ => Ok(()),
-        }
-    }
+    let mut literals = Vec::new();
+    mentions::any(expr, |tree, id, todo| {
+        literals.extend(tree.scalar(id).map(Value::from));
+        let from = todo.len();
+        tree.children(id, todo);
+        todo[from..].reverse();
+        false
+    });
+    literals
 }

@@ -3,16 +3,17 @@
 //! Constraints of routes, slots and queries are mostly comparisons joined by `&&` and `||`. A [`Screen`] looks each
 //! attribute up once per ad and decides such constraints from the values; what needs more is left to the evaluator.
 
+use bstr::BString;
 use rustc_hash::FxHashMap;
 
 use crate::ad::ClassAd;
 use crate::eval::computed::Computed;
 use crate::eval::operators;
 use crate::eval::truth::{Connective, Logic, Truth};
-use crate::syntax::expr::{self, Repr};
+use crate::syntax::expr::Repr;
 use crate::syntax::name;
+use crate::syntax::scalar::Scalar;
 use crate::syntax::tree::{BinaryOp, NO_BASE, Node, NodeId, Special, Tree, UnaryOp};
-use crate::syntax::value::Value;
 use crate::syntax::{AttrName, Expr};
 
 /// How deeply nested a constraint may be that is still decided here.
@@ -38,12 +39,12 @@ pub enum Role {
 /// A constraint or a part of one.
 #[derive(Clone, Debug)]
 enum Test {
-    Literal(Value),
+    Literal(Scalar<BString>),
     Attribute(u32),
     Compare {
         op: BinaryOp,
         attribute: u32,
-        literal: Value,
+        literal: Scalar<BString>,
         swapped: bool,
     },
     Not(Box<Test>),
@@ -114,7 +115,7 @@ impl Screen {
         let mut scoped = strict;
         let test = match &expr.0 {
             _ if strict => Test::Unknown,
-            Repr::Scalar(value) => scalar(value).map_or(Test::Unknown, Test::Literal),
+            Repr::Scalar(scalar) => Test::Literal(scalar.clone()),
             Repr::Node(tree, root) => self.compile(tree, *root, 0, &mut scoped),
         };
         if matches!(test, Test::Unknown) {
@@ -253,11 +254,11 @@ impl Screen {
                 right,
             ) => {
                 if let (Some(attribute), Some(literal)) =
-                    (self.attribute(tree, left, scoped), expr::scalar(tree, right))
+                    (self.attribute(tree, left, scoped), literal(tree, right))
                 {
                     return Test::Compare { op, attribute, literal, swapped: false };
                 }
-                match (expr::scalar(tree, left), self.attribute(tree, right, scoped)) {
+                match (literal(tree, left), self.attribute(tree, right, scoped)) {
                     (Some(literal), Some(attribute)) => {
                         Test::Compare { op, attribute, literal, swapped: true }
                     }
@@ -267,7 +268,7 @@ impl Screen {
             Node::Name { .. } | Node::Attr { .. } => {
                 self.attribute(tree, id, scoped).map_or(Test::Unknown, Test::Attribute)
             }
-            _ => expr::scalar(tree, id).map_or(Test::Unknown, Test::Literal),
+            _ => literal(tree, id).map_or(Test::Unknown, Test::Literal),
         }
     }
 }
@@ -276,17 +277,16 @@ impl Screen {
 fn guard(test: &Test) -> Option<(u32, &[u8])> {
     match test {
         Test::And(left, _) => guard(left),
-        Test::Compare { op: BinaryOp::Equal, attribute, literal: Value::Str(text), .. } => {
+        Test::Compare { op: BinaryOp::Equal, attribute, literal: Scalar::Str(text), .. } => {
             Some((*attribute, text))
         }
         _ => None,
     }
 }
 
-/// A value that is compared without the evaluator.
-fn scalar(value: &Value) -> Option<Value> {
-    let others = matches!(value, Value::List(_) | Value::Ad(_) | Value::AbsTime(_) | Value::RelTime(_));
-    (!others).then(|| value.clone())
+/// What is compared without the evaluator.
+fn literal(tree: &Tree, id: NodeId) -> Option<Scalar<BString>> {
+    tree.scalar(id).map(Scalar::to_owned)
 }
 
 fn value_of<'a>(ad: &'a ClassAd, column: &Column, role: Role) -> Option<Computed<'a>> {
@@ -311,11 +311,11 @@ fn value_of<'a>(ad: &'a ClassAd, column: &Column, role: Role) -> Option<Computed
 
 fn decide<'a>(test: &'a Test, loaded: &Loaded<'a>) -> Option<Computed<'a>> {
     match test {
-        Test::Literal(literal) => Some(Computed::of_scalar(literal)),
+        Test::Literal(literal) => Some(literal.look().into()),
         Test::Attribute(at) => loaded.0[*at as usize],
         Test::Compare { op, attribute, literal, swapped } => {
             let value = loaded.0[*attribute as usize]?;
-            let literal = Computed::of_scalar(literal);
+            let literal = Computed::from(literal.look());
             let (left, right) = if *swapped { (literal, value) } else { (value, literal) };
             Some(match op {
                 BinaryOp::Is => operators::identical(left, right),

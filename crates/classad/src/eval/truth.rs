@@ -1,7 +1,7 @@
 //! The truth of values, and the one table of `&&` and `||` (reference: `doLogical`, operators.cpp).
 
+use crate::ad::Value;
 use crate::eval::computed::{Computed, Evaluated, Failure};
-use crate::syntax::Value;
 
 /// What `&&`, `||` and constraints see of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

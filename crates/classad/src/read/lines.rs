@@ -4,7 +4,6 @@ use crate::ad::{ClassAd, LineError, Parts, Slot, parts, shifted};
 use crate::read::memo::Memo;
 use crate::syntax::expr::Repr;
 use crate::syntax::literal::{integer_line, plain_literal};
-use crate::syntax::scalar::Scalar;
 use crate::syntax::{Dialect, Expr};
 
 impl ClassAd {
@@ -51,28 +50,21 @@ impl ClassAd {
             }
             b'0'..=b'9' | b'-' => match integer_line(value) {
                 Some((number, length)) => (Slot::Int(number), length),
-                None => plain_line(value)?,
+                None => self.plain_line(value)?,
             },
             _ => match memo.value_at(at, value) {
                 Some((root, tree, length)) => (Slot::Expr(root, tree), length),
-                None => plain_line(value)?,
+                None => self.plain_line(value)?,
             },
         };
         self.put_new(&beginning[..beginning.len() - 3], hash, slot);
         Some(beginning.len() + length + 1)
     }
-}
 
-/// The number or truth value that a text begins with if its line ends there, and its length.
-fn plain_line(text: &[u8]) -> Option<(Slot, usize)> {
-    let end = memchr::memchr(b'\n', text)?;
-    let slot = match plain_literal(&text[..end])? {
-        Scalar::Int(i) => Slot::Int(i),
-        Scalar::Real(r) => Slot::Real(r),
-        Scalar::Bool(b) => Slot::Bool(b),
-        Scalar::Undefined => Slot::Undefined,
-        Scalar::Error => Slot::Error,
-        Scalar::Str(_) => return None,
-    };
-    Some((slot, end))
+    /// The number or truth value that a text begins with if its line ends there, and its length.
+    fn plain_line(&mut self, text: &[u8]) -> Option<(Slot, usize)> {
+        let end = memchr::memchr(b'\n', text)?;
+        let scalar = plain_literal(&text[..end])?;
+        Some((scalar.map(|text| self.push_text(text)).into(), end))
+    }
 }

@@ -2,7 +2,7 @@
 
 use crate::syntax::Dialect;
 use crate::syntax::numbers::{is_space, strtod};
-use crate::syntax::tree::Text;
+use crate::syntax::scalar::Text;
 
 mod escapes;
 mod strings;
@@ -104,7 +104,7 @@ impl<'s> Lexer<'s> {
         let token = Token {
             kind: Kind::Bad,
             start: 0,
-            text: Text { start: 0, len: 0 },
+            text: Text::default(),
             integer: 0,
             real: 0.0,
             boolean: false,

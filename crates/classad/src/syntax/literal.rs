@@ -4,7 +4,7 @@ use crate::syntax::lexer;
 use crate::syntax::scalar::Scalar;
 
 /// Reads the commonest values of long ads without the parser; `None` means that the parser has to look.
-pub(crate) fn plain_literal(text: &[u8]) -> Option<Scalar<'_>> {
+pub(crate) fn plain_literal(text: &[u8]) -> Option<Scalar<&[u8]>> {
     match *text.first()? {
         b'"' => {
             let inner = &text[1..];
@@ -37,7 +37,7 @@ pub(crate) fn integer_line(text: &[u8]) -> Option<(i64, usize)> {
     None
 }
 
-fn plain_number(text: &[u8]) -> Option<Scalar<'static>> {
+fn plain_number(text: &[u8]) -> Option<Scalar<&[u8]>> {
     let digits = if text[0] == b'-' { &text[1..] } else { text };
     let whole = digits.iter().take_while(|b| b.is_ascii_digit()).count();
     if whole == 0 || (digits[0] == b'0' && whole > 1) {

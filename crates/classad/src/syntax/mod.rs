@@ -1,6 +1,4 @@
-//! What texts are: names, numbers, times, tokens, expressions as trees; and what an evaluation yields, since literals are values.
-//!
-//! Values and expressions may hold ads, and ads hold expressions: `value`, `expr` and [`crate::ad`] know one another.
+//! What texts are: names, numbers, times, scalars, tokens, expressions as trees.
 
 pub(crate) mod dialect;
 pub(crate) mod error;
@@ -15,11 +13,9 @@ pub(crate) mod numbers;
 pub(crate) mod parser;
 mod rescope;
 pub(crate) mod scalar;
-mod shape;
 pub(crate) mod times;
 pub mod traps;
 pub(crate) mod tree;
-pub(crate) mod value;
 
 pub use dialect::Dialect;
 pub use error::{ParseError, ParseErrorKind};
@@ -28,6 +24,4 @@ pub use function_names::function_names;
 pub use lexer::BadToken;
 pub use name::hash as hash_of_name;
 pub use name::{AttrName, is_private};
-pub use shape::Shape;
 pub use times::{AbsTime, LocalTime, set_local_time};
-pub use value::{List, Value};

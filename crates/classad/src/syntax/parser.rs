@@ -7,8 +7,8 @@ use std::sync::Arc;
 use crate::syntax::error::{ParseError, ParseErrorKind};
 use crate::syntax::expr::{Expr, Repr};
 use crate::syntax::lexer::{Kind, Lexer};
-use crate::syntax::tree::{ABSOLUTE, BinaryOp, Builder, Field, Node, NodeId, Text, Tree, UnaryOp};
-use crate::syntax::value::Value;
+use crate::syntax::scalar::{Scalar, Text};
+use crate::syntax::tree::{ABSOLUTE, BinaryOp, Builder, Field, Node, NodeId, Tree, UnaryOp};
 use crate::syntax::{Dialect, function_names, times};
 use crate::text::Span;
 
@@ -139,15 +139,10 @@ impl<'s, 'w> Parser<'s, 'w> {
 
     /// Makes the tree of what was read and the expression at `root` of it.
     pub(crate) fn finish(&self, root: NodeId) -> Expr {
-        match self.workbench.builder.nodes[root as usize] {
+        match self.workbench.builder.nodes[root as usize].scalar() {
             // A scalar keeps no tree.
-            Node::Int(integer) => Expr::literal(integer),
-            Node::Real(real) => Expr::literal(real),
-            Node::Bool(truth) => Expr::literal(truth),
-            Node::Str(text) => Expr::literal(self.lexer.bytes(text)),
-            Node::Undefined => Expr::literal(Value::Undefined),
-            Node::Error => Expr::literal(Value::Error),
-            _ => Expr(Repr::Node(self.finish_tree(), root)),
+            Some(scalar) => Expr::scalar(scalar.map(|text| self.lexer.bytes(text))),
+            None => Expr(Repr::Node(self.finish_tree(), root)),
         }
     }
 
@@ -346,7 +341,7 @@ impl<'s, 'w> Parser<'s, 'w> {
     #[inline(always)]
     fn primary(&mut self) -> Parsed<NodeId> {
         let token = &self.lexer.token;
-        let node = match token.kind {
+        let scalar = match token.kind {
             Kind::Identifier => {
                 let name = self.identifier(OPERAND)?;
                 if self.kind() == Kind::OpenParenthesis {
@@ -354,21 +349,21 @@ impl<'s, 'w> Parser<'s, 'w> {
                 }
                 return Ok(name);
             }
-            Kind::Integer => Node::Int(token.integer),
-            Kind::String => Node::Str(token.text),
-            Kind::Boolean => Node::Bool(token.boolean),
+            Kind::Integer => Scalar::Int(token.integer),
+            Kind::String => Scalar::Str(token.text),
+            Kind::Boolean => Scalar::Bool(token.boolean),
             _ => return self.other_primary(),
         };
         self.lexer.advance();
-        Ok(self.push(node))
+        Ok(self.push(scalar.into()))
     }
 
     #[inline(never)]
     fn other_primary(&mut self) -> Parsed<NodeId> {
-        let node = match self.kind() {
-            Kind::Real => Node::Real(self.lexer.token.real),
-            Kind::Undefined => Node::Undefined,
-            Kind::Error => Node::Error,
+        let scalar = match self.kind() {
+            Kind::Real => Scalar::Real(self.lexer.token.real),
+            Kind::Undefined => Scalar::Undefined,
+            Kind::Error => Scalar::Error,
             Kind::Selection => {
                 self.lexer.advance();
                 let name = self.identifier("the name of an attribute")?;
@@ -394,7 +389,7 @@ impl<'s, 'w> Parser<'s, 'w> {
             _ => return Err(self.unexpected(OPERAND)),
         };
         self.lexer.advance();
-        Ok(self.push(node))
+        Ok(self.push(scalar.into()))
     }
 
     /// Expressions separated by commas up to `close`, which is consumed. They are the last of the workbench's items from

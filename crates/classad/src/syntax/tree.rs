@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use crate::regex;
 use crate::syntax::AbsTime;
+use crate::syntax::scalar::{Scalar, Text};
 use crate::syntax::{function_names, name};
 
 mod builder;
@@ -14,10 +15,8 @@ mod node;
 mod same;
 
 pub(crate) use builder::Builder;
-pub(crate) use node::{
-    ABSOLUTE, BinaryOp, Field, NO_BASE, Name, Node, NodeId, Special, Text, UnaryOp, special,
-};
-pub(crate) use same::same_real;
+pub(crate) use node::{ABSOLUTE, BinaryOp, Field, NO_BASE, Name, Node, NodeId, Special, UnaryOp, special};
+pub(crate) use same::same_scalar;
 
 /// The forms of which a tree keeps the text.
 #[derive(Clone, Copy, Debug)]
@@ -33,12 +32,9 @@ pub(crate) enum Kept {
 fn name_of(nodes: &[Node], id: NodeId) -> Name {
     match nodes[id as usize] {
         Node::Name { text, hash, function, special } => Name { text, hash, function, special },
-        _ => Name {
-            text: Text { start: 0, len: 0 },
-            hash: 0,
-            function: function_names::UNKNOWN,
-            special: Special::None,
-        },
+        _ => {
+            Name { text: Text::default(), hash: 0, function: function_names::UNKNOWN, special: Special::None }
+        }
     }
 }
 
@@ -65,7 +61,13 @@ impl Tree {
 
     #[inline]
     pub(crate) fn bytes(&self, text: Text) -> &[u8] {
-        &self.text[text.start as usize..text.start as usize + text.len as usize]
+        text.of(&self.text)
+    }
+
+    /// The scalar that a node is.
+    #[inline]
+    pub(crate) fn scalar(&self, id: NodeId) -> Option<Scalar<&[u8]>> {
+        self.node(id).scalar().map(|scalar| scalar.map(|text| self.bytes(text)))
     }
 
     /// The name at a node that is one.
@@ -77,6 +79,15 @@ impl Tree {
     #[inline]
     pub(crate) fn name_bytes(&self, id: NodeId) -> &[u8] {
         self.bytes(self.name(id).text)
+    }
+
+    /// The node within all parentheses around one.
+    pub(crate) fn within_parentheses(&self, id: NodeId) -> NodeId {
+        let mut at = id;
+        while let Node::Unary(UnaryOp::Parentheses, inner) = self.node(at) {
+            at = inner;
+        }
+        at
     }
 
     /// The base and the name of a reference, [`NO_BASE`] and [`ABSOLUTE`] among the bases.

@@ -9,7 +9,7 @@ use super::watch::{Note, Watch};
 use super::{Arguments, Out, Run};
 use crate::classad::mode;
 use crate::classad::stream::AdReader;
-use crate::cli::common::{Problem, Session as Program, work_off};
+use crate::cli::common::{Enough, Problem, Session as Program, work_off};
 use crate::config::Config;
 use crate::transform::Transform;
 
@@ -31,6 +31,7 @@ impl<W: Write + Send> Run<'_, W> {
         &mut self,
         reader: AdReader<R>,
         threads: usize,
+        enough: &Enough,
     ) -> anyhow::Result<()> {
         let (like, dealer) = (reader.hand(), reader.dealer());
         let parts = Parts { program: self.program, arguments: self.arguments, config: self.config };
@@ -55,6 +56,7 @@ impl<W: Write + Send> Run<'_, W> {
                 lines = until;
                 failure.is_none()
             },
+            enough,
         );
         failure.map_or_else(|| whole.context(problem), Err)
     }

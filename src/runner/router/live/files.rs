@@ -1,13 +1,22 @@
 //! The files of sandboxed jobs and the proxies that routes lend, while a router runs.
 
+use std::fs::OpenOptions;
+use std::io;
 use std::path::PathBuf;
 
-use super::*;
-use crate::os::files::make_directory;
+use bstr::ByteSlice;
+use nix::libc;
+
+use super::Live;
+use crate::classad::{ClassAd, Context, Expr};
+use crate::job::JobId;
+use crate::os::files::{make_directory, open_regular};
 use crate::os::tree::remove_tree;
-use crate::process::Identity;
-use crate::router::Queue;
+use crate::os::{self, ChildId, clock};
+use crate::process::{Exit, Identity};
+use crate::router::{Event, Queue};
 use crate::runner::router::spool::{self, Copying, Way};
+use crate::time::Tick;
 
 /// The largest proxy, in bytes.
 const LARGEST_PROXY: u64 = 1 << 20;
@@ -15,7 +24,9 @@ const LARGEST_PROXY: u64 = 1 << 20;
 impl Live<'_> {
     /// Copies the proxy that the route lends, for the job's owner alone; none if it lends none (`RoutedJob::PrepareSharedX509UserProxy`).
     pub(super) fn lend(&self, source: JobId, ad: &ClassAd) -> Result<Option<PathBuf>, String> {
-        let Some(file) = self.router.lent_proxy(source, self.options.world) else { return Ok(None) };
+        let job = self.router.job(source);
+        let lent = job.and_then(|job| self.router.lent_proxy(job, self.options.world));
+        let Some(file) = lent else { return Ok(None) };
         let copy = PathBuf::from(format!("{}.{source}", file.to_path_lossy().display()));
         let copied = || -> io::Result<()> {
             let mut content = Vec::new();

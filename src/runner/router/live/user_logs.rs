@@ -1,11 +1,19 @@
 //! The logs that a source names for its events: that of its user, and that of a DAGMan (`WriteUserLog`, write_user_log.cpp).
 
-use std::path::PathBuf;
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 
-use super::*;
-use crate::classad::{AttrName, Value};
-use crate::text::list;
-use crate::user_log::{Body, EventKind, EventTime, FormatOptions, JobEvent};
+use bstr::ByteSlice;
+
+use super::Live;
+use crate::classad::{ClassAd, Context};
+use crate::job::JobId;
+use crate::os;
+use crate::os::files::open_regular;
+use crate::text::{list, number};
+use crate::user_log::{Body, EventTime, FormatOptions, JobEvent};
+use crate::world::World;
 
 /// The bits of UserLogUseXML: which form a log has.
 const XML: i64 = 1;
@@ -36,7 +44,7 @@ fn logs(ad: &ClassAd, world: &dyn World) -> Vec<Log> {
         path("UserLog").map(|path| Log { path, form, mask: None }).into_iter().collect();
     if let Some(path) = path("DAGManNodesLog") {
         let mask = context.string("DAGManNodesMask").unwrap_or_default();
-        let number = |word| crate::text::number::integer_prefix(word).map_or(0, |(number, _)| number);
+        let number = |word| number::integer_prefix(word).map_or(0, |(number, _)| number);
         let mask: Vec<i64> = list::split(&mask).map(number).collect();
         found.push(match mask.is_empty() {
             // Without a mask it is a log like the other.
@@ -45,25 +53,6 @@ fn logs(ad: &ClassAd, world: &dyn World) -> Vec<Log> {
         });
     }
     found
-}
-
-/// The event that carries the attributes which JobAdInformationAttrs asks for beside another event.
-fn information(event: &JobEvent, ad: &ClassAd, world: &dyn World) -> Option<JobEvent> {
-    let context = Context::new(world).my(ad);
-    let names = context.string("JobAdInformationAttrs").filter(|names| !names.is_empty())?;
-    let mut told = event.to_ad();
-    for name in list::split(&names) {
-        let value = context.eval_attr(name);
-        if value.as_str().is_some() || matches!(value, Value::Bool(_) | Value::Int(_) | Value::Real(_)) {
-            told.set(AttrName::from(name), value);
-        }
-    }
-    told.set("TriggerEventTypeNumber", i64::from(event.number));
-    let kind = EventKind::from_number(event.number);
-    told.set("TriggerEventTypeName", kind.map_or("ULOG_FUTURE_EVENT", EventKind::name));
-    told.set("EventTypeNumber", i64::from(EventKind::JobAdInformation.number()));
-    let body = Body::JobAdInformation(Box::new(told));
-    Some(JobEvent::new(event.cluster, event.proc, event.time, body))
 }
 
 impl Live<'_> {
@@ -87,7 +76,7 @@ impl Live<'_> {
             };
             let mut text = print(&event);
             if log.mask.is_none()
-                && let Some(more) = information(&event, ad, world)
+                && let Some(more) = event.information(ad, world)
             {
                 text.extend_from_slice(&print(&more));
             }

@@ -63,7 +63,7 @@ fn groups(patient: &Patient<'_>) -> Check {
     }
     let name = format!("htc-doctor-{}", std::process::id());
     let spec = GroupSpec { base, name: name.clone(), memory: Some(64 << 20), ..GroupSpec::default() };
-    match cgroup::Group::make(&spec, &name) {
+    match cgroup::Group::make(&spec, &name, &mut |_| {}) {
         Err(none) => Check::note(
             "cgroups",
             format!("jobs have no control group: {}", none.why),

@@ -46,7 +46,7 @@ pub struct Case {
     pub events: String,
     /// Whether listings are of iwd/ alone, and begin there.
     pub in_iwd: bool,
-    /// Things of the recording that nothing here corresponds to: what a shadow wrote, modes of the machine that submitted.
+    /// Things of the recording that nothing here corresponds to: logs of shadows in other forms than text.
     pub without_counterpart: usize,
     /// The log that schedd and shadow wrote.
     pub log: Option<Vec<u8>>,

@@ -54,9 +54,11 @@ pub fn compare(
             };
             let plain = |(name, value): (String, String)| (name, log::line(&value));
             let printed = printed.into_iter().filter(|(name, _)| tells(name)).map(plain);
-            // Of a job that is held the recording has only what differs from another's: an end like its is not seen.
-            let held = case.in_iwd && told.get("JobStatus").is_some_and(|status| status == "5");
-            let seen = |name: &String| !held || !name.starts_with("Exit") || told.contains_key(name);
+            // Of a job that is not done the recording has only what differs from another's: an end like its is not seen.
+            let is_done = told.get("JobStatus").is_none_or(|status| status == "4");
+            let seen = |name: &String| {
+                !case.in_iwd || is_done || !name.starts_with("Exit") || told.contains_key(name)
+            };
             let printed = printed.filter(|(name, _)| seen(name)).collect();
             let told = told.clone().into_iter().map(plain).collect();
             findings.maps(place, "result-ad", &told, &printed);
@@ -129,7 +131,13 @@ fn modes(case: &Case, (before, after): (&Listing, &Listing), findings: &mut Find
         real.map(|entry| (normalise::scratch(&entry.path), recorded_line(entry))).collect()
     };
     if let Some(then) = &case.after {
-        findings.maps(&case.name, "mode", &recorded(then), &of(after, &["iwd", "state"]));
+        let (mut then, mut now) = (recorded(then), of(after, &["iwd", "state"]));
+        // Of pools the content of files is compared; which of them there are beside those is another machine's affair.
+        if case.in_iwd {
+            then.retain(|name, _| now.contains_key(name));
+            now.retain(|name, _| then.contains_key(name));
+        }
+        findings.maps(&case.name, "mode", &then, &now);
     }
     if let Some(changes) = &case.changes {
         // The lines of a difference name no directory.

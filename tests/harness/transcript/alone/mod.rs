@@ -30,9 +30,18 @@ pub fn is_family(directory: &Path) -> bool {
     by_hand || pool::is_one(directory)
 }
 
+/// The names of its cases.
+pub fn names_of_cases(directory: &Path) -> Result<Vec<String>> {
+    Ok(read(directory)?.cases.into_iter().map(|case| case.name).collect())
+}
+
+fn read(directory: &Path) -> Result<Family> {
+    if pool::is_one(directory) { pool::read(directory) } else { Family::read(directory) }
+}
+
 /// Replays its cases, some at a time, and fills in what came of them.
 pub fn replay(directory: &Path, subject: &Subject, options: &Options, outcome: &mut Outcome) -> Result<()> {
-    let family = if pool::is_one(directory) { pool::read(directory)? } else { Family::read(directory)? };
+    let family = read(directory)?;
     let accounts = Accounts::probe(&mut outcome.left_out);
     if !accounts.own {
         outcome.not_here = Some("its cases need the recorded accounts, which root alone can make".to_owned());
@@ -82,10 +91,7 @@ pub fn replay(directory: &Path, subject: &Subject, options: &Options, outcome: &
     let without: usize = cases.iter().map(|case| case.without_counterpart).sum();
     outcome.counts.values.skipped += without;
     if without > 0 {
-        outcome.left_out.push(format!(
-            "{}: {without} logs of shadows and modes of files on the machine that submitted",
-            family.name
-        ));
+        outcome.left_out.push(format!("{}: {without} logs of shadows in other forms than text", family.name));
     }
     let mut done = done.into_inner().map_err(|_| "a case ended the harness".to_owned())?;
     done.sort_by(|a, b| a.0.cmp(&b.0));
@@ -107,6 +113,9 @@ pub fn replay(directory: &Path, subject: &Subject, options: &Options, outcome: &
             if findings.differences.is_empty() {
                 findings.differences.push(passes(&name, reason));
             } else {
+                if std::env::var_os("HTC_REPLAY_SAID").is_some() {
+                    findings.differences.iter().for_each(|difference| println!("not compared: {difference}"));
+                }
                 findings.differences.clear();
                 findings.counts = findings.counts.skipped();
                 outcome.not_done.push(NotDone { reason: reason.to_owned(), case: Some(name) });
@@ -134,10 +143,18 @@ fn one(
     let programs = ground.stage.top().join("programs");
     let starter = ground.stage.release.join("sbin/condor_starter");
     let own = ground.stage.release.join("sbin/htc-starter-run");
+    let libexec = ground.stage.release.join("libexec");
     std::fs::create_dir_all(&programs)
         .and_then(|()| std::os::unix::fs::symlink(programs.join("htc-starter-run"), &starter))
         .and_then(|()| std::os::unix::fs::symlink(programs.join("htc-starter-run"), &own))
+        .and_then(|()| std::fs::create_dir_all(&libexec))
+        .and_then(|()| {
+            std::os::unix::fs::symlink(programs.join("htc-starter-run"), libexec.join("condor_pid_ns_init"))
+        })
         .map_err(|error| format!("{}: {error}", starter.display()))?;
+    // For who asks it from outside of its namespace.
+    std::os::unix::fs::symlink(&options.programs, ground.stage.top().join("programs.real"))
+        .map_err(|error| format!("programs.real: {error}"))?;
     let program = if case.in_iwd { own } else { starter };
     // The directories for temporary files were empty where the recordings were made, and jobs list them.
     let script = "mount --bind \"$1\" \"$2\" && mount -t tmpfs none /tmp && mount -t tmpfs none /var/tmp && \

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use bstr::ByteSlice as _;
 use serde_json::{Value, json};
 
 use super::super::Result;
@@ -136,6 +137,7 @@ pub fn read(directory: &Path) -> Result<Family> {
         .collect();
     places.sort();
     let (mut cases, mut known, mut first) = (Vec::new(), Known::default(), None);
+    let asked = asked(&fs::read_to_string(directory.join("README.md")).unwrap_or_default());
     for place in places {
         let name = place.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let text = |file: &str| {
@@ -167,29 +169,61 @@ pub fn read(directory: &Path) -> Result<Family> {
                     end.remove(*name);
                 }
             }
+            // Old and new form of the words take each other's place.
+            for (one, other) in
+                [("Args", "Arguments"), ("Arguments", "Args"), ("Env", "Environment"), ("Environment", "Env")]
+            {
+                if difference.contains_key(one) {
+                    end.remove(other);
+                }
+            }
+            // The last word about it counts.
+            let transfers =
+                submitted.lines().rev().find_map(|line| line.strip_prefix("transfer_executable = "));
+            if transfers.is_some_and(|value| value.trim().eq_ignore_ascii_case("true")) {
+                end.remove("TransferExecutable");
+            }
             end.extend(difference);
         }
         let told = end.iter().filter(|(name, _)| TELLING.contains(&name.as_str()));
+        // Who asks is told by who it is.
+        let by_root = |text: &str| text.replace("(by user alice)", "(by user root)");
         let mut told: serde_json::Map<String, Value> =
-            told.map(|(name, value)| (name.clone(), json!(value))).collect();
-        let by_a_person = end.get("HoldReasonCode").is_some_and(|code| code == BY_A_PERSON);
+            told.map(|(name, value)| (name.clone(), json!(by_root(value)))).collect();
+        let cluster = end.get("ClusterId").cloned().unwrap_or_default();
+        let asked: Vec<&Asked> = asked.iter().filter(|asked| asked.cluster == cluster).collect();
+        let vacated = asked.iter().any(|asked| matches!(asked.word, "soft" | "hard"));
+        let by_a_person =
+            asked.is_empty() && end.get("HoldReasonCode").is_some_and(|code| code == BY_A_PERSON);
         if by_a_person {
             told.retain(|name, _| !name.starts_with("Hold"));
             told.insert("JobStatus".to_owned(), json!("1"));
         }
+        if vacated {
+            // How the first run ended is not told by what came of the second.
+            told.retain(|name, _| name == "JobStatus");
+            told.insert("JobStatus".to_owned(), json!("1"));
+        }
         let status = told.get("JobStatus").and_then(Value::as_str).unwrap_or("4").to_owned();
+        let own = format!("@LOCAL_DIR@/j/{name}");
+        let here = |text: &[u8]| text.replace(&own, "@LOCAL_DIR@/iwd");
+        let here_text = |text: &mut String| *text = text.replace(&own, "@LOCAL_DIR@/iwd");
         let mut calls = called(&place);
         if by_a_person {
             calls.truncate(1);
         }
         let value = json!({ "case": name, "calls": calls, "result": told });
         let mut case = Case::read(&place, &value, "", &mut known)?;
+        for call in &mut case.calls {
+            call.argv.iter_mut().for_each(here_text);
+            call.env.iter_mut().flatten().for_each(|(_, value)| here_text(value));
+        }
         let ad: String = end
             .iter()
             .filter(|(name, _)| !is_written(name))
             .map(|(name, value)| format!("{name} = {value}\n"))
             .collect();
-        case.run.stdin = ad.replace(&format!("@LOCAL_DIR@/j/{name}"), "@LOCAL_DIR@/iwd").into_bytes();
+        case.run.stdin = here(ad.as_bytes());
         let known = STATUSES.iter().find(|(known, _)| *known == status);
         case.run.exit = known.map_or("exited 100", |(_, exit)| exit).to_owned();
         // One that is done may have been run again before.
@@ -197,18 +231,25 @@ pub fn read(directory: &Path) -> Result<Family> {
         let words =
             ["@RELEASE_DIR@/sbin/htc-starter-run", "--as", "shadow", "--quiet", "--slot-name", "slot1_1"];
         case.run.argv = words.into_iter().chain(["--until", runs]).map(str::to_owned).collect();
-        // The modes are those of the machine that submitted.
-        let modes = case.after.take().map_or(0, |entries| entries.len());
+        if let Some(ends) = asked.iter().find(|asked| !matches!(asked.word, "suspend" | "continue")) {
+            case.run.argv.extend(["--control", "@LOCAL_DIR@/control/socket"].map(str::to_owned));
+            let late = seen_after(&text("files/out").unwrap_or_default()).filter(|_| !vacated).unwrap_or(3.0);
+            let first = if vacated { asked.len().min(1) } else { asked.len() };
+            let begun = ends.at - late - 0.6;
+            case.run.signals = asked[..first].iter().map(|asked| (asked.at - begun, asked.words())).collect();
+        }
         case.in_iwd = true;
         collect(&place.join("files"), "iwd", &mut case.files);
+        case.files.iter_mut().for_each(|(_, content)| *content = here(content));
         let all = case.files.len();
         let log = case.files.iter().find(|(path, _)| path == "iwd/log").map(|(_, log)| log.clone());
         // What the form of a log is has recordings of its own.
         let log = log.filter(|log| !log.starts_with(b"<"));
-        case.log = log.map(|log| if by_a_person { first_run(&log) } else { log });
-        case.files.retain(|(path, _)| path != "iwd/log");
+        let log = log.map(|log| log.replace("(by user alice)", "(by user root)"));
+        case.log = log.map(|log| if by_a_person || vacated { first_run(&log) } else { log });
+        case.files.retain(|(path, _)| path != "iwd/log" && !(vacated && path == "iwd/out"));
         // The log is compared as such where its form is text.
-        case.without_counterpart = modes + all - case.files.len() - usize::from(case.log.is_some());
+        case.without_counterpart = all - case.files.len() - usize::from(case.log.is_some());
         cases.push(case);
     }
     let config = directory.join("condor_config");
@@ -218,6 +259,57 @@ pub fn read(directory: &Path) -> Result<Family> {
         config: fs::read(&config).map_err(|error| format!("{}: {error}", config.display()))?,
         cases,
     })
+}
+
+/// What a person asked of a job.
+struct Asked {
+    /// Seconds since the recording began.
+    at: f64,
+    /// The word of `--ask`.
+    word: &'static str,
+    cluster: String,
+}
+
+impl Asked {
+    /// The words behind `--ask`, as condor's tools have them for an ordinary user.
+    fn words(&self) -> String {
+        let reason = match self.word {
+            "hold" => "\t--reason\tvia condor_hold\t--code\t1",
+            "remove" => "\t--reason\tvia condor_rm",
+            _ => "",
+        };
+        format!("ask {}{reason}", self.word)
+    }
+}
+
+/// What the README tells of it, as far as the job was there: `- 6.137 run condor_hold 1` and what that returned.
+fn asked(readme: &str) -> Vec<Asked> {
+    let lines: Vec<&str> = readme.lines().filter_map(|line| line.strip_prefix("- ")).collect();
+    let pairs = lines.windows(2).filter(|pair| pair[1].contains(" returned 0:"));
+    let read = |pair: &[&str]| {
+        let (at, rest) = pair[0].split_once(" run condor_")?;
+        let (tool, rest) = rest.split_once(' ')?;
+        let (fast, cluster) = match rest.strip_prefix("-fast ") {
+            Some(cluster) => (true, cluster),
+            None => (false, rest),
+        };
+        let word = match (tool, fast) {
+            ("hold", _) => "hold",
+            ("rm", _) => "remove",
+            ("suspend", _) => "suspend",
+            ("continue", _) => "continue",
+            ("vacate_job", false) => "soft",
+            ("vacate_job", true) => "hard",
+            _ => return None,
+        };
+        Some(Asked { at: at.parse().ok()?, word, cluster: cluster.to_owned() })
+    };
+    pairs.filter_map(read).collect()
+}
+
+/// After how many seconds a job of c39 has seen its signal: `got TERM at 4`.
+fn seen_after(out: &str) -> Option<f64> {
+    out.lines().find_map(|line| line.strip_prefix("got ")?.split_once(" at ")?.1.parse().ok())
 }
 
 /// The events up to the end of the first run.

@@ -11,7 +11,9 @@ use htc_hooks::classad::format::long;
 use htc_hooks::config::{CommandPolicy, Config, LoadOptions, Who};
 use htc_hooks::os::RealWorld;
 use htc_hooks::quirks::Quirks;
-use htc_hooks::slot::{BenchmarkSettings, Limits, Settings, Surroundings, configure};
+use htc_hooks::slot::{
+    BenchmarkSettings, Limits, Settings, SleepState, SleepStates, Surroundings, configure,
+};
 use htc_hooks::world::World;
 
 use super::super::Result;
@@ -187,6 +189,13 @@ fn measured(ad: &ads::Attributes) -> Surroundings {
         virtual_memory: number("TotalVirtualMemory", 24_683_672),
         runtimes: Default::default(),
         gpus: None,
+        sleep: SleepStates {
+            supported: text("HibernationSupportedStates", "")
+                .split(',')
+                .filter_map(SleepState::read)
+                .collect(),
+            method: None,
+        },
         abilities: (!abilities.is_empty()).then(|| long::parse(abilities.as_bytes()).0),
     }
 }

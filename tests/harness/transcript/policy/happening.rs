@@ -40,6 +40,8 @@ pub enum What {
         job: Option<(i64, i64)>,
         /// Lease of the claim in seconds.
         lease: i64,
+        /// Dynamic slots that have to make room.
+        preempts: Vec<String>,
     },
     /// A shadow asks for its job to be run.
     Activate {
@@ -122,6 +124,55 @@ pub enum What {
 }
 
 impl What {
+    /// What would do the same to a running `htc-slot-run`, where that can be asked for it.
+    pub fn verb(&self) -> Option<String> {
+        Some(match self {
+            What::Request { slot, lease, preempts, .. } => {
+                let preempts = if preempts.is_empty() {
+                    String::new()
+                } else {
+                    format!(" --preempt {}", preempts.join(","))
+                };
+                format!("claim {slot} --lease {lease}{preempts} --ads JOB")
+            }
+            What::Activate { slot, job: (cluster, process) } => {
+                format!("activate {slot} --ads {cluster}.{process}")
+            }
+            What::Deactivate { slot, how } => {
+                format!("deactivate {slot}{}", if *how == "forcibly" { " --fast" } else { "" })
+            }
+            What::Release { slot, waiting } => {
+                format!("release-claim {slot}{}", if *waiting { " --waiting" } else { "" })
+            }
+            What::Match { slot } => format!("match {slot}"),
+            What::Vacate { slot, fast } => {
+                let slot = slot.as_ref().map_or_else(String::new, |slot| format!(" {slot}"));
+                format!("vacate{slot}{}", if *fast { " --fast" } else { "" })
+            }
+            What::Suspend { slot, stop } => format!("{} {slot}", if *stop { "suspend" } else { "continue" }),
+            What::Drain(words) => {
+                let words: Vec<String> =
+                    words.iter().filter(|word| !word.contains('@')).map(quoted).collect();
+                format!("drain {}", words.join(" ")).trim_end().to_owned()
+            }
+            What::CancelDrain => "undrain".to_owned(),
+            What::ShutDown("graceful") => "off".to_owned(),
+            What::ShutDown(how) => format!("off --{how}"),
+            What::Reconfigure => "reconfig".to_owned(),
+            What::Status(_) => "status".to_owned(),
+            What::Start
+            | What::Printed(_)
+            | What::CronOutput { .. }
+            | What::FinalUpdate { .. }
+            | What::BenchmarksEnded
+            | What::ClientExited { .. }
+            | What::StarterExited { .. }
+            | What::JobUpdate { .. }
+            | What::Configure(_)
+            | What::Touched => return None,
+        })
+    }
+
     /// The slot it is about.
     pub fn slot(&self) -> Option<&str> {
         match self {
@@ -151,4 +202,10 @@ impl What {
                 | What::BenchmarksEnded
         )
     }
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &String) -> String {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.=".contains(letter);
+    if word.chars().all(plain) { word.clone() } else { format!("'{word}'") }
 }

@@ -34,6 +34,8 @@ pub struct Log {
     begins: bool,
     /// When the backfill clients of slots were told to end.
     killing: BTreeMap<String, f64>,
+    /// Dynamic slots that were killed while busy.
+    killed: Vec<(String, f64)>,
     /// Dynamic slots that were made and are not yet claimed.
     born: BTreeMap<String, f64>,
 }
@@ -115,6 +117,9 @@ impl Log {
         if text.starts_with("State change: Backfill starter exited") || after_kill {
             self.add(at, What::ClientExited { slot: slot.to_owned() });
         }
+        if text == "Changing state and activity: Claimed/Busy -> Preempting/Killing" && is_dynamic(slot) {
+            self.killed.push((slot.to_owned(), at));
+        }
         if text.starts_with("New dSlot") {
             self.born.insert(slot.to_owned(), at);
             return;
@@ -126,7 +131,18 @@ impl Log {
             let asked = self.born.remove(slot).or(killed).unwrap_or(at);
             let dynamic = is_dynamic(slot);
             if !taken_over {
-                self.add(asked, request(slot, dynamic));
+                let mut what = request(slot, dynamic);
+                // Killed for it a moment before it was made, and for nothing else that a line tells of.
+                let killed = std::mem::take(&mut self.killed);
+                let for_it: Vec<_> =
+                    killed.into_iter().filter(|(_, at)| (0.0..0.01).contains(&(asked - at))).collect();
+                let first = for_it.first().map(|(_, at)| *at);
+                if let What::Request { preempts, .. } = &mut what
+                    && dynamic
+                {
+                    *preempts = for_it.into_iter().map(|(slot, _)| slot).collect();
+                }
+                self.add(first.filter(|_| dynamic).unwrap_or(asked), what);
             }
         } else if text.starts_with("Partitionable slot can't be split")
             || text.starts_with("State change: preempting claim based on")
@@ -172,7 +188,8 @@ fn is_dynamic(slot: &str) -> bool {
 fn request(slot: &str, dynamic: bool) -> What {
     let parent = slot.rsplit_once('_').map_or(slot, |(parent, _)| parent);
     let addressed = if dynamic { parent } else { slot };
-    What::Request { slot: addressed.to_owned(), claimed: slot.to_owned(), job: None, lease: 1800 }
+    let (slot, claimed) = (addressed.to_owned(), slot.to_owned());
+    What::Request { slot, claimed, job: None, lease: 1800, preempts: Vec::new() }
 }
 
 fn of_slot(slot: &str, text: &str) -> Option<What> {

@@ -5,15 +5,16 @@ use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use std::time::Duration;
 
-use htc_hooks::classad::ClassAd;
 use htc_hooks::classad::format::long;
+use htc_hooks::classad::{ClassAd, Expr};
 use htc_hooks::hook::cron_output::CronOutput;
 use htc_hooks::process::Exit;
 use htc_hooks::quirks::Quirks;
 use htc_hooks::slot::cron_ads::CronAds;
 use htc_hooks::slot::{
-    Action, BenchmarkSettings, ClaimCommand, ClaimRequest, Deactivation, DrainRequest, DrainSpeed, Event,
-    ExecutionPoint, HookCall, HookRun, Measured, Notice, Shutdown, SlotHook, SlotKey, StarterId,
+    Action, BenchmarkSettings, ClaimCommand, ClaimRequest, Deactivation, DrainCompletion, DrainRequest,
+    DrainSpeed, Event, ExecutionPoint, HookCall, HookRun, Measured, Notice, Shutdown, SlotHook, SlotKey,
+    StarterId,
 };
 use htc_hooks::time::{Now, Tick};
 
@@ -234,6 +235,7 @@ impl Player<'_> {
         let measured = Measured {
             load: self.ground.load,
             idle: Some(idle),
+            console_idle: Some(idle),
             virtual_memory: 24_683_672,
             ..Measured::default()
         };
@@ -305,10 +307,10 @@ impl Player<'_> {
                 self.keep_ads();
                 return Ok(());
             }
-            What::Request { slot, job, lease, .. } => {
+            What::Request { slot, job, lease, preempts, .. } => {
                 let Some(job) = self.job(job) else { return Ok(()) };
-                let request =
-                    ClaimRequest { job, lease, schedd: self.ground.host().into(), host: "127.0.0.1".into() };
+                let (schedd, host) = (self.ground.host().into(), "127.0.0.1".into());
+                let request = ClaimRequest { job, lease, schedd, host, preempts };
                 command(slot, ClaimCommand::Request(Box::new(request)))
             }
             What::Activate { slot, job } => {
@@ -361,8 +363,8 @@ impl Player<'_> {
             What::Vacate { slot, fast } => Event::Vacate { slot, fast },
             What::Suspend { slot, stop: true } => Event::Suspend { slot: Some(slot) },
             What::Suspend { slot, stop: false } => Event::Continue { slot: Some(slot) },
-            What::Drain(words) => Event::Drain(drain(&words)),
-            What::CancelDrain => Event::CancelDrain,
+            What::Drain(words) => Event::Drain(Box::new(drain(&words))),
+            What::CancelDrain => Event::CancelDrain { id: None },
             What::ShutDown(how) => Event::Shutdown(match self.end(how) {
                 "peaceful" => Shutdown::Peaceful,
                 "fast" => Shutdown::Fast,
@@ -490,7 +492,13 @@ impl Player<'_> {
                 }
             }
             Action::RunBenchmarks => self.benchmarking = true,
-            Action::Tell(_) | Action::KillHook(_) | Action::SignalStarter { .. } => {}
+            Action::Tell(_)
+            | Action::KillHook(_)
+            | Action::SignalStarter { .. }
+            | Action::Accept { .. }
+            | Action::Reconfigure
+            | Action::Sleep { .. }
+            | Action::GiveUp(_) => {}
             Action::RunHook(call) => self.hook(call, waiting),
             Action::SpawnStarter(call) => {
                 self.pids += 1;
@@ -516,11 +524,15 @@ impl Player<'_> {
 /// The words of condor_drain.
 fn drain(words: &[String]) -> DrainRequest {
     let has = |word: &str| words.iter().any(|it| it == word);
-    let reason = words.iter().position(|word| word == "-reason").map(|at| {
-        let rest = &words[at + 1..];
-        let end = rest.iter().position(|word| word.starts_with('-') || word.contains('@'));
-        rest[..end.unwrap_or(rest.len())].join(" ")
-    });
+    let after = |option: &str| {
+        words.iter().position(|word| word == option).map(|at| {
+            let rest = &words[at + 1..];
+            let end = rest.iter().position(|word| word.starts_with('-') || word.contains('@'));
+            rest[..end.unwrap_or(rest.len())].join(" ")
+        })
+    };
+    // What cannot be read condor_drain drops.
+    let expr = |option: &str| after(option).and_then(|text| Expr::parse(text.as_bytes()).ok());
     DrainRequest {
         speed: if has("-fast") {
             DrainSpeed::Fast
@@ -529,7 +541,20 @@ fn drain(words: &[String]) -> DrainRequest {
         } else {
             DrainSpeed::Graceful
         },
-        reason: reason.unwrap_or_else(|| "by root".to_owned()),
-        resume: has("-resume-on-completion"),
+        reason: after("-reason").unwrap_or_else(|| "by root".to_owned()),
+        by: "root".to_owned(),
+        completion: if has("-resume-on-completion") {
+            DrainCompletion::Resume
+        } else if has("-exit-on-completion") {
+            DrainCompletion::Exit
+        } else if has("-restart-on-completion") {
+            DrainCompletion::Restart
+        } else if has("-reconfig-on-completion") {
+            DrainCompletion::Reconfigure
+        } else {
+            DrainCompletion::Nothing
+        },
+        check: expr("-check"),
+        start: expr("-start"),
     }
 }

@@ -11,6 +11,7 @@ use htc_hooks::world::World;
 use super::super::Outcome;
 use super::super::findings::Difference;
 use super::recording::{Recording, seconds_of_civil};
+use super::session::Session;
 
 /// Events that the schedd writes, and submitters: SUBMIT and RELEASED; and those that follow another.
 const OF_OTHERS: [&str; 3] = ["000", "013", "028"];
@@ -73,7 +74,8 @@ pub fn recorded(directory: &Path) -> Vec<Told> {
 }
 
 /// Holds the events of each job against the recorded ones, one after the other.
-pub fn compare(recording: &Recording, ours: &[Told], outcome: &mut Outcome) {
+pub fn compare(recording: &Recording, session: &Session<'_>, outcome: &mut Outcome) {
+    let ours = &session.events;
     let known = |told: &&Told| told.at <= recording.end;
     let mut jobs: Vec<JobId> =
         recording.events.iter().chain(ours).filter(known).map(|told| told.id).collect();
@@ -90,7 +92,8 @@ pub fn compare(recording: &Recording, ours: &[Told], outcome: &mut Outcome) {
             let same = matches!(pair, (Some(a), Some(b)) if a.text == b.text && (a.at - b.at).abs() <= SLACK);
             // What it did in its last seconds nobody may have seen.
             let last = matches!(pair, (None, Some(told)) if told.at > recording.end - SLACK);
-            if !same && !last {
+            let of_parted = pair.1.is_none() && session.parted.contains(&id);
+            if !same && !last && !of_parted {
                 let shown = |told: Option<&Told>| told.map(|told| format!("{:.0} {}", told.at, told.text));
                 outcome.differences.push(Difference {
                     place: format!("job {id}"),

@@ -12,7 +12,7 @@ use htc_hooks::job::JobId;
 use htc_hooks::os::RealWorld;
 use htc_hooks::process::Exit;
 use htc_hooks::queue::QueueLogReader;
-use htc_hooks::quirks::Quirks;
+use htc_hooks::quirks::{Quirk, Quirks};
 use htc_hooks::router::{
     Action, CopyError, Event, HookAnswer, HookResult, Knobs, Queue, RouteTable, Router, Surroundings,
     YieldError, hook_verdict,
@@ -20,7 +20,7 @@ use htc_hooks::router::{
 use htc_hooks::time::Now;
 use htc_hooks::world::Frozen;
 
-use super::super::exceptions::Exceptions;
+use super::super::exceptions::{Allow, Exceptions};
 use super::super::findings::Difference;
 use super::super::outcome::Counts;
 use super::super::subject::Subject;
@@ -85,8 +85,10 @@ pub struct Session<'a> {
     /// How often it did something shortly before the recorded one did it.
     pub(super) doubts: usize,
     pub differences: Vec<Difference>,
-    /// Whether it aborted, as 25.14 does.
+    /// Whether the recorded router has aborted where ours goes on.
     pub is_dead: bool,
+    /// Sources that the recorded router never lets go, where ours has ended their routing.
+    pub parted: Vec<JobId>,
 }
 
 /// The queue of the sources, and that of the copies where it is another one.
@@ -152,6 +154,7 @@ impl<'a> Session<'a> {
             doubts: 0,
             differences: Vec::new(),
             is_dead: false,
+            parted: Vec::new(),
         }
     }
 
@@ -319,16 +322,27 @@ impl<'a> Session<'a> {
     }
 
     fn act(&mut self, action: Action, at: f64) -> Option<Event> {
+        if self.is_dead {
+            return None;
+        }
+        if about(&action).is_some_and(|id| self.parted.contains(&id)) {
+            return unheard(&action);
+        }
         match action {
             Action::Log(text) => {
-                if let Some(said) = said_in(&text) {
+                let said = said_in(&text);
+                let is_parted = |source: &str| self.parted.iter().any(|id| id.to_string() == source);
+                if let Some(said) = said.filter(|said| !is_parted(&said.source)) {
                     self.said.entry(said.source).or_default().push(said.text);
                 }
             }
-            Action::Abort(_) => {
+            Action::Stop(_) | Action::Quirk(_, Quirk::RouterAbortsNoUniverse) => {
                 self.is_dead = true;
                 self.running.clear();
             }
+            // No file of a recording was there to be copied.
+            Action::Quirk(_, Quirk::ProxyCopyLeft) => {}
+            Action::Quirk(source, quirk) => self.part(source, quirk),
             Action::Claim(id) => {
                 let claimed = self.take(id, at, "claim", |kind| kind == Kind::Claim).is_some();
                 return Some(Event::Claimed(
@@ -340,7 +354,8 @@ impl<'a> Session<'a> {
                 // What the schedd refused left nothing behind; the job is given back next.
                 let next = self.first(id, false).and_then(|unit| self.units()[unit].router);
                 let Some((_, Kind::Submit(copy))) = next else {
-                    if let Some(proxy) = self.router.lent_proxy(id, self.stage.world) {
+                    let job = self.router.job(id);
+                    if let Some(proxy) = job.and_then(|job| self.router.lent_proxy(job, self.stage.world)) {
                         return Some(Event::Unprepared(
                             id,
                             format!("failed to copy {proxy} to {proxy}.{id}."),
@@ -361,8 +376,6 @@ impl<'a> Session<'a> {
                 }
                 return Some(Event::Submitted(id, Ok(copy)));
             }
-            // No file of a recording was there to be copied.
-            Action::LeaveProxy(..) => {}
             Action::Edit(id, changes) => {
                 if self.by_then().first.queue().job(id).is_none() {
                     return Some(Event::Edited(id, Err("gone".to_owned())));
@@ -427,6 +440,28 @@ impl<'a> Session<'a> {
             }
         }
         None
+    }
+
+    /// From here on the recorded router did otherwise with a job, for ever: nothing of it is compared any more.
+    fn part(&mut self, source: JobId, quirk: Quirk) {
+        let place = format!("job {source}");
+        let case = (self.stage.subject, place.as_str());
+        if self.stage.exceptions.find(case, "rest", quirk.id(), Allow::Anything).is_none() {
+            return self.differ(place, "quirk", None, Some(quirk.id().to_owned()));
+        }
+        self.parted.push(source);
+        self.parted.extend(self.router.job(source).and_then(|job| job.copy_id()));
+        self.running.retain(|running| running.source != source);
+        for (number, unit) in self.stage.recording.units.iter().enumerate() {
+            let is_open = unit.router.is_some_and(|(id, _)| self.parted.contains(&id)) && !self.done[number];
+            self.counts.states.excused += usize::from(is_open);
+            self.done[number] |= is_open;
+        }
+        for (number, call) in self.stage.recording.calls.iter().enumerate() {
+            let is_open = call.source == Some(source) && !self.called[number];
+            self.counts.calls.excused += usize::from(is_open);
+            self.called[number] |= is_open;
+        }
     }
 
     fn update(&mut self, id: JobId, kind: Kind, changes: &[(BString, Option<Expr>)], at: f64) {
@@ -541,5 +576,42 @@ impl<'a> Session<'a> {
                 self.differ(format!("job {id}"), "write", Some(format!("{kind:?} {text:.200}")), None);
             }
         }
+    }
+}
+
+/// The job that an action is about: a source, or a copy that is removed.
+fn about(action: &Action) -> Option<JobId> {
+    match action {
+        Action::Claim(id)
+        | Action::Hook { source: id, .. }
+        | Action::Submit(id, _)
+        | Action::Edit(id, _)
+        | Action::Update(id, _)
+        | Action::UpdateCopy(id, ..)
+        | Action::Finalize(id, _)
+        | Action::Remove(id, _)
+        | Action::Yield(id, _)
+        | Action::UserLog(id, ..)
+        | Action::Quirk(id, _) => Some(*id),
+        Action::Log(_) | Action::Stop(_) => None,
+    }
+}
+
+/// The answer to what is not compared any more: it is done.
+fn unheard(action: &Action) -> Option<Event> {
+    match action {
+        Action::Claim(id) => Some(Event::Claimed(*id, Err("not recorded".to_owned()))),
+        Action::Hook { source, hook, .. } => Some(Event::Hook(*source, *hook, HookResult::NotConfigured)),
+        Action::Submit(id, _) => Some(Event::Submitted(*id, Err("not recorded".to_owned()))),
+        Action::Edit(id, _) => Some(Event::Edited(*id, Ok(()))),
+        Action::UpdateCopy(source, ..) => Some(Event::CopyUpdated(*source, Ok(()))),
+        Action::Finalize(source, _) => Some(Event::Finalized(*source, Ok(()))),
+        Action::Yield(id, _) => Some(Event::Yielded(*id, Ok(()))),
+        Action::Update(..)
+        | Action::Remove(..)
+        | Action::UserLog(..)
+        | Action::Log(_)
+        | Action::Quirk(..)
+        | Action::Stop(_) => None,
     }
 }

@@ -3,31 +3,43 @@
 use std::sync::Arc;
 
 use super::{At, Evaluator};
-use crate::eval::computed::Evaluated;
+use crate::eval::computed::{Evaluated, Failure};
 use crate::eval::operators;
 use crate::eval::scope::Scope;
 use crate::eval::truth::{Connective, Logic};
 use crate::syntax::expr::{Expr, Repr};
 use crate::syntax::tree::{BinaryOp, Node, NodeId, Tree, UnaryOp};
 
+/// The operands of an operator with two.
+pub(super) type Operands = (NodeId, NodeId);
+
 impl<'a> Evaluator<'a> {
     pub(super) fn binary(
         &mut self,
         tree: &'a Arc<Tree>,
         op: BinaryOp,
-        left: NodeId,
-        right: NodeId,
+        operands: Operands,
         at: At<'a>,
     ) -> Evaluated<'a> {
-        self.deeper(|this| match op {
-            BinaryOp::And | BinaryOp::Or => this.connect(tree, op, left, right, at).into_computed(),
+        self.deeper(|this| match this.truth(tree, op, operands, at) {
+            Some(truth) => truth.into_computed(),
+            None => this.operate(tree, op, operands, at),
+        })
+    }
+
+    /// What an operator that gives truth values comes to: a connective or a comparison; none for the others.
+    #[inline(always)]
+    fn truth(&mut self, tree: &'a Arc<Tree>, op: BinaryOp, operands: Operands, at: At<'a>) -> Option<Logic> {
+        Some(match op {
+            BinaryOp::And => self.connect(tree, Connective::And, operands, at),
+            BinaryOp::Or => self.connect(tree, Connective::Or, operands, at),
             BinaryOp::Equal
             | BinaryOp::NotEqual
             | BinaryOp::Less
             | BinaryOp::LessEqual
             | BinaryOp::Greater
-            | BinaryOp::GreaterEqual => this.compare(tree, op, left, right, at).into_computed(),
-            _ => this.operate(tree, op, left, right, at),
+            | BinaryOp::GreaterEqual => self.compare(tree, op, operands, at),
+            _ => return None,
         })
     }
 
@@ -36,8 +48,7 @@ impl<'a> Evaluator<'a> {
         &mut self,
         tree: &'a Arc<Tree>,
         op: BinaryOp,
-        left: NodeId,
-        right: NodeId,
+        (left, right): Operands,
         at: At<'a>,
     ) -> Evaluated<'a> {
         let left = self.eval(tree, left, at)?;
@@ -61,14 +72,7 @@ impl<'a> Evaluator<'a> {
 
     /// A comparison. Values stay where they are: moving them costs more than comparing.
     #[inline]
-    pub(super) fn compare(
-        &mut self,
-        tree: &'a Arc<Tree>,
-        op: BinaryOp,
-        left: NodeId,
-        right: NodeId,
-        at: At<'a>,
-    ) -> Logic {
+    fn compare(&mut self, tree: &'a Arc<Tree>, op: BinaryOp, (left, right): Operands, at: At<'a>) -> Logic {
         let left = self.eval(tree, left, at);
         let Ok(left) = &left else { return Logic::Failed };
         let right = self.eval(tree, right, at);
@@ -77,15 +81,13 @@ impl<'a> Evaluator<'a> {
     }
 
     /// `&&` and `||` (`Operation::doLogical`, operators.cpp).
-    pub(super) fn connect(
+    fn connect(
         &mut self,
         tree: &'a Arc<Tree>,
-        op: BinaryOp,
-        left: NodeId,
-        right: NodeId,
+        connective: Connective,
+        (left, right): Operands,
         at: At<'a>,
     ) -> Logic {
-        let connective = if op == BinaryOp::And { Connective::And } else { Connective::Or };
         let left = self.logic(tree, left, at);
         if connective.is_settled_by(left) {
             return left;
@@ -95,27 +97,13 @@ impl<'a> Evaluator<'a> {
     }
 
     /// The truth of an expression, without its value where only the truth matters.
-    pub(super) fn logic(&mut self, tree: &'a Arc<Tree>, id: NodeId, at: At<'a>) -> Logic {
+    fn logic(&mut self, tree: &'a Arc<Tree>, id: NodeId, at: At<'a>) -> Logic {
         if self.observer.is_some() {
             return Logic::of(&self.eval(tree, id, at));
         }
         match tree.node(id) {
-            Node::Binary(
-                op @ (BinaryOp::And
-                | BinaryOp::Or
-                | BinaryOp::Equal
-                | BinaryOp::NotEqual
-                | BinaryOp::Less
-                | BinaryOp::LessEqual
-                | BinaryOp::Greater
-                | BinaryOp::GreaterEqual),
-                left,
-                right,
-            ) => {
-                let deeper = |this: &mut Self| match op {
-                    BinaryOp::And | BinaryOp::Or => Ok(this.connect(tree, op, left, right, at)),
-                    _ => Ok(this.compare(tree, op, left, right, at)),
-                };
+            Node::Binary(op, left, right) if op.gives_truth() => {
+                let deeper = |this: &mut Self| this.truth(tree, op, (left, right), at).ok_or(Failure);
                 self.step().and_then(|()| self.deeper(deeper)).unwrap_or(Logic::Failed)
             }
             Node::Unary(UnaryOp::Parentheses, operand) => {
@@ -129,7 +117,7 @@ impl<'a> Evaluator<'a> {
     /// Whether an expression is true, from an ad, with budgets of its own: what a constraint is asked for.
     pub(crate) fn holds(&mut self, expr: &'a Expr, scope: Option<&'a Scope<'a>>) -> bool {
         let Repr::Node(tree, root) = &expr.0 else {
-            return matches!(&expr.0, Repr::Scalar(value) if value.truth() == Some(true));
+            return matches!(&expr.0, Repr::Scalar(scalar) if scalar.truth() == Some(true));
         };
         self.root = scope.map(Self::outermost);
         self.logic(tree, *root, At::scope(scope)) == Logic::True

@@ -1,10 +1,11 @@
 //! Where names are found: in the current ad, the ads around it, and the other side of a match (attrrefs.cpp).
 
 use super::{Evaluator, LEFT_CONTEXT, RIGHT_CONTEXT, same};
+use crate::eval::binding::{Bound, Wanted};
 use crate::eval::computed::{Evaluated, Failure};
 use crate::eval::evaluator::At;
 use crate::eval::observer::Place;
-use crate::eval::scope::{AdRef, Bound, MATCH_EXPRESSIONS, Scope, Side, Wanted};
+use crate::eval::scope::{AdRef, MATCH_EXPRESSIONS, Scope, Side};
 use crate::syntax::tree::Special;
 
 impl<'a> Evaluator<'a> {
@@ -201,10 +202,10 @@ impl<'a> Evaluator<'a> {
 
 #[cfg(test)]
 mod tests {
-    use crate::ad::ClassAd;
+    use crate::ad::{ClassAd, Value};
     use crate::eval::Context;
     use crate::outside::System;
-    use crate::syntax::{Dialect, Expr, Value};
+    use crate::syntax::{Dialect, Expr};
     use std::sync::Arc;
 
     fn ad(text: &str) -> ClassAd {

@@ -2,13 +2,15 @@
 
 use super::{Call, Entry};
 use crate::ad::unparse::{self, Form};
+use crate::eval::binding::{Bound, Wanted};
 use crate::eval::computed::{Computed, ComputedList, Evaluated, Failure, Items};
 use crate::eval::evaluator::At;
-use crate::eval::references;
-use crate::eval::scope::{AdRef, Bound, Scope, Wanted};
+use crate::eval::scope::{AdRef, Scope};
+use crate::eval::walk;
 use crate::regex::{Options, Search};
 use crate::syntax::Expr;
 use crate::syntax::expr::Repr;
+use crate::syntax::scalar::Scalar;
 use crate::syntax::tree::{ABSOLUTE, NO_BASE};
 use crate::text::caseless;
 
@@ -28,15 +30,10 @@ fn eval<'a>(call: &mut Call<'_, 'a>) -> Evaluated<'a> {
     call.evaluator.deeper(|evaluator| {
         let Ok(expr) = Expr::parse_with(&text, evaluator.dialect()) else { return Ok(Computed::Error) };
         match expr.0 {
-            Repr::Scalar(value) => match Computed::of_scalar(&value) {
-                Computed::Str(text) => evaluator.arena.text(text.to_vec()).map(Computed::Str).ok_or(Failure),
-                Computed::Undefined => Ok(Computed::Undefined),
-                Computed::Bool(truth) => Ok(Computed::Bool(truth)),
-                Computed::Int(integer) => Ok(Computed::Int(integer)),
-                Computed::Real(real) => Ok(Computed::Real(real)),
-                Computed::AbsTime(time) => Ok(Computed::AbsTime(time)),
-                _ => Ok(Computed::Error),
-            },
+            Repr::Scalar(Scalar::Str(text)) => {
+                evaluator.arena.text(text.into()).map(Computed::Str).ok_or(Failure)
+            }
+            Repr::Scalar(scalar) => Ok(scalar.map(|_| &b""[..]).into()),
             Repr::Node(tree, root) => {
                 let tree = evaluator.arena.tree(tree).ok_or(Failure)?;
                 evaluator.eval(tree, root, At::scope(scope))
@@ -83,7 +80,7 @@ fn unresolved<'a>(call: &mut Call<'_, 'a>) -> Evaluated<'a> {
         },
     };
     // References that cannot be told are none.
-    let names = references::external_of(call.evaluator, bound, scope).unwrap_or_default();
+    let names = walk::external_of(call.evaluator, bound, scope).unwrap_or_default();
     let names = names.iter().map(|name| {
         let name = name.as_bytes();
         if caseless::starts_with(name, b"target.") { &name[7..] } else { name }

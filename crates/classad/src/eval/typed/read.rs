@@ -1,7 +1,5 @@
 //! Structures from ads.
 
-use std::sync::Arc;
-
 use bstr::ByteSlice;
 use serde::de::value::StringDeserializer;
 use serde::de::{
@@ -11,10 +9,10 @@ use serde::de::{
 use serde::forward_to_deserialize_any;
 
 use super::FieldError;
-use crate::ad::ClassAd;
+use crate::ad::{ClassAd, Value};
 use crate::eval::Context;
-use crate::outside::{Outside, System};
-use crate::syntax::{Expr, Value};
+use crate::outside::System;
+use crate::syntax::Expr;
 
 /// A structure from the attributes of an ad, which are evaluated on the machine this runs on; see [`Context::read`].
 ///
@@ -121,14 +119,9 @@ struct One<'a> {
 }
 
 impl One<'_> {
-    fn nested<T>(
-        ad: &Arc<ClassAd>,
-        world: &dyn Outside,
-        strict: bool,
-        run: impl FnOnce(Attributes<'_>) -> Result<T, FieldError>,
-    ) -> Result<T, FieldError> {
-        let context = Context::new(world).strict(strict).my(ad);
-        run(Attributes { ad, context })
+    /// The attributes of an ad that it is or holds: an ad by itself.
+    fn of<'n>(&'n self, ad: &'n ClassAd) -> Attributes<'n> {
+        Attributes { ad, context: Context::new(self.context.world()).strict(self.context.is_strict()).my(ad) }
     }
 }
 
@@ -136,23 +129,21 @@ impl<'de> Deserializer<'de> for One<'_> {
     type Error = FieldError;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldError> {
-        match self.value {
+        match &self.value {
             Value::Undefined => visitor.visit_unit(),
             Value::Error => Err(FieldError::custom("its value is error")),
-            Value::Bool(truth) => visitor.visit_bool(truth),
-            Value::Int(integer) => visitor.visit_i64(integer),
-            Value::Real(real) | Value::RelTime(real) => visitor.visit_f64(real),
+            Value::Bool(truth) => visitor.visit_bool(*truth),
+            Value::Int(integer) => visitor.visit_i64(*integer),
+            Value::Real(real) | Value::RelTime(real) => visitor.visit_f64(*real),
             Value::AbsTime(time) => visitor.visit_i64(time.seconds),
             Value::Str(text) => match text.to_str() {
                 Ok(text) => visitor.visit_str(text),
-                Err(_) => visitor.visit_bytes(&text),
+                Err(_) => visitor.visit_bytes(text),
             },
             Value::List(list) => {
                 visitor.visit_seq(Items { items: list.items(), next: 0, context: self.context })
             }
-            Value::Ad(ad) => One::nested(&ad, self.context.world(), self.context.is_strict(), |attributes| {
-                attributes.deserialize_any(visitor)
-            }),
+            Value::Ad(ad) => self.of(ad).deserialize_any(visitor),
         }
     }
 
@@ -178,9 +169,7 @@ impl<'de> Deserializer<'de> for One<'_> {
         visitor: V,
     ) -> Result<V::Value, FieldError> {
         match &self.value {
-            Value::Ad(ad) => One::nested(ad, self.context.world(), self.context.is_strict(), |attributes| {
-                attributes.deserialize_struct(name, fields, visitor)
-            }),
+            Value::Ad(ad) => self.of(ad).deserialize_struct(name, fields, visitor),
             _ => self.deserialize_any(visitor),
         }
     }
@@ -197,7 +186,7 @@ impl<'de> Deserializer<'de> for One<'_> {
             Value::Str(text) => (text.to_string(), None),
             Value::Ad(ad) if ad.len() == 1 => {
                 let name = ad.names().next().map(ToString::to_string).unwrap_or_default();
-                let value = Context::new(context.world()).strict(context.is_strict()).my(ad).eval_attr(&name);
+                let value = self.of(ad).value(name.as_bytes());
                 (name, Some(One { value, context }))
             }
             _ => return self.deserialize_any(visitor),

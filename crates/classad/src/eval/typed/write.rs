@@ -7,8 +7,8 @@ use serde::ser::{
 };
 
 use super::FieldError;
-use crate::ad::ClassAd;
-use crate::syntax::{Expr, List, Value};
+use crate::ad::{ClassAd, List, Value};
+use crate::syntax::Expr;
 
 /// An ad of the fields of a structure or the entries of a map. What is `None` or `()` gets no attribute; a structure or map
 /// within is a nested ad, a variant without content a string.

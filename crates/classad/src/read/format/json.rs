@@ -6,10 +6,10 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use crate::ad::ClassAd;
-use crate::ad::Slot;
 use crate::ad::unparse;
+use crate::ad::{ClassAd, Slot, Value};
 use crate::read::memo::Memo;
+use crate::syntax::Expr;
 use crate::syntax::ParseError;
 use crate::syntax::expr::Repr;
 use crate::syntax::lexer::{Kind, Lexer};
@@ -18,7 +18,6 @@ use crate::syntax::parser::{Parsed, Parser, parse_with};
 use crate::syntax::scalar::Scalar;
 use crate::syntax::tree::{Builder, Field, Kept, Node, NodeId, Tree};
 use crate::syntax::{Dialect, numbers};
-use crate::syntax::{Expr, Value};
 
 /// How an ad is laid out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -107,7 +106,7 @@ impl Writer<'_> {
         }
     }
 
-    fn scalar(&mut self, value: Scalar<'_>) {
+    fn scalar(&mut self, value: Scalar<&[u8]>) {
         match value {
             Scalar::Undefined => self.out.extend_from_slice(b"null"),
             Scalar::Error => self.quoted(|out| out.extend_from_slice(b"error")),

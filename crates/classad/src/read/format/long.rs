@@ -154,7 +154,7 @@ pub(crate) fn misread(ad: &ClassAd, options: &PrintOptions) -> Option<AttrName> 
         text.clear();
         match value {
             None => text.extend_from_slice(line),
-            Some(value @ (Slot::Str { .. } | Slot::Line { .. } | Slot::Expr(..))) => {
+            Some(value @ (Slot::Str(_) | Slot::Line(_) | Slot::Expr(..))) => {
                 text.extend_from_slice(line);
                 unparse::slot(&ad, value, Form::Old, &mut text);
                 text.push(b'\n');

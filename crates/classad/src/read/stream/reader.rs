@@ -370,7 +370,7 @@ mod tests {
         let mut reader = AdReader::new(read, None);
         let mut out = Vec::new();
         while let Some(record) = reader.next_ad().expect("memory") {
-            let ad = crate::syntax::Value::from(record.ad).unparse();
+            let ad = crate::ad::Value::from(record.ad).unparse();
             let errors: Vec<String> =
                 record.errors.iter().map(|e| format!(" !{}:{}", e.line, e.column())).collect();
             out.push(format!("{}:{ad}{}", record.line, errors.concat()));

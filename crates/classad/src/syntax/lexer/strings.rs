@@ -3,7 +3,7 @@
 
 use super::{BadToken, Kind, Lexer, unescape, unescape_json};
 use crate::syntax::numbers::is_space;
-use crate::syntax::tree::Text;
+use crate::syntax::scalar::Text;
 
 impl Lexer<'_> {
     /// A string or a quoted name, whose first quote is under the cursor.

@@ -1,6 +1,6 @@
 //! The kinds of token, and what is known of the one under the cursor.
 
-use crate::syntax::tree::Text;
+use crate::syntax::scalar::Text;
 
 /// The kinds of token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,8 +2,9 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::{ABSOLUTE, Field, NO_BASE, Node, NodeId, Text, Tree, name_of, special};
+use super::{ABSOLUTE, Field, NO_BASE, Node, NodeId, Tree, name_of, special};
 use crate::syntax::AbsTime;
+use crate::syntax::scalar::{Scalar, Text};
 use crate::syntax::{function_names, name};
 
 /// Makes a tree. The parser and everything that rewrites expressions builds through it.
@@ -40,9 +41,9 @@ impl Builder {
         Text { start, len: bytes.len() as u32 }
     }
 
-    pub(crate) fn string(&mut self, bytes: &[u8]) -> NodeId {
-        let text = self.text(bytes);
-        self.push(Node::Str(text))
+    pub(crate) fn scalar(&mut self, scalar: Scalar<&[u8]>) -> NodeId {
+        let scalar = scalar.map(|bytes| self.text(bytes));
+        self.push(scalar.into())
     }
 
     /// Adds a name whose text is already in place.
@@ -174,7 +175,7 @@ impl Builder {
                     let node = tree.node(id);
                     let take = |done: &mut Vec<NodeId>, count: usize| done.split_off(done.len() - count);
                     let copied = match node {
-                        Node::Str(text) => self.string(tree.bytes(text)),
+                        Node::Str(text) => self.scalar(Scalar::Str(tree.bytes(text))),
                         Node::AbsTime(time) => self.time(tree.times[time as usize]),
                         Node::Name { text, .. } => self.name(tree.bytes(text)),
                         Node::Attr { base, name } => {

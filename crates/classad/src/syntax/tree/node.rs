@@ -1,5 +1,7 @@
 //! The nodes of a tree, and what names mean by themselves.
 
+use crate::syntax::scalar::{Scalar, Text};
+
 /// The number of a node within its tree.
 pub(crate) type NodeId = u32;
 
@@ -7,13 +9,6 @@ pub(crate) type NodeId = u32;
 pub(crate) const NO_BASE: NodeId = u32::MAX;
 /// In place of a base: `.name`, looked up from the root ad.
 pub(crate) const ABSOLUTE: NodeId = u32::MAX - 1;
-
-/// A range of the tree's text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Text {
-    pub(crate) start: u32,
-    pub(crate) len: u32,
-}
 
 /// One node.
 #[derive(Clone, Copy, Debug)]
@@ -70,6 +65,37 @@ pub(crate) enum Node {
 // A name fills it but for the byte that tells the kinds of node apart.
 const _: () = assert!(size_of::<Node>() == 16);
 
+/// Flat, since a [`Scalar`] within it would make it half as large again.
+impl From<Scalar<Text>> for Node {
+    #[inline(always)]
+    fn from(scalar: Scalar<Text>) -> Self {
+        match scalar {
+            Scalar::Undefined => Node::Undefined,
+            Scalar::Error => Node::Error,
+            Scalar::Bool(truth) => Node::Bool(truth),
+            Scalar::Int(integer) => Node::Int(integer),
+            Scalar::Real(real) => Node::Real(real),
+            Scalar::Str(text) => Node::Str(text),
+        }
+    }
+}
+
+impl Node {
+    /// The scalar that it is.
+    #[inline(always)]
+    pub(crate) fn scalar(self) -> Option<Scalar<Text>> {
+        Some(match self {
+            Node::Undefined => Scalar::Undefined,
+            Node::Error => Scalar::Error,
+            Node::Bool(truth) => Scalar::Bool(truth),
+            Node::Int(integer) => Scalar::Int(integer),
+            Node::Real(real) => Scalar::Real(real),
+            Node::Str(text) => Scalar::Str(text),
+            _ => return None,
+        })
+    }
+}
+
 /// Operators with one operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum UnaryOp {
@@ -106,6 +132,15 @@ pub(crate) enum BinaryOp {
     Modulus,
     Elvis,
     Subscript,
+}
+
+impl BinaryOp {
+    /// Whether it is a connective or a comparison of values.
+    #[inline(always)]
+    pub(crate) fn gives_truth(self) -> bool {
+        use BinaryOp::{And, Equal, Greater, GreaterEqual, Less, LessEqual, NotEqual, Or};
+        matches!(self, And | Or | Equal | NotEqual | Less | LessEqual | Greater | GreaterEqual)
+    }
 }
 
 /// Names that mean something where no attribute of that name is in the ad (`AttributeReference::_Evaluate`, attrrefs.cpp).

@@ -1,6 +1,7 @@
 //! Whether two expressions are the same.
 
 use super::{ABSOLUTE, Node, NodeId, Tree};
+use crate::syntax::scalar::Scalar;
 
 impl Tree {
     /// Whether two expressions are the same node by node: names with their case, parentheses counted
@@ -11,12 +12,14 @@ impl Tree {
             if std::ptr::eq(self, other) && a == b {
                 continue;
             }
+            if let (Some(x), Some(y)) = (self.scalar(a), other.scalar(b)) {
+                if !same_scalar(x, y) {
+                    return false;
+                }
+                continue;
+            }
             let same = match (self.node(a), other.node(b)) {
-                (Node::Undefined, Node::Undefined) | (Node::Error, Node::Error) => true,
-                (Node::Bool(x), Node::Bool(y)) => x == y,
-                (Node::Int(x), Node::Int(y)) => x == y,
-                (Node::Real(x), Node::Real(y)) | (Node::RelTime(x), Node::RelTime(y)) => same_real(x, y),
-                (Node::Str(x), Node::Str(y)) => self.bytes(x) == other.bytes(y),
+                (Node::RelTime(x), Node::RelTime(y)) => same_real(x, y),
                 (Node::AbsTime(x), Node::AbsTime(y)) => self.times[x as usize] == other.times[y as usize],
                 (Node::Name { text: n, .. }, Node::Name { text: m, .. }) => self.bytes(n) == other.bytes(m),
                 (Node::Attr { base: x, name: n }, Node::Attr { base: y, name: m }) => {
@@ -80,8 +83,16 @@ impl Tree {
     }
 }
 
+/// Whether two scalar literals are the same.
+pub(crate) fn same_scalar(left: Scalar<&[u8]>, right: Scalar<&[u8]>) -> bool {
+    match (left, right) {
+        (Scalar::Real(left), Scalar::Real(right)) => same_real(left, right),
+        (left, right) => left == right,
+    }
+}
+
 /// Whether two real literals are the same: the reference allows a difference of the machine's epsilon, however small the
 /// numbers are, so that what was printed with 16 digits is the same when it is read again.
-pub(crate) fn same_real(left: f64, right: f64) -> bool {
+fn same_real(left: f64, right: f64) -> bool {
     (left - right).abs() <= f64::EPSILON
 }

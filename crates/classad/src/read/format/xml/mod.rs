@@ -13,7 +13,8 @@ pub use write::{FOOTER, HEADER, Layout, push};
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::syntax::{Dialect, Value};
+    use crate::ad::Value;
+    use crate::syntax::Dialect;
 
     fn read(text: &str) -> Result<String, XmlError> {
         parse_prefix(text.as_bytes(), Dialect::new_syntax())

@@ -1,10 +1,10 @@
 //! Reading ads from XML (reference: xmlSource.cpp, xmlLexer.cpp).
 
-use crate::ad::ClassAd;
+use crate::ad::{ClassAd, Value};
 use crate::read::format::json;
 use crate::syntax::Dialect;
 use crate::syntax::tree::{Builder, Field, Node, NodeId};
-use crate::syntax::{Expr, Value, lexer, numbers, times};
+use crate::syntax::{Expr, lexer, numbers, times};
 
 /// Why a text is no ad.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -104,7 +104,7 @@ impl Writer<'_> {
         }
     }
 
-    fn scalar(&mut self, value: Scalar<'_>) {
+    fn scalar(&mut self, value: Scalar<&[u8]>) {
         match value {
             Scalar::Undefined => self.text("<un/>"),
             Scalar::Error => self.text("<er/>"),

@@ -1,0 +1,344 @@
+//! What an evaluation yields.
+
+use std::sync::Arc;
+
+use bstr::{BStr, BString, ByteSlice};
+
+use super::ClassAd;
+use crate::syntax::expr::Repr;
+use crate::syntax::scalar::Scalar;
+use crate::syntax::tree::{Builder, Field, Node, NodeId, Tree};
+use crate::syntax::{AbsTime, Expr, numbers};
+
+/// A value of the ClassAd language. Strings are bytes and never re-encoded.
+///
+/// A list holds unevaluated expressions and an ad unevaluated attributes, as they do in the reference.
+#[derive(Clone, Debug, Default)]
+pub enum Value {
+    /// Nothing is known: an attribute is missing.
+    #[default]
+    Undefined,
+    /// An operation met operands it is not made for.
+    Error,
+    /// A truth value.
+    Bool(bool),
+    /// A signed integer of 64 bits.
+    Int(i64),
+    /// A double, NaN and infinities included.
+    Real(f64),
+    /// Text.
+    Str(BString),
+    /// A point of time.
+    AbsTime(AbsTime),
+    /// A span of time in seconds.
+    RelTime(f64),
+    /// A list.
+    List(List),
+    /// A nested ad, detached from the ads around it.
+    Ad(Arc<ClassAd>),
+}
+
+/// A list of unevaluated expressions.
+#[derive(Clone, Debug, Default)]
+pub struct List {
+    items: Arc<[Expr]>,
+    shared: bool,
+}
+
+impl List {
+    /// A list of these expressions.
+    pub fn new(items: impl Into<Arc<[Expr]>>) -> Self {
+        List { items: items.into(), shared: false }
+    }
+
+    /// The same list with the hidden flavour that functions such as `split` give theirs. It shows in `=?=` alone.
+    pub(crate) fn with_flavour(mut self, shared: bool) -> Self {
+        self.shared = shared;
+        self
+    }
+
+    /// The elements.
+    pub fn items(&self) -> &[Expr] {
+        &self.items
+    }
+}
+
+impl<T: Into<Value>> FromIterator<T> for List {
+    fn from_iter<I: IntoIterator<Item = T>>(items: I) -> Self {
+        List::new(items.into_iter().map(|item| Expr::literal(item.into())).collect::<Vec<_>>())
+    }
+}
+
+impl Value {
+    /// The truth value of a boolean or number; `None` for everything else ("boolean-equivalent").
+    pub fn truth(&self) -> Option<bool> {
+        match *self {
+            Value::Bool(b) => Some(b),
+            Value::Int(i) => Some(i != 0),
+            Value::Real(r) => Some(r != 0.0),
+            _ => None,
+        }
+    }
+
+    /// The number as an integer the way `EvalInteger` sees it: reals are cut off, booleans are 0 and 1.
+    pub fn as_int(&self) -> Option<i64> {
+        match *self {
+            Value::Bool(b) => Some(i64::from(b)),
+            Value::Int(i) => Some(i),
+            Value::Real(r) => Some(numbers::truncate(r)),
+            _ => None,
+        }
+    }
+
+    /// The number as a real the way `EvalFloat` sees it.
+    pub fn as_real(&self) -> Option<f64> {
+        match *self {
+            Value::Bool(b) => Some(f64::from(u8::from(b))),
+            Value::Int(i) => Some(i as f64),
+            Value::Real(r) => Some(r),
+            _ => None,
+        }
+    }
+
+    /// The text of a string.
+    pub fn as_str(&self) -> Option<&BStr> {
+        match self {
+            Value::Str(text) => Some(text.as_bstr()),
+            _ => None,
+        }
+    }
+
+    /// The elements of a list.
+    pub fn as_list(&self) -> Option<&[Expr]> {
+        match self {
+            Value::List(list) => Some(list.items()),
+            _ => None,
+        }
+    }
+
+    /// The ad.
+    pub fn as_ad(&self) -> Option<&Arc<ClassAd>> {
+        match self {
+            Value::Ad(ad) => Some(ad),
+            _ => None,
+        }
+    }
+
+    /// Whether nothing is known.
+    pub fn is_undefined(&self) -> bool {
+        matches!(self, Value::Undefined)
+    }
+
+    /// Whether it is the error value.
+    pub fn is_error(&self) -> bool {
+        matches!(self, Value::Error)
+    }
+
+    /// The name of the type, as messages give it.
+    pub fn type_name(&self) -> &'static str {
+        match self {
+            Value::Undefined => "undefined",
+            Value::Error => "error",
+            Value::Bool(_) => "boolean",
+            Value::Int(_) => "integer",
+            Value::Real(_) => "real",
+            Value::Str(_) => "string",
+            Value::AbsTime(_) => "abstime",
+            Value::RelTime(_) => "reltime",
+            Value::List(_) => "list",
+            Value::Ad(_) => "classad",
+        }
+    }
+}
+
+impl Scalar<&[u8]> {
+    /// The scalar that a value is; none where it is a time, a list or an ad.
+    #[inline]
+    pub(crate) fn of(value: &Value) -> Option<Scalar<&[u8]>> {
+        Some(match value {
+            Value::Undefined => Scalar::Undefined,
+            Value::Error => Scalar::Error,
+            Value::Bool(truth) => Scalar::Bool(*truth),
+            Value::Int(integer) => Scalar::Int(*integer),
+            Value::Real(real) => Scalar::Real(*real),
+            Value::Str(text) => Scalar::Str(text),
+            Value::AbsTime(_) | Value::RelTime(_) | Value::List(_) | Value::Ad(_) => return None,
+        })
+    }
+}
+
+impl<S: Into<BString>> From<Scalar<S>> for Value {
+    #[inline]
+    fn from(scalar: Scalar<S>) -> Self {
+        match scalar {
+            Scalar::Undefined => Value::Undefined,
+            Scalar::Error => Value::Error,
+            Scalar::Bool(truth) => Value::Bool(truth),
+            Scalar::Int(integer) => Value::Int(integer),
+            Scalar::Real(real) => Value::Real(real),
+            Scalar::Str(text) => Value::Str(text.into()),
+        }
+    }
+}
+
+impl Expr {
+    /// The expression that is this value and nothing else.
+    pub fn literal(value: impl Into<Value>) -> Expr {
+        let value = value.into();
+        if let Some(scalar) = Scalar::of(&value) {
+            return Expr::scalar(scalar);
+        }
+        let mut builder = Builder::default();
+        let root = push_value(&mut builder, &value);
+        Expr::from_builder(&builder, root)
+    }
+
+    /// The value of a literal. A list is a literal when its elements are; `None` when anything would have to be evaluated.
+    pub fn as_literal(&self) -> Option<Value> {
+        match &self.0 {
+            Repr::Scalar(value) => Some(value.look().into()),
+            Repr::Node(tree, root) => literal_value(tree, *root),
+        }
+    }
+}
+
+/// Adds a value as literal.
+pub(crate) fn push_value(builder: &mut Builder, value: &Value) -> NodeId {
+    match value {
+        Value::AbsTime(time) => builder.time(*time),
+        // Turning a value into a literal cuts a relative time to whole seconds (literals.cpp).
+        Value::RelTime(seconds) => {
+            let seconds = f64::from(numbers::truncate32(*seconds));
+            builder.push(Node::RelTime(seconds))
+        }
+        Value::List(list) => {
+            let items: Vec<NodeId> = list.items().iter().map(|item| builder.expr(item)).collect();
+            builder.list(&items)
+        }
+        Value::Ad(ad) => {
+            let mut fields: Vec<Field> = ad
+                .iter()
+                .map(|(name, expr)| {
+                    let node = builder.expr(&expr);
+                    Field { name: builder.name(name), node }
+                })
+                .collect();
+            builder.ad(&mut fields)
+        }
+        value => builder.scalar(Scalar::of(value).unwrap_or_default()),
+    }
+}
+
+fn literal_value(tree: &Arc<Tree>, id: NodeId) -> Option<Value> {
+    match tree.node(id) {
+        Node::AbsTime(time) => Some(Value::AbsTime(tree.times[time as usize])),
+        Node::RelTime(seconds) => Some(Value::Real(seconds)),
+        Node::List { first, count } => {
+            let items: Vec<Expr> =
+                tree.links(first, count).iter().map(|item| Expr::from_tree(tree, *item)).collect();
+            items.iter().all(|item| item.as_literal().is_some()).then(|| Value::List(List::new(items)))
+        }
+        Node::Ad { .. } => Some(Value::Ad(Arc::new(ClassAd::from_node(tree, id)))),
+        _ => tree.scalar(id).map(Value::from),
+    }
+}
+
+/// Equal in type and content, as `=?=` sees scalars (strings with case, NaN unlike itself); lists and ads by structure.
+impl PartialEq for Value {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Value::Undefined, Value::Undefined) | (Value::Error, Value::Error) => true,
+            (Value::Bool(a), Value::Bool(b)) => a == b,
+            (Value::Int(a), Value::Int(b)) => a == b,
+            (Value::Real(a), Value::Real(b)) | (Value::RelTime(a), Value::RelTime(b)) => a == b,
+            (Value::Str(a), Value::Str(b)) => a == b,
+            (Value::AbsTime(a), Value::AbsTime(b)) => a == b,
+            (Value::List(a), Value::List(b)) => a.items() == b.items(),
+            (Value::Ad(a), Value::Ad(b)) => a == b,
+            _ => false,
+        }
+    }
+}
+
+impl From<bool> for Value {
+    fn from(value: bool) -> Self {
+        Value::Bool(value)
+    }
+}
+
+impl From<f64> for Value {
+    fn from(value: f64) -> Self {
+        Value::Real(value)
+    }
+}
+
+macro_rules! from_integers {
+    ($($t:ty),*) => { $(
+        impl From<$t> for Value {
+            fn from(value: $t) -> Self {
+                Value::Int(i64::from(value))
+            }
+        }
+    )* };
+}
+from_integers!(i8, i16, i32, i64, u8, u16, u32);
+
+impl From<&str> for Value {
+    fn from(value: &str) -> Self {
+        Value::Str(value.into())
+    }
+}
+
+impl From<String> for Value {
+    fn from(value: String) -> Self {
+        Value::Str(value.into())
+    }
+}
+
+impl From<&[u8]> for Value {
+    fn from(value: &[u8]) -> Self {
+        Value::Str(value.into())
+    }
+}
+
+impl From<&BStr> for Value {
+    fn from(value: &BStr) -> Self {
+        Value::Str(value.to_owned())
+    }
+}
+
+impl From<Vec<u8>> for Value {
+    fn from(value: Vec<u8>) -> Self {
+        Value::Str(value.into())
+    }
+}
+
+impl From<BString> for Value {
+    fn from(value: BString) -> Self {
+        Value::Str(value)
+    }
+}
+
+impl From<AbsTime> for Value {
+    fn from(value: AbsTime) -> Self {
+        Value::AbsTime(value)
+    }
+}
+
+impl From<List> for Value {
+    fn from(value: List) -> Self {
+        Value::List(value)
+    }
+}
+
+impl From<ClassAd> for Value {
+    fn from(value: ClassAd) -> Self {
+        Value::Ad(Arc::new(value))
+    }
+}
+
+impl From<Arc<ClassAd>> for Value {
+    fn from(value: Arc<ClassAd>) -> Self {
+        Value::Ad(value)
+    }
+}

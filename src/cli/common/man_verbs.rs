@@ -1,0 +1,171 @@
+//! Man pages of verbs: one for each, or for those that take the same options, so that no list of options stands twice.
+
+use std::io;
+
+use clap::{Arg, Command};
+use clap_mangen::Man;
+use clap_mangen::roff::{Inline, Roff, bold, roman};
+
+use super::man::{is_help, write_roff};
+use super::program::Program;
+
+/// With fewer verbs a program tells of them on its own page.
+const MANY: usize = 5;
+
+/// Whether the verbs of a program have pages of their own.
+pub(super) fn have_pages(command: &Command) -> bool {
+    command.get_subcommands().count() >= MANY
+}
+
+/// Verbs that take the same, in the order of the first of each kind.
+fn groups(command: &Command) -> Vec<Vec<&Command>> {
+    let taken = |verb: &Command| verb.get_arguments().map(|arg| format!("{arg:?}")).collect::<Vec<_>>();
+    let mut groups: Vec<Vec<&Command>> = Vec::new();
+    for verb in command.get_subcommands() {
+        match groups
+            .iter_mut()
+            .find(|group| verb.get_arguments().count() > 3 && taken(group[0]) == taken(verb))
+        {
+            Some(group) => group.push(verb),
+            None => groups.push(vec![verb]),
+        }
+    }
+    groups
+}
+
+/// The pages of all verbs: name, troff.
+///
+/// # Errors
+/// None that a `Vec` could give.
+pub fn verb_pages(program: &Program) -> io::Result<Vec<(String, Vec<u8>)>> {
+    let command = (program.command)().mut_subcommands(|verb| verb.mut_args(|arg| arg.hide_short_help(false)));
+    if !have_pages(&command) {
+        return Ok(Vec::new());
+    }
+    let mut pages = Vec::new();
+    for group in groups(&command) {
+        let first = name(program, group[0]);
+        pages.push((first.clone(), page(program, &group)?));
+        for other in &group[1..] {
+            pages.push((name(program, other), format!(".so man1/{first}.1\n").into_bytes()));
+        }
+    }
+    Ok(pages)
+}
+
+fn name(program: &Program, verb: &Command) -> String {
+    format!("{}-{}", program.name, verb.get_name())
+}
+
+fn page(program: &Program, group: &[&Command]) -> io::Result<Vec<u8>> {
+    let first = group[0];
+    let mut page = Vec::new();
+    let named = first.clone().name(name(program, first)).display_name(name(program, first));
+    let shown = named.mut_args(|arg| if is_help(&arg) { arg.hide(true) } else { arg });
+    let man = Man::new(shown)
+        .title(name(program, first).to_uppercase())
+        .source(format!("htc-hooks {}", env!("CARGO_PKG_VERSION")))
+        .manual("User Commands");
+    man.render_title(&mut page)?;
+    let mut roff = Roff::default();
+    roff.control("SH", ["NAME"]);
+    let names: Vec<String> = group.iter().map(|verb| name(program, verb)).collect();
+    let about = match group {
+        [only] => about(only),
+        _ => program.manual.about.to_owned(),
+    };
+    roff.text([roman(format!("{} - {}", names.join(", "), brief(&about)))]);
+    roff.control("SH", ["SYNOPSIS"]);
+    for (number, verb) in group.iter().enumerate() {
+        if number > 0 {
+            roff.control("br", []);
+        }
+        roff.text(synopsis(program, verb));
+    }
+    roff.control("SH", ["DESCRIPTION"]);
+    match group {
+        [only] => drop(roff.control("PP", []).text([roman(long_about(only))])),
+        _ => {
+            for verb in group {
+                roff.control("TP", []).text([bold(verb.get_name())]).text([roman(long_about(verb))]);
+            }
+        }
+    }
+    write_roff(&roff, &mut page)?;
+    man.render_options_section(&mut page)?;
+    let mut roff = Roff::default();
+    let line_begins =
+        |verb: &&Command, line: &str| line.starts_with(&format!("{} {} ", program.name, verb.get_name()));
+    let mut examples = program
+        .manual
+        .examples
+        .iter()
+        .filter(|example| group.iter().any(|verb| line_begins(verb, example.line)))
+        .peekable();
+    if examples.peek().is_some() {
+        roff.control("SH", ["EXAMPLES"]);
+    }
+    for example in examples {
+        roff.control("TP", []).text([bold(example.line)]).text([roman(example.what)]);
+    }
+    roff.control("SH", ["SEE ALSO"]);
+    roff.text([
+        bold(program.name),
+        roman("(1): what it is for, the options that all verbs take, exit statuses, environment, differences from HTCondor"),
+    ]);
+    write_roff(&roff, &mut page)?;
+    Ok(page)
+}
+
+/// Without its parentheses and what stands behind a colon, for `whatis`.
+fn brief(about: &str) -> String {
+    let text = about.split(" (").next().unwrap_or(about);
+    let mut letters = text.chars();
+    letters
+        .next()
+        .map_or_else(String::new, |first| first.to_lowercase().collect::<String>() + letters.as_str())
+}
+
+fn about(verb: &Command) -> String {
+    verb.get_about().or_else(|| verb.get_long_about()).map(ToString::to_string).unwrap_or_default()
+}
+
+fn long_about(verb: &Command) -> String {
+    verb.get_long_about().or_else(|| verb.get_about()).map(ToString::to_string).unwrap_or_default()
+}
+
+fn synopsis(program: &Program, verb: &Command) -> Vec<Inline> {
+    let mut line = vec![bold(format!("{} {}", program.name, verb.get_name())), roman(" [OPTION]...")];
+    line.extend(
+        verb.get_positionals()
+            .filter(|arg| !arg.is_hide_set())
+            .map(|arg| roman(format!(" {}", operand(arg)))),
+    );
+    line
+}
+
+fn operand(arg: &Arg) -> String {
+    let name = arg.get_value_names().and_then(<[_]>::first).map(ToString::to_string).unwrap_or_default();
+    let several = arg.get_num_args().is_some_and(|range| range.max_values() > 1)
+        || matches!(arg.get_action(), clap::ArgAction::Append);
+    let name = if several { format!("{name}...") } else { name };
+    if arg.is_required_set() { name } else { format!("[{name}]") }
+}
+
+/// The list of verbs on the program's own page.
+pub(super) fn list(roff: &mut Roff, program: &Program, command: &Command) {
+    roff.control("SH", ["VERBS"]);
+    roff.control("PP", []).text([roman(format!(
+        "Each verb has a page of its own, such as {}(1); it takes the options above as well.",
+        command.get_subcommands().next().map(|verb| name(program, verb)).unwrap_or_default()
+    ))]);
+    for verb in command.get_subcommands() {
+        let mut head = vec![bold(verb.get_name())];
+        head.extend(
+            verb.get_positionals()
+                .filter(|arg| !arg.is_hide_set())
+                .map(|arg| roman(format!(" {}", operand(arg)))),
+        );
+        roff.control("TP", []).text(head).text([roman(long_about(verb))]);
+    }
+}

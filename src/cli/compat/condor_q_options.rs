@@ -1,0 +1,482 @@
+//! The words of `condor_q`: its table of options and what they ask for (reference: condor_q.V6/queue.cpp, `processCommandLineArguments`).
+
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
+
+use super::condor_q_tables::{Columns, RunTime};
+use crate::classad::format::list::ListForm;
+use crate::classad::stream::Form;
+use crate::classad::{AttrName, Dialect, Expr};
+use crate::cli::common::{PrintMask, Session, Status};
+use crate::cli::compat::{Least, Rule, Word, Words};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Id {
+    Wide,
+    Long,
+    Xml,
+    Json,
+    Limit,
+    Constraint,
+    Attributes,
+    Format,
+    Autoformat,
+    Help,
+    Run,
+    Hold,
+    /// One line for each hold code and subcode.
+    HoldCodes,
+    Idle,
+    JobAds,
+    Version,
+    /// One line a batch.
+    Batch,
+    /// One line a job.
+    NoBatch,
+    /// Counts alone.
+    Totals,
+    /// Jobs of the grid universe.
+    Grid,
+    /// Times of all runs, of the present one, or of the CPU.
+    Cumulative,
+    Current,
+    Cpu,
+    /// Which schedd is asked.
+    Name,
+    /// Known, without an effect on ads of a file.
+    Nothing,
+    /// The same, with a value.
+    NothingWithValue,
+    /// Known, but it asks for a daemon or for tables that are not made here.
+    Unsupported,
+}
+
+const fn rule(id: Id, name: &'static str, least: usize, suffix: bool) -> Rule<Id> {
+    Rule { id, name, least: Least::Letters(least), suffix }
+}
+
+/// In the order of the reference's source, since the first that fits wins.
+const RULES: &[Rule<Id>] = &[
+    rule(Id::Wide, "wide", 1, true),
+    rule(Id::Long, "long", 1, true),
+    rule(Id::Xml, "xml", 3, false),
+    rule(Id::Json, "json", 2, false),
+    rule(Id::Limit, "limit", 3, false),
+    rule(Id::NothingWithValue, "pool", 1, false),
+    rule(Id::NothingWithValue, "D", 1, false),
+    rule(Id::Name, "name", 1, false),
+    rule(Id::NothingWithValue, "direct", 1, false),
+    rule(Id::NothingWithValue, "submitter", 1, false),
+    rule(Id::Constraint, "constraint", 1, false),
+    rule(Id::NothingWithValue, "slotconstraint", 5, false),
+    rule(Id::NothingWithValue, "mconstraint", 2, false),
+    rule(Id::NothingWithValue, "machine", 2, false),
+    rule(Id::NothingWithValue, "address", 1, false),
+    rule(Id::Unsupported, "autocluster", 2, true),
+    rule(Id::Unsupported, "group-by", 2, true),
+    rule(Id::Unsupported, "factory", 4, true),
+    rule(Id::Unsupported, "jobset", 5, true),
+    rule(Id::Attributes, "attributes", 2, false),
+    rule(Id::Format, "format", 1, false),
+    rule(Id::Unsupported, "aaf", 3, true),
+    rule(Id::Autoformat, "autoformat", 5, true),
+    rule(Id::Autoformat, "af", 2, true),
+    rule(Id::Unsupported, "print-format", 2, true),
+    rule(Id::Nothing, "global", 1, false),
+    rule(Id::Nothing, "allusers", 2, false),
+    rule(Id::Nothing, "all-users", 2, false),
+    rule(Id::NothingWithValue, "schedd-constraint", 5, false),
+    rule(Id::Help, "help", 1, false),
+    rule(Id::Unsupported, "better-analyze", 2, true),
+    rule(Id::Unsupported, "better-analyse", 2, true),
+    rule(Id::Unsupported, "analyze", 2, true),
+    rule(Id::Unsupported, "analyse", 2, true),
+    rule(Id::Unsupported, "reverse-analyze", 3, true),
+    rule(Id::Unsupported, "unmatchable", 5, true),
+    rule(Id::Unsupported, "dry-run", 3, true),
+    rule(Id::Unsupported, "capture-raw-results", 7, true),
+    rule(Id::Nothing, "verbose", 4, false),
+    rule(Id::Run, "run", 1, false),
+    rule(Id::Hold, "hold", 2, true),
+    rule(Id::Hold, "held", 2, true),
+    rule(Id::HoldCodes, "hold-codes", 6, true),
+    rule(Id::HoldCodes, "holdcodes", 5, true),
+    rule(Id::Idle, "idle", 3, false),
+    rule(Id::Cpu, "cputime", 2, false),
+    rule(Id::Current, "currentrun", 3, false),
+    rule(Id::Cumulative, "cumulative-time", 3, false),
+    rule(Id::Grid, "grid", 2, true),
+    rule(Id::Nothing, "debug", 3, true),
+    rule(Id::Unsupported, "io", 2, false),
+    rule(Id::Unsupported, "dag", 2, false),
+    rule(Id::Batch, "batch", 2, true),
+    rule(Id::Batch, "progress", 3, true),
+    rule(Id::NoBatch, "nobatch", 3, false),
+    rule(Id::Totals, "totals", 3, false),
+    rule(Id::Nothing, "expert", 1, false),
+    rule(Id::JobAds, "jobads", 1, true),
+    rule(Id::Unsupported, "userlog", 1, false),
+    rule(Id::NothingWithValue, "slotads", 1, true),
+    rule(Id::NothingWithValue, "userprios", 5, true),
+    rule(Id::Nothing, "nouserprios", 7, true),
+    rule(Id::Version, "version", 1, false),
+    rule(Id::Nothing, "profile", 4, true),
+    rule(Id::Nothing, "stream-results", 2, false),
+];
+
+/// What `-help` prints.
+pub(super) const USAGE: &str =
+    "Usage: condor_q -jobads[:auto|long|xml|json|new] <file> [restrictions] [output options]
+    [restrictions]: <cluster> <cluster>.<proc> <owner> -constraint <expr> -run -hold -hold-codes -idle
+    [output options]: -autoformat[:jlhVrTY,tng] <attr>... -af[:...] <attr>... -format <fmt> <attr>
+        -long[:<form>] -json -xml -attributes X,Y,... -batch -nobatch -totals -grid[:ec2]
+This condor_q reads ads from files; it asks no schedd.
+";
+
+/// Which table is asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Table {
+    /// One line a batch.
+    #[default]
+    Batches,
+    /// One line a job.
+    Jobs(Columns),
+    /// Counts alone.
+    Totals,
+}
+
+/// What the command line asks for.
+#[derive(Default)]
+pub(super) struct QueueOptions {
+    pub(super) file: Option<OsString>,
+    pub(super) form: Option<Form>,
+    all: Vec<Vec<u8>>,
+    any: Vec<Vec<u8>>,
+    pub(super) long: Option<ListForm>,
+    pub(super) unsorted: bool,
+    pub(super) attributes: Vec<AttrName>,
+    pub(super) mask: PrintMask,
+    custom: bool,
+    columns: Vec<Custom>,
+    /// How many jobs are wanted.
+    pub(super) limit: Option<usize>,
+    /// The table that an option asks for by name.
+    table: Option<Table>,
+    /// One line a job: whatever is not asked for by name.
+    no_batch: bool,
+    /// What restrictions ask for, where no table is asked for by name.
+    restricted: Option<Columns>,
+    /// What is shown as time.
+    pub(super) time: RunTime,
+    time_chosen: bool,
+    /// What was passed over, as the tool says it.
+    pub(super) warnings: Vec<String>,
+    /// Whether nothing is to be cut for a terminal.
+    pub(super) wide: bool,
+    /// The schedd that is asked.
+    pub(super) schedd: Option<Vec<u8>>,
+}
+
+/// Columns as they were asked for.
+enum Custom {
+    Auto(Vec<u8>, Vec<Vec<u8>>),
+    Format(Vec<u8>, Vec<u8>),
+}
+
+/// Why the command line cannot be carried out: a message, and whether the usage follows it.
+pub(super) struct Refusal(String, bool);
+
+impl Refusal {
+    /// Says why, as the tool does.
+    pub(super) fn tell(self, session: &Session) -> anyhow::Result<Status> {
+        let Refusal(message, usage) = self;
+        // Of options that contradict each other the tool speaks at once.
+        let lead = if message.starts_with('-') && usage { "" } else { "Error: " };
+        session.tell(&format!("{lead}{message}\n"));
+        if usage {
+            io::stdout().write_all(USAGE.as_bytes())?;
+        }
+        Ok(Status::Tool(1))
+    }
+}
+
+impl QueueOptions {
+    /// Reads the words; a text is to be printed instead for `-help` and `-version`.
+    pub(super) fn read(words: &[OsString]) -> Result<Result<QueueOptions, String>, Refusal> {
+        let mut wish = QueueOptions::default();
+        let mut words = Words::new(RULES, words);
+        while let Some(word) = words.next() {
+            let (id, suffix) = match word {
+                Word::Option { id, suffix } => (id, suffix),
+                Word::Unknown(word) => {
+                    return Err(Refusal(format!("unrecognized argument {}", word.to_string_lossy()), true));
+                }
+                Word::Operand(word) => {
+                    wish.restrict(word.as_bytes());
+                    continue;
+                }
+            };
+            let mut value = |what: &str| {
+                words
+                    .value()
+                    .map(|value| value.as_bytes().to_vec())
+                    .ok_or_else(|| Refusal(what.to_owned(), false))
+            };
+            match id {
+                Id::Wide => wish.wide = true,
+                Id::Nothing => {}
+                Id::NothingWithValue => {
+                    value("an option requires another parameter")?;
+                }
+                Id::Help => return Ok(Err(USAGE.to_owned())),
+                Id::Version => {
+                    return Ok(Err(format!("htc-hooks {} as condor_q\n", env!("CARGO_PKG_VERSION"))));
+                }
+                Id::Unsupported => {
+                    return Err(Refusal(
+                        "this option is not carried out where no schedd is asked".to_owned(),
+                        false,
+                    ));
+                }
+                Id::Long => wish.set_long(suffix.as_deref()),
+                Id::Xml if wish.long == Some(ListForm::Json) => return Err(both()),
+                Id::Json if wish.long == Some(ListForm::Xml) => return Err(both()),
+                Id::Xml => wish.long = Some(ListForm::Xml),
+                Id::Json => wish.long = Some(ListForm::Json),
+                Id::Limit => {
+                    let text = value("-limit requires the max number of results as an argument.")?;
+                    wish.limit = Some(limit(&text)?);
+                }
+                Id::Name => wish.schedd = Some(value("-name requires the name of a schedd as an argument.")?),
+                Id::Batch => wish.table = Some(Table::Batches),
+                Id::NoBatch => {
+                    wish.no_batch = true;
+                    wish.table = wish.table.filter(|table| *table != Table::Batches);
+                }
+                Id::Totals => wish.table = Some(Table::Totals),
+                Id::Grid => {
+                    let is_ec2 = suffix.is_some_and(|suffix| suffix == "ec2");
+                    let columns = if is_ec2 { Columns::GridEc2 } else { Columns::Grid };
+                    wish.table = Some(Table::Jobs(columns));
+                    wish.all.push(b"JobUniverse == 9".to_vec());
+                }
+                Id::Cpu => wish.time = RunTime::Cpu,
+                Id::Current | Id::Cumulative if wish.time_chosen => {
+                    let (one, other) = match id {
+                        Id::Current => ("-currentrun", "-cumulative-time"),
+                        _ => ("-cumulative-time", "-currentrun"),
+                    };
+                    return Err(Refusal(format!("{one} can't be used with {other}"), false));
+                }
+                Id::Current => wish.time_chosen = true,
+                Id::Cumulative => {
+                    wish.time_chosen = true;
+                    if wish.time == RunTime::Current {
+                        wish.time = RunTime::Cumulative;
+                    }
+                }
+                Id::Constraint => wish.all.push(value("-constraint requires another parameter")?),
+                Id::Attributes => {
+                    let list = value("-attributes requires a list of attributes to show")?;
+                    let names = crate::text::list::split(&list);
+                    wish.attributes.extend(names.map(AttrName::from));
+                }
+                Id::Format => {
+                    let what = "-format requires format and attribute parameters";
+                    let columns = Custom::Format(value(what)?, value(what)?);
+                    wish.columns.push(columns);
+                }
+                Id::Autoformat => {
+                    let mut columns = Vec::new();
+                    while let Some(word) = words.value_without_dash() {
+                        columns.push(word.as_bytes().to_vec());
+                    }
+                    if columns.is_empty() {
+                        let what = "-autoformat requires at least one attribute parameter";
+                        return Err(Refusal(what.to_owned(), false));
+                    }
+                    words.value_among(&["-"]);
+                    let letters = suffix.map(|suffix| suffix.as_bytes().to_vec()).unwrap_or_default();
+                    wish.columns.push(Custom::Auto(letters, columns));
+                }
+                Id::Run => {
+                    wish.all.push(b"JobStatus == 2 || JobStatus == 6 || JobStatus == 7".to_vec());
+                    wish.restrict_to(Columns::Running)?;
+                }
+                Id::HoldCodes if matches!(wish.restricted, Some(Columns::Running | Columns::Idle)) => {
+                    let text = "-hold-codes incompatible with -idle or -run";
+                    return Err(Refusal(text.to_owned(), true));
+                }
+                Id::Hold | Id::HoldCodes => {
+                    let columns = if id == Id::Hold { Columns::Held } else { Columns::HoldCodes };
+                    wish.all.push(b"JobStatus==5".to_vec());
+                    wish.restrict_to(columns)?;
+                    wish.restrict_codes(suffix.as_deref());
+                }
+                Id::Idle => {
+                    wish.all.push(b"JobStatus==1".to_vec());
+                    wish.restrict_to(Columns::Idle)?;
+                }
+                Id::JobAds => {
+                    wish.file = Some(OsStr::from_bytes(&value("-jobads requires a filename")?).to_owned());
+                    if let Some(suffix) = suffix {
+                        wish.form = form_of(&suffix);
+                    }
+                }
+            }
+        }
+        wish.make_columns();
+        Ok(Ok(wish))
+    }
+
+    /// Whether one of the tool's tables is asked for: neither a form of ads nor columns.
+    pub(super) fn is_table(&self) -> bool {
+        self.long.is_none() && !self.custom
+    }
+
+    /// Running, held or idle jobs, and no two of them.
+    fn restrict_to(&mut self, columns: Columns) -> Result<(), Refusal> {
+        let is_held = |columns| matches!(columns, Columns::Held | Columns::HoldCodes);
+        let differ = |former| former != columns && !(is_held(former) && is_held(columns));
+        let other = self.restricted.replace(columns).is_some_and(differ);
+        let text = "-run and -hold/held or -idle are incompatible";
+        if other { Err(Refusal(text.to_owned(), true)) } else { Ok(()) }
+    }
+
+    /// The codes of `-hold:CODE,CODE/SUBCODE`.
+    fn restrict_codes(&mut self, suffix: Option<&OsStr>) {
+        let mut codes: Vec<String> = Vec::new();
+        for word in crate::text::list::split(suffix.map(OsStr::as_bytes).unwrap_or_default()) {
+            let Some((code, used)) = crate::text::number::integer_prefix(word) else {
+                let word = String::from_utf8_lossy(word);
+                self.warnings
+                    .push(format!("Warning \"{word}\" is not a hold code and/or subcode. ignoring\n"));
+                continue;
+            };
+            let subcode = word[used..].strip_prefix(b"/").and_then(crate::text::number::integer_prefix);
+            codes.push(match subcode.filter(|(subcode, _)| *subcode >= 0) {
+                Some((subcode, _)) => format!("(HoldReasonCode=={code} && HoldReasonSubCode=={subcode})"),
+                None => format!("HoldReasonCode=={code}"),
+            });
+        }
+        if !codes.is_empty() {
+            self.all.push(codes.join(" || ").into_bytes());
+        }
+    }
+
+    /// The table that is printed where no form of ads and no columns are asked for.
+    pub(super) fn table(&self) -> Table {
+        match (self.table, self.restricted) {
+            (Some(table), _) => table,
+            (None, Some(columns)) => Table::Jobs(columns),
+            (None, None) if self.no_batch => Table::Jobs(Columns::Any),
+            (None, None) => Table::Batches,
+        }
+    }
+
+    /// A word without a dash: a job, a cluster or an owner.
+    fn restrict(&mut self, word: &[u8]) {
+        let text = String::from_utf8_lossy(word);
+        let (cluster, process) = text.split_once('.').unwrap_or((&text, ""));
+        let constraint = match (cluster.parse::<u32>(), process.parse::<u32>()) {
+            (Ok(cluster), Ok(process)) => format!("ClusterId == {cluster} && ProcId == {process}"),
+            (Ok(cluster), Err(_)) if process.is_empty() => format!("ClusterId == {cluster}"),
+            _ => {
+                self.any.push([b"Owner == \"", word, b"\""].concat());
+                return;
+            }
+        };
+        self.any.push(constraint.into_bytes());
+    }
+
+    fn set_long(&mut self, suffix: Option<&OsStr>) {
+        self.long.get_or_insert(ListForm::Long);
+        for option in crate::text::list::split(suffix.map(OsStr::as_bytes).unwrap_or_default()) {
+            match option {
+                b"nosort" => self.unsorted = true,
+                b"long" => self.long = Some(ListForm::Long),
+                b"json" => self.long = Some(ListForm::Json),
+                b"jsonl" => self.long = Some(ListForm::JsonLines),
+                b"new" => self.long = Some(ListForm::New),
+                b"newl" => self.long = Some(ListForm::NewLines),
+                b"xml" => self.long = Some(ListForm::Xml),
+                _ => {}
+            }
+        }
+    }
+
+    /// Columns up to the first that is no expression; nothing is said about that.
+    fn make_columns(&mut self) {
+        self.custom = !self.columns.is_empty();
+        for columns in std::mem::take(&mut self.columns) {
+            let made = match &columns {
+                Custom::Auto(letters, words) => {
+                    self.mask.autoformat(letters, words.iter().map(Vec::as_slice))
+                }
+                Custom::Format(format, attribute) => self.mask.format(format, attribute),
+            };
+            if made.is_err() {
+                break;
+            }
+        }
+        if self.long.is_some() && self.custom {
+            // The columns become the projection.
+            let names = self.mask.expressions().flat_map(crate::classad::references::projection);
+            self.attributes.extend(names);
+            self.attributes.extend(["ClusterId", "ProcId"].map(AttrName::from));
+        }
+    }
+
+    /// The whole constraint. One that does not parse keeps all ads of a file.
+    pub(super) fn constraint(&self, session: &Session) -> Option<Expr> {
+        self.constraint_or_error(session).unwrap_or_default()
+    }
+
+    /// The same; a schedd is not asked with one that does not parse.
+    ///
+    /// # Errors
+    /// It does not parse; that has been said.
+    pub(super) fn constraint_or_error(&self, session: &Session) -> Result<Option<Expr>, ()> {
+        let join = |constraints: &[Vec<u8>], with: &[u8]| -> Vec<u8> {
+            let each: Vec<Vec<u8>> =
+                constraints.iter().map(|text| [b"(", &text[..], b")"].concat()).collect();
+            [b"( ", &each.join(with)[..], b" )"].concat()
+        };
+        let mut parts = Vec::new();
+        if !self.all.is_empty() {
+            parts.push(join(&self.all, b" && "));
+        }
+        if !self.any.is_empty() {
+            parts.push(join(&self.any, b" || "));
+        }
+        if parts.is_empty() {
+            return Ok(None);
+        }
+        let text = parts.join(&b" && "[..]);
+        Expr::parse_with(&text, Dialect::old_syntax()).map(Some).map_err(|_| {
+            session.tell(&format!("Invalid constraint: {}\n", String::from_utf8_lossy(&text)));
+        })
+    }
+}
+
+fn both() -> Refusal {
+    Refusal("Cannot print as both XML and JSON".to_owned(), false)
+}
+
+fn form_of(suffix: &OsStr) -> Option<Form> {
+    suffix.to_str().and_then(Form::from_name)
+}
+
+/// How many jobs are wanted. Ads of a file are never limited, but the number must be one.
+fn limit(text: &[u8]) -> Result<usize, Refusal> {
+    let shown = String::from_utf8_lossy(text);
+    match crate::text::number::integer_prefix(text) {
+        Some((limit @ 1.., used)) if used == text.len() && limit <= i64::from(i32::MAX) => Ok(limit as usize),
+        Some((limit, used)) if used == text.len() => {
+            Err(Refusal(format!("{limit} is not a valid for -limit."), false))
+        }
+        None if text.is_empty() => Err(Refusal("0 is not a valid for -limit.".to_owned(), false)),
+        _ => Err(Refusal(format!("Unable to convert ({shown}) to a number for -limit."), false)),
+    }
+}

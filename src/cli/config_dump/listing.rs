@@ -1,0 +1,214 @@
+//! Parameters as statements that read back, as JSON, and the stories of their values.
+
+use std::borrow::Cow;
+use std::ffi::OsString;
+use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
+
+use bstr::{BString, ByteSlice};
+use serde::Serialize;
+
+use super::entries::{self, Row};
+use super::native::{Cli, load, problem};
+use super::{json, reads_back, why};
+use crate::classad::regex::{Options as RegexOptions, Regex};
+use crate::cli::common::{AdFormat, Problem, Session, Status};
+use crate::config::lint::{Finding, Subject};
+use crate::config::redact;
+use crate::config::story::{self, Story};
+use crate::config::{Config, SourceId, print};
+use crate::runner::config_lint::{self, Scope};
+use crate::text::caseless;
+use crate::world::World;
+
+/// `--why`, `--json`, and whole configurations as statements.
+pub(super) fn listing(cli: &Cli, world: &dyn World, session: &Session) -> anyhow::Result<Status> {
+    let (config, warnings) =
+        load(world, &cli.who(), &cli.load_options(), cli.show.redact).map_err(|error| problem(&error))?;
+    for warning in &warnings {
+        session.warn(&warning.to_string());
+    }
+    let view = config.view(world);
+    let redacting = cli.show.redact;
+    if cli.show.why {
+        if cli.names.is_empty() {
+            return Err(Problem::usage("--why needs the name of a parameter").into());
+        }
+        return stories(cli, &Subject::new(&config, world));
+    }
+    let rows = entries::merged(&config.set, world, false);
+    let mut missing = Vec::new();
+    let chosen: Vec<&Row<'_>> = if cli.show.dump {
+        let mut patterns = Vec::new();
+        for pattern in &cli.names {
+            let regex = Regex::compile(pattern.as_bytes(), RegexOptions::CASELESS).map_err(|error| {
+                Problem::usage(format!("'{}' is no regular expression: {error}", pattern.to_string_lossy()))
+            })?;
+            patterns.push(regex);
+        }
+        let wanted = |name: &[u8]| {
+            patterns.is_empty() || patterns.iter().any(|regex| regex.is_match(name).unwrap_or(false))
+        };
+        rows.iter().filter(|row| wanted(&row.name)).collect()
+    } else if cli.names.is_empty() {
+        rows.iter().filter(|row| is_set(row)).collect()
+    } else {
+        let mut chosen = Vec::new();
+        for name in &cli.names {
+            let name = name.as_bytes();
+            let shown = config.set.find_shown(name, &config.who, world);
+            let shown = shown.map(|found| BString::from(found.shown_name().into_owned()));
+            let row = rows.iter().find(|row| {
+                let wanted = shown.as_ref().map_or(name, |shown| &shown[..]);
+                crate::text::caseless::eq(&row.name, wanted) || crate::text::caseless::eq(&row.name, name)
+            });
+            match row {
+                Some(row) => chosen.push(row),
+                None => missing.push(BString::from(name)),
+            }
+        }
+        chosen
+    };
+    // A line of a dump has some forty bytes.
+    let mut out = Vec::with_capacity(chosen.len() * 48);
+    match cli.output.format() {
+        Some(format @ (AdFormat::Json | AdFormat::Jsonl)) => {
+            let all: Vec<_> =
+                chosen.iter().map(|row| json::parameter(row, &config, &view, redacting)).collect();
+            records_as(format, &all, &mut out)?;
+        }
+        Some(AdFormat::Long) | None => {
+            let is_whole = cli.names.is_empty() && !cli.show.dump;
+            let once =
+                is_whole && !reads_back::is_same(&config, &chosen, &cli.load_options(), redacting, world);
+            for row in &chosen {
+                if is_whole && !cli.show.default && reads_back::is_default(row) {
+                    continue;
+                }
+                if once && reads_back::names_sources(row, &config.who) {
+                    let shown = row.raw.to_str_lossy().replace('\n', "\n#   ");
+                    let text = format!("# what it brings in is in here: {} = {shown}\n", row.name);
+                    out.extend_from_slice(text.as_bytes());
+                    continue;
+                }
+                statement(cli, row, &config, &view, &mut out);
+            }
+            if once && reads_back::has_user_file(&config, world) {
+                out.extend_from_slice(
+                    b"# what the user's own file brings in is in here\nUSER_CONFIG_FILE =\n",
+                );
+            }
+        }
+    }
+    std::io::stdout().write_all(&out)?;
+    for name in &missing {
+        session.tell(&format!("Not defined: {name}\n"));
+        let mut text = String::new();
+        why::hints(&story::hints(name.as_ref(), &config), &mut text);
+        session.tell(&text);
+    }
+    Ok(if missing.is_empty() { Status::Done } else { Status::Undefined })
+}
+
+/// `--why`.
+fn stories(cli: &Cli, subject: &Subject<'_>) -> anyhow::Result<Status> {
+    let redacting = cli.show.redact;
+    let complete = subject.config.not_read.is_empty();
+    let mut all = config_lint::lint(subject, Scope { elsewhere: false, complete, part: false });
+    all.retain(why::is_of_value);
+    if redacting {
+        let mut secrets = redact::Secrets::default();
+        secrets.learn(subject.config, subject.world);
+        all.iter_mut().for_each(|finding| secrets.clean(finding, None));
+    }
+    let told = |name: &OsString| {
+        let name = name.as_bytes().as_bstr();
+        let findings = all.iter().filter(|finding| caseless::eq(&finding.name, name)).cloned();
+        (Story::of(name, subject), findings.collect::<Vec<Finding>>())
+    };
+    let stories: Vec<(Story, Vec<Finding>)> = cli.names.iter().map(told).collect();
+    let mut out = Vec::new();
+    match cli.output.format().filter(|format| *format != AdFormat::Long) {
+        Some(format) => {
+            let record = |(story, findings): &(Story, Vec<Finding>)| why::record(story, findings, redacting);
+            records_as(format, &stories.iter().map(record).collect::<Vec<_>>(), &mut out)?;
+        }
+        None => {
+            let mut text = String::new();
+            for (story, findings) in &stories {
+                why::tell(story, findings, redacting, &mut text);
+            }
+            out = text.into_bytes();
+        }
+    }
+    std::io::stdout().write_all(&out)?;
+    Ok(if stories.iter().all(|(story, _)| story.has_value()) { Status::Done } else { Status::Undefined })
+}
+
+/// Records as one array or a line each.
+pub(super) fn records_as<Record: Serialize>(
+    format: AdFormat,
+    records: &[Record],
+    out: &mut Vec<u8>,
+) -> anyhow::Result<()> {
+    match format {
+        AdFormat::Jsonl => {
+            for record in records {
+                serde_json::to_writer(&mut *out, record)?;
+                out.push(b'\n');
+            }
+        }
+        AdFormat::Json | AdFormat::Long => {
+            serde_json::to_writer_pretty(&mut *out, records)?;
+            out.push(b'\n');
+        }
+    }
+    Ok(())
+}
+
+/// Whether a source set it, in contrast to what was detected or compiled in.
+pub(super) fn is_set(row: &Row<'_>) -> bool {
+    matches!(row.kind, entries::Kind::Set(entry) if entry.current.place.source != SourceId::DETECTED)
+}
+
+/// One parameter as a statement that reads back.
+fn statement(cli: &Cli, row: &Row<'_>, config: &Config, view: &crate::config::View<'_>, out: &mut Vec<u8>) {
+    let name: &[u8] = &row.name;
+    let default = || match row.kind {
+        entries::Kind::Set(entry) => entry.parameter.map(|parameter| parameter.default()),
+        entries::Kind::Detected => None,
+        entries::Kind::Default(parameter) => Some(parameter.default()),
+    };
+    let raw = Cow::Borrowed(&row.raw[..]);
+    let value = match (cli.show.default, cli.show.expanded) {
+        (true, _) => default().unwrap_or_default(),
+        (false, true) => match view.expand_raw(name, &row.raw) {
+            Ok(value) => Cow::Owned(value.into()),
+            Err(error) => {
+                out.extend_from_slice(format!("# {}: {error}\n", name.as_bstr()).as_bytes());
+                raw
+            }
+        },
+        (false, false) => raw,
+    };
+    let value = if cli.show.redact { redact::masked(name, &value) } else { Cow::Borrowed(&value[..]) };
+    if !print::push_statement(name, &value, out) {
+        // No file can say this: environment variables may have any name and hold line ends.
+        let shown = format!("# cannot be written in a file: {} = {}", name.as_bstr(), value.as_bstr());
+        out.extend_from_slice(shown.replace('\n', "\n#   ").as_bytes());
+        out.push(b'\n');
+    }
+    if cli.show.verbose {
+        let place = match row.kind {
+            entries::Kind::Set(entry) => config.set.describe(&entry.current.place),
+            entries::Kind::Detected => "<Detected>".into(),
+            entries::Kind::Default(_) => "<Default>".into(),
+        };
+        out.extend_from_slice(&[b"# at: ", &place[..], b"\n"].concat());
+        if let Some(default) = default().filter(|default| !default.is_empty()) {
+            out.extend_from_slice(b"# default: ");
+            out.extend_from_slice(default.to_str_lossy().replace('\n', "\n#   ").as_bytes());
+            out.push(b'\n');
+        }
+    }
+}

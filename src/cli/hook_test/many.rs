@@ -1,0 +1,322 @@
+//! One hook over a whole file of ads: a table of verdicts, and what the odd ones have in common.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::io::Write;
+
+use super::one::{self, Begun, Expectation, Shown};
+use super::options::{One, Shared};
+use super::report::{self, Report};
+use super::setup::Setup;
+use crate::classad::ClassAd;
+use crate::cli::common::{AdFormat, AdStream, Column, Painter, Problem, Progress, Session, Status, table};
+use crate::hook::HookType;
+use crate::os::Reactor;
+use crate::process::{Exit, Stdio};
+use crate::runner::events::EventStream;
+use crate::runner::hook_test::pool::{Job, run_many};
+use crate::runner::hook_test::{Group, Outcome, Tally};
+
+/// So many attributes that odd ones have in common are told.
+const MOST_COMMON: usize = 5;
+/// What is kept of the standard error of each call, in bytes.
+const STDERR: usize = 64 * 1024;
+
+/// The ads, of which the first have been looked at.
+pub(super) struct Ads<'a> {
+    pub first: std::vec::IntoIter<ClassAd>,
+    pub rest: AdStream<'a>,
+    pub left: u64,
+}
+
+impl Ads<'_> {
+    fn next(&mut self) -> anyhow::Result<Option<ClassAd>> {
+        if self.left == 0 {
+            return Ok(None);
+        }
+        self.left -= 1;
+        match self.first.next() {
+            Some(ad) => Ok(Some(ad)),
+            None => self.rest.next(),
+        }
+    }
+}
+
+/// What is known when all calls are over.
+struct Seen<'a> {
+    cli: &'a Shared,
+    one: &'a One,
+    expectations: &'a [Expectation],
+    tally: Tally,
+    /// Rules of findings: how often, the first ad, what it says.
+    findings: BTreeMap<&'static str, (u64, String, String)>,
+    events: Option<EventStream>,
+    /// Texts that are not yet their turn, by the number of the ad.
+    waiting: BTreeMap<usize, String>,
+    printed: usize,
+}
+
+/// Calls the hook for each ad.
+pub(super) fn run(
+    (cli, hook): (&Shared, HookType),
+    (one, expectations): (&One, &[Expectation]),
+    mut ads: Ads<'_>,
+    session: &Session,
+) -> anyhow::Result<Status> {
+    refuse_what_is_about_one(one)?;
+    let events = cli.events.open()?.map(|sink| EventStream::new("", None, Some(sink)));
+    let mut seen = Seen {
+        cli,
+        one,
+        expectations,
+        tally: Tally::default(),
+        findings: BTreeMap::new(),
+        events,
+        waiting: BTreeMap::new(),
+        printed: 0,
+    };
+    let mut reactor = one::reactor()?;
+    let progress = Progress::new("ads", None, cli.output.quiet);
+    let interrupted = calls(&mut seen, hook, &mut ads, (&mut reactor, &progress), session)?;
+    drop(progress);
+    seen.end(session)?;
+    if let Some(number) = interrupted {
+        return Ok(Status::Relayed(Exit::Signal { number, core_dumped: false }));
+    }
+    Ok(if seen.tally.groups().iter().all(|group| group.good) { Status::Done } else { Status::No })
+}
+
+fn refuse_what_is_about_one(one: &One) -> anyhow::Result<()> {
+    let also = &one.also;
+    let asked = [
+        ("--show-input", also.show_input),
+        ("--time", also.time.is_some()),
+        ("--fuzz", also.fuzz.is_some()),
+        ("--repeat", also.repeat.is_some()),
+        ("--probe", also.probe),
+        ("--explain", also.explain),
+    ];
+    match asked.into_iter().find(|(_, asked)| *asked) {
+        Some((option, _)) => Err(Problem::usage(format!("{option} is about one ad, and there are more"))
+            .hint("--limit 1 takes the first; htc-classad-eval --ads FILE -constraint EXPR finds another")
+            .into()),
+        None => Ok(()),
+    }
+}
+
+/// Makes all calls, some at a time; the signal that ended them early, if one did.
+fn calls(
+    seen: &mut Seen<'_>,
+    hook: HookType,
+    ads: &mut Ads<'_>,
+    (reactor, progress): (&mut Reactor, &Progress),
+    session: &Session,
+) -> anyhow::Result<Option<i32>> {
+    let (cli, one) = (seen.cli, seen.one);
+    let parallel =
+        one.also.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(4, |n| n.get() * 2));
+    let mut number = 0;
+    let mut told = BTreeSet::new();
+    // What ends the calls early; both closures may find something.
+    let failure = std::cell::RefCell::new(None);
+    let running: std::cell::RefCell<HashMap<usize, (Setup, Begun)>> = std::cell::RefCell::default();
+    let seen = std::cell::RefCell::new(seen);
+    let interrupted = run_many(
+        reactor,
+        parallel,
+        &mut || loop {
+            if failure.borrow().is_some() {
+                return None;
+            }
+            let next = ads.next().transpose()?;
+            number += 1;
+            let begun = next.and_then(|ad| {
+                let quiet = session.keeping();
+                let setup = Setup::new(cli, hook, &one.about(ad), &quiet);
+                for line in quiet.take().split_inclusive('\n') {
+                    if told.insert(line.to_owned()) {
+                        session.tell(line);
+                    }
+                }
+                let setup = setup?;
+                let (begun, spec) = one::begin(&setup)?;
+                Ok((setup, begun, spec))
+            });
+            match begun {
+                Err(error) => {
+                    *failure.borrow_mut() = Some(error);
+                    return None;
+                }
+                Ok((setup, begun, _)) if setup.refusal.is_some() => {
+                    let outcome = one::refused(&setup);
+                    if let Err(error) =
+                        seen.borrow_mut().take(number, &setup, one::end(&setup, begun, outcome))
+                    {
+                        *failure.borrow_mut() = Some(error);
+                    }
+                    progress.advance(1);
+                }
+                Ok((setup, begun, mut spec)) => {
+                    spec.stdio[2] = Stdio::Capture { limit: STDERR };
+                    let patience = setup.patience;
+                    running.borrow_mut().insert(number, (setup, begun));
+                    return Some(Job { tag: number, spec, patience });
+                }
+            }
+        },
+        &mut |number: usize, outcome: Outcome| {
+            let Some((setup, begun)) = running.borrow_mut().remove(&number) else { return };
+            let shown = one::end(&setup, begun, outcome);
+            if let Err(error) = seen.borrow_mut().take(number, &setup, shown) {
+                failure.borrow_mut().get_or_insert(error);
+            }
+            progress.advance(1);
+        },
+    )?;
+    match failure.into_inner() {
+        Some(error) => Err(error),
+        None => Ok(interrupted),
+    }
+}
+
+impl Seen<'_> {
+    /// Takes one call in, and prints what was asked for of each.
+    fn take(&mut self, number: usize, setup: &Setup, shown: Shown) -> anyhow::Result<()> {
+        let failed = one::failed_expectations(setup, &shown, self.expectations);
+        let word = shown.verdict.decision.word();
+        let wanted = self.one.also.expect_verdict.as_deref();
+        let good = failed.is_empty() && wanted.map_or(shown.verdict.good, |wanted| wanted == word);
+        let name = one::job_id(shown.case.subject()).unwrap_or_else(|| format!("ad {number}"));
+        self.tally.add(
+            shown.case.subject(),
+            (number, &name),
+            &shown.verdict,
+            (good, failed.first().map(String::as_str)),
+        );
+        for finding in shown.findings.iter().filter(|finding| !finding.rule.is_note()) {
+            let first = || (0, name.clone(), finding.message.clone());
+            self.findings.entry(finding.rule.word()).or_insert_with(first).0 += 1;
+        }
+        if let Some(events) = &mut self.events {
+            one::tell(events, setup, &shown);
+        }
+        if let Some(directory) = &self.one.also.keep {
+            one::keep(&shown.record, directory)?;
+        }
+        let text = match self.cli.output.format() {
+            None => return Ok(()),
+            Some(AdFormat::Long) => {
+                let text = report::long(&shown.verdict.result);
+                let text = String::from_utf8_lossy(&text).into_owned();
+                if text.is_empty() { text } else { text + "\n" }
+            }
+            Some(AdFormat::Json | AdFormat::Jsonl) => {
+                Report { setup, shown: &shown, failed: &failed }.json()?.to_string()
+            }
+        };
+        self.waiting.insert(number, text);
+        self.print()
+    }
+
+    /// Prints what is its turn.
+    fn print(&mut self) -> anyhow::Result<()> {
+        let mut stdout = std::io::stdout().lock();
+        while let Some(text) = self.waiting.remove(&(self.printed + 1)) {
+            let first = self.printed == 0;
+            self.printed += 1;
+            match self.cli.output.format() {
+                Some(AdFormat::Json) => {
+                    let before = if first { "[\n" } else { ",\n" };
+                    write!(stdout, "{before}{text}")?;
+                }
+                Some(AdFormat::Jsonl) => writeln!(stdout, "{text}")?,
+                Some(AdFormat::Long) | None => stdout.write_all(text.as_bytes())?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells what came of all of them: on standard output where nothing else is printed there.
+    fn end(&self, session: &Session) -> anyhow::Result<()> {
+        let format = self.cli.output.format();
+        if format == Some(AdFormat::Json) {
+            let text = if self.printed == 0 { "[]\n" } else { "\n]\n" };
+            std::io::stdout().write_all(text.as_bytes())?;
+        }
+        if format.is_some() && self.cli.output.quiet {
+            return Ok(());
+        }
+        let when = self.cli.output.color;
+        let painter = if format.is_none() { Painter::stdout(when) } else { Painter::stderr(when) };
+        let text = self.table(painter) + &self.odd(painter) + &self.warnings(painter);
+        match format {
+            None => std::io::stdout().write_all(text.as_bytes())?,
+            Some(_) => session.tell(&text),
+        }
+        Ok(())
+    }
+
+    fn table(&self, painter: Painter) -> String {
+        let columns = [
+            Column::right("ADS"),
+            Column::left("VERDICT"),
+            Column::left("HOLD"),
+            Column::left("FIRST"),
+            Column::left("REASON"),
+        ];
+        let rows = self.tally.groups().into_iter().map(|group| {
+            let hold = group.hold.map_or_else(String::new, |(code, subcode)| format!("{code}/{subcode}"));
+            [
+                group.count.to_string(),
+                group.word.to_owned(),
+                hold,
+                group.example.clone(),
+                group.reason.clone(),
+            ]
+        });
+        table(&columns, rows, painter)
+    }
+
+    /// The groups besides the largest, and what they have in common.
+    fn odd(&self, painter: Painter) -> String {
+        let groups = self.tally.groups();
+        let mut text = String::new();
+        for group in groups.iter().skip(1) {
+            let common = self.tally.common(group);
+            if common.is_empty() {
+                continue;
+            }
+            text += &format!("\n{}, {}:\n", painted(group, painter), counted(group.count));
+            for common in common.iter().take(MOST_COMMON) {
+                let elsewhere = match common.elsewhere {
+                    0.0 => "no other".to_owned(),
+                    part => format!("{:.0} % of the others", (part * 100.0).max(1.0)),
+                };
+                text += &format!("  {}  {}\n", common.text, painter.dim(format!("({elsewhere})")));
+            }
+            if common.len() > MOST_COMMON {
+                text += &format!("  and {} more\n", common.len() - MOST_COMMON);
+            }
+        }
+        text
+    }
+
+    fn warnings(&self, painter: Painter) -> String {
+        let line = |(rule, (count, name, message)): (&&str, &(u64, String, String))| {
+            let message = message.lines().next().unwrap_or_default();
+            format!("{} {rule}: {}, first {name}: {message}\n", painter.warn("warning"), counted(*count))
+        };
+        let lines: String = self.findings.iter().map(line).collect();
+        if lines.is_empty() { lines } else { format!("\n{lines}") }
+    }
+}
+
+fn painted(group: &Group, painter: Painter) -> String {
+    match group.good {
+        true => painter.good(group.word).to_string(),
+        false => painter.bad(group.word).to_string(),
+    }
+}
+
+fn counted(ads: u64) -> String {
+    if ads == 1 { "1 ad".to_owned() } else { format!("{ads} ads") }
+}

@@ -1,0 +1,93 @@
+//! `--classad`: what this starter can do, as a startd asks it.
+
+use std::io::Write;
+
+use anyhow::Context;
+use bstr::{BString, ByteSlice};
+
+use super::super::common::{Problem, Session, Status};
+use super::options::Cli;
+use super::session::load;
+use crate::classad::Value;
+use crate::config::View;
+use crate::process::Identity;
+use crate::runner::starter::{
+    CarriageKnobs, capabilities as capabilities_of_runtimes, condor_identity, java, plugin_answer,
+};
+use crate::starter::JavaKnobs;
+use crate::starter::container::ContainerKnobs;
+use crate::transfer::Plugins;
+use crate::world::World;
+
+/// What a starter tells of what it can do (`-classad`): of the reference's list what is true of this one.
+pub(super) fn capabilities(cli: &Cli, session: &Session) -> anyhow::Result<Status> {
+    let world = cli.clock.world();
+    let config = load(cli, false, &world, session)?;
+    let view = config.view(&world);
+    let networking = view.boolean("NO_JOB_NETWORKING").ok().flatten().is_none_or(|setting| !setting.value);
+    let sshd = view.string("SSH_TO_JOB_SSHD").ok().flatten().map(|setting| setting.value);
+    let sshd = sshd.unwrap_or_else(|| "/usr/sbin/sshd".into());
+    let has_sshd = world.may_execute(sshd.to_path_lossy().as_ref());
+    let mut stdout = std::io::stdout().lock();
+    let urls = view.boolean("ENABLE_URL_TRANSFERS").ok().flatten().is_none_or(|setting| setting.value);
+    writeln!(stdout, "HasFileTransfer = True")?;
+    if urls {
+        writeln!(stdout, "HasJobTransferPlugins = True")?;
+    }
+    for (name, value) in [
+        ("HasJobDeferral", true),
+        ("HasTransferInputRemaps", true),
+        ("HasSelfCheckpointTransfers", true),
+        ("HasOsUser", true),
+        ("HasJobNetworking", networking),
+        ("HasJICLocalConfig", true),
+        ("HasJICLocalStdin", true),
+    ] {
+        writeln!(stdout, "{name} = {}", if value { "True" } else { "False" })?;
+    }
+    let knobs = ContainerKnobs::read(&view).map_err(|error| Problem::unreadable(error.to_string()))?;
+    let daemon = if world.effective_uid() == 0 { condor_identity(&view, &world) } else { None };
+    let java_knobs = JavaKnobs::read(&view).map_err(|error| Problem::unreadable(error.to_string()))?;
+    let mut found = java(&java_knobs, &world).context("cannot ask java")?;
+    found.push(("HasVM", Value::Bool(false)));
+    found.push(("VMOfflineReason", Value::from("virtual machines are only described here, by --dry-run")));
+    found.extend(
+        capabilities_of_runtimes(&knobs, daemon.as_ref(), cli.quirks.quirks, &world)
+            .context("cannot ask the runtimes of containers")?,
+    );
+    if urls {
+        let methods = plugin_methods(&view, daemon.as_ref(), session, &world)?;
+        if !methods.is_empty() {
+            found.push(("HasFileTransferPluginMethods", Value::from(methods)));
+        }
+    }
+    for (name, value) in found {
+        let value = match value {
+            Value::Bool(true) => "True".into(),
+            Value::Bool(false) => "False".into(),
+            other => other.unparse_old(),
+        };
+        writeln!(stdout, "{name} = {value}")?;
+    }
+    writeln!(stdout, "HasSshd = {has_sshd}")?;
+    Ok(Status::Tool(0))
+}
+
+/// The schemes that the configured transfer plugins know, each asked with `-classad` (`FileTransfer::GetSupportedMethods`).
+fn plugin_methods(
+    view: &View<'_>,
+    daemon: Option<&Identity>,
+    session: &Session,
+    world: &dyn World,
+) -> anyhow::Result<BString> {
+    let knobs = CarriageKnobs::read(view).map_err(|error| Problem::unreadable(error.to_string()))?;
+    let mut plugins = Plugins::default();
+    for path in &knobs.plugins {
+        let printed = plugin_answer(path, knobs.ask_limit, daemon, world).context("cannot ask plugins")?;
+        let added = printed.and_then(|printed| plugins.add_system(path, &printed, world));
+        if let Err(reason) = added {
+            session.warn(&format!("the transfer plugin '{path}' is not used: {reason}"));
+        }
+    }
+    Ok(plugins.advertised())
+}

@@ -1,0 +1,99 @@
+//! `--events-of FILE`: a job's log, in whatever form, as ads.
+
+use std::io::{BufRead, Write};
+use std::path::Path;
+
+use anyhow::Context;
+
+use super::options::Cli;
+use crate::classad::ClassAd;
+use crate::classad::format::json::{self, Layout};
+use crate::classad::format::long;
+use crate::classad::stream::{AdReader, Form};
+use crate::cli::common::{AdFormat, Output, Problem, Session, Status, malformed, open_input, pipe_ends};
+use crate::user_log::{EventReader, ReadError};
+
+/// Prints the events of the log as ads; 1 where some of it is no event.
+pub(super) fn events_of(cli: &Cli, path: &Path, session: &Session) -> anyhow::Result<Status> {
+    let (stdin, output) = pipe_ends();
+    let (mut input, name) = open_input(path, stdin, session)?;
+    let unreadable = || Problem::unreadable(format!("cannot read '{name}'"));
+    let mut printer = Printer { output, format: cli.output.format().unwrap_or_default(), count: 0 };
+    let mut bad = 0u64;
+    let form = loop {
+        let start = input.fill_buf().with_context(unreadable)?;
+        let blank = start.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+        match start.get(blank) {
+            Some(b'<') => break Some(Form::Xml),
+            Some(b'{' | b'[') => break Some(Form::Json),
+            Some(_) => break None,
+            None if start.is_empty() => break None,
+            None => input.consume(blank),
+        }
+    };
+    let printed = match form {
+        Some(form) => {
+            let mut reader = AdReader::new(input, Some(form));
+            loop {
+                let Some(record) = reader.next_ad().with_context(unreadable)? else { break Ok(()) };
+                for error in &record.errors {
+                    bad += 1;
+                    session.report(&malformed(error, &name).into());
+                }
+                if let Err(error) = printer.print(&record.ad) {
+                    break Err(error);
+                }
+            }
+        }
+        None => EventReader::new(input).try_for_each(|event| match event {
+            Ok(event) => printer.print(&event.to_ad()),
+            Err(ReadError::Io(error)) => Err(error),
+            Err(error) => {
+                bad += 1;
+                session.warn(&format!("{name}: {error}"));
+                Ok(())
+            }
+        }),
+    };
+    match printed.and_then(|()| printer.end()) {
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {}
+        other => other.context("cannot tell the events")?,
+    }
+    Ok(if bad == 0 { Status::Done } else { Status::No })
+}
+
+/// Ads on standard output, one as soon as it is there.
+struct Printer {
+    output: Output,
+    format: AdFormat,
+    count: u64,
+}
+
+impl Printer {
+    fn print(&mut self, ad: &ClassAd) -> std::io::Result<()> {
+        let mut text = Vec::new();
+        match self.format {
+            AdFormat::Long => {
+                text.extend(long::print(ad));
+                text.push(b'\n');
+            }
+            AdFormat::Json => {
+                text.extend_from_slice(if self.count == 0 { b"[\n" } else { b",\n" });
+                json::push(ad, Layout::Indented, &mut text);
+            }
+            AdFormat::Jsonl => {
+                json::push(ad, Layout::OneLine, &mut text);
+                text.push(b'\n');
+            }
+        }
+        self.count += 1;
+        self.output.write_all(&text)
+    }
+
+    fn end(&mut self) -> std::io::Result<()> {
+        if self.format == AdFormat::Json {
+            self.output.write_all(if self.count == 0 { b"[\n]\n" } else { b"\n]\n" })?;
+        }
+        self.output.flush()
+    }
+}

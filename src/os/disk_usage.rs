@@ -1,0 +1,86 @@
+//! How much a directory holds, as the reference counts it (`Directory::GetDirectorySize`): sizes of files, and all entries.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::clock;
+
+/// What a directory holds, itself left out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DiskUsage {
+    /// Sizes of all files together, in bytes.
+    pub bytes: u64,
+    /// Files, directories and links.
+    pub entries: u64,
+}
+
+/// A directory that is looked through piece by piece. No link is followed.
+#[derive(Debug)]
+pub struct Walk {
+    open: Option<fs::ReadDir>,
+    waiting: Vec<PathBuf>,
+    usage: DiskUsage,
+}
+
+impl Walk {
+    /// At its beginning.
+    pub fn new(directory: &Path) -> Self {
+        Walk { open: None, waiting: vec![directory.to_owned()], usage: DiskUsage::default() }
+    }
+
+    /// Looks on for so long; what the directory holds when its end is reached.
+    pub fn go_on(&mut self, within: Duration) -> Option<DiskUsage> {
+        let until = clock::tick().plus(within);
+        for looked in 1u64.. {
+            match self.open.as_mut().and_then(|open| open.find_map(Result::ok)) {
+                Some(entry) => self.count(&entry),
+                // What is gone or closed meanwhile holds nothing.
+                None => match self.waiting.pop() {
+                    Some(next) => self.open = fs::read_dir(next).ok(),
+                    None => return Some(self.usage),
+                },
+            }
+            if looked % 256 == 0 && clock::tick() >= until {
+                break;
+            }
+        }
+        None
+    }
+
+    fn count(&mut self, entry: &fs::DirEntry) {
+        self.usage.entries += 1;
+        let Ok(status) = entry.metadata() else { return };
+        if status.is_dir() {
+            self.waiting.push(entry.path());
+        } else if !status.is_symlink() {
+            self.usage.bytes = self.usage.bytes.saturating_add(status.len());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_count_by_their_size_and_links_as_entries_alone() {
+        let home = tempfile::tempdir().unwrap();
+        fs::create_dir(home.path().join("a")).unwrap();
+        fs::write(home.path().join("a/b"), "12345").unwrap();
+        fs::write(home.path().join("c"), "678").unwrap();
+        std::os::unix::fs::symlink("/", home.path().join("d")).unwrap();
+        let usage = Walk::new(home.path()).go_on(Duration::from_secs(60)).unwrap();
+        assert_eq!(usage, DiskUsage { bytes: 8, entries: 4 });
+    }
+
+    #[test]
+    fn a_large_directory_is_looked_through_in_several_pieces() {
+        let home = tempfile::tempdir().unwrap();
+        (0..600).for_each(|number| fs::write(home.path().join(number.to_string()), "x").unwrap());
+        let mut walk = Walk::new(home.path());
+        let pieces = std::iter::repeat_with(|| walk.go_on(Duration::ZERO)).position(|end| end.is_some());
+        assert_eq!(pieces, Some(2));
+        assert_eq!(walk.go_on(Duration::ZERO), Some(DiskUsage { bytes: 600, entries: 600 }));
+    }
+}

@@ -1,0 +1,81 @@
+//! The asking end.
+
+use std::io::{self, Read, Write};
+use std::os::unix::fs::FileTypeExt;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+use nix::sys::socket::getsockopt;
+use nix::sys::socket::sockopt::PeerCredentials;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::os::identity;
+
+/// What an address of the kernel holds for a path, without the NUL.
+const LONGEST_PATH: usize = 107;
+/// How long an answer may take.
+const ANSWER_PATIENCE: Duration = Duration::from_secs(30);
+
+/// Sends a request to `who` listens there, with the ad whose length it tells, and waits for the answer.
+///
+/// # Errors
+/// Nobody listens there, or somebody that is neither root nor we; the answer is none.
+pub fn ask<A: DeserializeOwned>(
+    socket: &Path,
+    who: &str,
+    request: &impl Serialize,
+    ad: &[u8],
+) -> io::Result<A> {
+    let mut stream = connect(socket, who)?;
+    let listener = getsockopt(&stream, PeerCredentials)?.uid();
+    if listener != 0 && listener != identity::effective_uid() && identity::effective_uid() != 0 {
+        let text = format!("uid {listener} listens there, who is neither root nor the caller");
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
+    }
+    stream.set_read_timeout(Some(ANSWER_PATIENCE))?;
+    let mut text = serde_json::to_vec(request)?;
+    text.push(b'\n');
+    text.extend_from_slice(ad);
+    // Whoever refuses us may have answered and hung up before he has read all.
+    let written = stream.write_all(&text);
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer)?;
+    if answer.is_empty() {
+        written?;
+    }
+    Ok(serde_json::from_slice(&answer)?)
+}
+
+/// Connects; says what is wrong with a path that is no socket in words of its own.
+fn connect(socket: &Path, who: &str) -> io::Result<UnixStream> {
+    check_length(socket)?;
+    let kind = socket.symlink_metadata()?.file_type();
+    if kind.is_symlink() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is a link, which is not followed"));
+    }
+    if !kind.is_socket() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no socket"));
+    }
+    UnixStream::connect(socket).map_err(|error| match error.kind() {
+        io::ErrorKind::ConnectionRefused => {
+            io::Error::new(error.kind(), format!("nobody listens there any more: its {who} is gone"))
+        }
+        _ => error,
+    })
+}
+
+/// The kernel's addresses have room for so many bytes.
+///
+/// # Errors
+/// The path is longer.
+pub fn check_length(path: &Path) -> io::Result<()> {
+    let length = path.as_os_str().len();
+    if length <= LONGEST_PATH {
+        return Ok(());
+    }
+    let text =
+        format!("the path has {length} bytes, and a socket's may have {LONGEST_PATH}: take a shorter one");
+    Err(io::Error::new(io::ErrorKind::InvalidInput, text))
+}

@@ -1,0 +1,267 @@
+//! What a starter is asked through its socket (`--control`): what startd and schedd tell a real one by signals and commands.
+//!
+//! Reference: `Starter::RemoteShutdownGraceful`, `RemoteShutdownFast`, `RemoteHold`, `RemoteRemove`, `RemoteSuspend`,
+//! `RemoteContinue` of `starter.cpp`; the texts of orders are those of the tools that give them.
+
+use std::io;
+use std::path::Path;
+
+use bstr::BString;
+use nix::unistd::{Uid, User};
+use serde::{Deserialize, Serialize};
+
+use super::live::Live;
+use crate::job::HoldCode;
+use crate::os::{Reactor, Token};
+use crate::runner::control::{self, Control, Said};
+use crate::starter::{Event, Request, Vacate};
+use crate::text::similar::nearest;
+
+/// Who listens, as messages say it.
+const WHO: &str = "starter";
+
+/// The code of a job that its user has put on hold.
+const USER_REQUEST: i64 = HoldCode::UserRequest as u16 as i64;
+/// `VacateReasonCode` of a job that is removed, or vacated by its schedd.
+const REMOVED: i64 = 1023;
+const VACATED: i64 = 1022;
+
+/// What can be asked for.
+pub const COMMANDS: [&str; 9] =
+    ["soft", "hard", "suspend", "continue", "hold", "release", "remove", "update", "status"];
+
+/// What a client asks for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Order {
+    /// One of [`COMMANDS`].
+    pub command: String,
+    /// Why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// For `hold`, `soft` and `hard`: the code that goes with the reason.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<i64>,
+    /// Its subcode.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subcode: Option<i64>,
+}
+
+/// What comes back.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reply {
+    /// Whether it was done, or is being done.
+    pub ok: bool,
+    /// Why not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// For `status`: the job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job: Option<String>,
+    /// For `status`: how far it has got.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<String>,
+}
+
+impl Reply {
+    /// An answer to what was done or refused.
+    pub fn of(result: Result<(), String>) -> Self {
+        Reply { ok: result.is_ok(), error: result.err(), ..Reply::default() }
+    }
+
+    /// An answer to `status`.
+    pub fn status(job: &str, state: &str) -> Self {
+        Reply { ok: true, job: Some(job.to_owned()), state: Some(state.to_owned()), ..Reply::default() }
+    }
+}
+
+/// Asks the starter that listens at `socket`.
+///
+/// # Errors
+/// Nobody listens there, or somebody that is neither root nor we; the answer is none.
+pub fn ask(socket: &Path, order: &Order) -> io::Result<Reply> {
+    control::ask(socket, WHO, order, b"")
+}
+
+/// Listens for orders.
+///
+/// # Errors
+/// As [`Control::open`].
+pub fn listen(socket: &Path, reactor: &mut Reactor) -> io::Result<Control> {
+    Control::open(socket, WHO, reactor)
+}
+
+/// An order that somebody gives for a job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wish {
+    /// Something that is the starter's own business, whoever else looks on.
+    Starter(Request),
+    /// The job is held.
+    Hold(Vacate),
+    /// It is removed.
+    Remove(BString),
+    /// It goes back; true: at once.
+    Vacate(Option<Vacate>, bool),
+    /// A held job is released.
+    Release(BString),
+    /// How does it do?
+    Status,
+}
+
+impl Wish {
+    /// What an order means; `uid` is the account of whoever gives it.
+    ///
+    /// # Errors
+    /// An unknown command, or a code that is none, in words for the client.
+    pub fn read(order: &Order, uid: u32) -> Result<Wish, String> {
+        if !COMMANDS.contains(&order.command.as_str()) {
+            let near = nearest(order.command.to_ascii_lowercase(), COMMANDS).map_or_else(
+                || format!("there are {}", COMMANDS.join(", ")),
+                |near| format!("did you mean {near}?"),
+            );
+            return Err(format!("there is no command '{}'; {near}", order.command));
+        }
+        let coded = matches!(order.command.as_str(), "hold" | "soft" | "hard");
+        if (order.code.is_some() || order.subcode.is_some()) && !coded {
+            return Err(format!("'{}' has no code: hold, soft and hard have", order.command));
+        }
+        let by = || {
+            let name = User::from_uid(Uid::from_raw(uid)).ok().flatten();
+            name.map_or_else(|| uid.to_string(), |user| user.name)
+        };
+        let told = |default: &str| {
+            BString::from(format!("{} (by user {})", order.reason.as_deref().unwrap_or(default), by()))
+        };
+        let subcode = order.subcode.unwrap_or(0);
+        Ok(match order.command.as_str() {
+            "hold" => {
+                let code = order.code.unwrap_or(USER_REQUEST);
+                if !(1..1000).contains(&code) {
+                    return Err(format!("{code} is no code of a hold: these are 1 to 999"));
+                }
+                Wish::Hold(Vacate { reason: told("via condor_hold"), code, subcode })
+            }
+            "remove" => Wish::Remove(told("via condor_rm")),
+            "release" => Wish::Release(told("via condor_release")),
+            "suspend" => Wish::Starter(Request::Suspend),
+            "continue" => Wish::Starter(Request::Continue),
+            "update" => Wish::Starter(Request::Update),
+            "status" => Wish::Status,
+            word => {
+                let given = order.reason.is_some() || order.code.is_some();
+                let vacate = given.then(|| Vacate {
+                    reason: order.reason.as_deref().unwrap_or("Job vacated by schedd").into(),
+                    code: order.code.unwrap_or(VACATED),
+                    subcode,
+                });
+                Wish::Vacate(vacate, word == "hard")
+            }
+        })
+    }
+
+    /// What a starter without anybody beside it is asked.
+    ///
+    /// # Errors
+    /// A release: it holds no jobs.
+    fn request(self) -> Result<Request, String> {
+        Ok(match self {
+            Wish::Starter(request) => request,
+            Wish::Hold(vacate) => Request::Hold(Some(vacate)),
+            Wish::Remove(reason) => Request::Remove(Some(Vacate { reason, code: REMOVED, subcode: 0 })),
+            Wish::Vacate(vacate, false) => Request::Graceful(vacate),
+            Wish::Vacate(vacate, true) => Request::Fast(vacate),
+            Wish::Release(_) => return Err("only a job in a queue can be released: --as shadow".to_owned()),
+            Wish::Status => return Err("'status' is answered, not done".to_owned()),
+        })
+    }
+}
+
+impl Live<'_> {
+    /// Something came in at the socket.
+    pub(super) fn ordered(&mut self, token: Token) {
+        let Some(control) = &mut self.control else { return };
+        let Some(said) = control.readable(token, self.reactor) else { return };
+        let client = said.client;
+        let reply = match wish_of(said) {
+            Ok(Wish::Status) => Reply::status(&self.job.id, self.doing),
+            Ok(wish) => Reply::of(self.obey(wish)),
+            Err(error) => Reply::of(Err(error)),
+        };
+        if let Some(control) = &mut self.control {
+            control.answer(client, &reply, self.reactor);
+        }
+    }
+
+    /// Whoever plays the queue decides what an order means for the starter.
+    fn obey(&mut self, wish: Wish) -> Result<(), String> {
+        let now = self.now();
+        if matches!(wish, Wish::Starter(Request::Update | Request::Suspend | Request::Continue))
+            && self.process.is_none()
+        {
+            return Err("no job runs just now".to_owned());
+        }
+        let mine = match (&mut self.companion, wish) {
+            (
+                Some(companion),
+                wish @ (Wish::Hold(_) | Wish::Remove(_) | Wish::Vacate(..) | Wish::Release(_)),
+            ) => companion.ordered(now, wish)?,
+            (_, wish) => {
+                let request = wish.request()?;
+                self.requested |= !matches!(request, Request::Suspend | Request::Continue | Request::Update);
+                vec![request]
+            }
+        };
+        self.events.extend(mine.into_iter().map(Event::Asked));
+        Ok(())
+    }
+}
+
+/// What came in at a socket.
+///
+/// # Errors
+/// It is no order, in words for the client.
+pub fn wish_of(said: Said) -> Result<Wish, String> {
+    let (line, _) = said.request?;
+    Wish::read(&control::request(&line)?, said.uid)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Wish, String> {
+        Wish::read(&control::request(text.as_bytes())?, 0)
+    }
+
+    #[test]
+    fn orders_have_the_words_of_the_tools_that_give_them() {
+        let hold =
+            |reason: &str, code, subcode| Ok(Wish::Hold(Vacate { reason: reason.into(), code, subcode }));
+        assert_eq!(read(r#"{"command": "hold"}"#), hold("via condor_hold (by user root)", 1, 0));
+        let own = r#"{"command": "hold", "reason": "no disk", "code": 26, "subcode": -3}"#;
+        assert_eq!(read(own), hold("no disk (by user root)", 26, -3));
+        assert_eq!(read(r#"{"command": "soft"}"#), Ok(Wish::Vacate(None, false)));
+        let vacate = Vacate { reason: "off we go".into(), code: VACATED, subcode: 0 };
+        assert_eq!(
+            read(r#"{"command": "hard", "reason": "off we go"}"#),
+            Ok(Wish::Vacate(Some(vacate), true))
+        );
+    }
+
+    #[test]
+    fn what_is_no_order_is_refused_with_what_would_be_one() {
+        let error = |text| read(text).unwrap_err();
+        assert_eq!(error(r#"{"command": "holt"}"#), "there is no command 'holt'; did you mean hold?");
+        assert!(error(r#"{"command": "zzzzzzzz"}"#).contains("there are soft, hard, suspend"));
+        assert_eq!(
+            error(r#"{"command": "hold", "code": 1000}"#),
+            "1000 is no code of a hold: these are 1 to 999"
+        );
+        assert_eq!(
+            error(r#"{"command": "remove", "code": 3}"#),
+            "'remove' has no code: hold, soft and hard have"
+        );
+        assert!(error("[]").starts_with("a request is one JSON object on a line: "));
+        assert!(error(r#"{"command": "hold", "slot": "slot1"}"#).contains("unknown field"));
+    }
+}

@@ -1,0 +1,124 @@
+//! A file system of limited size for a job's directory: a file that a loop device makes a disk of, mounted over the directory.
+//!
+//! 25.14 makes logical volumes (LVM) for that, which need a volume group; this needs root, loop devices and mkfs.ext4 only.
+
+use std::fs::{self, OpenOptions};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use bstr::{BString, ByteSlice};
+use nix::libc;
+use nix::mount::{MntFlags, MsFlags, mount, umount2};
+
+use super::probe;
+use crate::os::RealWorld;
+use crate::os::files::Directory;
+use crate::process::Exit;
+use crate::starter::container::ToolCall;
+
+/// What a file system takes for itself beside what is written into it, in bytes.
+const OVERHEAD: u64 = 4 << 20;
+
+/// The file beside a job's directory that holds its file system.
+pub(super) fn image_of(top: &Path) -> PathBuf {
+    let mut path = top.as_os_str().to_owned();
+    path.push(".disk");
+    path.into()
+}
+
+/// Makes a file system in which so many bytes can be written, and mounts it over a directory.
+///
+/// # Errors
+/// In words; nothing of it stays.
+pub(super) fn make(top: &Path, directory: &Directory, bytes: u64) -> Result<(), String> {
+    let image = image_of(top);
+    let made = try_make(&image, directory, bytes);
+    if made.is_err() {
+        drop(detach(&image));
+        drop(fs::remove_file(&image));
+    }
+    made
+}
+
+fn try_make(image: &Path, directory: &Directory, bytes: u64) -> Result<(), String> {
+    let at =
+        |verb: &str, error: &dyn std::fmt::Display| format!("cannot {verb} '{}': {error}", image.display());
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true).mode(0o600).custom_flags(libc::O_NOFOLLOW);
+    let file = options.open(image).map_err(|error| at("make", &error))?;
+    // Its blocks are taken when they are written.
+    file.set_len(bytes / 16 * 17 + OVERHEAD).map_err(|error| at("make", &error))?;
+    drop(file);
+    let name = BString::from(image.as_os_str().as_bytes());
+    let quiet = ["-q", "-F", "-m", "0", "-O", "^has_journal"].map(BString::from);
+    run("mkfs.ext4", quiet.into_iter().chain([name.clone()]))?;
+    let device = run("losetup", ["-f".into(), "--show".into(), name])?;
+    let device = device.trim().to_path_lossy().into_owned();
+    let target = PathBuf::from(format!("/proc/self/fd/{}", directory.as_raw_fd()));
+    let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOATIME;
+    mount(Some(&device), &target, Some("ext4"), flags, None::<&Path>).map_err(|error| at("mount", &error))?;
+    // It is free as soon as nothing is mounted from it.
+    detach(image)?;
+    Ok(())
+}
+
+/// Takes the file system away with all that is in it.
+///
+/// # Errors
+/// It cannot be unmounted, or its file not be removed.
+pub(super) fn remove(top: &Path) -> io::Result<()> {
+    let image = image_of(top);
+    if fs::symlink_metadata(&image).is_err() {
+        return Ok(());
+    }
+    let flags = MntFlags::MNT_DETACH | MntFlags::from_bits_retain(libc::UMOUNT_NOFOLLOW);
+    match umount2(top, flags) {
+        // Nothing is mounted there.
+        Ok(()) | Err(nix::errno::Errno::EINVAL | nix::errno::Errno::ENOENT) => {}
+        Err(errno) => return Err(errno.into()),
+    }
+    drop(detach(&image));
+    fs::remove_file(&image)
+}
+
+/// Detaches the loop devices that a file is behind; those that are mounted become free later.
+///
+/// # Errors
+/// In words.
+pub(super) fn detach(image: &Path) -> Result<usize, String> {
+    let devices = devices_of(image);
+    for device in &devices {
+        run("losetup", ["-d".into(), BString::from(device.as_os_str().as_bytes())])?;
+    }
+    Ok(devices.len())
+}
+
+/// The loop devices that a file is behind, as the kernel names it.
+fn devices_of(image: &Path) -> Vec<PathBuf> {
+    let own = fs::canonicalize(image).unwrap_or_else(|_| image.to_owned());
+    let blocks = fs::read_dir("/sys/block").into_iter().flatten().flatten();
+    let is_of = |entry: &fs::DirEntry| {
+        let behind = fs::read(entry.path().join("loop/backing_file")).unwrap_or_default();
+        behind.trim_end() == own.as_os_str().as_bytes()
+    };
+    blocks.filter(is_of).map(|entry| Path::new("/dev").join(entry.file_name())).collect()
+}
+
+/// Runs a program of the system and returns what it printed.
+fn run(program: &str, words: impl IntoIterator<Item = BString>) -> Result<BString, String> {
+    // They belong to root, whose PATH a service may not have.
+    let place = ["/usr/sbin", "/sbin", "/usr/bin", "/bin"].iter().map(|place| Path::new(place).join(program));
+    let Some(path) = place.into_iter().find(|path| path.exists()) else {
+        return Err(format!("there is no {program}"));
+    };
+    let call = ToolCall::of_system(BString::from(path.as_os_str().as_bytes()), words);
+    match probe::one(&call, &RealWorld::new()) {
+        Ok((Some(Exit::Code(0)), output)) => Ok(output.into()),
+        Ok((Some(exit), output)) => Err(format!("{program} {exit}: {}", output.trim().as_bstr())),
+        Ok((None, _)) => Err(format!("{program} cannot be executed")),
+        Err(error) => Err(format!("{program}: {error}")),
+    }
+}

@@ -1,0 +1,96 @@
+//! What users ask of a job in the queue: hold, remove, vacate, release (`condor_hold`, `condor_rm`, `condor_vacate_job`,
+//! `condor_release`).
+//!
+//! Reference: `abort_job_myself`, `holdJob`, `releaseJob` of `qmgmt.cpp`; recordings c33a e06 to e09, c39.
+
+use bstr::BString;
+
+use super::machine::{Action, Ask, Fate, Phase, Shadow};
+use crate::time::Now;
+
+/// `VacateReasonCode` of a job that is removed, or vacated by its schedd.
+const REMOVED: i64 = 1023;
+const VACATED: i64 = 1022;
+
+/// What a user asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Hold the job.
+    Hold {
+        /// HoldReason.
+        reason: BString,
+        /// HoldReasonCode.
+        code: i64,
+        /// HoldReasonSubCode.
+        subcode: i64,
+    },
+    /// Remove it, for this reason.
+    Remove(BString),
+    /// Send it back; it is run again.
+    Vacate {
+        /// Why.
+        reason: BString,
+        /// VacateReasonCode.
+        code: i64,
+    },
+    /// Release a job that is held, for this reason.
+    Release(BString),
+}
+
+impl Shadow<'_> {
+    /// Why an order cannot be carried out just now.
+    pub fn refuses(&self, order: &Order) -> Option<&'static str> {
+        match (self.phase, order) {
+            (Phase::Running, Order::Release(_)) => Some("the job is not held"),
+            (Phase::Running, _) if self.fate.is_some() => Some("the job is about to leave its slot already"),
+            (Phase::Idle { .. }, Order::Release(_) | Order::Vacate { .. }) => Some("the job is idle"),
+            (Phase::Held, Order::Hold { .. }) => Some("the job is held already"),
+            (Phase::Held, Order::Vacate { .. }) => Some("the job is held"),
+            (Phase::New | Phase::Hook, _) => Some("the job is being prepared"),
+            (Phase::Finished, _) => Some("the job has left the queue"),
+            (Phase::Running | Phase::Idle { .. } | Phase::Held, _) => None,
+        }
+    }
+
+    /// How it stands with the job, in a word.
+    pub fn state(&self) -> &'static str {
+        match self.phase {
+            Phase::New | Phase::Hook => "preparing",
+            Phase::Running => "running",
+            Phase::Idle { .. } => "idle",
+            Phase::Held => "held",
+            Phase::Finished => "ended",
+        }
+    }
+
+    pub(super) fn ordered(&mut self, now: Now, order: Order, out: &mut Vec<Action>) {
+        if self.refuses(&order).is_some() {
+            return;
+        }
+        if self.phase == Phase::Running {
+            let (fate, ask) = match order {
+                Order::Hold { reason, code, subcode } => (Fate::Failed { reason, code, subcode }, Ask::Hold),
+                Order::Remove(reason) => (Fate::RemoveEvicted { reason, code: REMOVED }, Ask::Remove),
+                Order::Vacate { reason, code } => (Fate::Vacate { reason, code }, Ask::Vacate),
+                Order::Release(_) => return,
+            };
+            self.fate = Some(fate);
+            out.push(Action::WakeAt(None));
+            return out.push(Action::Ask(ask));
+        }
+        out.push(Action::WakeAt(None));
+        match order {
+            Order::Hold { reason, code, subcode } => self.hold(now, (reason, code, subcode), out),
+            Order::Remove(reason) => self.removed(now, &reason, out),
+            Order::Release(reason) => self.release(now, reason, out),
+            Order::Vacate { .. } => {}
+        }
+    }
+}
+
+impl Order {
+    /// A vacate as a schedd asks for it.
+    pub fn vacate() -> Self {
+        Order::Vacate { reason: "Job vacated by schedd".into(), code: VACATED }
+    }
+}

@@ -1,0 +1,277 @@
+//! What is kept of a slot that rests, and what it would have done meanwhile: its ad, its timer and the fetches that were counted only.
+
+use std::time::Duration;
+
+use super::core::Core;
+use super::grid::Grid;
+use super::settings::SlotKind;
+use super::single::Slot;
+use super::state::{Activity, State};
+use super::watch::Moving;
+use crate::text::calendar::DAY;
+use crate::time::{Now, Tick};
+
+/// What is kept of one slot.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rest {
+    /// Until this second nothing can be different; at once after an event.
+    pub until: i64,
+    /// When its ad was made, on the clock that never jumps.
+    pub made: u64,
+    /// Whether it asks for work in vain.
+    pub in_vain: bool,
+    /// Whether it will not ask before it is looked at again: START is false.
+    pub unwilling: bool,
+    /// Counts rests.
+    pub turn: u32,
+    pub is_polled: bool,
+    /// What stands in the calendar of timers.
+    pub timer: Option<Tick>,
+}
+
+/// Up to when a slot that rests is made up for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Passed {
+    pub now: Now,
+    /// Whether it would have seen a poll of this moment, too.
+    pub polled: bool,
+}
+
+impl Passed {
+    /// Before anything of this moment.
+    pub(super) fn before(now: Now) -> Self {
+        Passed { now, polled: false }
+    }
+}
+
+/// Look at once.
+pub(super) const NOW: i64 = i64::MIN;
+
+impl Default for Rest {
+    fn default() -> Self {
+        Rest { until: NOW, made: 0, in_vain: false, unwilling: false, turn: 0, is_polled: false, timer: None }
+    }
+}
+
+impl Slot {
+    /// Its job would stay whatever it was offered: RANK is the same for all jobs.
+    pub(super) fn never_asks(&self) -> bool {
+        let rank = self.config.get("Rank");
+        self.state == State::Claimed && rank.is_none_or(|rank| rank.as_literal().is_some())
+    }
+
+    /// Whether it waits for its next fetch, or makes one that is counted only.
+    pub(super) fn is_asking(&self) -> bool {
+        (self.fetch_at.is_some() || self.fetching_since.is_some()) && self.fetching.is_none()
+    }
+
+    /// Whether each fetch is like the last, which brought nothing: it changes nothing, and the next follows after the same delay.
+    pub(super) fn would_ask_in_vain(&self, core: &Core) -> bool {
+        let counts = core.lazy.as_ref().is_some_and(|lazy| lazy.counts);
+        let may_ask = match self.state {
+            State::Owner | State::Unclaimed => self.kind != SlotKind::Dynamic,
+            State::Claimed => self.is_active() && self.activity != Activity::Idle,
+            _ => false,
+        };
+        counts
+            && may_ask
+            && self.out_of_work
+            && self.hooks.is_some()
+            && self.delay_is_still()
+            && self.next_fetch_delay > 0
+    }
+
+    /// Whether something that it does by itself is due.
+    pub(super) fn has_run_out(&self, core: &Core) -> bool {
+        let now = core.now.tick();
+        let lease = self.current.as_ref().and_then(|claim| claim.lease_ends);
+        [self.ending_at(), lease].into_iter().flatten().any(|at| at <= now)
+            || core.is_due(self.match_ends)
+            || core.is_due(self.fetch_at)
+    }
+
+    /// FetchWorkDelay is a number, or not set.
+    fn delay_is_still(&self) -> bool {
+        self.config.get("FetchWorkDelay").is_none_or(|expr| expr.as_literal().is_some())
+    }
+
+    /// How things move that its expressions may look at.
+    pub(super) fn moving(&self, core: &Core) -> Moving {
+        let now = core.now.epoch();
+        let offset = i64::from(core.world.zone(now).offset);
+        let midnight = now + DAY - (now + offset).rem_euclid(DAY);
+        // Where the clock is put forward or back in between, nothing is taken for granted beyond the hour.
+        let shifts = i64::from(core.world.zone(midnight).offset) != offset;
+        let connected = core.settings.keyboard_slots.max(core.settings.console_slots) >= self.key.number;
+        let somebody = core.measured.input_at.is_some_and(|at| at > now);
+        let claim = self.current.as_ref();
+        Moving {
+            now,
+            idle_grows: !(connected && somebody),
+            pair: (self.state, self.activity),
+            runs: claim.is_some_and(|claim| claim.phase == super::claim::Phase::Running),
+            is_suspended: claim.is_some_and(|claim| claim.phase == super::claim::Phase::Suspended),
+            midnight: if shifts { now + 60 } else { midnight },
+        }
+    }
+
+    /// Up to when it would have seen polls: a poll that was made `last`, now, is one of them unless it was looked at itself.
+    pub(super) fn passed(&self, last: Now, now: Now) -> Passed {
+        let rested = last.monotonic_us == now.monotonic_us && self.fetch_seen != now.monotonic_us;
+        Passed { now, polled: rested }
+    }
+
+    /// It is as it would be had it been looked at all the time; the next poll looks at it.
+    pub(super) fn wake(&mut self, core: &mut Core) {
+        let Some(lazy) = &mut core.lazy else { return };
+        let fetch = lazy.fetch;
+        let passed = self.passed(lazy.last, core.now);
+        lazy.silent += self.catch_up(&lazy.grid, fetch, passed);
+        let last = lazy.last;
+        if self.rest.until != NOW && core.wants.moving && self.rest.made < last.monotonic_us {
+            let now = std::mem::replace(&mut core.now, last);
+            self.refresh(core);
+            core.now = now;
+            self.rest.made = last.monotonic_us;
+        }
+        if let Some(since) = self.fetching_since.take() {
+            self.resume_fetch(core, since);
+        }
+        self.rest.until = NOW;
+        (self.rest.in_vain, self.rest.unwilling) = (false, false);
+    }
+
+    /// A fetch that was counted only is under way at this moment: it is made.
+    pub(super) fn resume_fetch(&mut self, core: &mut Core, begun: Now) {
+        let Some(path) = self.hooks.as_ref().and_then(|hooks| hooks.fetch.clone()) else { return };
+        self.call_fetch_hook(core, path, Vec::new(), begun);
+    }
+
+    /// Its ad was made now.
+    pub(super) fn made(&mut self, now: Now) {
+        self.rest.made = now.monotonic_us;
+    }
+
+    /// When it has something to do by itself: a step of a kill, the end of a lease or a match, the next fetch.
+    pub(super) fn own_timer(&self, core: &Core, grid: &Grid) -> Option<Tick> {
+        let lease = self.current.as_ref().and_then(|claim| claim.lease_ends);
+        let matched = self.match_ends.map(|alarm| alarm.at);
+        let fetch =
+            if self.rest.in_vain { grid.begins_between(self.rest.until) } else { self.next_fetch(grid) };
+        let fetch = fetch.filter(|_| core.no_more_fetching.is_none());
+        [self.ending_at(), lease, matched, fetch].into_iter().flatten().min()
+    }
+
+    /// Whether it asks for work now: its timer has run out, or a poll or update at which it rests would let it ask.
+    pub(super) fn asks_now(&self, core: &Core, grid: &Grid) -> bool {
+        let now = core.now.tick();
+        let next = || self.next_fetch(grid).is_some_and(|at| at <= now);
+        self.fetching.is_none() && self.fetching_since.is_none() && (core.is_due(self.fetch_at) || next())
+    }
+
+    /// When it fetches next: polls and updates at which it rests would have set its timer anew.
+    pub(super) fn next_fetch(&self, grid: &Grid) -> Option<Tick> {
+        let alarm = self.fetch_at?;
+        if self.rest.until == NOW || self.fetching.is_some() {
+            return Some(alarm.at);
+        }
+        if self.rest.unwilling {
+            // Not before START may be true.
+            return grid.alarm_from(alarm.at, self.next_fetch_delay.max(1), self.rest.until);
+        }
+        let delay = self.next_fetch_delay;
+        if delay <= 0 || !self.is_asked_in_polls() {
+            return Some(alarm.at);
+        }
+        Some(grid.fetch_after(alarm.at, self.last_fetch_completed + delay, Tick(self.fetch_seen)))
+    }
+
+    /// Counts the fetches up to `now` that a slot asking in vain would have made.
+    pub(super) fn catch_up(&mut self, grid: &Grid, fetch: Duration, passed: Passed) -> u64 {
+        let Passed { now, polled } = passed;
+        // Polls before that are over; a fetch is that ended before `now`.
+        let seen = now.plus(Duration::from_micros(u64::from(polled)));
+        if self.rest.until == NOW || self.fetching.is_some() {
+            return 0;
+        }
+        let mut count = 0;
+        if let Some(since) = self.fetching_since {
+            let ends = since.plus(fetch);
+            if ends.tick() >= now.tick() {
+                return 0;
+            }
+            self.fetching_since = None;
+            self.fetch_over(grid, ends);
+            count += 1;
+        }
+        if !self.rest.in_vain {
+            self.settle_alarm(grid, seen);
+            return 0;
+        }
+        while let Some(at) = self.next_fetch(grid) {
+            if at >= seen.tick() {
+                self.settle_alarm(grid, seen);
+                break;
+            }
+            let begins = back(now, now.tick().since(at));
+            self.last_fetch_spawned = begins.epoch();
+            let ends = begins.plus(fetch);
+            if ends.tick() >= now.tick() {
+                self.fetching_since = Some(begins);
+                self.fetch_at = None;
+                break;
+            }
+            count += 1;
+            self.fetch_over(grid, ends);
+        }
+        count
+    }
+
+    /// Its timer stands where the polls and updates before `now` have set it.
+    fn settle_alarm(&mut self, grid: &Grid, now: Now) {
+        let Some(alarm) = self.fetch_at else { return };
+        let last = grid.before(now.tick(), Tick(self.fetch_seen));
+        self.fetch_seen = self.fetch_seen.max(now.monotonic_us.saturating_sub(1));
+        let delay = self.next_fetch_delay.max(1);
+        if self.rest.unwilling {
+            let begun = last.map_or(alarm.at, |last| last.plus(seconds(delay)));
+            let late = now.tick().since(begun);
+            let turns = late.as_secs() / u64::try_from(delay).unwrap_or(1)
+                + u64::from(!late.is_zero() && !late.as_micros().is_multiple_of(seconds(delay).as_micros()));
+            let turns = if begun >= now.tick() { 0 } else { turns };
+            let at = begun.plus(seconds(delay).saturating_mul(u32::try_from(turns).unwrap_or(u32::MAX)));
+            self.fetch_at = Some(grid.alarm_at(at));
+        } else if let Some(last) = last.filter(|_| self.is_asked_in_polls() && self.next_fetch_delay > 0) {
+            let left = self.last_fetch_completed + delay - grid.second_of(last.0);
+            self.fetch_at = Some(grid.alarm_at(last.plus(seconds(left.max(0)))));
+        }
+    }
+
+    /// Whether polls and updates let it ask for work (`do_periodic_actions`).
+    fn is_asked_in_polls(&self) -> bool {
+        !matches!(
+            (self.state, self.activity),
+            (State::Claimed, Activity::Suspended) | (State::Preempting | State::Matched | State::Drained, _)
+        )
+    }
+
+    fn fetch_over(&mut self, grid: &Grid, ends: Now) {
+        self.last_fetch_completed = ends.epoch();
+        self.fetch_seen = ends.monotonic_us;
+        let delay = u64::try_from(self.next_fetch_delay).unwrap_or(0).max(1);
+        self.fetch_at = Some(grid.alarm_at(ends.tick().plus(Duration::from_secs(delay))));
+    }
+}
+
+fn seconds(seconds: i64) -> Duration {
+    Duration::from_secs(u64::try_from(seconds).unwrap_or(0))
+}
+
+/// That long ago.
+pub(super) fn back(now: Now, by: Duration) -> Now {
+    let by = u64::try_from(by.as_micros()).unwrap_or(0);
+    Now {
+        wall_us: now.wall_us.saturating_sub_unsigned(by),
+        monotonic_us: now.monotonic_us.saturating_sub(by),
+    }
+}

@@ -1,0 +1,110 @@
+//! What a job's directory holds: told in updates, and held against the limit of the slot.
+//!
+//! Reference: `JICShadow::publishUpdateAd` of `jic_shadow.cpp`; `Starter::CheckLVUsage` of `starter.cpp`, which needs a logical volume. By
+//! default the directory is watched where there is none.
+
+use std::time::Duration;
+
+use super::action::Action;
+use super::event::{Request, Vacate};
+use super::failure::{StartFailure, hold_code};
+use super::machine::Starter;
+use crate::classad::{ClassAd, Context};
+use crate::job::attr;
+use crate::quirks::Quirk;
+use crate::time::{Now, Tick};
+
+/// How often the directory is looked at (`CheckLVUsage`).
+const INTERVAL: Duration = Duration::from_secs(10);
+
+/// How soon the first time: a job that writes fast has not filled the machine by then.
+const FIRST: Duration = Duration::from_secs(1);
+
+/// The limit of a job's directory and the next look at it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct DiskLimit {
+    /// In bytes; `None`: no limit.
+    pub(super) bytes: Option<u64>,
+    pub(super) due: Option<Tick>,
+}
+
+impl DiskLimit {
+    pub(super) fn is_due(&mut self, now: Tick) -> bool {
+        let is_due = self.due.is_some_and(|at| at <= now);
+        if is_due {
+            self.due = Some(now.plus(INTERVAL));
+        }
+        is_due
+    }
+}
+
+/// The limit that STARTD_ENFORCE_DISK_LIMITS sets, in KiB: Disk of the slot, without a slot RequestDisk.
+pub fn limit_kib(machine: &ClassAd, ad: &ClassAd, world: &dyn crate::world::World) -> Option<i64> {
+    let of_slot = Context::new(world).my(machine).int(attr::DISK);
+    of_slot.or_else(|| Context::new(world).my(ad).int(attr::REQUEST_DISK)).filter(|kib| *kib > 0)
+}
+
+impl Starter<'_> {
+    /// Begins to watch the directory of a job that runs.
+    pub(super) fn watch_disk(&mut self, now: Now) {
+        if !self.settings.enforce_disk || self.quirks.has(Quirk::DiskUnwatched) {
+            return;
+        }
+        let limit = limit_kib(&self.machine, &self.ad, &self.frozen(now));
+        let bytes = limit.and_then(|kib| u64::try_from(kib).ok()).map(|kib| kib.saturating_mul(1024));
+        self.disk = DiskLimit { bytes, due: bytes.map(|_| now.tick().plus(FIRST)) };
+    }
+
+    /// Holds a job whose directory holds more than it may.
+    pub(super) fn held_for_disk(&mut self, now: Now, out: &mut Vec<Action>) {
+        let (Some(limit), Some((used, _))) = (self.disk.bytes, self.usage.disk) else { return };
+        if used < limit || self.asked.any() {
+            return;
+        }
+        self.disk = DiskLimit::default();
+        let text = format!(
+            "Job has exceeded allocated disk ({}). Consider increasing the value of request_disk.",
+            byte_units(limit)
+        );
+        let (code, subcode) = (hold_code::JOB_OUT_OF_RESOURCES, 104);
+        self.vacate = Some(Vacate { reason: text.clone().into(), code, subcode });
+        self.report(StartFailure::new(text, code, subcode), out);
+        self.graceful_until = Some(now.tick().plus(self.settings.graceful_timeout));
+        self.asked(now, Request::Hold(None), out);
+    }
+
+    /// What a shadow is told, of a job whose files are transferred.
+    pub(super) fn publish_disk(&self, ad: &mut ClassAd) {
+        let transfers = self.moves.is_some() && self.job.as_ref().is_ok_and(|job| job.transfers);
+        let Some((bytes, entries)) = self.usage.disk.filter(|_| transfers) else { return };
+        ad.set("DiskUsage", i64::try_from(bytes.div_ceil(1024)).unwrap_or(i64::MAX));
+        ad.set("ScratchDirFileCount", i64::try_from(entries).unwrap_or(i64::MAX));
+    }
+}
+
+/// As `to_string_byte_units` writes a size.
+fn byte_units(bytes: u64) -> String {
+    if bytes < 1024 {
+        return format!("{bytes} B");
+    }
+    let mut value = bytes as f64;
+    let mut unit = "K";
+    for larger in ["K", "M", "G", "T"] {
+        (value, unit) = (value / 1024.0, larger);
+        if value < 1024.0 {
+            break;
+        }
+    }
+    format!("{value:.2} {unit}B")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_have_two_digits_and_the_unit_that_fits() {
+        let shown = [5, 1024, 1_048_576, 10 << 20, 3 << 40, 5000 << 40].map(byte_units);
+        assert_eq!(shown, ["5 B", "1.00 KB", "1.00 MB", "10.00 MB", "3.00 TB", "5000.00 TB"]);
+    }
+}

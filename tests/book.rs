@@ -1,0 +1,251 @@
+//! Every command of the book is run in an empty directory, and prints what the book shows.
+//!
+//! A chapter is a file below `docs/`. Its fenced blocks are read from top to bottom: `console` holds commands after `$ ` (lines after
+//! `> ` go on with them) with what they print; a block with `file=NAME` in its info string is written to that file first. In what is
+//! printed `[..]` stands for the rest of a word or line that differs from run to run, a line `...` for any lines.
+//! `HTC_BOOK=write cargo test --test book` writes what is printed into the chapters instead of comparing.
+
+#![cfg(feature = "cli")]
+#![allow(clippy::unwrap_used, reason = "helpers of tests, which fail by it")]
+#![allow(clippy::print_stdout, reason = "a skipped test says why")]
+
+#[path = "harness/reader.rs"]
+mod reader;
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+/// No command of a book for people takes longer, even on a loaded machine.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// All chapters, in order of their names.
+fn chapters(directory: &Path, found: &mut Vec<PathBuf>) {
+    let mut entries: Vec<PathBuf> =
+        fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
+    entries.sort();
+    for path in entries {
+        if path.is_dir() {
+            chapters(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "md") {
+            found.push(path);
+        }
+    }
+}
+
+/// What `command` prints, on both streams in the order in which it came.
+fn printed(command: &str, place: &Path) -> String {
+    let (output, writer) = tempfile::NamedTempFile::new().unwrap().into_parts();
+    let mut reader = fs::File::open(&writer).unwrap();
+    let mut child = reader::command("timeout", place)
+        .args(["--kill-after=5", &PATIENCE.as_secs().to_string(), "bash", "-c", command])
+        .stdin(Stdio::null())
+        .stdout(output.try_clone().unwrap())
+        .stderr(output)
+        .spawn()
+        .unwrap();
+    let begun = Instant::now();
+    child.wait().unwrap();
+    assert!(begun.elapsed() < PATIENCE, "{command}: still running after {PATIENCE:?}");
+    let mut bytes = Vec::new();
+    std::io::Read::read_to_end(&mut reader, &mut bytes).unwrap();
+    // The directory is another one in each run; the book shows a home.
+    String::from_utf8_lossy(&bytes).replace(&place.display().to_string(), reader::SHOWN)
+}
+
+/// Whether `line` is what `pattern` says, `[..]` standing for anything.
+fn same_line(pattern: &str, line: &str) -> bool {
+    let mut parts = pattern.split("[..]");
+    let Some(mut rest) = line.strip_prefix(parts.next().unwrap_or_default()) else { return false };
+    let parts: Vec<&str> = parts.collect();
+    let Some((last, between)) = parts.split_last() else { return rest.is_empty() };
+    for part in between {
+        let Some(at) = rest.find(part) else { return false };
+        rest = &rest[at + part.len()..];
+    }
+    rest.ends_with(last)
+}
+
+/// Whether `lines` are what `pattern` says, a line `...` standing for any lines.
+fn same(pattern: &[&str], lines: &[&str]) -> bool {
+    match pattern.split_first() {
+        None => lines.is_empty(),
+        Some((&"...", rest)) => (0..=lines.len()).any(|skipped| same(rest, &lines[skipped..])),
+        Some((first, rest)) => {
+            lines.split_first().is_some_and(|(line, others)| same_line(first, line) && same(rest, others))
+        }
+    }
+}
+
+/// A chapter as it is with what its commands print now, and how often that was something else than it shows.
+struct Run {
+    text: String,
+    commands: usize,
+    faults: Vec<String>,
+}
+
+/// The attribute `name=VALUE` of a block's info string.
+fn attribute<'a>(info: &'a str, name: &str) -> Option<&'a str> {
+    info.split([',', ' ']).find_map(|word| word.strip_prefix(name)?.strip_prefix('='))
+}
+
+fn run_console(block: &[&str], place: &Path, run: &mut Run) {
+    let mut lines = block.iter().peekable();
+    while let Some(line) = lines.next() {
+        run.text += &format!("{line}\n");
+        let Some(first) = line.strip_prefix("$ ") else {
+            run.faults.push(format!("{line:?} comes before any command"));
+            continue;
+        };
+        let mut command = first.to_owned();
+        while let Some(more) = lines.next_if(|line| line.starts_with("> ") || **line == ">") {
+            run.text += &format!("{more}\n");
+            command += &format!("\n{}", more[1..].strip_prefix(' ').unwrap_or_default());
+        }
+        let mut shown = Vec::new();
+        while let Some(line) = lines.next_if(|line| !line.starts_with("$ ")) {
+            shown.push(*line);
+        }
+        run.commands += 1;
+        let now = printed(&command, place);
+        let now: Vec<&str> = now.lines().map(str::trim_end).collect();
+        if same(&shown, &now) {
+            shown.iter().for_each(|line| run.text += &format!("{line}\n"));
+        } else {
+            for line in &now {
+                // What stands for something that changes goes on doing so.
+                let kept = shown.iter().find(|shown| same_line(shown, line)).unwrap_or(line);
+                run.text += &format!("{kept}\n");
+            }
+            run.faults.push(format!(
+                "$ {command}\n-- shows\n{}\n-- prints\n{}",
+                shown.join("\n"),
+                now.join("\n")
+            ));
+        }
+    }
+}
+
+fn run_chapter(path: &Path) -> Run {
+    let text = fs::read_to_string(path).unwrap();
+    let place = reader::place();
+    let mut run = Run { text: String::new(), commands: 0, faults: Vec::new() };
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        let info = line.strip_prefix("```");
+        // Info strings are nowhere to be seen in what is read.
+        if let Some(name) = info.and_then(|info| attribute(info, "file"))
+            && !run
+                .text
+                .trim_end()
+                .rsplit("\n\n")
+                .next()
+                .is_some_and(|told| told.contains(&format!("`{name}`")))
+        {
+            run.faults.push(format!("the paragraph before the file {name} does not name it"));
+        }
+        run.text += &format!("{line}\n");
+        let Some(info) = info else { continue };
+        let block: Vec<&str> = lines.by_ref().take_while(|line| *line != "```").collect();
+        if info.split([',', ' ']).next() == Some("console") {
+            run_console(&block, place.path(), &mut run);
+        } else {
+            block.iter().for_each(|line| run.text += &format!("{line}\n"));
+            if let Some(name) = attribute(info, "file") {
+                let file = place.path().join(name);
+                fs::create_dir_all(file.parent().unwrap()).unwrap();
+                fs::write(&file, block.join("\n") + "\n").unwrap();
+                let mode =
+                    if block.first().is_some_and(|line| line.starts_with("#!")) { 0o755 } else { 0o644 };
+                fs::set_permissions(&file, Permissions::from_mode(mode)).unwrap();
+            }
+        }
+        run.text += "```\n";
+    }
+    run
+}
+
+#[test]
+fn every_command_of_the_book_prints_what_the_book_shows() {
+    let mut found = Vec::new();
+    chapters(&root().join("docs"), &mut found);
+    if let Some(only) = std::env::var_os("HTC_BOOK_CHAPTER") {
+        found.retain(|path| path.file_stem() == Some(&only));
+    }
+    let write = std::env::var_os("HTC_BOOK").is_some_and(|what| what == "write");
+    let (left, said, commands) = (Mutex::new(found), Mutex::new(Vec::new()), Mutex::new(0));
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                loop {
+                    let Some(path) = left.lock().unwrap().pop() else { break };
+                    let run = run_chapter(&path);
+                    *commands.lock().unwrap() += run.commands;
+                    if write && !run.faults.is_empty() {
+                        fs::write(&path, &run.text).unwrap();
+                    }
+                    let name = path.strip_prefix(root()).unwrap().display().to_string();
+                    said.lock().unwrap().extend(run.faults.iter().map(|fault| format!("{name}: {fault}")));
+                }
+            });
+        }
+    });
+    let (said, commands) = (said.into_inner().unwrap(), commands.into_inner().unwrap());
+    assert!(commands > 0, "the book has no commands");
+    assert!(said.is_empty() || write, "{} of {commands} commands:\n{}", said.len(), said.join("\n\n"));
+}
+
+#[test]
+fn links_of_the_book_lead_somewhere() {
+    let mut found = vec![root().join("README.md")];
+    chapters(&root().join("docs"), &mut found);
+    let mut dead = Vec::new();
+    for path in &found {
+        let text = fs::read_to_string(path).unwrap();
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split([')', '#']).next()) {
+            if !link.is_empty() && !link.contains("://") && !path.parent().unwrap().join(link).exists() {
+                dead.push(format!("{}: {link}", path.strip_prefix(root()).unwrap().display()));
+            }
+        }
+    }
+    assert!(dead.is_empty(), "{dead:#?}");
+}
+
+#[test]
+fn every_chapter_stands_in_the_summary() {
+    let summary = fs::read_to_string(root().join("docs/SUMMARY.md")).unwrap();
+    let mut found = Vec::new();
+    chapters(&root().join("docs"), &mut found);
+    for path in found {
+        let name = path.strip_prefix(root().join("docs")).unwrap().display().to_string();
+        assert!(
+            name == "SUMMARY.md" || summary.contains(&format!("({name})")),
+            "{name} is in no table of contents"
+        );
+    }
+}
+
+/// Words of the field, and those that are misspelt on purpose, that codespell takes for slips.
+const SPELT: &str = "startd,isnt,smal,reques,periode,weigth,requirments,atmost,streamin";
+
+#[test]
+fn book_and_manuals_are_spelt_right() {
+    let texts = ["README.md", "CHANGELOG.md", "ARCHITECTURE.md", "docs", "man", "crates/classad/README.md"];
+    let checked = Command::new("codespell")
+        .args(["--skip=*.svg,*.json", "--quiet-level=3", "--ignore-words-list", SPELT])
+        .args(texts)
+        .current_dir(root())
+        .output();
+    let output = match checked {
+        Ok(output) => output,
+        Err(error) => return println!("skipped: codespell: {error}"),
+    };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+}

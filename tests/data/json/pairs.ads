@@ -1,0 +1,5 @@
+Name = "one"
+Requirements = TARGET.Name == "two"
+
+Name = "two"
+Requirements = true

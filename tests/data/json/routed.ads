@@ -1,0 +1,32 @@
+ClusterId = 1
+ProcId = 0
+Owner = "ana"
+JobStatus = 1
+JobUniverse = 5
+Managed = "External"
+ManagedManager = "jobrouter"
+RoutedToJobId = "2.0"
+QDate = 1700000000
+EnteredCurrentStatus = 1700000000
+
+ClusterId = 2
+ProcId = 0
+Owner = "ana"
+JobStatus = 5
+HoldReason = "no"
+JobUniverse = 9
+Routed = true
+RoutedFromJobId = "1.0"
+RouteName = "Site"
+GridResource = "batch slurm"
+EnteredCurrentStatus = 1700000000
+
+ClusterId = 3
+ProcId = 0
+Owner = "ana"
+JobStatus = 1
+JobUniverse = 5
+Managed = "External"
+ManagedManager = "jobrouter"
+RoutedToJobId = "9.0"
+EnteredCurrentStatus = 1700000000

@@ -1,0 +1,75 @@
+//! A reader of the book: an ordinary user in an empty directory, with the programs on PATH.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::Command;
+use std::sync::LazyLock;
+
+/// Whom root plays: readers are ordinary users.
+const NOBODY: u32 = 65534;
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// What the book calls a chapter's directory; as long as the real name, so that tables keep their columns.
+pub(crate) const SHOWN: &str = "/home/ann/hooks";
+
+/// An empty directory but for `examples`, which every reader of the sources has too.
+pub(crate) fn place() -> tempfile::TempDir {
+    let random = SHOWN.len() - "/tmp/".len();
+    let place = tempfile::Builder::new().prefix("").rand_bytes(random).tempdir_in("/tmp").unwrap();
+    fs::set_permissions(place.path(), Permissions::from_mode(0o755)).unwrap();
+    // The sources may lie where the reader, who is nobody when root runs the tests, cannot go.
+    let copied = Command::new("cp")
+        .arg("-R")
+        .args([root().join("examples"), place.path().to_owned()])
+        .status()
+        .unwrap();
+    assert!(copied.success());
+    if nix::unistd::geteuid().is_root() {
+        let given = Command::new("chown")
+            .args(["-R", &format!("{NOBODY}:{NOBODY}")])
+            .arg(place.path())
+            .status()
+            .unwrap();
+        assert!(given.success());
+    }
+    place
+}
+
+/// A directory with the programs, which the reader can reach wherever they were built.
+fn programs() -> &'static Path {
+    static PLACE: LazyLock<tempfile::TempDir> = LazyLock::new(|| {
+        let built = Path::new(env!("CARGO_BIN_EXE_htc-slot-run")).parent().unwrap();
+        let place = tempfile::tempdir().unwrap();
+        fs::set_permissions(place.path(), Permissions::from_mode(0o755)).unwrap();
+        for program in htc_hooks::cli::PROGRAMS {
+            let (from, to) = (built.join(program.name), place.path().join(program.name));
+            fs::hard_link(&from, &to).or_else(|_| fs::copy(&from, &to).map(drop)).unwrap();
+        }
+        place
+    });
+    PLACE.path()
+}
+
+/// `program` as the reader calls it in `place`.
+pub(crate) fn command(program: impl AsRef<std::ffi::OsStr>, place: &Path) -> Command {
+    let path = std::env::var("PATH").unwrap_or_default();
+    let mut command = Command::new(program);
+    if nix::unistd::geteuid().is_root() {
+        command.uid(NOBODY).gid(NOBODY);
+    }
+    command
+        .current_dir(place)
+        .env_clear()
+        .env("PATH", format!("{}:{path}", programs().display()))
+        .env("HTC_PROGRAMS", programs())
+        .env("HOME", place)
+        .env("USER", "ann")
+        .env("LANG", "C.UTF-8")
+        .env("TZ", "UTC");
+    command
+}

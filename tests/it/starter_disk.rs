@@ -1,0 +1,126 @@
+//! What the directory of a job holds: told, limited, and nothing of it left.
+
+#![allow(clippy::print_stdout, reason = "a skipped test says why")]
+
+use std::fs;
+
+use nix::sys::signal::Signal;
+
+use crate::place::{Place, heard, send, shell};
+
+const ENFORCED: &str = "STARTD_ENFORCE_DISK_LIMITS = true\nBASE_CGROUP =";
+
+const SENTENCE: &str =
+    "Job has exceeded allocated disk (20.00 MB). Consider increasing the value of request_disk.";
+
+/// The loop devices whose file lies below this place.
+fn loops(place: &Place) -> Vec<String> {
+    let home = place.home.path().to_string_lossy().into_owned();
+    let blocks = fs::read_dir("/sys/block").into_iter().flatten().flatten();
+    let behind = |entry: fs::DirEntry| fs::read_to_string(entry.path().join("loop/backing_file")).ok();
+    blocks.filter_map(behind).filter(|file| file.starts_with(&home)).collect()
+}
+
+/// What is mounted below this place.
+fn mounted(place: &Place) -> Vec<std::path::PathBuf> {
+    let all = htc_hooks::os::mounts::list().into_iter();
+    all.map(|mount| mount.target).filter(|target| target.starts_with(place.home.path())).collect()
+}
+
+#[test]
+fn a_job_that_fills_its_directory_is_held_with_the_sentence() {
+    let place = Place::new().noting().knob(ENFORCED);
+    let fill = "dd if=/dev/zero of=$_CONDOR_SCRATCH_DIR/big bs=1M count=64 2>/dev/null; exec sleep 600";
+    let ran = place.run(&format!("{}\nRequestDisk = 20480", shell(fill)));
+    assert!(ran.has(&format!("VacateReason = \"{SENTENCE}\"")), "{}{}", ran.ad, ran.told);
+    assert!(ran.has("VacateReasonCode = 34") && ran.has("VacateReasonSubCode = 104"), "{}", ran.ad);
+    assert!(ran.calls.ends_with("exit hold\n"), "{}", ran.calls);
+    assert!(ran.left.is_empty() && loops(&place).is_empty() && mounted(&place).is_empty(), "{:?}", ran.left);
+}
+
+#[test]
+fn a_directory_of_limited_size_takes_no_more_than_that_and_leaves_nothing() {
+    if !nix::unistd::geteuid().is_root() || !fs::exists("/dev/loop-control").unwrap() {
+        return println!("skipped: not root, or no loop devices");
+    }
+    let place = Place::new().noting().knob(ENFORCED);
+    let script = "cd $_CONDOR_SCRATCH_DIR; id -u > own; stat -f -c %T . ; dd if=/dev/zero of=big bs=1M count=64 2>/dev/null; \
+                  stat -c %s big";
+    let ran = place.run(&format!("{}\nRequestDisk = 20480\nOut = \"out\"", shell(script)));
+    if ran.told.contains("not a file system of its own") {
+        return println!("skipped: {}", ran.told);
+    }
+    let out = fs::read_to_string(place.path("iwd/out")).unwrap();
+    let mut lines = out.lines();
+    assert_eq!(lines.next(), Some("ext2/ext3"), "{}", ran.told);
+    let most: u64 = lines.next().unwrap().parse().unwrap();
+    assert!((20 << 20..26 << 20).contains(&most), "{most}");
+    assert!(ran.left.is_empty() && loops(&place).is_empty() && mounted(&place).is_empty(), "{:?}", ran.left);
+}
+
+#[test]
+fn a_starter_that_is_killed_leaves_a_disk_that_cleaning_takes_away() {
+    if !nix::unistd::geteuid().is_root() || !fs::exists("/dev/loop-control").unwrap() {
+        return println!("skipped: not root, or no loop devices");
+    }
+    let place = Place::new().noting().knob(ENFORCED);
+    let pipe = place.pipe();
+    let script = format!("echo runs > {}; exec sleep 600", pipe.display());
+    let mut child = place.start(&format!("{}\nRequestDisk = 20480", shell(&script)));
+    assert_eq!(heard(&pipe), "runs\n");
+    let there = mounted(&place).len();
+    send(&child, Signal::SIGKILL);
+    child.wait().unwrap();
+    let output = place.command().arg("--clean").output().unwrap();
+    let told =
+        String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
+    if there == 1 {
+        assert!(told.contains("unmounted '"), "{told}");
+    }
+    let left: Vec<_> =
+        fs::read_dir(place.path("execute")).unwrap().flatten().map(|entry| entry.path()).collect();
+    assert!(left.is_empty() && loops(&place).is_empty() && mounted(&place).is_empty(), "{left:?}{told}");
+}
+
+#[test]
+fn the_slots_disk_counts_before_the_jobs_wish_and_without_either_there_is_no_limit() {
+    let fill = "dd if=/dev/zero of=$_CONDOR_SCRATCH_DIR/big bs=1M count=30 2>/dev/null";
+    let place = Place::new().noting().knob(ENFORCED);
+    let ran = place.run(&shell(fill));
+    assert!(ran.has("ExitCode = 0"), "{}{}", ran.ad, ran.told);
+    let slot = place.path("slot");
+    fs::write(&slot, "Disk = 102400\n").unwrap();
+    let place = place.option(&["--slot-ads", slot.to_str().unwrap()]);
+    let ran = place.run(&format!("{}\nRequestDisk = 1024", shell(fill)));
+    assert!(ran.has("ExitCode = 0"), "{}{}", ran.ad, ran.told);
+}
+
+#[test]
+fn a_job_whose_files_are_transferred_tells_what_its_directory_holds() {
+    let place = Place::new().knob("BASE_CGROUP =").option(&["--as", "shadow"]);
+    let ran = place.run(&format!(
+        "{}\nOwner = \"nobody\"\nShouldTransferFiles = \"YES\"\nWhenToTransferOutput = \"ON_EXIT\"\nTransferOutput = \"\"\nTransferExecutable = false",
+        shell("head -c 100000 /dev/zero > data")
+    ));
+    let disk = ran.ad.lines().find_map(|line| line.strip_prefix("DiskUsage = "));
+    // The ads of job and slot are beside it.
+    assert!(
+        disk.is_some_and(|kib| (98..=102).contains(&kib.parse::<i32>().unwrap())),
+        "{}{}",
+        ran.ad,
+        ran.told
+    );
+    assert!(ran.ad.contains("\nScratchDirFileCount = "), "{}", ran.ad);
+    assert!(!ran.ad.contains("\nProportionalSetSizeKb"), "{}", ran.ad);
+}
+
+#[test]
+fn use_pss_has_the_proportional_size_of_a_job_told() {
+    let job = shell("sleep 1.5");
+    let size = |knob: &str| {
+        let ran = Place::new().knob("BASE_CGROUP =").knob(knob).run(&format!("{job}\nOwner = \"nobody\""));
+        ran.ad.lines().find_map(|line| line.strip_prefix("ProportionalSetSizeKb = ")?.parse::<u32>().ok())
+    };
+    assert!(size("USE_PSS = true").is_some_and(|kib| kib > 0));
+    assert_eq!(size("USE_PSS = false"), None);
+}

@@ -1,0 +1,519 @@
+//! The ending of a job in the pure machine: whatever asks for it or fails, in whatever stage, it comes to one end that is told once.
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use bstr::BString;
+use htc_hooks::classad::{ClassAd, format::long};
+use htc_hooks::hook::HookType;
+use htc_hooks::os::RealWorld;
+use htc_hooks::process::Exit;
+use htc_hooks::quirks::Quirks;
+use htc_hooks::starter::{
+    Action, Call, CallId, Event, FamilyUsage, Hooks, LogEvent, Moves, Notice, Overrides, Request, Settings,
+    Setup, Standing, StartFailure, Starter, job_info,
+};
+use htc_hooks::time::{Now, Tick};
+use htc_hooks::transfer::{Failure, Transferred, Way, When};
+use htc_hooks::world::World;
+
+const BEGIN: Now = Now { wall_us: 1_700_000_000_000_000, monotonic_us: 1_000_000 };
+
+/// Where the end comes: what is under way then does not end by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Scratch,
+    Before,
+    Input,
+    Prepare,
+    Deferred,
+    Pre,
+    Open,
+    Running,
+    Post,
+    Exit,
+    Output,
+    Removal,
+}
+
+const STAGES: [Stage; 12] = [
+    Stage::Scratch,
+    Stage::Before,
+    Stage::Input,
+    Stage::Prepare,
+    Stage::Deferred,
+    Stage::Pre,
+    Stage::Open,
+    Stage::Running,
+    Stage::Post,
+    Stage::Exit,
+    Stage::Output,
+    Stage::Removal,
+];
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    /// What hangs ends by the limit that it has, or by itself after a long time.
+    Patience,
+    Soft,
+    /// And the job takes no notice.
+    SoftIgnored,
+    SoftTwice,
+    Hard,
+    Hold,
+    HoldIgnored,
+    Remove,
+    RemoveIgnored,
+    /// Stopped, and asked to go on much later.
+    Suspend,
+    /// Stopped, and ended so.
+    SuspendHard,
+    /// Nothing more can be written.
+    DiskFull,
+    /// The scratch directory is gone.
+    ScratchGone,
+}
+
+const ENDS: [End; 13] = [
+    End::Patience,
+    End::Soft,
+    End::SoftIgnored,
+    End::SoftTwice,
+    End::Hard,
+    End::Hold,
+    End::HoldIgnored,
+    End::Remove,
+    End::RemoveIgnored,
+    End::Suspend,
+    End::SuspendHard,
+    End::DiskFull,
+    End::ScratchGone,
+];
+
+/// What does not answer by itself.
+#[derive(Clone, Debug, PartialEq)]
+enum Hang {
+    Call(CallId),
+    Process,
+    Transfer(Way),
+}
+
+/// What came of it.
+#[derive(Debug, Default)]
+struct Told {
+    finished: Vec<(Standing, bool)>,
+    exit_hooks: u32,
+    results: u32,
+    ends: u32,
+    removals: u32,
+    made: bool,
+    not_started: u32,
+    warnings: Vec<String>,
+    seconds: u64,
+}
+
+struct Played<'w> {
+    machine: Starter<'w>,
+    now: Now,
+    queue: VecDeque<Event>,
+    wake: Option<Tick>,
+    stage: Stage,
+    end: End,
+    begun: bool,
+    job_started: bool,
+    hanging: Vec<Hang>,
+    told: Told,
+    /// How often JOB_EXIT cannot be started, output not be carried, the directory not be removed.
+    failing: [u32; 3],
+}
+
+fn machine(world: &RealWorld, stage: Stage) -> Starter<'_> {
+    let deferral = if stage == Stage::Deferred { "DeferralTime = 1700000100\n" } else { "" };
+    let text = format!(
+        "Cmd = \"/bin/true\"\nIwd = \"/tmp\"\nPreCmd = \"pre\"\nPostCmd = \"post\"\nClusterId = 7\nProcId = 1\n{deferral}"
+    );
+    let mut ad: ClassAd = long::parse(text.as_bytes()).0;
+    let scratch = PathBuf::from("/execute/dir_1/scratch");
+    let world: &dyn World = world;
+    let quirks = Quirks::None;
+    let job = job_info::read(&mut ad, &scratch, &Overrides::default(), quirks, world);
+    let hooks = Hooks {
+        before: Some("before".into()),
+        prepare: Some("prepare".into()),
+        update: Some("update".into()),
+        exit: Some("exit".into()),
+        exit_timeout: Duration::from_secs(30),
+        ..Hooks::default()
+    };
+    let moves = Moves {
+        files: Some(When::OnExitOrEvict),
+        failure_files: false,
+        manifest: None,
+        ip: "host".to_owned(),
+    };
+    Starter::new(Setup {
+        world,
+        quirks,
+        ad,
+        machine: None,
+        job,
+        settings: Settings { allow_scripts: Some("True".into()), ..Settings::default() },
+        hooks,
+        scratch,
+        starter_pid: 1,
+        own_environment: Vec::new(),
+        slot: BString::default(),
+        home: None,
+        output_ad: None,
+        can_mount: false,
+        no_groups: Some("nothing is run".to_owned()),
+        hook_timeout: None,
+        surroundings: Default::default(),
+        moves: Some(moves),
+        shell: None,
+    })
+}
+
+impl<'w> Played<'w> {
+    fn new(world: &'w RealWorld, stage: Stage, end: End) -> Self {
+        Played {
+            machine: machine(world, stage),
+            now: BEGIN,
+            queue: VecDeque::from([Event::Begin]),
+            wake: None,
+            stage,
+            end,
+            begun: false,
+            job_started: false,
+            hanging: Vec::new(),
+            told: Told::default(),
+            failing: [0; 3],
+        }
+    }
+
+    fn play(mut self) -> Told {
+        for _ in 0..10_000 {
+            if let Some(event) = self.queue.pop_front() {
+                let actions = self.machine.step(self.now, event);
+                actions.into_iter().for_each(|action| self.act(action));
+            } else if !self.told.finished.is_empty() {
+                assert!(
+                    !self.hanging.iter().any(|hang| matches!(hang, Hang::Transfer(_))),
+                    "{}",
+                    self.whence()
+                );
+                self.told.seconds = (self.now.monotonic_us - BEGIN.monotonic_us) / 1_000_000;
+                return self.told;
+            } else if !self.begun && (!self.hanging.is_empty() || self.machine.state() == "deferred") {
+                self.ask();
+            } else if self.is_late() && !self.hanging.is_empty() {
+                self.release();
+            } else if let Some(wake) = self.wake.take() {
+                self.go_on_to(wake);
+                self.queue.push_back(Event::Timeout);
+            } else {
+                assert!(!self.hanging.is_empty(), "{} hangs: {}", self.whence(), self.machine.state());
+                self.release();
+            }
+        }
+        panic!("{} goes on for ever", self.whence());
+    }
+
+    /// All limits have passed.
+    fn is_late(&self) -> bool {
+        self.now.monotonic_us - BEGIN.monotonic_us > 1_850_000_000
+    }
+
+    fn whence(&self) -> String {
+        format!("{:?} at {:?}", self.end, self.stage)
+    }
+
+    fn go_on_to(&mut self, wake: Tick) {
+        let passed = u64::try_from(wake.since(self.now.tick()).as_micros()).unwrap();
+        self.now.wall_us += passed.cast_signed();
+        self.now.monotonic_us += passed;
+    }
+
+    /// The end comes.
+    fn ask(&mut self) {
+        self.begun = true;
+        let asked = |request| Event::Asked(request);
+        match self.end {
+            End::Patience | End::DiskFull | End::ScratchGone => self.release(),
+            End::Soft | End::SoftIgnored => self.queue.push_back(asked(Request::Graceful(None))),
+            End::SoftTwice => {
+                self.queue.push_back(asked(Request::Graceful(None)));
+                self.queue.push_back(asked(Request::Graceful(None)));
+            }
+            End::Hard => self.queue.push_back(asked(Request::Fast(None))),
+            End::Hold | End::HoldIgnored => self.queue.push_back(asked(Request::Hold(None))),
+            End::Remove | End::RemoveIgnored => self.queue.push_back(asked(Request::Remove(None))),
+            End::Suspend => self.queue.push_back(asked(Request::Suspend)),
+            End::SuspendHard => {
+                self.queue.push_back(asked(Request::Suspend));
+                self.queue.push_back(asked(Request::Fast(None)));
+            }
+        }
+    }
+
+    /// Long after nobody expects it any more what hangs ends.
+    fn release(&mut self) {
+        if self.end == End::Suspend {
+            self.queue.push_back(Event::Asked(Request::Continue));
+        }
+        if self.hanging.is_empty() {
+            return;
+        }
+        let event = match self.hanging.remove(0) {
+            Hang::Call(call) => ended_call(call, Exit::Code(0)),
+            Hang::Process => ended(Exit::Code(0)),
+            Hang::Transfer(way) => self.moved(way, true),
+        };
+        self.queue.push_back(event);
+    }
+
+    fn moved(&self, way: Way, late: bool) -> Event {
+        let fails = self.is_broken() || late && self.end == End::Patience;
+        let failure = fails.then(|| Failure::of_plugin(way, 28, b"no space", false));
+        Event::Transferred(Box::new(Transferred { failure, ..Transferred::nothing(way) }))
+    }
+
+    fn is_broken(&self) -> bool {
+        self.begun && matches!(self.end, End::DiskFull | End::ScratchGone)
+    }
+
+    fn hang(&mut self, stage: Stage, hang: Hang, answer: Event) {
+        match stage == self.stage {
+            true => self.hanging.push(hang),
+            false => self.queue.push_back(answer),
+        }
+    }
+
+    /// What is over before anybody could ask: the request comes first.
+    fn at_once(&mut self, stage: Stage, answer: Event) {
+        if stage == self.stage && !self.begun {
+            self.ask();
+        }
+        self.queue.push_back(answer);
+    }
+
+    fn act(&mut self, action: Action) {
+        match action {
+            Action::MakeScratch { .. } => {
+                self.told.made = true;
+                let fails = self.stage == Stage::Scratch && self.end == End::DiskFull;
+                let answer = match fails {
+                    true => Event::ScratchFailed { no_execute: false, reason: "no space".to_owned() },
+                    false => Event::ScratchMade,
+                };
+                self.at_once(Stage::Scratch, answer);
+            }
+            Action::WriteFile(file) if self.is_broken() => self
+                .queue
+                .push_back(Event::WriteFailed { path: file.name.into(), reason: "no space".to_owned() }),
+            Action::Call(call) => self.call(&call),
+            Action::OpenFiles(_) => {
+                let broken =
+                    self.stage == Stage::Open && matches!(self.end, End::DiskFull | End::ScratchGone);
+                let failures = broken.then(|| StartFailure::new("cannot open", 7, 2));
+                self.at_once(Stage::Open, Event::FilesOpened(failures.into_iter().collect()));
+            }
+            Action::StartProcess(process) => {
+                let stage = match (process.script, self.job_started) {
+                    (true, false) => Stage::Pre,
+                    (true, true) => Stage::Post,
+                    (false, _) => Stage::Running,
+                };
+                if self.is_broken() {
+                    let failure = StartFailure::new("cannot start", 6, 2);
+                    return self.queue.push_back(Event::ProcessFailed(vec![failure]));
+                }
+                self.job_started |= stage == Stage::Running;
+                self.queue.push_back(Event::ProcessStarted { pid: 7 });
+                self.hang(stage, Hang::Process, ended(Exit::Code(0)));
+            }
+            Action::SignalJob(number) => {
+                let deaf = matches!(self.end, End::SoftIgnored | End::HoldIgnored | End::RemoveIgnored);
+                if !deaf {
+                    self.kill_process(number);
+                }
+            }
+            Action::KillFamily => self.kill_process(9),
+            Action::Transfer(way) => {
+                let stage = if way.is_input() { Stage::Input } else { Stage::Output };
+                let answer = match self.failing[1] {
+                    0 => self.moved(way, false),
+                    _ => {
+                        self.failing[1] -= 1;
+                        let failure = Some(Failure::of_helper(way, "killed"));
+                        Event::Transferred(Box::new(Transferred { failure, ..Transferred::nothing(way) }))
+                    }
+                };
+                self.hang(stage, Hang::Transfer(way), answer);
+            }
+            Action::AbortTransfer => self.hanging.retain(|hang| !matches!(hang, Hang::Transfer(_))),
+            Action::KillCall(call) if self.hanging.contains(&Hang::Call(call)) => {
+                self.hanging.retain(|hang| *hang != Hang::Call(call));
+                self.queue.push_back(ended_call(call, Exit::Signal { number: 9, core_dumped: false }));
+            }
+            Action::KillCalls => self.hanging.retain(|hang| !matches!(hang, Hang::Call(_))),
+            Action::Measure => self.queue.push_back(Event::Measured(FamilyUsage::default())),
+            Action::WakeAt(at) => self.wake = at,
+            Action::WriteResultAd(_) => self.told.results += 1,
+            Action::Log(LogEvent::Evicted { .. } | LogEvent::Terminated { .. }) => self.told.ends += 1,
+            Action::Tell(Notice::NotStarted { .. }) => self.told.not_started += 1,
+            Action::Tell(Notice::Warning(text)) => self.told.warnings.push(text),
+            Action::RemoveScratch => {
+                self.told.removals += 1;
+                let remains = match self.failing[2] {
+                    0 => Vec::new(),
+                    _ => {
+                        self.failing[2] -= 1;
+                        vec![PathBuf::from("/execute/dir_1/scratch/x")]
+                    }
+                };
+                self.at_once(Stage::Removal, Event::ScratchRemoved { remains });
+            }
+            Action::Finish { standing, outcome, .. } => {
+                self.told.finished.push((standing, outcome.is_some()))
+            }
+            _ => {}
+        }
+    }
+
+    fn call(&mut self, call: &Call) {
+        let stage = match call.hook {
+            HookType::PrepareJobBeforeTransfer => Some(Stage::Before),
+            HookType::PrepareJob => Some(Stage::Prepare),
+            HookType::JobExit => Some(Stage::Exit),
+            _ => None,
+        };
+        if stage == Some(Stage::Exit) && self.failing[0] > 0 {
+            self.failing[0] -= 1;
+            let reason = "cannot make a process".to_owned();
+            return self.queue.push_back(Event::CallFailed { call: call.id, reason, again: true });
+        }
+        self.told.exit_hooks += u32::from(stage == Some(Stage::Exit));
+        self.queue.push_back(Event::CallStarted { call: call.id, pid: 8 });
+        let answer = ended_call(call.id, Exit::Code(0));
+        match stage {
+            Some(stage) => self.hang(stage, Hang::Call(call.id), answer),
+            None => self.queue.push_back(answer),
+        }
+    }
+
+    fn kill_process(&mut self, number: i32) {
+        if self.hanging.contains(&Hang::Process) {
+            self.hanging.retain(|hang| *hang != Hang::Process);
+            self.queue.push_back(ended(Exit::Signal { number, core_dumped: false }));
+        }
+    }
+}
+
+fn ended(exit: Exit) -> Event {
+    Event::ProcessEnded {
+        exit,
+        inside: None,
+        usage: FamilyUsage::default(),
+        core: false,
+        wrapper_failure: None,
+        java: None,
+    }
+}
+
+fn ended_call(call: CallId, exit: Exit) -> Event {
+    Event::CallEnded { call, exit, stdout: Vec::new(), cut: false, stderr: Vec::new() }
+}
+
+#[test]
+fn each_end_in_each_stage_comes_to_one_outcome_that_is_told_once() {
+    let world = RealWorld::new();
+    for stage in STAGES {
+        for end in ENDS {
+            let told = Played::new(&world, stage, end).play();
+            let which = format!("{end:?} at {stage:?}: {told:?}");
+            assert_eq!(told.finished.len(), 1, "{which}");
+            let (standing, has_ad) = told.finished[0];
+            let ran = matches!(standing, Standing::Ran(_));
+            assert_eq!(has_ad, ran, "{which}");
+            assert_eq!(told.ends, u32::from(ran), "{which}");
+            assert_eq!(told.results, u32::from(ran), "{which}");
+            assert_eq!(told.not_started > 0, !ran, "{which}");
+            assert_eq!(told.removals, u32::from(told.made), "{which}");
+            // Without its input the job never was the starter's (hooks.md 5.4).
+            let broken = matches!(end, End::DiskFull | End::ScratchGone);
+            let no_input = match stage {
+                Stage::Scratch => end == End::ScratchGone,
+                Stage::Before => broken,
+                Stage::Input => broken || end == End::Patience,
+                _ => false,
+            };
+            assert_eq!(told.exit_hooks, u32::from(!no_input), "{which}");
+            assert!(told.not_started <= 1, "{which}");
+            // SHUTDOWN_GRACEFUL_TIMEOUT is the longest that anything takes.
+            assert!(told.seconds <= 2500, "{which}");
+        }
+    }
+}
+
+#[test]
+fn an_exit_hook_that_finds_no_process_is_called_again_and_given_up_after_the_fifth_time() {
+    let world = RealWorld::new();
+    for (failures, calls, said) in [(2, 1, false), (4, 1, false), (5, 0, true), (50, 0, true)] {
+        let mut played = Played::new(&world, Stage::Removal, End::Patience);
+        played.failing[0] = failures;
+        let told = played.play();
+        assert_eq!((told.exit_hooks, told.ends, told.removals), (calls, 1, 1), "{failures}: {told:?}");
+        let given_up = told.warnings.iter().any(|text| text.contains("JOB_EXIT failed 5 times"));
+        assert_eq!(given_up, said, "{failures}: {told:?}");
+    }
+}
+
+#[test]
+fn output_that_fails_for_a_moment_is_carried_again_and_the_rest_is_not_done_twice() {
+    let world = RealWorld::new();
+    for (failures, held) in [(1, false), (4, false), (5, true)] {
+        let mut played = Played::new(&world, Stage::Removal, End::Patience);
+        // The input is there by now.
+        played.failing[1] = 0;
+        while played.machine.state() != "running" {
+            let event = played.queue.pop_front().unwrap();
+            let actions = played.machine.step(played.now, event);
+            actions.into_iter().for_each(|action| played.act(action));
+        }
+        played.failing[1] = failures;
+        let told = played.play();
+        assert_eq!((told.exit_hooks, told.ends, told.removals), (1, 1, 1), "{failures}: {told:?}");
+        let given_up = told.warnings.iter().any(|text| text.contains("given up"));
+        assert_eq!(given_up, held, "{failures}: {told:?}");
+    }
+}
+
+#[test]
+fn a_directory_that_cannot_be_removed_is_tried_three_times_and_named() {
+    let world = RealWorld::new();
+    for (failures, removals) in [(1, 2), (2, 3), (3, 3), (9, 3)] {
+        let mut played = Played::new(&world, Stage::Open, End::Patience);
+        played.failing[2] = failures;
+        let told = played.play();
+        assert_eq!((told.removals, told.ends), (removals, 1), "{failures}: {told:?}");
+        let named = told.warnings.iter().any(|text| text.starts_with("cannot remove /execute"));
+        assert_eq!(named, failures >= 3, "{told:?}");
+    }
+}
+
+#[test]
+fn who_is_in_a_hurry_waits_for_no_second_try() {
+    let world = RealWorld::new();
+    let mut played = Played::new(&world, Stage::Removal, End::Patience);
+    played.failing[0] = 50;
+    while let Some(event) = played.queue.pop_front() {
+        let actions = played.machine.step(played.now, event);
+        actions.into_iter().for_each(|action| played.act(action));
+    }
+    assert_eq!(played.machine.state(), "ending");
+    played.queue.push_back(Event::Asked(Request::Fast(None)));
+    let told = played.play();
+    assert_eq!((told.exit_hooks, told.ends, told.seconds), (0, 1, 0), "{told:?}");
+}

@@ -1,0 +1,78 @@
+//! A played queue: what it holds a job for before it runs, and what it says of jobs that stay.
+
+use crate::place::{Place, Ran, heard, send, shell};
+
+fn run(place: &Place, script: &str, more: &str) -> Ran {
+    place.run(&format!(
+        "{}\nShouldTransferFiles = \"NO\"\nJobUniverse = 5\nUserLog = \"log\"\nOut = \"out\"\n{more}",
+        shell(script)
+    ))
+}
+
+fn queue() -> Place {
+    Place::new().option(&["--as", "shadow"])
+}
+
+#[test]
+fn a_job_has_the_group_that_it_asks_for_if_its_owner_is_in_it_and_is_held_if_not() {
+    if !nix::unistd::geteuid().is_root() {
+        let ran = run(&queue(), "exit 0", "PrimaryUnixGroup = \"nogroup\"");
+        assert!(ran.told.contains("PrimaryUnixGroup needs root"), "{}", ran.told);
+        return;
+    }
+    let place = queue();
+    let nobody = nix::unistd::User::from_name("nobody").unwrap().unwrap();
+    let own = nix::unistd::Group::from_gid(nobody.gid).unwrap().unwrap().name;
+    let ran = run(&place, "id -g", &format!("PrimaryUnixGroup = \"{own}\""));
+    assert!(ran.has("JobStatus = 4"), "{}\n{}", ran.ad, ran.told);
+    assert_eq!(std::fs::read_to_string(place.path("iwd/out")).unwrap(), format!("{}\n", nobody.gid));
+    for group in ["root", "no-such-group", "", "a\nb"] {
+        let place = queue().noting();
+        let ran = run(&place, "exit 0", &format!("PrimaryUnixGroup = \"{}\"", group.replace('\n', "\\n")));
+        assert!(
+            ran.has("JobStatus = 5") && ran.has("HoldReasonCode = 49"),
+            "{group}: {}\n{}",
+            ran.ad,
+            ran.told
+        );
+        assert_eq!(ran.calls, "");
+        let log = std::fs::read_to_string(place.path("iwd/log")).unwrap();
+        assert!(
+            log.contains("\tCode 49 Subcode 0\n") && log.lines().all(|line| !line.starts_with("001 (")),
+            "{log}"
+        );
+    }
+}
+
+#[test]
+fn a_job_that_has_tries_left_says_so_and_an_attribute_that_does_nothing_is_named() {
+    let policy = "JobMaxRetries = 2\nOnExitRemove = NumJobCompletions > JobMaxRetries || ExitCode =?= 0";
+    let ran = run(&queue(), "exit 3", policy);
+    assert!(ran.has("JobStatus = 1"), "{}", ran.ad);
+    assert!(
+        ran.told.contains("(OnExitRemove is not true, try 1 of 3): --until done runs it again"),
+        "{}",
+        ran.told
+    );
+    let ran = run(&queue().option(&["--until", "done"]), "exit 3", policy);
+    assert!(ran.has("JobStatus = 4") && ran.has("NumJobCompletions = 3"), "{}\n{}", ran.ad, ran.told);
+    let ran = run(&queue(), "exit 3", "JobMaxRetries = 2");
+    assert!(ran.has("JobStatus = 4"), "{}", ran.ad);
+    assert!(ran.told.contains("JobMaxRetries alone does nothing"), "{}", ran.told);
+}
+
+#[test]
+fn a_hook_of_the_shadow_that_is_ended_is_waited_for_and_what_it_said_is_told() {
+    let place = queue()
+        .hook("SHADOW_PREPARE_JOB", "echo waiting >&2; echo > $CALLS.up; exec sleep 600")
+        .knob("SHADOW_DEFAULT_JOB_HOOK_KEYWORD = FARM");
+    let pipe = place.pipe();
+    std::fs::rename(pipe, place.path("iwd/calls.up")).unwrap();
+    let ad = format!("{}\nShouldTransferFiles = \"NO\"", shell("exit 0"));
+    let child = place.start(&ad);
+    heard(&place.path("iwd/calls.up"));
+    send(&child, nix::sys::signal::Signal::SIGTERM);
+    let ran = place.finish(child);
+    assert!(ran.told.contains("its end was asked for; it said: waiting"), "{}", ran.told);
+    assert!(ran.left.is_empty());
+}

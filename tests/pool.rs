@@ -1,0 +1,53 @@
+//! `examples/pool`: the quickstart beside a real execution point. None is installed where these tests run, so its words are tried, and
+//! its comparison on a `condor_master` of ours.
+
+#![cfg(feature = "cli")]
+#![allow(clippy::unwrap_used, reason = "helpers of tests, which fail by it")]
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::Command;
+
+fn run(path: &Path) -> (bool, String, String) {
+    let programs = Path::new(env!("CARGO_BIN_EXE_htc-slot-run")).parent().unwrap();
+    let output = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/pool/run"))
+        .env("HTC_PROGRAMS", programs)
+        .env("PATH", format!("{}:{}", path.display(), std::env::var("PATH").unwrap_or_default()))
+        .env("TMPDIR", path)
+        .output()
+        .unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.success(), text(&output.stdout), text(&output.stderr))
+}
+
+/// A directory for programs that stand in front of all others; root's jobs run as nobody, who must reach it.
+fn place() -> tempfile::TempDir {
+    let place = tempfile::tempdir().unwrap();
+    fs::set_permissions(place.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    place
+}
+
+#[test]
+fn without_a_pool_it_says_what_it_would_do() {
+    let place = place();
+    let (good, said, _) = run(place.path());
+    assert!(good && said.contains("condor_master -f") && said.contains("compare"), "{said}");
+    assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0, "the copies are left behind");
+}
+
+#[test]
+fn a_pool_that_does_the_same_is_told_from_one_that_does_not() {
+    for (quirk, same) in [("", true), ("chmod a-x \"${CONDOR_CONFIG%/*}\"/hooks/job_exit; ", false)] {
+        let place = place();
+        let master = place.path().join("condor_master");
+        let text = format!(
+            "#!/bin/sh\n{quirk}exec htc-slot-run --quirks reference --config-file \"$CONDOR_CONFIG\" --once --idle-exit 3\n"
+        );
+        fs::write(&master, text).unwrap();
+        fs::set_permissions(&master, fs::Permissions::from_mode(0o755)).unwrap();
+        let (good, said, complained) = run(place.path());
+        assert_eq!(good, same, "{said}{complained}");
+        assert_eq!(said.contains("the pool did the same"), same, "{said}{complained}");
+    }
+}

@@ -1,0 +1,261 @@
+//! The reference pages of the book say what the code says: between `<!-- ITEM -->` and `<!-- end -->` stands the table that the
+//! documentation of that item gives. `HTC_BOOK=write cargo test --test reference` writes it.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests, which fail by it")]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn files(directory: &Path, extension: &str, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(directory).unwrap().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            files(&path, extension, found);
+        } else if path.extension().is_some_and(|other| other == extension) {
+            found.push(path);
+        }
+    }
+}
+
+/// The one source file in which `text` begins a line.
+fn source_of(text: &str) -> String {
+    let mut found = Vec::new();
+    files(&root().join("src"), "rs", &mut found);
+    let mut sources = found.iter().map(|path| fs::read_to_string(path).unwrap());
+    sources
+        .find(|source| source.lines().any(|line| line.starts_with(text)))
+        .unwrap_or_else(|| panic!("no '{text}'"))
+}
+
+/// The members of an item with their documentation: fields by their names in TOML, variants as they are called.
+fn members(source: &str, item: &str) -> Vec<(String, String)> {
+    let body =
+        source.lines().skip_while(|line| !line.starts_with(item)).skip(1).take_while(|line| *line != "}");
+    let (mut documentation, mut renamed, mut rows) = (String::new(), None, Vec::new());
+    for line in body.map(str::trim) {
+        if let Some(text) = line.strip_prefix("/// ") {
+            documentation = format!("{documentation} {text}").trim().to_owned();
+        } else if let Some(attribute) = line.strip_prefix("#[serde(") {
+            let name = attribute.split_once("rename = \"").and_then(|(_, rest)| rest.split('"').next());
+            renamed = name.map(str::to_owned).or(renamed);
+        } else if !line.is_empty() && !line.starts_with("#[") {
+            let name =
+                line.trim_start_matches("pub ").split([':', ',', '(', ' ', '{']).next().unwrap().to_owned();
+            rows.push((renamed.take().unwrap_or(name), std::mem::take(&mut documentation)));
+        }
+    }
+    assert!(rows.len() > 1, "{item} has no members");
+    rows
+}
+
+/// What stands in a cell of a table.
+fn cell(text: &str) -> String {
+    // Outside of code `<n>` would be taken for a tag.
+    let plain_or_code = text.split('`').enumerate();
+    let parts =
+        plain_or_code.map(|(at, part)| if at % 2 == 0 { part.replace('<', "\\<") } else { part.to_owned() });
+    parts.collect::<Vec<String>>().join("`").replace('|', "\\|")
+}
+
+/// The rows that `marker` stands for.
+fn table(marker: &str) -> String {
+    let mut text = String::new();
+    let (kind, name) = marker.split_once(' ').unwrap();
+    match kind {
+        "keys" => {
+            text += "| key | meaning |\n|---|---|\n";
+            let item = format!("pub struct {name} {{");
+            for (key, meaning) in members(&source_of(&item), &item) {
+                text += &format!("| `{key}` | {} |\n", cell(&meaning));
+            }
+        }
+        "words" => {
+            text += "| word | meaning |\n|---|---|\n";
+            let item = format!("pub enum {name} {{");
+            let source = source_of(&item);
+            for (variant, meaning) in members(&source, &item) {
+                let arm = format!("{name}::{variant} => \"");
+                let Some((_, rest)) = source.split_once(&arm) else { continue };
+                text += &format!("| `{}` | {} |\n", rest.split('"').next().unwrap(), cell(&meaning));
+            }
+        }
+        "events" => {
+            let source = source_of("//! | event | keys | meaning |");
+            for row in source.lines().filter_map(|line| line.strip_prefix("//! |")) {
+                text += &format!("|{row}\n");
+            }
+        }
+        "quirks" => {
+            text += "| name | what a real pool does |\n|---|---|\n";
+            for quirk in htc_hooks::quirks::Quirk::ALL {
+                text += &format!("| `{}` | {} |\n", quirk.id(), cell(quirk.line()));
+            }
+        }
+        "statuses" => {
+            text += "| status | meaning |\n|---|---|\n";
+            let source = source_of("    pub const TABLE: &[(&str, &str)] = &[");
+            let rows = source.lines().skip_while(|line| !line.contains("pub const TABLE")).skip(1);
+            for row in rows.take_while(|line| line.trim() != "];") {
+                let cells: Vec<&str> = row.split('"').skip(1).step_by(2).collect();
+                text += &format!("| {} | {} |\n", cells[0], cell(cells[1]));
+            }
+        }
+        "scenario" => {
+            let source = fs::read_to_string(root().join("src/cli/slot_run/scenario.toml")).unwrap();
+            text += &format!("```toml\n{source}```\n");
+        }
+        _ => panic!("'{marker}' stands for nothing"),
+    }
+    text
+}
+
+#[test]
+fn reference_pages_have_the_tables_of_the_code() {
+    let mut pages = Vec::new();
+    files(&root().join("docs"), "md", &mut pages);
+    let write = std::env::var_os("HTC_BOOK").is_some_and(|what| what == "write");
+    let (mut old, mut tables) = (Vec::new(), 0);
+    for page in pages {
+        let text = fs::read_to_string(&page).unwrap();
+        let mut parts = text.split("<!-- of ");
+        let mut now = parts.next().unwrap().to_owned();
+        for part in parts {
+            let (marker, rest) = part.split_once(" -->\n").unwrap();
+            let (_, after) = rest.split_once("<!-- end -->").unwrap();
+            now += &format!("<!-- of {marker} -->\n\n{}\n<!-- end -->{after}", table(marker));
+            tables += 1;
+        }
+        if now != text {
+            old.push(page.clone());
+            if write {
+                fs::write(page, now).unwrap();
+            }
+        }
+    }
+    assert!(tables > 5, "{tables} tables");
+    assert!(write || old.is_empty(), "old: {old:?}; HTC_BOOK=write cargo test --test reference");
+}
+
+/// What lint calls its findings, as far as they are words with a hyphen.
+#[test]
+fn every_rule_of_lint_is_explained() {
+    let mut sources = Vec::new();
+    files(&root().join("src/config/lint"), "rs", &mut sources);
+    let page = fs::read_to_string(root().join("docs/reference/lint.md")).unwrap();
+    let explained: BTreeSet<&str> =
+        page.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()).collect();
+    let mut missing = BTreeSet::new();
+    for source in sources.iter().map(|path| fs::read_to_string(path).unwrap()) {
+        for word in source.split('"').skip(1).step_by(2) {
+            let is_rule = word.contains('-') && word.chars().all(|c| c.is_ascii_lowercase() || c == '-');
+            if is_rule && !word.starts_with('-') && !explained.contains(word) {
+                missing.insert(word.to_owned());
+            }
+        }
+    }
+    assert!(missing.is_empty(), "docs/reference/lint.md says nothing of {missing:?}");
+}
+
+/// A terminal with the lines of a `console` block, as a picture.
+fn shot(lines: &[&str]) -> String {
+    let columns = lines.iter().map(|line| line.chars().count()).max().unwrap_or(0).max(60);
+    let (width, height) = (columns * 8 + 40, lines.len() * 19 + 62);
+    let mut svg = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" \
+         font-family=\"DejaVu Sans Mono, Menlo, Consolas, monospace\" font-size=\"13\">\n\
+         <rect width=\"{width}\" height=\"{height}\" rx=\"9\" fill=\"#1d2330\"/>\n"
+    );
+    for (at, colour) in ["#e0605a", "#e0b04a", "#6bb56b"].iter().enumerate() {
+        svg += &format!("<circle cx=\"{}\" cy=\"20\" r=\"6\" fill=\"{colour}\"/>\n", 22 + at * 20);
+    }
+    for (at, line) in lines.iter().enumerate() {
+        let escaped =
+            line.replace("[..]", "4").replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+        let colour = match line.trim_start() {
+            text if text.starts_with("$ ") => "#f4f6fb",
+            text if text.starts_with("why: ") || text.contains(" false") || text.contains(" undefined") => {
+                "#f0a07a"
+            }
+            text if text.contains("warning") || text.starts_with("fix: ") => "#e6c878",
+            _ => "#b9c4d8",
+        };
+        let y = 58 + at * 19;
+        svg +=
+            &format!("<text x=\"20\" y=\"{y}\" fill=\"{colour}\" xml:space=\"preserve\">{escaped}</text>\n");
+    }
+    svg + "</svg>\n"
+}
+
+/// The `console` block of a chapter that has `command`.
+fn console<'a>(chapter: &'a str, command: &str) -> Vec<&'a str> {
+    let blocks = chapter.split("```console\n").skip(1).filter_map(|block| block.split("\n```").next());
+    let block = blocks
+        .clone()
+        .find(|block| block.contains(command))
+        .unwrap_or_else(|| panic!("no block has {command}"));
+    let from = block.find(command).map_or(0, |at| block[..at].rfind("$ ").unwrap_or(0));
+    let mut lines: Vec<&str> = block[from..].lines().collect();
+    let end = lines.iter().skip(1).position(|line| line.starts_with("$ ")).map_or(lines.len(), |at| at + 1);
+    lines.truncate(end);
+    lines
+}
+
+/// The pictures of README and book: what a test has seen the programs print.
+#[test]
+fn pictures_of_terminals_show_what_the_tour_shows() {
+    let write = std::env::var_os("HTC_BOOK").is_some_and(|what| what == "write");
+    let tour = fs::read_to_string(root().join("docs/tour.md")).unwrap();
+    for (name, command) in [
+        ("explain", "htc-classad-eval -explain"),
+        ("hook", "htc-hook-test prepare ./prepare-held"),
+        ("lint", "htc-config-dump lint"),
+        ("routes", "htc-router-translate match"),
+    ] {
+        let path = root().join(format!("docs/pictures/{name}.svg"));
+        let now = shot(&console(&tour, command));
+        if write {
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(&path, &now).unwrap();
+        }
+        let old = fs::read_to_string(&path).unwrap_or_default();
+        assert!(old == now, "{} is old: HTC_BOOK=write cargo test --test reference", path.display());
+    }
+}
+
+/// The pictures of the chapter for administrators: what `simulate` draws of a policy of the manual.
+#[test]
+fn pictures_of_a_policy_are_those_that_simulate_draws() {
+    let place = tempfile::tempdir().unwrap();
+    let policies = root().join("examples/policies");
+    let output = Command::new(env!("CARGO_BIN_EXE_htc-slot-run"))
+        .args(["simulate", "--no-env", "--config-file", "desktop.conf", "desktop.toml"])
+        .arg("--svg")
+        .arg(place.path().join("timeline"))
+        .arg("--html")
+        .arg(place.path().join("page"))
+        .env("TZ", "UTC")
+        .current_dir(&policies)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let page = fs::read_to_string(place.path().join("page")).unwrap();
+    // The page's second picture.
+    let (_, states) = page.rsplit_once("<svg ").unwrap();
+    let (states, _) = states.split_once("</svg>").unwrap();
+    let timeline = fs::read_to_string(place.path().join("timeline")).unwrap();
+    let write = std::env::var_os("HTC_BOOK").is_some_and(|what| what == "write");
+    for (name, now) in [("timeline", timeline), ("states", format!("<svg {states}</svg>\n"))] {
+        let path = root().join(format!("docs/pictures/{name}.svg"));
+        if write {
+            fs::write(&path, &now).unwrap();
+        }
+        let old = fs::read_to_string(&path).unwrap_or_default();
+        assert!(old == now, "{} is old: HTC_BOOK=write cargo test --test reference", path.display());
+    }
+}
