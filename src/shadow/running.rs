@@ -5,13 +5,14 @@ use bstr::BString;
 use super::ending::{JOB_POLICY, STARTER_ERROR};
 use super::machine::{Action, Ask, Fate, Phase, Shadow};
 use super::reason::improved;
-use crate::classad::{ClassAd, Context, Value};
+use crate::classad::{ClassAd, Context, Value, references};
 use crate::job::{HoldCode, JobStatus};
-
+use crate::text::list;
 use crate::time::Now;
 use crate::transfer::{Transferred, Way};
 use crate::user_log::{Body, Transfer};
 use crate::user_policy::{self, Fired};
+use crate::world::World;
 
 impl Shadow<'_> {
     pub(super) fn transfer(&mut self, now: Now, way: Way, out: &mut Vec<Action>) {
@@ -78,17 +79,14 @@ impl Shadow<'_> {
             let (host, slot_name) = (self.address.clone(), BString::default());
             return Self::log(Body::Execute { host, slot_name, properties: Vec::new() }, out);
         }
-        let mut properties =
-            vec![(BString::from("CondorScratchDir"), Value::from(scratch.clone()).unparse())];
-        let resources = self.string("ProvisionedResources").unwrap_or_default();
-        for resource in crate::text::list::split(&resources) {
-            let name = BString::from(resource);
-            let given = format!("{name}Provisioned");
-            if let Some(value) = self.ad.get(given.as_str()) {
-                properties.push((name, value.unparse()));
-            }
+        let mut told = ClassAd::new();
+        told.set("CondorScratchDir", Value::from(scratch.clone()));
+        if let Some(slot) = &self.slot_ad {
+            let more = self.string("UserLogExecuteEventAttrs").unwrap_or_default();
+            tell_of_slot(slot, &more, self.world, &mut told);
         }
-        properties.sort();
+        let properties =
+            told.sorted().into_iter().map(|(name, expr)| (BString::from(name), expr.unparse_old())).collect();
         let (host, slot_name) = (self.address.clone(), self.slot.clone());
         Self::log(Body::Execute { host, slot_name, properties }, out);
     }
@@ -186,4 +184,26 @@ impl Shadow<'_> {
         out.push(Action::Ask(ask));
         debug_assert!(self.phase == Phase::Running);
     }
+}
+
+/// What the event of an execution tells of its slot: how much of each resource there is, which of it, and what it is like; and what the
+/// job asks for. Reference: `CopyMachineResources`, `CopySelectAttrs` (compat_classad_util.cpp).
+fn tell_of_slot(slot: &ClassAd, more: &[u8], world: &dyn World, told: &mut ClassAd) {
+    let context = Context::new(world).my(slot);
+    let copy = |name: &[u8], told: &mut ClassAd| {
+        if let Some(expr) = slot.get(name).filter(|_| !told.contains(name)) {
+            told.insert(name, expr);
+        }
+    };
+    let with_references = |name: &[u8], told: &mut ClassAd| {
+        let referred = slot.get(name).and_then(|expr| references::internal(&expr, context));
+        copy(name, told);
+        referred.iter().flatten().for_each(|name| copy(name.as_bytes(), told));
+    };
+    let listed = context.string("MachineResources").unwrap_or_else(|| "CPUs, Disk, Memory".into());
+    for resource in list::split(&listed) {
+        copy(resource, told);
+        with_references(&[b"Available", resource].concat(), told);
+    }
+    list::split(more).for_each(|name| with_references(name, told));
 }

@@ -17,6 +17,7 @@ use crate::process::{Exit, Session};
 use crate::quirks::Quirk;
 use crate::text::environment::Environment;
 use crate::time::Now;
+use crate::transfer::url;
 
 /// How often the state of an ended container is asked for, a second apart.
 const TRIES: u32 = 20;
@@ -81,7 +82,7 @@ impl Starter<'_> {
             Stage::Pull => {
                 let complaint = errors.replace("\n", "");
                 let text = [b"Cannot pull image ", names.image.as_slice(), b" ", &complaint].concat();
-                Self::tell_quirk(Quirk::DockerStartHangs, "the starter ends", out);
+                self.tell_quirk_by_hand(Quirk::DockerStartHangs, "the starter ends", out);
                 let failure = StartFailure::new(text, hold_code::INVALID_DOCKER_IMAGE, 0);
                 self.container_failed(now, failure, out);
             }
@@ -150,7 +151,13 @@ impl Starter<'_> {
         let prepared = self.with_inputs(now, |inputs| {
             let about = inputs.about;
             let string = |name: &str| Context::new(about.world).my(about.ad).string(name);
-            let mut words = vec![string(attr::CMD).unwrap_or_default()];
+            let command = string(attr::CMD).unwrap_or_default();
+            let sent = Context::new(about.world).my(about.ad).boolean("TransferExecutable").unwrap_or(true);
+            // What was sent lies where the container begins, whatever it was called before.
+            let mut words = vec![match about.job.transfers && sent {
+                true => [b"./", url::base_name(&command)].concat().into(),
+                false => command,
+            }];
             words.extend(process::argument_list(about.ad, "", about.world).map_err(|error| {
                 StartFailure::silent(format!("Failed to read job arguments from job ad: '{error}'."))
             })?);
@@ -224,29 +231,41 @@ impl Starter<'_> {
         if !self.container.pulled {
             return self.container_failed(now, failure, out);
         }
-        Self::tell_quirk(Quirk::DockerStartHangs, "the starter ends", out);
+        self.tell_quirk_by_hand(Quirk::DockerStartHangs, "the starter ends", out);
         out.push(Action::Tell(Notice::Warning(failure.text.to_string())));
         let failure = StartFailure::new("Unable to Launch Container", hold_code::INVALID_DOCKER_IMAGE, 0);
         self.container_failed(now, failure, out);
     }
 
-    /// `docker create` failed; for 25.14 that is how the job ended.
+    /// `docker create` failed; for 25.14 that is how the job ended, which a shadow that holds it does not hear any more.
     fn create_failed(&mut self, now: Now, exit: Option<Exit>, errors: &[u8], out: &mut Vec<Action>) {
+        let text = errors[..errors.len().min(511)].replace("\n", " ");
+        let failure = StartFailure::new(text, hold_code::INVALID_DOCKER_IMAGE, 0);
         if let (Some(exit), true) = (exit, self.quirks.has(Quirk::DockerCreateStatus)) {
             self.main = Some(Process { pid: 0, started: now, ended: None });
             self.container.ended = Some((exit, FamilyUsage::default()));
+            self.hold_by_shadow(failure, out);
             return self.docker_job_ended(now, exit, out);
         }
-        if self.container_exit_told(exit) {
-            Self::tell_quirk(Quirk::DockerCreateStatus, "the failure is reported", out);
+        if exit.is_some() {
+            self.tell_quirk_by_hand(Quirk::DockerCreateStatus, "the failure is reported", out);
         }
-        let text = errors[..errors.len().min(511)].replace("\n", " ");
-        let failure = StartFailure::new(text, hold_code::INVALID_DOCKER_IMAGE, 0);
         self.container_failed(now, failure, out);
     }
 
-    fn container_exit_told(&self, exit: Option<Exit>) -> bool {
-        exit.is_some() && !self.quirks.has(Quirk::DockerEndsSilent)
+    /// A hold as 25.14 has it: a shadow is told, and nobody where there is none (`JICLocal::holdJob`).
+    fn hold_by_shadow(&mut self, failure: StartFailure, out: &mut Vec<Action>) {
+        if self.moves.is_some() {
+            self.asked.hold = true;
+            self.report(failure, out);
+        }
+    }
+
+    /// Says that 25.14 would have done otherwise, where there is no shadow with which it would not.
+    fn tell_quirk_by_hand(&self, quirk: Quirk, reason: &str, out: &mut Vec<Action>) {
+        if self.moves.is_none() {
+            Self::tell_quirk(quirk, reason, out);
+        }
     }
 
     pub(super) fn docker_files_opened(
@@ -280,7 +299,7 @@ impl Starter<'_> {
                 let text = format!(
                     "DockerProc::StartJob(): Image Architecture {machine} not compatible with this machine."
                 );
-                Self::tell_quirk(Quirk::DockerStartHangs, "the failure is reported", out);
+                self.tell_quirk_by_hand(Quirk::DockerStartHangs, "the failure is reported", out);
                 let failure = StartFailure::new(text, hold_code::INVALID_DOCKER_IMAGE, 0);
                 self.container_failed(now, failure, out);
             }
@@ -365,8 +384,10 @@ impl Starter<'_> {
         let memory = Context::new(&self.frozen(now)).my(&self.machine).int(attr::MEMORY).unwrap_or(0);
         let text = format!("Docker job has gone over memory limit of {memory} Mb");
         out.push(Action::Tell(Notice::Warning(text.clone())));
+        let failure = StartFailure::new(text, hold_code::JOB_OUT_OF_RESOURCES, 102);
         if self.quirks.has(Quirk::DockerEndsSilent) {
             self.main = None;
+            self.hold_by_shadow(failure, out);
             if let Some(names) = self.container.docker.clone() {
                 self.container.after = After::RemoveScratch;
                 self.ask(Stage::Remove, names.remove(), out);
@@ -374,7 +395,7 @@ impl Starter<'_> {
             return;
         }
         self.asked.hold = true;
-        self.report(StartFailure::new(text, hold_code::JOB_OUT_OF_RESOURCES, 102), out);
+        self.report(failure, out);
         self.docker_job_ended(now, state.exit(self.quirks).unwrap_or(attached), out);
     }
 
@@ -384,8 +405,9 @@ impl Starter<'_> {
         let Some(names) = self.container.docker.clone() else { return };
         self.container.stage = Stage::Idle;
         if self.quirks.has(Quirk::DockerFailureIsEviction) {
-            // Held by nobody, it is killed twice although it is gone, and counts as evicted.
-            out.push(Action::Tell(Notice::NotStarted { reason: text }));
+            // It is killed twice although it is gone, and counts as evicted.
+            out.push(Action::Tell(Notice::NotStarted { reason: text.clone() }));
+            self.hold_by_shadow(StartFailure::new(text, hold_code::FAILED_TO_CREATE_PROCESS, 0), out);
             let signal = super::ending::kill_signal(&self.ad, attr::HOLD_KILL_SIG, &self.frozen(now));
             self.side_call(names.remove(), out);
             self.side_call(names.kill(signal.unwrap_or(super::ending::SIGTERM)), out);

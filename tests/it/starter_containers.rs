@@ -180,6 +180,51 @@ fn a_container_out_of_memory_holds_the_job() {
     assert!(ran.calls.ends_with("docker state\nexit hold\ndocker state\ndocker rm\n"), "{}", ran.calls);
 }
 
+/// As recorded of a pool (job k02): what was sent lies in the directory in which the container begins.
+#[test]
+fn an_executable_that_was_sent_is_run_from_where_the_container_begins() {
+    for (more, command) in [("", "./prog"), ("TransferExecutable = false", "/elsewhere/prog")] {
+        let place = with_docker().option(&["--as", "shadow"]);
+        let program = if more.is_empty() { place.path("iwd/prog") } else { "/elsewhere/prog".into() };
+        if more.is_empty() {
+            write_executable(&program, b"#!/bin/sh\n");
+        }
+        let ran = place.run(&format!(
+            "Cmd = \"{}\"\nWantDocker = true\nDockerImage = \"alpine:3\"\nShouldTransferFiles = \"YES\"\nWhenToTransferOutput = \"ON_EXIT\"\n{more}",
+            program.display()
+        ));
+        assert!(ran.has("JobStatus = 4"), "{}{}", ran.ad, ran.told);
+        let created = fs::read_to_string(place.path("state/created")).unwrap();
+        assert_eq!(created.lines().last(), Some(command), "{created}");
+    }
+}
+
+/// As recorded of a pool (jobs k05 to k07), where by hand 25.14 takes a job that docker did not run for one that ran.
+#[test]
+fn a_played_shadow_holds_a_job_that_docker_could_not_run() {
+    for (state, reason, code) in [
+        ("nocreate", "bad option ", 35),
+        ("oom", "Docker job has gone over memory limit of 128 Mb", 34),
+        ("error", "Error running docker job: true", 6),
+    ] {
+        for quirks in ["none", "reference"] {
+            let place = with_docker().option(&["--as", "shadow", "--quirks", quirks]);
+            let slot = place.path("slot.ad");
+            fs::write(&slot, "Memory = 128\n").unwrap();
+            let place = place.option(&["--slot-ads", slot.to_str().unwrap()]);
+            fs::write(place.path("state").join(state), "true").unwrap();
+            let ran =
+                place.run(&format!("{IMAGE}\nShouldTransferFiles = \"YES\"\nWhenToTransferOutput = \"ON_EXIT\"\nTransferExecutable = false"));
+            assert!(ran.has("JobStatus = 5"), "{state} {quirks}: {}{}", ran.ad, ran.told);
+            assert!(ran.has(&format!("HoldReasonCode = {code}")), "{state} {quirks}: {}", ran.ad);
+            assert!(ran.ad.contains(&format!(": {reason}\"\n")), "{state} {quirks}: {}", ran.ad);
+            // A pool does the same.
+            assert!(!ran.told.contains("docker-create-status"), "{}", ran.told);
+            assert_clean(&ran);
+        }
+    }
+}
+
 #[test]
 fn requests_reach_the_container_by_the_words_of_docker() {
     let place = with_docker();

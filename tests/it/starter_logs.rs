@@ -186,6 +186,34 @@ fn the_option_names_the_log_wherever_the_job_s_own_would_be() {
     assert_eq!(place.run(&shell("exit 0")).status, 0);
 }
 
+/// As recorded of a pool with GPUs and tokens; `populateExecuteEvent` (remoteresource.cpp).
+#[test]
+fn the_event_of_an_execution_tells_what_the_slot_has_for_the_job() {
+    let slot = "MachineResources = \"Cpus Memory GPUs\"\nCpus = 2\nMemory = 128\nDisk = 7\nGPUs = 1\nArch = \"X86_64\"\n\
+                AvailableGPUs = { GPUs_a }\nGPUs_a = [ Id = \"a\"; ]\nGPUs_b = [ Id = \"b\"; ]\nPlace = Arch\n";
+    let told = |slot: &str, more: &str| {
+        let place = Place::new().option(&["--as", "shadow"]);
+        let path = place.path("slot.ad");
+        fs::write(&path, slot).unwrap();
+        let place = place.option(&["--slot-ads", path.to_str().unwrap()]);
+        run(&place, &format!("UserLog = \"log\"\n{more}"));
+        let log = fs::read_to_string(place.path("iwd/log")).unwrap();
+        let event = log.split("...\n").find(|event| event.starts_with("001 ")).unwrap();
+        let lines = event.lines().skip(1).map(|line| line.trim_start().to_owned());
+        lines.filter(|line| !line.starts_with("SlotName") && !line.starts_with("CondorScratchDir")).collect()
+    };
+    let given: Vec<String> = told(slot, "");
+    assert_eq!(
+        given,
+        ["AvailableGPUs = { GPUs_a }", "Cpus = 2", "GPUs = 1", "GPUs_a = [ Id = \"a\" ]", "Memory = 128"]
+    );
+    let given: Vec<String> = told(slot, "UserLogExecuteEventAttrs = \"Place,Nothing\"");
+    assert_eq!(given.iter().filter(|line| line.starts_with("Arch") || line.starts_with("Place")).count(), 2);
+    // A slot that names no resources has three.
+    let given: Vec<String> = told("Cpus = 2\nMemory = 128\nDisk = 7\nGPUs = 1\n", "");
+    assert_eq!(given, ["CPUs = 2", "Disk = 7", "Memory = 128"]);
+}
+
 #[test]
 fn a_result_that_cannot_be_printed_is_kept_for_whoever_cleans_up() {
     let place = Place::new();

@@ -41,8 +41,15 @@ pub fn word(text: &str) -> String {
 
 /// A file that a job or a log wrote: times, addresses and process ids are placeholders.
 pub fn file(text: &str) -> String {
+    const MARK: &str = "_CONDOR_ANCESTOR_";
     let mut out = String::with_capacity(text.len());
     for line in scratch(text).lines() {
+        // As many as there are daemons above.
+        if line.starts_with(MARK) {
+            out += if out.ends_with(MARK) { "" } else { MARK };
+            continue;
+        }
+        out += if out.ends_with(MARK) { "\n" } else { "" };
         out += &words(line);
         out.push('\n');
     }
@@ -94,6 +101,9 @@ fn words(line: &str) -> String {
     }
     if let Some(listed) = listed(line) {
         return listed;
+    }
+    if line.starts_with("CONDOR_STARTER_PID=") {
+        return word(line);
     }
     let is_number = |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
     let shape = |word: &str, mark: char, count: usize| {

@@ -50,6 +50,8 @@ pub struct Case {
     pub without_counterpart: usize,
     /// The log that schedd and shadow wrote.
     pub log: Option<Vec<u8>>,
+    /// The ad of the slot that a pool had for it.
+    pub slot_ad: Option<Vec<u8>>,
     /// What the double of a container runtime was told to do: its file in state/, and the text.
     pub double: Option<String>,
     /// Whether it was given a directory as an image.
@@ -181,6 +183,7 @@ impl Case {
             directory: at.to_owned(),
             in_iwd: false,
             log: None,
+            slot_ad: None,
             name,
         })
     }

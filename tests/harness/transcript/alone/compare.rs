@@ -57,7 +57,8 @@ pub fn compare(
             // Of a job that is not done the recording has only what differs from another's: an end like its is not seen.
             let is_done = told.get("JobStatus").is_none_or(|status| status == "4");
             let seen = |name: &String| {
-                !case.in_iwd || is_done || !name.starts_with("Exit") || told.contains_key(name)
+                let of_end = name.starts_with("Exit") || name == "JobCoreDumped";
+                !case.in_iwd || is_done || !of_end || told.contains_key(name)
             };
             let printed = printed.filter(|(name, _)| seen(name)).collect();
             let told = told.clone().into_iter().map(plain).collect();

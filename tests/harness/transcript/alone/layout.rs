@@ -58,6 +58,9 @@ impl Ground {
         let mut config = family.config.clone();
         config.extend_from_slice(&case.config);
         stage::write(&local.join("condor_config"), &stage.fill_in(&config))?;
+        if let Some(ad) = &case.slot_ad {
+            stage::write(&local.join("slot.ad"), &stage.fill_in(ad))?;
+        }
         for scripts in [family.directory.join("scripts"), case.directory.join("scripts")] {
             stage::copy_tree(&scripts, &local.join("scripts"), &stage)?;
         }

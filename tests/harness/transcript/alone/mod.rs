@@ -5,10 +5,12 @@
 //! in EXECUTE). Each case gets a LOCAL_DIR of its own here as it did there.
 
 mod case;
+mod chirp;
 mod compare;
 mod layout;
 mod log;
 mod pool;
+mod slot_ad;
 
 use std::path::Path;
 use std::sync::Mutex;

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::super::Result;
 use super::case::{Case, Family, Known, collect};
+use super::{chirp, slot_ad};
 
 /// Written by schedd, shadow and starter after the job was submitted; `*` stands for any beginning or end.
 const WRITTEN: &[&str] = &[
@@ -120,6 +121,8 @@ const GONE: &[(&str, &str)] = &[
     ("transfer_input_files", "TransferInput"),
     ("transfer_output_files", "TransferOutput"),
     ("transfer_output_remaps", "TransferOutputRemaps"),
+    ("universe = docker", "WantDocker"),
+    ("docker_image", "DockerImage"),
 ];
 
 /// Whether a directory holds a recording of a pool.
@@ -136,6 +139,8 @@ pub fn read(directory: &Path) -> Result<Family> {
         .filter(|path| path.is_dir())
         .collect();
     places.sort();
+    let config = directory.join("condor_config");
+    let config = fs::read_to_string(&config).map_err(|error| format!("{}: {error}", config.display()))?;
     let (mut cases, mut known, mut first) = (Vec::new(), Known::default(), None);
     let asked = asked(&fs::read_to_string(directory.join("README.md")).unwrap_or_default());
     for place in places {
@@ -216,7 +221,9 @@ pub fn read(directory: &Path) -> Result<Family> {
         let mut case = Case::read(&place, &value, "", &mut known)?;
         for call in &mut case.calls {
             call.argv.iter_mut().for_each(here_text);
+            chirp::out_of_words(&mut call.argv);
             call.env.iter_mut().flatten().for_each(|(_, value)| here_text(value));
+            call.env.iter_mut().for_each(chirp::out_of_environment);
         }
         let ad: String = end
             .iter()
@@ -228,9 +235,19 @@ pub fn read(directory: &Path) -> Result<Family> {
         case.run.exit = known.map_or("exited 100", |(_, exit)| exit).to_owned();
         // One that is done may have been run again before.
         let runs = if status == "4" { "3" } else { "1" };
-        let words =
-            ["@RELEASE_DIR@/sbin/htc-starter-run", "--as", "shadow", "--quiet", "--slot-name", "slot1_1"];
+        let words = [
+            "@RELEASE_DIR@/sbin/htc-starter-run",
+            "--as",
+            "shadow",
+            "--quiet",
+            "--slot-name",
+            slot_ad::name(&end).unwrap_or("slot1_1"),
+        ];
         case.run.argv = words.into_iter().chain(["--until", runs]).map(str::to_owned).collect();
+        case.slot_ad = slot_ad::of(&place, &end, &config);
+        if case.slot_ad.is_some() {
+            case.run.argv.extend(["--slot-ads", "@LOCAL_DIR@/slot.ad"].map(str::to_owned));
+        }
         if let Some(ends) = asked.iter().find(|asked| !matches!(asked.word, "suspend" | "continue")) {
             case.run.argv.extend(["--control", "@LOCAL_DIR@/control/socket"].map(str::to_owned));
             let late = seen_after(&text("files/out").unwrap_or_default()).filter(|_| !vacated).unwrap_or(3.0);
@@ -239,8 +256,11 @@ pub fn read(directory: &Path) -> Result<Family> {
             case.run.signals = asked[..first].iter().map(|asked| (asked.at - begun, asked.words())).collect();
         }
         case.in_iwd = true;
+        let of_startd = [("TZ", ":/etc/localtime"), ("_CONDOR_EXECUTE", "@LOCAL_DIR@/execute")];
+        let of_startd = of_startd.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        case.run.environment.extend(of_startd);
         collect(&place.join("files"), "iwd", &mut case.files);
-        case.files.iter_mut().for_each(|(_, content)| *content = here(content));
+        case.files.iter_mut().for_each(|(_, content)| *content = chirp::out_of_file(here(content)));
         let all = case.files.len();
         let log = case.files.iter().find(|(path, _)| path == "iwd/log").map(|(_, log)| log.clone());
         // What the form of a log is has recordings of its own.
@@ -252,11 +272,10 @@ pub fn read(directory: &Path) -> Result<Family> {
         case.without_counterpart = all - case.files.len() - usize::from(case.log.is_some());
         cases.push(case);
     }
-    let config = directory.join("condor_config");
     Ok(Family {
         name: directory.file_name().unwrap_or_default().to_string_lossy().into_owned(),
         directory: directory.to_owned(),
-        config: fs::read(&config).map_err(|error| format!("{}: {error}", config.display()))?,
+        config: config.into_bytes(),
         cases,
     })
 }
