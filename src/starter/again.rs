@@ -6,8 +6,10 @@
 use std::time::Duration;
 
 use super::action::{Action, Notice};
-use super::machine::{Phase, Starter};
+use super::machine::Starter;
+use super::phase::Phase;
 use crate::time::Now;
+use crate::transfer::Way;
 
 /// A step of the ending.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -16,7 +18,7 @@ pub(super) enum EndStep {
     #[default]
     ExitHook,
     /// Files could not be brought back.
-    Output,
+    Output(Way),
     /// The scratch directory could not be removed.
     Removal,
 }
@@ -25,7 +27,7 @@ impl EndStep {
     /// How often it is tried, and how long between two tries.
     fn patience(self) -> (u32, Duration) {
         match self {
-            EndStep::ExitHook | EndStep::Output => (5, Duration::from_secs(1)),
+            EndStep::ExitHook | EndStep::Output(_) => (5, Duration::from_secs(1)),
             // What cannot be removed mostly never can; a process that dies just now may still have written there.
             EndStep::Removal => (3, Duration::from_millis(250)),
         }
@@ -34,7 +36,7 @@ impl EndStep {
     fn name(self) -> &'static str {
         match self {
             EndStep::ExitHook => "JOB_EXIT",
-            EndStep::Output => "the transfer of output",
+            EndStep::Output(_) => "the transfer of output",
             EndStep::Removal => "the removal of the scratch directory",
         }
     }
@@ -58,13 +60,13 @@ impl Starter<'_> {
         reason: &str,
         out: &mut Vec<Action>,
     ) -> bool {
-        if self.tries.step != step {
-            self.tries = Tries { step, failed: 0, hurried: false };
+        if self.closing.tries.step != step {
+            self.closing.tries = Tries { step, failed: 0, hurried: false };
         }
-        self.tries.failed += 1;
+        self.closing.tries.failed += 1;
         let (most, pause) = step.patience();
-        let (name, failed) = (step.name(), self.tries.failed);
-        if failed >= most || self.tries.hurried {
+        let (name, failed) = (step.name(), self.closing.tries.failed);
+        if failed >= most || self.closing.tries.hurried {
             if failed > 1 {
                 let text = format!("{name} failed {failed} times and is given up");
                 out.push(Action::Tell(Notice::Warning(text)));
@@ -82,7 +84,7 @@ impl Starter<'_> {
     /// Somebody asks for the end while a step waits: it is tried at once, as every event from outside has 25.14 go through the
     /// steps once more; if it is in a hurry for the last time.
     pub(super) fn step_asked_for(&mut self, now: Now, step: EndStep, out: &mut Vec<Action>) {
-        self.tries.hurried = self.asked.fast;
+        self.closing.tries.hurried = self.asked.is_fast();
         self.step_again(now, step, out);
     }
 
@@ -94,11 +96,7 @@ impl Starter<'_> {
                     self.wait_for_exit_hook(now, call);
                 }
             }
-            EndStep::Output => {
-                if let Some(way) = self.moved.way.take() {
-                    self.start_moving(way, out);
-                }
-            }
+            EndStep::Output(way) => self.start_moving(way, out),
             EndStep::Removal => {
                 self.phase = Phase::Removing;
                 out.push(Action::RemoveScratch);

@@ -11,14 +11,14 @@ use super::ending::{self, Deferral};
 use super::exception::EXCEPTION;
 use super::failure::{StartFailure, hold_code};
 use super::job_info::Refusal;
-use super::machine::{JOB_EXIT, PREPARE_JOB, Phase, Starter, UPDATE_JOB_INFO, excerpt};
+use super::machine::{Answer, JOB_EXIT, PREPARE_JOB, Starter, UPDATE_JOB_INFO, excerpt};
+use super::phase::Phase;
 use super::prepare::{self, Prepared};
 use super::process;
 use super::settings::Moment;
 use crate::classad::Context;
 use crate::classad::format::long;
 use crate::hook::HookType;
-use crate::process::Exit;
 use crate::quirks::Quirk;
 use crate::time::Now;
 
@@ -36,33 +36,33 @@ impl Starter<'_> {
             out.push(Action::Tell(Notice::NotStarted { reason: text.to_string() }));
             return self.finish(out);
         }
-        let refusal = match &self.job {
+        let refusal = match &self.setup.job {
             Ok(_) => {
-                self.phase = Phase::Scratch;
+                self.phase = Phase::Scratch { unwritten: None };
                 let files =
                     vec![self.job_ad_file(), File { name: ".machine.ad", bytes: long::print(&self.machine) }];
                 out.push(Action::MakeScratch { files });
                 return;
             }
             Err(refusal) => {
-                self.status = match refusal {
-                    Refusal::HookTimeOut { .. } if self.quirks.has(Quirk::StarterExceptions) => EXCEPTION,
+                self.closing.status = match refusal {
+                    Refusal::HookTimeOut { .. } if self.has(Quirk::StarterExceptions) => EXCEPTION,
                     _ => 1,
                 };
                 refusal.to_string()
             }
         };
-        self.asked.fast = true;
+        self.asked.end_fast();
         out.push(Action::Tell(Notice::NotStarted { reason: refusal }));
         self.tell_refusal(now, out);
     }
 
     /// JOB_EXIT for a job that was accepted and is not taken on; 25.14 ends without any hook.
     fn tell_refusal(&mut self, now: Now, out: &mut Vec<Action>) {
-        if self.quirks.has(Quirk::StarterRefusalUntold) {
+        if self.has(Quirk::StarterRefusalUntold) {
             return self.remove_scratch(out);
         }
-        if self.hooks.exit.is_some() {
+        if self.setup.hooks.exit.is_some() {
             let reason = "JOB_EXIT is called for a job that the starter refuses";
             Self::tell_quirk(Quirk::StarterRefusalUntold, reason, out);
         }
@@ -77,28 +77,26 @@ impl Starter<'_> {
     /// without them.
     pub(super) fn write_failed(&mut self, path: &Path, reason: &str, out: &mut Vec<Action>) {
         let text = format!("cannot write {}: {reason}", path.display());
-        if self.phase == Phase::Scratch && !self.quirks.has(Quirk::JobAdUnwrittenRuns) {
-            self.write_failure.get_or_insert(text);
-        } else {
-            out.push(Action::Tell(Notice::Warning(text)));
+        let runs = self.has(Quirk::JobAdUnwrittenRuns);
+        match &mut self.phase {
+            Phase::Scratch { unwritten } if !runs => {
+                unwritten.get_or_insert(text);
+            }
+            _ => out.push(Action::Tell(Notice::Warning(text))),
         }
     }
 
     pub(super) fn scratch_failed(&mut self, now: Now, no_execute: bool, reason: &str, out: &mut Vec<Action>) {
-        if self.phase != Phase::Scratch {
-            return;
-        }
+        let Phase::Scratch { .. } = self.phase else { return };
         // Parts of it may exist.
-        self.scratch_made = true;
+        self.closing.scratch_made = true;
         // An EXECUTE that is not there ends 25.14 by an exception (c41 011, 020).
-        let excepted = no_execute && self.quirks.has(Quirk::StarterExceptions);
-        self.status = u8::from(!excepted);
-        self.asked.fast = true;
-        let failure = StartFailure::new(reason, hold_code::SCRATCH_DIR_ERROR, 0);
+        let excepted = no_execute && self.has(Quirk::StarterExceptions);
+        self.closing.status = u8::from(!excepted);
+        self.asked.end_fast();
         out.push(Action::Tell(Notice::NotStarted { reason: reason.to_owned() }));
-        self.failure = Some(failure);
         if excepted {
-            self.excepted = true;
+            self.closing.excepted = true;
             return self.all_jobs_done(now, out);
         }
         self.tell_refusal(now, out);
@@ -106,11 +104,10 @@ impl Starter<'_> {
 
     /// The first update, then the prepare hook, both with the plain ad.
     pub(super) fn scratch_made(&mut self, now: Now, out: &mut Vec<Action>) {
-        if self.phase != Phase::Scratch {
-            return;
-        }
-        self.scratch_made = true;
-        if let Some(reason) = self.write_failure.take() {
+        let Phase::Scratch { unwritten } = &mut self.phase else { return };
+        let unwritten = unwritten.take();
+        self.closing.scratch_made = true;
+        if let Some(reason) = unwritten {
             Self::tell_quirk(
                 Quirk::JobAdUnwrittenRuns,
                 "the job is not started without .job.ad and .machine.ad",
@@ -119,15 +116,15 @@ impl Starter<'_> {
             out.push(Action::OpenLog);
             return self.not_started(now, StartFailure::new(reason, hold_code::SCRATCH_DIR_ERROR, 0), out);
         }
-        if self.hooks.update.is_some() && self.fault(Moment::Environment).is_some() {
+        if self.setup.hooks.update.is_some() && self.fault(Moment::Environment).is_some() {
             // The log is not open yet in 25.14: the exception is told to nobody.
-            self.excepted = true;
+            self.closing.excepted = true;
             return self.all_jobs_done(now, out);
         }
-        if let Some(path) = self.hooks.update.clone() {
+        if let Some(path) = self.setup.hooks.update.clone() {
             let mut ad = self.ad.clone();
             ad.update(&ending::provisioned(&self.machine, &self.frozen(now)));
-            self.call(now, UPDATE_JOB_INFO, path.as_bstr(), Vec::new(), &ad, out);
+            self.call(now, (UPDATE_JOB_INFO, path), Vec::new(), &ad, out);
         }
         out.push(Action::OpenLog);
         if let Some(services) = self.services_needed(now) {
@@ -141,11 +138,11 @@ impl Starter<'_> {
 
     /// PREPARE_JOB, if there is one.
     pub(super) fn prepare(&mut self, now: Now, out: &mut Vec<Action>) {
-        match self.hooks.prepare.clone() {
+        match self.setup.hooks.prepare.clone() {
             Some(_) if self.faulted(now, Moment::Environment, out) => {}
             Some(path) => {
-                let (arguments, ad) = (self.hooks.prepare_arguments.clone(), self.ad.clone());
-                let call = self.call(now, PREPARE_JOB, path.as_bstr(), arguments, &ad, out);
+                let (arguments, ad) = (self.setup.hooks.prepare_arguments.clone(), self.ad.clone());
+                let call = self.call(now, (PREPARE_JOB, path), arguments, &ad, out);
                 self.wait_for_prepare(now, call, PREPARE_JOB);
             }
             None => self.wait_for_time(now, out),
@@ -154,17 +151,15 @@ impl Starter<'_> {
 
     /// One of the two prepare hooks has been called.
     pub(super) fn wait_for_prepare(&mut self, now: Now, call: CallId, hook: HookType) {
-        let until = self.hook_timeout.map(|limit| now.tick().plus(limit));
-        self.prepare_call = Some(call);
-        self.preparing = hook;
-        self.phase = Phase::Preparing { call, until };
+        let until = self.setup.hook_timeout.map(|limit| now.tick().plus(limit));
+        self.phase = Phase::Preparing { hook, call, until, given_up: false };
     }
 
-    /// The path of the prepare hook that was called last.
-    fn prepare_path(&self) -> BString {
-        let path = match self.preparing {
-            HookType::PrepareJobBeforeTransfer => &self.hooks.before,
-            _ => &self.hooks.prepare,
+    /// The path of one of the prepare hooks.
+    fn prepare_path(&self, hook: HookType) -> BString {
+        let path = match hook {
+            HookType::PrepareJobBeforeTransfer => &self.setup.hooks.before,
+            _ => &self.setup.hooks.prepare,
         };
         path.clone().unwrap_or_default()
     }
@@ -177,16 +172,16 @@ impl Starter<'_> {
     /// The starter cannot give tokens to the job (`JICLocal::initUserCredentials`). In 25.14 that is a failed
     /// initialization, after which everything stays as it is.
     fn no_credentials(&mut self, now: Now, services: &[u8], out: &mut Vec<Action>) {
-        self.status = 1;
+        self.closing.status = 1;
         let services = services.as_bstr();
         let reason =
             format!("there are no credentials for the OAuth services that the job needs ({services})");
-        if self.quirks.has(Quirk::StarterRefusalUntold) {
+        if self.has(Quirk::StarterRefusalUntold) {
             out.push(Action::Tell(Notice::NotStarted { reason }));
             self.report(StartFailure::new("Starter failed to initialize", 0, 0), out);
             return self.finish(out);
         }
-        if self.hooks.exit.is_some() {
+        if self.setup.hooks.exit.is_some() {
             let reason = "JOB_EXIT is called for a job that the starter refuses";
             Self::tell_quirk(Quirk::StarterRefusalUntold, reason, out);
         }
@@ -201,19 +196,19 @@ impl Starter<'_> {
         (reason, again): (&str, bool),
         out: &mut Vec<Action>,
     ) {
-        let Some(hook) = self.calls.remove(&call) else { return };
+        let Some(hook) = self.calls.open.remove(&call) else { return };
         if matches!(self.phase, Phase::Exiting { call: waiting, .. } if waiting == call)
             && again
             && self.tries_again(now, EndStep::ExitHook, reason, out)
         {
             return;
         }
-        out.push(Action::Tell(Notice::HookFailed { hook, reason: reason.to_owned() }));
+        out.push(Action::Tell(Notice::HookFailed { hook: hook.name(), reason: reason.to_owned() }));
         match self.phase {
             Phase::Preparing { call: waiting, .. } if waiting == call => {
-                let text = format!("failed to execute {} ({})", self.preparing.name(), self.prepare_path());
+                let text = format!("failed to execute {} ({})", hook.name(), self.prepare_path(hook));
                 let failure = StartFailure::new(text, hold_code::HOOK_PREPARE_JOB_FAILURE, 0);
-                self.asked.fast = true;
+                self.asked.end_fast();
                 self.not_started(now, failure, out);
             }
             Phase::Exiting { call: waiting, .. } if waiting == call => self.exit_hook_unspawnable(now, out),
@@ -225,38 +220,36 @@ impl Starter<'_> {
     pub(super) fn call_ended(
         &mut self,
         now: Now,
-        call: CallId,
-        exit: Exit,
-        stdout: &[u8],
-        cut: bool,
+        (call, hook): (CallId, HookType),
+        answer: &Answer<'_>,
         out: &mut Vec<Action>,
     ) {
         match self.phase {
-            Phase::Preparing { call: waiting, .. } if waiting == call => match self.given_up {
-                true => self.gave_up(now, stdout, out),
-                false => self.prepared(now, exit, stdout, cut, out),
+            Phase::Preparing { call: waiting, given_up, .. } if waiting == call => match given_up {
+                true => self.gave_up(now, hook, answer.stdout, out),
+                false => self.prepared(now, hook, answer, out),
             },
             Phase::Exiting { call: waiting, .. } if waiting == call => {
                 out.push(Action::Tell(Notice::Verdict {
                     hook: JOB_EXIT.name(),
                     verdict: "done",
-                    reason: exit.to_string(),
+                    reason: answer.exit.to_string(),
                 }));
-                self.exit_done = true;
+                self.closing.exit_hook_over = true;
                 self.clean_up(now, out);
             }
-            Phase::Exiting { .. } if self.prepare_call == Some(call) => {
-                self.prepared_late(now, exit, stdout, out);
+            Phase::Exiting { .. } if matches!(hook, PREPARE_JOB | HookType::PrepareJobBeforeTransfer) => {
+                self.prepared_late(now, answer, out);
             }
             _ => {}
         }
     }
 
-    fn prepared(&mut self, now: Now, exit: Exit, stdout: &[u8], cut: bool, out: &mut Vec<Action>) {
-        let refuses_cut = cut && !self.quirks.has(Quirk::AnswerCutAccepted);
-        let path = self.prepare_path();
-        let prepared =
-            prepare::judge(self.preparing.name(), &path, exit, stdout, refuses_cut, &self.frozen(now));
+    fn prepared(&mut self, now: Now, hook: HookType, answer: &Answer<'_>, out: &mut Vec<Action>) {
+        let refuses_cut = answer.cut && !self.has(Quirk::AnswerCutAccepted);
+        let path = self.prepare_path(hook);
+        let (exit, stdout) = (answer.exit, answer.stdout);
+        let prepared = prepare::judge(hook.name(), &path, exit, stdout, refuses_cut, &self.frozen(now));
         if refuses_cut {
             Self::tell_quirk(Quirk::AnswerCutAccepted, "the cut answer of PREPARE_JOB is refused", out);
         }
@@ -266,7 +259,7 @@ impl Starter<'_> {
                 bad.number,
                 excerpt(&bad.line)
             );
-            out.push(Action::Tell(Notice::HookFailed { hook: self.preparing.name(), reason }));
+            out.push(Action::Tell(Notice::HookFailed { hook: hook.name(), reason }));
         }
         let verdict = match &prepared {
             Prepared { status: 0, message, .. } if message.is_empty() => "go on",
@@ -274,25 +267,25 @@ impl Starter<'_> {
             _ => "not started",
         };
         out.push(Action::Tell(Notice::Verdict {
-            hook: self.preparing.name(),
+            hook: hook.name(),
             verdict,
             reason: prepared.text.to_string(),
         }));
         let failure = StartFailure::new(prepared.text.clone(), prepared.hold_code(), prepared.status);
         if !prepared.goes_on() {
-            self.asked.fast = true;
-            self.exit_done |= self.hangs_after_prepare();
+            self.asked.end_fast();
+            self.closing.exit_hook_over |= self.hangs_after_prepare();
             return self.not_started(now, failure, out);
         }
         if prepared.is_reported() {
             out.push(Action::Log(LogEvent::Error { failure, critical: false }));
         }
         self.ad.update(&prepared.update);
-        if !self.quirks.has(Quirk::JobAdFileStale) && !prepared.update.is_empty() {
+        if !self.has(Quirk::JobAdFileStale) && !prepared.update.is_empty() {
             out.push(Action::WriteFile(self.job_ad_file()));
             Self::tell_quirk(Quirk::JobAdFileStale, ".job.ad shows what PREPARE_JOB changed", out);
         }
-        match self.preparing {
+        match hook {
             HookType::PrepareJobBeforeTransfer => self.bring_input(now, out),
             _ => self.wait_for_time(now, out),
         }
@@ -300,24 +293,25 @@ impl Starter<'_> {
 
     /// PREPARE_JOB runs too long: it is killed, and what it has printed may tell what it waits for. One that cannot be
     /// killed is not waited for.
-    pub(super) fn prepare_timed_out(&mut self, now: Now, call: CallId, out: &mut Vec<Action>) {
-        if !self.given_up {
-            self.given_up = true;
-            self.phase = Phase::Preparing { call, until: Some(now.tick().plus(KILL_WAIT)) };
+    pub(super) fn prepare_timed_out(&mut self, now: Now, out: &mut Vec<Action>) {
+        let Phase::Preparing { hook, call, until, given_up } = &mut self.phase else { return };
+        let (hook, call) = (*hook, *call);
+        if !std::mem::replace(given_up, true) {
+            *until = Some(now.tick().plus(KILL_WAIT));
             return out.push(Action::KillCall(call));
         }
-        self.calls.remove(&call);
-        self.gave_up(now, b"", out);
+        self.calls.open.remove(&call);
+        self.gave_up(now, hook, b"", out);
     }
 
-    fn gave_up(&mut self, now: Now, stdout: &[u8], out: &mut Vec<Action>) {
+    fn gave_up(&mut self, now: Now, hook: HookType, stdout: &[u8], out: &mut Vec<Action>) {
         let mut reason = "ran longer than the limit for hooks; the job is not started".to_owned();
         let printed = stdout.trim();
         if !printed.is_empty() {
             reason += &format!("; it had printed: {}", excerpt(printed));
         }
-        out.push(Action::Tell(Notice::HookFailed { hook: self.preparing.name(), reason: reason.clone() }));
-        self.asked.fast = true;
+        out.push(Action::Tell(Notice::HookFailed { hook: hook.name(), reason: reason.clone() }));
+        self.asked.end_fast();
         self.not_started(now, StartFailure::new(reason, hold_code::HOOK_PREPARE_JOB_FAILURE, 0), out);
     }
 
@@ -331,8 +325,8 @@ impl Starter<'_> {
             }
             Deferral::Missed(reason) => {
                 out.push(Action::Tell(Notice::NotStarted { reason }));
-                if self.quirks.has(Quirk::MissedDeferralAsSignal) {
-                    self.missed = Some(now);
+                if self.has(Quirk::MissedDeferralAsSignal) {
+                    self.closing.missed = Some(now);
                 } else {
                     let reason = "a missed DeferralTime is not reported as a signal";
                     Self::tell_quirk(Quirk::MissedDeferralAsSignal, reason, out);
@@ -351,7 +345,7 @@ impl Starter<'_> {
         }
         match self.script(now, "Pre") {
             Ok(Some(process)) => {
-                self.phase = Phase::PreScript;
+                self.phase = Phase::PreScript { running: false };
                 out.push(Action::StartProcess(Box::new(process)));
             }
             Ok(None) => self.start_job(now, out),
@@ -367,13 +361,13 @@ impl Starter<'_> {
             command.is_some_and(|command| !command.is_empty())
         };
         let Some(allow) =
-            self.settings.allow_scripts.as_ref().filter(|_| given("PreCmd") || given("PostCmd"))
+            self.setup.settings.allow_scripts.as_ref().filter(|_| given("PreCmd") || given("PostCmd"))
         else {
             return Ok(());
         };
         match ending::is_true(allow, &self.machine, &self.ad, &world) {
             Some(allowed) => {
-                self.scripts_allowed = allowed;
+                self.scripts.allowed = allowed;
                 Ok(())
             }
             None => Err(super::container::no_truth_value("STARTER_ALLOW_JOB_PRE_AND_POST_CMD", allow, false)),
@@ -386,7 +380,9 @@ impl Starter<'_> {
         now: Now,
         prefix: &'static str,
     ) -> Result<Option<super::action::JobProcess>, StartFailure> {
-        let Some(job) = self.job.as_ref().ok().filter(|_| self.scripts_allowed) else { return Ok(None) };
+        let Some(job) = self.setup.job.as_ref().ok().filter(|_| self.scripts.allowed) else {
+            return Ok(None);
+        };
         let world = self.frozen(now);
         let about = self.publication(job, &world, &self.temporary, &[]);
         process::script(&about, prefix).transpose()
@@ -394,7 +390,7 @@ impl Starter<'_> {
 
     /// Reports why the job does not start and goes to the exit hook.
     pub(super) fn not_started(&mut self, now: Now, failure: StartFailure, out: &mut Vec<Action>) {
-        self.asked.fast = true;
+        self.asked.end_fast();
         out.push(Action::Tell(Notice::NotStarted { reason: failure.text.to_string() }));
         self.report(failure, out);
         self.all_jobs_done(now, out);
@@ -409,13 +405,12 @@ impl Starter<'_> {
 
     /// Event 021, which 25.14 leaves out for some failures.
     pub(super) fn report(&mut self, failure: StartFailure, out: &mut Vec<Action>) {
-        self.excepted |= failure.exception;
-        if !failure.silent || !self.quirks.has(Quirk::StartFailureSilent) {
+        self.closing.excepted |= failure.exception;
+        if !failure.silent || !self.has(Quirk::StartFailureSilent) {
             if failure.silent {
                 Self::tell_quirk(Quirk::StartFailureSilent, "the failure is reported", out);
             }
-            out.push(Action::Log(LogEvent::Error { failure: failure.clone(), critical: true }));
+            out.push(Action::Log(LogEvent::Error { failure, critical: true }));
         }
-        self.failure = Some(failure);
     }
 }

@@ -2,19 +2,47 @@
 
 use std::path::PathBuf;
 
-use bstr::{BString, ByteSlice};
+use bstr::BString;
 
 use super::action::{Action, CallId, LogEvent, Notice};
-use super::again::EndStep;
+use super::again::{EndStep, Tries};
 use super::contained::After;
 use super::ending;
 use super::failure::StartFailure;
-use super::machine::{JOB_EXIT, Phase, Process, Starter, UPDATE_JOB_INFO};
+use super::job_run::Ended;
+use super::machine::{JOB_EXIT, Starter, UPDATE_JOB_INFO};
+use super::phase::Phase;
 use super::settings::Moment;
 use crate::classad::{ClassAd, format::long};
 use crate::process::Exit;
 use crate::quirks::Quirk;
 use crate::time::Now;
+
+/// What the ending needs to know.
+#[derive(Debug, Default)]
+pub(super) struct Closing {
+    /// The status of the program.
+    pub(super) status: u8,
+    /// 25.14 ends by an exception.
+    pub(super) excepted: bool,
+    /// JOB_EXIT has been called, or is not to be.
+    pub(super) exit_hook_over: bool,
+    /// What JOB_EXIT reads: made once and kept for later tries.
+    exit_ad: Option<ClassAd>,
+    /// There is a scratch directory to remove, or a part of one.
+    pub(super) scratch_made: bool,
+    /// When the job missed the time at which it was to start.
+    pub(super) missed: Option<Now>,
+    /// How often the step that is under way has failed.
+    pub(super) tries: Tries,
+}
+
+impl Closing {
+    /// The ad of the job as it ended, if it has come so far.
+    pub(super) fn exit_ad(&self) -> Option<&ClassAd> {
+        self.exit_ad.as_ref()
+    }
+}
 
 impl Starter<'_> {
     /// No process is left: JOB_EXIT once, then the rest (`Starter::allJobsDone`).
@@ -25,27 +53,26 @@ impl Starter<'_> {
         ) {
             return;
         }
-        self.update_due = None;
-        self.graceful_until = None;
-        if self.exit_ad.is_none() {
+        self.stop_looking();
+        if self.closing.exit_ad.is_none() {
             // Made once and kept for later tries.
             let mut ad = self.ad.clone();
             self.publish_main(&mut ad, now);
-            self.publish_scripts(&mut ad);
+            self.scripts.publish(&mut ad);
             self.publish_vacate(&mut ad);
-            self.exit_ad = Some(ad);
+            self.closing.exit_ad = Some(ad);
         }
-        match self.hooks.exit.clone().filter(|_| !self.exit_done) {
-            Some(_) if self.excepted && self.fault(Moment::Environment).is_some() => {
+        match self.setup.hooks.exit.clone().filter(|_| !self.closing.exit_hook_over) {
+            Some(_) if self.closing.excepted && self.fault(Moment::Environment).is_some() => {
                 self.end_in_exception(out)
             }
             Some(_) => {
                 let Some(call) = self.call_exit_hook(now, out) else { return };
-                if self.excepted && self.quirks.has(Quirk::ExceptionDropsExitHook) {
-                    self.status = 4;
+                if self.closing.excepted && self.has(Quirk::ExceptionDropsExitHook) {
+                    self.closing.status = 4;
                     return self.remove_scratch(out);
                 }
-                if self.excepted {
+                if self.closing.excepted {
                     Self::tell_quirk(Quirk::ExceptionDropsExitHook, "JOB_EXIT is waited for", out);
                 }
                 self.wait_for_exit_hook(now, call);
@@ -56,29 +83,24 @@ impl Starter<'_> {
 
     /// Calls JOB_EXIT, if there is one.
     pub(super) fn call_exit_hook(&mut self, now: Now, out: &mut Vec<Action>) -> Option<CallId> {
-        let path = self.hooks.exit.clone()?;
-        let reason = BString::from(self.asked.word(self.quirks));
-        let ad = self.exit_ad.clone().unwrap_or_default();
-        Some(self.call(now, JOB_EXIT, path.as_bstr(), vec![reason], &ad, out))
+        let path = self.setup.hooks.exit.clone()?;
+        let reason = BString::from(self.asked.word(self.setup.quirks));
+        let ad = self.closing.exit_ad.clone().unwrap_or_default();
+        Some(self.call(now, (JOB_EXIT, path), vec![reason], &ad, out))
     }
 
     pub(super) fn wait_for_exit_hook(&mut self, now: Now, call: CallId) {
-        self.phase = Phase::Exiting { call, until: now.tick().plus(self.hooks.exit_timeout) };
-    }
-
-    /// What PreCmd and PostCmd tell of themselves.
-    pub(super) fn publish_scripts(&self, ad: &mut ClassAd) {
-        publish_script(ad, "Pre", self.pre.as_ref());
-        publish_script(ad, "Post", self.post.as_ref());
+        let until = now.tick().plus(self.setup.hooks.exit_timeout);
+        self.phase = Phase::Exiting { call, until, late: false };
     }
 
     /// JOB_EXIT takes too long: it is not waited for any more and killed, by 25.14 at the end.
     pub(super) fn exit_timed_out(&mut self, now: Now, call: CallId, out: &mut Vec<Action>) {
-        self.calls.remove(&call);
+        self.calls.open.remove(&call);
         let reason = "ran longer than its time-out; going on without it".to_owned();
         out.push(Action::Tell(Notice::HookFailed { hook: JOB_EXIT.name(), reason }));
-        self.exit_done = true;
-        if !self.quirks.has(Quirk::HooksKilledLast) {
+        self.closing.exit_hook_over = true;
+        if !self.has(Quirk::HooksKilledLast) {
             out.push(Action::KillCall(call));
         }
         self.clean_up(now, out);
@@ -87,7 +109,7 @@ impl Starter<'_> {
     /// JOB_EXIT cannot be executed.
     pub(super) fn exit_hook_unspawnable(&mut self, now: Now, out: &mut Vec<Action>) {
         Self::tell_quirk(Quirk::ExitHookUnspawnableHangs, "the starter ends without JOB_EXIT", out);
-        self.exit_done = true;
+        self.closing.exit_hook_over = true;
         self.clean_up(now, out);
     }
 
@@ -96,27 +118,28 @@ impl Starter<'_> {
         if self.unload(After::CleanUp, out) || self.moves_back(now, out) {
             return;
         }
-        let ended = self.main.as_ref().and_then(|main| main.ended);
-        if let Some((_, exit)) = ended {
+        if let Some(Ended { exit, core, .. }) = self.run.ended() {
             let mut result = ClassAd::new();
             self.publish_main(&mut result, now);
-            publish_script(&mut result, "Post", self.post.as_ref());
-            out.push(Action::Log(match self.evicted {
+            if let Some(post) = &self.scripts.post {
+                post.publish(&mut result, "Post");
+            }
+            out.push(Action::Log(match self.run.evicted {
                 true => LogEvent::Evicted { exit },
                 false => LogEvent::Terminated {
                     exit,
-                    cpu: (self.usage.user.as_secs(), self.usage.system.as_secs()),
-                    core: self.core,
+                    cpu: (self.run.usage.user.as_secs(), self.run.usage.system.as_secs()),
+                    core,
                 },
             }));
             out.push(Action::WriteResultAd(long::print(&result)));
-        } else if self.main.is_some() && self.evicted && self.quirks.has(Quirk::DockerFailureIsEviction) {
+        } else if self.run.process.is_some() && self.run.evicted && self.has(Quirk::DockerFailureIsEviction) {
             // A container that was not started counts as a job that runs.
             let mut result = ClassAd::new();
             self.publish_main(&mut result, now);
             out.push(Action::Log(LogEvent::Evicted { exit: Exit::Code(0) }));
             out.push(Action::WriteResultAd(long::print(&result)));
-        } else if let Some(at) = self.missed {
+        } else if let Some(at) = self.closing.missed {
             out.push(Action::WriteResultAd(long::print(&missed_deferral(at))));
         }
         self.remove_scratch(out);
@@ -128,14 +151,14 @@ impl Starter<'_> {
             return;
         }
         self.phase = Phase::Removing;
-        if !self.quirks.has(Quirk::HooksKilledLast) {
+        if !self.has(Quirk::HooksKilledLast) {
             self.kill_calls(out);
         }
-        if let Some(text) = self.fault(Moment::Removal).filter(|_| self.scratch_made) {
+        if let Some(text) = self.fault(Moment::Removal).filter(|_| self.closing.scratch_made) {
             self.report(StartFailure::new(text, 0, 0), out);
             return self.end_in_exception(out);
         }
-        match self.scratch_made {
+        match self.closing.scratch_made {
             true => out.push(Action::RemoveScratch),
             false => self.finish(out),
         }
@@ -144,13 +167,13 @@ impl Starter<'_> {
     /// Hooks that still run when the starter ends. 25.14 kills them last of all, without their directory by then.
     fn kill_calls(&mut self, out: &mut Vec<Action>) {
         // The runner gives those that remain a moment.
-        let waited_for = self.calls.iter().filter(|(_, hook)| **hook != UPDATE_JOB_INFO.name());
+        let waited_for = self.calls.open.iter().filter(|(_, hook)| **hook != UPDATE_JOB_INFO);
         out.extend(waited_for.map(|(call, _)| Action::KillCall(*call)));
         out.push(Action::KillCalls);
-        match self.quirks.has(Quirk::HooksKilledLast) {
-            true => self.calls.clear(),
+        match self.has(Quirk::HooksKilledLast) {
+            true => self.calls.open.clear(),
             // Their end is still told.
-            false => self.calls.retain(|_, hook| *hook == UPDATE_JOB_INFO.name()),
+            false => self.calls.open.retain(|_, hook| *hook == UPDATE_JOB_INFO),
         }
     }
 
@@ -158,13 +181,13 @@ impl Starter<'_> {
         if self.phase != Phase::Removing {
             return;
         }
-        if let Some(first) = remains.first().filter(|_| !self.quirks.has(Quirk::UnremovableScratchSilent)) {
+        if let Some(first) = remains.first().filter(|_| !self.has(Quirk::UnremovableScratchSilent)) {
             let reason = format!("cannot remove {}", first.display());
             if self.tries_again(now, EndStep::Removal, &reason, out) {
                 return;
             }
         }
-        if !remains.is_empty() && !self.calls.is_empty() && self.quirks.has(Quirk::HooksKilledLast) {
+        if !remains.is_empty() && !self.calls.open.is_empty() && self.has(Quirk::HooksKilledLast) {
             // One of them may have written there meanwhile.
             self.kill_calls(out);
             return out.push(Action::RemoveScratch);
@@ -173,23 +196,11 @@ impl Starter<'_> {
             let text = format!("cannot remove {}", path.display());
             out.push(Action::Tell(Notice::Warning(text)));
         }
-        if !remains.is_empty() && !self.quirks.has(Quirk::UnremovableScratchSilent) {
+        if !remains.is_empty() && !self.has(Quirk::UnremovableScratchSilent) {
             let reason = "what stays of the scratch directory is reported, with its modes as they were";
             Self::tell_quirk(Quirk::UnremovableScratchSilent, reason, out);
         }
         self.finish(out);
-    }
-}
-
-/// What PreCmd or PostCmd tells of itself.
-fn publish_script(ad: &mut ClassAd, prefix: &str, script: Option<&Process>) {
-    let Some(script) = script else { return };
-    let name = |name: &str| format!("{prefix}{name}");
-    ad.set(name("JobPid").as_str(), i64::from(script.pid));
-    ad.set(name("JobStartDate").as_str(), script.started.epoch());
-    if let Some((ended, exit)) = script.ended {
-        ad.set(name("JobDuration").as_str(), ending::seconds_between(script.started, ended));
-        ending::publish_exit(ad, prefix, exit);
     }
 }
 

@@ -9,13 +9,12 @@ use std::path::Path;
 use bstr::{BString, ByteSlice};
 
 use super::action::{Account, Action, CallId, JobProcess, LogEvent, Notice};
-use super::container::{
-    self, ContainerPlan, DockerNames, Inputs, Pruning, Runtime, Surroundings, ToolCall, Version,
-};
+use super::container::{self, ContainerPlan, DockerNames, Inputs, Pruning, Runtime, ToolCall, Version};
 use super::event::FamilyUsage;
 use super::exception::EXCEPTION;
 use super::failure::StartFailure;
-use super::machine::{Phase, Starter};
+use super::machine::Starter;
+use super::phase::Phase;
 use super::process;
 use super::settings::Inherits;
 use crate::classad::ClassAd;
@@ -28,7 +27,6 @@ use crate::world::FileKind;
 /// How it stands with the job's container.
 #[derive(Debug, Default)]
 pub(super) struct Container {
-    pub(super) place: Surroundings,
     pub(super) runtime: Option<Runtime>,
     pub(super) stage: Stage,
     /// The call whose answer is waited for.
@@ -108,10 +106,6 @@ pub(super) enum After {
 }
 
 impl Container {
-    pub(super) fn new(place: Surroundings) -> Self {
-        Container { place, ..Container::default() }
-    }
-
     pub(super) fn is_docker(&self) -> bool {
         self.runtime == Some(Runtime::Docker)
     }
@@ -133,17 +127,17 @@ impl Container {
 impl Starter<'_> {
     /// Plans something with the ad as it is now.
     pub(super) fn with_inputs<T>(&self, now: Now, plan: impl FnOnce(&Inputs<'_>) -> T) -> Option<T> {
-        let job = self.job.as_ref().ok()?;
+        let job = self.setup.job.as_ref().ok()?;
         let world = self.frozen(now);
         // Docker knows nothing of the job's own /tmp.
-        let temporary: &Path = if self.container.is_docker() { &self.scratch } else { &self.temporary };
+        let temporary: &Path = if self.container.is_docker() { &self.setup.scratch } else { &self.temporary };
         let about = self.publication(job, &world, temporary, &[]);
-        Some(plan(&Inputs { about: &about, place: &self.container.place }))
+        Some(plan(&Inputs { about: &about, place: &self.setup.surroundings }))
     }
 
     /// Event 001, once.
     pub(super) fn announce(&mut self, out: &mut Vec<Action>) {
-        if !std::mem::replace(&mut self.container.announced, true) && !self.moved.restarted {
+        if !std::mem::replace(&mut self.container.announced, true) && !self.moved.is_restarted() {
             out.push(Action::Log(LogEvent::Execute));
         }
     }
@@ -156,7 +150,7 @@ impl Starter<'_> {
             self.container.waiting = Some(Box::new((stage, call)));
             return;
         }
-        let id = self.new_call();
+        let id = self.calls.new_id();
         self.container.call = Some(id);
         out.push(Action::RunTool(id, Box::new(call)));
     }
@@ -242,11 +236,11 @@ impl Starter<'_> {
             }
         };
         let Some(process) = self.container.process.clone() else { return };
-        let all = match self.settings.inherits {
-            Inherits::All => Some(self.own_environment.clone()),
+        let all = match self.setup.settings.inherits {
+            Inherits::All => Some(self.setup.own_environment.clone()),
             Inherits::Nothing | Inherits::Some(_) => None,
         };
-        let own: &[(BString, BString)] = if all.is_some() { &[] } else { &self.own_environment };
+        let own: &[(BString, BString)] = if all.is_some() { &[] } else { &self.setup.own_environment };
         let planned = self.with_inputs(now, |inputs| {
             let environment = inputs.about.job_environment(own)?;
             container::singularity(inputs, &version, &process.argv, environment)
@@ -260,7 +254,7 @@ impl Starter<'_> {
         all.into_iter().flatten().for_each(|(name, value)| environment.set(name, value));
         environment.merge(&plan.environment);
         self.container.launcher = plan.uses_launcher();
-        let process = process::instead(*process, plan.line.words(), &self.scratch);
+        let process = process::instead(*process, plan.line.words(), &self.setup.scratch);
         self.container.process = Some(Box::new(JobProcess { environment: environment.entries(), ..process }));
         out.push(Action::Tell(Notice::Contained(Box::new(plan.clone()))));
         let test = container::test_call(&plan);
@@ -296,14 +290,14 @@ impl Starter<'_> {
 
     /// Whether the runtime ended before it came as far as the job: then it has failed, and not the job.
     pub(super) fn never_launched(&mut self, now: Now, out: &mut Vec<Action>) -> bool {
-        let mark = self.scratch.join(".condor_container_launched");
-        let there = || self.world.stat(&mark).is_ok_and(|status| status.kind == FileKind::File);
+        let mark = self.setup.scratch.join(".condor_container_launched");
+        let there = || self.setup.world.stat(&mark).is_ok_and(|status| status.kind == FileKind::File);
         if !std::mem::take(&mut self.container.launcher) || there() {
             return false;
         }
-        self.main = None;
+        self.run.process = None;
         self.fatal(now, "Apptainer runtime failed to start", out);
-        if self.quirks.has(Quirk::StarterExceptions) {
+        if self.has(Quirk::StarterExceptions) {
             // It comes to no clean-up (c20b 016).
             self.end_in_exception(out);
         }
@@ -312,11 +306,11 @@ impl Starter<'_> {
 
     /// An exception of 25.14 while there is a job: told, status 4; by default the clean-up follows as always.
     pub(super) fn fatal(&mut self, now: Now, text: &str, out: &mut Vec<Action>) {
-        self.status = EXCEPTION;
-        if !self.quirks.has(Quirk::ExceptionDropsExitHook) {
+        self.closing.status = EXCEPTION;
+        if !self.has(Quirk::ExceptionDropsExitHook) {
             return self.not_started(now, StartFailure::new(text, 0, 0), out);
         }
-        self.asked.fast = true;
+        self.asked.end_fast();
         self.report(StartFailure::new(text, 0, 0), out);
         out.push(Action::Tell(Notice::NotStarted { reason: text.to_owned() }));
     }

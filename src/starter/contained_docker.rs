@@ -9,7 +9,9 @@ use super::contained::{After, Stage};
 use super::container::{self, ContainerState, DockerNames, Image, Pruning, docker_fits, parse_tags};
 use super::event::FamilyUsage;
 use super::failure::{StartFailure, hold_code};
-use super::machine::{Phase, Process, Starter};
+use super::job_run::{Ended, Process};
+use super::machine::Starter;
+use super::phase::Phase;
 use super::process;
 use crate::classad::{ClassAd, Context, format::long};
 use crate::job::attr;
@@ -99,7 +101,7 @@ impl Starter<'_> {
                 let state = ContainerState::parse(output, &self.frozen(now));
                 // What is not known to have ended stays, for 25.14.
                 let ended = state.is_some_and(|state| state.running == Some(false));
-                match ended || !self.quirks.has(Quirk::DockerUnknownStays) {
+                match ended || !self.has(Quirk::DockerUnknownStays) {
                     true => self.ask(Stage::Remove, names.remove(), out),
                     false => self.unloaded(now, out),
                 }
@@ -124,7 +126,7 @@ impl Starter<'_> {
     }
 
     fn cache_size(&self, now: Now) -> i64 {
-        let text = self.settings.containers.text("DOCKER_IMAGE_CACHE_SIZE");
+        let text = self.setup.settings.containers.text("DOCKER_IMAGE_CACHE_SIZE");
         let text = text.and_then(|text| crate::classad::Expr::parse(text).ok());
         let world = self.frozen(now);
         text.and_then(|size| Context::new(&world).eval(&size).as_int()).unwrap_or(8)
@@ -146,7 +148,7 @@ impl Starter<'_> {
     /// hand 25.14 waits for ever after both, if it had to pull the image.
     fn launch(&mut self, now: Now, out: &mut Vec<Action>) {
         let Some(names) = self.container.docker.clone() else { return };
-        let own = self.own_environment.clone();
+        let own = self.setup.own_environment.clone();
         let pulled = self.container.pulled;
         let prepared = self.with_inputs(now, |inputs| {
             let about = inputs.about;
@@ -224,7 +226,7 @@ impl Starter<'_> {
             failures: Vec::new(),
             account: Account::Daemon,
         };
-        process::instead(process, names.start(), &self.scratch)
+        process::instead(process, names.start(), &self.setup.scratch)
     }
 
     fn launch_failed(&mut self, now: Now, failure: StartFailure, out: &mut Vec<Action>) {
@@ -241,8 +243,8 @@ impl Starter<'_> {
     fn create_failed(&mut self, now: Now, exit: Option<Exit>, errors: &[u8], out: &mut Vec<Action>) {
         let text = errors[..errors.len().min(511)].replace("\n", " ");
         let failure = StartFailure::new(text, hold_code::INVALID_DOCKER_IMAGE, 0);
-        if let (Some(exit), true) = (exit, self.quirks.has(Quirk::DockerCreateStatus)) {
-            self.main = Some(Process { pid: 0, started: now, ended: None });
+        if let (Some(exit), true) = (exit, self.has(Quirk::DockerCreateStatus)) {
+            self.run.process = Some(Process::new(0, now));
             self.container.ended = Some((exit, FamilyUsage::default()));
             self.hold_by_shadow(failure, out);
             return self.docker_job_ended(now, exit, out);
@@ -255,7 +257,7 @@ impl Starter<'_> {
 
     /// A hold as 25.14 has it: a shadow is told, and nobody where there is none (`JICLocal::holdJob`).
     fn hold_by_shadow(&mut self, failure: StartFailure, out: &mut Vec<Action>) {
-        if self.moves.is_some() {
+        if self.setup.moves.is_some() {
             self.asked.hold = true;
             self.report(failure, out);
         }
@@ -263,7 +265,7 @@ impl Starter<'_> {
 
     /// Says that 25.14 would have done otherwise, where there is no shadow with which it would not.
     fn tell_quirk_by_hand(&self, quirk: Quirk, reason: &str, out: &mut Vec<Action>) {
-        if self.moves.is_none() {
+        if self.setup.moves.is_none() {
             Self::tell_quirk(quirk, reason, out);
         }
     }
@@ -280,9 +282,9 @@ impl Starter<'_> {
         }
         // The first ends it.
         failures.truncate(1);
-        if self.quirks.has(Quirk::DockerFailureIsEviction) {
-            self.main = Some(Process { pid: 0, started: now, ended: None });
-            self.evicted = true;
+        if self.has(Quirk::DockerFailureIsEviction) {
+            self.run.process = Some(Process::new(0, now));
+            self.run.evicted = true;
         }
         self.side_call(names.kill(9), out);
         for failure in failures {
@@ -321,11 +323,9 @@ impl Starter<'_> {
     /// What stood for the job ended: docker is asked how the container did.
     pub(super) fn docker_ended(&mut self, exit: Exit, usage: FamilyUsage, out: &mut Vec<Action>) {
         let Some(names) = self.container.docker.clone() else { return };
-        self.measuring.clear();
-        self.update_due = None;
-        self.graceful_until = None;
+        self.stop_looking();
         self.container.ended = Some((exit, usage));
-        self.container.services = container::no_host_ports(&self.ad, self.world);
+        self.container.services = container::no_host_ports(&self.ad, self.setup.world);
         self.ask(Stage::State { tries: 0 }, container::state_call(&names), out);
     }
 
@@ -342,16 +342,16 @@ impl Starter<'_> {
         let state = ContainerState::parse(output, &self.frozen(now));
         let ended = state.as_ref().is_some_and(|state| state.running == Some(false));
         let tries = tries + 1;
-        if !ended && tries < TRIES && !self.asked.fast {
+        if !ended && tries < TRIES && !self.asked.is_fast() {
             let until = now.tick().plus(std::time::Duration::from_secs(1));
             self.container.stage = Stage::Wait { tries, until };
             return;
         }
         let (attached, _) = self.container.ended.unwrap_or((Exit::Code(0), FamilyUsage::default()));
         let Some(state) = state else {
-            self.main = None;
+            self.run.process = None;
             self.fatal(now, "Cannot inspect exited container", out);
-            if self.quirks.has(Quirk::DockerEndsSilent)
+            if self.has(Quirk::DockerEndsSilent)
                 && let Some(names) = self.container.docker.clone()
             {
                 self.container.after = After::RemoveScratch;
@@ -368,7 +368,7 @@ impl Starter<'_> {
         if !state.error.is_empty() {
             return self.docker_could_not(now, &state, out);
         }
-        self.docker_job_ended(now, state.exit(self.quirks).unwrap_or(attached), out);
+        self.docker_job_ended(now, state.exit(self.setup.quirks).unwrap_or(attached), out);
     }
 
     /// The job ended as docker says.
@@ -376,7 +376,7 @@ impl Starter<'_> {
         let usage = self.container.ended.map_or_else(FamilyUsage::default, |(_, usage)| usage);
         self.container.stage = Stage::Idle;
         self.phase = Phase::Running;
-        self.job_ended(now, exit, usage, false, None, out);
+        self.job_ended(now, Ended { at: now, exit, core: false }, usage, None, out);
     }
 
     /// The job used up the memory of its container: it is held. By hand 25.14 ends without a word.
@@ -385,8 +385,8 @@ impl Starter<'_> {
         let text = format!("Docker job has gone over memory limit of {memory} Mb");
         out.push(Action::Tell(Notice::Warning(text.clone())));
         let failure = StartFailure::new(text, hold_code::JOB_OUT_OF_RESOURCES, 102);
-        if self.quirks.has(Quirk::DockerEndsSilent) {
-            self.main = None;
+        if self.has(Quirk::DockerEndsSilent) {
+            self.run.process = None;
             self.hold_by_shadow(failure, out);
             if let Some(names) = self.container.docker.clone() {
                 self.container.after = After::RemoveScratch;
@@ -396,7 +396,7 @@ impl Starter<'_> {
         }
         self.asked.hold = true;
         self.report(failure, out);
-        self.docker_job_ended(now, state.exit(self.quirks).unwrap_or(attached), out);
+        self.docker_job_ended(now, state.exit(self.setup.quirks).unwrap_or(attached), out);
     }
 
     /// Docker could not run the job at all: most likely its command is not in the image.
@@ -404,7 +404,7 @@ impl Starter<'_> {
         let text = format!("Error running docker job: {}", state.error);
         let Some(names) = self.container.docker.clone() else { return };
         self.container.stage = Stage::Idle;
-        if self.quirks.has(Quirk::DockerFailureIsEviction) {
+        if self.has(Quirk::DockerFailureIsEviction) {
             // It is killed twice although it is gone, and counts as evicted.
             out.push(Action::Tell(Notice::NotStarted { reason: text.clone() }));
             self.hold_by_shadow(StartFailure::new(text, hold_code::FAILED_TO_CREATE_PROCESS, 0), out);
@@ -412,11 +412,11 @@ impl Starter<'_> {
             self.side_call(names.remove(), out);
             self.side_call(names.kill(signal.unwrap_or(super::ending::SIGTERM)), out);
             self.side_call(names.kill(9), out);
-            self.asked.fast = true;
-            self.evicted = true;
+            self.asked.end_fast();
+            self.run.evicted = true;
             return self.all_jobs_done(now, out);
         }
-        self.main = None;
+        self.run.process = None;
         let failure = StartFailure::new(text, hold_code::FAILED_TO_CREATE_PROCESS, 0);
         self.container_failed(now, failure, out);
     }
@@ -432,7 +432,7 @@ impl Starter<'_> {
     fn next_side_call(&mut self, out: &mut Vec<Action>) {
         self.container.side = None;
         if let Some(call) = self.container.sides.pop_front() {
-            let id = self.new_call();
+            let id = self.calls.new_id();
             self.container.side = Some(id);
             self.container.pauses = call.argv.iter().any(|word| word == "pause");
             out.push(Action::RunTool(id, Box::new(call)));
@@ -444,16 +444,16 @@ impl Starter<'_> {
 
     /// The answer of such a call. Where docker cannot even be asked to end the job, what stands for it is killed.
     pub(super) fn side_call_ended(&mut self, (exit, ..): Answer<'_>, out: &mut Vec<Action>) {
-        if exit != Some(Exit::Code(0)) && std::mem::take(&mut self.container.pauses) && self.suspended {
+        if exit != Some(Exit::Code(0)) && std::mem::take(&mut self.container.pauses) && self.run.suspended {
             let reason = "docker does not pause the container: the job goes on".to_owned();
             out.push(Action::Tell(Notice::Warning(reason)));
-            if !self.quirks.has(Quirk::DockerPauseAssumed) {
-                self.suspended = false;
+            if !self.has(Quirk::DockerPauseAssumed) {
+                self.run.suspended = false;
                 out.push(Action::Tell(Notice::JobSuspended(false)));
             }
         }
         self.next_side_call(out);
-        if exit != Some(Exit::Code(0)) && self.asked.fast && self.phase == Phase::Running {
+        if exit != Some(Exit::Code(0)) && self.asked.is_fast() && self.phase == Phase::Running {
             out.push(Action::KillFamily);
         }
     }

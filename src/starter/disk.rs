@@ -47,36 +47,36 @@ pub fn limit_kib(machine: &ClassAd, ad: &ClassAd, world: &dyn crate::world::Worl
 impl Starter<'_> {
     /// Begins to watch the directory of a job that runs.
     pub(super) fn watch_disk(&mut self, now: Now) {
-        if !self.settings.enforce_disk || self.quirks.has(Quirk::DiskUnwatched) {
+        if !self.setup.settings.enforce_disk || self.has(Quirk::DiskUnwatched) {
             return;
         }
         let limit = limit_kib(&self.machine, &self.ad, &self.frozen(now));
         let bytes = limit.and_then(|kib| u64::try_from(kib).ok()).map(|kib| kib.saturating_mul(1024));
-        self.disk = DiskLimit { bytes, due: bytes.map(|_| now.tick().plus(FIRST)) };
+        self.run.disk = DiskLimit { bytes, due: bytes.map(|_| now.tick().plus(FIRST)) };
     }
 
     /// Holds a job whose directory holds more than it may.
     pub(super) fn held_for_disk(&mut self, now: Now, out: &mut Vec<Action>) {
-        let (Some(limit), Some((used, _))) = (self.disk.bytes, self.usage.disk) else { return };
+        let (Some(limit), Some((used, _))) = (self.run.disk.bytes, self.run.usage.disk) else { return };
         if used < limit || self.asked.any() {
             return;
         }
-        self.disk = DiskLimit::default();
+        self.run.disk = DiskLimit::default();
         let text = format!(
             "Job has exceeded allocated disk ({}). Consider increasing the value of request_disk.",
             byte_units(limit)
         );
         let (code, subcode) = (hold_code::JOB_OUT_OF_RESOURCES, 104);
-        self.vacate = Some(Vacate { reason: text.clone().into(), code, subcode });
+        self.asked.vacate = Some(Vacate { reason: text.clone().into(), code, subcode });
         self.report(StartFailure::new(text, code, subcode), out);
-        self.graceful_until = Some(now.tick().plus(self.settings.graceful_timeout));
+        self.asked.graceful_until = Some(now.tick().plus(self.setup.settings.graceful_timeout));
         self.asked(now, Request::Hold(None), out);
     }
 
     /// What a shadow is told, of a job whose files are transferred.
     pub(super) fn publish_disk(&self, ad: &mut ClassAd) {
-        let transfers = self.moves.is_some() && self.job.as_ref().is_ok_and(|job| job.transfers);
-        let Some((bytes, entries)) = self.usage.disk.filter(|_| transfers) else { return };
+        let transfers = self.setup.moves.is_some() && self.setup.job.as_ref().is_ok_and(|job| job.transfers);
+        let Some((bytes, entries)) = self.run.usage.disk.filter(|_| transfers) else { return };
         ad.set("DiskUsage", i64::try_from(bytes.div_ceil(1024)).unwrap_or(i64::MAX));
         ad.set("ScratchDirFileCount", i64::try_from(entries).unwrap_or(i64::MAX));
     }

@@ -115,6 +115,32 @@ pub enum Event {
     },
 }
 
+impl Event {
+    /// Its name in [`super::TRANSITIONS`].
+    pub fn name(&self) -> &'static str {
+        match self {
+            Event::Begin => "begin",
+            Event::ScratchMade => "scratch made",
+            Event::ScratchFailed { .. } => "scratch failed",
+            Event::WriteFailed { .. } => "write failed",
+            Event::CallStarted { .. } => "call started",
+            Event::CallFailed { .. } => "call failed",
+            Event::CallEnded { .. } => "call ended",
+            Event::ToolEnded { .. } => "tool ended",
+            Event::Transferred(_) => "transferred",
+            Event::FilesOpened(_) => "files opened",
+            Event::ProcessStarted { .. } => "process started",
+            Event::ProcessFailed(_) => "process failed",
+            Event::ProcessEnded { .. } => "process ended",
+            Event::Services(_) => "services",
+            Event::Measured(_) => "measured",
+            Event::Asked(_) => "asked",
+            Event::Timeout => "timeout",
+            Event::ScratchRemoved { .. } => "scratch removed",
+        }
+    }
+}
+
 /// What can be asked of a starter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {

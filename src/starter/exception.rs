@@ -25,15 +25,15 @@ impl Starter<'_> {
     /// Why 25.14 ends by an exception here, if it does.
     pub(super) fn fault(&self, moment: Moment) -> Option<BString> {
         // PREPARE_JOB may have made a number of it (`build_job_env`).
-        let no_iwd = || Context::new(self.world).my(&self.ad).string(attr::IWD).is_none();
+        let no_iwd = || Context::new(self.setup.world).my(&self.ad).string(attr::IWD).is_none();
         if moment == Moment::Environment
-            && self.quirks.has(Quirk::StarterExceptions)
-            && self.job.is_ok()
+            && self.has(Quirk::StarterExceptions)
+            && self.setup.job.is_ok()
             && no_iwd()
         {
             return Some("Assertion ERROR on (0)".into());
         }
-        self.settings.faults.iter().find(|fault| fault.moment == moment).map(|fault| fault.text.clone())
+        self.setup.settings.faults.iter().find(|fault| fault.moment == moment).map(|fault| fault.text.clone())
     }
 
     /// The exception that a knob makes here, if one does; true when it ended the starter.
@@ -60,17 +60,17 @@ impl Starter<'_> {
     /// The same when the job runs: it is killed, and nobody is told.
     pub(super) fn faulted_with_job(&mut self, moment: Moment, out: &mut Vec<Action>) -> bool {
         let Some(text) = self.fault(moment) else { return false };
-        self.asked.fast = true;
+        self.asked.end_fast();
         self.report(StartFailure::new(text, 0, 0), out);
         out.push(Action::KillFamily);
-        self.status = EXCEPTION;
+        self.closing.status = EXCEPTION;
         self.remove_scratch(out);
         true
     }
 
     /// An exception within the handling of one: the end, and everything stays where it is.
     pub(super) fn end_in_exception(&mut self, out: &mut Vec<Action>) {
-        self.status = EXCEPTION;
+        self.closing.status = EXCEPTION;
         self.finish(out);
     }
 }

@@ -285,26 +285,26 @@ impl Java {
 impl Starter<'_> {
     /// The virtual machine becomes the job's command, once: a job that goes on from a checkpoint has it already.
     pub(super) fn put_java(&mut self, now: Now) -> Result<(), StartFailure> {
-        let Some(job) = self.job.as_ref().ok().filter(|_| !self.java.placed) else { return Ok(()) };
+        let Some(job) = self.setup.job.as_ref().ok().filter(|_| !self.run.java.placed) else { return Ok(()) };
         let world = self.frozen(now);
         let line = command(&self.publication(job, &world, &self.temporary, &[]))?;
         put_into(&mut self.ad, &line);
-        self.java.placed = true;
+        self.run.java.placed = true;
         Ok(())
     }
 
     /// How the job ended, which is not how its virtual machine did.
     pub(super) fn java_ended(&mut self, exit: Exit, records: &JavaRecords, out: &mut Vec<Action>) -> Exit {
         let (end, thrown) = classify(exit, records);
-        self.java.thrown = thrown;
+        self.run.java.thrown = thrown;
         let JavaEnd::SystemError(why) = end else { return end.exit(exit) };
-        self.java.failed = true;
+        self.run.java.failed = true;
         // Whoever asked for the end knows why.
         if !self.asked.any() {
             let text = format!("the job goes back as if it had been evicted: {why}");
             out.push(Action::Tell(Notice::Warning(text)));
         }
-        if self.quirks.has(Quirk::JavaSystemErrorAsZero) {
+        if self.has(Quirk::JavaSystemErrorAsZero) {
             return end.exit(exit);
         }
         if exit != Exit::Code(0) {

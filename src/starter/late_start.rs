@@ -9,22 +9,24 @@ use super::action::{Action, LogEvent, Notice};
 use super::ending::{self, Deferral};
 use super::event::FamilyUsage;
 use super::failure::StartFailure;
-use super::machine::{PREPARE_JOB, Phase, Process, Starter};
+use super::job_run::{Ended, Process};
+use super::machine::{Answer, PREPARE_JOB, Starter};
+use super::phase::Phase;
 use super::prepare;
 use super::usage::Meter;
-use crate::process::Exit;
 use crate::quirks::Quirk;
 use crate::time::Now;
 
 impl Starter<'_> {
     /// PREPARE_JOB ended while JOB_EXIT runs.
-    pub(super) fn prepared_late(&mut self, now: Now, exit: Exit, stdout: &[u8], out: &mut Vec<Action>) {
-        let path: BString = self.hooks.prepare.clone().unwrap_or_default();
+    pub(super) fn prepared_late(&mut self, now: Now, answer: &Answer<'_>, out: &mut Vec<Action>) {
+        let path: BString = self.setup.hooks.prepare.clone().unwrap_or_default();
+        let (exit, stdout) = (answer.exit, answer.stdout);
         let prepared = prepare::judge(PREPARE_JOB.name(), &path, exit, stdout, false, &self.frozen(now));
         if !prepared.goes_on() {
             return;
         }
-        if !self.quirks.has(Quirk::JobStartedWhileEnding) {
+        if !self.has(Quirk::JobStartedWhileEnding) {
             return Self::tell_quirk(Quirk::JobStartedWhileEnding, "the job is not started any more", out);
         }
         if prepared.is_reported() {
@@ -35,11 +37,10 @@ impl Starter<'_> {
         if ending::deferral(&self.ad, &self.id(), now.epoch(), &self.frozen(now)) != Deferral::Now {
             return;
         }
-        let exiting = self.phase.clone();
+        let Phase::Exiting { call, until, .. } = self.phase else { return };
         self.start_job(now, out);
         if self.phase == Phase::Starting {
-            self.late = true;
-            self.phase = exiting;
+            self.phase = Phase::Exiting { call, until, late: true };
         }
     }
 
@@ -48,40 +49,28 @@ impl Starter<'_> {
         out.push(Action::Log(LogEvent::Execute));
         out.push(Action::Tell(Notice::JobStarted { pid: process.pid }));
         self.note_renice();
-        self.meter = Meter::new(now.epoch(), self.settings.statistics_window);
-        self.usage = FamilyUsage { processes: 1, ..FamilyUsage::default() };
-        self.main = Some(process);
+        self.run.meter = Meter::new(now.epoch(), self.setup.settings.statistics_window);
+        self.run.starts(process);
     }
 
     /// It could not be started.
     pub(super) fn failed_late(&mut self, failures: Vec<StartFailure>, out: &mut Vec<Action>) {
-        self.late = false;
         out.push(Action::Log(LogEvent::Execute));
         failures.into_iter().for_each(|failure| self.report(failure, out));
     }
 
     /// It ended before JOB_EXIT did, whose result is waited for all the same.
-    pub(super) fn ended_late(
-        &mut self,
-        now: Now,
-        exit: Exit,
-        usage: FamilyUsage,
-        core: bool,
-        out: &mut Vec<Action>,
-    ) {
-        self.usage = usage;
+    pub(super) fn ended_late(&mut self, now: Now, ended: Ended, usage: FamilyUsage, out: &mut Vec<Action>) {
+        self.run.usage = usage;
         self.update(now, out);
-        self.core = core;
-        if let Some(main) = &mut self.main {
-            main.ended = Some((now, exit));
-        }
-        out.push(Action::Tell(Notice::JobEnded { exit, asked: None }));
+        self.run.ends(ended);
+        out.push(Action::Tell(Notice::JobEnded { exit: ended.exit, asked: None }));
     }
 
     /// Somebody asks for its end once more.
     pub(super) fn end_late(&mut self, now: Now, out: &mut Vec<Action>) {
-        if self.late && self.main.as_ref().is_some_and(|main| main.ended.is_none()) {
-            self.evicted = true;
+        if self.run.alive().is_some() {
+            self.run.evicted = true;
             self.end_job(now, out);
         }
     }

@@ -2,12 +2,13 @@
 
 use super::action::{Action, JobProcess, Notice};
 use super::container::{self, Runtime};
-use super::event::FamilyUsage;
 use super::failure::{StartFailure, hold_code};
 use super::isolation;
 use super::java::JAVA_UNIVERSE;
+use super::job_run::Process;
 use super::limits::{self, GroupPlan};
-use super::machine::{Phase, Process, Starter};
+use super::machine::Starter;
+use super::phase::Phase;
 use super::process;
 use super::settings::Moment;
 use super::update_timer::next_update;
@@ -26,7 +27,7 @@ const ENOSYS: i32 = 38;
 impl Starter<'_> {
     /// The job.
     pub(super) fn start_job(&mut self, now: Now, out: &mut Vec<Action>) {
-        let Ok(job) = self.job.clone() else { return };
+        let Ok(job) = self.setup.job.clone() else { return };
         if self.faulted(now, Moment::Start, out) || self.faulted(now, Moment::Environment, out) {
             return;
         }
@@ -49,41 +50,42 @@ impl Starter<'_> {
             return;
         }
         if runtime == Runtime::Docker {
-            if self.shell.is_some() {
+            if self.setup.shell.is_some() {
                 let text = "no shell is started in a container of docker: run the job and use docker exec";
                 return self.start_failed(now, StartFailure::new(text, 0, 0), out);
             }
             return self.start_docker(now, out);
         }
-        let setting = &self.settings.mount_under_scratch;
-        let no_mounts = !self.settings.isolation.mounts;
-        let mut mounts = match process::mounts(setting, &self.ad, &self.scratch, &world) {
+        let setting = &self.setup.settings.mount_under_scratch;
+        let no_mounts = !self.setup.settings.isolation.mounts;
+        let mut mounts = match process::mounts(setting, &self.ad, &self.setup.scratch, &world) {
             // Its namespace is that of the machine (PER_JOB_NAMESPACES), where nothing is bound over anything.
-            Ok(Some(_)) if no_mounts && self.can_mount && !self.quirks.has(Quirk::PerJobNamespacesFails) => {
+            Ok(Some(_)) if no_mounts && self.setup.can_mount && !self.has(Quirk::PerJobNamespacesFails) => {
                 let reason = "PER_JOB_NAMESPACES is false: the job sees the machine's own directories (MOUNT_UNDER_SCRATCH)";
                 let reason = reason.to_owned();
                 out.push(Action::Tell(Notice::Once { subject: "per-job-namespaces", reason }));
                 None
             }
-            Ok(mounts) if self.can_mount && universe != LOCAL_UNIVERSE => mounts,
+            Ok(mounts) if self.setup.can_mount && universe != LOCAL_UNIVERSE => mounts,
             Ok(_) => None,
             Err(failure) => return self.start_failed(now, failure, out),
         };
         // Also where none of the directories is there (c40 012).
-        let private_shm = self.settings.private_shm && mounts.is_some();
+        let private_shm = self.setup.settings.private_shm && mounts.is_some();
         // Bound over a directory above it the scratch directory would be out of reach, for the job and for what is
         // bound next.
         if let Some(mounts) = &mut mounts {
-            mounts.retain(|(_, target)| !self.scratch.starts_with(target));
+            mounts.retain(|(_, target)| !self.setup.scratch.starts_with(target));
         }
         // What comes after sees the job's, also if arguments or environment keep it from being started.
-        self.temporary = process::temporary(mounts.as_deref(), &self.scratch, self.quirks);
+        self.temporary = process::temporary(mounts.as_deref(), &self.setup.scratch, self.setup.quirks);
         let mounts = mounts.unwrap_or_default();
         if self.faulted(now, Moment::Isolation, out) {
             return;
         }
         let about = self.publication(&job, &world, &self.temporary, &[]);
-        let (isolation, told) = match isolation::plan(&about, runtime != Runtime::Plain, self.can_mount) {
+        let (isolation, told) = match isolation::plan(&about, runtime != Runtime::Plain, self.setup.can_mount)
+        {
             Ok(planned) => planned,
             Err(failure) if !failure.after_event => return self.start_failed(now, failure, out),
             Err(failure) => {
@@ -91,12 +93,12 @@ impl Starter<'_> {
                 Default::default()
             }
         };
-        let late = late.or_else(|| isolation::network_fault(&isolation, self.quirks));
-        let planned = process::job(&about, &self.own_environment, mounts).map(|mut process| {
-            if let Some(shell) = &self.shell {
+        let late = late.or_else(|| isolation::network_fault(&isolation, self.setup.quirks));
+        let planned = process::job(&about, &self.setup.own_environment, mounts).map(|mut process| {
+            if let Some(shell) = &self.setup.shell {
                 // In an image there is one shell for sure.
                 let shell = if runtime == Runtime::Plain { shell.clone() } else { "/bin/sh".into() };
-                process = process::shell(process, &shell, &self.scratch);
+                process = process::shell(process, &shell, &self.setup.scratch);
             }
             process.failures.splice(0..0, late);
             process = isolation::isolated(process, isolation, &about);
@@ -114,7 +116,7 @@ impl Starter<'_> {
             }
             process
         });
-        let group = limits::plan(&about, self.no_groups.as_deref());
+        let group = limits::plan(&about, self.setup.no_groups.as_deref());
         let java = universe == JAVA_UNIVERSE;
         out.extend(told.into_iter().map(|(subject, reason)| Action::Tell(Notice::Once { subject, reason })));
         let planned = planned.map(|process| self.in_group(JobProcess { java, ..process }, group, out));
@@ -137,7 +139,7 @@ impl Starter<'_> {
 
     /// The job's process with its control group, and what is told of that.
     fn in_group(&mut self, process: JobProcess, plan: GroupPlan, out: &mut Vec<Action>) -> JobProcess {
-        self.memory_mib = plan.memory_mib;
+        self.run.memory_mib = plan.memory_mib;
         let told = plan.told.iter();
         out.extend(
             told.map(|(subject, reason)| Action::Tell(Notice::Once { subject, reason: reason.clone() })),
@@ -169,16 +171,16 @@ impl Starter<'_> {
 
     /// A process runs.
     pub(super) fn process_started(&mut self, now: Now, pid: u32, out: &mut Vec<Action>) {
-        let process = Process { pid, started: now, ended: None };
-        match self.phase {
-            Phase::Exiting { .. } if self.late => self.started_late(now, process, out),
-            Phase::PreScript => {
-                self.script_running = true;
-                self.pre = Some(process);
+        let process = Process::new(pid, now);
+        match &mut self.phase {
+            Phase::Exiting { late: true, .. } => self.started_late(now, process, out),
+            Phase::PreScript { running } => {
+                *running = true;
+                self.scripts.pre = Some(process);
             }
-            Phase::PostScript => {
-                self.script_running = true;
-                self.post = Some(process);
+            Phase::PostScript { running } => {
+                *running = true;
+                self.scripts.post = Some(process);
             }
             Phase::Starting => {
                 self.announce(out);
@@ -186,20 +188,20 @@ impl Starter<'_> {
                 if !self.container.is_docker() {
                     self.note_renice();
                 }
-                if self.main.is_none() {
-                    self.meter = Meter::new(now.epoch(), self.settings.statistics_window);
+                if self.run.process.is_none() {
+                    self.run.meter = Meter::new(now.epoch(), self.setup.settings.statistics_window);
                 }
-                self.main = Some(process);
-                self.usage = FamilyUsage { processes: 1, ..FamilyUsage::default() };
+                self.run.starts(process);
                 self.phase = Phase::Running;
                 if self.faulted_with_job(Moment::Updates, out) {
                     return;
                 }
-                let first = self.settings.initial_update_interval;
-                self.update_due = Some(if first.is_zero() { now.tick() } else { next_update(now, first) });
+                let first = self.setup.settings.initial_update_interval;
+                self.run.update_due =
+                    Some(if first.is_zero() { now.tick() } else { next_update(now, first) });
                 self.watch_disk(now);
-                if self.suspended || self.is_suspended_at_exec(now) {
-                    self.suspended = true;
+                if self.run.suspended || self.is_suspended_at_exec(now) {
+                    self.run.suspended = true;
                     self.stop_family(true, out);
                 }
                 if self.asked.any() {
@@ -218,7 +220,7 @@ impl Starter<'_> {
 
     /// `Renice` is in the ad from the exec on, tried or done.
     pub(super) fn note_renice(&mut self) {
-        if let Some(renice) = &self.settings.renice
+        if let Some(renice) = &self.setup.settings.renice
             && let Ok(expression) = crate::classad::Expr::parse(renice)
         {
             self.ad.insert("Renice", expression);
@@ -235,7 +237,8 @@ impl Starter<'_> {
         if failures.is_empty() {
             return;
         }
-        if self.late {
+        if let Phase::Exiting { late: late @ true, .. } = &mut self.phase {
+            *late = false;
             return self.failed_late(failures, out);
         }
         let failure = failures.remove(0);
@@ -247,7 +250,7 @@ impl Starter<'_> {
                     self.announce(out);
                     self.note_renice();
                 }
-                self.asked.fast = true;
+                self.asked.end_fast();
                 out.push(Action::Tell(Notice::NotStarted { reason: failure.text.to_string() }));
                 self.report(failure, out);
                 others.for_each(|other| self.report(other, out));
@@ -255,16 +258,13 @@ impl Starter<'_> {
             }
             // It was taken for started, and waited for the other end of a FIFO.
             Phase::Running => {
-                self.main = None;
-                self.measuring.clear();
-                self.update_due = None;
-                self.graceful_until = None;
+                self.run.process = None;
                 self.not_started(now, failure, out);
             }
-            Phase::PreScript | Phase::PostScript => {
-                self.asked.fast = true;
-                self.excepted = true;
-                if self.phase == Phase::PreScript {
+            Phase::PreScript { .. } | Phase::PostScript { .. } => {
+                self.asked.end_fast();
+                self.closing.excepted = true;
+                if matches!(self.phase, Phase::PreScript { .. }) {
                     out.push(Action::Tell(Notice::NotStarted { reason: failure.text.to_string() }));
                 }
                 self.report(failure, out);
@@ -280,7 +280,7 @@ impl Starter<'_> {
         if failure.after_event {
             self.announce(out);
         }
-        self.asked.fast = true;
+        self.asked.end_fast();
         self.not_started(now, failure, out);
     }
 }

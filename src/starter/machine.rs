@@ -4,23 +4,22 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use bstr::{BStr, BString, ByteSlice};
+use bstr::{BString, ByteSlice};
 
 use super::action::{Action, Call, CallId, Notice, Standing};
-use super::again::{EndStep, Tries};
+use super::again::EndStep;
+use super::asked::Asked;
+use super::closing::Closing;
 use super::contained::Container;
 use super::container::Surroundings;
-use super::disk::DiskLimit;
 use super::environment::Publication;
-use super::event::{Event, FamilyUsage, Request, Vacate};
-use super::failure::StartFailure;
-use super::java::Java;
+use super::event::{Event, Request};
 use super::job_info::{JobInfo, Refusal};
+use super::job_run::{Ended, JobRun, Measuring, Scripts};
 use super::moves::{Moved, Moves};
-use super::running::LastRequest;
+use super::phase::{self, Phase};
 use super::settings::Settings;
 use super::update_timer::next_update;
-use super::usage::Meter;
 use crate::classad::{ClassAd, format::long};
 use crate::hook::HookType;
 use crate::process::Exit;
@@ -88,226 +87,74 @@ pub struct Setup<'w> {
     pub shell: Option<BString>,
 }
 
-/// Where the job's life has got to.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Phase {
-    /// Not begun.
-    New,
-    /// The scratch directory is being made.
-    Scratch,
-    /// PREPARE_JOB runs, until the time at the latest.
-    Preparing { call: CallId, until: Option<Tick> },
-    /// Files are moved.
-    Moving,
-    /// Waiting for DeferralTime.
-    Deferred { until: Tick },
-    /// PreCmd is being started or runs.
-    PreScript,
-    /// The runtime of the job's container is asked, before the job, after it or before the clean-up.
-    Container,
-    /// The job is being started.
-    Starting,
-    /// The job runs.
-    Running,
-    /// PostCmd is being started or runs.
-    PostScript,
-    /// JOB_EXIT runs.
-    Exiting { call: CallId, until: Tick },
-    /// A step of the ending failed and is tried again then.
-    Again { step: EndStep, until: Tick },
-    /// The scratch directory is being removed.
-    Removing,
-    /// Nothing follows.
-    Finished,
+/// What a hook answered.
+pub(super) struct Answer<'a> {
+    pub(super) exit: Exit,
+    pub(super) stdout: &'a [u8],
+    /// The output reached its limit and was cut.
+    pub(super) cut: bool,
 }
 
-/// What has been asked for so far.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Asked {
-    pub(super) graceful: bool,
-    pub(super) fast: bool,
-    pub(super) remove: bool,
-    pub(super) hold: bool,
-    /// The slot holds the job (WANT_HOLD).
-    pub(super) held_by_slot: bool,
-    /// `fast` comes from such a hold and nothing else.
-    pub(super) fast_for_hold: bool,
+/// The hooks that run, and the numbers of all calls.
+#[derive(Debug, Default)]
+pub(super) struct Calls {
+    pub(super) open: BTreeMap<CallId, HookType>,
+    last: u32,
 }
 
-impl Asked {
-    pub(super) fn any(self) -> bool {
-        self.graceful || self.fast || self.remove || self.hold || self.held_by_slot
+impl Calls {
+    /// A number for a call that has none yet.
+    pub(super) fn new_id(&mut self) -> CallId {
+        self.last += 1;
+        CallId(self.last)
     }
-
-    /// The argument of JOB_EXIT (`getExitReasonString`). A hold by the slot counts as no request in 25.14 (quirk
-    /// `slot-hold-unnoticed`).
-    pub(super) fn word(self, quirks: Quirks) -> &'static str {
-        let unnoticed = quirks.has(Quirk::SlotHoldUnnoticed);
-        match self {
-            Asked { hold: true, .. } => "hold",
-            Asked { held_by_slot: true, .. } if !unnoticed => "hold",
-            Asked { remove: true, .. } => "remove",
-            Asked { graceful: true, .. } | Asked { fast: true, fast_for_hold: false, .. } => "evict",
-            _ => "exit",
-        }
-    }
-}
-
-/// A process that was started, the job or a script.
-#[derive(Clone, Debug)]
-pub(super) struct Process {
-    pub(super) pid: u32,
-    pub(super) started: Now,
-    pub(super) ended: Option<(Now, Exit)>,
-}
-
-/// Why the machine measures.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Measuring {
-    /// For an update, which tells of a vacate only when it was asked for before.
-    Update { vacating: bool },
-    /// For event 010.
-    Suspended,
-    /// For the limit of the scratch directory.
-    Disk,
 }
 
 /// The machine of one job.
 pub struct Starter<'w> {
-    pub(super) world: &'w dyn World,
-    pub(super) quirks: Quirks,
+    pub(super) setup: Setup<'w>,
+    /// The job's ad as it is now.
     pub(super) ad: ClassAd,
+    /// The slot's ad, empty where there is none.
     pub(super) machine: ClassAd,
-    pub(super) job: Result<JobInfo, Refusal>,
-    pub(super) settings: Settings,
-    pub(super) hooks: Hooks,
-    pub(super) scratch: PathBuf,
-    pub(super) starter_pid: u32,
-    pub(super) own_environment: Vec<(BString, BString)>,
-    pub(super) slot: BString,
-    pub(super) home: Option<BString>,
-    pub(super) output_ad: Option<BString>,
-    pub(super) can_mount: bool,
-    pub(super) hook_timeout: Option<Duration>,
     pub(super) phase: Phase,
     pub(super) asked: Asked,
-    pub(super) vacate: Option<Vacate>,
-    pub(super) last: LastRequest,
-    pub(super) suspended: bool,
-    pub(super) calls: BTreeMap<CallId, &'static str>,
-    next_call: u32,
-    pub(super) main: Option<Process>,
-    /// PreCmd, until the job is started.
-    pub(super) pre: Option<Process>,
-    pub(super) post: Option<Process>,
-    pub(super) script_running: bool,
-    pub(super) scripts_allowed: bool,
-    /// Whether the job's end had been asked for when it ended.
-    pub(super) evicted: bool,
-    pub(super) usage: FamilyUsage,
-    pub(super) meter: Meter,
-    pub(super) core: bool,
-    pub(super) java: Java,
-    pub(super) temporary: PathBuf,
-    pub(super) measuring: Vec<Measuring>,
-    pub(super) update_due: Option<Tick>,
-    pub(super) graceful_until: Option<Tick>,
-    pub(super) failure: Option<StartFailure>,
-    pub(super) missed: Option<Now>,
-    pub(super) status: u8,
-    /// 25.14 ends by an exception.
-    pub(super) excepted: bool,
-    /// The call of the prepare hook, from its start to its end, and which of the two it is.
-    pub(super) prepare_call: Option<CallId>,
-    pub(super) preparing: HookType,
-    pub(super) moves: Option<Moves>,
-    pub(super) shell: Option<BString>,
-    /// The limit of its directory.
-    pub(super) disk: DiskLimit,
+    pub(super) calls: Calls,
     pub(super) moved: Moved,
-    /// The job was started when JOB_EXIT ran already.
-    pub(super) late: bool,
-    pub(super) exit_done: bool,
-    /// How often the step of the ending that is under way has failed.
-    pub(super) tries: Tries,
-    pub(super) write_failure: Option<String>,
-    /// The prepare hook ran too long and is being killed.
-    pub(super) given_up: bool,
-    pub(super) scratch_made: bool,
-    pub(super) exit_ad: Option<ClassAd>,
+    pub(super) scripts: Scripts,
     pub(super) container: Container,
-    pub(super) no_groups: Option<String>,
-    /// The memory that the job was given, in MiB.
-    pub(super) memory_mib: i64,
+    pub(super) run: JobRun,
+    pub(super) closing: Closing,
+    /// The job's temporary directory.
+    pub(super) temporary: PathBuf,
     woken_at: Option<Tick>,
 }
 
 impl<'w> Starter<'w> {
     /// A machine that has not begun.
-    pub fn new(setup: Setup<'w>) -> Self {
-        let window = setup.settings.statistics_window;
+    pub fn new(mut setup: Setup<'w>) -> Self {
         // A shadow brings the slot's ad along.
         let empty = setup.moves.is_none() && setup.quirks.has(Quirk::MachineAdEmpty);
-        let machine = setup.machine.filter(|_| !empty).unwrap_or_default();
         Starter {
-            world: setup.world,
-            quirks: setup.quirks,
-            ad: setup.ad,
-            machine,
-            job: setup.job,
-            hooks: setup.hooks,
-            temporary: setup.scratch.clone(),
-            scratch: setup.scratch,
-            starter_pid: setup.starter_pid,
-            own_environment: setup.own_environment,
-            slot: setup.slot,
-            home: setup.home,
-            output_ad: setup.output_ad,
-            can_mount: setup.can_mount,
-            hook_timeout: setup.hook_timeout,
-            settings: setup.settings,
+            ad: std::mem::take(&mut setup.ad),
+            machine: setup.machine.take().filter(|_| !empty).unwrap_or_default(),
             phase: Phase::New,
             asked: Asked::default(),
-            vacate: None,
-            last: LastRequest::default(),
-            suspended: false,
-            calls: BTreeMap::new(),
-            next_call: 1,
-            main: None,
-            pre: None,
-            post: None,
-            script_running: false,
-            scripts_allowed: false,
-            evicted: false,
-            usage: FamilyUsage::default(),
-            meter: Meter::new(0, window),
-            core: false,
-            java: Java::default(),
-            measuring: Vec::new(),
-            update_due: None,
-            graceful_until: None,
-            failure: None,
-            missed: None,
-            status: 0,
-            excepted: false,
-            prepare_call: None,
-            preparing: HookType::PrepareJob,
-            disk: DiskLimit::default(),
-            moves: setup.moves,
-            shell: setup.shell,
+            calls: Calls::default(),
             moved: Moved::default(),
-            late: false,
-            exit_done: false,
-            tries: Tries::default(),
-            write_failure: None,
-            given_up: false,
-            scratch_made: false,
-            exit_ad: None,
-            container: Container::new(setup.surroundings),
-            no_groups: setup.no_groups,
-            memory_mib: 0,
+            scripts: Scripts::default(),
+            container: Container::default(),
+            run: JobRun::new(setup.settings.statistics_window),
+            closing: Closing::default(),
+            temporary: setup.scratch.clone(),
             woken_at: None,
+            setup,
         }
+    }
+
+    /// Whether a deviation of 25.14 is kept.
+    pub(super) fn has(&self, quirk: Quirk) -> bool {
+        self.setup.quirks.has(quirk)
     }
 
     /// Whether the machine has said `Finish`.
@@ -320,21 +167,25 @@ impl<'w> Starter<'w> {
         &self.ad
     }
 
+    /// Its phase, as [`super::TRANSITIONS`] calls it.
+    pub fn phase(&self) -> &'static str {
+        self.phase.name()
+    }
+
     /// How far it has got, in a word.
     pub fn state(&self) -> &'static str {
         match self.phase {
-            Phase::Running if self.suspended => "suspended",
+            Phase::Running if self.run.suspended => "suspended",
             Phase::Running => "running",
-            Phase::Moving if self.moved.under_way.is_some_and(|way| !way.is_input()) => "sending output",
-            Phase::Moving => "fetching input",
+            Phase::Moving(way) if way.is_input() => "fetching input",
+            Phase::Moving(_) | Phase::Again { step: EndStep::Output(_), .. } => "sending output",
             Phase::Deferred { .. } => "deferred",
-            Phase::Again { step: EndStep::Output, .. } => "sending output",
-            Phase::PostScript | Phase::Exiting { .. } | Phase::Again { step: EndStep::ExitHook, .. } => {
-                "ending"
-            }
+            Phase::PostScript { .. }
+            | Phase::Exiting { .. }
+            | Phase::Again { step: EndStep::ExitHook, .. } => "ending",
             Phase::Removing | Phase::Again { step: EndStep::Removal, .. } | Phase::Finished => "ended",
-            Phase::New | Phase::Scratch | Phase::Preparing { .. } => "preparing",
-            Phase::PreScript | Phase::Container | Phase::Starting => "starting",
+            Phase::New | Phase::Scratch { .. } | Phase::Preparing { .. } => "preparing",
+            Phase::PreScript { .. } | Phase::Container | Phase::Starting => "starting",
         }
     }
 
@@ -349,52 +200,58 @@ impl<'w> Starter<'w> {
         if self.is_finished() {
             return out;
         }
-        match event {
-            Event::Begin => self.begin(now, &mut out),
-            Event::ScratchMade => self.scratch_made(now, &mut out),
-            Event::ScratchFailed { no_execute, reason } => {
-                self.scratch_failed(now, no_execute, &reason, &mut out)
-            }
-            Event::WriteFailed { path, reason } => self.write_failed(&path, &reason, &mut out),
-            Event::CallStarted { call, pid } => {
-                if let Some(hook) = self.calls.get(&call) {
-                    out.push(Action::Tell(Notice::HookStarted { hook, pid }));
-                }
-            }
-            Event::CallFailed { call, reason, again } => {
-                self.call_failed(now, call, (&reason, again), &mut out);
-            }
-            Event::CallEnded { call, exit, stdout, cut, stderr } => {
-                if let Some(hook) = self.calls.remove(&call) {
-                    self.tell_end(hook, exit, &stderr, &mut out);
-                    self.call_ended(now, call, exit, &stdout, cut, &mut out);
-                }
-            }
-            Event::ToolEnded { call, exit, output, errors } => {
-                self.tool_ended(now, call, (exit, &output, &errors), &mut out);
-            }
-            Event::Transferred(done) => self.transferred(now, &done, &mut out),
-            Event::FilesOpened(failures) => self.files_opened(now, failures, &mut out),
-            Event::ProcessStarted { pid } => self.process_started(now, pid, &mut out),
-            Event::ProcessFailed(failures) => self.process_failed(now, failures, &mut out),
-            Event::ProcessEnded { exit, inside, usage, core, wrapper_failure, java } => {
-                let exit = self.true_exit(exit, inside);
-                let exit = java.map_or(exit, |records| self.java_ended(exit, &records, &mut out));
-                self.process_ended(now, exit, usage, core, wrapper_failure, &mut out);
-            }
-            Event::Services(ports) => self.services_known(*ports, &mut out),
-            Event::Measured(usage) => self.measured(now, usage, &mut out),
-            Event::Asked(request) => {
-                // The daemon wakes once for the connection, and only then for what is asked (s08: two of three times).
-                self.periodic_update(now, &mut out);
-                self.asked(now, request, &mut out);
-            }
-            Event::Timeout => self.timeout(now, &mut out),
-            Event::ScratchRemoved { remains } => self.scratch_removed(now, &remains, &mut out),
-        }
+        let (from, name) = (self.phase.name(), event.name());
+        self.handle(now, event, &mut out);
+        let to = self.phase.name();
+        debug_assert!(phase::is_known(from, name, to), "no way from {from} by {name} to {to}");
         self.periodic_update(now, &mut out);
         self.set_alarm(now, &mut out);
         out
+    }
+
+    fn handle(&mut self, now: Now, event: Event, out: &mut Vec<Action>) {
+        match event {
+            Event::Begin => self.begin(now, out),
+            Event::ScratchMade => self.scratch_made(now, out),
+            Event::ScratchFailed { no_execute, reason } => self.scratch_failed(now, no_execute, &reason, out),
+            Event::WriteFailed { path, reason } => self.write_failed(&path, &reason, out),
+            Event::CallStarted { call, pid } => {
+                if let Some(hook) = self.calls.open.get(&call) {
+                    out.push(Action::Tell(Notice::HookStarted { hook: hook.name(), pid }));
+                }
+            }
+            Event::CallFailed { call, reason, again } => {
+                self.call_failed(now, call, (&reason, again), out);
+            }
+            Event::CallEnded { call, exit, stdout, cut, stderr } => {
+                if let Some(hook) = self.calls.open.remove(&call) {
+                    Self::tell_end(hook.name(), exit, &stderr, out);
+                    self.call_ended(now, (call, hook), &Answer { exit, stdout: &stdout, cut }, out);
+                }
+            }
+            Event::ToolEnded { call, exit, output, errors } => {
+                self.tool_ended(now, call, (exit, &output, &errors), out);
+            }
+            Event::Transferred(done) => self.transferred(now, &done, out),
+            Event::FilesOpened(failures) => self.files_opened(now, failures, out),
+            Event::ProcessStarted { pid } => self.process_started(now, pid, out),
+            Event::ProcessFailed(failures) => self.process_failed(now, failures, out),
+            Event::ProcessEnded { exit, inside, usage, core, wrapper_failure, java } => {
+                let exit = self.true_exit(exit, inside);
+                let exit = java.map_or(exit, |records| self.java_ended(exit, &records, out));
+                let ended = Ended { at: now, exit, core };
+                self.process_ended(now, ended, usage, wrapper_failure, out);
+            }
+            Event::Services(ports) => self.services_known(*ports, out),
+            Event::Measured(usage) => self.measured(now, usage, out),
+            Event::Asked(request) => {
+                // The daemon wakes once for the connection, and only then for what is asked (s08: two of three times).
+                self.periodic_update(now, out);
+                self.asked(now, request, out);
+            }
+            Event::Timeout => self.timeout(now, out),
+            Event::ScratchRemoved { remains } => self.scratch_removed(now, &remains, out),
+        }
     }
 
     /// The time of some deadline has come, perhaps not of the one asked for last.
@@ -402,15 +259,15 @@ impl<'w> Starter<'w> {
         self.woken_at = None;
         let due = |at: Option<Tick>| at.is_some_and(|at| at <= now.tick());
         match self.phase {
-            Phase::Preparing { call, until } if due(until) => self.prepare_timed_out(now, call, out),
+            Phase::Preparing { until, .. } if due(until) => self.prepare_timed_out(now, out),
             Phase::Deferred { until } if due(Some(until)) => self.start_scripts(now, out),
             Phase::Container if due(self.container.until()) => self.look_again(out),
-            Phase::Exiting { call, until } if due(Some(until)) => self.exit_timed_out(now, call, out),
+            Phase::Exiting { call, until, .. } if due(Some(until)) => self.exit_timed_out(now, call, out),
             Phase::Again { step, until } if due(Some(until)) => self.step_again(now, step, out),
             _ => {}
         }
-        if due(self.graceful_until) {
-            self.graceful_until = None;
+        if due(self.asked.graceful_until) {
+            self.asked.graceful_until = None;
             out.push(Action::Tell(Notice::Warning(
                 "the job did not end within SHUTDOWN_GRACEFUL_TIMEOUT; killing it".to_owned(),
             )));
@@ -420,11 +277,11 @@ impl<'w> Starter<'w> {
 
     /// The periodic update, as soon as anything happens after its time: the daemon looks at its timers whenever it is awake.
     fn periodic_update(&mut self, now: Now, out: &mut Vec<Action>) {
-        if self.phase == Phase::Running && self.update_due.is_some_and(|at| at <= now.tick()) {
-            self.update_due = Some(next_update(now, self.settings.update_interval));
-            self.measure(Measuring::Update { vacating: self.vacate.is_some() }, out);
+        if self.phase == Phase::Running && self.run.update_due.is_some_and(|at| at <= now.tick()) {
+            self.run.update_due = Some(next_update(now, self.setup.settings.update_interval));
+            self.measure(Measuring::Update { vacating: self.asked.vacate.is_some() }, out);
         }
-        if self.phase == Phase::Running && self.disk.is_due(now.tick()) {
+        if self.phase == Phase::Running && self.run.disk.is_due(now.tick()) {
             self.measure(Measuring::Disk, out);
         }
     }
@@ -441,7 +298,8 @@ impl<'w> Starter<'w> {
         };
         // The daemon sleeps whole seconds from the moment it last looked at its timers.
         let awake = Duration::from_micros(now.wall_us.rem_euclid(1_000_000).unsigned_abs());
-        let others = [self.update_due.map(|at| at.plus(awake)), self.graceful_until, self.disk.due];
+        let others =
+            [self.run.update_due.map(|at| at.plus(awake)), self.asked.graceful_until, self.run.disk.due];
         let at = match self.phase {
             Phase::Finished | Phase::Removing => None,
             _ => of_phase.into_iter().chain(others.into_iter().flatten()).min(),
@@ -454,21 +312,21 @@ impl<'w> Starter<'w> {
 
     /// The world at this moment.
     pub(super) fn frozen(&self, now: Now) -> Frozen<'w> {
-        Frozen { world: self.world, now }
+        Frozen { world: self.setup.world, now }
     }
 
     /// Job id for messages; the refused have none.
     pub(super) fn id(&self) -> String {
-        self.job.as_ref().map_or_else(|_| "?".to_owned(), JobInfo::id)
+        self.setup.job.as_ref().map_or_else(|_| "?".to_owned(), JobInfo::id)
     }
 
     /// The variables of a hook, over those of the starter.
     fn hook_environment(&self, now: Now) -> Vec<(BString, BString)> {
-        let Ok(job) = &self.job else { return Vec::new() };
+        let Ok(job) = &self.setup.job else { return Vec::new() };
         let world = self.frozen(now);
-        let after_job = !self.quirks.has(Quirk::HookTmpdirAfterJob);
-        let temporary: &Path = if after_job { &self.scratch } else { &self.temporary };
-        let pid = self.main.as_ref().filter(|main| main.ended.is_none()).map(|main| main.pid);
+        let after_job = !self.has(Quirk::HookTmpdirAfterJob);
+        let temporary: &Path = if after_job { &self.setup.scratch } else { &self.temporary };
+        let pid = self.run.alive().map(|process| process.pid);
         let mut environment = Environment::new();
         self.publication(job, &world, temporary, pid.as_slice()).publish(&mut environment);
         environment.iter().map(|(name, value)| (name.clone(), BString::from(value))).collect()
@@ -483,47 +341,39 @@ impl<'w> Starter<'w> {
         pids: &'a [u32],
     ) -> Publication<'a> {
         Publication {
-            settings: &self.settings,
+            settings: &self.setup.settings,
             job,
             ad: &self.ad,
             machine: &self.machine,
-            scratch: &self.scratch,
+            scratch: &self.setup.scratch,
             temporary,
-            starter_pid: self.starter_pid,
-            slot: self.slot.as_bstr(),
-            home: self.home.as_ref().map(|home| home.as_bstr()),
-            output_ad: self.output_ad.as_ref().map(|output| output.as_bstr()),
-            pre_exit: self.pre.as_ref().and_then(|pre| pre.ended).map(|(_, exit)| exit),
-            main_exit: self.main.as_ref().and_then(|main| main.ended).map(|(_, exit)| exit),
+            starter_pid: self.setup.starter_pid,
+            slot: self.setup.slot.as_bstr(),
+            home: self.setup.home.as_ref().map(|home| home.as_bstr()),
+            output_ad: self.setup.output_ad.as_ref().map(|output| output.as_bstr()),
+            pre_exit: self.scripts.pre.and_then(|pre| pre.exit()),
+            main_exit: self.run.ended().map(|ended| ended.exit),
             pids,
-            quirks: self.quirks,
+            quirks: self.setup.quirks,
             world,
         }
-    }
-
-    /// A number for a call that has none yet.
-    pub(super) fn new_call(&mut self) -> CallId {
-        let id = CallId(self.next_call);
-        self.next_call += 1;
-        id
     }
 
     /// Starts a hook and returns its call.
     pub(super) fn call(
         &mut self,
         now: Now,
-        hook: HookType,
-        path: &BStr,
+        (hook, path): (HookType, BString),
         arguments: Vec<BString>,
         stdin: &ClassAd,
         out: &mut Vec<Action>,
     ) -> CallId {
-        let id = self.new_call();
-        self.calls.insert(id, hook.name());
+        let id = self.calls.new_id();
+        self.calls.open.insert(id, hook);
         out.push(Action::Call(Call {
             id,
             hook,
-            path: path.into(),
+            path,
             arguments,
             stdin: crate::hook::input::job_ad(stdin),
             environment: self.hook_environment(now),
@@ -531,7 +381,7 @@ impl<'w> Starter<'w> {
         id
     }
 
-    fn tell_end(&self, hook: &'static str, exit: Exit, stderr: &[u8], out: &mut Vec<Action>) {
+    fn tell_end(hook: &'static str, exit: Exit, stderr: &[u8], out: &mut Vec<Action>) {
         out.push(Action::Tell(Notice::HookEnded { hook, exit }));
         let complaint = stderr.trim();
         if complaint.is_empty() {
@@ -547,11 +397,11 @@ impl<'w> Starter<'w> {
 
     /// Everything is over.
     pub(super) fn finish(&mut self, out: &mut Vec<Action>) {
-        let ran = self.main.as_ref().and_then(|main| main.ended).map(|(_, exit)| exit);
-        let outcome = ran.map(|_| long::print(self.exit_ad.as_ref().unwrap_or(&self.ad)));
+        let ran = self.run.ended().map(|ended| ended.exit);
+        let outcome = ran.map(|_| long::print(self.closing.exit_ad().unwrap_or(&self.ad)));
         let standing = ran.map_or(Standing::NotStarted, Standing::Ran);
         self.phase = Phase::Finished;
-        out.push(Action::Finish { status: self.status, standing, outcome });
+        out.push(Action::Finish { status: self.closing.status, standing, outcome });
     }
 }
 

@@ -10,11 +10,12 @@
 //! ```
 //!
 //! Any failure before the job runs takes the short way to the exit hook with `evict`; requests (signals) may come at any
-//! moment. Reference: `starter.cpp`, `job_info_communicator.cpp`, `os_proc.cpp`.
+//! moment. [`TRANSITIONS`] is the table of its phases. Reference: `starter.cpp`, `job_info_communicator.cpp`, `os_proc.cpp`.
 
 pub mod account;
 mod action;
 mod again;
+mod asked;
 mod beginning;
 mod closing;
 mod contained;
@@ -30,6 +31,7 @@ pub mod hooks;
 mod isolation;
 mod java;
 pub mod job_info;
+mod job_run;
 pub mod job_source;
 mod knobs;
 mod late_start;
@@ -39,6 +41,7 @@ mod limits;
 mod machine;
 mod moves;
 pub mod not_done;
+mod phase;
 pub mod prepare;
 pub mod process;
 mod running;
@@ -58,4 +61,5 @@ pub use left::{Left, container_of_recovery, is_container_of, starter_of, unfinis
 pub use limits::{GroupKnobs, GroupLimit, GroupPlan};
 pub use machine::{Hooks, Setup, Starter};
 pub use moves::Moves;
+pub use phase::{TRANSITIONS, Transition};
 pub use settings::{Fault, Inherits, Moment, Settings};

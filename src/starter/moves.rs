@@ -2,13 +2,14 @@
 //!
 //! Reference: `JICShadow::beginInputTransfer`, `transferOutput`, `uploadCheckpointFiles`; `Starter::SkipJobs`.
 
-use bstr::{BString, ByteSlice};
+use bstr::BString;
 
 use super::action::{Action, Notice};
 use super::again::EndStep;
 use super::ending;
 use super::failure::{StartFailure, hold_code};
-use super::machine::{Phase, Starter};
+use super::machine::Starter;
+use super::phase::Phase;
 use crate::hook::HookType;
 use crate::process::Exit;
 use crate::quirks::Quirk;
@@ -31,33 +32,41 @@ pub struct Moves {
 /// How far that has got.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Moved {
-    /// The input is there.
-    input: bool,
-    /// Nothing more goes back.
-    back: bool,
-    /// Input could not be transferred: only files for that go back, and no failure of theirs counts.
-    setup_failed: bool,
+    back: Back,
     /// Checkpoints so far.
     checkpoints: u32,
-    /// The job goes on from a checkpoint: it is not told that it runs.
-    pub(super) restarted: bool,
     /// How the job ended, as far as that is known.
     exit: Option<Exit>,
-    /// What is to be moved once more.
-    pub(super) way: Option<Way>,
-    /// Whether somebody is moving files just now.
-    pub(super) under_way: Option<Way>,
+}
+
+/// What goes back at the end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Back {
+    /// What the job made, if its end is one that brings it back.
+    #[default]
+    AsItEnded,
+    /// Input could not be transferred: only files for that go back, and no failure of theirs counts.
+    FailureFiles,
+    /// Nothing more.
+    Nothing,
+}
+
+impl Moved {
+    /// The job goes on from a checkpoint: it is not told that it runs.
+    pub(super) fn is_restarted(&self) -> bool {
+        self.checkpoints > 0
+    }
 }
 
 impl Starter<'_> {
     /// With a shadow the first hook and the input; without one nothing.
     pub(super) fn set_up(&mut self, now: Now, out: &mut Vec<Action>) {
-        match self.hooks.before.clone().filter(|_| self.moves.is_some()) {
+        match self.setup.hooks.before.clone().filter(|_| self.setup.moves.is_some()) {
             Some(path) => {
-                let arguments = self.hooks.prepare_arguments.clone();
+                let arguments = self.setup.hooks.prepare_arguments.clone();
                 let ad = self.ad.clone();
                 let hook = HookType::PrepareJobBeforeTransfer;
-                let call = self.call(now, hook, path.as_bstr(), arguments, &ad, out);
+                let call = self.call(now, (hook, path), arguments, &ad, out);
                 self.wait_for_prepare(now, call, hook);
             }
             _ => self.bring_input(now, out),
@@ -66,34 +75,32 @@ impl Starter<'_> {
 
     /// The input, if there is any to come.
     pub(super) fn bring_input(&mut self, now: Now, out: &mut Vec<Action>) {
-        if self.moves.as_ref().is_none_or(|moves| moves.files.is_none()) {
+        if self.setup.moves.as_ref().is_none_or(|moves| moves.files.is_none()) {
             return self.input_is_there(now, out);
         }
         self.start_moving(Way::Input, out);
     }
 
     pub(super) fn start_moving(&mut self, way: Way, out: &mut Vec<Action>) {
-        self.phase = Phase::Moving;
-        self.moved.under_way = Some(way);
+        self.phase = Phase::Moving(way);
         out.push(Action::Transfer(way));
     }
 
     fn input_is_there(&mut self, now: Now, out: &mut Vec<Action>) {
-        self.moved.input = true;
         self.list_files("in", out);
         self.prepare(now, out);
     }
 
     /// What is in the scratch directory, into the manifest, if one is wanted.
     fn list_files(&self, name: &'static str, out: &mut Vec<Action>) {
-        if let Some(directory) = self.moves.as_ref().and_then(|moves| moves.manifest.clone()) {
+        if let Some(directory) = self.setup.moves.as_ref().and_then(|moves| moves.manifest.clone()) {
             out.push(Action::Manifest { directory, name, content: None });
         }
     }
 
     /// The manifest tells the job's environment.
     pub(super) fn list_environment(&self, environment: &[BString], out: &mut Vec<Action>) {
-        if let Some(directory) = self.moves.as_ref().and_then(|moves| moves.manifest.clone()) {
+        if let Some(directory) = self.setup.moves.as_ref().and_then(|moves| moves.manifest.clone()) {
             let content = crate::text::arguments::join_v2_raw(environment);
             out.push(Action::Manifest { directory, name: "environment", content: Some(content.into()) });
         }
@@ -101,10 +108,9 @@ impl Starter<'_> {
 
     /// A transfer is over.
     pub(super) fn transferred(&mut self, now: Now, done: &Transferred, out: &mut Vec<Action>) {
-        if self.phase != Phase::Moving || self.moved.under_way != Some(done.way) {
+        if self.phase != Phase::Moving(done.way) {
             return;
         }
-        self.moved.under_way = None;
         for warning in &done.warnings {
             out.push(Action::Tell(Notice::Warning(warning.clone())));
         }
@@ -117,7 +123,7 @@ impl Starter<'_> {
 
     fn failure_of(&self, done: &Transferred) -> Option<StartFailure> {
         let failure = done.failure.as_ref()?;
-        let ip = self.moves.as_ref().map_or("", |moves| &moves.ip);
+        let ip = self.setup.moves.as_ref().map_or("", |moves| &moves.ip);
         // What is tried again is no reason to hold.
         let subcode = match failure.again && failure.subcode > -1000 {
             true => -1000,
@@ -133,9 +139,9 @@ impl Starter<'_> {
             }
             return self.input_is_there(now, out);
         };
-        self.moved.setup_failed = true;
+        self.moved.back = Back::FailureFiles;
         // JOB_EXIT is not called when the set-up itself fails (hooks.md 5.4).
-        self.exit_done = true;
+        self.closing.exit_hook_over = true;
         self.not_started(now, failure, out);
     }
 
@@ -146,7 +152,7 @@ impl Starter<'_> {
 
     /// Whether checkpoints can be uploaded at all.
     pub(super) fn has_checkpoints(&self) -> bool {
-        self.moves.as_ref().is_some_and(|moves| moves.files.is_some())
+        self.setup.moves.as_ref().is_some_and(|moves| moves.files.is_some())
     }
 
     fn checkpoint_transferred(&mut self, now: Now, done: &Transferred, out: &mut Vec<Action>) {
@@ -154,15 +160,14 @@ impl Starter<'_> {
             None if self.asked.any() => self.all_jobs_done(now, out),
             None => {
                 self.moved.checkpoints += 1;
-                self.moved.restarted = true;
                 self.start_job(now, out);
             }
             Some(failure) => {
                 let reason = format!("the checkpoint could not be uploaded: {}", failure.text);
                 out.push(Action::Tell(Notice::Warning(reason)));
-                self.moved.back = true;
+                self.moved.back = Back::Nothing;
                 let text = "Starter failed to upload checkpoint";
-                self.asked.fast = true;
+                self.asked.end_fast();
                 self.report(StartFailure::new(text, hold_code::FAILED_TO_CHECKPOINT, -1), out);
                 self.all_jobs_done(now, out);
             }
@@ -176,17 +181,18 @@ impl Starter<'_> {
 
     /// Begins to bring back what the job made; whether there is something to be waited for.
     pub(super) fn moves_back(&mut self, now: Now, out: &mut Vec<Action>) -> bool {
-        let Some(moves) = self.moves.as_ref().filter(|_| !self.moved.back) else { return false };
+        let Some(moves) = self.setup.moves.as_ref() else { return false };
         let Some(when) = moves.files else { return false };
-        self.moved.back = true;
-        let evicted = self.evicted || (self.asked.any() && !self.moved.setup_failed);
-        let way = match () {
-            () if self.moved.setup_failed => moves.failure_files.then_some(Way::Failure),
-            () if self.moved.exit.is_none() => None,
-            () if when == When::Never => None,
-            () if evicted => (when == When::OnExitOrEvict).then_some(Way::Evicted),
-            () if self.breaks_promise(now) => Some(Way::Failure),
-            () => Some(Way::Output),
+        let back = std::mem::replace(&mut self.moved.back, Back::Nothing);
+        let evicted = self.run.evicted || self.asked.any();
+        let way = match back {
+            Back::Nothing => None,
+            Back::FailureFiles => moves.failure_files.then_some(Way::Failure),
+            Back::AsItEnded if self.moved.exit.is_none() => None,
+            Back::AsItEnded if when == When::Never => None,
+            Back::AsItEnded if evicted => (when == When::OnExitOrEvict).then_some(Way::Evicted),
+            Back::AsItEnded if self.breaks_promise(now) => Some(Way::Failure),
+            Back::AsItEnded => Some(Way::Output),
         };
         let Some(way) = way else { return false };
         self.list_files("out", out);
@@ -205,8 +211,7 @@ impl Starter<'_> {
         let passing = done.failure.as_ref().filter(|failure| failure.at == Side::Sender && failure.again);
         if let Some(failure) = passing {
             let reason = failure.text.to_string();
-            self.moved.way = Some(done.way);
-            if self.tries_again(now, EndStep::Output, &reason, out) {
+            if self.tries_again(now, EndStep::Output(done.way), &reason, out) {
                 return;
             }
         }
@@ -225,12 +230,10 @@ impl Starter<'_> {
     }
 
     /// Somebody wants the job to end while files are moved: input is given up at once, output only in a hurry.
-    pub(super) fn asked_while_moving(&mut self, now: Now, out: &mut Vec<Action>) {
-        let Some(way) = self.moved.under_way else { return };
-        if !way.is_input() && !self.asked.fast {
+    pub(super) fn asked_while_moving(&mut self, now: Now, way: Way, out: &mut Vec<Action>) {
+        if !way.is_input() && !self.asked.is_fast() {
             return;
         }
-        self.moved.under_way = None;
         out.push(Action::AbortTransfer);
         match way {
             Way::Input => self.end_unstarted(now, out),
@@ -241,6 +244,6 @@ impl Starter<'_> {
 
     /// Whether 25.14 calls no JOB_EXIT after a prepare hook that failed, and hangs until it is killed.
     pub(super) fn hangs_after_prepare(&self) -> bool {
-        self.moves.is_some() && self.quirks.has(Quirk::PrepareFailureHangsShadow)
+        self.setup.moves.is_some() && self.has(Quirk::PrepareFailureHangsShadow)
     }
 }

@@ -1,13 +1,16 @@
 //! The machine while the job runs: updates, requests, suspension, its end.
 
-use bstr::{BString, ByteSlice};
+use bstr::BString;
 
 use super::action::{Action, LogEvent, Notice};
+use super::asked::{Fast, LastRequest};
 use super::ending::{self, SIGTERM, SIGTRAP};
 use super::event::{FamilyUsage, Request, Vacate};
 use super::failure::{StartFailure, hold_code};
+use super::job_run::{Ended, Measuring};
 use super::limits::{self, OutOfMemory};
-use super::machine::{Measuring, Phase, Starter, UPDATE_JOB_INFO};
+use super::machine::{Starter, UPDATE_JOB_INFO};
+use super::phase::Phase;
 use super::settings::Moment;
 use crate::classad::ClassAd;
 use crate::job::attr;
@@ -17,25 +20,25 @@ use crate::time::Now;
 
 impl Starter<'_> {
     pub(super) fn measure(&mut self, why: Measuring, out: &mut Vec<Action>) {
-        self.measuring.push(why);
+        self.run.measuring.push(why);
         out.push(Action::Measure);
     }
 
     /// The answer to the oldest open question.
     pub(super) fn measured(&mut self, now: Now, usage: FamilyUsage, out: &mut Vec<Action>) {
-        if self.measuring.is_empty() {
+        if self.run.measuring.is_empty() {
             return;
         }
-        let why = self.measuring.remove(0);
+        let why = self.run.measuring.remove(0);
         if self.phase != Phase::Running {
             return;
         }
-        self.usage = usage;
+        self.run.usage = usage;
         match why {
             Measuring::Update { vacating } => {
-                let since = if vacating { None } else { self.vacate.take() };
+                let since = if vacating { None } else { self.asked.vacate.take() };
                 self.update(now, out);
-                self.vacate = self.vacate.take().or(since);
+                self.asked.vacate = self.asked.vacate.take().or(since);
             }
             Measuring::Suspended => out.push(Action::Log(LogEvent::Suspended { processes: usage.processes })),
             Measuring::Disk => {}
@@ -53,48 +56,48 @@ impl Starter<'_> {
 
     fn send_update(&mut self, now: Now, update: &ClassAd, out: &mut Vec<Action>) {
         out.push(Action::WriteUpdateAd(crate::classad::format::long::print(update)));
-        if let Some(path) = self.hooks.update.clone() {
+        if let Some(path) = self.setup.hooks.update.clone() {
             let mut ad = self.ad.clone();
             ad.update(update);
-            self.call(now, UPDATE_JOB_INFO, path.as_bstr(), Vec::new(), &ad, out);
+            self.call(now, (UPDATE_JOB_INFO, path), Vec::new(), &ad, out);
         }
     }
 
     /// What the job's process tells of itself (`VanillaProc`, `OsProc`, `UserProc::PublishUpdateAd`).
     pub(super) fn publish_main(&mut self, ad: &mut ClassAd, now: Now) {
-        let Some(main) = self.main.clone() else { return };
-        self.java.publish(ad);
+        let Some(process) = self.run.process else { return };
+        self.run.java.publish(ad);
         // What docker runs is not a family of ours.
-        match self.usage.docker {
+        match self.run.usage.docker {
             _ if !self.container.is_docker() => {
-                self.meter.publish(ad, &self.usage, &self.settings.memory_usage_metric, now.epoch());
+                self.run.meter.publish(
+                    ad,
+                    &self.run.usage,
+                    &self.setup.settings.memory_usage_metric,
+                    now.epoch(),
+                );
             }
             Some(docker) => docker.publish(ad),
             None => {}
         }
         ad.update(&self.container.services);
         self.publish_disk(ad);
-        let state = match (main.ended, self.suspended) {
+        let state = match (process.ended, self.run.suspended) {
             (Some(_), _) => "Exited",
             (None, true) => "Suspended",
             (None, false) => "Running",
         };
         ad.set(attr::JOB_STATE, state);
-        ad.set("NumPids", i64::from(self.usage.processes));
-        if main.ended.is_some() && self.core {
+        ad.set("NumPids", i64::from(self.run.usage.processes));
+        if process.ended.is_some_and(|ended| ended.core) {
             ad.set(attr::JOB_CORE_DUMPED, true);
         }
-        ad.set("JobPid", i64::from(main.pid));
-        ad.set("JobStartDate", main.started.epoch());
-        if let Some((ended, exit)) = main.ended {
-            ad.set("JobDuration", ending::seconds_between(main.started, ended));
-            ending::publish_exit(ad, "", exit);
-        }
+        process.publish(ad, "");
     }
 
     pub(super) fn publish_vacate(&self, ad: &mut ClassAd) {
         if let Some(Vacate { reason, code, subcode }) =
-            self.vacate.as_ref().filter(|vacate| !vacate.reason.is_empty())
+            self.asked.vacate.as_ref().filter(|vacate| !vacate.reason.is_empty())
         {
             ad.set(attr::VACATE_REASON, reason.clone());
             ad.set(attr::VACATE_REASON_CODE, *code);
@@ -104,13 +107,12 @@ impl Starter<'_> {
 
     /// Signals and commands.
     pub(super) fn asked(&mut self, now: Now, request: Request, out: &mut Vec<Action>) {
-        let before = self.asked;
         if matches!(request, Request::Graceful(_)) && self.faulted_by_shutdown(now, out) {
             return;
         }
         let request = match request {
             // For a person at a terminal the second one means it; 25.14 ignores it.
-            Request::Graceful(vacate) if before.graceful && !self.quirks.has(Quirk::SecondSigtermIgnored) => {
+            Request::Graceful(vacate) if self.asked.graceful && !self.has(Quirk::SecondSigtermIgnored) => {
                 Request::Fast(vacate)
             }
             other => other,
@@ -119,61 +121,59 @@ impl Starter<'_> {
             Request::Suspend => return self.suspend(out),
             Request::Continue => return self.resume(out),
             Request::Update if self.phase == Phase::Running => {
-                return self.measure(Measuring::Update { vacating: self.vacate.is_some() }, out);
+                return self.measure(Measuring::Update { vacating: self.asked.vacate.is_some() }, out);
             }
             Request::Update => return,
             Request::Graceful(Some(vacate)) if vacate.holds() => {
-                (self.asked.held_by_slot, self.last) = (true, LastRequest::Hold);
+                (self.asked.held_by_slot, self.asked.last) = (true, LastRequest::Hold);
                 self.note_hold(vacate, out);
             }
             Request::Fast(Some(vacate)) if vacate.holds() => {
-                if before.fast {
+                if self.asked.is_fast() {
                     return;
                 }
                 self.asked.held_by_slot = true;
-                (self.asked.fast, self.asked.fast_for_hold) = (true, true);
-                self.graceful_until = None;
+                self.asked.fast = Fast::ForHold;
+                self.asked.graceful_until = None;
                 self.note_hold(vacate, out);
             }
             Request::Graceful(vacate) => {
-                if before.graceful || before.fast {
+                if self.asked.graceful || self.asked.is_fast() {
                     return;
                 }
                 self.asked.graceful = true;
-                self.last = LastRequest::Graceful;
-                self.vacate = vacate.or(self.vacate.take());
+                self.asked.last = LastRequest::Graceful;
+                self.asked.vacate = vacate.or(self.asked.vacate.take());
             }
             Request::Fast(vacate) => {
-                self.asked.fast_for_hold = false;
-                if before.fast {
+                if std::mem::replace(&mut self.asked.fast, Fast::Yes) != Fast::No {
                     // Docker was asked to end the container and what stands for it stays: it is ended itself.
                     if self.phase == Phase::Running
                         && self.container.is_docker()
-                        && !self.quirks.has(Quirk::DockerEndUnforced)
+                        && !self.has(Quirk::DockerEndUnforced)
                     {
                         out.push(Action::KillFamily);
                     }
                     return;
                 }
-                self.asked.fast = true;
-                self.graceful_until = None;
-                self.vacate = vacate.or(self.vacate.take());
+                self.asked.graceful_until = None;
+                self.asked.vacate = vacate.or(self.asked.vacate.take());
             }
             Request::Remove(why) => {
-                (self.asked.remove, self.last) = (true, LastRequest::Remove);
-                self.vacate = why.or(self.vacate.take());
+                (self.asked.remove, self.asked.last) = (true, LastRequest::Remove);
+                self.asked.vacate = why.or(self.asked.vacate.take());
             }
             Request::Hold(why) => {
-                (self.asked.hold, self.last) = (true, LastRequest::Hold);
-                self.vacate = why.or(self.vacate.take());
+                (self.asked.hold, self.asked.last) = (true, LastRequest::Hold);
+                self.asked.vacate = why.or(self.asked.vacate.take());
             }
         }
-        if self.asked.any() && !self.asked.fast && self.graceful_until.is_none() {
-            self.graceful_until = Some(now.tick().plus(self.settings.graceful_timeout));
+        if self.asked.any() && !self.asked.is_fast() && self.asked.graceful_until.is_none() {
+            self.asked.graceful_until = Some(now.tick().plus(self.setup.settings.graceful_timeout));
         }
         match self.phase {
-            Phase::New | Phase::Scratch | Phase::Starting => {}
-            Phase::Moving => self.asked_while_moving(now, out),
+            Phase::New | Phase::Scratch { .. } | Phase::Starting => {}
+            Phase::Moving(way) => self.asked_while_moving(now, way, out),
             Phase::Running => self.end_job(now, out),
             Phase::Container => {
                 if let Some(call) = self.container.call.filter(|_| self.container.is_preparing()) {
@@ -181,25 +181,26 @@ impl Starter<'_> {
                 }
             }
             // A script is neither signalled nor waited for; it ends with the starter (c12 051 to 054).
-            Phase::PreScript if self.script_running => {
+            Phase::PreScript { running: true } => {
                 out.push(Action::KillFamily);
                 self.end_unstarted(now, out);
             }
-            Phase::PostScript if self.script_running => {
+            Phase::PostScript { running: true } => {
                 out.push(Action::KillFamily);
                 self.all_jobs_done(now, out);
             }
-            Phase::Preparing { .. } | Phase::Deferred { .. } | Phase::PreScript => {
-                let deferred = matches!(self.phase, Phase::Deferred { .. }) && self.hooks.exit.is_some();
+            Phase::Preparing { .. } | Phase::Deferred { .. } | Phase::PreScript { .. } => {
+                let deferred =
+                    matches!(self.phase, Phase::Deferred { .. }) && self.setup.hooks.exit.is_some();
                 self.end_unstarted(now, out);
                 if deferred {
                     Self::tell_quirk(Quirk::DeferredVacateCrashes, "JOB_EXIT is waited for", out);
                 }
             }
-            Phase::PostScript => self.all_jobs_done(now, out),
-            Phase::Exiting { .. } => self.end_late(now, out),
+            Phase::PostScript { .. } => self.all_jobs_done(now, out),
+            Phase::Exiting { late: true, .. } => self.end_late(now, out),
             Phase::Again { step, .. } => self.step_asked_for(now, step, out),
-            Phase::Removing | Phase::Finished => {}
+            Phase::Exiting { .. } | Phase::Removing | Phase::Finished => {}
         }
     }
 
@@ -214,18 +215,18 @@ impl Starter<'_> {
 
     /// A hold by the slot: 25.14 puts neither the reason nor the code into the ad, and JOB_EXIT hears of none.
     fn note_hold(&mut self, vacate: Vacate, out: &mut Vec<Action>) {
-        if self.quirks.has(Quirk::SlotHoldUnnoticed) {
+        if self.has(Quirk::SlotHoldUnnoticed) {
             return;
         }
-        self.vacate = Some(vacate);
-        if self.hooks.exit.is_some() {
+        self.asked.vacate = Some(vacate);
+        if self.setup.hooks.exit.is_some() {
             Self::tell_quirk(Quirk::SlotHoldUnnoticed, "JOB_EXIT gets `hold` and the reason", out);
         }
     }
 
     /// Ends the running job as the strongest request wants it.
     pub(super) fn end_job(&mut self, now: Now, out: &mut Vec<Action>) {
-        if self.asked.fast {
+        if self.asked.is_fast() {
             match self.container.docker.clone() {
                 Some(names) => self.side_call(names.kill(9), out),
                 None => out.push(Action::KillFamily),
@@ -236,11 +237,11 @@ impl Starter<'_> {
         let signal = |name: &str| ending::kill_signal(&self.ad, name, &world);
         let soft = signal(attr::KILL_SIG).unwrap_or(SIGTERM);
         let removal = signal(attr::REMOVE_KILL_SIG);
-        let sent = match self.last {
+        let sent = match self.asked.last {
             LastRequest::Remove => removal.unwrap_or(SIGTERM),
             LastRequest::Hold => signal(attr::HOLD_KILL_SIG).unwrap_or(SIGTERM),
             LastRequest::Graceful => match removal {
-                Some(removal) if self.quirks.has(Quirk::SoftKillRemoveSignal) => removal,
+                Some(removal) if self.has(Quirk::SoftKillRemoveSignal) => removal,
                 Some(removal) if removal != soft => {
                     Self::tell_quirk(Quirk::SoftKillRemoveSignal, "KillSig is sent, not RemoveKillSig", out);
                     soft
@@ -248,7 +249,7 @@ impl Starter<'_> {
                 _ => soft,
             },
         };
-        let stopped = std::mem::take(&mut self.suspended);
+        let stopped = std::mem::take(&mut self.run.suspended);
         if stopped && self.is_suspended_at_exec(now) {
             Self::tell_quirk(Quirk::SuspendedAtExecHangs, "the job goes on and is signalled", out);
         }
@@ -279,10 +280,10 @@ impl Starter<'_> {
     }
 
     fn suspend(&mut self, out: &mut Vec<Action>) {
-        if self.suspended {
+        if self.run.suspended {
             return;
         }
-        self.suspended = true;
+        self.run.suspended = true;
         if self.phase == Phase::Running {
             self.stop_family(true, out);
             out.push(Action::Tell(Notice::JobSuspended(true)));
@@ -291,10 +292,10 @@ impl Starter<'_> {
     }
 
     fn resume(&mut self, out: &mut Vec<Action>) {
-        if !self.suspended {
+        if !self.run.suspended {
             return;
         }
-        self.suspended = false;
+        self.run.suspended = false;
         if self.phase == Phase::Running {
             self.stop_family(false, out);
             out.push(Action::Tell(Notice::JobSuspended(false)));
@@ -306,18 +307,17 @@ impl Starter<'_> {
     pub(super) fn process_ended(
         &mut self,
         now: Now,
-        exit: Exit,
+        ended: Ended,
         usage: FamilyUsage,
-        core: bool,
         wrapper_failure: Option<BString>,
         out: &mut Vec<Action>,
     ) {
         match self.phase {
-            Phase::PreScript => self.pre_script_ended(now, exit, out),
-            Phase::PostScript => self.post_script_ended(now, exit, out),
-            Phase::Running if self.container.is_docker() => self.docker_ended(exit, usage, out),
-            Phase::Running => self.job_ended(now, exit, usage, core, wrapper_failure, out),
-            Phase::Exiting { .. } if self.late => self.ended_late(now, exit, usage, core, out),
+            Phase::PreScript { .. } => self.pre_script_ended(now, ended, out),
+            Phase::PostScript { .. } => self.post_script_ended(now, ended, out),
+            Phase::Running if self.container.is_docker() => self.docker_ended(ended.exit, usage, out),
+            Phase::Running => self.job_ended(now, ended, usage, wrapper_failure, out),
+            Phase::Exiting { late: true, .. } => self.ended_late(now, ended, usage, out),
             _ => {}
         }
     }
@@ -326,57 +326,59 @@ impl Starter<'_> {
     /// (`pidNameSpaceReaper`).
     pub(super) fn true_exit(&self, exit: Exit, inside: Option<Exit>) -> Exit {
         match inside {
-            Some(_) if self.asked.any() && self.quirks.has(Quirk::PidnsEvictedIsZero) => Exit::Code(0),
+            Some(_) if self.asked.any() && self.has(Quirk::PidnsEvictedIsZero) => Exit::Code(0),
             Some(inside) => inside,
             None => exit,
         }
     }
 
-    fn pre_script_ended(&mut self, now: Now, exit: Exit, out: &mut Vec<Action>) {
-        self.script_running = false;
-        if let Some(pre) = &mut self.pre {
-            pre.ended = Some((now, exit));
+    fn pre_script_ended(&mut self, now: Now, ended: Ended, out: &mut Vec<Action>) {
+        if let Some(pre) = &mut self.scripts.pre {
+            pre.ended = Some(ended);
         }
-        let promised = ending::promised_status(&self.ad, "Pre", &self.frozen(now));
-        if promised.is_some_and(|status| status != i64::from(exit.to_raw())) {
+        if self.breaks_script_promise(now, "Pre", ended.exit) {
             let failure = self.held_by_script("Pre script failed.", hold_code::PRE_SCRIPT_FAILED);
-            self.update_of_script(now, exit, out);
+            self.update_of_script(now, ended.exit, out);
             return self.not_started(now, failure, out);
         }
         match self.asked.any() {
             true => self.end_unstarted(now, out),
             false => {
                 // What it told of itself is forgotten now (`Starter::Reaper` deletes it).
-                self.pre = None;
+                self.scripts.pre = None;
                 self.start_job(now, out);
             }
         }
     }
 
+    /// Whether the ad promises another end of a script.
+    fn breaks_script_promise(&self, now: Now, prefix: &str, exit: Exit) -> bool {
+        let promised = ending::promised_status(&self.ad, prefix, &self.frozen(now));
+        promised.is_some_and(|status| status != i64::from(exit.to_raw()))
+    }
+
     /// A script did not end as promised: a shadow holds the job, and nobody else is told (`holdJob` of `jic_shadow.cpp`, `jic_local.cpp`).
     fn held_by_script(&self, text: &str, code: i64) -> StartFailure {
-        StartFailure { silent: self.moves.is_none(), ..StartFailure::new(text, code, 0) }
+        StartFailure { silent: self.setup.moves.is_none(), ..StartFailure::new(text, code, 0) }
     }
 
     /// The update after a script that did not end as promised; its exit code stands there as the job's too.
     fn update_of_script(&mut self, now: Now, exit: Exit, out: &mut Vec<Action>) {
         let mut update = ClassAd::new();
-        self.publish_scripts(&mut update);
+        self.scripts.publish(&mut update);
         if let Exit::Code(code) = exit {
             update.set("ExitCode", i64::from(code));
         }
         self.send_update(now, &update, out);
     }
 
-    fn post_script_ended(&mut self, now: Now, exit: Exit, out: &mut Vec<Action>) {
-        self.script_running = false;
-        if let Some(post) = &mut self.post {
-            post.ended = Some((now, exit));
+    fn post_script_ended(&mut self, now: Now, ended: Ended, out: &mut Vec<Action>) {
+        if let Some(post) = &mut self.scripts.post {
+            post.ended = Some(ended);
         }
-        let promised = ending::promised_status(&self.ad, "Post", &self.frozen(now));
-        if promised.is_some_and(|status| status != i64::from(exit.to_raw())) {
-            self.update_of_script(now, exit, out);
-            self.asked.fast = true;
+        if self.breaks_script_promise(now, "Post", ended.exit) {
+            self.update_of_script(now, ended.exit, out);
+            self.asked.end_fast();
             let failure = self.held_by_script("Post script failed.", hold_code::POST_SCRIPT_FAILED);
             self.report(failure, out);
         }
@@ -386,41 +388,49 @@ impl Starter<'_> {
     /// The kernel killed the job, or one of its processes, for its memory; true where that is the end of everything.
     fn ran_out_of_memory(&mut self, now: Now, out: &mut Vec<Action>) -> bool {
         self.update(now, out);
-        let always = self.settings.groups.always_hold;
+        let always = self.setup.settings.groups.always_hold;
         let (text, code, subcode) =
-            match limits::out_of_memory(self.memory_mib, self.usage.max_image_kib, always) {
+            match limits::out_of_memory(self.run.memory_mib, self.run.usage.max_image_kib, always) {
                 OutOfMemory::Held(text) => (text, hold_code::JOB_OUT_OF_RESOURCES, 102),
                 OutOfMemory::OfMachine => ("Worker node is out of memory".to_owned(), 0, 0),
             };
         let held = code != 0;
         out.push(Action::Tell(Notice::Warning(text.clone())));
-        if self.quirks.has(Quirk::MemoryHoldLost) {
+        if self.has(Quirk::MemoryHoldLost) {
             // Without a shadow a hold is nothing, and the other way out calls no hook.
             if !held {
-                self.main = None;
+                self.run.process = None;
                 self.report(StartFailure::new(text, code, subcode), out);
                 self.remove_scratch(out);
             }
             return !held;
         }
-        self.asked.hold = held;
-        self.asked.fast = !held;
-        self.vacate = Some(Vacate { reason: text.clone().into(), code, subcode });
+        match held {
+            true => self.asked.hold = true,
+            false => self.asked.end_fast(),
+        }
+        self.asked.vacate = Some(Vacate { reason: text.clone().into(), code, subcode });
         self.report(StartFailure::new(text, code, subcode), out);
         false
+    }
+
+    /// Nothing of the job is looked at any more.
+    pub(super) fn stop_looking(&mut self) {
+        self.run.measuring.clear();
+        self.run.update_due = None;
+        self.asked.graceful_until = None;
     }
 
     pub(super) fn job_ended(
         &mut self,
         now: Now,
-        exit: Exit,
+        ended: Ended,
         usage: FamilyUsage,
-        core: bool,
         wrapper_failure: Option<BString>,
         out: &mut Vec<Action>,
     ) {
-        self.measuring.clear();
-        self.usage = usage;
+        self.stop_looking();
+        self.run.usage = usage;
         if self.never_launched(now, out) {
             return;
         }
@@ -429,23 +439,19 @@ impl Starter<'_> {
         }
         // Sent while the process still counts as running (`OsProc::JobReaper`).
         self.update(now, out);
-        self.update_due = None;
-        self.graceful_until = None;
         if let Some(text) = wrapper_failure {
-            self.main = None;
-            self.status = 4;
-            self.excepted = true;
+            self.run.process = None;
+            self.closing.status = 4;
+            self.closing.excepted = true;
             let text = format!("The job wrapper failed to execute the job: {text}");
             return self.not_started(now, StartFailure::new(text, 0, 0), out);
         }
-        self.suspended = false;
-        self.core = core;
-        if let Some(main) = &mut self.main {
-            main.ended = Some((now, exit));
-        }
-        self.evicted = self.asked.any() || self.java.failed;
+        self.run.suspended = false;
+        self.run.ends(ended);
+        let exit = ended.exit;
+        self.run.evicted = self.asked.any() || self.run.java.failed;
         self.note_exit(exit);
-        let asked = self.asked.any().then(|| self.asked.word(self.quirks));
+        let asked = self.asked.any().then(|| self.asked.word(self.setup.quirks));
         if asked.is_none() && matches!(exit, Exit::Signal { number: SIGTRAP, .. }) {
             Self::tell_quirk(Quirk::SigtrapHangs, "the job has ended", out);
         }
@@ -459,7 +465,7 @@ impl Starter<'_> {
         }
         match self.script(now, "Post") {
             Ok(Some(process)) => {
-                self.phase = Phase::PostScript;
+                self.phase = Phase::PostScript { running: false };
                 out.push(Action::StartProcess(Box::new(process)));
             }
             Ok(None) => self.all_jobs_done(now, out),
@@ -469,13 +475,4 @@ impl Starter<'_> {
             }
         }
     }
-}
-
-/// Which of the requests that end a job softly came last.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum LastRequest {
-    #[default]
-    Graceful,
-    Remove,
-    Hold,
 }

@@ -1,6 +1,6 @@
 //! The ending of a job in the pure machine: whatever asks for it or fails, in whatever stage, it comes to one end that is told once.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use htc_hooks::process::Exit;
 use htc_hooks::quirks::Quirks;
 use htc_hooks::starter::{
     Action, Call, CallId, Event, FamilyUsage, Hooks, LogEvent, Moves, Notice, Overrides, Request, Settings,
-    Setup, Standing, StartFailure, Starter, job_info,
+    Setup, Standing, StartFailure, Starter, TRANSITIONS, job_info,
 };
 use htc_hooks::time::{Now, Tick};
 use htc_hooks::transfer::{Failure, Transferred, Way, When};
@@ -111,6 +111,8 @@ struct Told {
     not_started: u32,
     warnings: Vec<String>,
     seconds: u64,
+    /// From which phase by which event to which other.
+    ways: BTreeSet<[&'static str; 3]>,
 }
 
 struct Played<'w> {
@@ -195,7 +197,11 @@ impl<'w> Played<'w> {
     fn play(mut self) -> Told {
         for _ in 0..10_000 {
             if let Some(event) = self.queue.pop_front() {
+                let (from, name) = (self.machine.phase(), event.name());
                 let actions = self.machine.step(self.now, event);
+                if self.machine.phase() != from {
+                    self.told.ways.insert([from, name, self.machine.phase()]);
+                }
                 actions.into_iter().for_each(|action| self.act(action));
             } else if !self.told.finished.is_empty() {
                 assert!(
@@ -516,4 +522,46 @@ fn who_is_in_a_hurry_waits_for_no_second_try() {
     played.queue.push_back(Event::Asked(Request::Fast(None)));
     let told = played.play();
     assert_eq!((told.exit_hooks, told.ends, told.seconds), (0, 1, 0), "{told:?}");
+}
+
+#[test]
+fn the_table_of_phases_holds_each_way_that_a_job_takes_and_each_of_its_rows_is_taken() {
+    let world = RealWorld::new();
+    let mut ways = BTreeSet::new();
+    for stage in STAGES {
+        for end in ENDS {
+            ways.extend(Played::new(&world, stage, end).play().ways);
+            for step in 0..3 {
+                let mut played = Played::new(&world, stage, end);
+                played.failing[step] = 2;
+                ways.extend(played.play().ways);
+            }
+        }
+    }
+    for way @ [from, event, to] in &ways {
+        let row = TRANSITIONS.iter().find(|row| (row.from, row.event) == (*from, *event));
+        assert!(row.is_some_and(|row| row.to.contains(to)), "{way:?} is missing");
+    }
+    let untaken: Vec<_> = TRANSITIONS
+        .iter()
+        .filter(|row| !ways.iter().any(|[from, event, _]| (*from, *event) == (row.from, row.event)))
+        .map(|row| (row.from, row.event))
+        .collect();
+    // Hooks that cannot be started or hang beyond their limit, containers and exceptions of 25.14 have tests of their own, in
+    // which each step is held against the table as well.
+    let elsewhere = [
+        ("preparing", "call failed"),
+        ("preparing", "timeout"),
+        ("pre script", "timeout"),
+        ("container", "files opened"),
+        ("container", "tool ended"),
+        ("container", "timeout"),
+        ("container", "asked"),
+        ("starting", "asked"),
+        ("running", "process failed"),
+        ("running", "asked"),
+        ("post script", "timeout"),
+        ("again", "asked"),
+    ];
+    assert_eq!(untaken, elsewhere);
 }
