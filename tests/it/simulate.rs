@@ -70,6 +70,23 @@ fn a_scenario_that_means_nothing_is_told_with_its_place() {
     }
 }
 
+#[test]
+fn a_scenario_that_is_no_text_is_told_with_its_place() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("scenario.toml");
+    std::fs::write(&path, b"until = 10\n\x1b[2J\xff").unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_htc-slot-run"))
+        .args(["simulate", "--no-env"])
+        .arg(&path)
+        .env_clear()
+        .output()
+        .unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(3), "{stderr}");
+    assert!(stderr.contains(":2:5: a scenario is text (TOML in UTF-8)"), "{stderr}");
+    assert!(!stderr.contains('\x1b'), "{stderr}");
+}
+
 /// Plays `scenario` on four slots with `arguments`; the lines it prints.
 fn on_four_slots(arguments: &[&str], scenario: &str) -> Vec<String> {
     let home = tempfile::tempdir().unwrap();

@@ -23,14 +23,19 @@ pub(crate) fn read_scenario(
 ) -> anyhow::Result<Scenario> {
     let name = path.display().to_string();
     let cannot = || Problem::unreadable(format!("cannot read '{name}'"));
-    let mut text = String::new();
+    let mut bytes = Vec::new();
     let input: Box<dyn Read> =
         if name == "-" { Box::new(io::stdin()) } else { Box::new(File::open(path).with_context(cannot)?) };
-    input.take(LARGEST + 1).read_to_string(&mut text).with_context(cannot)?;
-    if text.len() as u64 > LARGEST {
+    input.take(LARGEST + 1).read_to_end(&mut bytes).with_context(cannot)?;
+    if bytes.len() as u64 > LARGEST {
         let cause = io::Error::other(format!("a scenario has at most {} MiB", LARGEST >> 20));
         return Err(cannot().caused_by(cause).into());
     }
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        let caret = Caret { source: &name, text: error.as_bytes(), span: Span::new(at, at + 1) };
+        Problem::unreadable("a scenario is text (TOML in UTF-8)").at(&caret)
+    })?;
     let mut scenario = Scenario::read(&text).map_err(|error| {
         let problem = Problem::unreadable(error.message.clone());
         let span = Span::new(error.span.start, error.span.end);

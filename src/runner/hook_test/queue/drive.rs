@@ -424,7 +424,8 @@ impl<'a> Drive<'a> {
         if self.hooks.exit.is_none() || !self.effects.can_count() {
             return;
         }
-        let recorded = self.effects.recorded(self.directory.path());
+        let jobs = self.known.values().map(|known| &known.names);
+        let recorded = self.effects.recorded(self.directory.path(), jobs);
         let places: Vec<String> =
             self.effects.records().iter().map(|place| place.display().to_string()).collect();
         let missing: Vec<String> = self

@@ -6,14 +6,14 @@ use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use bstr::{BString, ByteSlice};
+use bstr::{BStr, BString, ByteSlice};
 
 use super::directory::Files;
 use crate::classad::{ClassAd, Context};
 use crate::os::RealWorld;
 
-/// As much of a file is read.
-const MOST_READ: u64 = 4 << 20;
+/// Files are read in pieces of this size; a word that is longer than one is none.
+const PIECE: usize = 1 << 18;
 
 /// The names of a job, each kind of name at its own place: what tells it apart, QueueName, GlobalJobId, JobId, ClusterId.
 pub(super) type Names = Vec<Option<BString>>;
@@ -52,7 +52,7 @@ impl Effects {
         self.here |=
             after.written_since(before).next().is_some() || after.gone_since(before).next().is_some();
         let touched = after.written_since(before).chain(after.gone_since(before));
-        self.named |= touched.into_iter().any(|path| !kinds(names, &words_of([path])).is_empty());
+        self.named |= touched.into_iter().any(|path| !kinds(names, &words_of([path], names)).is_empty());
     }
 
     /// REPLY_FETCH has been told that the job was rejected: whether it put the job aside, as a file that was moved. A copy
@@ -61,7 +61,7 @@ impl Effects {
         let Some(command) = job.string("Cmd").filter(|command| !command.is_empty()) else { return };
         let moved = after.gone_since(before).next().is_some();
         self.files_rejects |=
-            moved && after.written_since(before).any(|path| read(path).contains_str(command));
+            moved && after.written_since(before).any(|path| holds(path, command.as_bytes()));
     }
 
     /// JOB_EXIT has been told of the end: what it wrote must name the job. The text says what is missing.
@@ -79,7 +79,7 @@ impl Effects {
         let relative = |path: &Path| path.strip_prefix(root).unwrap_or(path).to_owned();
         let mut found = BTreeSet::new();
         for path in &written {
-            let of_path = kinds(names, &words_of([*path]));
+            let of_path = kinds(names, &words_of([*path], names));
             if of_path.is_empty() {
                 continue;
             }
@@ -124,8 +124,12 @@ impl Effects {
         self.kinds.as_ref().is_some_and(|kinds| !kinds.is_empty())
     }
 
-    /// All names that the records below this directory hold.
-    pub(super) fn recorded(&self, root: &Path) -> Recorded<'_> {
+    /// Which of the names of `jobs` the records below this directory hold.
+    pub(super) fn recorded<'n>(
+        &self,
+        root: &Path,
+        jobs: impl IntoIterator<Item = &'n Names>,
+    ) -> Recorded<'_> {
         let mut files = Vec::new();
         for place in &self.records() {
             let place = root.join(place);
@@ -135,7 +139,8 @@ impl Effects {
                 files.push(place);
             }
         }
-        Recorded { words: words_of(files.iter().map(PathBuf::as_path)), kinds: self.kinds.as_ref() }
+        let names = jobs.into_iter().flatten();
+        Recorded { words: words_of(files.iter().map(PathBuf::as_path), names), kinds: self.kinds.as_ref() }
     }
 }
 
@@ -160,36 +165,60 @@ fn kinds(names: &Names, words: &HashSet<BString>) -> BTreeSet<usize> {
     (0..names.len()).filter(|&kind| there(&names[kind])).collect()
 }
 
-fn read(path: &Path) -> Vec<u8> {
-    let mut text = Vec::new();
-    if std::fs::symlink_metadata(path).is_ok_and(|status| status.is_file()) {
-        let _ = std::fs::File::open(path).and_then(|file| file.take(MOST_READ).read_to_end(&mut text));
+/// Calls `see` with the pieces of a file of any length, up to their last `whole` byte; the rest comes with the next piece.
+fn pieces(path: &Path, whole: impl Fn(&[u8]) -> usize, mut see: impl FnMut(&[u8])) {
+    if !std::fs::symlink_metadata(path).is_ok_and(|status| status.is_file()) {
+        return;
     }
-    text
+    let Ok(file) = std::fs::File::open(path) else { return };
+    let mut held = Vec::new();
+    while (&file).take(PIECE as u64).read_to_end(&mut held).is_ok_and(|read| read > 0) {
+        let seen = whole(&held).max(held.len().saturating_sub(PIECE));
+        see(&held[..seen]);
+        held.drain(..seen);
+    }
+    see(&held);
 }
 
-/// The words of some files: of their names and of what they hold.
-fn words_of<'a>(paths: impl IntoIterator<Item = &'a Path>) -> HashSet<BString> {
-    let mut all = HashSet::new();
+/// Whether a file has `text` as one of its lines, or in one.
+fn holds(path: &Path, text: &[u8]) -> bool {
+    let mut found = false;
+    let lines = |piece: &[u8]| piece.rfind_byte(b'\n').map_or(0, |end| end + 1);
+    pieces(path, lines, |piece| found |= piece.contains_str(text));
+    found
+}
+
+/// Which of these names stand as words in some files, or in the names of the files.
+fn words_of<'a, 'n>(
+    paths: impl IntoIterator<Item = &'a Path>,
+    names: impl IntoIterator<Item = &'n Option<BString>>,
+) -> HashSet<BString> {
+    let wanted: HashSet<&BStr> = names.into_iter().flatten().map(|name| name.as_bstr()).collect();
+    let mut found = HashSet::new();
     for path in paths {
-        all.extend(words(path.file_name().unwrap_or_default().as_bytes()));
-        all.extend(words(path.file_stem().unwrap_or_default().as_bytes()));
-        all.extend(words(&read(path)));
+        look(path.file_name().unwrap_or_default().as_bytes(), &wanted, &mut found);
+        look(path.file_stem().unwrap_or_default().as_bytes(), &wanted, &mut found);
+        let words = |piece: &[u8]| piece.iter().rposition(is_between).map_or(0, |end| end + 1);
+        pieces(path, words, |piece| look(piece, &wanted, &mut found));
     }
-    all
+    found
+}
+
+fn is_between(byte: &u8) -> bool {
+    byte.is_ascii_whitespace() || b"\"'=,;()[]{}<>|\0".contains(byte)
 }
 
 /// What stands between blanks, quotes and the like, and the runs of letters and digits in that.
-fn words(text: &[u8]) -> HashSet<BString> {
-    let mut words = HashSet::new();
-    let between = |byte: &u8| byte.is_ascii_whitespace() || b"\"'=,;()[]{}<>|\0".contains(byte);
-    for word in text.split(between).filter(|word| !word.is_empty()) {
-        words.insert(BString::from(word));
-        for run in word.split(|byte| !byte.is_ascii_alphanumeric()).filter(|run| !run.is_empty()) {
-            words.insert(BString::from(run));
+fn look(text: &[u8], wanted: &HashSet<&BStr>, found: &mut HashSet<BString>) {
+    let mut see = |word: &[u8]| {
+        if wanted.contains(word.as_bstr()) && !found.contains(word.as_bstr()) {
+            found.insert(word.into());
         }
+    };
+    for word in text.split(is_between).filter(|word| !word.is_empty()) {
+        see(word);
+        word.split(|byte| !byte.is_ascii_alphanumeric()).filter(|run| !run.is_empty()).for_each(&mut see);
     }
-    words
 }
 
 #[cfg(test)]
@@ -228,8 +257,26 @@ mod tests {
             assert_eq!(effects.records(), BTreeSet::from([PathBuf::from(place)]));
             assert!(effects.can_count());
             record(12);
-            let recorded = effects.recorded(root);
-            assert!(recorded.has(&job(7)) && recorded.has(&job(12)) && !recorded.has(&job(1)));
+            let jobs = [job(7), job(12), job(1)];
+            let recorded = effects.recorded(root, &jobs);
+            assert!(recorded.has(&jobs[0]) && recorded.has(&jobs[1]) && !recorded.has(&jobs[2]));
+        }
+    }
+
+    #[test]
+    fn records_of_any_length_are_read_to_their_end() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("queue.db");
+        // A name across the border of two pieces is one word; `1234` alone stands nowhere.
+        for before in [PIECE - 3, 5 * PIECE - 2, 7 * PIECE] {
+            let mut text = b"x ".repeat(before / 2);
+            text.resize(before, b' ');
+            text.extend_from_slice(b"123456.0 done");
+            std::fs::write(&path, text).unwrap();
+            let jobs = [job(123_456), job(1234), job(123)];
+            let words = words_of([path.as_path()], jobs.iter().flatten());
+            assert_eq!(words, ["123456.0", "123456"].map(BString::from).into(), "{before}");
+            assert!(holds(&path, b"123456.0 do") && !holds(&path, b"123456.1"), "{before}");
         }
     }
 
