@@ -32,6 +32,11 @@ impl Shadow<'_> {
         let before = crate::classad::Context::new(self.world).my(&self.ad).real("RemoteWallClockTime");
         self.ad.set("LastRemoteWallClockTime", ran as f64);
         self.ad.set("RemoteWallClockTime", before.unwrap_or(0.0) + ran as f64);
+        if self.began && !self.deaf {
+            // From 1970 on where nobody told of the end of its process, as in the reference (`resourceExit`).
+            self.ad.set("ActivationDuration", ran);
+            self.ad.set("ActivationTeardownDuration", now.epoch() - self.exited.unwrap_or(0));
+        }
         if last {
             // A person wants no further run.
             self.until = super::machine::Until::Runs(self.runs);

@@ -80,6 +80,8 @@ pub enum Event {
     Executing(BString),
     /// An update of the starter.
     Updated(Box<ClassAd>),
+    /// The job's process has ended; its starter goes on.
+    JobEnded,
     /// The job was stopped, so many processes.
     Suspended(u32),
     /// It goes on.
@@ -128,6 +130,8 @@ pub enum Ask {
 pub enum Action {
     /// An event for the job's log.
     Log(Box<Body>),
+    /// One beside which the ad is told as it was before the rest of the step.
+    LogBefore(Box<Body>, Box<ClassAd>),
     /// Call SHADOW_PREPARE_JOB with the ad as it is. Answer: `HookEnded`.
     Call(Hook),
     /// Have a starter run the job.
@@ -205,6 +209,11 @@ pub struct Shadow<'w> {
     pub(super) sent: u64,
     pub(super) policy_at: Option<Tick>,
     pub(super) started: Option<Now>,
+    /// When the job began to run, and its process ended, in this run.
+    pub(super) executing: Option<i64>,
+    pub(super) exited: Option<i64>,
+    /// Whether it was sent back at once.
+    pub(super) deaf: bool,
 }
 
 impl<'w> Shadow<'w> {
@@ -236,6 +245,9 @@ impl<'w> Shadow<'w> {
             sent: 0,
             policy_at: None,
             started: None,
+            executing: None,
+            exited: None,
+            deaf: false,
         }
     }
 
@@ -261,6 +273,7 @@ impl<'w> Shadow<'w> {
             Event::Transferred(done) => self.transferred(now, &done, &mut out),
             Event::Executing(scratch) => self.executing(now, &scratch, &mut out),
             Event::Updated(update) => self.updated(&update, &mut out),
+            Event::JobEnded => self.job_ended(now),
             Event::Suspended(processes) => self.suspended(now, Some(processes), &mut out),
             Event::Continued => self.suspended(now, None, &mut out),
             Event::Error { text, code, subcode, critical } => {

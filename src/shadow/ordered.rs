@@ -32,6 +32,8 @@ pub enum Order {
         reason: BString,
         /// VacateReasonCode.
         code: i64,
+        /// At once: the shadow does not wait to hear how the job ends.
+        fast: bool,
     },
     /// Release a job that is held, for this reason.
     Release(BString),
@@ -71,7 +73,10 @@ impl Shadow<'_> {
             let (fate, ask) = match order {
                 Order::Hold { reason, code, subcode } => (Fate::Failed { reason, code, subcode }, Ask::Hold),
                 Order::Remove(reason) => (Fate::RemoveEvicted { reason, code: REMOVED }, Ask::Remove),
-                Order::Vacate { reason, code } => (Fate::Vacate { reason, code }, Ask::Vacate),
+                Order::Vacate { reason, code, fast } => {
+                    self.deaf |= fast;
+                    (Fate::Vacate { reason, code }, Ask::Vacate)
+                }
                 Order::Release(_) => return,
             };
             self.fate = Some(fate);
@@ -90,7 +95,7 @@ impl Shadow<'_> {
 
 impl Order {
     /// A vacate as a schedd asks for it.
-    pub fn vacate() -> Self {
-        Order::Vacate { reason: "Job vacated by schedd".into(), code: VACATED }
+    pub fn vacate(fast: bool) -> Self {
+        Order::Vacate { reason: "Job vacated by schedd".into(), code: VACATED, fast }
     }
 }

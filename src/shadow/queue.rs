@@ -90,6 +90,9 @@ impl Shadow<'_> {
         self.gone = None;
         self.fate = None;
         self.image = None;
+        self.executing = None;
+        self.exited = None;
+        self.deaf = false;
         self.sent = 0;
         self.received = 0;
         if let Some(iwd) = self.string(attr::IWD)

@@ -72,12 +72,23 @@ impl Shadow<'_> {
     }
 
     pub(super) fn executing(&mut self, now: Now, scratch: &BString, out: &mut Vec<Action>) {
+        if !self.began {
+            let started = self.started.map_or(0, |started| started.epoch());
+            self.ad.set("ActivationSetupDuration", now.epoch() - started);
+        }
+        self.executing = Some(now.epoch());
         self.began = true;
+        let execute = self.execute_event(scratch);
+        // An ad beside the event says how often it ran before.
+        out.push(Action::LogBefore(Box::new(execute), Box::new(self.ad.clone())));
         self.count("NumJobStarts");
         self.ad.set("JobCurrentStartExecutingDate", now.epoch());
+    }
+
+    fn execute_event(&self, scratch: &BString) -> Body {
+        let host = self.address.clone();
         if self.local {
-            let (host, slot_name) = (self.address.clone(), BString::default());
-            return Self::log(Body::Execute { host, slot_name, properties: Vec::new() }, out);
+            return Body::Execute { host, slot_name: BString::default(), properties: Vec::new() };
         }
         let mut told = ClassAd::new();
         told.set("CondorScratchDir", Value::from(scratch.clone()));
@@ -87,8 +98,15 @@ impl Shadow<'_> {
         }
         let properties =
             told.sorted().into_iter().map(|(name, expr)| (BString::from(name), expr.unparse_old())).collect();
-        let (host, slot_name) = (self.address.clone(), self.slot.clone());
-        Self::log(Body::Execute { host, slot_name, properties }, out);
+        Body::Execute { host, slot_name: self.slot.clone(), properties }
+    }
+
+    /// The job's process has ended (`recordActivationExitExecutionTime`).
+    pub(super) fn job_ended(&mut self, now: Now) {
+        if let (Some(executing), None, false) = (self.executing, self.gone, self.deaf) {
+            self.exited = Some(now.epoch());
+            self.ad.set("ActivationExecutionDuration", now.epoch() - executing);
+        }
     }
 
     pub(super) fn updated(&mut self, update: &ClassAd, out: &mut Vec<Action>) {

@@ -4,6 +4,7 @@ use bstr::BString;
 
 use super::body::{Body, Ending, Share};
 use super::{EventKind, JobEvent};
+use crate::classad::syntax::Dialect;
 use crate::classad::{ClassAd, Expr, Value, unparse};
 
 impl JobEvent {
@@ -101,6 +102,12 @@ impl Body {
                 }
             }
             Body::Terminated(event) => {
+                // Of an eviction the reference has them in its text alone.
+                for (name, text) in event.resources.iter().flat_map(|table| &table.values) {
+                    if let Ok(expr) = Expr::parse_with(text, Dialect::old_syntax()) {
+                        ad.insert(name.as_slice(), expr);
+                    }
+                }
                 ending(ad, &event.ending);
                 share(ad, &event.run);
                 ad.set("TotalLocalUsage", event.total.local.text().as_str());

@@ -32,6 +32,8 @@ pub struct ResourceTable {
     pub has_allocated: bool,
     /// Whether there is a column of names.
     pub has_assigned: bool,
+    /// What it shows as attributes, which the ad of an event has: names with the texts of their values.
+    pub values: Vec<(BString, BString)>,
 }
 
 /// What the table begins with.
@@ -101,7 +103,8 @@ impl ResourceTable {
             .collect();
         let has_allocated = rows.iter().any(|row| !row.allocated.is_empty());
         let has_assigned = rows.iter().any(|row| !row.assigned.is_empty());
-        (!rows.is_empty()).then_some(ResourceTable { rows, has_allocated, has_assigned })
+        let values = ad.sorted().into_iter().map(|(name, expr)| (name.into(), expr.unparse_old())).collect();
+        (!rows.is_empty()).then_some(ResourceTable { rows, has_allocated, has_assigned, values })
     }
 
     /// The table of a job that has ended: for each of its `ProvisionedResources`, else of processors, disk and memory, what was
@@ -156,7 +159,7 @@ impl ResourceTable {
         let has_allocated = head.find(b"Allocated").is_some();
         let request = end(b"Request")?;
         let ends = [end(b"Usage")?, request, end(b"Allocated").unwrap_or(request + 10)];
-        let mut table = ResourceTable { rows: Vec::new(), has_allocated, has_assigned };
+        let mut table = ResourceTable { rows: Vec::new(), has_allocated, has_assigned, values: Vec::new() };
         for row in rows {
             let row = row.strip_prefix(b"\t   ")?;
             let colon = row.find(b" :")?;
@@ -174,7 +177,24 @@ impl ResourceTable {
                 assigned: values.get(ends[2] + 1..).unwrap_or_default().into(),
             });
         }
+        table.values = table.rows.iter().flat_map(ResourceRow::values).collect();
         Some(table)
+    }
+}
+
+impl ResourceRow {
+    /// What a row says as attributes (`UsageLineParser`).
+    fn values(&self) -> impl Iterator<Item = (BString, BString)> {
+        let tag = self.label.split(|byte| *byte == b' ').next().unwrap_or_default();
+        let name =
+            |before: &str, after: &str| BString::from([before.as_bytes(), tag, after.as_bytes()].concat());
+        let values = [
+            (name("", "Usage"), &self.usage),
+            (name("Request", ""), &self.request),
+            (name("", ""), &self.allocated),
+            (name("Assigned", ""), &self.assigned),
+        ];
+        values.map(|(name, text)| (name, text.clone())).into_iter().filter(|(_, text)| !text.is_empty())
     }
 }
 

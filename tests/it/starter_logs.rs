@@ -214,6 +214,46 @@ fn the_event_of_an_execution_tells_what_the_slot_has_for_the_job() {
     assert_eq!(given, ["CPUs = 2", "Disk = 7", "Memory = 128"]);
 }
 
+/// As recorded of a pool (c33a e02, e13, e16, e26): the rows come from the durations that a shadow notes.
+#[test]
+fn the_end_of_a_job_tells_how_long_it_ran_and_held_its_slot() {
+    let rows = |log: &str, number: &str| -> Vec<String> {
+        let event = log.split("...\n").find(|event| event.starts_with(number)).unwrap();
+        let rows = event.lines().filter_map(|line| line.strip_prefix("\t   ")?.split_once(" : "));
+        rows.map(|(label, _)| label.trim_end().to_owned()).collect()
+    };
+    let asked =
+        "RequestCpus = 1\nUserLog = \"log\"\nNumJobStarts = 0\nJobAdInformationAttrs = \"NumJobStarts\"";
+    let place = Place::new().option(&["--as", "shadow"]);
+    let ran = run(&place, asked);
+    let log = fs::read_to_string(place.path("iwd/log")).unwrap();
+    let rows = |number| rows(&log, number);
+    let timed = |rows: Vec<String>| -> Vec<String> {
+        rows.into_iter().filter(|label| label.starts_with("Time")).collect()
+    };
+    assert_eq!(timed(rows("005 ")), ["TimeExecute (s)", "TimeSlotBusy (s)"], "{log}");
+    for part in ["", "Setup", "Execution", "Teardown"] {
+        assert!(ran.ad.contains(&format!("Activation{part}Duration = ")), "{}", ran.ad);
+    }
+    // Beside its execution it is told how often it ran before.
+    let starts = log.lines().filter(|line| line.starts_with("NumJobStarts = "));
+    let starts: Vec<&str> = starts.map(|line| &line[line.len() - 1..]).collect();
+    assert_eq!((starts[..2].to_vec(), starts.last()), (vec!["0", "0"], Some(&"1")), "{log}");
+    // In the other forms they are attributes of the event itself.
+    for (form, shown) in [("UserLogUseXML = 1", "n=\"{}\">"), ("UserLogUseXML = 2", "\"{}\": ")] {
+        let place = Place::new().option(&["--as", "shadow"]);
+        run(&place, &format!("RequestCpus = 1\nUserLog = \"log\"\n{form}"));
+        let log = fs::read_to_string(place.path("iwd/log")).unwrap();
+        for name in ["RequestCpus", "TimeExecuteUsage", "TimeSlotBusyUsage", "MemoryUsage"] {
+            assert!(log.contains(&shown.replace("{}", name)), "{name}: {log}");
+        }
+    }
+    // One that could not be executed held its slot only.
+    let place = Place::new().option(&["--as", "shadow", "--quirks", "reference"]);
+    let ran = place.run(&format!("Cmd = \"/no/such\"\n{QUEUED}\nUserLog = \"log\"\nRequestCpus = 1"));
+    assert!(!ran.ad.contains("ActivationExecutionDuration"), "{}", ran.ad);
+}
+
 #[test]
 fn a_result_that_cannot_be_printed_is_kept_for_whoever_cleans_up() {
     let place = Place::new();

@@ -2,6 +2,7 @@
 
 use bstr::BString;
 
+use crate::classad::ClassAd;
 use crate::os::clock;
 use crate::runner::starter::{Companion, Seen, UserLog, Wish};
 use crate::shadow::{Action, Ask, Event, Order, Shadow};
@@ -36,7 +37,8 @@ impl Onlooker<'_> {
         let mut requests = Vec::new();
         for action in self.shadow.step(now, event) {
             match action {
-                Action::Log(body) => self.write(now, *body),
+                Action::Log(body) => self.write(now, *body, None),
+                Action::LogBefore(body, ad) => self.write(now, *body, Some(&ad)),
                 Action::WakeAt(at) => self.wake_at = at,
                 Action::Tell(text) => self.told.push(text),
                 // All come as a soft end (c39): the starter does not know why.
@@ -50,9 +52,10 @@ impl Onlooker<'_> {
         requests
     }
 
-    fn write(&mut self, now: Now, body: Body) {
+    fn write(&mut self, now: Now, body: Body, before: Option<&ClassAd>) {
+        let ad = before.unwrap_or(self.shadow.ad());
         if let Some(log) = &mut self.log
-            && let Err(error) = log.write_of_queue(now, body, self.shadow.ad(), self.world)
+            && let Err(error) = log.write_of_queue(now, body, ad, self.world)
         {
             let path = log.path().display().to_string();
             self.told.push(format!("cannot write to the job's log '{path}': {error}"));
@@ -68,10 +71,10 @@ impl Onlooker<'_> {
             Wish::Hold(Vacate { reason, code, subcode }) => Order::Hold { reason, code, subcode },
             Wish::Remove(reason) => Order::Remove(reason),
             Wish::Release(reason) => Order::Release(reason),
-            Wish::Vacate(None, _) => Order::vacate(),
-            Wish::Vacate(Some(Vacate { reason, code, subcode }), _) => match (1..1000).contains(&code) {
+            Wish::Vacate(None, fast) => Order::vacate(fast),
+            Wish::Vacate(Some(Vacate { reason, code, subcode }), fast) => match (1..1000).contains(&code) {
                 true => Order::Hold { reason, code, subcode },
-                false => Order::Vacate { reason, code },
+                false => Order::Vacate { reason, code, fast },
             },
             Wish::Starter(_) | Wish::Status => return None,
         })
@@ -97,6 +100,7 @@ impl Companion for Onlooker<'_> {
             Seen::Transfer(way) => Event::Transfer(way),
             Seen::Transferred(done) => Event::Transferred(Box::new(done.clone())),
             Seen::Update(ad) => Event::Updated(Box::new(ad)),
+            Seen::JobEnded => Event::JobEnded,
             Seen::Log(LogEvent::Execute) => Event::Executing(self.scratch.clone()),
             Seen::Log(LogEvent::Suspended { processes }) => Event::Suspended(*processes),
             Seen::Log(LogEvent::Continued) => Event::Continued,

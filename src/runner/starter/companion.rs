@@ -2,7 +2,7 @@
 
 use super::control::Wish;
 use crate::classad::{ClassAd, format::long};
-use crate::starter::{Action, Event, LogEvent, Request};
+use crate::starter::{Action, Event, LogEvent, Notice, Request};
 use crate::time::{Now, Tick};
 use crate::transfer::{Transferred, Way};
 
@@ -17,6 +17,8 @@ pub enum Seen<'a> {
     Log(&'a LogEvent),
     /// An update.
     Update(ClassAd),
+    /// The job's process has ended.
+    JobEnded,
     /// Nothing: the time asked for has come.
     Time,
 }
@@ -48,6 +50,7 @@ pub(super) fn of_action(action: &Action) -> Option<Seen<'_>> {
         Action::Transfer(way) => Some(Seen::Transfer(*way)),
         Action::Log(event) => Some(Seen::Log(event)),
         Action::WriteUpdateAd(bytes) => Some(Seen::Update(long::parse(bytes).0)),
+        Action::Tell(Notice::JobEnded { .. }) => Some(Seen::JobEnded),
         _ => None,
     }
 }

@@ -121,6 +121,8 @@ fn words(line: &str) -> String {
         {
             "<ADDRESS>".to_owned()
         }
+        // Seconds since the epoch.
+        _ if word.len() == 10 && word.starts_with("17") && is_number(word) => "EPOCH".to_owned(),
         _ if shape(word, '-', 3) || shape(word, '/', 2) => "DATE".to_owned(),
         _ if shape(word, ':', 3) => "TIME".to_owned(),
         _ if word.split_once('T').is_some_and(|(date, time)| shape(date, '-', 3) && shape(time, ':', 3)) => {

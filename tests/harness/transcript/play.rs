@@ -225,8 +225,9 @@ fn signal(child: &Child, signal: Signal) {
     let _ = kill(Pid::from_raw(child.id() as i32), signal);
 }
 
+/// Of a script the program is the second word.
 fn descendants(root: u32, program: &str) -> Vec<i32> {
-    let mut parents: Vec<(i32, i32, String)> = Vec::new();
+    let mut parents: Vec<(i32, i32, bool)> = Vec::new();
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
         let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else {
             continue;
@@ -234,9 +235,8 @@ fn descendants(root: u32, program: &str) -> Vec<i32> {
         let Ok(stat) = fs::read_to_string(entry.path().join("stat")) else { continue };
         let parent = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(1)?.parse().ok());
         let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
-        let first =
-            String::from_utf8_lossy(line.split(|byte| *byte == 0).next().unwrap_or_default()).into_owned();
-        parents.push((pid, parent.unwrap_or(0), first));
+        let mut words = line.split(|byte| *byte == 0).take(2);
+        parents.push((pid, parent.unwrap_or(0), words.any(|word| word.ends_with(program.as_bytes()))));
     }
     let mut found = vec![root as i32];
     let mut at = 0;
@@ -244,7 +244,7 @@ fn descendants(root: u32, program: &str) -> Vec<i32> {
         found.extend(parents.iter().filter(|(_, of, _)| *of == parent).map(|(pid, ..)| *pid));
         at += 1;
     }
-    found.retain(|pid| parents.iter().any(|(one, _, line)| one == pid && line.ends_with(program)));
+    found.retain(|pid| parents.iter().any(|(one, _, is_it)| one == pid && *is_it));
     found
 }
 
@@ -396,6 +396,10 @@ pub fn run_case(
         }
         if let Some(words) = name.strip_prefix("ask ") {
             ask(stage, words)?;
+        } else if name == "kill the job" {
+            for job in descendants(child.id(), "scripts/run") {
+                let _ = kill(Pid::from_raw(job), Signal::SIGKILL);
+            }
         } else if let Ok(number) = name.parse::<Signal>() {
             signal(&child, number);
         }

@@ -188,6 +188,18 @@ impl Case {
         })
     }
 
+    /// DeferralTime is as far from the start as it was from the time that the ad has under this name.
+    pub fn set_deferral_after(&mut self, name: &str) {
+        let ad = String::from_utf8_lossy(&self.run.stdin).into_owned();
+        let number = |name: &str| {
+            let line = ad.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(" = "));
+            line.and_then(|value| value.parse::<i64>().ok())
+        };
+        if let (Some(deferral), Some(from)) = (number("DeferralTime"), number(name)) {
+            self.deferral = Some(format!("now+{}", deferral - from).replace("+-", "-"));
+        }
+    }
+
     /// How the starter is to be run now.
     pub fn run_now(&self) -> scenario::Case {
         let stdin = match &self.deferral {

@@ -22,21 +22,46 @@ pub fn events(text: &str) -> BTreeMap<String, String> {
         // Number, id, date and time come first.
         let first = lines.next().unwrap_or_default().splitn(5, ' ').nth(4).unwrap_or_default();
         let told = std::iter::once(first).chain(lines).filter(|line| !is_measured(line));
-        let told: Vec<String> = told.map(line).collect();
+        let told: Vec<String> = told.map(|told| line(row(told).unwrap_or(told))).collect();
         events.insert(format!("{number} {count}"), told.join(" | "));
     }
     events
 }
 
+/// What an event with attributes tells of the moment, of the slot's share, and of what was measured.
+const MEASURED: [&str; 16] = [
+    "Cpus",
+    "Disk",
+    "GPUs",
+    "Memory",
+    "EventTime",
+    "Size",
+    "MemoryUsage",
+    "ResidentSetSize",
+    "ProportionalSetSize",
+    "CpusUsage",
+    "DiskUsage",
+    "SentBytes",
+    "ReceivedBytes",
+    "TotalSentBytes",
+    "TotalReceivedBytes",
+    "TimeSlotBusyUsage",
+];
+
+/// The name of a row of the table of resources; its values are measured.
+fn row(line: &str) -> Option<&str> {
+    Some(line.strip_prefix("\t   ")?.split_once(" : ")?.0.trim_end())
+}
+
 /// Whether a line tells of something measured, or of the slot's share of the machine.
 fn is_measured(line: &str) -> bool {
     let rest = line.trim_start();
+    let of_ad = |name: &str| rest.strip_prefix(name).is_some_and(|rest| rest.starts_with(" = "));
     rest.starts_with("Usr ")
         || line.contains("  -  ")
-        || line.contains(" : ")
         || line.contains("Resources :")
         || rest.starts_with("SlotName: ")
-        || ["Cpus", "Disk", "GPUs", "Memory"].iter().any(|name| rest.starts_with(&format!("{name} = ")))
+        || MEASURED.iter().any(|name| of_ad(name))
 }
 
 /// One line without names of slots and hosts, addresses and process ids.

@@ -4,6 +4,7 @@
 //! configuration, variables, umask, signals) and what came out (status, result ad, recorded calls, files, what is left
 //! in EXECUTE). Each case gets a LOCAL_DIR of its own here as it did there.
 
+mod asked;
 mod case;
 mod chirp;
 mod compare;

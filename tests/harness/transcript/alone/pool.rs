@@ -10,6 +10,7 @@ use bstr::ByteSlice as _;
 use serde_json::{Value, json};
 
 use super::super::Result;
+use super::asked::{self, Asked};
 use super::case::{Case, Family, Known, collect};
 use super::{chirp, slot_ad};
 
@@ -142,7 +143,7 @@ pub fn read(directory: &Path) -> Result<Family> {
     let config = directory.join("condor_config");
     let config = fs::read_to_string(&config).map_err(|error| format!("{}: {error}", config.display()))?;
     let (mut cases, mut known, mut first) = (Vec::new(), Known::default(), None);
-    let asked = asked(&fs::read_to_string(directory.join("README.md")).unwrap_or_default());
+    let asked = asked::all(&fs::read_to_string(directory.join("README.md")).unwrap_or_default());
     for place in places {
         let name = place.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let text = |file: &str| {
@@ -196,8 +197,8 @@ pub fn read(directory: &Path) -> Result<Family> {
         let mut told: serde_json::Map<String, Value> =
             told.map(|(name, value)| (name.clone(), json!(by_root(value)))).collect();
         let cluster = end.get("ClusterId").cloned().unwrap_or_default();
-        let asked: Vec<&Asked> = asked.iter().filter(|asked| asked.cluster == cluster).collect();
-        let vacated = asked.iter().any(|asked| matches!(asked.word, "soft" | "hard"));
+        let asked: Vec<&Asked> = asked.iter().filter(|asked| asked.is_of(&cluster, &name)).collect();
+        let vacated = asked.iter().any(|asked| matches!(asked.word, "soft" | "hard" | "SIGTERM" | "SIGQUIT"));
         let by_a_person =
             asked.is_empty() && end.get("HoldReasonCode").is_some_and(|code| code == BY_A_PERSON);
         if by_a_person {
@@ -229,12 +230,22 @@ pub fn read(directory: &Path) -> Result<Family> {
             .iter()
             .filter(|(name, _)| !is_written(name))
             .map(|(name, value)| format!("{name} = {value}\n"))
+            // As it was when it was submitted.
+            .chain(["NumJobStarts = 0\n".to_owned()])
             .collect();
         case.run.stdin = here(ad.as_bytes());
+        case.set_deferral_after("QDate");
         let known = STATUSES.iter().find(|(known, _)| *known == status);
         case.run.exit = known.map_or("exited 100", |(_, exit)| exit).to_owned();
         // One that is done may have been run again before.
-        let runs = if status == "4" { "3" } else { "1" };
+        let begun =
+            text("files/log").map_or(0, |log| log.lines().filter(|line| line.starts_with("001 ")).count());
+        let runs = match status.as_str() {
+            "4" if asked.iter().any(|asked| asked.word == "release") => "done".to_owned(),
+            "4" => "3".to_owned(),
+            "5" if !by_a_person => begun.max(1).to_string(),
+            _ => "1".to_owned(),
+        };
         let words = [
             "@RELEASE_DIR@/sbin/htc-starter-run",
             "--as",
@@ -243,17 +254,19 @@ pub fn read(directory: &Path) -> Result<Family> {
             "--slot-name",
             slot_ad::name(&end).unwrap_or("slot1_1"),
         ];
-        case.run.argv = words.into_iter().chain(["--until", runs]).map(str::to_owned).collect();
+        case.run.argv = words.into_iter().chain(["--until", &runs]).map(str::to_owned).collect();
         case.slot_ad = slot_ad::of(&place, &end, &config);
         if case.slot_ad.is_some() {
             case.run.argv.extend(["--slot-ads", "@LOCAL_DIR@/slot.ad"].map(str::to_owned));
         }
-        if let Some(ends) = asked.iter().find(|asked| !matches!(asked.word, "suspend" | "continue")) {
-            case.run.argv.extend(["--control", "@LOCAL_DIR@/control/socket"].map(str::to_owned));
+        if let Some(ends) = asked.iter().find(|asked| asked.ends()).or(asked.first()) {
             let late = seen_after(&text("files/out").unwrap_or_default()).filter(|_| !vacated).unwrap_or(3.0);
             let first = if vacated { asked.len().min(1) } else { asked.len() };
             let begun = ends.at - late - 0.6;
             case.run.signals = asked[..first].iter().map(|asked| (asked.at - begun, asked.words())).collect();
+            if case.run.signals.iter().any(|(_, words)| words.starts_with("ask ")) {
+                case.run.argv.extend(["--control", "@LOCAL_DIR@/control/socket"].map(str::to_owned));
+            }
         }
         case.in_iwd = true;
         let of_startd = [("TZ", ":/etc/localtime"), ("_CONDOR_EXECUTE", "@LOCAL_DIR@/execute")];
@@ -278,52 +291,6 @@ pub fn read(directory: &Path) -> Result<Family> {
         config: config.into_bytes(),
         cases,
     })
-}
-
-/// What a person asked of a job.
-struct Asked {
-    /// Seconds since the recording began.
-    at: f64,
-    /// The word of `--ask`.
-    word: &'static str,
-    cluster: String,
-}
-
-impl Asked {
-    /// The words behind `--ask`, as condor's tools have them for an ordinary user.
-    fn words(&self) -> String {
-        let reason = match self.word {
-            "hold" => "\t--reason\tvia condor_hold\t--code\t1",
-            "remove" => "\t--reason\tvia condor_rm",
-            _ => "",
-        };
-        format!("ask {}{reason}", self.word)
-    }
-}
-
-/// What the README tells of it, as far as the job was there: `- 6.137 run condor_hold 1` and what that returned.
-fn asked(readme: &str) -> Vec<Asked> {
-    let lines: Vec<&str> = readme.lines().filter_map(|line| line.strip_prefix("- ")).collect();
-    let pairs = lines.windows(2).filter(|pair| pair[1].contains(" returned 0:"));
-    let read = |pair: &[&str]| {
-        let (at, rest) = pair[0].split_once(" run condor_")?;
-        let (tool, rest) = rest.split_once(' ')?;
-        let (fast, cluster) = match rest.strip_prefix("-fast ") {
-            Some(cluster) => (true, cluster),
-            None => (false, rest),
-        };
-        let word = match (tool, fast) {
-            ("hold", _) => "hold",
-            ("rm", _) => "remove",
-            ("suspend", _) => "suspend",
-            ("continue", _) => "continue",
-            ("vacate_job", false) => "soft",
-            ("vacate_job", true) => "hard",
-            _ => return None,
-        };
-        Some(Asked { at: at.parse().ok()?, word, cluster: cluster.to_owned() })
-    };
-    pairs.filter_map(read).collect()
 }
 
 /// After how many seconds a job of c39 has seen its signal: `got TERM at 4`.
