@@ -341,6 +341,15 @@ impl Quirks {
     pub fn has(self, _quirk: Quirk) -> bool {
         self == Quirks::Reference
     }
+
+    /// The other side: what is shown beside the verdict that was asked for.
+    #[must_use]
+    pub fn other(self) -> Self {
+        match self {
+            Quirks::None => Quirks::Reference,
+            Quirks::Reference => Quirks::None,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -19,21 +19,17 @@ mod report;
 mod screen;
 mod setup;
 mod setup_slot;
-mod suite_case;
-mod suite_compare;
-mod suite_cron;
 mod suite_report;
-mod suite_update;
 mod suites;
 mod variables;
 
 use clap::{ArgMatches, FromArgMatches, Parser, Subcommand};
 
 use self::options::{One, Shared};
-pub(super) use self::setup::told;
 use super::common::{Problem, Program, Session, Status, command};
 use crate::hook::HookType;
 use crate::hook::cron_job::CronManager;
+use crate::runner::hook_test::known_words;
 
 const NAME: &str = "htc-hook-test";
 
@@ -128,7 +124,7 @@ fn run(matches: &ArgMatches, session: &Session) -> anyhow::Result<Status> {
         let hint = "leave it away, or call one hook, such as 'htc-hook-test prepare HOOK --events FILE'";
         return Err(Problem::usage("--events tells of the calls of one hook").hint(hint).into());
     }
-    let one = |hook, one: &One| one::run(&shared, hook, &one.reading(setup::told(hook)), session);
+    let one = |hook, one: &One| one::run(&shared, hook, &one.reading(known_words(hook)), session);
     match &verb {
         Verb::Fetch(options) => one(HookType::FetchWork, options),
         Verb::Reply(options) => one(HookType::ReplyFetch, options),

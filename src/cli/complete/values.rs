@@ -8,13 +8,12 @@ use clap::{Arg, Command};
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 
 use crate::cli::common::ConfigOptions;
-use crate::cli::hook_test::told;
 use crate::config::{CommandPolicy, Config, Who, defaults, template};
 use crate::hook::HookType;
 use crate::os::RealWorld;
 use crate::quirks::Quirks;
 use crate::router::{Knobs, RouteTable};
-use crate::runner::hook_test::{Decision, samples};
+use crate::runner::hook_test::{Decision, known_words, samples};
 use crate::runner::slot::{Request, ask, default_socket, surroundings_of};
 use crate::slot::{Limits, configure};
 
@@ -43,7 +42,7 @@ fn values(arg: &Arg, command: &str, asked: &ConfigAsked) -> Option<ArgValueCompl
         "sample_slot" => words(samples::slot_kinds().map(str::to_owned).collect()),
         "expect_verdict" => words(Decision::words().map(str::to_owned).collect()),
         "kind" => words(hook_kinds()),
-        "words" => fixed(told(HookType::from_name(command.as_bytes())?)?),
+        "words" => fixed(known_words(HookType::from_name(command.as_bytes())?)?),
         "from" => fixed(&["long", "json", "jsonl", "xml", "new", "newl"]),
         "until" => fixed(&["done", "held"]),
         "subsystem" => {

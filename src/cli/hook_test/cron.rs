@@ -2,7 +2,6 @@
 //! becomes of the slots' ads.
 
 use std::io::Write;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -16,11 +15,13 @@ use crate::classad::format::long;
 use crate::cli::common::{Problem, Session, Status, read_ads, seconds};
 use crate::config::{CommandPolicy, Config, Who};
 use crate::hook::Knobs;
-use crate::hook::cron_job::{AutoPublish, CronJob, CronManager, CronMode};
+use crate::hook::cron_job::{CronJob, CronManager};
 use crate::os::RealWorld;
 use crate::process::Exit;
-use crate::runner::hook_test::{CronList, CronPlay, PATIENCE, Pause, samples};
-use crate::slot::cron_ads::{CronAds, Merged, advertised};
+use crate::runner::hook_test::{
+    CronList, CronPlay, Expectation, PATIENCE, Pause, SingleCron, merged, sample_slot, samples, unmet,
+};
+use crate::slot::cron_ads::advertised;
 use crate::time::Now;
 
 /// Options of a cron job.
@@ -95,7 +96,7 @@ pub(super) fn run(
     if let Some(now) = cli.clock.now {
         world = world.at(Now { wall_us: now, monotonic_us: u64::try_from(now).unwrap_or(0) });
     }
-    let expectations: Vec<one::Expectation> =
+    let expectations: Vec<Expectation> =
         args.expect.iter().map(|text| one::expectation(text, "--expect")).collect::<anyhow::Result<_>>()?;
     if manager == CronManager::Schedd && args.slot.is_some() {
         return Err(Problem::usage("a schedd has no slots: --slot is for startd-cron").into());
@@ -103,7 +104,7 @@ pub(super) fn run(
     let mut slots = match &args.slot_ads {
         Some(path) => read_ads(path, false, usize::MAX, session)?,
         None if manager == CronManager::Schedd => vec![samples::schedd()],
-        None => vec![sample(args.slot.unwrap_or(1))],
+        None => vec![sample_slot(args.slot.unwrap_or(1))],
     };
     if let Some(number) = args.slot {
         slots.retain(|slot| slot.literal("SlotID").and_then(|value| value.as_int()) == Some(number));
@@ -162,7 +163,7 @@ pub(super) fn run(
     };
     std::io::stdout().write_all(&out)?;
     for (slot, before) in slots.iter().zip(&before) {
-        for failure in one::unmet(&expectations, slot, before, &world) {
+        for failure in unmet(&expectations, slot, before, &world) {
             session.tell(&format!("{}: expected {failure}\n", session.name()));
             bad = true;
         }
@@ -172,28 +173,6 @@ pub(super) fn run(
         true => Status::No,
         false => Status::Done,
     })
-}
-
-/// A slot of that number, as built in.
-pub(super) fn sample(number: i64) -> ClassAd {
-    let mut slot = samples::slot("static").unwrap_or_default();
-    let host = slot.string("Machine").map_or("host".to_owned(), ToString::to_string);
-    slot.set("Name", format!("slot{number}@{host}"));
-    slot.set("SlotID", number);
-    slot
-}
-
-/// Merges what was published into an ad of the manager's daemon.
-pub(super) fn merged<'a>(
-    ads: &'a CronAds,
-    manager: CronManager,
-    ad: &mut ClassAd,
-    world: &RealWorld,
-) -> Vec<Merged<'a>> {
-    match manager {
-        CronManager::Startd | CronManager::Benchmarks => ads.merge_into(ad, world),
-        CronManager::Schedd => ads.merge_into_schedd(ad),
-    }
 }
 
 /// Makes the ad that policy reasons with into the one that is sent, and says what is not.
@@ -216,7 +195,18 @@ pub(super) fn list(
     session: &Session,
 ) -> anyhow::Result<CronList> {
     if let Some(program) = &args.program {
-        return single(args, program, None);
+        let single = SingleCron {
+            name: args.name.clone(),
+            words: args.words.clone(),
+            prefix: args.prefix.clone(),
+            slots: args.slots.clone(),
+            metrics: args.metrics.clone(),
+            mode: None,
+            periodic: args.seconds.is_some(),
+        };
+        return single
+            .list(program)
+            .map_err(|warning| Problem::usage(format!("--metrics: {warning}")).into());
     }
     let subsystem = match manager {
         CronManager::Startd | CronManager::Benchmarks => "STARTD",
@@ -262,26 +252,4 @@ pub(super) fn list(
         }
     }
     Ok(CronList { jobs, max_load: manager.max_load(knobs), auto_publish, skipped })
-}
-
-/// The one job that is given by its program; without `mode` one run follows the other until there were enough.
-pub(super) fn single(args: &CronArgs, program: &Path, mode: Option<CronMode>) -> anyhow::Result<CronList> {
-    let path = std::path::absolute(program).unwrap_or_else(|_| program.to_owned());
-    let name = args
-        .name
-        .clone()
-        .unwrap_or_else(|| program.file_name().unwrap_or_default().to_string_lossy().to_ascii_uppercase());
-    let mut job = CronJob::new(name.as_bytes(), path.as_os_str().as_bytes());
-    job.mode = mode.unwrap_or(CronMode::WaitForExit);
-    job.arguments = args.words.iter().map(|word| word.as_str().into()).collect();
-    job.prefix = args.prefix.as_str().into();
-    job.slots = args.slots.clone();
-    job.read_metrics(args.metrics.as_bytes());
-    if let Some(warning) = job.warnings.first() {
-        return Err(Problem::usage(format!("--metrics: {warning}")).into());
-    }
-    if args.seconds.is_some() || mode == Some(CronMode::Periodic) {
-        job.period = 1;
-    }
-    Ok(CronList { jobs: vec![job], max_load: 1.0, auto_publish: AutoPublish::Never, skipped: false })
 }

@@ -2,7 +2,6 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
-use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 use bstr::{BString, ByteSlice};
@@ -40,20 +39,14 @@ pub(super) fn surroundings(
     args: &CronArgs,
     world: &RealWorld,
 ) -> anyhow::Result<(CronSurroundings, tempfile::TempDir)> {
-    let log = tempfile::Builder::new().prefix("htc-hook-cron.").tempdir()?;
     let daemon = identity::by_uid(identity::effective_uid());
     // Cron jobs get no keys of daemons, in the reference neither.
     let mut environment = hook_test::caller_environment(world, &cli.config.choice(), Quirks::None);
-    variables::put(&mut environment, &variables::pairs(&args.env)?, &args.path_prepend);
+    hook_test::put_variables(&mut environment, &variables::pairs(&args.env)?, &args.path_prepend);
     let account = setup::account(args.user.as_deref())?;
     let switches = args.user.is_some() && account != daemon;
     let identity = account.as_ref().filter(|_| switches).map(identity::of_account);
-    if switches {
-        // The account must be able to enter the directory of the daemon.
-        std::fs::set_permissions(log.path(), std::fs::Permissions::from_mode(0o755))?;
-    }
-    let directory = log.path().to_owned();
-    Ok((CronSurroundings { manager, environment, directory, identity, quirks }, log))
+    Ok(hook_test::cron_surroundings(manager, environment, identity, quirks)?)
 }
 
 /// Tells what happens.

@@ -5,9 +5,7 @@ use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStringExt;
 use std::time::Duration;
 
-use super::one::Shown;
 use super::options::{One, Shared};
-use super::setup::Setup;
 use crate::classad::{ClassAd, format::long};
 use crate::cli::common::{Painter, Progress, Session, Status};
 use crate::hook::HookType;
@@ -16,7 +14,7 @@ use crate::process::Exit;
 use crate::quirks::Quirks;
 use crate::runner::hook_test::fuzz::{Mutation, Random, as_printf, shorten, shrink};
 use crate::runner::hook_test::pool::{Job, run_many};
-use crate::runner::hook_test::{Case, Ending, Outcome, Place, find, verdict};
+use crate::runner::hook_test::{Case, Ending, Outcome, Place, Setup, Shown, find, verdict};
 use crate::world::World;
 
 /// Questions asked of a hook to make an ad smaller.
@@ -268,7 +266,7 @@ fn quoted(word: &[u8]) -> String {
 /// One more call with other ads; the signal that interrupted it, if one did.
 fn again(setup: &mut Setup, reactor: &mut Reactor, case: &Case) -> anyhow::Result<Result<Outcome, i32>> {
     setup.case = case.clone();
-    let place = setup.place()?;
-    let spec = setup.child(&place, setup.environment(&place))?;
+    let place = setup.place().map_err(super::one::problem)?;
+    let spec = setup.child(&place, setup.environment(&place)).map_err(super::one::problem)?;
     Ok(crate::runner::hook_test::call(reactor, spec, Some(setup.patience), &mut |_| {})?)
 }

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::suite_cron;
 use crate::cli::common::{Problem, Status};
 use crate::hook::HookType;
 use crate::hook::cron_job::CronManager;
+use crate::runner::hook_test::cron_manager;
 
 /// Options of `init`.
 #[derive(Args, Clone, Debug)]
@@ -49,7 +49,7 @@ pub(super) fn init(args: &InitArgs) -> anyhow::Result<Status> {
         let message = format!("the name of '{}' does not tell its type", args.hook.display());
         return Err(Problem::usage(message).hint("--type prepare says it").into());
     };
-    let manager = suite_cron::manager(kind);
+    let manager = cron_manager(kind);
     let hook = HookType::from_name(kind.as_bytes());
     let word = match (manager, hook) {
         (Some(_), _) => kind,

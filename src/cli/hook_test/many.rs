@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::Write;
 
-use super::one::{self, Begun, Expectation, Shown};
+use super::one;
 use super::options::{One, Shared};
 use super::report::{self, Report};
-use super::setup::Setup;
+use super::suites;
 use crate::classad::ClassAd;
 use crate::cli::common::{AdFormat, AdStream, Column, Painter, Problem, Progress, Session, Status, table};
 use crate::hook::HookType;
@@ -14,7 +14,7 @@ use crate::os::Reactor;
 use crate::process::{Exit, Stdio};
 use crate::runner::events::EventStream;
 use crate::runner::hook_test::pool::{Job, run_many};
-use crate::runner::hook_test::{Group, Outcome, Tally};
+use crate::runner::hook_test::{Begun, Expectation, Group, Outcome, Setup, Shown, Tally};
 
 /// So many attributes that odd ones have in common are told.
 const MOST_COMMON: usize = 5;
@@ -112,8 +112,7 @@ fn calls(
     session: &Session,
 ) -> anyhow::Result<Option<i32>> {
     let (cli, one) = (seen.cli, seen.one);
-    let parallel =
-        one.also.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(4, |n| n.get() * 2));
+    let parallel = one.also.jobs.unwrap_or_else(suites::parallel);
     let mut number = 0;
     let mut told = BTreeSet::new();
     // What ends the calls early; both closures may find something.
@@ -138,7 +137,7 @@ fn calls(
                     }
                 }
                 let setup = setup?;
-                let (begun, spec) = one::begin(&setup)?;
+                let (begun, spec) = setup.begin().map_err(one::problem)?;
                 Ok((setup, begun, spec))
             });
             match begun {
@@ -146,16 +145,15 @@ fn calls(
                     *failure.borrow_mut() = Some(error);
                     return None;
                 }
-                Ok((setup, begun, _)) if setup.refusal.is_some() => {
-                    let outcome = one::refused(&setup);
-                    if let Err(error) =
-                        seen.borrow_mut().take(number, &setup, one::end(&setup, begun, outcome))
-                    {
-                        *failure.borrow_mut() = Some(error);
-                    }
-                    progress.advance(1);
-                }
                 Ok((setup, begun, mut spec)) => {
+                    if let Some(outcome) = setup.refused() {
+                        let shown = setup.end(begun, outcome);
+                        if let Err(error) = seen.borrow_mut().take(number, &setup, shown) {
+                            *failure.borrow_mut() = Some(error);
+                        }
+                        progress.advance(1);
+                        continue;
+                    }
                     spec.stdio[2] = Stdio::Capture { limit: STDERR };
                     let patience = setup.patience;
                     running.borrow_mut().insert(number, (setup, begun));
@@ -165,7 +163,7 @@ fn calls(
         },
         &mut |number: usize, outcome: Outcome| {
             let Some((setup, begun)) = running.borrow_mut().remove(&number) else { return };
-            let shown = one::end(&setup, begun, outcome);
+            let shown = setup.end(begun, outcome);
             if let Err(error) = seen.borrow_mut().take(number, &setup, shown) {
                 failure.borrow_mut().get_or_insert(error);
             }

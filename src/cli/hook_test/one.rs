@@ -7,40 +7,26 @@ use nix::libc;
 
 use super::options::{One, Shared};
 use super::report::{self, Report};
-use super::setup::Setup;
 use super::{ads, many, repeat, screen};
-use crate::classad::{ClassAd, Context, Expr};
+use crate::classad::ClassAd;
 use crate::cli::common::{Painter, Problem, Session, Status};
 use crate::hook::HookType;
-use crate::os::{Reactor, RealWorld};
-use crate::process::{ChildSpec, Exit};
-use crate::quirks::Quirks;
+use crate::os::Reactor;
+use crate::process::Exit;
 use crate::runner::events::{Event, EventStream, Kind, exit_words};
 use crate::runner::hook_test::record::Record;
-use crate::runner::hook_test::{
-    Case, Decision, Ending, Finding, Outcome, Place, Verdict, call, facts, find, not_done_here, verdict,
-};
+use crate::runner::hook_test::{CallError, Decision, Ending, Expectation, Setup, Shown, unmet};
 use crate::text::Span;
 use crate::text::caret::Caret;
 use crate::world::World;
 
-/// Everything that one call has shown.
-pub(super) struct Shown {
-    /// The call as its caller made it.
-    pub case: Case,
-    pub record: Record,
-    /// Where it ran; new for each call.
-    pub root: std::path::PathBuf,
-    pub outcome: Outcome,
-    pub verdict: Verdict,
-    /// The verdict of the other side of `--quirks`.
-    pub other: Verdict,
-    pub findings: Vec<Finding>,
-}
-
 /// The reactor of the program: it ends calls cleanly when somebody interrupts.
 pub(super) fn reactor() -> anyhow::Result<Reactor> {
-    Reactor::new(&[libc::SIGINT, libc::SIGTERM, libc::SIGHUP]).context("setting up signals and children")
+    new_reactor().context("setting up signals and children")
+}
+
+pub(super) fn new_reactor() -> std::io::Result<Reactor> {
+    Reactor::new(&[libc::SIGINT, libc::SIGTERM, libc::SIGHUP])
 }
 
 pub(super) fn run(cli: &Shared, hook: HookType, one: &One, session: &Session) -> anyhow::Result<Status> {
@@ -82,12 +68,15 @@ pub(super) fn run(cli: &Shared, hook: HookType, one: &One, session: &Session) ->
     }
     let live = !cli.output.quiet;
     let mut open_line = false;
-    let mut shown = match shown(&setup, &mut reactor, |bytes| {
-        if live {
-            open_line = bytes.last().is_some_and(|last| *last != b'\n');
-            session.tell(&String::from_utf8_lossy(bytes));
-        }
-    })? {
+    let mut shown = match setup
+        .shown(&mut reactor, |bytes| {
+            if live {
+                open_line = bytes.last().is_some_and(|last| *last != b'\n');
+                session.tell(&String::from_utf8_lossy(bytes));
+            }
+        })
+        .map_err(problem)?
+    {
         Ok(shown) => shown,
         Err(signal) => return Ok(Status::Relayed(Exit::Signal { number: signal, core_dumped: false })),
     };
@@ -185,65 +174,13 @@ pub(super) fn job_id(job: &ClassAd) -> Option<String> {
     Some(format!("{}.{}", number("ClusterId")?, number("ProcId").unwrap_or(0)))
 }
 
-/// A call that has not ended.
-pub(super) struct Begun {
-    place: Place,
-    record: Record,
-}
-
-/// Makes all ready for a call.
-pub(super) fn begin(setup: &Setup) -> anyhow::Result<(Begun, ChildSpec)> {
-    let place = setup.place()?;
-    let environment = setup.environment(&place);
-    let mut record = Record {
-        name: setup.case.hook.name().to_owned(),
-        hook: Some(setup.case.hook),
-        argv: std::iter::once(setup.path.clone()).chain(setup.case.words(setup.quirks)).collect(),
-        env: environment.entries(),
-        stdin: place.case().input(setup.quirks),
-        ..Record::default()
-    };
-    record.describe(&setup.case);
-    let spec = setup.child(&place, environment)?;
-    record.facts = facts(&spec);
-    record.began = Some(setup.world.now().epoch_f64());
-    Ok((Begun { place, record }, spec))
-}
-
-/// What comes of a hook that its caller does not run.
-pub(super) fn refused(setup: &Setup) -> Outcome {
-    let reason = setup.refusal.clone().unwrap_or_default();
-    Outcome { ending: Ending::Refused { reason }, took: std::time::Duration::ZERO }
-}
-
-/// Judges a call that has ended.
-pub(super) fn end(setup: &Setup, begun: Begun, outcome: Outcome) -> Shown {
-    let Begun { place, mut record } = begun;
-    record.take(&outcome);
-    let judged = |quirks| verdict(place.case(), &outcome, &setup.path, &*setup.world, quirks);
-    let mine = judged(setup.quirks);
-    let other = judged(match setup.quirks {
-        Quirks::None => Quirks::Reference,
-        Quirks::Reference => Quirks::None,
-    });
-    let mut findings = find(place.case(), &outcome, &mine);
-    findings.extend(not_done_here(place.case(), &mine, &*setup.world));
-    let (case, root) = (place.case().clone(), place.root().to_owned());
-    Shown { case, record, root, outcome, verdict: mine, other, findings }
-}
-
-/// Makes the call and judges it; the signal that interrupted it, if one did.
-pub(super) fn shown(
-    setup: &Setup,
-    reactor: &mut Reactor,
-    mut complaint: impl FnMut(&[u8]),
-) -> anyhow::Result<Result<Shown, i32>> {
-    let (begun, spec) = begin(setup)?;
-    if setup.refusal.is_some() {
-        return Ok(Ok(end(setup, begun, refused(setup))));
+/// A call that cannot be made.
+pub(super) fn problem(error: CallError) -> anyhow::Error {
+    match error {
+        CallError::Root(root) => Problem::usage(root.to_string()).into(),
+        CallError::Loop(error) => error.into(),
+        CallError::Place(_) => error.into(),
     }
-    let outcome = call(reactor, spec, Some(setup.patience), &mut complaint)?;
-    Ok(outcome.map(|outcome| end(setup, begun, outcome)))
 }
 
 /// Writes a call below a directory, under the next free number.
@@ -254,17 +191,14 @@ pub(super) fn keep(record: &Record, directory: &std::path::Path) -> anyhow::Resu
         .with_context(|| Problem::unreadable(format!("cannot keep the call below '{}'", directory.display())))
 }
 
-/// An expression that must hold, with its text.
-pub(super) type Expectation = (String, Expr);
-
 fn expectations(one: &One) -> anyhow::Result<Vec<Expectation>> {
     one.also.expect.iter().map(|text| expectation(text, "--expect")).collect()
 }
 
 /// Reads an expectation; `source` names where it stands.
 pub(super) fn expectation(text: &str, source: &str) -> anyhow::Result<Expectation> {
-    match Expr::parse(text.as_bytes()) {
-        Ok(expr) => Ok((text.to_owned(), expr)),
+    match Expectation::read(text) {
+        Ok(read) => Ok(read),
         Err(error) => {
             let span = Span::new(error.span.start as usize, error.span.end as usize);
             let caret = Caret { source, text: text.as_bytes(), span };
@@ -276,22 +210,5 @@ pub(super) fn expectation(text: &str, source: &str) -> anyhow::Result<Expectatio
 pub(super) fn failed_expectations(setup: &Setup, shown: &Shown, expectations: &[Expectation]) -> Vec<String> {
     let subject = shown.case.subject();
     let result = shown.verdict.result.first().unwrap_or(subject);
-    unmet(expectations, result, subject, &setup.world)
-}
-
-/// Those that are not true, with their values.
-pub(super) fn unmet(
-    expectations: &[Expectation],
-    result: &ClassAd,
-    subject: &ClassAd,
-    world: &RealWorld,
-) -> Vec<String> {
-    let context = Context::new(world).my(result).target(subject);
-    expectations
-        .iter()
-        .filter_map(|(text, expr)| {
-            let value = context.eval(expr);
-            (value.truth() != Some(true)).then(|| format!("{text}: it is {}", value.unparse()))
-        })
-        .collect()
+    unmet(expectations, result, subject, &*setup.world)
 }

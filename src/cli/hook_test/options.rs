@@ -9,7 +9,6 @@ use crate::cli::common::{
     ClockOptions, ConfigOptions, EventsOptions, InputOptions, OutputOptions, QuirksOptions,
 };
 use crate::runner::hook_test::Decision;
-use crate::text::similar;
 
 /// What all types and verbs take.
 #[derive(Args, Debug)]
@@ -200,13 +199,7 @@ pub(super) struct AlsoOptions {
 
 /// Reads the word of a verdict.
 pub(super) fn verdict(text: &str) -> Result<String, String> {
-    if Decision::words().any(|word| word == text) {
-        return Ok(text.to_owned());
-    }
-    let meant = similar::nearest(text, Decision::words());
-    let hint = meant.map_or_else(String::new, |word| format!(", did you mean '{word}'"));
-    let words: Vec<&str> = Decision::words().collect();
-    Err(format!("no verdict has this word{hint}: there are {}", words.join(", ")))
+    Decision::check_word(text).map(|()| text.to_owned())
 }
 
 /// Reads the value of `--slot`; a mere number is that of a slot with an ordinary name.

@@ -80,7 +80,7 @@ pub(super) fn run(cli: &Shared, args: &QueueArgs, session: &Session) -> anyhow::
         .clone()
         .ok_or_else(|| Problem::usage("queue needs --config-file, which names the hooks"))?;
     let id = match &args.id {
-        Some(text) => Some(one::expectation(text, "--id")?.1),
+        Some(text) => Some(one::expectation(text, "--id")?.expr),
         None => None,
     };
     let world = RealWorld::new();

@@ -6,14 +6,13 @@ use std::time::Duration;
 
 use bstr::{BString, ByteSlice};
 
-use super::one::{self, Shown};
+use super::one;
 use super::options::Shared;
-use super::setup::Setup;
 use crate::cli::common::{Align, Column, Painter, Problem, Session, Status, table};
 use crate::os::{Reactor, RealWorld};
 use crate::process::Exit;
 use crate::runner::hook_environment::HookEnvironment;
-use crate::runner::hook_test::{Ending, Finding, Outcome, Rule, call};
+use crate::runner::hook_test::{Ending, Finding, Outcome, Rule, Setup, Shown, call};
 use crate::world::World;
 
 /// What two calls are compared by. `root` is where it ran: it has a new name for each call, so that an answer may hold it
@@ -57,7 +56,7 @@ pub(super) fn repeat(
     let first = answer(&shown.outcome, &shown.root);
     let mut varies = false;
     for number in 2..=times {
-        let again = match one::shown(setup, reactor, |_| {})? {
+        let again = match setup.shown(reactor, |_| {}).map_err(one::problem)? {
             Ok(again) => again,
             Err(signal) => return Ok(Err(signal)),
         };
@@ -98,10 +97,10 @@ pub(super) fn probe(
             if interrupted.is_some() {
                 return Ok(None);
             }
-            let place = setup.place()?;
+            let place = setup.place().map_err(one::problem)?;
             let mut environment = setup.environment(&place);
             change(&mut environment);
-            let mut spec = setup.child(&place, environment)?;
+            let mut spec = setup.child(&place, environment).map_err(one::problem)?;
             if directory {
                 spec.cwd = Some(elsewhere.path().to_owned());
             }
@@ -177,10 +176,10 @@ pub(super) fn time(
     let mut took: Vec<Duration> = Vec::new();
     let (mut user, mut system) = (Duration::ZERO, Duration::ZERO);
     let mut ends: BTreeMap<String, u32> = BTreeMap::new();
-    let place = setup.place()?;
+    let place = setup.place().map_err(one::problem)?;
     let environment = setup.environment(&place);
     for _ in 0..times.max(1) {
-        let spec = setup.child(&place, environment.clone())?;
+        let spec = setup.child(&place, environment.clone()).map_err(one::problem)?;
         let outcome = match call(reactor, spec, Some(setup.patience), &mut |_| {})? {
             Ok(outcome) => outcome,
             Err(number) => return Ok(Status::Relayed(Exit::Signal { number, core_dumped: false })),

@@ -10,7 +10,6 @@ use clap::Args;
 
 use super::one;
 use super::options::Shared;
-use super::setup::Setup;
 use super::suite_report::{self, CaseReport};
 use crate::cli::common::{Painter, Problem, Session, Status};
 use crate::hook::{HookType, path_check};
@@ -19,7 +18,7 @@ use crate::process::Exit;
 use crate::runner::hook_environment::HookEnvironment;
 use crate::runner::hook_test;
 use crate::runner::hook_test::record::{Record, read_all};
-use crate::runner::hook_test::{Change, Ending, Outcome, Verdict, call, replay, verdict};
+use crate::runner::hook_test::{Change, Ending, Outcome, Setup, Verdict, call, replay, verdict};
 use crate::starter::Settings;
 
 /// Options of `replay`.
@@ -180,8 +179,8 @@ fn again(setup: &Setup, reactor: &mut Reactor, record: &Record) -> anyhow::Resul
         let ending = Ending::Refused { reason: reason.clone() };
         return Ok(Ok(Outcome { ending, took: std::time::Duration::ZERO }));
     }
-    let place = setup.place()?;
-    let spec = setup.child(&place, setup.environment(&place))?;
+    let place = setup.place().map_err(one::problem)?;
+    let spec = setup.child(&place, setup.environment(&place)).map_err(one::problem)?;
     let outcome = call(reactor, spec, Some(setup.patience), &mut |_| {})?;
     Ok(outcome.map(|outcome| replay::moved(outcome, place.scratch.as_deref(), record)))
 }

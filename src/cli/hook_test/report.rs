@@ -3,10 +3,8 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use super::one::Shown;
-use super::setup::Setup;
 use crate::classad::{ClassAd, format::long};
-use crate::runner::hook_test::{Change, Ending, Finding, Rule, Verdict};
+use crate::runner::hook_test::{Change, Ending, Finding, Rule, Setup, Shown, Verdict};
 use crate::text::caret::Caret;
 
 /// One call with what was expected of it.

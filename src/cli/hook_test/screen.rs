@@ -5,10 +5,9 @@ use std::io::Write;
 use bstr::BString;
 
 use super::report::{self, Report};
-use super::setup::Setup;
 use crate::cli::common::{OutputOptions, Painter, Session, Status};
 use crate::process::{ChildSpec, Session as ProcessSession, Stdio};
-use crate::runner::hook_test::{Change, Ending, Verdict, facts};
+use crate::runner::hook_test::{Change, Ending, Setup, Verdict, facts};
 
 /// Attributes of a difference that are shown; the rest is counted.
 const MOST_CHANGES: usize = 20;
@@ -101,9 +100,9 @@ fn changes(verdict: &Verdict, painter: Painter) -> String {
 /// Tells how the hook would be called on standard error, and writes what it would read to standard output.
 /// With `--json` and `--jsonl` all of it goes there.
 pub(super) fn show_input(setup: &Setup, output: &OutputOptions, session: &Session) -> anyhow::Result<Status> {
-    let place = setup.place()?;
+    let place = setup.place().map_err(super::one::problem)?;
     let environment = setup.environment(&place);
-    let spec = setup.child(&place, environment)?;
+    let spec = setup.child(&place, environment).map_err(super::one::problem)?;
     let status = if setup.refusal.is_some() { Status::No } else { Status::Done };
     let words = |all: &[BString]| all.iter().map(ToString::to_string).collect::<Vec<_>>();
     let mut row = facts(&spec);

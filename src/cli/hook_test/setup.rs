@@ -1,9 +1,7 @@
 //! From the command line to a call that can be made: configuration, keyword, path, account, environment.
 
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
 use std::rc::Rc;
-use std::time::Duration;
 
 use bstr::{BString, ByteSlice};
 
@@ -13,42 +11,18 @@ use crate::cli::common::{Problem, Session};
 use crate::config::{CommandPolicy, Config, View, Who};
 use crate::hook::{Caller, HookType, Knobs, caller_waits, keyword, path_check};
 use crate::os::{RealWorld, identity};
-use crate::process::{ChildSpec, Identity};
-use crate::quirks::{Quirk, Quirks};
+use crate::quirks::Quirk;
 use crate::router::{self, RouteTable};
-use crate::runner::hook_call::{Complaints, HookCall};
 use crate::runner::hook_environment::HookEnvironment;
 use crate::runner::hook_test::{
-    Around, Case, PATIENCE, Place, Protocol, caller_environment, default_config, default_settings, patience,
+    Case, PATIENCE, Protocol, Setup, caller_environment, default_config, default_settings, known_words,
+    patience,
 };
 use crate::slot;
 use crate::starter::{Refusal, Settings, hooks};
 use crate::text::arguments;
 use crate::time::Now;
-use crate::world::{Account, World};
-
-/// A call that can be made, any number of times.
-pub(super) struct Setup {
-    pub world: Rc<RealWorld>,
-    pub case: Case,
-    pub path: BString,
-    /// Why the caller would not run the hook.
-    pub refusal: Option<String>,
-    /// Knobs that are set for nothing.
-    pub unread: Vec<String>,
-    /// How keyword and path were found.
-    pub story: Vec<String>,
-    pub identity: Option<Identity>,
-    /// The account that the hook runs as; its caller runs as the program does.
-    pub account: Option<Account>,
-    pub settings: Settings,
-    pub daemon: HookEnvironment,
-    /// Variables that options set.
-    pub extra: Vec<(BString, BString)>,
-    pub prepend: Vec<PathBuf>,
-    pub patience: Duration,
-    pub quirks: Quirks,
-}
+use crate::world::Account;
 
 impl Setup {
     pub(super) fn new(cli: &Shared, hook: HookType, one: &One, session: &Session) -> anyhow::Result<Self> {
@@ -338,38 +312,6 @@ impl Setup {
             self.refusal = Some(refusal.to_string());
         }
     }
-
-    /// What the hook's caller knows besides the case.
-    pub(super) fn around(&self) -> Around<'_> {
-        Around { settings: &self.settings, world: &*self.world, quirks: self.quirks }
-    }
-
-    /// The directories of one call.
-    pub(super) fn place(&self) -> anyhow::Result<Place> {
-        use anyhow::Context;
-        Place::make(&self.case, self.identity.as_ref(), &self.around()).context("making a place for the hook")
-    }
-
-    /// The environment of the hook.
-    pub(super) fn environment(&self, place: &Place) -> HookEnvironment {
-        let mut all = place.environment(self.daemon.clone(), self.account.as_ref(), &self.around());
-        variables::put(&mut all, &self.extra, &self.prepend);
-        all
-    }
-
-    /// The child of one call.
-    pub(super) fn child(&self, place: &Place, environment: HookEnvironment) -> anyhow::Result<ChildSpec> {
-        let mut call =
-            HookCall::new(self.case.hook, self.path.clone(), place.case().input(self.quirks), environment);
-        call.arguments = self.case.words(self.quirks);
-        call.directory = Some(place.directory.clone());
-        call.identity = self.identity.clone();
-        call.output_limit = self.case.output_limit;
-        call.complaints = Complaints::Live;
-        call.quirks = self.quirks;
-        call.ancestor = Some(HookCall::marker(self.world.now(), self.world.random()));
-        Ok(call.child_spec().map_err(|error| Problem::usage(error.to_string()))?)
-    }
 }
 
 /// The slot that is meant; a mere number is that of a slot with an ordinary name.
@@ -407,18 +349,9 @@ fn misnamed(knobs: &dyn Knobs, keyword: &[u8], hook: HookType) -> Option<String>
     })
 }
 
-/// The words of which a hook is told one, where it is told any.
-pub(in crate::cli) fn told(hook: HookType) -> Option<&'static [&'static str]> {
-    match hook {
-        HookType::ReplyFetch => Some(&["accept", "reject"]),
-        HookType::JobExit => Some(&["exit", "evict", "hold", "remove"]),
-        _ => None,
-    }
-}
-
 /// What REPLY_FETCH and JOB_EXIT are told, and arguments of the others.
 fn words(case: &mut Case, one: &One) -> anyhow::Result<()> {
-    let Some(allowed) = told(case.hook) else {
+    let Some(allowed) = known_words(case.hook) else {
         case.arguments = one.words.iter().map(|word| word.as_str().into()).collect();
         return Ok(());
     };

@@ -5,11 +5,12 @@ use std::rc::Rc;
 
 use super::ads;
 use super::options::{One, Shared};
-use super::setup::{Setup, slot_name};
+use super::setup::slot_name;
 use crate::cli::common::{Problem, Session};
 use crate::config::Config;
 use crate::hook::HookType;
 use crate::quirks::Quirk;
+use crate::runner::hook_test::Setup;
 use crate::runner::slot::{StarterProgram, at_rest, surroundings_of};
 use crate::slot::{self, Limits};
 use crate::world::World;

@@ -6,9 +6,9 @@ use std::path::Path;
 use anyhow::Context as _;
 
 use super::options::Shared;
-use super::suite_compare::Done;
 use super::suites::RunArgs;
 use crate::cli::common::{Painter, Problem, Session, Status};
+use crate::runner::hook_test::Done;
 
 pub(super) fn tell(cli: &Shared, args: &RunArgs, done: &[Done], session: &Session) -> anyhow::Result<Status> {
     let painter = Painter::stderr(cli.output.color);

@@ -1,23 +1,17 @@
 //! `htc-hook-test run`: suites of cases, side by side.
 
-use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::PathBuf;
-use std::rc::Rc;
-use std::time::Duration;
 
 use clap::Args;
 
 use super::options::Shared;
-use super::suite_case::{self, Made, Ready};
-use super::suite_compare::{self, Done};
-use super::{one, suite_cron, suite_report, suite_update};
+use super::{one, suite_report};
 use crate::cli::common::{Problem, Progress, Session, Status};
-use crate::os::RealWorld;
 use crate::process::Exit;
-use crate::runner::hook_test::pool::{Job, run_many};
-use crate::runner::hook_test::suite::{self, SuiteCase, SuiteError};
-use crate::runner::hook_test::{Ending, Outcome, suite_words};
+use crate::runner::hook_test::suite::{self, SuiteError};
+use crate::runner::hook_test::suite_run::{self, SuiteSettings};
+use crate::runner::hook_test::{self, suite_words};
 
 /// Options of `run`.
 #[derive(Args, Clone, Debug)]
@@ -67,106 +61,29 @@ pub(super) fn run(cli: &Shared, args: &RunArgs, session: &Session) -> anyhow::Re
     if cases.is_empty() {
         return Err(Problem::unreadable("there are no cases to run").into());
     }
-    let world = Rc::new(RealWorld::new());
-    let total = cases.len();
-    let mut waiting = cases.into_iter().enumerate();
-    let mut ready: BTreeMap<usize, (SuiteCase, Ready)> = BTreeMap::new();
-    let mut done: BTreeMap<usize, Done> = BTreeMap::new();
-    let progress = Progress::new("cases", Some(total as u64), cli.output.quiet);
-    let mut reactor = one::reactor()?;
-    let parallel =
-        args.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(4, |n| n.get() * 2));
-    // Programs of daemons' cron jobs have their own clock: they come one by one, behind the hooks.
-    let mut crons = Vec::new();
-    // Both closures use the tables; they never run at the same time.
-    let state = std::cell::RefCell::new((&mut ready, &mut done));
-    // Places of cases that are over, for the next ones.
-    let spares = std::cell::RefCell::new(Vec::new());
-    let interrupted = run_many(
-        &mut reactor,
+    let parallel = args.jobs.unwrap_or_else(parallel);
+    let how = SuiteSettings {
+        configuration: cli.config.choice(),
+        quirks: cli.quirks.quirks,
+        timeout: cli.events.timeout,
         parallel,
-        &mut || {
-            for (number, case) in waiting.by_ref() {
-                let mut state = state.borrow_mut();
-                let spare = spares.borrow_mut().pop();
-                match suite_case::prepare(cli, &case, &world, spare) {
-                    Ok(Made::Cron(one)) => {
-                        crons.push((number, case, one));
-                        continue;
-                    }
-                    Ok(Made::Hook(one)) => {
-                        let spec = match &one.setup.refusal {
-                            Some(reason) => {
-                                let ending = Ending::Refused { reason: reason.clone() };
-                                let outcome = Outcome { ending, took: Duration::ZERO };
-                                let result = suite_compare::judge(&case, &one, &outcome);
-                                state.1.insert(number, result);
-                                progress.advance(1);
-                                continue;
-                            }
-                            None => one.setup.child(&one.place, one.setup.environment(&one.place)),
-                        };
-                        match spec {
-                            Ok(mut spec) => {
-                                spec.stdio[2] = crate::process::Stdio::Capture { limit: 64 * 1024 };
-                                let patience = one.setup.patience;
-                                state.0.insert(number, (case, one));
-                                return Some(Job { tag: number, spec, patience });
-                            }
-                            Err(error) => drop(
-                                state.1.insert(number, suite_compare::failed(&case, format!("{error:#}"))),
-                            ),
-                        }
-                    }
-                    Ok(Made::Skipped(reason)) => {
-                        let mut one = suite_compare::failed(&case, String::new());
-                        one.failures.clear();
-                        one.skipped = Some(reason);
-                        state.1.insert(number, one);
-                    }
-                    Err(error) => {
-                        drop(state.1.insert(number, suite_compare::failed(&case, format!("{error:#}"))))
-                    }
-                }
-                progress.advance(1);
-            }
-            None
-        },
-        &mut |number, outcome| {
-            let mut state = state.borrow_mut();
-            if let Some((case, one)) = state.0.remove(&number) {
-                let result = suite_compare::judge(&case, &one, &outcome);
-                state.1.insert(number, result);
-                if suite_compare::is_over(&outcome) {
-                    spares.borrow_mut().push(one.place);
-                }
-            }
-            progress.advance(1);
-        },
-    )?;
-    // Only one reactor can know what is left behind.
-    drop(reactor);
-    let mut interrupted = interrupted;
-    for (number, case, one) in crons {
-        if interrupted.is_some() {
-            break;
-        }
-        match suite_cron::run(cli, &case, one, &world) {
-            Ok(Ok(result)) => drop(done.insert(number, result)),
-            Ok(Err(signal)) => interrupted = Some(signal),
-            Err(error) => drop(done.insert(number, suite_compare::failed(&case, format!("{error:#}")))),
-        }
-        progress.advance(1);
-    }
+    };
+    let progress = Progress::new("cases", Some(cases.len() as u64), cli.output.quiet);
+    let done = suite_run::run(cases, &how, &one::new_reactor, &|| progress.advance(1))?;
     drop(progress);
-    if let Some(number) = interrupted {
-        return Ok(Status::Relayed(Exit::Signal { number, core_dumped: false }));
-    }
-    let done: Vec<Done> = done.into_values().collect();
+    let done = match done {
+        Ok(done) => done,
+        Err(number) => return Ok(Status::Relayed(Exit::Signal { number, core_dumped: false })),
+    };
     if args.update {
-        suite_update::update(&done, session)?;
+        hook_test::update(&done, &mut |line| session.tell(&format!("{line}\n"))).map_err(problem)?;
     }
     suite_report::tell(cli, args, &done, session)
+}
+
+/// How many calls are made side by side where nobody says.
+pub(super) fn parallel() -> usize {
+    std::thread::available_parallelism().map_or(4, |n| n.get() * 2)
 }
 
 fn problem(error: SuiteError) -> anyhow::Error {
@@ -184,7 +101,7 @@ fn problem(error: SuiteError) -> anyhow::Error {
                 None => problem.into(),
             }
         }
-        SuiteError::Unreadable(..) => {
+        SuiteError::Unreadable(..) | SuiteError::Unwritable(..) => {
             let message = error.to_string();
             Problem::unreadable(message).caused_by(error).into()
         }

@@ -230,6 +230,15 @@ fn default_word(hook: HookType) -> &'static str {
     }
 }
 
+/// The words of which a hook is told one, where it is told any.
+pub fn known_words(hook: HookType) -> Option<&'static [&'static str]> {
+    match hook {
+        HookType::ReplyFetch => Some(&["accept", "reject"]),
+        HookType::JobExit => Some(&["exit", "evict", "hold", "remove"]),
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

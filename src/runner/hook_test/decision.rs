@@ -4,6 +4,7 @@ use std::fmt;
 
 use crate::router::HookDecision;
 use crate::slot::FetchDecision;
+use crate::text::similar;
 
 /// What a caller does with the answer of a hook, or without one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,6 +71,20 @@ impl Decision {
         let router = HookDecision::ALL.iter().filter(|decision| **decision != HookDecision::Stuck);
         let common = Decision::COMMON.iter().map(|decision| decision.word());
         fetch.chain(common).chain(router.map(|decision| decision.word()))
+    }
+
+    /// Whether a verdict has this word; if not, what one could say.
+    ///
+    /// # Errors
+    /// The words that there are, and the one that was perhaps meant.
+    pub fn check_word(text: &str) -> Result<(), String> {
+        if Decision::words().any(|word| word == text) {
+            return Ok(());
+        }
+        let meant = similar::nearest(text, Decision::words());
+        let hint = meant.map_or_else(String::new, |word| format!(", did you mean '{word}'"));
+        let words: Vec<&str> = Decision::words().collect();
+        Err(format!("no verdict has this word{hint}: there are {}", words.join(", ")))
     }
 
     /// The word of suites, recordings and messages.

@@ -146,6 +146,9 @@ pub enum SuiteError {
     /// A file or directory cannot be read.
     #[error("cannot read '{0}'")]
     Unreadable(PathBuf, #[source] std::io::Error),
+    /// A file cannot be written.
+    #[error("cannot write '{0}'")]
+    Unwritable(PathBuf, #[source] std::io::Error),
     /// It is no suite; the place stands in the cause.
     #[error("'{0}' is no suite")]
     Malformed(PathBuf, #[source] Box<toml::de::Error>),

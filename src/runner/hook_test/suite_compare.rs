@@ -4,27 +4,37 @@ use std::path::PathBuf;
 
 use bstr::ByteSlice;
 
-use super::one;
+use super::call::{Ending, Outcome};
+use super::expectation;
+use super::find::find;
+use super::finding::Finding;
+use super::suite::SuiteCase;
 use super::suite_case::{Ready, Wanted};
+use super::verdict::{Verdict, verdict};
 use crate::classad::ClassAd;
-use crate::os::RealWorld;
 use crate::process::Exit;
-use crate::runner::hook_test::suite::SuiteCase;
-use crate::runner::hook_test::{Ending, Finding, Outcome, Verdict, find, verdict};
+use crate::world::World;
 
 /// What came of a case.
-pub(super) struct Done {
+#[derive(Clone, Debug)]
+pub struct Done {
+    /// The suite and the case.
     pub name: String,
+    /// How long it took.
     pub seconds: f64,
     /// Why it failed; empty for success.
     pub failures: Vec<String>,
     /// The names of the expectations that were not met.
     pub unmet: Vec<&'static str>,
+    /// Why it was skipped.
     pub skipped: Option<String>,
+    /// The verdict on it, if it could be called.
     pub verdict: Option<Verdict>,
+    /// What came of the call.
     pub outcome: Option<Outcome>,
     /// The words of the findings, notes left out.
     pub findings: Vec<&'static str>,
+    /// Its file, and its number there.
     pub source: (PathBuf, usize),
 }
 
@@ -42,11 +52,16 @@ pub(super) fn failed(case: &SuiteCase, why: String) -> Done {
     }
 }
 
+/// A case that was not called.
+pub(super) fn skipped(case: &SuiteCase, why: String) -> Done {
+    Done { failures: Vec::new(), skipped: Some(why), ..failed(case, String::new()) }
+}
+
 pub(super) fn judge(case: &SuiteCase, ready: &Ready, outcome: &Outcome) -> Done {
     let setup = &ready.setup;
     let judged = verdict(ready.place.case(), outcome, &setup.path, &*setup.world, setup.quirks);
     let findings = find(ready.place.case(), outcome, &judged);
-    done(case, &ready.wanted, ready.place.case().subject(), outcome.clone(), judged, &findings, &setup.world)
+    done(case, &ready.wanted, ready.place.case().subject(), outcome.clone(), judged, &findings, &*setup.world)
 }
 
 /// What came of a call, compared with what was expected of it; `subject` is the ad that went in.
@@ -57,11 +72,11 @@ pub(super) fn done(
     outcome: Outcome,
     judged: Verdict,
     findings: &[Finding],
-    world: &RealWorld,
+    world: &dyn World,
 ) -> Done {
     let mut differences = compare(wanted, &outcome, &judged, findings);
     let result = judged.result.first().unwrap_or(subject);
-    let unmet = one::unmet(&wanted.expectations, result, subject, world);
+    let unmet = expectation::unmet(&wanted.expectations, result, subject, world);
     differences.extend(unmet.into_iter().map(|text| ("result", text)));
     let (unmet, failures) = differences.into_iter().unzip();
     let words = findings.iter().filter(|one| !one.rule.is_note()).map(|one| one.rule.word()).collect();

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use anyhow::Context as _;
 use serde::Deserialize;
 use toml::{Spanned, Value};
 
+use super::call::{Ending, Outcome};
+use super::suite::SuiteError;
 use super::suite_compare::Done;
-use crate::cli::common::{Problem, Session};
+use super::verdict::Verdict;
 use crate::process::Exit;
-use crate::runner::hook_test::{Ending, Outcome, Verdict};
 
 /// A suite file, reduced to where its expectations stand.
 #[derive(Deserialize)]
@@ -34,15 +34,19 @@ struct CasePlace {
 
 /// Writes what came of each failed case into its `expect`; everything else of the files stays as it is. Cases with parameters
 /// and expectations of `[defaults]` stand for many and are left to people, who are told.
-pub(super) fn update(done: &[Done], session: &Session) -> anyhow::Result<()> {
+///
+/// # Errors
+/// A file cannot be read or written, or is no suite any more.
+pub fn update(done: &[Done], tell: &mut dyn FnMut(String)) -> Result<(), SuiteError> {
     let mut files: BTreeMap<&Path, Vec<&Done>> = BTreeMap::new();
     for one in done.iter().filter(|one| !one.failures.is_empty()) {
         files.entry(&one.source.0).or_default().push(one);
     }
     for (path, cases) in files {
-        let text = std::fs::read_to_string(path)
-            .with_context(|| Problem::unreadable(format!("cannot read '{}'", path.display())))?;
-        let places: Places = toml::from_str(&text)?;
+        let text =
+            std::fs::read_to_string(path).map_err(|error| SuiteError::Unreadable(path.to_owned(), error))?;
+        let places: Places =
+            toml::from_str(&text).map_err(|error| SuiteError::Malformed(path.to_owned(), Box::new(error)))?;
         // Later places first, so that earlier ones stay where they are.
         let mut edits: Vec<(std::ops::Range<usize>, String)> = Vec::new();
         for one in cases {
@@ -63,10 +67,10 @@ pub(super) fn update(done: &[Done], session: &Session) -> anyhow::Result<()> {
                         .collect();
                     if !left.is_empty() {
                         let left = left.join(", ");
-                        session.tell(&format!("left to you: {}: its expected {left}\n", one.name));
+                        tell(format!("left to you: {}: its expected {left}", one.name));
                     }
                 }
-                Err(why) => session.tell(&format!("not updated: {}: {why}\n", one.name)),
+                Err(why) => tell(format!("not updated: {}: {why}", one.name)),
             }
         }
         edits.sort_by_key(|edit| std::cmp::Reverse(edit.0.start));
@@ -74,8 +78,7 @@ pub(super) fn update(done: &[Done], session: &Session) -> anyhow::Result<()> {
         for (range, new) in edits {
             text.replace_range(range, &new);
         }
-        std::fs::write(path, text)
-            .with_context(|| Problem::unreadable(format!("cannot write '{}'", path.display())))?;
+        std::fs::write(path, text).map_err(|error| SuiteError::Unwritable(path.to_owned(), error))?;
     }
     Ok(())
 }

@@ -2,41 +2,43 @@
 //! the slot or schedd has become.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
+use bstr::BString;
 use tempfile::TempDir;
 
-use super::cron::{self, CronArgs};
-use super::cron_play::{plan, surroundings};
-use super::one;
-use super::options::Shared;
+use super::caller;
+use super::cron_heard::CronHeard;
+use super::cron_play::{CronPlan, CronPlay, Pause, PlayEvent};
+use super::cron_single::{SingleCron, cron_surroundings, merged, sample_slot};
+use super::samples;
+use super::setup::put_variables;
+use super::suite::{CaseText, SuiteCase};
 use super::suite_case::{self, Laid, Wanted};
 use super::suite_compare::{self, Done};
+use super::suite_error::CaseError;
+use super::suite_run::SuiteSettings;
 use crate::classad::ClassAd;
-use crate::cli::common::Problem;
 use crate::hook::cron_job::{CronManager, CronMode};
-use crate::os::{RealWorld, clock};
+use crate::os::{Reactor, RealWorld, clock};
 use crate::quirks::Quirks;
-use crate::runner::hook_test;
-use crate::runner::hook_test::suite::{CaseText, SuiteCase};
-use crate::runner::hook_test::{CronHeard, CronPlay, Pause, PlayEvent, samples};
 use crate::slot::cron_ads::advertised;
 
 /// A cron job that can be played.
 pub(super) struct CronReady {
     manager: CronManager,
-    args: CronArgs,
+    job: SingleCron,
     program: PathBuf,
-    mode: Option<CronMode>,
+    plan: CronPlan,
+    extra: Vec<(BString, BString)>,
+    prepend: Vec<PathBuf>,
     quirks: Quirks,
-    patience: Duration,
     ad: ClassAd,
     wanted: Wanted,
     _files: Option<TempDir>,
 }
 
 /// Whose cron jobs the type names.
-pub(super) fn manager(kind: &str) -> Option<CronManager> {
+pub fn manager(kind: &str) -> Option<CronManager> {
     match kind {
         "startd-cron" => Some(CronManager::Startd),
         "schedd-cron" => Some(CronManager::Schedd),
@@ -46,7 +48,7 @@ pub(super) fn manager(kind: &str) -> Option<CronManager> {
 }
 
 /// Refuses a case of a hook that says what only cron jobs have.
-pub(super) fn is_for_hooks(text: &CaseText) -> anyhow::Result<()> {
+pub(super) fn is_for_hooks(text: &CaseText) -> Result<(), CaseError> {
     let said = [
         ("prefix", text.prefix.is_some()),
         ("mode", text.mode.is_some()),
@@ -55,75 +57,73 @@ pub(super) fn is_for_hooks(text: &CaseText) -> anyhow::Result<()> {
         ("metrics", text.metrics.is_some()),
     ];
     match said.iter().find(|one| one.1) {
-        Some((name, _)) => {
-            Err(Problem::unreadable(format!("{name} is for startd-cron and schedd-cron")).into())
-        }
+        Some((name, _)) => Err(CaseError::NotOfHooks(name)),
         None => Ok(()),
     }
 }
 
 /// Makes the cron job of a case, and the ad that it publishes into.
-pub(super) fn prepare(manager: CronManager, laid: Laid, base: &Path) -> anyhow::Result<CronReady> {
+pub(super) fn prepare(manager: CronManager, laid: Laid, base: &Path) -> Result<CronReady, CaseError> {
     let Laid { text, path, files, timeout, quirks, wanted } = laid;
     if wanted.expect.stdout.is_some() {
-        let problem = "stdout of a cron job is read in blocks: say with 'result' what the ad must have";
-        return Err(Problem::unreadable(problem).into());
+        return Err(CaseError::CronOutput);
     }
     if manager == CronManager::Schedd && (text.sample_slot.is_some() || text.slots.is_some()) {
-        let problem = "a schedd has no slots: sample_slot and slots are for startd-cron";
-        return Err(Problem::unreadable(problem).into());
+        return Err(CaseError::SlotsOfSchedd);
     }
     if text.runs == Some(0) {
-        return Err(Problem::unreadable("runs = 0: expected a number above 0").into());
+        return Err(CaseError::NoRuns);
     }
     let mode = text
         .mode
         .as_deref()
-        .map(|mode| {
-            CronMode::from_name(mode.as_bytes()).ok_or_else(|| {
-                let known = "Periodic, WaitForExit, OneShot or OnDemand";
-                Problem::unreadable(format!("mode = '{mode}': expected {known}"))
-            })
-        })
+        .map(|mode| CronMode::from_name(mode.as_bytes()).ok_or_else(|| CaseError::Mode(mode.to_owned())))
         .transpose()?;
     let mut ad = match (suite_case::given(&text.slot, &text.slot_file, base)?, &text.sample_slot) {
         (Some(ad), _) => ad,
-        (None, Some(kind)) => {
-            samples::slot(kind).ok_or_else(|| Problem::unreadable(format!("no sample slot '{kind}'")))?
-        }
+        (None, Some(kind)) => samples::slot(kind).ok_or_else(|| CaseError::Sample("slot", kind.clone()))?,
         (None, None) if manager == CronManager::Schedd => samples::schedd(),
-        (None, None) => cron::sample(1),
+        (None, None) => sample_slot(1),
     };
     suite_case::change(&text, &mut ad)?;
-    let args = CronArgs {
+    let job = SingleCron {
         words: text.words.unwrap_or_default(),
         name: text.keyword,
         prefix: text.prefix.unwrap_or_default(),
         slots: text.slots.unwrap_or_default(),
         metrics: text.metrics.unwrap_or_default(),
-        runs: text.runs.unwrap_or(1),
-        env: text.env.iter().flatten().map(|(name, value)| format!("{name}={value}")).collect(),
-        path_prepend: text.path_prepend.iter().flatten().map(|one| base.join(one)).collect(),
-        ..CronArgs::default()
+        mode,
+        periodic: false,
     };
-    let patience = hook_test::patience(None, timeout);
-    Ok(CronReady { manager, args, program: path, mode, quirks, patience, ad, wanted, _files: files })
+    let extra = text.env.iter().flatten();
+    let extra = extra.map(|(name, value)| (name.as_str().into(), value.as_str().into())).collect();
+    let prepend = text.path_prepend.iter().flatten().map(|one| base.join(one)).collect();
+    let plan = CronPlan {
+        runs: text.runs.unwrap_or(1),
+        seconds: None,
+        reconfig: Vec::new(),
+        job_begins: None,
+        patience: caller::patience(None, timeout),
+    };
+    Ok(CronReady { manager, job, program: path, plan, extra, prepend, quirks, ad, wanted, _files: files })
 }
 
 /// Plays the job of a case to its end; the signal that ended it early, if one came.
 pub(super) fn run(
-    cli: &Shared,
+    how: &SuiteSettings,
     case: &SuiteCase,
     ready: CronReady,
-    world: &RealWorld,
-) -> anyhow::Result<Result<Done, i32>> {
-    let CronReady { manager, args, program, mode, quirks, patience, ad, wanted, _files } = ready;
-    let list = cron::single(&args, &program, mode)?;
+    (world, reactor): (&RealWorld, &mut Reactor),
+) -> Result<Result<Done, i32>, CaseError> {
+    let CronReady { manager, job, program, plan, extra, prepend, quirks, ad, wanted, _files } = ready;
+    let list = job.list(&program).map_err(CaseError::Metrics)?;
     let slots = [ad];
-    let (surroundings, _log) = surroundings(cli, (manager, quirks), &args, world)?;
-    let mut reactor = one::reactor()?;
+    // Cron jobs get no keys of daemons, in the reference neither.
+    let mut environment = caller::caller_environment(world, &how.configuration, Quirks::None);
+    put_variables(&mut environment, &extra, &prepend);
+    let (surroundings, _log) = cron_surroundings(manager, environment, None, quirks)?;
     let began = clock::tick();
-    let mut play = CronPlay::new(plan(&args, patience), surroundings, (&slots, world), &mut reactor);
+    let mut play = CronPlay::new(plan, surroundings, (&slots, world), reactor);
     let mut heard = CronHeard::default();
     let mut hear = |_: &CronPlay<'_>, event: &PlayEvent| {
         if let PlayEvent::Told(told) = event {
@@ -137,7 +137,7 @@ pub(super) fn run(
     let took = clock::tick().since(began);
     let [before] = &slots;
     let mut after = before.clone();
-    let merged = cron::merged(play.ads(), manager, &mut after, world);
+    let merged = merged(play.ads(), manager, &mut after, world);
     if manager == CronManager::Startd {
         advertised(
             &mut after,

@@ -7,22 +7,24 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
 
-use anyhow::Context as _;
 use bstr::BString;
 use tempfile::TempDir;
 
-use super::one::{self, Expectation};
-use super::options::{self, Shared};
-use super::setup::{self, Setup};
+use super::caller;
+use super::case::{Case, known_words};
+use super::decision::Decision;
+use super::expectation::Expectation;
+use super::place::Place;
+use super::samples;
+use super::setup::{CallError, Setup};
+use super::suite::{self, CaseText, Expect, SuiteCase};
 use super::suite_cron::{self, CronReady};
+use super::suite_error::CaseError;
+use super::suite_run::SuiteSettings;
 use crate::classad::{ClassAd, format::long, regex};
-use crate::cli::common::Problem;
 use crate::hook::{HookType, path_check};
-use crate::os::RealWorld;
+use crate::os::{RealWorld, identity};
 use crate::quirks::Quirks;
-use crate::runner::hook_test;
-use crate::runner::hook_test::suite::{self, CaseText, Expect, SuiteCase};
-use crate::runner::hook_test::{Case, Place, samples};
 
 /// A case that can be called.
 pub(super) struct Ready {
@@ -61,12 +63,12 @@ pub(super) enum Made {
 
 /// Makes a case ready, in the place of an earlier one where there is one.
 pub(super) fn prepare(
-    cli: &Shared,
+    how: &SuiteSettings,
     case: &SuiteCase,
     world: &Rc<RealWorld>,
     spare: Option<Place>,
-) -> anyhow::Result<Made> {
-    let laid = match lay_out(cli, case)? {
+) -> Result<Made, CaseError> {
+    let laid = match lay_out(how, case)? {
         Ok(laid) => laid,
         Err(reason) => return Ok(Made::Skipped(reason)),
     };
@@ -74,14 +76,13 @@ pub(super) fn prepare(
     if let Some(manager) = suite_cron::manager(kind) {
         return suite_cron::prepare(manager, laid, &case.base).map(Made::Cron);
     }
-    let hook = HookType::from_name(kind.as_bytes())
-        .ok_or_else(|| Problem::unreadable(format!("there is no type '{kind}'")))?;
+    let hook = HookType::from_name(kind.as_bytes()).ok_or_else(|| CaseError::UnknownType(kind.to_owned()))?;
     suite_cron::is_for_hooks(&laid.text)?;
-    call(cli, laid, hook, (case, world), spare).map(Made::Hook)
+    call(how, laid, hook, (case, world), spare).map(Made::Hook)
 }
 
 /// Lays a case out; why it is skipped, where it is.
-fn lay_out(cli: &Shared, case: &SuiteCase) -> anyhow::Result<Result<Laid, String>> {
+fn lay_out(how: &SuiteSettings, case: &SuiteCase) -> Result<Result<Laid, String>, CaseError> {
     let files = match wants_directory(&case.text) {
         false => None,
         true => {
@@ -111,7 +112,7 @@ fn lay_out(cli: &Shared, case: &SuiteCase) -> anyhow::Result<Result<Laid, String
     }
     let text = suite::substituted(text, &values);
     if let Some(name) = suite::unknown_name(&text) {
-        return Err(Problem::unreadable(format!("{name} stands for nothing")).into());
+        return Err(CaseError::StandsForNothing(name.to_owned()));
     }
     for (name, content) in text.files.iter().flatten() {
         let Some(files) = &files else { break };
@@ -123,21 +124,21 @@ fn lay_out(cli: &Shared, case: &SuiteCase) -> anyhow::Result<Result<Laid, String
         let mode = if content.starts_with("#!") { 0o755 } else { 0o644 };
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode))?;
     }
-    let name = text.hook.as_deref().ok_or_else(|| Problem::unreadable("no hook is named"))?;
+    let name = text.hook.as_deref().ok_or(CaseError::NoHook)?;
     let path = base.join(name);
     if text.hook_directory.is_some() && !path.exists() {
         return Ok(Err(format!("'{}' is not there", path.display())));
     }
-    let reference = text.reference.unwrap_or(cli.quirks.quirks == Quirks::Reference);
-    let quirks = if reference { Quirks::Reference } else { Quirks::None };
+    let quirks = match text.reference {
+        Some(true) => Quirks::Reference,
+        Some(false) => Quirks::None,
+        None => how.quirks,
+    };
     let timeout = match text.timeout {
-        None => cli.events.timeout,
+        None => how.timeout,
         Some(seconds) => match Duration::try_from_secs_f64(seconds) {
             Ok(limit) if !limit.is_zero() => Some(limit),
-            _ => {
-                let problem = format!("timeout = {seconds}: expected a number of seconds above 0");
-                return Err(Problem::unreadable(problem).into());
-            }
+            _ => return Err(CaseError::TimeOut(seconds)),
         },
     };
     let wanted = wanted(&text)?;
@@ -146,20 +147,20 @@ fn lay_out(cli: &Shared, case: &SuiteCase) -> anyhow::Result<Result<Laid, String
 
 /// The call of a hook.
 fn call(
-    cli: &Shared,
+    how: &SuiteSettings,
     laid: Laid,
     hook: HookType,
     (case, world): (&SuiteCase, &Rc<RealWorld>),
     spare: Option<Place>,
-) -> anyhow::Result<Ready> {
+) -> Result<Ready, CaseError> {
     let base = case.base.as_path();
     let Laid { text, path, files, timeout, quirks, wanted } = laid;
     let built = build(&text, hook, base)?;
-    let account = crate::os::identity::by_uid(crate::os::identity::effective_uid());
-    let daemon = hook_test::caller_environment(&**world, &cli.config.choice(), quirks);
+    let account = identity::by_uid(identity::effective_uid());
+    let daemon = caller::caller_environment(&**world, &how.configuration, quirks);
     let path: BString = path.as_os_str().as_bytes().into();
     let refusal = path_check::check(&**world, &path).err().map(|error| error.to_string());
-    let patience = hook_test::patience(built.caller_waits, timeout);
+    let patience = caller::patience(built.caller_waits, timeout);
     let extra = text.env.iter().flatten();
     let prepend = text.path_prepend.iter().flatten().map(|one| base.join(one)).collect();
     let setup = Setup {
@@ -171,7 +172,7 @@ fn call(
         story: Vec::new(),
         identity: None,
         account,
-        settings: hook_test::default_settings(),
+        settings: caller::default_settings(),
         daemon,
         extra: extra.map(|(name, value)| (name.as_str().into(), value.as_str().into())).collect(),
         prepend,
@@ -179,33 +180,31 @@ fn call(
         quirks,
     };
     let place = match spare {
-        Some(spare) => spare.renew(&setup.case, &setup.around()).context("making a place for the hook")?,
+        Some(spare) => spare.renew(&setup.case, &setup.around()).map_err(CallError::Place)?,
         None => setup.place()?,
     };
     Ok(Ready { setup, place, _files: files, wanted })
 }
 
-fn wanted(text: &CaseText) -> anyhow::Result<Wanted> {
+fn wanted(text: &CaseText) -> Result<Wanted, CaseError> {
     let expect = text.expect.clone().unwrap_or_default();
     let expectations = expect
         .result
         .iter()
         .flatten()
-        .map(|text| one::expectation(text, "result"))
-        .collect::<anyhow::Result<_>>()?;
+        .map(|text| Expectation::read(text).map_err(|error| CaseError::expression(text, "result", &error)))
+        .collect::<Result<_, _>>()?;
     if let Some(word) = &expect.verdict {
-        options::verdict(word)
-            .map_err(|error| Problem::unreadable(format!("verdict = \"{word}\": {error}")))?;
+        Decision::check_word(word).map_err(|error| CaseError::Verdict(word.clone(), error))?;
     }
     if let Some(exit) = expect.exit.as_ref().filter(|exit| !exit.is_integer() && !exit.is_str()) {
-        let problem = format!("exit = {exit}: expected a status, or a text such as 'signalled 9'");
-        return Err(Problem::unreadable(problem).into());
+        return Err(CaseError::Exit(exit.clone()));
     }
     let stderr = match expect.stderr.as_deref() {
         None | Some("") => None,
         Some(pattern) => Some(
             regex::Regex::compile(pattern.as_bytes(), regex::Options::NONE)
-                .map_err(|error| Problem::unreadable(format!("stderr = '{pattern}': {error}")))?,
+                .map_err(|error| CaseError::Pattern(pattern.to_owned(), error))?,
         ),
     };
     Ok(Wanted { expect, expectations, stderr })
@@ -232,43 +231,42 @@ pub(super) fn given(
     inline: &Option<String>,
     file: &Option<String>,
     base: &Path,
-) -> anyhow::Result<Option<ClassAd>> {
+) -> Result<Option<ClassAd>, CaseError> {
     let bytes = match (inline, file) {
         (Some(text), _) => text.clone().into_bytes(),
-        (None, Some(file)) => std::fs::read(base.join(file))
-            .with_context(|| Problem::unreadable(format!("cannot read '{file}'")))?,
+        (None, Some(file)) => {
+            std::fs::read(base.join(file)).map_err(|error| CaseError::Unreadable(file.clone(), error))?
+        }
         _ => return Ok(None),
     };
     let (ad, errors) = long::parse(&bytes);
     match errors.first() {
-        Some(error) => Err(Problem::unreadable(format!("an ad of the case: {error}")).into()),
+        Some(error) => Err(CaseError::Ad(error.to_string())),
         None => Ok(Some(ad)),
     }
 }
 
 /// Deletes and sets what the case says of the ad that the call is about.
-pub(super) fn change(text: &CaseText, subject: &mut ClassAd) -> anyhow::Result<()> {
+pub(super) fn change(text: &CaseText, subject: &mut ClassAd) -> Result<(), CaseError> {
     for name in text.delete.iter().flatten() {
         subject.remove(name);
     }
     for (name, value) in text.set.iter().flatten() {
-        let expr = one::expectation(value, name)?.1;
-        subject.insert(name, expr);
+        let read = Expectation::read(value).map_err(|error| CaseError::expression(value, name, &error))?;
+        subject.insert(name, read.expr);
     }
     Ok(())
 }
 
 /// The case with its ads.
-fn build(text: &CaseText, hook: HookType, base: &Path) -> anyhow::Result<Case> {
+fn build(text: &CaseText, hook: HookType, base: &Path) -> Result<Case, CaseError> {
     let mut case = Case::new(hook);
     let given = |inline: &Option<String>, file: &Option<String>| given(inline, file, base);
     if let Some(kind) = &text.sample_job {
-        case.job =
-            samples::job(kind).ok_or_else(|| Problem::unreadable(format!("no sample job '{kind}'")))?;
+        case.job = samples::job(kind).ok_or_else(|| CaseError::Sample("job", kind.clone()))?;
     }
     if let Some(kind) = &text.sample_slot {
-        case.slot =
-            samples::slot(kind).ok_or_else(|| Problem::unreadable(format!("no sample slot '{kind}'")))?;
+        case.slot = samples::slot(kind).ok_or_else(|| CaseError::Sample("slot", kind.clone()))?;
     }
     if let Some(job) = given(&text.job, &text.job_file)? {
         case.job = job;
@@ -287,14 +285,13 @@ fn build(text: &CaseText, hook: HookType, base: &Path) -> anyhow::Result<Case> {
     };
     change(text, subject)?;
     if let Some(words) = &text.words {
-        let (word, rest) = match (setup::told(hook), words.split_first()) {
+        let (word, rest) = match (known_words(hook), words.split_first()) {
             (Some(known), Some((word, rest))) => (Some((word, known)), rest),
             _ => (None, words.as_slice()),
         };
         if let Some((word, known)) = word {
             if !known.contains(&word.as_str()) {
-                let problem = format!("words = [\"{word}\"]: expected one of {}", known.join(", "));
-                return Err(Problem::unreadable(problem).into());
+                return Err(CaseError::Word(word.clone(), known.join(", ")));
             }
             case.word = word.as_str().into();
         }
