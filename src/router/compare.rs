@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use bstr::BString;
 
 use super::translate::{Part, Stage, TranslateError, Watcher};
-use super::{Choice, Chooser, Knobs, Route, RouteState, RouteTable, Translator};
+use super::{Choice, Chooser, Knobs, Original, Route, RouteState, RouteTable, Translator};
 use crate::classad::{ClassAd, mode};
 use crate::config::View;
 use crate::quirks::Quirks;
@@ -158,7 +158,8 @@ impl Comparison<'_> {
             ad.set("Managed", "External");
             ad.set("ManagedManager", side.knobs.name.clone());
             let source = ad.clone();
-            translator.copy(route, &source, "0.0", sandboxed, &mut ad, watcher).map(|()| Outcome::Copy {
+            let original = Original { ad: &source, key: "0.0", sandboxed };
+            translator.copy(route, &original, &mut ad, watcher).map(|()| Outcome::Copy {
                 route: route.name.clone(),
                 sandboxed,
                 ad,

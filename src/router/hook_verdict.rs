@@ -5,6 +5,7 @@
 use bstr::{BStr, BString};
 
 use super::queue_refusal;
+use super::translate::ZEROED;
 use crate::classad::ClassAd;
 use crate::hook::HookType;
 use crate::hook::reply::{self, BadLine};
@@ -141,8 +142,8 @@ impl HookVerdict {
 }
 
 /// Attributes of a translated job that the standard translation or the submission overwrites (`VanillaToGrid.cpp`,
-/// `JobRouter.cpp` FinishSubmitJob).
-const SET_BY_ROUTER: [&str; 27] = [
+/// `JobRouter.cpp` FinishSubmitJob), besides those that begin at zero.
+const SET_BY_ROUTER: [&str; 15] = [
     "ClusterId",
     "ProcId",
     "GlobalJobId",
@@ -154,18 +155,6 @@ const SET_BY_ROUTER: [&str; 27] = [
     "JobStatus",
     "RemoteUserCpu",
     "RemoteSysCpu",
-    "ExitStatus",
-    "CompletionDate",
-    "NumCkpts",
-    "NumRestarts",
-    "NumSystemHolds",
-    "CommittedTime",
-    "CommittedSlotTime",
-    "CumulativeSlotTime",
-    "TotalSuspensions",
-    "LastSuspensionTime",
-    "CumulativeSuspensionTime",
-    "CommittedSuspensionTime",
     "RoutedFromJobId",
     "RoutedBy",
     "RouteName",
@@ -310,7 +299,7 @@ fn translated(call: &HookAnswer<'_>, answer: ClassAd, quirks: Quirks, seen: &mut
     }
     let mut verdict = HookVerdict::new(HookDecision::Routed);
     verdict.ignored = changed_names(&answer, call.source)
-        .filter(|name| SET_BY_ROUTER.iter().any(|set| caseless::eq(set.as_bytes(), name)))
+        .filter(|name| SET_BY_ROUTER.iter().chain(&ZEROED).any(|set| caseless::eq(set.as_bytes(), name)))
         .map(BStr::to_owned)
         .collect();
     verdict.ignored.sort();

@@ -42,4 +42,4 @@ pub use machine::{Action, CopyError, Event, HookResult, Queue, Router, Surroundi
 pub use route::Route;
 pub use routed_job::RoutedJob;
 pub use table::{Note, RouteTable, Subject};
-pub use translate::{TranslateError, Translator};
+pub use translate::{Original, TranslateError, Translator};

@@ -41,7 +41,7 @@ const DELETED: [&str; 25] = [
 ];
 
 /// What begins at zero.
-const ZEROED: [&str; 12] = [
+pub(super) const ZEROED: [&str; 12] = [
     "ExitStatus",
     "CompletionDate",
     "NumCkpts",
@@ -185,50 +185,15 @@ impl Watcher for Unwatched {
     }
 }
 
-/// The standard translation: turns a copy of the source into a job of its own.
-///
-/// # Errors
-/// The ad has no JobUniverse; what was done until then stays done.
-pub fn standard(
-    ad: &mut ClassAd,
-    universe: i64,
-    grid_resource: &[u8],
-    sandboxed: bool,
-    world: &dyn World,
-    say: &mut dyn FnMut(&str),
-) -> Result<(), TranslateError> {
-    for name in DELETED {
-        ad.remove(name);
-    }
-    ad.set("JobStatus", 1);
-    ad.set("RemoteUserCpu", 0.0);
-    ad.set("RemoteSysCpu", 0.0);
-    for name in ZEROED {
-        ad.set(name, 0);
-    }
-    ad.set("ExitBySignal", false);
-    let old = ad.get("JobUniverse").ok_or(TranslateError::NoUniverse)?;
-    ad.set("JobUniverse", universe);
-    ad.insert("Remote_JobUniverse", old);
-    if universe != GRID {
-        return Ok(());
-    }
-    ad.remove("CurrentHosts");
-    ad.set("GridResource", BString::from(grid_resource));
-    let remaps = Context::new(world).my(ad).string("TransferOutputRemaps").unwrap_or_default();
-    if sandboxed || remaps.is_empty() {
-        return Ok(());
-    }
-    // A job of the grid universe writes its output to its final place by itself.
-    ad.remove("TransferOutputRemaps");
-    for name in ["Out", "Err"] {
-        if let Some(file) = Context::new(world).my(ad).string(name)
-            && let Some(mapped) = remap(&remaps, &file, say)
-        {
-            ad.set(name, mapped);
-        }
-    }
-    Ok(())
+/// The job that is copied.
+#[derive(Clone, Copy, Debug)]
+pub struct Original<'a> {
+    /// Its ad.
+    pub ad: &'a ClassAd,
+    /// Its id.
+    pub key: &'a str,
+    /// Whether the files of the copy are spooled.
+    pub sandboxed: bool,
 }
 
 /// What a file name is mapped to by `a=b;c=d`, directories included; `None` if nothing maps it (`filename_remap_find`).
@@ -348,6 +313,48 @@ impl Translator<'_> {
         Ok(())
     }
 
+    /// The standard translation: turns a copy of the source into a job of its own. What was done until an error stays done.
+    fn standard(
+        &self,
+        route: &Route,
+        sandboxed: bool,
+        ad: &mut ClassAd,
+        watcher: &mut dyn Watcher,
+    ) -> Result<(), TranslateError> {
+        for name in DELETED {
+            ad.remove(name);
+        }
+        ad.set("JobStatus", 1);
+        ad.set("RemoteUserCpu", 0.0);
+        ad.set("RemoteSysCpu", 0.0);
+        for name in ZEROED {
+            ad.set(name, 0);
+        }
+        ad.set("ExitBySignal", false);
+        let old = ad.get("JobUniverse").ok_or(TranslateError::NoUniverse)?;
+        ad.set("JobUniverse", route.universe);
+        ad.insert("Remote_JobUniverse", old);
+        if route.universe != GRID {
+            return Ok(());
+        }
+        ad.remove("CurrentHosts");
+        ad.set("GridResource", route.grid_resource.clone());
+        let remaps = Context::new(self.world).my(ad).string("TransferOutputRemaps").unwrap_or_default();
+        if sandboxed || remaps.is_empty() {
+            return Ok(());
+        }
+        // A job of the grid universe writes its output to its final place by itself.
+        ad.remove("TransferOutputRemaps");
+        for name in ["Out", "Err"] {
+            if let Some(file) = Context::new(self.world).my(ad).string(name)
+                && let Some(mapped) = remap(&remaps, &file, &mut |text| watcher.log(text))
+            {
+                ad.set(name, mapped);
+            }
+        }
+        Ok(())
+    }
+
     /// Makes the copy of a job, given the claimed source or the answer of its translate hook as `ad`.
     ///
     /// # Errors
@@ -355,41 +362,37 @@ impl Translator<'_> {
     pub fn copy(
         &self,
         route: &Route,
-        source: &ClassAd,
-        source_key: &str,
-        sandboxed: bool,
+        original: &Original<'_>,
         ad: &mut ClassAd,
         watcher: &mut dyn Watcher,
     ) -> Result<(), TranslateError> {
-        standard(ad, route.universe, &route.grid_resource, sandboxed, self.world, &mut |text| {
-            watcher.log(text)
-        })?;
+        self.standard(route, original.sandboxed, ad, watcher)?;
         self.apply(route, ad, watcher)?;
-        ad.set("RoutedFromJobId", source_key);
+        ad.set("RoutedFromJobId", original.key);
         ad.set("RoutedBy", self.knobs.name.clone());
         ad.set("RouteName", route.name.clone());
         ad.remove("RoutedToJobId");
-        self.lend_proxy(route, source, source_key, sandboxed, ad)?;
-        self.send_tokens(route, source, ad)
+        self.lend_proxy(route, original, ad)?;
+        self.send_tokens(route, original.ad, ad)
     }
 
     /// Names the copy of the router's proxy that the job gets; copying the file is the runner's part.
     fn lend_proxy(
         &self,
         route: &Route,
-        source: &ClassAd,
-        source_key: &str,
-        sandboxed: bool,
+        original: &Original<'_>,
         ad: &mut ClassAd,
     ) -> Result<(), TranslateError> {
-        if !route.use_shared_proxy.truth(source, self.world) {
+        if !route.use_shared_proxy.truth(original.ad, self.world) {
             return Ok(());
         }
-        let Some(file) = route.lent_proxy(source, self.world) else { return Err(TranslateError::NoProxy) };
-        if !sandboxed {
+        let Some(file) = route.lent_proxy(original.ad, self.world) else {
+            return Err(TranslateError::NoProxy);
+        };
+        if !original.sandboxed {
             return Err(TranslateError::ProxyWithoutSandbox);
         }
-        ad.set("x509userproxy", BString::from([&file[..], b".", source_key.as_bytes()].concat()));
+        ad.set("x509userproxy", BString::from([&file[..], b".", original.key.as_bytes()].concat()));
         Ok(())
     }
 

@@ -11,9 +11,9 @@ use super::ending::{self, Deferral};
 use super::exception::EXCEPTION;
 use super::failure::{StartFailure, hold_code};
 use super::job_info::Refusal;
-use super::machine::{Answer, JOB_EXIT, PREPARE_JOB, Starter, UPDATE_JOB_INFO, excerpt};
+use super::machine::{JOB_EXIT, PREPARE_JOB, Starter, UPDATE_JOB_INFO, excerpt};
 use super::phase::Phase;
-use super::prepare::{self, Prepared};
+use super::prepare::{self, Answer, Prepared};
 use super::process;
 use super::settings::Moment;
 use crate::classad::Context;
@@ -248,8 +248,8 @@ impl Starter<'_> {
     fn prepared(&mut self, now: Now, hook: HookType, answer: &Answer<'_>, out: &mut Vec<Action>) {
         let refuses_cut = answer.cut && !self.has(Quirk::AnswerCutAccepted);
         let path = self.prepare_path(hook);
-        let (exit, stdout) = (answer.exit, answer.stdout);
-        let prepared = prepare::judge(hook.name(), &path, exit, stdout, refuses_cut, &self.frozen(now));
+        let counted = Answer { cut: refuses_cut, ..*answer };
+        let prepared = prepare::judge(hook.name(), &path, &counted, &self.frozen(now));
         if refuses_cut {
             Self::tell_quirk(Quirk::AnswerCutAccepted, "the cut answer of PREPARE_JOB is refused", out);
         }

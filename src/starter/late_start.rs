@@ -10,9 +10,9 @@ use super::ending::{self, Deferral};
 use super::event::FamilyUsage;
 use super::failure::StartFailure;
 use super::job_run::{Ended, Process};
-use super::machine::{Answer, PREPARE_JOB, Starter};
+use super::machine::{PREPARE_JOB, Starter};
 use super::phase::Phase;
-use super::prepare;
+use super::prepare::{self, Answer};
 use super::usage::Meter;
 use crate::quirks::Quirk;
 use crate::time::Now;
@@ -21,8 +21,8 @@ impl Starter<'_> {
     /// PREPARE_JOB ended while JOB_EXIT runs.
     pub(super) fn prepared_late(&mut self, now: Now, answer: &Answer<'_>, out: &mut Vec<Action>) {
         let path: BString = self.setup.hooks.prepare.clone().unwrap_or_default();
-        let (exit, stdout) = (answer.exit, answer.stdout);
-        let prepared = prepare::judge(PREPARE_JOB.name(), &path, exit, stdout, false, &self.frozen(now));
+        let answer = Answer { cut: false, ..*answer };
+        let prepared = prepare::judge(PREPARE_JOB.name(), &path, &answer, &self.frozen(now));
         if !prepared.goes_on() {
             return;
         }

@@ -18,6 +18,7 @@ use super::job_info::{JobInfo, Refusal};
 use super::job_run::{Ended, JobRun, Measuring, Scripts};
 use super::moves::{Moved, Moves};
 use super::phase::{self, Phase};
+use super::prepare::Answer;
 use super::settings::Settings;
 use super::update_timer::next_update;
 use crate::classad::{ClassAd, format::long};
@@ -85,14 +86,6 @@ pub struct Setup<'w> {
     pub moves: Option<Moves>,
     /// The shell that is run for a person instead of the job.
     pub shell: Option<BString>,
-}
-
-/// What a hook answered.
-pub(super) struct Answer<'a> {
-    pub(super) exit: Exit,
-    pub(super) stdout: &'a [u8],
-    /// The output reached its limit and was cut.
-    pub(super) cut: bool,
 }
 
 /// The hooks that run, and the numbers of all calls.

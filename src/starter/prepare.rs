@@ -47,12 +47,23 @@ impl Prepared {
     }
 }
 
-/// Judges how a prepare hook ended and what it printed. `hook` is `PREPARE_JOB` or `PREPARE_JOB_BEFORE_TRANSFER`, `path`
-/// its path. `cut` (the output reached the limit) fails the hook; pass false for quirk `answer-cut-accepted`.
-pub fn judge(hook: &str, path: &[u8], exit: Exit, stdout: &[u8], cut: bool, world: &dyn World) -> Prepared {
-    let read = reply::ad_prefix(stdout);
-    let mut said = reply::prepare_status(exit, &read.ad, PrepareReader::Starter, world);
-    if cut && said.status == 0 {
+/// How a hook ended and what it printed.
+#[derive(Clone, Copy, Debug)]
+pub struct Answer<'a> {
+    /// How it ended.
+    pub exit: Exit,
+    /// What it printed.
+    pub stdout: &'a [u8],
+    /// Whether that reached the limit and was cut.
+    pub cut: bool,
+}
+
+/// Judges the answer of a prepare hook. `hook` is `PREPARE_JOB` or `PREPARE_JOB_BEFORE_TRANSFER`, `path` its path. A cut one
+/// fails the hook; pass false for quirk `answer-cut-accepted`.
+pub fn judge(hook: &str, path: &[u8], answer: &Answer<'_>, world: &dyn World) -> Prepared {
+    let read = reply::ad_prefix(answer.stdout);
+    let mut said = reply::prepare_status(answer.exit, &read.ad, PrepareReader::Starter, world);
+    if answer.cut && said.status == 0 {
         said.status = 1;
         said.how = CUT.to_owned();
     }

@@ -20,7 +20,8 @@ use crate::config::{MacroSource, View};
 use crate::os::RealWorld;
 use crate::quirks::Quirks;
 use crate::router::{
-    Choice, Chooser, DEPRECATED, Knobs, Looked, Route, RouteState, RouteTable, Subject, Translator, When,
+    Choice, Chooser, DEPRECATED, Knobs, Looked, Original, Route, RouteState, RouteTable, Subject, Translator,
+    When,
 };
 use crate::world::World;
 use log::{Log, Steps, routes, table_text};
@@ -402,7 +403,7 @@ impl Tool<'_> {
         };
         let made = match in_place {
             true => translator.apply(route, &mut ad, &mut steps),
-            false => translator.copy(route, &source, key, sandboxed, &mut ad, &mut steps),
+            false => translator.copy(route, &Original { ad: &source, key, sandboxed }, &mut ad, &mut steps),
         };
         if let Err(error) = made {
             let text = error.reference_text(&description, route.name.as_bstr());

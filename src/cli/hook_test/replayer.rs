@@ -1,7 +1,6 @@
 //! `htc-hook-test replay`: recorded calls judged again, or made again with another version of the hook.
 
 use std::io::Write;
-use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::rc::Rc;
 
@@ -12,14 +11,13 @@ use super::one;
 use super::options::Shared;
 use super::suite_report::{self, CaseReport};
 use crate::cli::common::{Painter, Problem, Session, Status};
-use crate::hook::{HookType, path_check};
+use crate::hook::HookType;
 use crate::os::{Reactor, RealWorld};
 use crate::process::Exit;
 use crate::runner::hook_environment::HookEnvironment;
 use crate::runner::hook_test;
 use crate::runner::hook_test::record::{Record, read_all};
 use crate::runner::hook_test::{Change, Ending, Outcome, Setup, Verdict, call, replay, verdict};
-use crate::starter::Settings;
 
 /// Options of `replay`.
 #[derive(Args, Clone, Debug)]
@@ -193,7 +191,6 @@ fn setup_of(
     world: &Rc<RealWorld>,
 ) -> Setup {
     let quirks = cli.quirks.quirks;
-    let account = crate::os::identity::by_uid(crate::os::identity::effective_uid());
     let mut daemon: HookEnvironment = hook_test::caller_environment(&**world, &cli.config.choice(), quirks);
     // What the site's environment gave the hook is part of the recording; addresses and scratch directories are not.
     for entry in &record.env {
@@ -207,25 +204,9 @@ fn setup_of(
         }
     }
     let path = std::path::absolute(new).unwrap_or_else(|_| new.to_owned());
-    let path: bstr::BString = path.as_os_str().as_bytes().into();
-    let refusal = path_check::check(&**world, &path).err().map(|error| error.to_string());
     let patience = hook_test::patience(case.caller_waits, cli.events.timeout);
-    Setup {
-        world: Rc::clone(world),
-        case,
-        path,
-        refusal,
-        unread: Vec::new(),
-        story: Vec::new(),
-        identity: None,
-        account,
-        settings: Settings::default(),
-        daemon,
-        extra: Vec::new(),
-        prepend: Vec::new(),
-        patience: cli.events.timeout.map_or(patience, |limit| limit.min(patience)),
-        quirks,
-    }
+    let patience = cli.events.timeout.map_or(patience, |limit| limit.min(patience));
+    Setup { daemon, patience, ..Setup::plain(Rc::clone(world), case, quirks) }.of(&path)
 }
 
 fn same(before: &Verdict, after: &Verdict) -> bool {

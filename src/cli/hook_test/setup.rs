@@ -13,10 +13,8 @@ use crate::hook::{Caller, HookType, Knobs, caller_waits, keyword, path_check};
 use crate::os::{RealWorld, identity};
 use crate::quirks::Quirk;
 use crate::router::{self, RouteTable};
-use crate::runner::hook_environment::HookEnvironment;
 use crate::runner::hook_test::{
-    Case, PATIENCE, Protocol, Setup, caller_environment, default_config, default_settings, known_words,
-    patience,
+    Case, Protocol, Setup, caller_environment, default_config, default_settings, known_words, patience,
 };
 use crate::slot;
 use crate::starter::{Refusal, Settings, hooks};
@@ -59,19 +57,9 @@ impl Setup {
 
         let mut setup = Setup {
             account: account(call.user.as_deref())?,
-            identity: None,
-            world: Rc::new(world),
-            case,
-            path: BString::default(),
-            refusal: None,
-            unread: Vec::new(),
-            story: Vec::new(),
-            settings: Settings::default(),
-            daemon: HookEnvironment::default(),
             extra: variables::pairs(&call.env)?,
             prepend: call.path_prepend.clone(),
-            patience: PATIENCE,
-            quirks: cli.quirks.quirks,
+            ..Setup::plain(Rc::new(world), case, cli.quirks.quirks)
         };
         if call.user.is_some() {
             // One's own account is no other one, and changing to it is not allowed to everybody.

@@ -6,13 +6,11 @@ use bstr::ByteSlice;
 use clap::Args;
 use serde_json::json;
 
+use super::options::VerbOptions;
 use super::router::{self, JsonRows, Reasons, Setup, StateOptions};
-use super::stream::{Inputs, each_ad};
+use super::stream::each_ad;
 use crate::classad::Truth;
-use crate::cli::common::{
-    ClockOptions, ConfigOptions, OutputOptions, Problem, QuirksOptions, Session as Program, Status, brief,
-    pipe_ends,
-};
+use crate::cli::common::{Problem, Session as Program, Status, brief, pipe_ends};
 use crate::router::explain::{Explanation, explain, reason};
 use crate::router::{Choice, Chooser, Route};
 
@@ -28,21 +26,13 @@ pub(super) struct Arguments {
     #[command(flatten)]
     state: StateOptions,
     #[command(flatten)]
-    config: ConfigOptions,
-    #[command(flatten)]
-    inputs: Inputs,
-    #[command(flatten)]
-    output: OutputOptions,
-    #[command(flatten)]
-    clock: ClockOptions,
-    #[command(flatten)]
-    quirks: QuirksOptions,
+    options: VerbOptions,
 }
 
 /// Carries it out: 0 when every job got a route, 1 when one got none.
 pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<Status> {
-    let world = arguments.clock.world();
-    let setup = Setup::load(&arguments.config, arguments.quirks.quirks, &world, program)?;
+    let world = arguments.options.clock.world();
+    let setup = Setup::load(&arguments.options.config, arguments.options.quirks.quirks, &world, program)?;
     let mut states = setup.states(&arguments.state, &world)?;
     let (stdin, stdout) = pipe_ends();
     let mut out = BufWriter::with_capacity(64 << 10, stdout);
@@ -51,11 +41,11 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
         .umbrella(&states)
         .map_err(|error| Problem::unreadable(brief(&error.to_string()).into_owned()))?
         .filter(|_| setup.table.enabled);
-    let mut json = JsonRows::new(&arguments.output);
+    let mut json = JsonRows::new(&arguments.options.output);
     let (mut turn, mut managed) = (0, 0);
     let mut reasons = Reasons::default();
     let mut counts = vec![0u64; setup.table.routes.len()];
-    let malformed = each_ad(&arguments.inputs, program, Some(stdin), |mut job| {
+    let malformed = each_ad(&arguments.options.inputs, program, Some(stdin), |mut job| {
         if arguments.state.ignore_prior_routing {
             router::forget_routing(&mut job);
         }
@@ -146,7 +136,7 @@ fn finish(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let mut lines = Vec::new();
-    let json = arguments.output.json || arguments.output.jsonl;
+    let json = arguments.options.output.json || arguments.options.output.jsonl;
     if arguments.summary && json {
         return out.flush();
     }
@@ -160,7 +150,7 @@ fn finish(
     }
     if arguments.summary {
         lines.iter().try_for_each(|line| writeln!(out, "{line}"))?;
-    } else if !arguments.output.quiet && !lines.is_empty() {
+    } else if !arguments.options.output.quiet && !lines.is_empty() {
         out.flush()?;
         program.tell(&format!("{}\n", lines.join("\n")));
     }

@@ -6,6 +6,7 @@ mod convert;
 mod iteration;
 mod lint;
 mod matching;
+mod options;
 mod route;
 mod router;
 mod rules;
@@ -167,7 +168,7 @@ enum Verb {
     /// Call JOB_CLEANUP for routed jobs
     Cleanup(stages::Call),
     /// Copy back what the router copies back, from pairs of source and routed job
-    Finish(stages::Arguments),
+    Finish(options::VerbOptions),
     /// Route the jobs of a directory for as long as it lives
     Run(run::Arguments),
     /// Play jobs over time through the routes' limits and throttles

@@ -3,13 +3,11 @@
 use bstr::{BString, ByteSlice};
 use clap::Args;
 
+use super::options::VerbOptions;
 use super::router::{self, Reasons, Setup, StateOptions};
-use super::stream::{Ads, Inputs, each_ad};
+use super::stream::{Ads, each_ad};
 use crate::classad::ClassAd;
-use crate::cli::common::{
-    ClockOptions, ConfigOptions, OutputOptions, Problem, QuirksOptions, Session as Program, Status, brief,
-    pipe_ends, seconds,
-};
+use crate::cli::common::{Problem, Session as Program, Status, brief, pipe_ends, seconds};
 use crate::cli::transform_report as report;
 use crate::config::MacroSource;
 use crate::hook::HookType;
@@ -17,7 +15,7 @@ use crate::os::Reactor;
 use crate::router::explain::{NAMED, explain};
 use crate::router::translate::{Part, Stage, Watcher, difference};
 use crate::router::{
-    Choice, Chooser, HookAnswer, HookDecision, Route, TranslateError, Translator, hook_verdict,
+    Choice, Chooser, HookAnswer, HookDecision, Original, Route, TranslateError, Translator, hook_verdict,
 };
 use crate::runner::hook_environment::DaemonEnvironment;
 use crate::runner::router::{HookRunner, NoHook};
@@ -47,15 +45,7 @@ pub(super) struct Arguments {
     #[command(flatten)]
     state: StateOptions,
     #[command(flatten)]
-    config: ConfigOptions,
-    #[command(flatten)]
-    inputs: Inputs,
-    #[command(flatten)]
-    output: OutputOptions,
-    #[command(flatten)]
-    clock: ClockOptions,
-    #[command(flatten)]
-    quirks: QuirksOptions,
+    options: VerbOptions,
 }
 
 /// Tells what transforms do.
@@ -135,9 +125,9 @@ struct Work<'a> {
 
 /// Carries it out: 0 when every job was routed, 1 when one was not.
 pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<Status> {
-    let world = arguments.clock.world();
-    let quirks = arguments.quirks.quirks;
-    let setup = Setup::load(&arguments.config, quirks, &world, program)?;
+    let world = arguments.options.clock.world();
+    let quirks = arguments.options.quirks.quirks;
+    let setup = Setup::load(&arguments.options.config, quirks, &world, program)?;
     let view = setup.config.view(&world);
     let mut states = setup.states(&arguments.state, &world)?;
     let mut chooser = Chooser::new(&setup.table, &setup.knobs, router::owner(&arguments.state), &world);
@@ -155,7 +145,7 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
         None => None,
     };
     let (stdin, stdout) = pipe_ends();
-    let mut ads = Ads::new(&arguments.output, stdout);
+    let mut ads = Ads::new(&arguments.options.output, stdout);
     let knobs: &dyn MacroSource = &view;
     let mut work = Work {
         arguments,
@@ -170,7 +160,8 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
         hooks: HookRunner {
             knobs: &view,
             world: &world,
-            environment: DaemonEnvironment::of_program(&world, &arguments.config.choice()).for_hooks(quirks),
+            environment: DaemonEnvironment::of_program(&world, &arguments.options.config.choice())
+                .for_hooks(quirks),
             limit: Some(arguments.hook_limit),
             directory: None,
             quirks,
@@ -179,7 +170,7 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
     };
     let (mut turn, mut managed) = (0u64, 0i64);
     let mut reasons = Reasons::default();
-    let malformed = each_ad(&arguments.inputs, program, Some(stdin), |mut job| {
+    let malformed = each_ad(&arguments.options.inputs, program, Some(stdin), |mut job| {
         if arguments.state.ignore_prior_routing {
             router::forget_routing(&mut job);
         }
@@ -232,7 +223,7 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
         Ok(())
     })?;
     ads.finish()?;
-    if reasons.total() > 0 && !arguments.output.quiet {
+    if reasons.total() > 0 && !arguments.options.output.quiet {
         program.tell(&format!("{}\n", reasons.lines("not routed").join("\n")));
     }
     Ok(if reasons.total() + malformed > 0 { Status::No } else { Status::Done })
@@ -258,7 +249,7 @@ impl Work<'_> {
         let mut tracer = Tracer { program: self.program, trace: self.arguments.trace };
         let made = match in_place {
             true => self.translator.apply(route, &mut ad, &mut tracer),
-            false => self.translator.copy(route, job, key, sandboxed, &mut ad, &mut tracer),
+            false => self.translator.copy(route, &Original { ad: job, key, sandboxed }, &mut ad, &mut tracer),
         };
         let mut source = job.clone();
         if !in_place {

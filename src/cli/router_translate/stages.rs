@@ -5,13 +5,11 @@ use std::time::Duration;
 use bstr::{BString, ByteSlice};
 use clap::Args;
 
+use super::options::VerbOptions;
 use super::router::{self, Setup};
-use super::stream::{Ads, Inputs, each_ad, each_pair};
+use super::stream::{Ads, each_ad, each_pair};
 use crate::classad::{ClassAd, Context};
-use crate::cli::common::{
-    ClockOptions, ConfigOptions, OutputOptions, Problem, QuirksOptions, Session as Program, Status,
-    pipe_ends, seconds,
-};
+use crate::cli::common::{Problem, Session as Program, Status, pipe_ends, seconds};
 use crate::hook::{HookType, Knobs as _, keyword};
 use crate::os::Reactor;
 use crate::quirks::Quirks;
@@ -41,22 +39,7 @@ pub(super) struct Call {
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
-    arguments: Arguments,
-}
-
-/// Options of all the verbs.
-#[derive(Args, Debug)]
-pub(super) struct Arguments {
-    #[command(flatten)]
-    config: ConfigOptions,
-    #[command(flatten)]
-    inputs: Inputs,
-    #[command(flatten)]
-    output: OutputOptions,
-    #[command(flatten)]
-    clock: ClockOptions,
-    #[command(flatten)]
-    quirks: QuirksOptions,
+    options: VerbOptions,
 }
 
 /// One hook between ads that come and ads that go.
@@ -157,8 +140,8 @@ impl Stage<'_> {
 }
 
 /// Carries `translate` out: 0 when all went well, 1 when a hook failed.
-pub(super) fn translate(arguments: &Translate, program: &Program) -> anyhow::Result<Status> {
-    carry_out(HookType::TranslateJob, arguments.route.as_deref(), &arguments.call, program)
+pub(super) fn translate(options: &Translate, program: &Program) -> anyhow::Result<Status> {
+    carry_out(HookType::TranslateJob, options.route.as_deref(), &options.call, program)
 }
 
 /// Carries one of the other hook verbs out.
@@ -167,10 +150,10 @@ pub(super) fn run(hook: HookType, call: &Call, program: &Program) -> anyhow::Res
 }
 
 fn carry_out(hook: HookType, route: Option<&str>, asked: &Call, program: &Program) -> anyhow::Result<Status> {
-    let arguments = &asked.arguments;
-    let world = arguments.clock.world();
-    let quirks = arguments.quirks.quirks;
-    let setup = Setup::load(&arguments.config, quirks, &world, program)?;
+    let options = &asked.options;
+    let world = options.clock.world();
+    let quirks = options.quirks.quirks;
+    let setup = Setup::load(&options.config, quirks, &world, program)?;
     let view = setup.config.view(&world);
     let route = match (route, hook) {
         (Some(name), _) => match setup.table.find(name.as_bytes()) {
@@ -188,17 +171,17 @@ fn carry_out(hook: HookType, route: Option<&str>, asked: &Call, program: &Progra
     let hooks = HookRunner {
         knobs: &view,
         world: &world,
-        environment: DaemonEnvironment::of_program(&world, &arguments.config.choice()).for_hooks(quirks),
+        environment: DaemonEnvironment::of_program(&world, &options.config.choice()).for_hooks(quirks),
         limit: Some(asked.hook_limit),
         directory: None,
         quirks,
     };
     let mut stage = Stage { program, asked, hooks, reactor: None, world: &world, quirks, failed: 0 };
     let (stdin, stdout) = pipe_ends();
-    let mut ads = Ads::new(&arguments.output, stdout);
+    let mut ads = Ads::new(&options.output, stdout);
     let malformed = if hook == HookType::JobFinalize {
         drop(stdin);
-        each_pair(&arguments.inputs, program, |mut source, routed| {
+        each_pair(&options.inputs, program, |mut source, routed| {
             let key = router::job_key(&source, stage.world);
             if let Called::Verdict(verdict) = stage.call(hook, &route, &source, &routed, &key)?
                 && verdict.decision == HookDecision::Finalized
@@ -208,7 +191,7 @@ fn carry_out(hook: HookType, route: Option<&str>, asked: &Call, program: &Progra
             Ok(ads.pair(&source, &routed)?)
         })?
     } else {
-        each_ad(&arguments.inputs, program, Some(stdin), |mut ad| {
+        each_ad(&options.inputs, program, Some(stdin), |mut ad| {
             let key = router::job_key(&ad, stage.world);
             // Hooks of a copy are looked up by its source; the copy has the source's keyword unless a route changed it.
             match stage.call(hook, &route, &ad, &ad, &key)? {
@@ -230,13 +213,13 @@ fn carry_out(hook: HookType, route: Option<&str>, asked: &Call, program: &Progra
 }
 
 /// Carries `finish` out: takes the state of each copy over into its source and writes the source.
-pub(super) fn finish(arguments: &Arguments, program: &Program) -> anyhow::Result<Status> {
-    let world = arguments.clock.world();
-    let setup = Setup::load(&arguments.config, arguments.quirks.quirks, &world, program)?;
+pub(super) fn finish(options: &VerbOptions, program: &Program) -> anyhow::Result<Status> {
+    let world = options.clock.world();
+    let setup = Setup::load(&options.config, options.quirks.quirks, &world, program)?;
     let view = setup.config.view(&world);
-    let mut ads = Ads::new(&arguments.output, pipe_ends().1);
+    let mut ads = Ads::new(&options.output, pipe_ends().1);
     let mut failed = 0;
-    let malformed = each_pair(&arguments.inputs, program, |mut source, routed| {
+    let malformed = each_pair(&options.inputs, program, |mut source, routed| {
         let key = router::job_key(&source, &world);
         let attributes = keyword::router(&source, &view, &world)
             .keyword

@@ -12,7 +12,7 @@ use crate::job::JobStatus;
 use crate::quirks::Quirk;
 use crate::router::routed_job::{Outcome, Routing, State};
 use crate::router::translate::{Unwatched, difference};
-use crate::router::{HookDecision, RoutedJob, TranslateError, Translator};
+use crate::router::{HookDecision, Original, RoutedJob, TranslateError, Translator};
 
 /// After so many failures of a cleanup hook its job is released all the same.
 const CLEANUP_TRIES: u32 = 5;
@@ -260,12 +260,11 @@ impl Router {
         };
         let key = job.source_id.to_string();
         let observer = &mut Unwatched::default();
-        let spooled = job.routing == Routing::Spooled;
+        let sandboxed = job.routing == Routing::Spooled;
+        let original = Original { ad: &job.source, key: &key, sandboxed };
         let made = match job.routing {
             Routing::InPlace => translator.apply(route, &mut ad, observer),
-            Routing::Copied | Routing::Spooled => {
-                translator.copy(route, &job.source, &key, spooled, &mut ad, observer)
-            }
+            Routing::Copied | Routing::Spooled => translator.copy(route, &original, &mut ad, observer),
         };
         job.copy_ad = ad;
         Some(made)

@@ -3,6 +3,7 @@
 //! [`Case`] is what the caller knows, [`Place`] where the hook runs, [`call`] runs it, [`verdict`] decides with the code
 //! of the machines, and [`find()`] says what is wrong with the hook whatever the verdict. Nothing here prints.
 
+mod answered;
 mod call;
 mod caller;
 mod case;

@@ -2,16 +2,18 @@
 
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
 
 use bstr::BString;
 
+use super::caller::PATIENCE;
 use super::case::Case;
 use super::place::Place;
 use super::sent::Around;
-use crate::os::RealWorld;
+use crate::hook::path_check;
+use crate::os::{RealWorld, identity};
 use crate::process::{ChildSpec, Identity};
 use crate::quirks::Quirks;
 use crate::runner::hook_call::{Complaints, HookCall, RootRefused};
@@ -66,6 +68,34 @@ pub enum CallError {
 }
 
 impl Setup {
+    /// A call as the account of this program, without a path and with an empty environment.
+    pub fn plain(world: Rc<RealWorld>, case: Case, quirks: Quirks) -> Self {
+        Setup {
+            world,
+            case,
+            path: BString::default(),
+            refusal: None,
+            unread: Vec::new(),
+            story: Vec::new(),
+            identity: None,
+            account: identity::by_uid(identity::effective_uid()),
+            settings: Settings::default(),
+            daemon: HookEnvironment::default(),
+            extra: Vec::new(),
+            prepend: Vec::new(),
+            patience: PATIENCE,
+            quirks,
+        }
+    }
+
+    /// The same of the hook at a path, which is looked at as its caller does.
+    #[must_use]
+    pub fn of(mut self, path: &Path) -> Self {
+        self.path = path.as_os_str().as_bytes().into();
+        self.refusal = path_check::check(&*self.world, &self.path).err().map(|error| error.to_string());
+        self
+    }
+
     /// What the hook's caller knows besides the case.
     pub fn around(&self) -> Around<'_> {
         Around { settings: &self.settings, world: &*self.world, quirks: self.quirks }

@@ -1,13 +1,11 @@
 //! A case of a suite made ready to be called: files laid out, ads read, expectations parsed.
 
 use std::collections::BTreeMap;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
 
-use bstr::BString;
 use tempfile::TempDir;
 
 use super::caller;
@@ -22,8 +20,8 @@ use super::suite_cron::{self, CronReady};
 use super::suite_error::CaseError;
 use super::suite_run::SuiteSettings;
 use crate::classad::{ClassAd, format::long, regex};
-use crate::hook::{HookType, path_check};
-use crate::os::{RealWorld, identity};
+use crate::hook::HookType;
+use crate::os::RealWorld;
 use crate::quirks::Quirks;
 
 /// A case that can be called.
@@ -156,29 +154,16 @@ fn call(
     let base = case.base.as_path();
     let Laid { text, path, files, timeout, quirks, wanted } = laid;
     let built = build(&text, hook, base)?;
-    let account = identity::by_uid(identity::effective_uid());
-    let daemon = caller::caller_environment(&**world, &how.configuration, quirks);
-    let path: BString = path.as_os_str().as_bytes().into();
-    let refusal = path_check::check(&**world, &path).err().map(|error| error.to_string());
-    let patience = caller::patience(built.caller_waits, timeout);
     let extra = text.env.iter().flatten();
-    let prepend = text.path_prepend.iter().flatten().map(|one| base.join(one)).collect();
     let setup = Setup {
-        world: Rc::clone(world),
-        case: built,
-        path,
-        refusal,
-        unread: Vec::new(),
-        story: Vec::new(),
-        identity: None,
-        account,
         settings: caller::default_settings(),
-        daemon,
+        daemon: caller::caller_environment(&**world, &how.configuration, quirks),
         extra: extra.map(|(name, value)| (name.as_str().into(), value.as_str().into())).collect(),
-        prepend,
-        patience,
-        quirks,
+        prepend: text.path_prepend.iter().flatten().map(|one| base.join(one)).collect(),
+        patience: caller::patience(built.caller_waits, timeout),
+        ..Setup::plain(Rc::clone(world), built, quirks)
     };
+    let setup = setup.of(&path);
     let place = match spare {
         Some(spare) => spare.renew(&setup.case, &setup.around()).map_err(CallError::Place)?,
         None => setup.place()?,

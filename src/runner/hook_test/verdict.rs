@@ -5,19 +5,18 @@ use std::time::Duration;
 
 use bstr::{BString, ByteSlice};
 
-use super::call::{Ended, Ending, Outcome};
-use super::case::{Case, Protocol};
-use super::change::{Change, changes};
+use super::answered::Answered;
+use super::call::{Ending, Outcome};
+use super::case::Case;
+use super::change::Change;
 use super::decision::Decision;
 use crate::classad::ClassAd;
-use crate::hook::reply::{self, BadLine, PrepareReader};
+use crate::hook::reply::BadLine;
 use crate::hook::{Caller, HookType};
-use crate::job::HoldCode;
-use crate::process::Exit;
 use crate::quirks::{Quirk, Quirks};
-use crate::router::{HookAnswer, HookDecision, hook_verdict};
-use crate::slot::{FetchDecision, fetch_verdict};
-use crate::starter::{Overrides, hold_code, job_info, prepare};
+use crate::router::HookDecision;
+use crate::slot::FetchDecision;
+use crate::starter::hold_code;
 use crate::world::World;
 
 /// The caller's decision.
@@ -72,12 +71,12 @@ impl Verdict {
         self
     }
 
-    fn then(mut self, next: impl Into<String>) -> Self {
+    pub(super) fn then(mut self, next: impl Into<String>) -> Self {
         self.next = next.into();
         self
     }
 
-    fn quirk(mut self, quirk: Quirk) -> Self {
+    pub(super) fn quirk(mut self, quirk: Quirk) -> Self {
         self.quirks.push(quirk);
         self
     }
@@ -96,7 +95,7 @@ pub fn verdict(case: &Case, outcome: &Outcome, path: &[u8], world: &dyn World, q
         Ending::Ran(ended) => {
             let late = case.caller_waits.is_some_and(|limit| outcome.took > limit);
             match ended.exit {
-                Some(exit) if !late => answered(case, ended, exit, path, world, quirks),
+                Some(exit) if !late => Answered { case, ended, exit, path, world, quirks }.verdict(),
                 _ => still_running(case, outcome.took),
             }
         }
@@ -265,100 +264,8 @@ fn still_running(case: &Case, took: Duration) -> Verdict {
     }
 }
 
-fn answered(
-    case: &Case,
-    ended: &Ended,
-    exit: Exit,
-    path: &[u8],
-    world: &dyn World,
-    quirks: Quirks,
-) -> Verdict {
-    match case.hook {
-        HookType::FetchWork => fetched(case, ended, world, quirks),
-        HookType::ReplyFetch => Verdict::new(Decision::NoEffect, true, "not waited for; the startd goes on")
-            .because(case.word.to_string())
-            .result([case.job.clone()]),
-        HookType::EvictClaim => {
-            let verdict = if quirks.has(Quirk::EvictClaimNever) {
-                Verdict::new(Decision::NeverCalled, true, "this startd never calls the hook")
-            } else {
-                Verdict::new(Decision::NoEffect, true, "not waited for; the claim is given up")
-            };
-            verdict.quirk(Quirk::EvictClaimNever).result([case.job.clone()])
-        }
-        HookType::UpdateJobInfo => {
-            Verdict::new(Decision::NoEffect, true, "not waited for; the starter goes on")
-                .result([case.job.clone()])
-        }
-        HookType::JobExit => {
-            let told = case.told(quirks);
-            let says = match told == case.word {
-                true => "the starter cleans up and exits 0".to_owned(),
-                false => format!("it is told `{told}`; the starter cleans up and exits 0"),
-            };
-            let verdict =
-                Verdict::new(Decision::Done, true, says).because(told.to_string()).result([case.job.clone()]);
-            match case.told(Quirks::Reference) == case.told(Quirks::None) {
-                true => verdict,
-                false => verdict.quirk(Quirk::ExitReasonAlwaysEvict),
-            }
-        }
-        HookType::PrepareJob | HookType::PrepareJobBeforeTransfer => {
-            prepared(case, ended, exit, path, world, quirks)
-        }
-        HookType::ShadowPrepareJob => shadow_prepared(case, ended, exit, path, world, quirks),
-        HookType::TranslateJob
-        | HookType::RouterUpdateJobInfo
-        | HookType::JobFinalize
-        | HookType::JobCleanup => routed(case, ended, exit, quirks),
-    }
-}
-
-fn fetched(case: &Case, ended: &Ended, world: &dyn World, quirks: Quirks) -> Verdict {
-    let answer = (ended.stdout.as_slice(), ended.cut, case.output_limit);
-    let judged = fetch_verdict(&case.slot, answer, &case.keyword, world, quirks);
-    let (good, says) = match judged.decision {
-        FetchDecision::NoWork => (true, "no work: the slot stays as it is"),
-        FetchDecision::BadOutput => (false, "the answer is dropped as a whole; no reply hook is called"),
-        FetchDecision::Accepted => (true, "accepted: REPLY_FETCH accept, the slot is claimed for the job"),
-        FetchDecision::AcceptedLost => {
-            (false, "REPLY_FETCH accept is called, but the running job goes on and this one is lost")
-        }
-        FetchDecision::Rejected => (false, "rejected: REPLY_FETCH reject"),
-    };
-    let mut verdict = Verdict::new(Decision::Fetch(judged.decision), good, says).because(judged.reason);
-    if judged.ends_idle_claim {
-        verdict.next = "the idle claim ends: Preempting/Vacating, Owner, Unclaimed".to_owned();
-    }
-    verdict.bad = judged.bad;
-    verdict.quirks = judged.quirks;
-    if let Some(job) = judged.job {
-        let mut plain = job.clone();
-        for name in &judged.added {
-            plain.remove(name);
-        }
-        verdict.changes = changes(&plain, &job);
-        if judged.decision == FetchDecision::Accepted {
-            let mut read = job.clone();
-            let place = std::path::Path::new("/");
-            match job_info::read(&mut read, place, &Overrides::default(), quirks, world) {
-                Ok(_) => verdict.next = "the starter takes the job on".to_owned(),
-                Err(refusal) => {
-                    verdict.good = false;
-                    verdict.says = "accepted, but the starter will not take the job on".to_owned();
-                    verdict.reason = refusal.to_string();
-                    verdict.next = "starter exit 1; the claim stays".to_owned();
-                    verdict.quirks.push(Quirk::StarterRefusalUntold);
-                }
-            }
-            verdict.result.push(job);
-        }
-    }
-    verdict
-}
-
 /// The words for a job that a prepare hook has stopped.
-fn prepare_failed(case: &Case, held: bool, by_code: bool, quirks: Quirks) -> Verdict {
+pub(super) fn prepare_failed(case: &Case, held: bool, by_code: bool, quirks: Quirks) -> Verdict {
     let verdict = match (case.with_shadow, held) {
         (true, true) => Verdict::new(Decision::Held, false, "the job is put on hold"),
         (true, false) => {
@@ -379,195 +286,5 @@ fn prepare_failed(case: &Case, held: bool, by_code: bool, quirks: Quirks) -> Ver
         verdict.then(next).quirk(Quirk::PrepareFailureHangsShadow)
     } else {
         verdict.then("JOB_EXIT evict, starter exits 0, the claim stays")
-    }
-}
-
-fn prepared(
-    case: &Case,
-    ended: &Ended,
-    exit: Exit,
-    path: &[u8],
-    world: &dyn World,
-    quirks: Quirks,
-) -> Verdict {
-    let refuses_cut = ended.cut && !quirks.has(Quirk::AnswerCutAccepted);
-    // By the manual of 7.1 nobody reads the answer: the exit status decides alone.
-    let old = case.protocol == Protocol::Old;
-    let read: &[u8] = if old { b"" } else { &ended.stdout };
-    let judged = prepare::judge(case.hook.name(), path, exit, read, refuses_cut && !old, world);
-    let mut verdict = if !judged.goes_on() {
-        let code = judged.hold_code();
-        let mut verdict = prepare_failed(case, code != 0, (1..300).contains(&judged.status), quirks);
-        if case.with_shadow && code != 0 {
-            verdict.hold = Some((code, judged.status));
-        }
-        verdict.ignored = judged.update.sorted().into_iter().map(|(name, _)| name.to_owned()).collect();
-        verdict.because(judged.text.to_string())
-    } else {
-        let verdict = if judged.is_reported() {
-            Verdict::new(Decision::GoOnWithWarning, true, "the job goes on; the message is told as a warning")
-                .because(judged.text.to_string())
-        } else {
-            Verdict::new(Decision::GoOn, true, "the job goes on")
-        };
-        merged(verdict, case, &judged.update)
-    };
-    if ended.cut {
-        verdict.quirks.push(Quirk::AnswerCutAccepted);
-    }
-    if old {
-        let printed = reply::ad_prefix(&ended.stdout).ad;
-        verdict.ignored = printed.sorted().into_iter().map(|(name, _)| name.to_owned()).collect();
-    }
-    verdict.bad = judged.unread;
-    verdict
-}
-
-fn merged(mut verdict: Verdict, case: &Case, update: &ClassAd) -> Verdict {
-    let mut job = case.job.clone();
-    job.update(update);
-    verdict.changes = changes(&case.job, &job);
-    verdict.result.push(job);
-    verdict
-}
-
-fn shadow_prepared(
-    case: &Case,
-    ended: &Ended,
-    exit: Exit,
-    path: &[u8],
-    world: &dyn World,
-    quirks: Quirks,
-) -> Verdict {
-    let read = reply::ad_prefix(&ended.stdout);
-    let mut status = reply::prepare_status(exit, &read.ad, PrepareReader::Shadow, world);
-    if ended.cut && status.status == 0 && !quirks.has(Quirk::AnswerCutAccepted) {
-        status.status = 1;
-        status.how = prepare::CUT.to_owned();
-    }
-    let text = status.text(case.hook.name(), path).to_string();
-    let mut verdict = match status.status {
-        0 => merged(Verdict::new(Decision::GoOn, true, "the claim is activated"), case, &read.ad),
-        300.. => Verdict::new(Decision::Requeued, false, "the job is not started")
-            .because(text)
-            .then("it goes back to idle and is tried again"),
-        code => {
-            let mut verdict = Verdict::new(Decision::Held, false, "the job is put on hold").because(text);
-            verdict.hold = Some((HoldCode::HookShadowPrepareJobFailure.number(), code));
-            verdict
-        }
-    };
-    if ended.cut {
-        verdict.quirks.push(Quirk::AnswerCutAccepted);
-    }
-    verdict.bad = read.unread;
-    verdict
-}
-
-fn routed(case: &Case, ended: &Ended, exit: Exit, quirks: Quirks) -> Verdict {
-    let translating = case.hook == HookType::TranslateJob;
-    let answer = HookAnswer {
-        hook: case.hook,
-        exit,
-        stdout: &ended.stdout,
-        cut: ended.cut,
-        source: &case.job,
-        routed: (!translating).then_some(&case.routed),
-        edit_in_place: case.route.edit_in_place,
-    };
-    let judged = hook_verdict(&answer, quirks);
-    let (says, next) = router_words(case.hook, judged.decision, quirks);
-    let mut verdict = Verdict::new(Decision::Router(judged.decision), judged.decision.is_success(), says)
-        .because(judged.reason)
-        .then(next);
-    match judged.decision {
-        HookDecision::Routed | HookDecision::Edited => {
-            verdict.changes = changes(&case.job, &judged.answer);
-            verdict.changes.retain(|change| !judged.ignored.contains(&change.name));
-            verdict.result.push(judged.answer);
-        }
-        HookDecision::Updated | HookDecision::Unchanged | HookDecision::Cleaned => {
-            let mut routed = case.routed.clone();
-            routed.update(&judged.answer);
-            verdict.changes = changes(&case.routed, &routed);
-            verdict.result.push(routed);
-        }
-        HookDecision::Finalized => {
-            let mut source = case.job.clone();
-            source.update(&judged.answer);
-            verdict.changes = changes(&case.job, &source);
-            verdict.result.extend([source, case.routed.clone()]);
-        }
-        _ => {}
-    }
-    verdict.ignored = judged.ignored;
-    verdict.bad = judged.bad;
-    verdict.refused = judged.refused;
-    verdict.quirks = judged.quirks;
-    verdict
-}
-
-fn router_words(hook: HookType, decision: HookDecision, quirks: Quirks) -> (&'static str, &'static str) {
-    let pauses = !quirks.has(Quirk::TranslateFailureNoBackoff);
-    match (hook, decision) {
-        (_, HookDecision::Routed) => {
-            ("the answer is the new job; nothing is copied from the source", "transforms, then submission")
-        }
-        (_, HookDecision::Edited) => {
-            ("the source is edited in place", "transforms, then the differences are written")
-        }
-        (HookType::TranslateJob, HookDecision::Dropped | HookDecision::Failed) => {
-            let next = match pauses {
-                true => "it is claimed and translated again after a pause that doubles each time",
-                false => "it is claimed and translated again at a later poll",
-            };
-            ("the job is given back", next)
-        }
-        (_, HookDecision::Dropped) => {
-            ("the routed job is removed and the source given back", "it is routed anew")
-        }
-        (_, HookDecision::Stuck) => {
-            let next = match quirks.has(Quirk::TranslateSilenceLoops) {
-                true => "the hook is called again at every poll",
-                false => "the hook is called again at the next poll; a second silence gives the job back",
-            };
-            ("nothing happens: the job stays claimed", next)
-        }
-        (_, HookDecision::RouterAbort) => ("the job router aborts", "restarted, it does so again"),
-        (_, HookDecision::Updated) => {
-            ("the answer is merged into the routed job", "then its status is looked at")
-        }
-        (_, HookDecision::Unchanged) => ("the routed job stays as it is", "its status is looked at"),
-        (_, HookDecision::Finalized) => {
-            ("the answer is merged into the source job", "the source is done; clean-up follows")
-        }
-        (_, HookDecision::Cleaned) => ("the source job is released", ""),
-        (HookType::JobFinalize, HookDecision::Failed) => match quirks.has(Quirk::FinalizeRerouteLost) {
-            true => {
-                ("nothing of the answer counts; the source leaves as completed", "clean-up of the routed job")
-            }
-            false => (
-                "nothing of the answer counts; the source is to be routed again",
-                "clean-up of the routed job",
-            ),
-        },
-        (HookType::JobCleanup, HookDecision::Failed) => {
-            let next = match quirks.has(Quirk::CleanupFailureKeepsJob) {
-                true => "the hook is called again at the next poll",
-                false => {
-                    "the hook is called again after a pause; when it keeps failing the job is released all the same"
-                }
-            };
-            ("the source job is not released", next)
-        }
-        (_, HookDecision::Failed) => match quirks.has(Quirk::UpdateFailureFreezes) {
-            true => {
-                ("the answer is dropped; the job's status is not looked at", "called again at the next poll")
-            }
-            false => (
-                "the answer is dropped; the job's status is looked at all the same",
-                "called again at the next poll",
-            ),
-        },
     }
 }

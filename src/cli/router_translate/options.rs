@@ -1,0 +1,21 @@
+//! Options that several verbs share.
+
+use clap::Args;
+
+use super::stream::Inputs;
+use crate::cli::common::{ClockOptions, ConfigOptions, OutputOptions, QuirksOptions};
+
+/// Options of verbs that take ads through the router.
+#[derive(Args, Debug)]
+pub(super) struct VerbOptions {
+    #[command(flatten)]
+    pub(super) config: ConfigOptions,
+    #[command(flatten)]
+    pub(super) inputs: Inputs,
+    #[command(flatten)]
+    pub(super) output: OutputOptions,
+    #[command(flatten)]
+    pub(super) clock: ClockOptions,
+    #[command(flatten)]
+    pub(super) quirks: QuirksOptions,
+}

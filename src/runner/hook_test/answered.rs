@@ -1,0 +1,306 @@
+//! What a caller does with the answer of a hook that has ended in time.
+
+use super::call::Ended;
+use super::case::{Case, Protocol};
+use super::change::changes;
+use super::decision::Decision;
+use super::verdict::{Verdict, prepare_failed};
+use crate::classad::ClassAd;
+use crate::hook::HookType;
+use crate::hook::reply::{self, PrepareReader};
+use crate::job::HoldCode;
+use crate::process::Exit;
+use crate::quirks::{Quirk, Quirks};
+use crate::router::{HookAnswer, HookDecision, hook_verdict};
+use crate::slot::{FetchDecision, fetch_verdict};
+use crate::starter::{Overrides, job_info, prepare};
+use crate::world::World;
+
+/// A hook that has ended in time, and all that its caller decides with.
+#[derive(Clone, Copy)]
+pub(super) struct Answered<'a> {
+    pub(super) case: &'a Case,
+    pub(super) ended: &'a Ended,
+    pub(super) exit: Exit,
+    /// The hook.
+    pub(super) path: &'a [u8],
+    pub(super) world: &'a dyn World,
+    pub(super) quirks: Quirks,
+}
+
+impl Answered<'_> {
+    pub(super) fn verdict(&self) -> Verdict {
+        let Answered { case, quirks, .. } = *self;
+        match case.hook {
+            HookType::FetchWork => self.fetched(),
+            HookType::ReplyFetch => {
+                Verdict::new(Decision::NoEffect, true, "not waited for; the startd goes on")
+                    .because(case.word.to_string())
+                    .result([case.job.clone()])
+            }
+            HookType::EvictClaim => {
+                let verdict = if quirks.has(Quirk::EvictClaimNever) {
+                    Verdict::new(Decision::NeverCalled, true, "this startd never calls the hook")
+                } else {
+                    Verdict::new(Decision::NoEffect, true, "not waited for; the claim is given up")
+                };
+                verdict.quirk(Quirk::EvictClaimNever).result([case.job.clone()])
+            }
+            HookType::UpdateJobInfo => {
+                Verdict::new(Decision::NoEffect, true, "not waited for; the starter goes on")
+                    .result([case.job.clone()])
+            }
+            HookType::JobExit => {
+                let told = case.told(quirks);
+                let says = match told == case.word {
+                    true => "the starter cleans up and exits 0".to_owned(),
+                    false => format!("it is told `{told}`; the starter cleans up and exits 0"),
+                };
+                let verdict = Verdict::new(Decision::Done, true, says)
+                    .because(told.to_string())
+                    .result([case.job.clone()]);
+                match case.told(Quirks::Reference) == case.told(Quirks::None) {
+                    true => verdict,
+                    false => verdict.quirk(Quirk::ExitReasonAlwaysEvict),
+                }
+            }
+            HookType::PrepareJob | HookType::PrepareJobBeforeTransfer => self.prepared(),
+            HookType::ShadowPrepareJob => self.shadow_prepared(),
+            HookType::TranslateJob
+            | HookType::RouterUpdateJobInfo
+            | HookType::JobFinalize
+            | HookType::JobCleanup => self.routed(),
+        }
+    }
+
+    fn fetched(&self) -> Verdict {
+        let Answered { case, ended, world, quirks, .. } = *self;
+        let answer = (ended.stdout.as_slice(), ended.cut, case.output_limit);
+        let judged = fetch_verdict(&case.slot, answer, &case.keyword, world, quirks);
+        let (good, says) = match judged.decision {
+            FetchDecision::NoWork => (true, "no work: the slot stays as it is"),
+            FetchDecision::BadOutput => (false, "the answer is dropped as a whole; no reply hook is called"),
+            FetchDecision::Accepted => {
+                (true, "accepted: REPLY_FETCH accept, the slot is claimed for the job")
+            }
+            FetchDecision::AcceptedLost => {
+                (false, "REPLY_FETCH accept is called, but the running job goes on and this one is lost")
+            }
+            FetchDecision::Rejected => (false, "rejected: REPLY_FETCH reject"),
+        };
+        let mut verdict = Verdict::new(Decision::Fetch(judged.decision), good, says).because(judged.reason);
+        if judged.ends_idle_claim {
+            verdict.next = "the idle claim ends: Preempting/Vacating, Owner, Unclaimed".to_owned();
+        }
+        verdict.bad = judged.bad;
+        verdict.quirks = judged.quirks;
+        if let Some(job) = judged.job {
+            let mut plain = job.clone();
+            for name in &judged.added {
+                plain.remove(name);
+            }
+            verdict.changes = changes(&plain, &job);
+            if judged.decision == FetchDecision::Accepted {
+                let mut read = job.clone();
+                let place = std::path::Path::new("/");
+                match job_info::read(&mut read, place, &Overrides::default(), quirks, world) {
+                    Ok(_) => verdict.next = "the starter takes the job on".to_owned(),
+                    Err(refusal) => {
+                        verdict.good = false;
+                        verdict.says = "accepted, but the starter will not take the job on".to_owned();
+                        verdict.reason = refusal.to_string();
+                        verdict.next = "starter exit 1; the claim stays".to_owned();
+                        verdict.quirks.push(Quirk::StarterRefusalUntold);
+                    }
+                }
+                verdict.result.push(job);
+            }
+        }
+        verdict
+    }
+
+    fn prepared(&self) -> Verdict {
+        let Answered { case, ended, exit, path, world, quirks } = *self;
+        let refuses_cut = ended.cut && !quirks.has(Quirk::AnswerCutAccepted);
+        // By the manual of 7.1 nobody reads the answer: the exit status decides alone.
+        let old = case.protocol == Protocol::Old;
+        let read: &[u8] = if old { b"" } else { &ended.stdout };
+        let answer = prepare::Answer { exit, stdout: read, cut: refuses_cut && !old };
+        let judged = prepare::judge(case.hook.name(), path, &answer, world);
+        let mut verdict = if !judged.goes_on() {
+            let code = judged.hold_code();
+            let mut verdict = prepare_failed(case, code != 0, (1..300).contains(&judged.status), quirks);
+            if case.with_shadow && code != 0 {
+                verdict.hold = Some((code, judged.status));
+            }
+            verdict.ignored = judged.update.sorted().into_iter().map(|(name, _)| name.to_owned()).collect();
+            verdict.because(judged.text.to_string())
+        } else {
+            let verdict = if judged.is_reported() {
+                Verdict::new(
+                    Decision::GoOnWithWarning,
+                    true,
+                    "the job goes on; the message is told as a warning",
+                )
+                .because(judged.text.to_string())
+            } else {
+                Verdict::new(Decision::GoOn, true, "the job goes on")
+            };
+            self.merged(verdict, &judged.update)
+        };
+        if ended.cut {
+            verdict.quirks.push(Quirk::AnswerCutAccepted);
+        }
+        if old {
+            let printed = reply::ad_prefix(&ended.stdout).ad;
+            verdict.ignored = printed.sorted().into_iter().map(|(name, _)| name.to_owned()).collect();
+        }
+        verdict.bad = judged.unread;
+        verdict
+    }
+
+    fn shadow_prepared(&self) -> Verdict {
+        let Answered { case, ended, exit, path, world, quirks } = *self;
+        let read = reply::ad_prefix(&ended.stdout);
+        let mut status = reply::prepare_status(exit, &read.ad, PrepareReader::Shadow, world);
+        if ended.cut && status.status == 0 && !quirks.has(Quirk::AnswerCutAccepted) {
+            status.status = 1;
+            status.how = prepare::CUT.to_owned();
+        }
+        let text = status.text(case.hook.name(), path).to_string();
+        let mut verdict = match status.status {
+            0 => self.merged(Verdict::new(Decision::GoOn, true, "the claim is activated"), &read.ad),
+            300.. => Verdict::new(Decision::Requeued, false, "the job is not started")
+                .because(text)
+                .then("it goes back to idle and is tried again"),
+            code => {
+                let mut verdict = Verdict::new(Decision::Held, false, "the job is put on hold").because(text);
+                verdict.hold = Some((HoldCode::HookShadowPrepareJobFailure.number(), code));
+                verdict
+            }
+        };
+        if ended.cut {
+            verdict.quirks.push(Quirk::AnswerCutAccepted);
+        }
+        verdict.bad = read.unread;
+        verdict
+    }
+
+    fn routed(&self) -> Verdict {
+        let Answered { case, ended, exit, quirks, .. } = *self;
+        let translating = case.hook == HookType::TranslateJob;
+        let answer = HookAnswer {
+            hook: case.hook,
+            exit,
+            stdout: &ended.stdout,
+            cut: ended.cut,
+            source: &case.job,
+            routed: (!translating).then_some(&case.routed),
+            edit_in_place: case.route.edit_in_place,
+        };
+        let judged = hook_verdict(&answer, quirks);
+        let (says, next) = router_words(case.hook, judged.decision, quirks);
+        let mut verdict = Verdict::new(Decision::Router(judged.decision), judged.decision.is_success(), says)
+            .because(judged.reason)
+            .then(next);
+        match judged.decision {
+            HookDecision::Routed | HookDecision::Edited => {
+                verdict.changes = changes(&case.job, &judged.answer);
+                verdict.changes.retain(|change| !judged.ignored.contains(&change.name));
+                verdict.result.push(judged.answer);
+            }
+            HookDecision::Updated | HookDecision::Unchanged | HookDecision::Cleaned => {
+                let mut routed = case.routed.clone();
+                routed.update(&judged.answer);
+                verdict.changes = changes(&case.routed, &routed);
+                verdict.result.push(routed);
+            }
+            HookDecision::Finalized => {
+                let mut source = case.job.clone();
+                source.update(&judged.answer);
+                verdict.changes = changes(&case.job, &source);
+                verdict.result.extend([source, case.routed.clone()]);
+            }
+            _ => {}
+        }
+        verdict.ignored = judged.ignored;
+        verdict.bad = judged.bad;
+        verdict.refused = judged.refused;
+        verdict.quirks = judged.quirks;
+        verdict
+    }
+
+    /// The job goes on with what was printed in its ad.
+    fn merged(&self, mut verdict: Verdict, update: &ClassAd) -> Verdict {
+        let mut job = self.case.job.clone();
+        job.update(update);
+        verdict.changes = changes(&self.case.job, &job);
+        verdict.result.push(job);
+        verdict
+    }
+}
+
+fn router_words(hook: HookType, decision: HookDecision, quirks: Quirks) -> (&'static str, &'static str) {
+    let pauses = !quirks.has(Quirk::TranslateFailureNoBackoff);
+    match (hook, decision) {
+        (_, HookDecision::Routed) => {
+            ("the answer is the new job; nothing is copied from the source", "transforms, then submission")
+        }
+        (_, HookDecision::Edited) => {
+            ("the source is edited in place", "transforms, then the differences are written")
+        }
+        (HookType::TranslateJob, HookDecision::Dropped | HookDecision::Failed) => {
+            let next = match pauses {
+                true => "it is claimed and translated again after a pause that doubles each time",
+                false => "it is claimed and translated again at a later poll",
+            };
+            ("the job is given back", next)
+        }
+        (_, HookDecision::Dropped) => {
+            ("the routed job is removed and the source given back", "it is routed anew")
+        }
+        (_, HookDecision::Stuck) => {
+            let next = match quirks.has(Quirk::TranslateSilenceLoops) {
+                true => "the hook is called again at every poll",
+                false => "the hook is called again at the next poll; a second silence gives the job back",
+            };
+            ("nothing happens: the job stays claimed", next)
+        }
+        (_, HookDecision::RouterAbort) => ("the job router aborts", "restarted, it does so again"),
+        (_, HookDecision::Updated) => {
+            ("the answer is merged into the routed job", "then its status is looked at")
+        }
+        (_, HookDecision::Unchanged) => ("the routed job stays as it is", "its status is looked at"),
+        (_, HookDecision::Finalized) => {
+            ("the answer is merged into the source job", "the source is done; clean-up follows")
+        }
+        (_, HookDecision::Cleaned) => ("the source job is released", ""),
+        (HookType::JobFinalize, HookDecision::Failed) => match quirks.has(Quirk::FinalizeRerouteLost) {
+            true => {
+                ("nothing of the answer counts; the source leaves as completed", "clean-up of the routed job")
+            }
+            false => (
+                "nothing of the answer counts; the source is to be routed again",
+                "clean-up of the routed job",
+            ),
+        },
+        (HookType::JobCleanup, HookDecision::Failed) => {
+            let next = match quirks.has(Quirk::CleanupFailureKeepsJob) {
+                true => "the hook is called again at the next poll",
+                false => {
+                    "the hook is called again after a pause; when it keeps failing the job is released all the same"
+                }
+            };
+            ("the source job is not released", next)
+        }
+        (_, HookDecision::Failed) => match quirks.has(Quirk::UpdateFailureFreezes) {
+            true => {
+                ("the answer is dropped; the job's status is not looked at", "called again at the next poll")
+            }
+            false => (
+                "the answer is dropped; the job's status is looked at all the same",
+                "called again at the next poll",
+            ),
+        },
+    }
+}
