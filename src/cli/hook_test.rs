@@ -13,7 +13,6 @@ mod options;
 mod queue;
 mod recorder;
 mod recorder_pump;
-mod repeat;
 mod replayer;
 mod report;
 mod screen;
@@ -21,6 +20,7 @@ mod setup;
 mod setup_slot;
 mod suite_report;
 mod suites;
+mod timing;
 mod variables;
 
 use clap::{ArgMatches, FromArgMatches, Parser, Subcommand};

@@ -198,7 +198,7 @@ impl Seen<'_> {
             one::tell(events, setup, &shown);
         }
         if let Some(directory) = &self.one.also.keep {
-            one::keep(&shown.record, directory)?;
+            shown.keep(directory).map_err(one::problem)?;
         }
         let text = match self.cli.output.format() {
             None => return Ok(()),

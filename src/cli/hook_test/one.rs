@@ -7,14 +7,13 @@ use nix::libc;
 
 use super::options::{One, Shared};
 use super::report::{self, Report};
-use super::{ads, many, repeat, screen};
+use super::{ads, many, screen, timing};
 use crate::classad::ClassAd;
 use crate::cli::common::{Painter, Problem, Session, Status};
 use crate::hook::HookType;
 use crate::os::Reactor;
 use crate::process::Exit;
 use crate::runner::events::{Event, EventStream, Kind, exit_words};
-use crate::runner::hook_test::record::Record;
 use crate::runner::hook_test::{CallError, Decision, Ending, Expectation, Setup, Shown, unmet};
 use crate::text::Span;
 use crate::text::caret::Caret;
@@ -64,7 +63,7 @@ pub(super) fn run(cli: &Shared, hook: HookType, one: &One, session: &Session) ->
     let mut events = cli.events.open()?.map(|sink| EventStream::new("", None, Some(sink)));
     let mut reactor = reactor()?;
     if let Some(times) = one.also.time {
-        return repeat::time(&setup, &mut reactor, times, cli, session);
+        return timing::time(&setup, &mut reactor, times, cli, session);
     }
     let live = !cli.output.quiet;
     let mut open_line = false;
@@ -85,21 +84,21 @@ pub(super) fn run(cli: &Shared, hook: HookType, one: &One, session: &Session) ->
         session.tell("\n");
     }
     if let Some(times) = one.also.fuzz {
-        return super::fuzz::run(&mut setup, &mut reactor, times, &shown, (cli, one), session);
+        return super::fuzz::run(&mut setup, &mut reactor, (times, &shown), (cli, one), session);
     }
     if let Some(events) = &mut events {
         tell(events, &setup, &shown);
     }
     if let Some(directory) = &one.also.keep {
-        keep(&shown.record, directory)?;
+        shown.keep(directory).map_err(problem)?;
     }
     let mut interrupted = None;
     if let Some(times) = one.also.repeat {
         let keep = one.also.keep.as_deref();
-        interrupted = repeat::repeat(&setup, &mut reactor, times, keep, &mut shown)?.err();
+        interrupted = setup.repeat(&mut reactor, times, keep, &mut shown).map_err(problem)?.err();
     }
     if one.also.probe && interrupted.is_none() {
-        interrupted = repeat::probe(&setup, &mut reactor, &mut shown)?.err();
+        interrupted = setup.probe(&mut reactor, &mut shown).map_err(problem)?.err();
     }
     if let Some(number) = interrupted {
         return Ok(Status::Relayed(Exit::Signal { number, core_dumped: false }));
@@ -176,19 +175,13 @@ pub(super) fn job_id(job: &ClassAd) -> Option<String> {
 
 /// A call that cannot be made.
 pub(super) fn problem(error: CallError) -> anyhow::Error {
+    let message = error.to_string();
     match error {
-        CallError::Root(root) => Problem::usage(root.to_string()).into(),
+        CallError::Root(_) => Problem::usage(message).into(),
+        CallError::Keep(_, cause) => Problem::unreadable(message).caused_by(cause).into(),
         CallError::Loop(error) => error.into(),
         CallError::Place(_) => error.into(),
     }
-}
-
-/// Writes a call below a directory, under the next free number.
-pub(super) fn keep(record: &Record, directory: &std::path::Path) -> anyhow::Result<()> {
-    record
-        .write_below(directory)
-        .map(drop)
-        .with_context(|| Problem::unreadable(format!("cannot keep the call below '{}'", directory.display())))
 }
 
 fn expectations(one: &One) -> anyhow::Result<Vec<Expectation>> {

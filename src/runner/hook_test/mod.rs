@@ -3,6 +3,7 @@
 //! [`Case`] is what the caller knows, [`Place`] where the hook runs, [`call`] runs it, [`verdict`] decides with the code
 //! of the machines, and [`find()`] says what is wrong with the hook whatever the verdict. Nothing here prints.
 
+mod again;
 mod answered;
 mod call;
 mod caller;
@@ -18,6 +19,7 @@ mod find;
 mod find_output;
 mod finding;
 pub mod fuzz;
+pub mod fuzz_search;
 mod here;
 mod place;
 pub mod pool;
@@ -39,6 +41,7 @@ pub mod suite_words;
 mod tally;
 mod verdict;
 
+pub use again::Timing;
 pub use call::{Ended, Ending, Outcome, call};
 pub use caller::{PATIENCE, caller_environment, default_config, default_settings, patience};
 pub use case::{Case, Protocol, Route, known_words};

@@ -62,6 +62,9 @@ pub enum CallError {
     /// It would run as root.
     #[error(transparent)]
     Root(#[from] RootRefused),
+    /// It cannot be kept.
+    #[error("cannot keep the call below '{0}'")]
+    Keep(PathBuf, #[source] io::Error),
     /// The loop that waits for it fails.
     #[error(transparent)]
     Loop(#[from] io::Error),

@@ -1,6 +1,6 @@
 //! One call: made, judged, looked at for what is wrong.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::call::{Ending, Outcome, call};
@@ -33,6 +33,17 @@ pub struct Shown {
     pub other: Verdict,
     /// What is wrong with the hook.
     pub findings: Vec<Finding>,
+}
+
+impl Shown {
+    /// Writes the call below a directory, under the next free number.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn keep(&self, directory: &Path) -> Result<(), CallError> {
+        let kept = self.record.write_below(directory);
+        kept.map(drop).map_err(|error| CallError::Keep(directory.to_owned(), error))
+    }
 }
 
 /// A call that has not ended.
