@@ -84,6 +84,7 @@ mod starter;
 mod starter_attacks;
 mod starter_containers;
 mod starter_control;
+mod starter_daemon;
 mod starter_disk;
 mod starter_docker_socket;
 mod starter_dry_run;

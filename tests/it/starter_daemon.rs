@@ -1,0 +1,55 @@
+//! Options that `condor_starter` is given by its daemons.
+
+use std::fs;
+
+use crate::place::{Place, shell};
+
+#[test]
+fn standard_files_that_are_named_are_those_where_one_stands_and_in_the_scratch_directory_for_the_daemon() {
+    let script = "read line; echo $line; echo bad >&2";
+    let ad = format!("{}\nIn = \"/dev/null\"\nOut = \"other\"\nErr = \"other\"", shell(script));
+    let place = |words: &[&str]| {
+        let dashes = if words.is_empty() { "--" } else { "-" };
+        let files = ["stdin", "stdout", "stderr"];
+        let files = files.map(|name| [format!("{dashes}job-{name}"), format!("here/{name}")]);
+        let mut place = Place::new().option(words);
+        place.options.extend(files.into_iter().flatten());
+        place.tool = !words.is_empty();
+        fs::create_dir(place.path("here")).unwrap();
+        place.give("here");
+        fs::write(place.path("here/stdin"), "heard\n").unwrap();
+        place
+    };
+    let by_hand = place(&[]);
+    let ran = by_hand.run(&ad);
+    assert_eq!(ran.status, 0, "{}", ran.told);
+    let written = |name: &str| fs::read_to_string(by_hand.path("here").join(name)).unwrap();
+    assert_eq!((written("stdout"), written("stderr")), ("heard\n".into(), "bad\n".into()));
+    assert!(!by_hand.path("iwd/other").exists());
+    let ran = place(&["-f", "-t", "-job-input-ad", "-"]).run(&ad);
+    assert!(
+        ran.told.contains("/scratch/here/stdin' as standard input: No such file or directory (errno 2)"),
+        "{}",
+        ran.told
+    );
+}
+
+#[test]
+fn a_starter_of_a_schedd_ends_with_what_the_schedd_is_to_do_with_the_job() {
+    for (script, policy, status, events) in [
+        ("exit 0", "", 100, "000 001 005"),
+        ("exit 3", "OnExitHold = ExitCode =?= 3", 112, "000 001 012"),
+        ("exit 3", "OnExitRemove = ExitCode =?= 0", 107, "000 001 004"),
+    ] {
+        let mut place =
+            Place::new().option(&["-f", "-job-input-ad", "-", "-schedd-addr", "<127.0.0.1:9618?alias=here>"]);
+        place.tool = true;
+        let ran = place.run(&format!("{}\nJobUniverse = 12\nUserLog = \"log\"\n{policy}", shell(script)));
+        assert_eq!(ran.status, status, "{policy}: {}", ran.told);
+        let log = fs::read_to_string(place.path("iwd/log")).unwrap();
+        let heads = log.lines().filter(|line| line.get(3..5) == Some(" ("));
+        let numbers: Vec<&str> = heads.map(|line| &line[..3]).collect();
+        assert_eq!(numbers.join(" "), events, "{log}");
+        assert!(ran.left.is_empty(), "{:?}", ran.left);
+    }
+}
