@@ -166,6 +166,9 @@ impl Starter<'_> {
 
     /// The OAuth services whose tokens the job needs.
     fn services_needed(&self, now: Now) -> Option<BString> {
+        if self.setup.job.as_ref().is_ok_and(|job| job.credentials.is_some()) {
+            return None;
+        }
         Context::new(&self.frozen(now)).my(&self.ad).string("OAuthServicesNeeded")
     }
 

@@ -111,6 +111,9 @@ impl Publication<'_> {
         }
         set("_CONDOR_MACHINE_AD", in_scratch(b".machine.ad"));
         set("_CONDOR_JOB_AD", in_scratch(b".job.ad"));
+        if let Some(directory) = &self.job.credentials {
+            set("_CONDOR_CREDS", directory.clone());
+        }
         set("_CHIRP_DELAYED_UPDATE_PREFIX", settings.chirp_prefix.clone());
         if let (true, Some(home)) = (settings.sets_home, self.home) {
             set("HOME", home.into());

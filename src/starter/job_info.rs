@@ -44,6 +44,8 @@ pub struct JobInfo {
     pub overrides: [Option<BString>; 3],
     /// Whether its files come to the scratch directory: its program too, unless the ad says otherwise.
     pub transfers: bool,
+    /// The directory of the tokens that it has of its access point.
+    pub credentials: Option<BString>,
 }
 
 impl JobInfo {
@@ -188,7 +190,16 @@ pub fn read(
         }
     };
     let files = [file(attr::INPUT), file(attr::OUTPUT), file(attr::ERROR)];
-    Ok(JobInfo { cluster, proc, subproc, iwd, files, overrides: overrides.files.clone(), transfers: false })
+    Ok(JobInfo {
+        cluster,
+        proc,
+        subproc,
+        iwd,
+        files,
+        overrides: overrides.files.clone(),
+        transfers: false,
+        credentials: None,
+    })
 }
 
 /// The same for a job whose files are transferred (`JICShadow::initWithFileTransfer`, `initStdFiles`): it begins in the

@@ -350,6 +350,7 @@ fn queue_info(ad: &ClassAd, world: &dyn World) -> JobInfo {
         files: [None, None, None],
         overrides: [None, None, None],
         transfers: false,
+        credentials: None,
     }
 }
 

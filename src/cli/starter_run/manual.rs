@@ -84,7 +84,8 @@ pub(super) const MANUAL: Manual = Manual {
          WantIOProxy, are told once, and the job runs; \
          'htc-config-dump lint --here' lists them. \
          Jobs with a tool beside them (ToolDaemonCmd) are not started. STARTER_REMOTE_CMD and -gridshell do nothing or are refused; jobs that need \
-         tokens (OAuthServicesNeeded) are refused: there are none.",
+         tokens (OAuthServicesNeeded) get those of SEC_CREDENTIAL_DIRECTORY_OAUTH with --as shadow, once, in a directory open to the job alone; without it they \
+         are refused, as there are none.",
         "Docker's socket is not asked for the use of memory and processors; a container's usage stays unknown. \
          DockerSendCredentials needs a shadow. condor_ssh_to_job has no socket in containers.",
         "With --as shadow files are copied, not sent: addresses in messages have port 0, a set-id bit is not kept, a device \

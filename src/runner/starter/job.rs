@@ -6,6 +6,7 @@ use std::time::Duration;
 use bstr::BString;
 
 use super::carriage::Carriage;
+use super::credentials::Credentials;
 use super::sandbox::Sandbox;
 use super::user_log::UserLog;
 use super::visa::Visa;
@@ -82,8 +83,8 @@ pub struct Job {
     pub reread: bool,
     /// How its files are moved, where they are.
     pub carriage: Option<Carriage>,
-    /// The directory of its credentials.
-    pub credentials: Option<PathBuf>,
+    /// The tokens that it has of its access point.
+    pub credentials: Option<Credentials>,
     /// What is added to the wall clock in microseconds (`--now`).
     pub skew_us: i64,
 }

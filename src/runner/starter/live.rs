@@ -402,6 +402,9 @@ impl Live<'_> {
                 }
             }
             Action::RemoveScratch => {
+                if let Some(credentials) = &self.job.credentials {
+                    credentials.take_away(self.job.identity.as_ref());
+                }
                 let remains = self.job.sandbox.remove();
                 self.events.push_back(Event::ScratchRemoved { remains });
             }
@@ -420,7 +423,14 @@ impl Live<'_> {
                     ));
                 }
                 all.iter().for_each(|file| self.write_file(file));
-                Event::ScratchMade
+                let credentials = self.job.credentials.as_ref();
+                match credentials.map_or(Ok(()), |found| found.lay(self.job.identity.as_ref())) {
+                    Ok(()) => Event::ScratchMade,
+                    Err(error) => Event::ScratchFailed {
+                        no_execute: false,
+                        reason: format!("cannot lay the job's tokens into its scratch directory: {error}"),
+                    },
+                }
             }
             Err(failure) => Event::ScratchFailed {
                 no_execute: self.job.sandbox.top.parent().is_some_and(|execute| !execute.exists()),

@@ -10,6 +10,7 @@ mod child;
 mod cleaning;
 mod companion;
 mod control;
+mod credentials;
 mod docker_socket;
 mod group;
 mod hand_over;

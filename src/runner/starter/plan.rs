@@ -12,6 +12,7 @@ use bstr::{BString, ByteSlice};
 
 use super::accounts;
 use super::carriage;
+use super::credentials::Credentials;
 use super::job::Job;
 use super::notice;
 use super::sandbox::Sandbox;
@@ -173,6 +174,29 @@ pub fn plan<'w>(request: Request<'w>, view: &View<'_>) -> Result<Plan<'w>, Value
         (Some(refusal), _, _) | (None, Err(refusal), _) | (None, Ok(_), Some(refusal)) => Err(refusal),
         (None, Ok(info), None) => Ok(info),
     };
+    let credentials = match request.with {
+        With::Shadow => Credentials::read(&ad, &scratch, view, world),
+        With::Nobody | With::Schedd => None,
+    };
+    let credentials = match credentials {
+        Some(Ok(credentials)) => {
+            warnings.push(
+                "the job's tokens (OAuthServicesNeeded) are laid down once: a pool brings new ones every SEC_CREDENTIAL_REFRESH seconds"
+                    .to_owned(),
+            );
+            Some(credentials)
+        }
+        Some(Err(why)) => {
+            warnings.push(format!("no tokens (OAuthServicesNeeded): {why}"));
+            None
+        }
+        None => None,
+    };
+    let job = job.map(|job| {
+        let directory =
+            |credentials: &Credentials| credentials.directory.as_os_str().as_encoded_bytes().into();
+        JobInfo { credentials: credentials.as_ref().map(directory), ..job }
+    });
     let condor = if root { accounts::condor_identity(view, world) } else { None };
     // Groups are looked up through all that the machine's accounts come from.
     let own_identity = account.as_ref().map(identity::of_account);
@@ -258,7 +282,7 @@ pub fn plan<'w>(request: Request<'w>, view: &View<'_>) -> Result<Plan<'w>, Value
     let job_plan = Job {
         carriage,
         virtual_machine,
-        credentials: None,
+        credentials,
         daemon_home,
         sandbox: Sandbox {
             top,
